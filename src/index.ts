@@ -1,0 +1,2 @@
+/** The door for embedders. */
+export * from "./plugin.js";

@@ -1,0 +1,11 @@
+/** The door for component authors: all that a receiver, processor, exporter, connector or extension needs. */
+
+export type * from "./runtime/contract/clock.js";
+export * from "./runtime/contract/component.js";
+export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
+export * from "./runtime/contract/observability.js";
+export * from "./runtime/contract/refusal.js";
+export * from "./runtime/contract/schema.js";
+export { Batch } from "./runtime/telemetry/batch.js";
+export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
+export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";

@@ -1,0 +1,21 @@
+/** Where something stands. Lines and columns count from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Something wrong (error) or doubtful (warning) in a config, said so that it can be mended without looking anything up. */
+export interface Problem {
+  readonly severity: "error" | "warning";
+  /** A stable name such as "unknown_key". */
+  readonly code: string;
+  /** Absent only when no single place is to blame, such as a file that cannot be read. */
+  readonly place: Place | undefined;
+  /** Dotted path of the key, such as receivers.otlp.protocols.http.endpoint. */
+  readonly path: string;
+  /** What is wrong and what was expected. Never contains a secret. */
+  readonly message: string;
+  /** What to write instead, when that can be guessed: `did you mean "endpoint"?` */
+  readonly suggestion?: string;
+}

@@ -1,0 +1,19 @@
+/** Time, passed in so that tests can hold it. No timer keeps the process alive by itself. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Milliseconds that never jump; only differences mean anything. */
+  monotonic(): number;
+  /** Runs once after `ms`; the returned function cancels it. */
+  after(ms: number, run: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};

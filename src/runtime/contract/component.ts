@@ -1,0 +1,185 @@
+import type { OperatorFunction } from "rxjs";
+import type { ZodType } from "zod";
+import type { Batch } from "../telemetry/batch.js";
+import type { Signal } from "../telemetry/signal.js";
+import type { Clock } from "./clock.js";
+import type { Delivery, Origin, Outcome, PartialRejection } from "./delivery.js";
+import type { Logger, Metrics } from "./observability.js";
+
+/** Raised when the shape of the interfaces below changes; a plugin built for another number is refused by name. */
+export const CONTRACT_VERSION = 1;
+
+export type ComponentKind = "receiver" | "processor" | "exporter" | "connector" | "extension";
+
+/** What every component is given. `id` is the `type[/name]` of the config. */
+export interface ComponentContext {
+  readonly id: string;
+  readonly kind: ComponentKind;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  /** A number in [0, 1). Passed in so that tests can fix it. */
+  readonly random: () => number;
+}
+
+/** Where a receiver hands in what it got. One for each signal that a pipeline takes from the receiver. */
+export interface Intake {
+  /**
+   * Resolves when the batch's debt is settled: accepted by every exporter of every pipeline, or refused. Never rejects.
+   * Over the limit of unsettled bytes it refuses at once, retryably, with `retryAfterMs`.
+   */
+  accept(batch: Batch, origin?: Partial<Origin>): Promise<Outcome>;
+  /**
+   * Bytes of a request that is still being read count too. False: over the limit, stop reading and refuse; nothing
+   * was reserved. What was reserved must be released once, before `accept` takes over or when the request ends.
+   */
+  reserve(bytes: number): boolean;
+  release(bytes: number): void;
+}
+
+export interface ReceiverContext extends ComponentContext {
+  /** Signals without an entry have no pipeline that reads them from this receiver. */
+  readonly intakes: Readonly<Partial<Record<Signal, Intake>>>;
+}
+
+export interface Receiver {
+  /** Resolves when the receiver is ready to be sent to. Throws a `StartError` when it cannot be. */
+  start(): Promise<void>;
+  /**
+   * Takes nothing new from the moment it is called, and resolves when everything already handed to the intake has been
+   * answered. What is only half read is refused, retryably. Never waits for a client that does not read or write.
+   */
+  stop(): Promise<void>;
+}
+
+export interface ProcessorContext extends ComponentContext {
+  readonly signal: Signal;
+  readonly pipeline: string;
+}
+
+/**
+ * A processor is an operator on deliveries. Each pipeline gets its own. It must settle, hand on, split or merge every
+ * delivery it is given. On `complete` it flushes what it holds; on unsubscribe it lets go (the runtime then refuses).
+ */
+export type Processor = OperatorFunction<Delivery, Delivery>;
+
+export interface ConnectorContext extends ComponentContext {
+  /** Signal of the pipeline that ends in this connector. */
+  readonly from: Signal;
+  /** Signal of the pipelines that begin with it. */
+  readonly to: Signal;
+  /** Those pipelines' ids; `delivery.to([...])` chooses among them. */
+  readonly targets: readonly string[];
+}
+
+export type ExporterContext = ComponentContext;
+
+export interface Exporter {
+  start?(): Promise<void>;
+  /**
+   * Sends one batch, and resolves when the other side has it. Throws a `Refusal` that says whether a retry makes sense;
+   * anything else thrown counts as transient. Gives up when `abort` fires. May be called many times at once.
+   */
+  send(batch: Batch, abort: AbortSignal): Promise<PartialRejection | undefined>;
+  /** Called once, when nothing is being sent any more. */
+  stop?(): Promise<void>;
+}
+
+/** What an extension may ask of the agent that runs it. */
+export interface Host {
+  readonly state: "starting" | "ready" | "draining" | "stopped";
+}
+
+export interface ExtensionContext extends ComponentContext {
+  readonly host: Host;
+}
+
+export interface Extension {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface FactoryBase<Kind extends ComponentKind, Config> {
+  readonly kind: Kind;
+  /** The name in the config. */
+  readonly type: string;
+  /** Other spellings of the same component, accepted silently. */
+  readonly aliases?: readonly string[];
+  /** One sentence for `sluice components` and the reference. */
+  readonly summary: string;
+  /** Parses what users write into what `create` gets. An absent or null component is parsed as `{}`. */
+  readonly schema: ZodType<Config>;
+  readonly contract: number;
+}
+
+export interface ReceiverFactory<Config = unknown> extends FactoryBase<"receiver", Config> {
+  readonly signals: readonly Signal[];
+  create(config: Config, context: ReceiverContext): Receiver;
+}
+
+export interface ProcessorFactory<Config = unknown> extends FactoryBase<"processor", Config> {
+  readonly signals: readonly Signal[];
+  create(config: Config, context: ProcessorContext): Processor;
+}
+
+export interface ExporterFactory<Config = unknown> extends FactoryBase<"exporter", Config> {
+  readonly signals: readonly Signal[];
+  /** Defaults of the common exporter keys that differ from everyone's, as written in YAML: `{ timeout: "30s" }`. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
+  create(config: Config, context: ExporterContext): Exporter;
+}
+
+export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connector", Config> {
+  /** Which signals it turns into which. */
+  readonly routes: readonly { readonly from: Signal; readonly to: Signal }[];
+  create(config: Config, context: ConnectorContext): Processor;
+}
+
+export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extension", Config> {
+  create(config: Config, context: ExtensionContext): Extension;
+}
+
+export type ComponentFactory =
+  | ReceiverFactory
+  | ProcessorFactory
+  | ExporterFactory
+  | ConnectorFactory
+  | ExtensionFactory;
+
+type Definition<F extends { kind: unknown; contract: unknown }> = Omit<F, "kind" | "contract">;
+
+export function defineReceiver<C>(definition: Definition<ReceiverFactory<C>>): ReceiverFactory {
+  return { ...definition, kind: "receiver", contract: CONTRACT_VERSION } as ReceiverFactory;
+}
+
+export function defineProcessor<C>(definition: Definition<ProcessorFactory<C>>): ProcessorFactory {
+  return { ...definition, kind: "processor", contract: CONTRACT_VERSION } as ProcessorFactory;
+}
+
+export function defineExporter<C>(definition: Definition<ExporterFactory<C>>): ExporterFactory {
+  return { ...definition, kind: "exporter", contract: CONTRACT_VERSION } as ExporterFactory;
+}
+
+export function defineConnector<C>(definition: Definition<ConnectorFactory<C>>): ConnectorFactory {
+  return { ...definition, kind: "connector", contract: CONTRACT_VERSION } as ConnectorFactory;
+}
+
+export function defineExtension<C>(definition: Definition<ExtensionFactory<C>>): ExtensionFactory {
+  return { ...definition, kind: "extension", contract: CONTRACT_VERSION } as ExtensionFactory;
+}
+
+/** A component cannot start as configured. `path` is the key in its config that is to blame, if one is. */
+export class StartError extends Error {
+  override readonly name = "StartError";
+  readonly code = "SLUICE_START";
+  readonly path: readonly string[];
+
+  constructor(message: string, path: readonly string[] = [], options?: { cause?: unknown }) {
+    super(message, options);
+    this.path = path;
+  }
+}
+
+export function isStartError(error: unknown): error is StartError {
+  return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_START";
+}

@@ -1,0 +1,197 @@
+import type { Batch } from "../telemetry/batch.js";
+import { type Refusal, toRefusal, worseRefusal } from "./refusal.js";
+
+/**
+ * A delivery is a batch and the debt to whoever handed it in.
+ *
+ * Invariants:
+ * - A debt is settled exactly once: accepted or refused. A second settlement is ignored.
+ * - `split` and `merge` move the debt, they never end it: the debt follows the data. A split debt is settled when all
+ *   its parts are, and refused if any part is; a merged one settles all it was made of.
+ * - Whoever holds a delivery must, in the end, hand it on, settle it, split it or merge it. What sits in a component
+ *   is in the component's `Habitat`, so that it can be refused when the component fails or is aborted.
+ */
+export class Delivery {
+  readonly batch: Batch;
+  readonly origin: Origin;
+  /** Pipelines a connector chose for this delivery; undefined means all that the connector feeds. */
+  readonly route: readonly string[] | undefined;
+  readonly debt: Debt;
+
+  constructor(batch: Batch, origin: Origin, debt: Debt, route?: readonly string[]) {
+    this.batch = batch;
+    this.origin = origin;
+    this.debt = debt;
+    this.route = route;
+  }
+
+  /** The same debt for another batch, such as an edited one. */
+  with(batch: Batch): Delivery {
+    return batch === this.batch ? this : new Delivery(batch, this.origin, this.debt, this.route);
+  }
+
+  /** The same delivery, meant for these pipelines only. For connectors. */
+  to(pipelines: readonly string[]): Delivery {
+    return new Delivery(this.batch, this.origin, this.debt, pipelines);
+  }
+
+  /** Several deliveries that share this debt. No batches at all means a deliberate drop: the debt is accepted. */
+  split(batches: readonly Batch[]): Delivery[] {
+    if (batches.length === 0) this.accept();
+    if (batches.length === 1) return [this.with(batches[0]!)];
+    const parts = this.debt.divide(batches.length);
+    return batches.map((batch, i) => new Delivery(batch, this.origin, parts[i]!, this.route));
+  }
+
+  /** One delivery that owes what all of these owed. The origin is that of the first. */
+  static merge(deliveries: readonly Delivery[], batch: Batch): Delivery {
+    const first = deliveries[0];
+    if (first === undefined) throw new RangeError("cannot merge no deliveries");
+    if (deliveries.length === 1) return first.with(batch);
+    return new Delivery(batch, first.origin, Debt.join(deliveries.map((d) => d.debt)), first.route);
+  }
+
+  /** Takes responsibility: the data is safe, or was dropped on purpose. */
+  accept(partial: PartialRejection = NOTHING_REJECTED): void {
+    this.debt.settle({ ok: true, rejected: partial.rejected, message: partial.message });
+  }
+
+  /** Gives the data back to whoever sent it. */
+  refuse(error: unknown): void {
+    this.debt.settle({ ok: false, refusal: toRefusal(error) });
+  }
+}
+
+/** Where a delivery came from; `metadata` is what the receiver was told to keep of the client's headers. */
+export interface Origin {
+  readonly receiver: string;
+  readonly transport: string;
+  readonly metadata?: ReadonlyMap<string, readonly string[]>;
+}
+
+/** A downstream that took the request but rejected some records of it for good (OTLP partial_success). */
+export interface PartialRejection {
+  readonly rejected: number;
+  readonly message: string;
+}
+
+export type Outcome =
+  | { readonly ok: true; readonly rejected: number; readonly message: string }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+const NOTHING_REJECTED: PartialRejection = { rejected: 0, message: "" };
+
+export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
+
+/** The debts that are inside one component at the moment. */
+export class Habitat {
+  private readonly debts = new Set<Debt>();
+
+  get size(): number {
+    return this.debts.size;
+  }
+
+  enter(debt: Debt): void {
+    debt.moveTo(this);
+  }
+
+  leave(debt: Debt): void {
+    debt.moveTo(undefined);
+  }
+
+  /** Refuses all that is inside; returns how many there were. */
+  refuseAll(refusal: Refusal): number {
+    const inside = [...this.debts];
+    for (const debt of inside) debt.settle({ ok: false, refusal });
+    return inside.length;
+  }
+
+  /** @internal called by Debt alone */
+  note(debt: Debt, inside: boolean): void {
+    if (inside) this.debts.add(debt);
+    else this.debts.delete(debt);
+  }
+}
+
+/** What is owed to the sender of a batch. Made by the intake; everyone else goes through `Delivery`. */
+export class Debt {
+  private open = true;
+  private parts = 0;
+  private outcome: Outcome = ACCEPTED;
+  private habitat: Habitat | undefined;
+  private readonly creditors: readonly Debt[];
+  private readonly onSettled: ((outcome: Outcome) => void) | undefined;
+
+  constructor(onSettled: ((outcome: Outcome) => void) | undefined, creditors: readonly Debt[] = []) {
+    this.onSettled = onSettled;
+    this.creditors = creditors;
+  }
+
+  static join(debts: readonly Debt[]): Debt {
+    const joined = new Debt(undefined, debts);
+    joined.moveTo(debts[0]?.habitat);
+    for (const debt of debts) debt.handOn(1);
+    return joined;
+  }
+
+  divide(count: number): Debt[] {
+    const parts = Array.from({ length: count }, () => new Debt(undefined, [this]));
+    for (const part of parts) part.moveTo(this.habitat);
+    this.handOn(count);
+    return parts;
+  }
+
+  settle(outcome: Outcome): void {
+    if (!this.open) return;
+    this.open = false;
+    this.moveTo(undefined);
+    this.conclude(outcome);
+  }
+
+  moveTo(habitat: Habitat | undefined): void {
+    if (this.habitat === habitat) return;
+    this.habitat?.note(this, false);
+    this.habitat = habitat;
+    if (this.open) habitat?.note(this, true);
+  }
+
+  private handOn(parts: number): void {
+    if (!this.open) return;
+    this.open = false;
+    this.parts = parts;
+    this.moveTo(undefined);
+  }
+
+  private partSettled(outcome: Outcome): void {
+    if (this.parts === 0) return; // was settled before it was divided
+    this.outcome = combine(this.outcome, outcome);
+    this.parts -= 1;
+    if (this.parts === 0) this.conclude(this.outcome);
+  }
+
+  private conclude(outcome: Outcome): void {
+    const told = this.creditors.length > 1 ? withoutCount(outcome) : outcome;
+    for (const creditor of this.creditors) creditor.partSettled(told);
+    this.onSettled?.(outcome);
+  }
+}
+
+function combine(a: Outcome, b: Outcome): Outcome {
+  if (!a.ok) return b.ok ? a : { ok: false, refusal: worseRefusal(a.refusal, b.refusal) };
+  if (!b.ok) return b;
+  if (a.message === "" && a.rejected === 0) return b;
+  if (b.message === "" && b.rejected === 0) return a;
+  // Two exporters that rejected some of one batch: the larger count is what at least one of them does not have.
+  return {
+    ok: true,
+    rejected: Math.max(a.rejected, b.rejected),
+    message: [a.message, b.message].filter(Boolean).join("; "),
+  };
+}
+
+/** Of a merged batch nobody knows whose records were rejected: each sender gets the words as a warning, no count. */
+function withoutCount(outcome: Outcome): Outcome {
+  if (!outcome.ok || outcome.rejected === 0) return outcome;
+  const message = `${outcome.rejected} records of a batch of several senders were rejected: ${outcome.message}`;
+  return { ok: true, rejected: 0, message };
+}

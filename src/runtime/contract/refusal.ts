@@ -1,0 +1,64 @@
+import { isMalformed } from "../telemetry/malformed.js";
+
+/**
+ * Why something was not taken, and what the one who offered it should do.
+ *
+ * - `transient`: try again later; nothing is wrong with the data.
+ * - `throttled`: the same, but not before `retryAfterMs`.
+ * - `permanent`: the same data will be refused again; never retry it unchanged.
+ */
+export type RefusalKind = "transient" | "throttled" | "permanent";
+
+/** What is wrong with data that is refused for good. */
+export type RefusalCategory = "schema" | "business" | "integration";
+
+export interface RefusalOptions {
+  readonly code?: string;
+  readonly retryAfterMs?: number;
+  readonly category?: RefusalCategory;
+  /** The peer's own word for it, such as "HTTP 503" or "UNAVAILABLE". */
+  readonly status?: string;
+  readonly cause?: unknown;
+}
+
+const BRAND = Symbol.for("sluice.refusal");
+
+/** The one error that travels through a pipeline. Recognised by brand, so a second copy of the package works. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly [BRAND] = true;
+  readonly kind: RefusalKind;
+  readonly code: string;
+  readonly retryAfterMs: number | undefined;
+  readonly category: RefusalCategory | undefined;
+  readonly status: string | undefined;
+
+  constructor(kind: RefusalKind, message: string, options: RefusalOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.kind = kind;
+    this.code = options.code ?? `SLUICE_${kind.toUpperCase()}`;
+    this.retryAfterMs = options.retryAfterMs;
+    this.category = options.category;
+    this.status = options.status;
+  }
+}
+
+export function isRefusal(error: unknown): error is Refusal {
+  return typeof error === "object" && error !== null && (error as Record<symbol, unknown>)[BRAND] === true;
+}
+
+/** Any thrown value as a refusal: malformed data is permanent, everything unknown is transient. */
+export function toRefusal(error: unknown): Refusal {
+  if (isRefusal(error)) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  if (isMalformed(error))
+    return new Refusal("permanent", message, { code: error.code, category: "schema", cause: error });
+  return new Refusal("transient", message, { cause: error });
+}
+
+/** Of several refusals of one delivery the one to answer with: a retry loses nothing, so a retryable one wins. */
+export function worseRefusal(a: Refusal, b: Refusal): Refusal {
+  if (a.kind === "permanent") return b;
+  if (b.kind === "permanent") return a;
+  return (b.retryAfterMs ?? 0) > (a.retryAfterMs ?? 0) ? b : a;
+}

@@ -1,0 +1,66 @@
+import { checkRequest } from "./check.js";
+import type { Signal } from "./signal.js";
+
+/**
+ * Telemetry on its way: an OTLP request in protobuf wire form, and what was learnt about it.
+ *
+ * Immutable, and valid by construction: bytes from outside come in through `Batch.admit`, which checks them to the
+ * last field; everything else makes batches out of batches. Two requests one behind the other are one valid request,
+ * so a batch may keep its bytes in several chunks; `bytes` joins them the first time somebody needs them in one piece.
+ */
+export class Batch {
+  readonly signal: Signal;
+  /** Number of log records, spans or data points. */
+  readonly count: number;
+  readonly byteLength: number;
+  private parts: readonly Uint8Array[];
+
+  private constructor(signal: Signal, parts: readonly Uint8Array[], count: number, byteLength: number) {
+    this.signal = signal;
+    this.parts = parts;
+    this.count = count;
+    this.byteLength = byteLength;
+  }
+
+  /** A batch of bytes from outside. Throws a `MalformedError` if they are not a request of this signal. */
+  static admit(signal: Signal, bytes: Uint8Array): Batch {
+    return new Batch(signal, [bytes], checkRequest(signal, bytes), bytes.length);
+  }
+
+  /** @internal For bytes made from checked ones; `count` must be true. */
+  static trusted(signal: Signal, bytes: Uint8Array, count: number): Batch {
+    return new Batch(signal, [bytes], count, bytes.length);
+  }
+
+  static empty(signal: Signal): Batch {
+    return new Batch(signal, [], 0, 0);
+  }
+
+  /** All records of all batches, in order. Copies nothing. */
+  static merge(batches: readonly Batch[]): Batch {
+    const first = batches[0];
+    if (first === undefined) throw new RangeError("cannot merge no batches");
+    if (batches.length === 1) return first;
+    let count = 0;
+    let byteLength = 0;
+    const parts: Uint8Array[] = [];
+    for (const batch of batches) {
+      if (batch.signal !== first.signal) throw new TypeError(`cannot merge ${batch.signal} into ${first.signal}`);
+      count += batch.count;
+      byteLength += batch.byteLength;
+      parts.push(...batch.parts);
+    }
+    return new Batch(first.signal, parts, count, byteLength);
+  }
+
+  /** The request in pieces, to be written one behind the other. */
+  get chunks(): readonly Uint8Array[] {
+    return this.parts;
+  }
+
+  /** The request in one piece. */
+  get bytes(): Uint8Array {
+    if (this.parts.length !== 1) this.parts = [Buffer.concat(this.parts, this.byteLength)];
+    return this.parts[0]!;
+  }
+}

@@ -1,0 +1,251 @@
+import { MalformedError } from "./malformed.js";
+import { type Field, MESSAGES, type Message, REQUEST } from "./messages.js";
+import type { Signal } from "./signal.js";
+
+/**
+ * Checks that bytes are the OTLP request they claim to be, down to the last attribute, and counts its records.
+ *
+ * This is the only reader that does not trust its input. Everything else works on a `Batch`, and a batch exists only
+ * if its bytes passed here (or were made from bytes that did). So every length, wire type and varint is checked, and
+ * messages may nest at most MAX_DEPTH deep, protobuf's own usual limit. Unknown fields are fine, whatever they hold.
+ *
+ * The table is compiled into one array per message, indexed by tag, so that a field costs one load and one switch.
+ * Attributes whose value is a string are by far the most frequent thing in telemetry and have a short way of their own.
+ */
+export const MAX_DEPTH = 100;
+
+/** Returns the number of records: log records, spans or data points. Throws a `MalformedError` with the offset. */
+export function checkRequest(signal: Signal, bytes: Uint8Array): number {
+  count = 0;
+  check(bytes, 0, bytes.length, CHECKS.get(REQUEST[signal])!, MAX_DEPTH);
+  return count;
+}
+
+interface Check {
+  readonly message: Message;
+  /** By tag: what to do with the value. */
+  readonly action: Uint8Array;
+  /** By tag: the check of a sub-message. */
+  readonly child: readonly (Check | undefined)[];
+  /** Each occurrence of this message is a record. */
+  readonly isRecord: boolean;
+}
+
+const UNKNOWN = 0;
+const SKIP_VARINT = 1;
+const SKIP_FIXED64 = 2;
+const SKIP_BYTES = 3;
+const SKIP_FIXED32 = 4;
+const DESCEND = 5;
+const DESCEND_KEY_VALUE = 6;
+const WRONG_TYPE = 7;
+const PACKED_FIXED64 = 8;
+const PACKED_VARINT = 9;
+
+/** Tags of known fields are below this; larger tags are looked at as unknown fields. */
+const TAGS = 160;
+
+const KEY_TAG = 10;
+const VALUE_TAG = 18;
+const STRING_VALUE_TAG = 10;
+
+let count = 0;
+let position = 0;
+
+function check(b: Uint8Array, p: number, end: number, how: Check, depth: number): void {
+  if (depth === 0) throw new MalformedError(`messages nested more than ${MAX_DEPTH} deep`, p);
+  if (how.isRecord) count++;
+  const { action, child } = how;
+  while (p < end) {
+    const at = p;
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = length(b, at, end);
+      p = position;
+    }
+    switch (tag < TAGS ? action[tag] : UNKNOWN) {
+      case SKIP_VARINT:
+        p = skipVarint(b, p, end);
+        break;
+      case SKIP_FIXED64:
+        p += 8;
+        if (p > end) throw truncated(how, at);
+        break;
+      case SKIP_FIXED32:
+        p += 4;
+        if (p > end) throw truncated(how, at);
+        break;
+      case SKIP_BYTES: {
+        let size = b[p++]!;
+        if (size > 127 || p > end) {
+          size = length(b, p - 1, end);
+          p = position;
+        }
+        p += size;
+        if (p > end) throw truncated(how, at);
+        break;
+      }
+      case DESCEND_KEY_VALUE: {
+        let size = b[p++]!;
+        if (size > 127 || p > end) {
+          size = length(b, p - 1, end);
+          p = position;
+        }
+        const stop = p + size;
+        if (stop > end) throw truncated(how, at);
+        if (!isPlainString(b, p, stop)) check(b, p, stop, child[tag]!, depth - 1);
+        p = stop;
+        break;
+      }
+      case DESCEND: {
+        let size = b[p++]!;
+        if (size > 127 || p > end) {
+          size = length(b, p - 1, end);
+          p = position;
+        }
+        const stop = p + size;
+        if (stop > end) throw truncated(how, at);
+        check(b, p, stop, child[tag]!, depth - 1);
+        p = stop;
+        break;
+      }
+      case PACKED_FIXED64:
+      case PACKED_VARINT:
+        p = checkPacked(b, p, end, action[tag]!, how, at);
+        break;
+      case WRONG_TYPE:
+        throw new MalformedError(`wrong wire type ${tag & 7} for field ${tag >>> 3} of ${how.message.name}`, at);
+      default:
+        p = skipUnknown(b, p, end, tag, how, at);
+    }
+  }
+}
+
+/** A KeyValue that is a short key and a short string and nothing else: 0a <n> key 12 <n+2> 0a <n> text. */
+function isPlainString(b: Uint8Array, p: number, end: number): boolean {
+  if (p + 6 > end || b[p] !== KEY_TAG) return false;
+  const keySize = b[p + 1]!;
+  p += 2 + keySize;
+  if (keySize > 127 || p + 4 > end || b[p] !== VALUE_TAG || b[p + 2] !== STRING_VALUE_TAG) return false;
+  const valueSize = b[p + 1]!;
+  return valueSize < 128 && valueSize === b[p + 3]! + 2 && p + 2 + valueSize === end;
+}
+
+function checkPacked(b: Uint8Array, p: number, end: number, action: number, how: Check, at: number): number {
+  const size = length(b, p, end);
+  p = position;
+  const stop = p + size;
+  if (stop > end) throw truncated(how, at);
+  if (action === PACKED_FIXED64 && size % 8 !== 0) throw new MalformedError("packed numbers of odd length", at);
+  if (action === PACKED_VARINT) while (p < stop) p = skipVarint(b, p, stop);
+  return stop;
+}
+
+function skipUnknown(b: Uint8Array, p: number, end: number, tag: number, how: Check, at: number): number {
+  if (tag >>> 3 === 0) throw new MalformedError("field number 0", at);
+  switch (tag & 7) {
+    case 0:
+      return skipVarint(b, p, end);
+    case 1:
+      p += 8;
+      break;
+    case 2: {
+      const size = length(b, p, end);
+      p = position + size;
+      break;
+    }
+    case 5:
+      p += 4;
+      break;
+    default:
+      throw new MalformedError(`wire type ${tag & 7}, which OTLP does not use`, at);
+  }
+  if (p > end) throw truncated(how, at);
+  return p;
+}
+
+/** A tag or length: a varint that must fit 32 bits. The position behind it is in `position`. */
+function length(b: Uint8Array, p: number, end: number): number {
+  const at = p;
+  let value = 0;
+  for (let shift = 0; shift < 35; shift += 7) {
+    if (p >= end) throw new MalformedError("ends inside a varint", at);
+    const x = b[p++]!;
+    value += (x & 127) * 2 ** shift;
+    if (x < 128) {
+      if (value > 0xffffffff) break;
+      position = p;
+      return value;
+    }
+  }
+  throw new MalformedError("tag or length over 32 bits", at);
+}
+
+function skipVarint(b: Uint8Array, p: number, end: number): number {
+  const at = p;
+  do {
+    if (p >= end) throw new MalformedError("ends inside a varint", at);
+    if (p - at === 10) throw new MalformedError("varint over 64 bits", at);
+  } while (b[p++]! > 127);
+  return p;
+}
+
+function truncated(how: Check, at: number): MalformedError {
+  return new MalformedError(`a field of ${how.message.name} goes past its end`, at);
+}
+
+const RECORDS = new Set([
+  "LogRecord",
+  "Span",
+  "NumberDataPoint",
+  "HistogramDataPoint",
+  "ExponentialHistogramDataPoint",
+  "SummaryDataPoint",
+]);
+
+const CHECKS: ReadonlyMap<Message, Check> = compile();
+
+function compile(): Map<Message, Check> {
+  const checks = new Map<Message, Check & { child: (Check | undefined)[] }>();
+  for (const message of Object.values(MESSAGES)) {
+    const isRecord = RECORDS.has(message.name);
+    checks.set(message, { message, action: new Uint8Array(TAGS), child: new Array(TAGS).fill(undefined), isRecord });
+  }
+  for (const how of checks.values()) {
+    for (const field of how.message.fields) {
+      for (let wire = 0; wire < 8; wire++) how.action[(field.number << 3) | wire] = WRONG_TYPE;
+      for (const [wire, action] of actionsOf(field)) how.action[(field.number << 3) | wire] = action;
+      if (field.message) how.child[(field.number << 3) | 2] = checks.get(field.message);
+    }
+  }
+  return checks;
+}
+
+function actionsOf(field: Field): [wire: number, action: number][] {
+  switch (field.type) {
+    case "message":
+      return [[2, field.message!.name === "KeyValue" ? DESCEND_KEY_VALUE : DESCEND]];
+    case "string":
+    case "bytes":
+    case "id":
+      return [[2, SKIP_BYTES]];
+    case "double":
+    case "fixed64":
+    case "sfixed64":
+      return field.repeated
+        ? [
+            [1, SKIP_FIXED64],
+            [2, PACKED_FIXED64],
+          ]
+        : [[1, SKIP_FIXED64]];
+    case "fixed32":
+      return [[5, SKIP_FIXED32]];
+    default:
+      return field.repeated
+        ? [
+            [0, SKIP_VARINT],
+            [2, PACKED_VARINT],
+          ]
+        : [[0, SKIP_VARINT]];
+  }
+}

@@ -1,0 +1,20 @@
+/**
+ * The bytes (or the JSON) are not the OTLP message they claim to be.
+ *
+ * `offset` is where in the input the reading stopped making sense: a byte offset for protobuf, -1 where a JSON reader
+ * knows only the path. Recognise it by `code`, not by class.
+ */
+export class MalformedError extends Error {
+  override readonly name = "MalformedError";
+  readonly code = "SLUICE_MALFORMED";
+  readonly offset: number;
+
+  constructor(message: string, offset: number, options?: { cause?: unknown }) {
+    super(offset >= 0 ? `${message} at byte ${offset}` : message, options);
+    this.offset = offset;
+  }
+}
+
+export function isMalformed(error: unknown): error is MalformedError {
+  return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_MALFORMED";
+}
