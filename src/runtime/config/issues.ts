@@ -81,8 +81,7 @@ function valueProblem(issue: Issue, parsed: Parsed): Problem {
   const expected = expectation(issue, schemas);
   const received = missing || isCustom(issue) ? "" : `, got ${describe(node, hidden)}`;
   const key = JSON.stringify(String(path.at(-1) ?? ""));
-  const message =
-    missing && path.length > 0 && !isCustom(issue) ? `${key} is required: ${expected}` : expected + received;
+  const message = missing && path.length > 0 ? `${key} is required: ${expected}` : expected + received;
   return {
     severity: "error",
     code: missing ? "missing_key" : (CODES[issue.code] ?? "wrong_value"),

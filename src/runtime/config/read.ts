@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { Findings } from "./findings.js";
 import { mergeNodes, parseSet, setSource } from "./merge.js";
-import { isNull, type MapNode, type Node } from "./node.js";
+import { isNull, type MapNode, mapNode, type Node } from "./node.js";
 import { parseYaml } from "./parse-yaml.js";
 import { Source } from "./source.js";
 import { reason, type Surroundings, substitute, withoutBom } from "./substitute.js";
@@ -33,7 +33,7 @@ export function readSources(options: ReadOptions): ReadResult {
     const source = openSource(each, readFile, findings);
     if (source === undefined) return undefined;
     onSource(source);
-    return readSource(source, surroundings, findings);
+    return readSource(source, surroundings, findings, options.sources.length === 1);
   });
   layers.push(...readSets(options.sets, surroundings));
   return { root: mergeAll(layers), texts };
@@ -49,7 +49,13 @@ function openSource(from: ConfigSource, readFile: (path: string) => string, find
   }
 }
 
-function readSource(source: Source, surroundings: Surroundings, findings: Findings): MapNode | undefined {
+/** An empty file is an error when it is all there is, and adds nothing to others. */
+function readSource(
+  source: Source,
+  surroundings: Surroundings,
+  findings: Findings,
+  alone: boolean,
+): MapNode | undefined {
   const before = findings.problems.length;
   const parsed = parseYaml(source, findings.problems);
   const broken = findings.problems
@@ -58,6 +64,7 @@ function readSource(source: Source, surroundings: Surroundings, findings: Findin
   if (broken) return undefined;
   const start = { source, start: 0, end: 0 };
   if (parsed === undefined || isNull(parsed)) {
+    if (!alone) return mapNode(start, new Map());
     findings.error(
       "empty_config",
       start,

@@ -82,7 +82,12 @@ class Builder {
 
   private spec(definition: Definition, { config }: ParsedComponent) {
     const base = [definition.section, definition.name];
-    return { id: definition.id, config, placeOf: (path: Path) => locate(this.root, [...base, ...path]).place };
+    return {
+      id: definition.id,
+      path: base.join("."),
+      config,
+      placeOf: (path: Path) => locate(this.root, [...base, ...path]).place,
+    };
   }
 }
 

@@ -75,6 +75,10 @@ function readPipelines(service: MapNode, serviceKey: Span, findings: Findings): 
 
 function readPipeline(name: string, key: Span, node: Node, path: Path, findings: Findings): PipelineDefinition[] {
   const id = parseId(name);
+  if (id?.type === "profiles") {
+    findings.warn("no_effect", key, path, "Sluice does not carry profiles; this pipeline is left out");
+    return [];
+  }
   if (id === undefined || !(SIGNALS as readonly string[]).includes(id.type)) {
     const message = `a pipeline is called logs, traces or metrics, or one of these with a name, such as ${SIGNALS[0]}/audit`;
     findings.error("unknown_signal", key, path, message, didYouMean(id?.type ?? name, SIGNALS));
