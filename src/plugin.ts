@@ -6,6 +6,15 @@ export { Delivery, type Origin, type Outcome, type PartialRejection } from "./ru
 export * from "./runtime/contract/observability.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";
+export { type Endpoint, formatEndpoint, parseEndpoint } from "./runtime/net/endpoint.js";
+export {
+  isPortTaken,
+  listenFailure,
+  type SmallAnswer,
+  type SmallServer,
+  type SmallServerSettings,
+  startSmallServer,
+} from "./runtime/net/small-server.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
