@@ -16,5 +16,7 @@ export {
   startSmallServer,
 } from "./runtime/net/small-server.js";
 export { Batch } from "./runtime/telemetry/batch.js";
+export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
+export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
