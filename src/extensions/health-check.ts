@@ -79,8 +79,7 @@ class HealthCheck implements Extension {
     this.upSince = this.context.clock.now();
     const endpoint = endpointOf(this.config);
     const tls = this.config.tls && (await readTls(this.config.tls));
-    const answer = (path: string, request: IncomingMessage) =>
-      this.answer(path, request.headers.origin);
+    const answer = (path: string, request: IncomingMessage) => this.answer(path, request.headers.origin);
     try {
       this.server = await startSmallServer({ endpoint, answer, ...(tls && { tls }) });
       this.context.logger.info({ endpoint: formatEndpoint(this.server.endpoint) }, "health check is listening");
