@@ -7,5 +7,7 @@ export * from "./runtime/contract/observability.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";
 export { Batch } from "./runtime/telemetry/batch.js";
+export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
+export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
