@@ -49,6 +49,9 @@ export type TlsVersion = (typeof VERSIONS)[number];
 
 /** YAML reads an unquoted 1.2 as a number. */
 function version(fallback: TlsVersion) {
-  const words = z.preprocess((value) => (typeof value === "number" ? value.toFixed(1) : value || fallback), z.enum(VERSIONS));
+  const words = z.preprocess(
+    (value) => (typeof value === "number" ? value.toFixed(1) : value || fallback),
+    z.enum(VERSIONS),
+  );
   return words.default(fallback).meta({ description: `Default ${fallback}.` });
 }
