@@ -20,3 +20,4 @@ export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
+export { type Paint, painterFor, printable, type Style } from "./runtime/text/terminal.js";

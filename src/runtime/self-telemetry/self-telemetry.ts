@@ -1,6 +1,6 @@
-import type { WriteStream } from "node:tty";
 import type { ResolvedConfig } from "../config/spec.js";
 import type { Logger, Metrics } from "../contract/observability.js";
+import { painterFor } from "../text/terminal.js";
 import { LogStream } from "./log-stream.js";
 import { createLogger } from "./logger.js";
 import { MetricExport } from "./metric-export.js";
@@ -39,13 +39,13 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
   });
   const otlpLogs = logs.processors?.length ? new OtlpLogs() : undefined;
   const pretty = logs.encoding === undefined ? options.isTerminal : logs.encoding === "console";
-  const colours = options.isTerminal && wantsColours(options.stderr);
+  const paint = painterFor(options.stderr, options.isTerminal);
   const logger = createLogger({
     level: logs.level,
     initialFields: logs.initial_fields ?? {},
     output: {
       write(line) {
-        stream.write(pretty ? prettyLine(line, colours) : line);
+        stream.write(pretty ? prettyLine(line, paint) : line);
         otlpLogs?.write(line);
       },
     },
@@ -69,11 +69,6 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
 
   let stopped: Promise<void> | undefined;
   return { logger, metrics: registry, start, stop: () => (stopped ??= flush()) };
-}
-
-/** A terminal knows whether it has colours, and whether NO_COLOR is set. */
-function wantsColours(stream: NodeJS.WritableStream): boolean {
-  return (stream as Partial<WriteStream>).hasColors?.() ?? true;
 }
 
 async function within(ms: number, work: Promise<unknown>): Promise<void> {

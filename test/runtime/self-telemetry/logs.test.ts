@@ -74,7 +74,7 @@ describe("for a person", () => {
       .child({ component: "otlp", kind: "receiver" })
       .info({ endpoint: "127.0.0.1:4318", note: "two words" }, "listening");
     expect(stderr.text).toMatch(
-      /^\d\d:\d\d:\d\d\.\d{3} INFO {2}receiver otlp listening endpoint=127\.0\.0\.1:4318 note="two words"\n$/,
+      /^\d\d:\d\d:\d\d\.\d{3} INFO {2}receiver otlp: listening endpoint=127\.0\.0\.1:4318 note="two words"\n$/,
     );
   });
 
