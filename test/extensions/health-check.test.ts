@@ -168,8 +168,7 @@ test.each([
   [{ endpoint: "nonsense" }, "endpoint"],
   [{ endpoint: "127.0.0.1:99999" }, "endpoint"],
   [{ path: "health" }, "path"],
-  [{ tls: { ca_file: "x" } }, "tls"],
-  [{ tls: { cert_file: "a", key_file: "b", client_ca_file: "c" } }, "tls"],
+  [{ tls: { cert: "a" } }, "tls"],
 ])("finds %j wrong", (written, key) => {
   expect(healthCheck.schema.safeParse(written).error?.issues[0]?.path[0]).toBe(key);
 });

@@ -9,6 +9,7 @@ import { OtlpLogs } from "./otlp-logs.js";
 import { prettyLine } from "./pretty.js";
 import { addProcessMetrics } from "./process-metrics.js";
 import { resourceAttributes } from "./resource.js";
+import { withPlace } from "./start-problem.js";
 
 /**
  * What the agent says of itself. Logger and metrics work from the beginning; `start` makes them available outside the
@@ -17,7 +18,7 @@ import { resourceAttributes } from "./resource.js";
 export interface SelfTelemetry {
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Throws a `StartError` whose path begins at the config's root. */
+  /** Throws a `PlacedStartError`: its path begins at the config's root, and `problems` say where that is. */
   start(): Promise<void>;
   /** Sends what is left, for a bounded time. Never rejects. */
   stop(): Promise<void>;
@@ -52,7 +53,7 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
   });
   let metricExport: MetricExport | undefined;
 
-  async function start(): Promise<void> {
+  async function open(): Promise<void> {
     const resource = resourceAttributes(writtenResource);
     await otlpLogs?.start(logs.processors ?? [], resource, logger);
     if (metrics.level === "none") return;
@@ -67,6 +68,10 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
     await stream.flush();
   }
 
+  const start = () =>
+    open().catch((error: unknown) => {
+      throw withPlace(error, config);
+    });
   let stopped: Promise<void> | undefined;
   return { logger, metrics: registry, start, stop: () => (stopped ??= flush()) };
 }

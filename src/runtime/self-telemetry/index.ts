@@ -1,0 +1,1 @@
+export { createSelfTelemetry, type SelfTelemetry, type SelfTelemetryOptions } from "./self-telemetry.js";
