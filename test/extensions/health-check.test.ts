@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { get as httpsGet } from "node:https";
 import { type AddressInfo, connect, createServer } from "node:net";
@@ -9,6 +9,10 @@ import { healthCheck } from "../../src/extensions/health-check.js";
 import { type Host, isStartError } from "../../src/plugin.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
+
+function hasOpenssl(): boolean {
+  return spawnSync("openssl", ["version"], { stdio: "ignore" }).status === 0;
+}
 
 interface Said {
   readonly level: string;
@@ -112,7 +116,7 @@ describe("answers", () => {
     expect(await allowed("https://aXexampleXcom")).toBeNull();
   });
 
-  test("over TLS when it has a certificate", async () => {
+  test.skipIf(!hasOpenssl())("over TLS when it has a certificate", async () => {
     const directory = await mkdtemp(join(tmpdir(), "sluice-test-"));
     onTestFinished(() => rm(directory, { recursive: true }));
     const [cert_file, key_file] = [join(directory, "cert.pem"), join(directory, "key.pem")];

@@ -56,6 +56,12 @@ describe("as JSON", () => {
     expect("stack" in (error as object)).toBe(withStack);
   });
 
+  test.each(["error", "err", "anything"])("describes an error under the key %s", (key) => {
+    const { logger, stderr } = observe({});
+    logger.error({ [key]: new TypeError("no", { cause: "just so" }) }, "failed");
+    expect(stderr.lines[0]?.[key]).toEqual({ type: "TypeError", message: "no", cause: "just so" });
+  });
+
   test("survives fields that refer to themselves and causes without an end", () => {
     const { logger, stderr } = observe({});
     const endless = new Error("around");
