@@ -58,12 +58,11 @@ class Block {
 
   /** The resource or scope itself, and what its container says of it; not the items in it. */
   *ownerLines(container: Tree, owner: "resource" | "scope", indent: string): Iterable<string> {
-    const { name, version, ...own } = isTree(container[owner]) ? container[owner] : {};
+    const own = Object.entries(isTree(container[owner]) ? container[owner] : {});
     const { schemaUrl } = container;
-    yield* this.lines(
-      owner === "scope" ? own : { ...own, ...(name !== undefined && { name, version: version ?? "" }) },
-      indent,
-    );
+    // A scope's name and version are in its heading.
+    const shown = own.filter(([name]) => owner === "resource" || (name !== "name" && name !== "version"));
+    yield* this.lines(Object.fromEntries(shown), indent);
     if (schemaUrl !== undefined && schemaUrl !== "") yield* this.lines({ schemaUrl }, indent);
   }
 
