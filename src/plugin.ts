@@ -3,9 +3,39 @@
 export type * from "./runtime/contract/clock.js";
 export * from "./runtime/contract/component.js";
 export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
+export { type BatchResult, eachBatch } from "./runtime/contract/each-batch.js";
+export { eachRecord } from "./runtime/contract/each-record.js";
 export * from "./runtime/contract/observability.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";
+export * from "./runtime/net/decompress.js";
+export * from "./runtime/net/endpoint.js";
+export { gzip } from "./runtime/net/gzip.js";
+export { listen } from "./runtime/net/listen.js";
+export {
+  isPortTaken,
+  listenFailure,
+  type SmallAnswer,
+  type SmallServer,
+  type SmallServerSettings,
+  startSmallServer,
+} from "./runtime/net/small-server.js";
+export * from "./runtime/net/tls-config.js";
+export * from "./runtime/net/tls-load.js";
+export { reloadServerTls } from "./runtime/net/tls-reload.js";
+export * from "./runtime/otlp/answer.js";
+export * from "./runtime/otlp/grpc-frame.js";
+export * from "./runtime/otlp/grpc-status.js";
+export * from "./runtime/otlp/refusals.js";
+export { decodeResponse, encodeResponse } from "./runtime/otlp/response.js";
+export * from "./runtime/otlp/services.js";
+export { decodeStatus, encodeStatus, type RpcStatus } from "./runtime/otlp/status.js";
 export { Batch } from "./runtime/telemetry/batch.js";
+export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
+export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
+export { type SplitLimits, splitBatch } from "./runtime/telemetry/split.js";
+export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
+export type { Attributes } from "./runtime/telemetry/views/attributes.js";
+export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
