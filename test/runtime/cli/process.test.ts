@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -48,5 +49,42 @@ describe("the sluice process", () => {
 
   it("does not crash when nobody reads what it writes", async () => {
     expect(await sluice(["components", "--json"], { unread: true })).toMatchObject({ code: 0, err: "" });
+  });
+
+  const running = `receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
+exporters: {nop: }
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines: {logs: {receivers: [otlp], exporters: [nop]}}
+`;
+
+  it.each(["SIGTERM", "SIGINT"] as const)("runs until %s, then drains and ends with 0", async (signal) => {
+    const path = join(folder, "running.yaml");
+    writeFileSync(path, running);
+    const child = spawn(process.execPath, ["bin/sluice.js", "run", "--config", path], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let err = "";
+    child.stderr.on("data", (chunk) => {
+      const wasReady = err.includes('"msg":"ready"');
+      err += chunk;
+      if (!wasReady && err.includes('"msg":"ready"')) child.kill(signal);
+    });
+    const ended = await new Promise((resolve) => child.on("close", (code, by) => resolve({ code, by })));
+    expect(ended).toEqual({ code: 0, by: null });
+    expect(err).toContain(`"signal":"${signal}"`);
+    expect(err).toContain('"msg":"stopped"');
+  });
+
+  it("shows a port that is taken with its place in the config, and ends with 1", async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    const { port } = taken.address() as AddressInfo;
+    const path = join(folder, "taken.yaml");
+    writeFileSync(path, running.replace("127.0.0.1:0", `127.0.0.1:${port}`));
+    const { code, err } = await sluice(["run", "--config", path]);
+    taken.close();
+    expect(code).toBe(1);
+    expect(err).toContain(`${path}:1:49  receivers.otlp.protocols.http.endpoint`);
   });
 });
