@@ -39,3 +39,4 @@ export { type SplitLimits, splitBatch } from "./runtime/telemetry/split.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
+export { type Paint, painterFor, printable, type Style } from "./runtime/text/terminal.js";

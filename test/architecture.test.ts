@@ -14,7 +14,13 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/runtime/pipeline/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/config/": ["src/runtime/contract/", "src/runtime/telemetry/", "src/runtime/registry.ts"],
   "src/runtime/registry.ts": ["src/runtime/contract/"],
-  "src/runtime/self-telemetry/": ["src/runtime/contract/", "src/runtime/config/"],
+  "src/runtime/text/": [],
+  "src/runtime/self-telemetry/": [
+    "src/runtime/contract/",
+    "src/runtime/config/",
+    "src/runtime/net/",
+    "src/runtime/text/",
+  ],
   "src/runtime/agent.ts": ["src/runtime/contract/", "src/runtime/config/", "src/runtime/pipeline/"],
   "src/runtime/builtins.ts": [
     "src/runtime/contract/",
@@ -25,7 +31,13 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/extensions/",
   ],
   "src/runtime/cli/": ["src/runtime/"],
-  "src/plugin.ts": ["src/runtime/contract/", "src/runtime/telemetry/", "src/runtime/net/", "src/runtime/otlp/"],
+  "src/plugin.ts": [
+    "src/runtime/contract/",
+    "src/runtime/telemetry/",
+    "src/runtime/net/",
+    "src/runtime/otlp/",
+    "src/runtime/text/",
+  ],
   "src/index.ts": ["src/plugin.ts", "src/runtime/"],
   "src/testing.ts": ["src/plugin.ts", "src/runtime/"],
 };

@@ -1,6 +1,4 @@
-import { readFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
-import type { ServerOptions } from "node:https";
 import { z } from "zod";
 import {
   defineExtension,
@@ -12,12 +10,14 @@ import {
   ignored,
   isPortTaken,
   listenFailure,
+  loadServerTls,
   parseHostPort,
   type SmallAnswer,
   type SmallServer,
   StartError,
   section,
   startSmallServer,
+  tlsServer,
 } from "../plugin.js";
 
 const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
@@ -25,13 +25,6 @@ const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
 const endpointSchema = z
   .string()
   .refine((text) => parseHostPort(text) !== undefined, { error: "expected host:port, such as 127.0.0.1:13133" });
-
-const tlsSchema = z.strictObject({
-  cert_file: z.string(),
-  key_file: z.string(),
-  ca_file: ignored("client certificates are not asked for"),
-  min_version: z.enum(["1.2", "1.3"]).optional(),
-});
 
 const corsSchema = z.strictObject({
   allowed_origins: z.array(z.string()).default([]),
@@ -48,7 +41,7 @@ const schema = z.strictObject({
   response_body: section(
     z.strictObject({ healthy: z.string().optional(), unhealthy: z.string().optional() }),
   ).optional(),
-  tls: tlsSchema.optional(),
+  tls: section(tlsServer()).optional(),
   cors: section(corsSchema).optional(),
   check_collector_pipeline: ignored("the answer follows the agent's own state"),
   include_metadata: ignored("requests are only counted by their path"),
@@ -78,7 +71,7 @@ class HealthCheck implements Extension {
   async start(): Promise<void> {
     this.upSince = this.context.clock.now();
     const endpoint = endpointOf(this.config);
-    const tls = this.config.tls && (await readTls(this.config.tls));
+    const tls = this.config.tls && (await loadServerTls(this.config.tls, ["tls"]));
     const answer = (path: string, request: IncomingMessage) => this.answer(path, request.headers.origin);
     try {
       this.server = await startSmallServer({ endpoint, answer, ...(tls && { tls }) });
@@ -94,9 +87,6 @@ class HealthCheck implements Extension {
   }
 
   private complain(endpoint: HostPort, error: unknown): void {
-    if ((error as NodeJS.ErrnoException).syscall !== "listen" && this.config.tls) {
-      throw new StartError(`cannot use the certificate or key: ${(error as Error).message}`, ["tls"], { cause: error });
-    }
     const key = writtenKey(this.config);
     if (key !== undefined || !isPortTaken(error)) {
       throw new StartError(listenFailure(endpoint, error), [key ?? "endpoint"], { cause: error });
@@ -128,15 +118,6 @@ function writtenKey(config: Config): "endpoint" | "port" | undefined {
 function endpointOf(config: Config): HostPort {
   if (config.endpoint !== undefined) return parseHostPort(config.endpoint)!;
   return { ...DEFAULT_ENDPOINT, port: config.port ?? DEFAULT_ENDPOINT.port };
-}
-
-async function readTls(tls: NonNullable<Config["tls"]>): Promise<ServerOptions> {
-  const read = (key: "cert_file" | "key_file") =>
-    readFile(tls[key]).catch((error: Error) => {
-      throw new StartError(`cannot read ${tls[key]}: ${error.message}`, ["tls", key], { cause: error });
-    });
-  const minVersion = tls.min_version && (`TLSv${tls.min_version}` as const);
-  return { cert: await read("cert_file"), key: await read("key_file"), ...(minVersion && { minVersion }) };
 }
 
 function corsHeaders(config: Config, origin: string | undefined): Record<string, string> {

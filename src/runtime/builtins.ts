@@ -1,4 +1,5 @@
 import { forward } from "../connectors/forward.js";
+import { debugExporter } from "../exporters/debug/index.js";
 import { fileExporter } from "../exporters/file/index.js";
 import { nopExporter } from "../exporters/nop.js";
 import { healthCheck } from "../extensions/health-check.js";
@@ -12,6 +13,7 @@ export const builtins: readonly ComponentFactory[] = [
   otlpReceiver,
   batch,
   memoryLimiter,
+  debugExporter,
   fileExporter,
   nopExporter,
   forward,

@@ -19,6 +19,8 @@ export const fileExporter = defineExporter<FileConfig>({
   type: "file",
   summary: "Appends batches to a file as lines of OTLP/JSON (or length-prefixed protobuf), with rotation.",
   signals: SIGNALS,
+  // The file is as durable as a queue in front of it: the sender waits for it, and hears at once when the disk is full.
+  defaults: { sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
   schema,
   create: (config, context) => new FileExporter(config, context),
 });

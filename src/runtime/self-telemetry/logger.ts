@@ -20,6 +20,8 @@ export function createLogger({ level, initialFields, output }: LoggerSettings): 
     level,
     base: { ...initialFields },
     timestamp: pino.stdTimeFunctions.isoTime,
+    // Errors are described below, whatever their key; pino would do it again for this one.
+    serializers: { err: (value: unknown) => value },
     formatters: {
       level: (label: string) => ({ level: label }),
       log: (fields: object) => loggableFields(fields, withStack),

@@ -36,7 +36,7 @@ export async function listenForScrapes(
 ): Promise<SmallServer | undefined> {
   try {
     const server = await startSmallServer({ endpoint, answer: (path) => answer(path, scrape) });
-    logger.debug({ endpoint: formatAddress(server.endpoint) }, "metrics are at /metrics");
+    logger.info({ url: `http://${formatAddress(server.endpoint)}/metrics` }, "metrics for Prometheus");
     return server;
   } catch (error) {
     const message = listenFailure(endpoint, error);

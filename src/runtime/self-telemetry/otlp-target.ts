@@ -1,5 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { StartError } from "../contract/component.js";
+import { tlsClient } from "../net/tls-config.js";
+import { loadClientTls } from "../net/tls-load.js";
 
 /** Where the agent sends its own telemetry, as written under `otlp:`. */
 export interface OtlpTarget {
@@ -21,10 +22,8 @@ export interface OtlpOptions {
   readonly headers: Record<string, string>;
   readonly timeoutMillis?: number;
   readonly compression?: never;
-  readonly httpAgentOptions?: Record<string, unknown>;
+  readonly httpAgentOptions?: object;
 }
-
-const TLS_FILES = { ca_file: "ca", cert_file: "cert", key_file: "key" } as const;
 
 /** Throws a `StartError` for what cannot be done; `path` is where the target stands in the config. */
 export async function otlpOptions(target: OtlpTarget, urlPath: string, path: readonly string[]): Promise<OtlpOptions> {
@@ -60,20 +59,10 @@ function headersOf(headers: OtlpTarget["headers"]): Record<string, string> {
   return Object.fromEntries(headers.map(({ name, value }) => [name, value]));
 }
 
-async function tlsOptions(tls: unknown, path: readonly string[]): Promise<Record<string, unknown> | undefined> {
+async function tlsOptions(tls: unknown, path: readonly string[]): Promise<object | undefined> {
   if (tls === undefined || tls === null) return undefined;
-  const options: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(tls)) {
-    if (key in TLS_FILES)
-      options[TLS_FILES[key as keyof typeof TLS_FILES]] = await tlsFile(String(value), [...path, key]);
-    else if (key === "insecure_skip_verify") options["rejectUnauthorized"] = value !== true;
-    else if (key !== "insecure") throw new StartError(`${key} is not supported here`, [...path, key]);
-  }
-  return options;
-}
-
-function tlsFile(file: string, path: readonly string[]): Promise<Buffer> {
-  return readFile(file).catch((error: Error) => {
-    throw new StartError(`cannot read ${file}: ${error.message}`, path, { cause: error });
-  });
+  const parsed = tlsClient().safeParse(tls);
+  if (parsed.success) return loadClientTls(parsed.data, path);
+  const { message, path: key } = parsed.error.issues[0]!;
+  throw new StartError(message, [...path, ...key.map(String)]);
 }

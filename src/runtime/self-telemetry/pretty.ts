@@ -1,25 +1,22 @@
+import { type Paint, printable, type Style } from "../text/terminal.js";
+
 /**
  * A log line for a person at a terminal: time, level, component, sentence, fields. Nothing in it can reach the terminal
  * as a control sequence, wherever it came from.
  */
-export function prettyLine(json: string, colours: boolean): string {
+export function prettyLine(json: string, paint: Paint): string {
   const { time, level, msg, component, kind, ...fields } = JSON.parse(json) as Record<string, unknown>;
-  const paint = colours ? colour : plain;
   const head = [paint("dim", timeOfDay(time)), levelLabel(String(level), paint)];
-  if (component !== undefined) head.push(paint("cyan", printable([kind, component].filter(Boolean).join(" "))));
-  head.push(level === "error" || level === "fatal" ? paint("bold", printable(msg)) : printable(msg));
+  if (component !== undefined) head.push(paint("cyan", `${printable([kind, component].filter(Boolean).join(" "))}:`));
+  head.push(level === "error" || level === "fatal" ? paint("bold", printable(String(msg))) : printable(String(msg)));
   const stacks: string[] = [];
-  for (const [key, value] of Object.entries(fields)) {
+  for (const [key, value] of errorsLast(fields)) {
     head.push(`${paint("dim", `${printable(key)}=`)}${fieldText(value)}`);
     stacks.push(...stackOf(value));
   }
   return `${[head.join(" "), ...stacks.map((line) => paint("dim", `    ${line}`))].join("\n")}\n`;
 }
 
-type Style = "dim" | "bold" | "red" | "yellow" | "green" | "blue" | "cyan";
-type Paint = (style: Style, text: string) => string;
-
-const CODES: Readonly<Record<Style, number>> = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 };
 const LEVEL_STYLES: Readonly<Record<string, Style>> = {
   debug: "blue",
   info: "green",
@@ -27,9 +24,6 @@ const LEVEL_STYLES: Readonly<Record<string, Style>> = {
   error: "red",
   fatal: "red",
 };
-
-const colour: Paint = (style, text) => `\u001b[${CODES[style]}m${text}\u001b[0m`;
-const plain: Paint = (_, text) => text;
 
 function levelLabel(level: string, paint: Paint): string {
   return paint(LEVEL_STYLES[level] ?? "bold", level.toUpperCase().padEnd(5));
@@ -60,6 +54,11 @@ function isErrorLike(value: unknown): value is ErrorLike {
   return typeof value === "object" && value !== null && typeof (value as { message?: unknown }).message === "string";
 }
 
+/** An error is a sentence of its own; what came after it would read as a part of it. */
+function errorsLast(fields: Record<string, unknown>): [string, unknown][] {
+  return Object.entries(fields).sort(([, a], [, b]) => Number(isErrorLike(a)) - Number(isErrorLike(b)));
+}
+
 /** message (CODE), because message (CODE) */
 function errorText({ message, code, cause }: ErrorLike): string {
   const own = code === undefined || message.includes(String(code)) ? message : `${message} (${code})`;
@@ -71,16 +70,4 @@ function stackOf(value: unknown): string[] {
   if (!isErrorLike(value) || typeof value.stack !== "string") return [];
   const frames = value.stack.split("\n").filter((line) => line.trimStart().startsWith("at "));
   return frames.map((line) => printable(line.trim()));
-}
-
-/** The text with control characters written as escapes. */
-function printable(value: unknown): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
-  return String(value).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, escaped);
-}
-
-function escaped(character: string): string {
-  if (character === "\n") return "\\n";
-  if (character === "\t") return "\\t";
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

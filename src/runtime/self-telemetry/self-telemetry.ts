@@ -1,6 +1,6 @@
-import type { WriteStream } from "node:tty";
 import type { ResolvedConfig } from "../config/spec.js";
 import type { Logger, Metrics } from "../contract/observability.js";
+import { painterFor } from "../text/terminal.js";
 import { LogStream } from "./log-stream.js";
 import { createLogger } from "./logger.js";
 import { MetricExport } from "./metric-export.js";
@@ -9,6 +9,7 @@ import { OtlpLogs } from "./otlp-logs.js";
 import { prettyLine } from "./pretty.js";
 import { addProcessMetrics } from "./process-metrics.js";
 import { resourceAttributes } from "./resource.js";
+import { withPlace } from "./start-problem.js";
 
 /**
  * What the agent says of itself. Logger and metrics work from the beginning; `start` makes them available outside the
@@ -17,7 +18,7 @@ import { resourceAttributes } from "./resource.js";
 export interface SelfTelemetry {
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Throws a `StartError` whose path begins at the config's root. */
+  /** Throws a `PlacedStartError`: its path begins at the config's root, and `problems` say where that is. */
   start(): Promise<void>;
   /** Sends what is left, for a bounded time. Never rejects. */
   stop(): Promise<void>;
@@ -39,20 +40,20 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
   });
   const otlpLogs = logs.processors?.length ? new OtlpLogs() : undefined;
   const pretty = logs.encoding === undefined ? options.isTerminal : logs.encoding === "console";
-  const colours = options.isTerminal && wantsColours(options.stderr);
+  const paint = painterFor(options.stderr, options.isTerminal);
   const logger = createLogger({
     level: logs.level,
     initialFields: logs.initial_fields ?? {},
     output: {
       write(line) {
-        stream.write(pretty ? prettyLine(line, colours) : line);
+        stream.write(pretty ? prettyLine(line, paint) : line);
         otlpLogs?.write(line);
       },
     },
   });
   let metricExport: MetricExport | undefined;
 
-  async function start(): Promise<void> {
+  async function open(): Promise<void> {
     const resource = resourceAttributes(writtenResource);
     await otlpLogs?.start(logs.processors ?? [], resource, logger);
     if (metrics.level === "none") return;
@@ -67,13 +68,12 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
     await stream.flush();
   }
 
+  const start = () =>
+    open().catch((error: unknown) => {
+      throw withPlace(error, config);
+    });
   let stopped: Promise<void> | undefined;
   return { logger, metrics: registry, start, stop: () => (stopped ??= flush()) };
-}
-
-/** A terminal knows whether it has colours, and whether NO_COLOR is set. */
-function wantsColours(stream: NodeJS.WritableStream): boolean {
-  return (stream as Partial<WriteStream>).hasColors?.() ?? true;
 }
 
 async function within(ms: number, work: Promise<unknown>): Promise<void> {

@@ -56,6 +56,12 @@ describe("as JSON", () => {
     expect("stack" in (error as object)).toBe(withStack);
   });
 
+  test.each(["error", "err", "anything"])("describes an error under the key %s", (key) => {
+    const { logger, stderr } = observe({});
+    logger.error({ [key]: new TypeError("no", { cause: "just so" }) }, "failed");
+    expect(stderr.lines[0]?.[key]).toEqual({ type: "TypeError", message: "no", cause: "just so" });
+  });
+
   test("survives fields that refer to themselves and causes without an end", () => {
     const { logger, stderr } = observe({});
     const endless = new Error("around");
@@ -74,7 +80,7 @@ describe("for a person", () => {
       .child({ component: "otlp", kind: "receiver" })
       .info({ endpoint: "127.0.0.1:4318", note: "two words" }, "listening");
     expect(stderr.text).toMatch(
-      /^\d\d:\d\d:\d\d\.\d{3} INFO {2}receiver otlp listening endpoint=127\.0\.0\.1:4318 note="two words"\n$/,
+      /^\d\d:\d\d:\d\d\.\d{3} INFO {2}receiver otlp: listening endpoint=127\.0\.0\.1:4318 note="two words"\n$/,
     );
   });
 

@@ -131,6 +131,7 @@ describe("a port that is taken", () => {
     await expect(self.start()).rejects.toMatchObject({
       code: "SLUICE_START",
       path: ["service", "telemetry", "metrics", "readers", "0", "pull", "exporter", "prometheus", "port"],
+      problems: [{ severity: "error", place: { file: "test.yaml" }, path: expect.stringMatching(/readers\.0\.pull/) }],
     });
     const old = observe({ metrics: { address: `127.0.0.1:${port}` } });
     await expect(old.start()).rejects.toMatchObject({ path: ["service", "telemetry", "metrics", "address"] });

@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { anyCase, deprecated, ignored } from "../../plugin.js";
+
+export type Verbosity = "basic" | "normal" | "detailed";
+
+const VERBOSITY_OF = { debug: "detailed", info: "normal", warn: "basic", error: "basic" } as const;
+
+export const schema = z.strictObject({
+  verbosity: anyCase(["basic", "normal", "detailed"]).optional().meta({ description: "Default basic." }),
+  loglevel: deprecated(
+    anyCase(["debug", "info", "warn", "error"]).optional(),
+    "use verbosity: detailed (debug), normal (info) or basic (warn, error)",
+  ),
+  sampling_initial: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(2)
+    .meta({ description: "How many batches of a signal are shown each second before sampling_thereafter counts." }),
+  sampling_thereafter: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(1)
+    .meta({ description: "Then every so many-th is shown: 1 shows all, 0 none." }),
+  output_paths: z
+    .array(z.enum(["stdout", "stderr"], { error: "expected stdout or stderr; use the file exporter for files" }))
+    .min(1)
+    .default(["stdout"]),
+  use_internal_logger: ignored("telemetry is written to output_paths, never into the agent's own log"),
+});
+
+export type DebugConfig = z.infer<typeof schema>;
+
+/** `verbosity` wins over the old `loglevel`. */
+export function verbosityOf({ verbosity, loglevel }: DebugConfig): Verbosity {
+  return verbosity ?? (loglevel === undefined ? "basic" : VERBOSITY_OF[loglevel]);
+}

@@ -1,0 +1,151 @@
+import { type Batch, type Paint, printable, type Tree, type TreeValue } from "../../plugin.js";
+import { basicLine } from "./basic.js";
+import { resourceGroups } from "./records.js";
+import { attributeEntries, bounded, grouped, hex, isTree, timeText, valueText } from "./values.js";
+
+/**
+ * Every field of every record, indented, under its resource and scope. Driven by what is in the decoded tree, so that
+ * a field which OTLP gets tomorrow is shown too.
+ */
+export function* detailedLines(batch: Batch, paint: Paint): Iterable<string> {
+  yield basicLine(batch, paint);
+  const block = new Block(paint);
+  for (const [index, { container, scopes }] of resourceGroups(batch).entries()) {
+    yield paint("cyan", `Resource ${index + 1}`);
+    yield* block.ownerLines(container, "resource", "  ");
+    for (const scope of scopes) {
+      yield `  ${paint("cyan", scopeHeading(scope.container))}`;
+      yield* block.ownerLines(scope.container, "scope", "    ");
+      for (const [number, item] of scope.items.entries()) {
+        yield `    ${paint("bold", `${ITEM_NOUN[batch.signal]} ${number + 1}`)}`;
+        yield* block.lines(item, "      ");
+      }
+    }
+  }
+}
+
+const MAX_TEXT = 16_384;
+const MAX_ITEMS = 200;
+const ITEM_NOUN = { logs: "Log record", traces: "Span", metrics: "Metric" } as const;
+const ATTRIBUTE_FIELDS = new Set(["attributes", "filteredAttributes", "metadata"]);
+const CHILD_NOUN: Readonly<Record<string, string>> = {
+  events: "Event",
+  links: "Link",
+  dataPoints: "Data point",
+  exemplars: "Exemplar",
+  quantileValues: "Quantile",
+  entityRefs: "Entity",
+};
+const ENUM_NAMES: Readonly<Record<string, readonly string[]>> = {
+  kind: ["unspecified", "internal", "server", "client", "producer", "consumer"],
+  code: ["unset", "ok", "error"],
+  aggregationTemporality: ["unspecified", "delta", "cumulative"],
+};
+const SEVERITIES = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
+
+function scopeHeading(container: Tree): string {
+  const scope = isTree(container["scope"]) ? container["scope"] : {};
+  const name = [scope["name"], scope["version"]].filter((part) => typeof part === "string" && part !== "").join(" ");
+  return name === "" ? "Scope" : `Scope ${printable(bounded(name, 200))}`;
+}
+
+class Block {
+  private readonly paint: Paint;
+
+  constructor(paint: Paint) {
+    this.paint = paint;
+  }
+
+  /** The resource or scope itself, and what its container says of it; not the items in it. */
+  *ownerLines(container: Tree, owner: "resource" | "scope", indent: string): Iterable<string> {
+    const own = Object.entries(isTree(container[owner]) ? container[owner] : {});
+    const { schemaUrl } = container;
+    // A scope's name and version are in its heading.
+    const shown = own.filter(([name]) => owner === "resource" || (name !== "name" && name !== "version"));
+    yield* this.lines(Object.fromEntries(shown), indent);
+    if (schemaUrl !== undefined && schemaUrl !== "") yield* this.lines({ schemaUrl }, indent);
+  }
+
+  /** All fields of a message: plain ones first, aligned; then attributes; then the messages in it. */
+  *lines(message: Tree, indent: string): Iterable<string> {
+    const fields = Object.entries(message);
+    const plain = fields.filter(([name, value]) => isPlain(name, value));
+    const width = Math.max(0, ...plain.map(([name]) => labelOf(name).length)) + 1;
+    for (const [name, value] of plain) {
+      yield* this.field(`${labelOf(name)}:`.padEnd(width), scalarText(name, value), indent);
+    }
+    for (const [name, value] of fields) {
+      if (ATTRIBUTE_FIELDS.has(name)) yield* this.attributes(labelOf(name), value, indent);
+      else if (!isPlain(name, value)) yield* this.nested(name, value, indent);
+    }
+  }
+
+  /** A text of several lines goes below its label. */
+  private *field(label: string, text: string, indent: string): Iterable<string> {
+    const lines = text.split("\n");
+    const name = this.paint("dim", label);
+    if (lines.length === 1) return yield `${indent}${name} ${text}`;
+    yield `${indent}${this.paint("dim", label.trimEnd())}`;
+    for (const line of lines) yield `${indent}  ${line}`;
+  }
+
+  private *attributes(label: string, value: TreeValue, indent: string): Iterable<string> {
+    const entries = attributeEntries(value);
+    if (entries.length === 0) return;
+    yield `${indent}${this.paint("dim", `${label}:`)}`;
+    for (const [key, one] of entries) {
+      yield `${indent}  ${this.paint("dim", `${bounded(key, MAX_TEXT)}:`)} ${valueText(one, MAX_TEXT)}`;
+    }
+  }
+
+  private *nested(name: string, value: TreeValue, indent: string): Iterable<string> {
+    const noun = CHILD_NOUN[name] ?? labelOf(name);
+    const children = Array.isArray(value) ? value : [value];
+    for (const [index, child] of children.entries()) {
+      yield `${indent}${Array.isArray(value) ? `${noun} ${index + 1}` : noun}`;
+      if (isTree(child)) yield* this.lines(child, `${indent}  `);
+    }
+  }
+}
+
+function isPlain(name: string, value: TreeValue): boolean {
+  if (ATTRIBUTE_FIELDS.has(name)) return false;
+  if (name === "body") return true;
+  return Array.isArray(value) ? !value.some(isTree) : !isTree(value);
+}
+
+/** observedTimeUnixNano -> observed time */
+function labelOf(field: string): string {
+  if (field === "asInt" || field === "asDouble") return "value";
+  return field.replace(/UnixNano$/, "").replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+function scalarText(name: string, value: TreeValue): string {
+  if (name === "body") return bodyText(value);
+  if (name.endsWith("UnixNano")) return timeText(value) ?? "0";
+  if (name === "severityNumber") return `${severityName(Number(value))} (${value})`;
+  if (ENUM_NAMES[name] && typeof value === "number") return `${ENUM_NAMES[name][value] ?? "unknown"} (${value})`;
+  if (value instanceof Uint8Array) return hex(value);
+  if (Array.isArray(value)) return listText(value);
+  return typeof value === "string" ? printable(bounded(value, MAX_TEXT)) : String(value);
+}
+
+/** A body keeps its lines; everything else in it that a terminal might obey is escaped. */
+function bodyText(body: TreeValue): string {
+  const text = isTree(body) ? body["stringValue"] : undefined;
+  if (typeof text !== "string") return valueText(body, MAX_TEXT);
+  return bounded(text, MAX_TEXT).split(/\r?\n/).map(printable).join("\n");
+}
+
+function listText(list: readonly TreeValue[]): string {
+  const shown = list.slice(0, MAX_ITEMS).map((item) => printable(String(item)));
+  const more = list.length - shown.length;
+  return `[${shown.join(", ")}${more > 0 ? `, … (+${grouped(more)} more)` : ""}]`;
+}
+
+/** 9 -> INFO, 10 -> INFO2 */
+function severityName(number: number): string {
+  const name = SEVERITIES[Math.ceil(number / 4) - 1];
+  if (name === undefined) return "unspecified";
+  return number % 4 === 1 ? name : `${name}${((number - 1) % 4) + 1}`;
+}

@@ -1,0 +1,28 @@
+import type { Paint, TreeValue } from "../../plugin.js";
+import { attributeEntries, plainText, timeText, valueText } from "./values.js";
+
+/** Parts that the one-line forms of all signals have in common. */
+
+export const MAX_VALUE = 200;
+const NO_TIME = "(no time)".padEnd(30);
+
+/** Parts that are there, with a space between. */
+export function joined(...parts: readonly string[]): string {
+  return parts.filter((part) => part !== "").join(" ");
+}
+
+export function timePart(nanos: TreeValue | undefined, paint: Paint): string {
+  return paint("dim", timeText(nanos) ?? NO_TIME);
+}
+
+/** key=value key=value */
+export function attributesPart(attributes: TreeValue | undefined, paint: Paint): string {
+  return attributeEntries(attributes)
+    .map(([key, value]) => `${paint("dim", `${key}=`)}${attributeText(value)}`)
+    .join(" ");
+}
+
+function attributeText(value: TreeValue | undefined): string {
+  const text = plainText(value, MAX_VALUE);
+  return /[\s"=]|^$/.test(text) ? valueText(value, MAX_VALUE) : text;
+}

@@ -1,0 +1,102 @@
+import type { Batch, Paint, Style, Tree, TreeValue } from "../../plugin.js";
+import { attributesPart, joined, MAX_VALUE, timePart } from "./line-parts.js";
+import { pointLines } from "./normal-metrics.js";
+import { resourceGroups, serviceName } from "./records.js";
+import { durationText, hex, isTree, messages, plainText } from "./values.js";
+
+const MAX_BODY = 1000;
+
+/** One line for each log record, span or data point, complete in itself so that it can be searched for. */
+export function* normalLines(batch: Batch, paint: Paint): Iterable<string> {
+  for (const resource of resourceGroups(batch)) {
+    const service = paint("cyan", serviceName(resource));
+    for (const { items } of resource.scopes) {
+      for (const item of items) yield* linesOf(batch, item, service, paint);
+    }
+  }
+}
+
+function linesOf(batch: Batch, item: Tree, service: string, paint: Paint): Iterable<string> {
+  if (batch.signal === "logs") return [logLine(item, service, paint)];
+  if (batch.signal === "traces") return [spanLine(item, service, paint)];
+  return pointLines(item, service, paint);
+}
+
+function labelled(label: string, text: string, paint: Paint): string {
+  return text === "" ? "" : paint("dim", `${label}=${text}`);
+}
+
+function logLine(log: Tree, service: string, paint: Paint): string {
+  const body = log["body"] === undefined ? paint("dim", "(no body)") : plainText(log["body"], MAX_BODY);
+  const event = typeof log["eventName"] === "string" ? plainText({ stringValue: log["eventName"] }, MAX_VALUE) : "";
+  return joined(
+    timePart(log["timeUnixNano"] || log["observedTimeUnixNano"], paint),
+    severityPart(log, paint),
+    service,
+    event && paint("magenta", event),
+    body,
+    attributesPart(log["attributes"], paint),
+    labelled("trace", hex(log["traceId"]), paint),
+    labelled("span", hex(log["spanId"]), paint),
+  );
+}
+
+const SEVERITIES: readonly (readonly [name: string, style: Style])[] = [
+  ["TRACE", "dim"],
+  ["DEBUG", "blue"],
+  ["INFO", "green"],
+  ["WARN", "yellow"],
+  ["ERROR", "red"],
+  ["FATAL", "red"],
+];
+
+/** The text the sender gave, or the name of the number; a dash for neither. */
+function severityPart(log: Tree, paint: Paint): string {
+  const number = Number(log["severityNumber"] ?? 0);
+  const [name, style] = SEVERITIES[Math.ceil(number / 4) - 1] ?? ["-", "dim" as const];
+  const written = typeof log["severityText"] === "string" ? plainText({ stringValue: log["severityText"] }, 20) : "";
+  return paint(style, (written || name).padEnd(5));
+}
+
+const KINDS = ["", "internal", "server", "client", "producer", "consumer"];
+
+function spanLine(span: Tree, service: string, paint: Paint): string {
+  const name = plainText({ stringValue: String(span["name"] ?? "") }, MAX_VALUE);
+  return joined(
+    timePart(span["startTimeUnixNano"], paint),
+    statusPart(span["status"], paint),
+    service,
+    paint("bold", name || "(no name)"),
+    spanDuration(span),
+    statusMessage(span["status"], paint),
+    paint("dim", KINDS[Number(span["kind"] ?? 0)] ?? ""),
+    attributesPart(span["attributes"], paint),
+    countPart("events", span["events"], paint),
+    countPart("links", span["links"], paint),
+    labelled("trace", hex(span["traceId"]), paint),
+    labelled("span", hex(span["spanId"]), paint),
+    labelled("parent", hex(span["parentSpanId"]), paint),
+  );
+}
+
+function spanDuration(span: Tree): string {
+  const { startTimeUnixNano: start, endTimeUnixNano: end } = span;
+  if (typeof end !== "bigint" || end === 0n) return "(not ended)";
+  return durationText(end - (typeof start === "bigint" ? start : 0n));
+}
+
+function statusPart(status: TreeValue | undefined, paint: Paint): string {
+  const code = isTree(status) ? status["code"] : 0;
+  if (code === 2) return paint("red", "ERROR");
+  return code === 1 ? paint("green", "OK   ") : paint("dim", "-    ");
+}
+
+function statusMessage(status: TreeValue | undefined, paint: Paint): string {
+  const message = isTree(status) ? status["message"] : undefined;
+  return typeof message === "string" ? paint("red", plainText({ stringValue: message }, MAX_VALUE)) : "";
+}
+
+function countPart(noun: string, list: TreeValue | undefined, paint: Paint): string {
+  const count = messages(list).length;
+  return count === 0 ? "" : labelled(noun, String(count), paint);
+}

@@ -1,0 +1,69 @@
+import { Refusal } from "../../plugin.js";
+
+/** Characters written at once; a batch of any size needs no more memory than this. */
+const CHUNK = 64 * 1024;
+
+/** Streams whose errors reach us through the callback of the write that failed, and need no other handler. */
+const guarded = new WeakSet<NodeJS.WritableStream>();
+
+/**
+ * Writes lines to a stream at the pace at which it takes them. Texts are printed one after the other, never mixed, and
+ * made only when their turn comes. Failures are refused transiently: nothing is wrong with the data.
+ */
+export class Printer {
+  private readonly stream: NodeJS.WritableStream;
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(stream: NodeJS.WritableStream) {
+    this.stream = stream;
+    if (!guarded.has(stream)) stream.on("error", () => {});
+    guarded.add(stream);
+  }
+
+  /** Resolves when the stream has taken every line. */
+  print(makeLines: () => Iterable<string>, abort: AbortSignal): Promise<void> {
+    const printed = this.last.then(() => this.writeLines(makeLines, abort));
+    this.last = printed.catch(() => {});
+    return untilAborted(printed, abort);
+  }
+
+  private async writeLines(makeLines: () => Iterable<string>, abort: AbortSignal): Promise<void> {
+    let text = "";
+    if (abort.aborted) return;
+    for (const line of makeLines()) {
+      text += `${line}\n`;
+      if (text.length < CHUNK) continue;
+      await this.write(text);
+      if (abort.aborted) return;
+      text = "";
+    }
+    if (text !== "") await this.write(text);
+  }
+
+  private write(text: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.stream.write(text, (error) => (error ? reject(refusalOf(error)) : resolve()));
+    });
+  }
+}
+
+function refusalOf(error: NodeJS.ErrnoException): Refusal {
+  const status = error.code === undefined ? {} : { status: error.code };
+  return new Refusal("transient", `cannot print: ${error.message}`, { code: "SLUICE_PRINT", ...status, cause: error });
+}
+
+function untilAborted(work: Promise<void>, abort: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => reject(new Refusal("transient", "gave up printing", { code: "SLUICE_ABORTED" }));
+    const settle = (outcome: () => void) => {
+      abort.removeEventListener("abort", giveUp);
+      outcome();
+    };
+    if (abort.aborted) return giveUp();
+    abort.addEventListener("abort", giveUp, { once: true });
+    work.then(
+      () => settle(resolve),
+      (error: unknown) => settle(() => reject(error)),
+    );
+  });
+}

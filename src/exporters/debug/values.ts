@@ -1,0 +1,110 @@
+import { printable, type Tree, type TreeValue } from "../../plugin.js";
+
+/** Values of telemetry as text for a person: safe to print, bounded in length, exact in every digit. */
+
+/** At most so many characters, and what was cut said behind it. */
+export function bounded(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const cut = /[\ud800-\udbff]/.test(text[max - 1]!) ? max - 1 : max;
+  return `${text.slice(0, cut)}… (+${grouped(text.length - cut)} characters)`;
+}
+
+/** An AnyValue: strings in quotes, everything else so that its kind can be told. */
+export function valueText(value: TreeValue | undefined, max: number): string {
+  if (!isTree(value)) return "(empty)";
+  return bounded(anyValueText(value, max), max);
+}
+
+/** The same, but a string stands for itself: for bodies, and where there is only text to expect. */
+export function plainText(value: TreeValue | undefined, max: number): string {
+  const text = isTree(value) ? value["stringValue"] : undefined;
+  return typeof text === "string" ? printable(bounded(text, max)) : valueText(value, max);
+}
+
+export function attributeEntries(attributes: TreeValue | undefined): [key: string, value: TreeValue | undefined][] {
+  if (!Array.isArray(attributes)) return [];
+  return attributes.filter(isTree).map((entry) => [printable(String(entry["key"] ?? "")), entry["value"]]);
+}
+
+/** ISO with nanoseconds; undefined for no time at all. */
+export function timeText(nanos: TreeValue | undefined): string | undefined {
+  if (typeof nanos !== "bigint" || nanos === 0n) return undefined;
+  const seconds = new Date(Number(nanos / 1_000_000_000n) * 1000).toISOString().slice(0, 19);
+  return `${seconds}.${(nanos % 1_000_000_000n).toString().padStart(9, "0")}Z`;
+}
+
+const DURATION_UNITS: readonly (readonly [string, bigint])[] = [
+  ["s", 1_000_000_000n],
+  ["ms", 1_000_000n],
+  ["µs", 1000n],
+];
+
+/** 1.5s, 12.345ms, 250µs, 17ns */
+export function durationText(nanos: bigint): string {
+  if (nanos < 0n) return `-${durationText(-nanos)}`;
+  const unit = DURATION_UNITS.find(([, size]) => nanos >= size);
+  if (unit === undefined) return `${nanos}ns`;
+  const thousandths = (nanos * 1000n + unit[1] / 2n) / unit[1];
+  return `${Number(thousandths) / 1000}${unit[0]}`;
+}
+
+export function hex(bytes: TreeValue | undefined): string {
+  return bytes instanceof Uint8Array ? Buffer.from(bytes).toString("hex") : "";
+}
+
+/** 12,345 */
+export function grouped(number: number): string {
+  return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+export function isTree(value: TreeValue | undefined): value is Tree {
+  return typeof value === "object" && !Array.isArray(value) && !(value instanceof Uint8Array);
+}
+
+/** The messages of a repeated field. */
+export function messages(value: TreeValue | undefined): Tree[] {
+  return Array.isArray(value) ? value.filter(isTree) : [];
+}
+
+function anyValueText(value: Tree, max: number): string {
+  const { stringValue, arrayValue, kvlistValue, doubleValue, bytesValue } = value;
+  if (typeof stringValue === "string") return printable(JSON.stringify(bounded(stringValue, max)));
+  if (typeof doubleValue === "number") return doubleText(doubleValue);
+  if (bytesValue instanceof Uint8Array) return bytesText(bytesValue, max);
+  if (isTree(arrayValue)) return `[${listText(arrayValue["values"], max, (item) => valueText(item, max))}]`;
+  if (isTree(kvlistValue)) return `{${listText(kvlistValue["values"], max, (item) => pairText(item, max))}}`;
+  return String(value["intValue"] ?? value["boolValue"] ?? "(empty)");
+}
+
+/** Stops when there is enough text: the rest is only counted. */
+function listText(items: TreeValue | undefined, max: number, textOf: (item: TreeValue) => string): string {
+  if (!Array.isArray(items)) return "";
+  const texts: string[] = [];
+  let length = 0;
+  for (const item of items) {
+    if (length > max) {
+      texts.push(`… (+${grouped(items.length - texts.length)} more)`);
+      break;
+    }
+    const text = textOf(item);
+    texts.push(text);
+    length += text.length;
+  }
+  return texts.join(", ");
+}
+
+function pairText(pair: TreeValue, max: number): string {
+  const [entry] = attributeEntries([pair]);
+  return entry ? `${entry[0]}: ${valueText(entry[1], max)}` : "";
+}
+
+/** A whole double keeps its point, to be told from an integer. */
+function doubleText(value: number): string {
+  return Number.isInteger(value) && Math.abs(value) < 1e21 ? value.toFixed(1) : String(value);
+}
+
+function bytesText(bytes: Uint8Array, max: number): string {
+  const shown = bytes.subarray(0, Math.ceil(max / 2));
+  const more = bytes.length > shown.length ? "…" : "";
+  return `0x${hex(shown)}${more} (${grouped(bytes.length)} bytes)`;
+}

@@ -1,0 +1,45 @@
+import type { WriteStream } from "node:tty";
+
+/** Text from outside on its way to a person: what it may not do, and how ours is coloured. */
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+/** The text with everything that a terminal might obey (control characters, changes of direction) written as escapes. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, escaped);
+}
+
+export type Style = "dim" | "bold" | "red" | "yellow" | "green" | "blue" | "magenta" | "cyan";
+
+/** Colours a text, or does not. */
+export type Paint = (style: Style, text: string) => string;
+
+/** For a stream that is a terminal with colours; such a stream also knows of NO_COLOR. Otherwise texts stay plain. */
+export function painterFor(stream: NodeJS.WritableStream, isTerminal = isTty(stream)): Paint {
+  return isTerminal && ((stream as Partial<WriteStream>).hasColors?.() ?? true) ? coloured : plain;
+}
+
+const CODES: Readonly<Record<Style, number>> = {
+  bold: 1,
+  dim: 2,
+  red: 31,
+  green: 32,
+  yellow: 33,
+  blue: 34,
+  magenta: 35,
+  cyan: 36,
+};
+
+const coloured: Paint = (style, text) => (text === "" ? "" : `\u001b[${CODES[style]}m${text}\u001b[0m`);
+const plain: Paint = (_, text) => text;
+
+const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+function escaped(character: string): string {
+  return SHORT[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+function isTty(stream: NodeJS.WritableStream): boolean {
+  return (stream as Partial<WriteStream>).isTTY === true;
+}
