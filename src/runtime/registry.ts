@@ -21,7 +21,7 @@ export class Registry {
     }
     for (const name of spellings(factory)) {
       const key = nameKey(factory.kind, name);
-      if (this.byName.has(key)) throw new RegistryError(`there is already a ${factory.kind} called "${name}"`);
+      if (this.byName.has(key)) throw new RegistryError(`another ${factory.kind} is called "${name}"`);
       this.byName.set(key, factory);
     }
     this.factories.push(factory);

@@ -3,6 +3,7 @@ import type { LoadedConfig } from "../config/load.js";
 import type { Problem } from "../config/problem.js";
 import type { ResolvedConfig } from "../config/spec.js";
 import { systemClock } from "../contract/clock.js";
+import { isStartError, type StartError } from "../contract/component.js";
 import type { Logger } from "../contract/observability.js";
 import { parseDuration } from "../contract/schema.js";
 import type { CommandContext } from "./command.js";
@@ -26,7 +27,7 @@ export async function run(context: CommandContext): Promise<number> {
   try {
     return await runConfig(loaded.config, loaded.problems, timeout ?? loaded.config.service.shutdown_timeout, terminal);
   } catch (error) {
-    return failedStart(error, loaded, terminal);
+    return failedStart(error, loaded, loaded.config, terminal);
   }
 }
 
@@ -74,11 +75,18 @@ function logWarnings(problems: readonly Problem[], logger: Logger): void {
 }
 
 /** A start that failed for reasons in the config is shown like any other problem of it; anything else is a bug. */
-function failedStart(error: unknown, { lineAt }: LoadedConfig, terminal: Terminal): number {
-  const problems = (error as { problems?: unknown } | undefined)?.problems;
+function failedStart(error: unknown, { lineAt }: LoadedConfig, config: ResolvedConfig, terminal: Terminal): number {
+  const problems = isStartError(error) ? [startProblem(error, config)] : (error as { problems?: unknown })?.problems;
   if (!Array.isArray(problems)) throw error;
   showProblems(problems as Problem[], lineAt, terminal.err);
   return EXIT.failed;
+}
+
+/** For what is started beside the agent; its path begins at the root of the config. */
+function startProblem({ message, path }: StartError, config: ResolvedConfig): Problem {
+  const written = path.map((_, i) => config.placeOf(path.slice(0, path.length - i)));
+  const place = written.find((found) => found !== undefined);
+  return { severity: "error", code: "start_failed", place, path: path.join("."), message };
 }
 
 function shutdownTimeout(text: string | undefined): number | undefined {

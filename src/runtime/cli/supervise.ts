@@ -1,3 +1,4 @@
+import type { EventEmitter } from "node:events";
 import type { Clock } from "../contract/clock.js";
 import type { Logger } from "../contract/observability.js";
 import { EXIT } from "./terminal.js";
@@ -11,10 +12,7 @@ export interface Supervised {
 }
 
 /** The part of `process` that says when to stop. */
-export interface Signals {
-  on(event: string, listener: (...args: never[]) => void): unknown;
-  off(event: string, listener: (...args: never[]) => void): unknown;
-}
+export type Signals = Pick<EventEmitter, "on" | "off">;
 
 export interface SuperviseOptions {
   readonly signals: Signals;

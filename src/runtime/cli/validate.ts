@@ -1,6 +1,6 @@
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
-import { countText, showProblems } from "./show-problems.js";
+import { showProblems } from "./show-problems.js";
 import { EXIT } from "./terminal.js";
 
 /** `sluice validate`: says all that is wrong with a config. */
@@ -11,8 +11,7 @@ export async function validate(context: CommandContext): Promise<number> {
   if (values["json"] === true) terminal.out.write(`${JSON.stringify({ valid, problems }, undefined, 2)}\n`);
   else {
     showProblems(problems, lineAt, terminal.err);
-    if (valid)
-      terminal.out.write(`The config is valid (${config.pipelines.length} pipelines, ${countText(problems)}).\n`);
+    if (valid) terminal.out.write(`The config is valid: ${config.pipelines.map(({ id }) => id).join(", ")}.\n`);
   }
   return valid ? EXIT.ok : EXIT.failed;
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { isNull, locate, type Node, nodeAt, type Path, placeOf } from "./node.js";
-import type { Problem } from "./problem.js";
+import { isNull, locate, type Node, nodeAt, type Path, placeOf, type Span } from "./node.js";
+import type { Place, Problem } from "./problem.js";
 import { isSensitive, REDACTED, withoutUrlSecrets } from "./sensitive.js";
 import { keysOf, schemasAt, wordsOf } from "./shape.js";
 import { alternatives, didYouMean } from "./suggest.js";
@@ -12,6 +12,8 @@ export interface Parsed {
   readonly node: Node;
   readonly schema: z.ZodType;
   readonly path: Path;
+  /** Where to point when nothing in the node is to blame: its key. */
+  readonly key: Span;
   /** Keys that another schema takes from the same map; they too are worth suggesting. */
   readonly siblings?: readonly string[];
 }
@@ -45,7 +47,7 @@ function unknownKey(key: string, path: Path, parsed: Parsed): Problem {
   return {
     severity: "error",
     code: "unknown_key",
-    place: span ? placeOf(span) : locate(parsed.node, written).place,
+    place: span ? placeOf(span) : placeFor(parsed, written),
     path: [...parsed.path, ...path, key].join("."),
     message: known.length === 0 ? `unknown key "${key}"; nothing is expected here` : `unknown key "${key}"${listed}`,
     ...guess,
@@ -55,9 +57,7 @@ function unknownKey(key: string, path: Path, parsed: Parsed): Problem {
 /** Of a union's branches only the one that came closest is worth reading; when none did, what each of them wants. */
 function unionProblems(issue: Extract<Issue, { code: "invalid_union" }>, parsed: Parsed): Problem[] {
   const branches = issue.errors.filter((branch) => branch.length > 0);
-  const close = branches.filter(
-    (branch) => !branch.some((inner) => inner.code === "invalid_type" && inner.path.length === 0),
-  );
+  const close = branches.filter((branch) => !branch.some((inner) => inner.path.length === 0 && isMismatch(inner)));
   const best = close.toSorted((a, b) => a.length - b.length)[0] ?? (branches.length === 1 ? branches[0] : undefined);
   if (best !== undefined) {
     return problemsOf(
@@ -65,10 +65,13 @@ function unionProblems(issue: Extract<Issue, { code: "invalid_union" }>, parsed:
       parsed,
     );
   }
-  const wanted = branches
-    .flat()
-    .map((inner) => (inner.code === "invalid_type" ? typeWords(inner.expected) : inner.message));
-  return [valueProblem({ ...issue, message: `expected ${[...new Set(wanted)].join(" or ")}` }, parsed)];
+  const wanted = branches.flat().map((inner) => expectation(inner, []).replace(/^expected /, ""));
+  return [valueProblem({ ...issue, message: `Invalid input: ${[...new Set(wanted)].join(" or ")}` }, parsed)];
+}
+
+/** The value is of another kind altogether than this branch takes. */
+function isMismatch({ code }: Issue): boolean {
+  return code === "invalid_type" || code === "invalid_value" || code === "invalid_union";
 }
 
 function valueProblem(issue: Issue, parsed: Parsed): Problem {
@@ -85,7 +88,7 @@ function valueProblem(issue: Issue, parsed: Parsed): Problem {
   return {
     severity: "error",
     code: missing ? "missing_key" : (CODES[issue.code] ?? "wrong_value"),
-    place: locate(parsed.node, path).place,
+    place: placeFor(parsed, path),
     path: fullPath.join("."),
     message: hidden ? scrubbed(message, node) : message,
     ...hint(issue, node, hidden, schemas),
@@ -101,7 +104,8 @@ function hint(
   schemas: readonly z.ZodType[],
 ): { suggestion?: string } {
   if (node?.kind !== "scalar" || hidden) return {};
-  if (issue.code === "invalid_value") return didYouMean(node.text, schemas.flatMap(wordsOf));
+  if (issue.code === "invalid_value" || issue.code === "invalid_union")
+    return didYouMean(node.text, schemas.flatMap(wordsOf));
   if (issue.code !== "invalid_type") return {};
   if (issue.expected === "array") return { suggestion: `write a list: [${node.text}]` };
   const bare = UNQUOTED[issue.expected];
@@ -130,6 +134,8 @@ function expectation(issue: Issue, schemas: readonly z.ZodType[]): string {
       return `expected a multiple of ${issue.divisor}`;
     case "invalid_format":
       return issue.format === "regex" ? `expected text that matches ${issue.pattern}` : `expected ${issue.format}`;
+    case "invalid_union":
+      return `expected ${issue.message.replace(/^Invalid input: /, "")}`;
     default:
       return schemas.length === 0 ? "not expected here" : issue.message.replace(/^Invalid input: /, "");
   }
@@ -165,6 +171,11 @@ function describe(node: Node | undefined, hidden: boolean): string {
   const text = withoutUrlSecrets(node.text);
   const shown = text.length > 60 ? `${text.slice(0, 57)}...` : text;
   return typeof node.value === "string" ? `the text ${JSON.stringify(shown)}` : shown;
+}
+
+function placeFor({ node, key }: Parsed, path: Path): Place {
+  const written = path.length > 0 && nodeAt(node, path.slice(0, 1)) !== undefined;
+  return written ? locate(node, path).place : placeOf(key);
 }
 
 /** Zod writes its own messages in a few set forms; anything else comes from the schema's author. */

@@ -3,7 +3,7 @@ import type { ComponentKind } from "../contract/component.js";
 import { exporterSettingsSchema } from "../contract/exporter-settings.js";
 import type { Registry } from "../registry.js";
 import { parseId } from "./component-id.js";
-import { SECTIONS } from "./components.js";
+import { SECTIONS, type SectionName } from "./components.js";
 import type { MapNode, Span } from "./node.js";
 import { parseYaml } from "./parse-yaml.js";
 import type { Place } from "./problem.js";
@@ -37,7 +37,7 @@ export function maskedLines(root: MapNode | undefined, texts: ReadonlyMap<string
 function secretsIn(root: MapNode, registry: Registry): Span[] {
   return [...root.entries].flatMap(([section, { value }]) => {
     if (section === "service") return secretSpans(value, [serviceSchema]);
-    const kind = (SECTIONS as Record<string, ComponentKind | undefined>)[section];
+    const kind = Object.hasOwn(SECTIONS, section) ? SECTIONS[section as SectionName] : undefined;
     if (kind === undefined || value.kind !== "map") return secretSpans(value, []);
     return [...value.entries].flatMap(([name, entry]) => secretSpans(entry.value, schemasOf(kind, name, registry)));
   });

@@ -4,7 +4,7 @@ import { type ExporterSettings, exporterSettingsSchema } from "../contract/expor
 import type { Definition } from "./components.js";
 import type { Findings } from "./findings.js";
 import { problemsOf } from "./issues.js";
-import { isNull, type MapNode, mapNode, type Node, type Path } from "./node.js";
+import { isNull, type MapNode, mapNode, type Node, type Path, type Span } from "./node.js";
 import { remarksOn } from "./remarks.js";
 import { keysOf } from "./shape.js";
 import { knownKey, shaped } from "./shaped.js";
@@ -17,23 +17,25 @@ export interface ParsedComponent {
 
 /** Holds a component's config against its schema, and an exporter's common keys against theirs. */
 export function parseComponent(
-  { node, section, name }: Definition,
+  { node, section, name, key }: Definition,
   factory: ComponentFactory,
   findings: Findings,
 ): ParsedComponent | undefined {
   const path = [section, name];
   const written = isNull(node) ? mapNode(node, new Map()) : node;
   if (factory.kind !== "exporter" || written.kind !== "map") {
-    const config = parseWith(written, factory.schema, path, findings);
+    const config = parseWith(written, factory.schema, path, findings, { key });
     return config && { config: config.value, settings: undefined };
   }
   const { own, common } = splitExporter(written, factory.schema);
-  const config = parseWith(own, factory.schema, path, findings, { siblings: [...commonKeys.keys()] });
-  const settings = parseWith(common, exporterSettingsSchema, path, findings, { defaults: factory.defaults ?? {} });
+  const config = parseWith(own, factory.schema, path, findings, { key, siblings: [...commonKeys.keys()] });
+  const settings = parseWith(common, exporterSettingsSchema, path, findings, { key, defaults: factory.defaults ?? {} });
   return config && settings && { config: config.value, settings: settings.value as ExporterSettings };
 }
 
 export interface ParseExtras {
+  /** Where to point for what is not written at all. */
+  readonly key: Span;
   readonly siblings?: readonly string[];
   /** Values under what is written, as in YAML. */
   readonly defaults?: Readonly<Record<string, unknown>>;
@@ -45,12 +47,12 @@ export function parseWith(
   schema: z.ZodType,
   path: Path,
   findings: Findings,
-  { siblings = [], defaults = {} }: ParseExtras = {},
+  { key, siblings = [], defaults = {} }: ParseExtras,
 ): { readonly value: unknown } | undefined {
   findings.problems.push(...remarksOn(node, schema, path));
   const result = schema.safeParse(overDefaults(defaults, shaped(node, schema)));
   if (result.success) return { value: result.data };
-  findings.problems.push(...problemsOf(result.error.issues, { node, schema, path, siblings }));
+  findings.problems.push(...problemsOf(result.error.issues, { node, schema, path, key, siblings }));
   return undefined;
 }
 

@@ -19,7 +19,7 @@ export function parseYaml(source: Source, problems: Problem[]): Node | undefined
     reader.report(
       "yaml_syntax",
       0,
-      `cannot be read as YAML: ${error instanceof Error ? error.message : String(error)}`,
+      `cannot be read as YAML: ${plainWords(error instanceof Error ? error.message : String(error))}`,
     );
     return undefined;
   }
@@ -33,6 +33,7 @@ class Reader {
   private readonly sizes = new Map<Node, number>();
   private document!: Document.Parsed;
   private nodes = 0;
+  private quiet = false;
 
   constructor(source: Source, problems: Problem[]) {
     this.source = source;
@@ -51,10 +52,13 @@ class Reader {
     }
     if (first === undefined) return undefined;
     this.document = first;
+    // What was half understood is good enough to find secrets in, not to say more about.
+    this.quiet = this.reportedLines.size > 0;
     return this.convert(first.contents, 0, { source: this.source, start: first.range[0], end: first.range[0] });
   }
 
   report(code: string, offset: number, message: string, suggestion?: string): void {
+    if (this.quiet) return;
     this.problems.push({
       severity: "error",
       code,
@@ -97,7 +101,7 @@ class Reader {
     const range = this.source.lineRange(line);
     if (range === undefined) return undefined;
     const text = this.source.text.slice(range.start, range.end);
-    const match = /[[{,]\s*([^\s"'[\]{},]*\$\{[^}]*\}[^\s"'[\]{},]*)/.exec(text);
+    const match = /(?:^|[^$])[[{](?:[^"']*[\s,])?([^\s"',[\]{}]*\$\{[^}]*\}[^\s"',[\]{}]*)/.exec(text);
     if (match?.[1] === undefined) return undefined;
     return { offset: range.start + match.index + match[0].length - match[1].length, text: match[1] };
   }
@@ -227,6 +231,7 @@ function isMergeKey(key: unknown): boolean {
 
 /** Token names of the parser mean nothing to whoever wrote the file. */
 function plainWords(message: string): string {
+  if (/call stack/.test(message)) return `nested deeper than ${MAX_DEPTH} levels`;
   return message
     .replace("flow-map-start", "{")
     .replace("flow-map-end", "}")

@@ -24,7 +24,7 @@ export interface PrintOptions {
 export function printable(root: MapNode, options: PrintOptions): Record<string, unknown> {
   return mapEntries(root, (section, node) => {
     if (section === "service") return filled(shown(node, [serviceSchema], false), [serviceSchema], options);
-    if (node.kind !== "map" || !(section in SECTIONS)) return shown(node, [], true);
+    if (node.kind !== "map" || !Object.hasOwn(SECTIONS, section)) return shown(node, [], true);
     return mapEntries(node, (name, component) => printComponent(section as SectionName, name, component, options));
   });
 }

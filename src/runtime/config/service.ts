@@ -43,7 +43,7 @@ export function readService(root: MapNode, findings: Findings): ServiceDefinitio
   }
   const service = entry.value;
   return {
-    settings: readSettings(service, findings),
+    settings: readSettings(service, entry.key, findings),
     extensions: readReferences(service, "extensions", ["service", "extensions"], findings),
     pipelines: readPipelines(service, entry.key, findings),
   };
@@ -51,10 +51,10 @@ export function readService(root: MapNode, findings: Findings): ServiceDefinitio
 
 const PIPELINE_EXAMPLE = "service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}";
 
-function readSettings(service: MapNode, findings: Findings): ServiceSettings | undefined {
+function readSettings(service: MapNode, key: Span, findings: Findings): ServiceSettings | undefined {
   const rest = new Map([...service.entries].filter(([key]) => key !== "extensions" && key !== "pipelines"));
   const siblings = ["extensions", "pipelines"];
-  const parsed = parseWith(mapNode(service, rest), serviceSchema, ["service"], findings, { siblings });
+  const parsed = parseWith(mapNode(service, rest), serviceSchema, ["service"], findings, { key, siblings });
   return parsed?.value as ServiceSettings | undefined;
 }
 

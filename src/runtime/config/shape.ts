@@ -120,7 +120,7 @@ export function childSchemas(schema: Schema, key: string | number): Schema[] {
     const definition = definitionOf(base);
     switch (definition.type) {
       case "object":
-        return compact(definition.shape![key] ?? definition.catchall);
+        return compact(Object.hasOwn(definition.shape!, key) ? definition.shape![key] : definition.catchall);
       case "record":
         return compact(definition.valueType);
       case "array":

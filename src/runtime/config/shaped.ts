@@ -65,7 +65,7 @@ function shapedBy(node: MapNode, schema: z.ZodType): Record<string, unknown> {
 function isAbsent(value: Node, schema: z.ZodType, named: boolean): boolean {
   if (!isNull(value) || !named) return false;
   const kinds = kindsOf(schema);
-  if (kinds.has("null") || kinds.has("any") || readsNull(schema)) return false;
+  if (kinds.has("null") || kinds.has("any") || (kinds.has("map") && readsNull(schema))) return false;
   return !(isScalar(value) && value.substituted && kinds.has("string"));
 }
 

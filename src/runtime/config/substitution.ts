@@ -3,7 +3,7 @@
  *
  * - `$$` is a dollar sign;
  * - `${env:NAME}`, `${env:NAME:-default}`, `${file:path}`, `${yaml:text}` and the short `${NAME}`, `${NAME:-default}`;
- * - `$NAME`, the old form, for upper-case names only and never when another `$` follows at once;
+ * - `$NAME`, the old form, for upper-case names only, never within a word and never when another `$` follows at once;
  * - any other `$` stands for itself: `$1`, `${1}`, `$apr1$...`, the `$` at the end of a regular expression.
  *
  * A default may hold substitutions of its own.
@@ -57,7 +57,7 @@ interface Token {
   readonly end: number;
 }
 
-const BARE = /\$([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_$])/y;
+const BARE = /(?<![A-Za-z0-9])\$([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_$])/y;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):(?!-)/;
 

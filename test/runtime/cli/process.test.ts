@@ -1,0 +1,90 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+
+const folder = mkdtempSync(join(tmpdir(), "sluice-process-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Runs the built command line as people do; `unread` closes its stdout before it writes. */
+function sluice(args: readonly string[], { unread = false } = {}) {
+  return new Promise<{ code: number | null; out: string; err: string }>((resolve) => {
+    const child = spawn(process.execPath, ["bin/sluice.js", ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    let out = "";
+    let err = "";
+    if (unread) child.stdout.destroy();
+    else child.stdout.on("data", (chunk) => (out += chunk));
+    child.stderr.on("data", (chunk) => (err += chunk));
+    child.on("close", (code) => resolve({ code, out, err }));
+  });
+}
+
+describe("the sluice process", () => {
+  it("ends with 0 after its help", async () => {
+    expect(await sluice(["--help"])).toMatchObject({ code: 0, err: "", out: expect.stringContaining("Usage") });
+  });
+
+  it("ends with 2 on wrong usage", async () => {
+    expect(await sluice(["rnu"])).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining('did you mean "run"?'),
+    });
+  });
+
+  it.each(["validate", "run"])("ends %s with 1 on a bad config, without colour in a pipe", async (command) => {
+    const path = join(folder, "bad.yaml");
+    writeFileSync(
+      path,
+      "receivers: {nonsense: }\nservice: {pipelines: {logs: {receivers: [nonsense], exporters: [x]}}}\n",
+    );
+    const { code, out, err } = await sluice([command, "--config", path]);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toContain(`at ${path}:1:13  receivers.nonsense`);
+    expect(err).toContain("2 errors");
+    expect(err).not.toContain("\x1b[");
+  });
+
+  it("does not crash when nobody reads what it writes", async () => {
+    expect(await sluice(["components", "--json"], { unread: true })).toMatchObject({ code: 0, err: "" });
+  });
+
+  const running = `receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
+exporters: {nop: }
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines: {logs: {receivers: [otlp], exporters: [nop]}}
+`;
+
+  it.each(["SIGTERM", "SIGINT"] as const)("runs until %s, then drains and ends with 0", async (signal) => {
+    const path = join(folder, "running.yaml");
+    writeFileSync(path, running);
+    const child = spawn(process.execPath, ["bin/sluice.js", "run", "--config", path], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let err = "";
+    child.stderr.on("data", (chunk) => {
+      const wasReady = err.includes('"msg":"ready"');
+      err += chunk;
+      if (!wasReady && err.includes('"msg":"ready"')) child.kill(signal);
+    });
+    const ended = await new Promise((resolve) => child.on("close", (code, by) => resolve({ code, by })));
+    expect(ended).toEqual({ code: 0, by: null });
+    expect(err).toContain(`"signal":"${signal}"`);
+    expect(err).toContain('"msg":"stopped"');
+  });
+
+  it("shows a port that is taken with its place in the config, and ends with 1", async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    const { port } = taken.address() as AddressInfo;
+    const path = join(folder, "taken.yaml");
+    writeFileSync(path, running.replace("127.0.0.1:0", `127.0.0.1:${port}`));
+    const { code, err } = await sluice(["run", "--config", path]);
+    taken.close();
+    expect(code).toBe(1);
+    expect(err).toContain(`${path}:1:49  receivers.otlp.protocols.http.endpoint`);
+  });
+});

@@ -1,0 +1,283 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the config language is written with ${}
+import { describe, expect, it } from "vitest";
+import { brief, GOOD, loadText, problemsIn, withExporter } from "./load-text.js";
+
+const PIPELINE = "service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}";
+
+describe("loadConfig", () => {
+  it("resolves a good config", () => {
+    const { config, problems } = loadText(GOOD);
+    expect(problems).toEqual([]);
+    expect(config?.pipelines).toEqual([
+      { id: "logs", signal: "logs", receivers: ["otlp"], processors: ["batch"], exporters: ["debug"] },
+    ]);
+    expect(config?.receivers.get("otlp")?.config).toMatchObject({
+      protocols: { grpc: { endpoint: "localhost:4317" }, http: { endpoint: "0.0.0.0:4318" } },
+    });
+    expect(config?.processors.get("batch")).toMatchObject({ path: "processors.batch", config: { timeout: 200 } });
+    expect(config?.service).toMatchObject({ shutdown_timeout: 10_000, telemetry: { logs: { level: "info" } } });
+  });
+
+  it("knows where each key stands, and the nearest written one of a key that is not", () => {
+    const { config } = loadText(GOOD);
+    const otlp = config!.receivers.get("otlp")!;
+    expect(otlp.placeOf(["protocols", "http", "endpoint"])).toEqual({ file: "c.yaml", line: 6, column: 19 });
+    expect(otlp.placeOf(["protocols", "grpc", "endpoint"])).toEqual({ file: "c.yaml", line: 4, column: 7 });
+    expect(otlp.placeOf([])).toEqual({ file: "c.yaml", line: 2, column: 3 });
+    expect(config!.placeOf(["service", "pipelines"])).toEqual({ file: "c.yaml", line: 12, column: 3 });
+    expect(config!.placeOf(["service", "telemetry", "metrics"])).toBeUndefined();
+  });
+
+  it.each([
+    [
+      "empty sections",
+      `receivers: {otlp: {protocols: }}\nprocessors:\nextensions:\nconnectors:\nexporters: {debug: }\n${PIPELINE}`,
+    ],
+    ["empty lists of processors", GOOD.replace("[batch]", "[]")],
+    ["an empty telemetry section", `${GOOD}  telemetry:\n`],
+    ["an extension that is not switched on", `${GOOD}extensions: {health_check: {endpoint: 0.0.0.0:13133}}`],
+    ["an unused component", `${GOOD.replace("  debug:\n", "  debug:\n  otlphttp/spare: {endpoint: http://h}\n")}`],
+    ["words in any case", GOOD.replace("  debug:\n", "  debug: {verbosity: Detailed}\n")],
+    ["keys in another case", GOOD.replace("  debug:\n", "  debug: {Verbosity: detailed}\n")],
+    ["old names of components", GOOD.replace("  debug:\n", "  logging:\n").replace("[debug]", "[logging]")],
+    [
+      "blanks around the slash of an id",
+      GOOD.replace("  debug:\n", '  "debug / a":\n').replace("[debug]", "[debug/a]"),
+    ],
+    ["a key with nothing behind it", GOOD.replace("  batch:\n", "  batch:\n    timeout:\n    metadata_keys:\n")],
+    [
+      "anchors and merge keys",
+      withExporter("otlphttp", "sending_queue: &q {enabled: false}\nretry_on_failure: {<<: *q}\nendpoint: http://h"),
+    ],
+    ["Windows line ends", GOOD.replaceAll("\n", "\r\n")],
+    [
+      "the metrics readers of the Collector",
+      `${GOOD}  telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 0.0.0.0, port: 8888}}}}]}}`,
+    ],
+    ["a level in capitals", `${GOOD}  telemetry: {logs: {level: INFO}}`],
+  ])("accepts %s", (_, text) => {
+    expect(problemsIn(text)).toEqual([]);
+  });
+
+  it.each([
+    ["an unknown section", `${GOOD}recievers: {}`, "error unknown_key 17:1 recievers"],
+    ["an unknown key", withExporter("debug", "verbosty: basic"), "error unknown_key 5:5 exporters.debug.verbosty"],
+    [
+      "an unknown key of a common section",
+      withExporter("debug", "sending_queue: {size: 1}"),
+      "error unknown_key 5:21 exporters.debug.sending_queue.size",
+    ],
+    ["a missing key", withExporter("otlphttp", "encoding: json"), "error missing_key 4:3 exporters.otlphttp.endpoint"],
+    ["a wrong type", withExporter("otlphttp", "endpoint: [a]"), "error wrong_type 5:5 exporters.otlphttp.endpoint"],
+    ["a wrong word", withExporter("debug", "verbosity: loud"), "error wrong_value 5:16 exporters.debug.verbosity"],
+    [
+      "a value of no member of a union",
+      withExporter("otlphttp", "endpoint: x\nport: [1]"),
+      "error wrong_type 6:5 exporters.otlphttp.port",
+    ],
+    [
+      "a number over its limit",
+      withExporter("otlphttp", "endpoint: x\nport: 70000"),
+      "error wrong_value 6:11 exporters.otlphttp.port",
+    ],
+    ["a bad duration", withExporter("debug", "timeout: soon"), "error wrong_value 5:14 exporters.debug.timeout"],
+    [
+      "a duration without a unit",
+      withExporter("debug", "timeout: 5000000000"),
+      "warning integer_duration 5:14 exporters.debug.timeout",
+    ],
+    [
+      "a deprecated key",
+      withExporter("otlphttp", "endpoint: x\nold_endpoint: y"),
+      "warning deprecated_key 6:5 exporters.otlphttp.old_endpoint",
+    ],
+    [
+      "a key without effect",
+      GOOD.replace("      grpc:\n", "      grpc: {keepalive: {time: 5}}\n"),
+      "warning ignored_key 4:14 receivers.otlp.protocols.grpc.keepalive",
+    ],
+    [
+      "a component that is a list",
+      GOOD.replace("  debug:\n", "  debug: []\n"),
+      "error wrong_type 10:3 exporters.debug",
+    ],
+    [
+      "an id that is none",
+      GOOD.replace("  debug:\n", "  debug:\n  debug/:\n"),
+      "error invalid_id 11:3 exporters.debug/",
+    ],
+    [
+      "ids that are the same",
+      GOOD.replace("  debug:\n", "  debug:\n  debug/a:\n  debug / a:\n"),
+      "error duplicate_id 12:3 exporters.debug / a",
+    ],
+    ["a duplicate key", GOOD.replace("  debug:\n", "  debug:\n  debug:\n"), "error duplicate_key 11:3"],
+    [
+      "an unknown type that is used",
+      GOOD.replace("  debug:\n", "  debgu:\n").replace("[debug]", "[debgu]"),
+      "error unknown_component 10:3 exporters.debgu",
+    ],
+    [
+      "an unknown type that is not used",
+      GOOD.replace("  debug:\n", "  debug:\n  kafka:\n"),
+      "warning unknown_component 11:3 exporters.kafka",
+    ],
+    [
+      "an extension that does nothing",
+      `extensions: {memory_ballast: {size_mib: 5}}\n${GOOD}  extensions: [memory_ballast]`,
+      "warning no_effect 1:14 extensions.memory_ballast",
+    ],
+    [
+      "a config without service",
+      "receivers: {otlp: {protocols: }}\nexporters: {debug: }",
+      "error missing_key 1:1 service",
+    ],
+    [
+      "a config without pipelines",
+      "exporters: {debug: }\nservice: {pipelines: }",
+      "error missing_key 2:11 service.pipelines",
+    ],
+    [
+      "a bad service key",
+      `${GOOD}  telemetry: {logs: {levle: info}}`,
+      "error unknown_key 17:22 service.telemetry.logs.levle",
+    ],
+  ])("reports %s with its place and path", (_, text, problem) => {
+    expect(problemsIn(text)).toEqual([problem]);
+  });
+
+  it("reports a section that is a list, and what is not in it", () => {
+    expect(problemsIn(GOOD.replace("processors:\n  batch:\n", "processors: [batch]\n"))).toEqual([
+      "error wrong_type 7:13 processors",
+      "error undefined_reference 14:20 service.pipelines.logs.processors.0",
+    ]);
+  });
+
+  it("reports everything at once, in the order of the file", () => {
+    const text = GOOD.replace("grpc:", "grcp:")
+      .replace("  batch:\n", "  batch: {timeout: soon}\n")
+      .replace("[debug]", "[debg]");
+    expect(problemsIn(text)).toEqual([
+      "error unknown_key 4:7 receivers.otlp.protocols.grcp",
+      "error wrong_value 8:20 processors.batch.timeout",
+      "error undefined_reference 16:19 service.pipelines.logs.exporters.0",
+    ]);
+  });
+
+  it.each([
+    [withExporter("debug", "verbosty: basic"), 'unknown key "verbosty"', 'did you mean "verbosity"?'],
+    [withExporter("debug", "sending_que: {}"), 'unknown key "sending_que"', 'did you mean "sending_queue"?'],
+    [
+      withExporter("debug", "verbosity: detaled"),
+      'expected "basic", "normal" or "detailed", got the text "detaled"',
+      'did you mean "detailed"?',
+    ],
+    [withExporter("otlphttp", "encoding: json"), '"endpoint" is required: expected text', undefined],
+    [
+      withExporter("debug", 'sending_queue: {queue_size: "5"}'),
+      'expected a number, got the text "5"',
+      "write 5 without quotes",
+    ],
+    [
+      withExporter("debug", 'sending_queue: {enabled: "true"}'),
+      'expected true or false, got the text "true"',
+      "write true without quotes",
+    ],
+    [withExporter("debug", "sending_queue: {queue_size: 0}"), "expected a number of more than 0, got 0", undefined],
+    [withExporter("debug", "sending_queue: {queue_size: 1.5}"), "expected a whole number, got 1.5", undefined],
+    [
+      withExporter("debug", "retry_on_failure: {randomization_factor: 2}"),
+      "expected a number of at most 1, got 2",
+      undefined,
+    ],
+    [withExporter("otlphttp", "endpoint: x\nport: [1]"), 'expected a number or "auto", got a list', undefined],
+    [
+      withExporter("debug", "timeout: 5000000000"),
+      "a duration without a unit counts nanoseconds, as in the Collector",
+      "write 5s for this",
+    ],
+    [
+      withExporter("debug", "timeout: 10"),
+      "a duration without a unit counts nanoseconds, as in the Collector",
+      "write 10ns for this, or 10s for seconds",
+    ],
+    [withExporter("debug", "timeout: soon"), "expected a duration such as 50ms, 5s or 1m", undefined],
+    [
+      GOOD.replace("  debug:\n", "  debgu:\n").replace("[debug]", "[debgu]"),
+      'there is no exporter of type "debgu"',
+      'did you mean "debug"?',
+    ],
+    [
+      GOOD.replace("  batch:\n", "  health_check:\n").replace("[batch]", "[health_check]"),
+      'there is no processor of type "health_check"; there is an extension of that name',
+      undefined,
+    ],
+    [GOOD.replace("[batch]", "batch"), "expected a list of component ids", "write a list: [batch]"],
+    [
+      GOOD.replace("http:", "http: {cors: {allowed_origins: x}}").replace("        endpoint: 0.0.0.0:4318\n", ""),
+      'expected a list, got the text "x"',
+      "write a list: [x]",
+    ],
+  ])("says what to write (%#)", (text, message, suggestion) => {
+    expect(loadText(text).problems[0]).toMatchObject({ message, ...(suggestion === undefined ? {} : { suggestion }) });
+  });
+
+  it("gives string fields what was written, whatever YAML makes of it", () => {
+    const text = withExporter(
+      "otlphttp",
+      'endpoint: 0123\nheaders: {a: 1.10, b: true, c: "${env:N}", d: "x${env:N}", e: }',
+    );
+    expect(loadText(text, { env: { N: "007" } }).config?.exporters.get("otlphttp")?.config).toMatchObject({
+      endpoint: "0123",
+      headers: { a: "1.10", b: "true", c: "007", d: "x007", e: "" },
+    });
+  });
+
+  it("gives other fields what YAML makes of a variable", () => {
+    const text = withExporter(
+      "debug",
+      "verbosity: ${env:V}\nsending_queue: {enabled: '${env:B}', queue_size: '${env:N}'}\ntimeout: ${env:D}",
+    );
+    const { config } = loadText(text, { env: { V: "DETAILED", B: "false", N: "7", D: "90s" } });
+    expect(config?.exporters.get("debug")).toMatchObject({
+      config: { verbosity: "detailed" },
+      settings: { timeout: 90_000, sending_queue: { enabled: false, queue_size: 7 } },
+    });
+  });
+
+  it("uses the default of a field whose variable is not set", () => {
+    const text = withExporter("debug", "verbosity: ${env:NOPE}\nsending_queue: {queue_size: '${env:NOPE}'}");
+    const { config, problems } = loadText(text);
+    expect(config?.exporters.get("debug")).toMatchObject({
+      config: { verbosity: "basic" },
+      settings: { sending_queue: { queue_size: 1000 } },
+    });
+    expect(problems.map(brief)).toEqual([
+      "warning unset_variable 5:16 exporters.debug.verbosity",
+      "warning unset_variable 6:33 exporters.debug.sending_queue.queue_size",
+    ]);
+  });
+
+  it("keeps an exporter's own keys and the common ones apart", () => {
+    const text = withExporter("otlphttp", "endpoint: x\nretry_on_failure: {enabled: false}");
+    expect(loadText(text).config?.exporters.get("otlphttp")).toMatchObject({
+      config: { endpoint: "x", encoding: "proto", headers: {} },
+      settings: { timeout: 30_000, retry_on_failure: { enabled: false, initial_interval: 5000 } },
+    });
+  });
+
+  it("puts what is written over an exporter's own defaults", () => {
+    const text = withExporter("otlphttp", "endpoint: x\ntimeout: 1s");
+    expect(loadText(text).config?.exporters.get("otlphttp")?.settings.timeout).toBe(1000);
+  });
+
+  it("leaves out what is not used and what does nothing", () => {
+    const text = GOOD.replace("  batch:\n", "  batch:\n  batch/spare:\n  queued_retry:\n").replace(
+      "[batch]",
+      "[queued_retry, batch]",
+    );
+    const { config } = loadText(text);
+    expect([...config!.processors.keys()]).toEqual(["batch"]);
+    expect(config?.pipelines[0]?.processors).toEqual(["batch"]);
+  });
+});
