@@ -9,6 +9,8 @@ import type { Signal } from "./signal.js";
  * if its bytes passed here (or were made from bytes that did). So every length, wire type and varint is checked, and
  * messages may nest at most MAX_DEPTH deep, protobuf's own usual limit. Unknown fields are fine, whatever they hold.
  *
+ * It also notices a singular field that comes again, which is allowed but must be put right: see normal-form.ts.
+ *
  * The table is compiled into one array per message, indexed by tag, so that a field costs one load and one switch.
  * Attributes with a plain value are by far the most frequent thing in telemetry and have a short way of their own.
  */
@@ -17,9 +19,13 @@ export const MAX_DEPTH = 100;
 /** Returns the number of records: log records, spans or data points. Throws a `MalformedError` with the offset. */
 export function checkRequest(signal: Signal, bytes: Uint8Array): number {
   count = 0;
+  repeats = false;
   check(bytes, 0, bytes.length, CHECKS.get(REQUEST[signal])!, MAX_DEPTH);
   return count;
 }
+
+/** True when in the request checked last a singular field came again, or a second member of a choice. */
+export let repeats = false;
 
 interface Check {
   readonly message: Message;
@@ -27,6 +33,8 @@ interface Check {
   readonly action: Uint8Array;
   /** By tag: the check of a sub-message. */
   readonly child: readonly (Check | undefined)[];
+  /** By tag: a bit for each singular field, the same for the members of a choice; 0 for repeated ones. */
+  readonly once: Uint32Array;
   /** Each occurrence of this message is a record. */
   readonly isRecord: boolean;
 }
@@ -58,7 +66,8 @@ let position = 0;
 function check(b: Uint8Array, p: number, end: number, how: Check, depth: number): void {
   if (depth === 0) throw new MalformedError(`messages nested more than ${MAX_DEPTH} deep`, p);
   if (how.isRecord) count++;
-  const { action, child } = how;
+  const { action, child, once } = how;
+  let seen = 0;
   while (p < end) {
     const at = p;
     let tag = b[p++]!;
@@ -66,7 +75,14 @@ function check(b: Uint8Array, p: number, end: number, how: Check, depth: number)
       tag = length(b, at, end);
       p = position;
     }
-    switch (tag < TAGS ? action[tag] : UNKNOWN) {
+    let what = UNKNOWN;
+    if (tag < TAGS) {
+      what = action[tag]!;
+      const bit = once[tag]!;
+      if ((seen & bit) !== 0) repeats = true;
+      seen |= bit;
+    }
+    switch (what) {
       case SKIP_VARINT:
         p = skipVarint(b, p, end);
         break;
@@ -230,16 +246,23 @@ function compile(): Map<Message, Check> {
   const checks = new Map<Message, Check & { child: (Check | undefined)[] }>();
   for (const message of Object.values(MESSAGES)) {
     const isRecord = RECORDS.has(message.name);
-    checks.set(message, { message, action: new Uint8Array(TAGS), child: new Array(TAGS).fill(undefined), isRecord });
+    const [action, once] = [new Uint8Array(TAGS), new Uint32Array(TAGS)];
+    checks.set(message, { message, action, child: new Array(TAGS).fill(undefined), once, isRecord });
   }
   for (const how of checks.values()) {
     for (const field of how.message.fields) {
       for (let wire = 0; wire < 8; wire++) how.action[(field.number << 3) | wire] = WRONG_TYPE;
       for (const [wire, action] of actionsOf(field)) how.action[(field.number << 3) | wire] = action;
+      if (!field.repeated) how.once.fill(onceBit(field, how.message), field.number << 3, (field.number + 1) << 3);
       if (field.message) how.child[(field.number << 3) | 2] = checks.get(field.message);
     }
   }
   return checks;
+}
+
+function onceBit(field: Field, message: Message): number {
+  const { number } = field.choice === undefined ? field : message.byName.get(field.choice)!;
+  return (1 << number) >>> 0;
 }
 
 function actionsOf(field: Field): [wire: number, action: number][] {
