@@ -29,12 +29,13 @@ export let repeats = false;
 
 interface Check {
   readonly message: Message;
-  /** By tag: what to do with the value. */
-  readonly action: Uint8Array;
+  /**
+   * By tag: what to do with the value in the low four bits, and above them, for a singular field, a bit of its own,
+   * which the members of a choice share.
+   */
+  readonly entries: Uint32Array;
   /** By tag: the check of a sub-message. */
   readonly child: readonly (Check | undefined)[];
-  /** By tag: a bit for each singular field, the same for the members of a choice; 0 for repeated ones. */
-  readonly once: Uint32Array;
   /** Each occurrence of this message is a record. */
   readonly isRecord: boolean;
 }
@@ -49,6 +50,8 @@ const DESCEND_KEY_VALUE = 6;
 const WRONG_TYPE = 7;
 const PACKED_FIXED64 = 8;
 const PACKED_VARINT = 9;
+
+const ACTION = 15;
 
 /** Tags of known fields are below this; larger tags are looked at as unknown fields. */
 const TAGS = 160;
@@ -66,7 +69,7 @@ let position = 0;
 function check(b: Uint8Array, p: number, end: number, how: Check, depth: number): void {
   if (depth === 0) throw new MalformedError(`messages nested more than ${MAX_DEPTH} deep`, p);
   if (how.isRecord) count++;
-  const { action, child, once } = how;
+  const { entries, child } = how;
   let seen = 0;
   while (p < end) {
     const at = p;
@@ -75,14 +78,23 @@ function check(b: Uint8Array, p: number, end: number, how: Check, depth: number)
       tag = length(b, at, end);
       p = position;
     }
-    let what = UNKNOWN;
-    if (tag < TAGS) {
-      what = action[tag]!;
-      const bit = once[tag]!;
-      if ((seen & bit) !== 0) repeats = true;
-      seen |= bit;
+    const entry = tag < TAGS ? entries[tag]! : UNKNOWN;
+    const action = entry & ACTION;
+    if (action === DESCEND_KEY_VALUE) {
+      let size = b[p++]!;
+      if (size > 127 || p > end) {
+        size = length(b, p - 1, end);
+        p = position;
+      }
+      const stop = p + size;
+      if (stop > end) throw truncated(how, at);
+      if (!isPlain(b, p, stop)) check(b, p, stop, child[tag]!, depth - 1);
+      p = stop;
+      continue;
     }
-    switch (what) {
+    if ((seen & entry) > ACTION) repeats = true;
+    seen |= entry;
+    switch (action) {
       case SKIP_VARINT:
         p = skipVarint(b, p, end);
         break;
@@ -104,18 +116,6 @@ function check(b: Uint8Array, p: number, end: number, how: Check, depth: number)
         if (p > end) throw truncated(how, at);
         break;
       }
-      case DESCEND_KEY_VALUE: {
-        let size = b[p++]!;
-        if (size > 127 || p > end) {
-          size = length(b, p - 1, end);
-          p = position;
-        }
-        const stop = p + size;
-        if (stop > end) throw truncated(how, at);
-        if (!isPlain(b, p, stop)) check(b, p, stop, child[tag]!, depth - 1);
-        p = stop;
-        break;
-      }
       case DESCEND: {
         let size = b[p++]!;
         if (size > 127 || p > end) {
@@ -130,7 +130,7 @@ function check(b: Uint8Array, p: number, end: number, how: Check, depth: number)
       }
       case PACKED_FIXED64:
       case PACKED_VARINT:
-        p = checkPacked(b, p, end, action[tag]!, how, at);
+        p = checkPacked(b, p, end, action, how, at);
         break;
       case WRONG_TYPE:
         throw new MalformedError(`wrong wire type ${tag & 7} for field ${tag >>> 3} of ${how.message.name}`, at);
@@ -246,14 +246,14 @@ function compile(): Map<Message, Check> {
   const checks = new Map<Message, Check & { child: (Check | undefined)[] }>();
   for (const message of Object.values(MESSAGES)) {
     const isRecord = RECORDS.has(message.name);
-    const [action, once] = [new Uint8Array(TAGS), new Uint32Array(TAGS)];
-    checks.set(message, { message, action, child: new Array(TAGS).fill(undefined), once, isRecord });
+    checks.set(message, { message, entries: new Uint32Array(TAGS), child: new Array(TAGS).fill(undefined), isRecord });
   }
   for (const how of checks.values()) {
     for (const field of how.message.fields) {
-      for (let wire = 0; wire < 8; wire++) how.action[(field.number << 3) | wire] = WRONG_TYPE;
-      for (const [wire, action] of actionsOf(field)) how.action[(field.number << 3) | wire] = action;
-      if (!field.repeated) how.once.fill(onceBit(field, how.message), field.number << 3, (field.number + 1) << 3);
+      for (let wire = 0; wire < 8; wire++) how.entries[(field.number << 3) | wire] = WRONG_TYPE;
+      for (const [wire, action] of actionsOf(field)) {
+        how.entries[(field.number << 3) | wire] = action | onceBit(field, how.message);
+      }
       if (field.message) how.child[(field.number << 3) | 2] = checks.get(field.message);
     }
   }
@@ -261,8 +261,9 @@ function compile(): Map<Message, Check> {
 }
 
 function onceBit(field: Field, message: Message): number {
+  if (field.repeated) return 0;
   const { number } = field.choice === undefined ? field : message.byName.get(field.choice)!;
-  return (1 << number) >>> 0;
+  return (ACTION + 1) << number;
 }
 
 function actionsOf(field: Field): [wire: number, action: number][] {

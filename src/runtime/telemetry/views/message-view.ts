@@ -18,6 +18,7 @@ export abstract class MessageView {
   private attributeView: Attributes | undefined;
   /** Views of the messages of a repeated field, in the order in which they lie in the bytes. */
   private nested: Map<number, PartView[]> | undefined;
+  protected removed = false;
 
   constructor(message: Message, bytes: Uint8Array, start: number, end: number) {
     this.message = message;
@@ -156,8 +157,6 @@ export abstract class MessageView {
 
 /** A message of a list, which can be taken out of it: a record, a span's event or link. */
 export abstract class PartView extends MessageView {
-  private removed = false;
-
   /** Takes it out of the batch. */
   drop(): void {
     this.removed = true;
