@@ -14,6 +14,8 @@ export interface Oddities {
   readonly padded?: boolean;
   /** Singular fields twice: for a scalar the last counts, messages are merged. */
   readonly repeated?: boolean;
+  /** Varints no longer than they need be. */
+  readonly shortest?: boolean;
   /** Packed numbers one by one, or in several packs. */
   readonly unpacked?: boolean;
 }
@@ -77,6 +79,7 @@ function write(parts: Part[], message: Message, odd: Oddities, dice: Dice): numb
     out.push(...varint(part.number * 8 + part.wire, odd.padded ? dice.upTo(2) : 0));
     if (part.wire === 2) out.push(...varint(raw.length, odd.padded ? dice.upTo(3) : 0));
     if (part.wire === 0 && odd.padded) padVarint(raw, dice);
+    if (part.wire === 0 && odd.shortest) shortenVarint(raw);
     for (const byte of raw) out.push(byte);
   }
   return out;
@@ -164,6 +167,11 @@ function padVarint(raw: number[], dice: Dice): void {
     raw[raw.length - 1]! |= 128;
     raw.push(0);
   }
+}
+
+function shortenVarint(raw: number[]): void {
+  while (raw.length > 1 && raw[raw.length - 1] === 0) raw.pop();
+  raw[raw.length - 1]! &= 127;
 }
 
 function readVarint(bytes: Uint8Array, p: number): [value: number, end: number] {
