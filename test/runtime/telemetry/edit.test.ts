@@ -34,7 +34,7 @@ describe.each(SIGNALS)("editing %s", (signal) => {
         expect(same).toBe(batch);
         expect(seen).toBe(batch.count);
       }),
-      runs(),
+      runs(60),
     );
   });
 
@@ -77,7 +77,7 @@ describe.each(SIGNALS)("editing %s", (signal) => {
     );
   });
 
-  it("can drop everything", () => {
+  it("can drop everything", { timeout: PATIENCE }, () => {
     fc.assert(
       fc.property(request(signal), (tree) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));
