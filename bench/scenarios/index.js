@@ -8,4 +8,6 @@
  */
 export const SCENARIOS = {
   passthrough: () => import("./passthrough.js"),
+  overload: () => import("./overload.js"),
+  startup: () => import("./startup.js"),
 };
