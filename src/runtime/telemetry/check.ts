@@ -10,7 +10,7 @@ import type { Signal } from "./signal.js";
  * messages may nest at most MAX_DEPTH deep, protobuf's own usual limit. Unknown fields are fine, whatever they hold.
  *
  * The table is compiled into one array per message, indexed by tag, so that a field costs one load and one switch.
- * Attributes whose value is a string are by far the most frequent thing in telemetry and have a short way of their own.
+ * Attributes with a plain value are by far the most frequent thing in telemetry and have a short way of their own.
  */
 export const MAX_DEPTH = 100;
 
@@ -48,6 +48,9 @@ const TAGS = 160;
 const KEY_TAG = 10;
 const VALUE_TAG = 18;
 const STRING_VALUE_TAG = 10;
+const BOOL_VALUE_TAG = 16;
+const INT_VALUE_TAG = 24;
+const DOUBLE_VALUE_TAG = 33;
 
 let count = 0;
 let position = 0;
@@ -93,7 +96,7 @@ function check(b: Uint8Array, p: number, end: number, how: Check, depth: number)
         }
         const stop = p + size;
         if (stop > end) throw truncated(how, at);
-        if (!isPlainString(b, p, stop)) check(b, p, stop, child[tag]!, depth - 1);
+        if (!isPlain(b, p, stop)) check(b, p, stop, child[tag]!, depth - 1);
         p = stop;
         break;
       }
@@ -121,14 +124,32 @@ function check(b: Uint8Array, p: number, end: number, how: Check, depth: number)
   }
 }
 
-/** A KeyValue that is a short key and a short string and nothing else: 0a <n> key 12 <n+2> 0a <n> text. */
-function isPlainString(b: Uint8Array, p: number, end: number): boolean {
+/** A KeyValue that is a short key and a short string, integer, boolean or double and nothing else. */
+function isPlain(b: Uint8Array, p: number, end: number): boolean {
   if (p + 6 > end || b[p] !== KEY_TAG) return false;
   const keySize = b[p + 1]!;
   p += 2 + keySize;
-  if (keySize > 127 || p + 4 > end || b[p] !== VALUE_TAG || b[p + 2] !== STRING_VALUE_TAG) return false;
+  if (keySize > 127 || p + 4 > end || b[p] !== VALUE_TAG) return false;
   const valueSize = b[p + 1]!;
-  return valueSize < 128 && valueSize === b[p + 3]! + 2 && p + 2 + valueSize === end;
+  if (valueSize > 127 || p + 2 + valueSize !== end) return false;
+  switch (b[p + 2]) {
+    case STRING_VALUE_TAG:
+      return valueSize === b[p + 3]! + 2;
+    case INT_VALUE_TAG:
+    case BOOL_VALUE_TAG:
+      return valueSize < 12 && b[end - 1]! < 128 && varintEnd(b, p + 3) === end;
+    case DOUBLE_VALUE_TAG:
+      return valueSize === 9;
+    default:
+      return false;
+  }
+}
+
+/** Position behind the varint at `p`; reads past no more than the ten bytes a varint may have. */
+function varintEnd(b: Uint8Array, p: number): number {
+  const limit = p + 10;
+  while (p < limit && b[p++]! > 127);
+  return p;
 }
 
 function checkPacked(b: Uint8Array, p: number, end: number, action: number, how: Check, at: number): number {

@@ -1,0 +1,187 @@
+import { after, skip, varint } from "../wire.js";
+import type { WireWriter } from "../writer.js";
+import { readKeyValue, readValue, type Value, writeKeyValue } from "./value.js";
+
+const DELETED = Symbol("deleted");
+
+const KEY = 10;
+const VALUE = 18;
+
+/**
+ * The attributes of a record, resource, scope, span event or data point, read from the bytes when asked for. Changes
+ * are kept beside the bytes and visible at once; they reach the batch when the record is written.
+ */
+export class Attributes {
+  private readonly bytes: Uint8Array;
+  private readonly start: number;
+  private readonly end: number;
+  private readonly tag: number;
+  private changes: Map<string, Value | typeof DELETED> | undefined;
+
+  /** Attributes are the fields with this tag in the message [start, end). */
+  constructor(bytes: Uint8Array, start: number, end: number, tag: number) {
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+    this.tag = tag;
+  }
+
+  get changed(): boolean {
+    return this.changes !== undefined;
+  }
+
+  /** The value, or undefined when there is no such attribute; null is an attribute without a value. */
+  get(key: string): Value | undefined {
+    const change = this.changes?.get(key);
+    if (change !== undefined) return change === DELETED ? undefined : change;
+    const at = findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key));
+    return at < 0 ? undefined : attributeValue(this.bytes, at);
+  }
+
+  has(key: string): boolean {
+    const change = this.changes?.get(key);
+    if (change !== undefined) return change !== DELETED;
+    return findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key)) >= 0;
+  }
+
+  set(key: string, value: Value): this {
+    this.changes ??= new Map();
+    this.changes.set(key, value);
+    return this;
+  }
+
+  /** True when there was one. */
+  delete(key: string): boolean {
+    if (!this.has(key)) return false;
+    this.changes ??= new Map();
+    this.changes.set(key, DELETED);
+    return true;
+  }
+
+  keys(): string[] {
+    return Object.keys(this.toObject());
+  }
+
+  entries(): [string, Value][] {
+    return Object.entries(this.toObject());
+  }
+
+  get size(): number {
+    return this.keys().length;
+  }
+
+  /** All of them, with the changes; an object without a prototype. */
+  toObject(): { [key: string]: Value } {
+    const all: { [key: string]: Value } = Object.create(null);
+    for (let p = this.start; p < this.end; ) {
+      const tag = varint(this.bytes, p);
+      const at = after;
+      p = skip(this.bytes, at, tag);
+      if (tag !== this.tag) continue;
+      varint(this.bytes, at);
+      readKeyValue(this.bytes, after, p, all);
+    }
+    for (const [key, value] of this.changes ?? []) {
+      if (value === DELETED) delete all[key];
+      else all[key] = value;
+    }
+    return all;
+  }
+
+  /** For the owner's encoder: does a change replace the attribute whose KeyValue is [start, end) of `b`? */
+  replaces(b: Uint8Array, start: number, end: number): boolean {
+    for (const key of this.changes?.keys() ?? []) if (hasKey(b, start, end, encodedKey(key))) return true;
+    return false;
+  }
+
+  /** For the owner's encoder: the attributes that are new or changed, each with its tag. */
+  writeChanges(writer: WireWriter): void {
+    for (const [key, value] of this.changes ?? []) {
+      if (value === DELETED) continue;
+      writer.varint(this.tag);
+      writer.begin(key.length + (typeof value === "string" ? value.length : 0) + 6);
+      writeKeyValue(writer, key, value);
+      writer.end();
+    }
+  }
+}
+
+/**
+ * Position of the length of the KeyValue with this key among the fields with this tag in [p, end), or -1. The common
+ * form of a KeyValue, key first, is compared in place.
+ */
+export function findAttribute(b: Uint8Array, p: number, end: number, wanted: number, key: Uint8Array): number {
+  const keySize = key.length;
+  while (p < end) {
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, p - 1);
+      p = after;
+    }
+    if (tag !== wanted) {
+      p = skip(b, p, tag);
+      continue;
+    }
+    const at = p;
+    let size = b[p++]!;
+    if (size > 127) {
+      size = varint(b, p - 1);
+      p = after;
+    }
+    const stop = p + size;
+    if (size > 1 && b[p] === KEY && b[p + 1]! < 128) {
+      if (b[p + 1] === keySize && sameBytes(b, p + 2, key)) return at;
+    } else if (hasKey(b, p, stop, key)) return at;
+    p = stop;
+  }
+  return -1;
+}
+
+function sameBytes(b: Uint8Array, p: number, key: Uint8Array): boolean {
+  for (let i = key.length - 1; i >= 0; i--) if (b[p + i] !== key[i]) return false; // keys differ at their ends
+  return true;
+}
+
+function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+  if (end - start > 1 && b[start] === KEY && b[start + 1]! < 128) {
+    return b[start + 1] === key.length && sameBytes(b, start + 2, key);
+  }
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== KEY) continue;
+    varint(b, at);
+    return p - after === key.length && sameBytes(b, after, key);
+  }
+  return key.length === 0;
+}
+
+/** The value of the KeyValue whose length is at `lengthAt`. */
+export function attributeValue(b: Uint8Array, lengthAt: number): Value {
+  const size = varint(b, lengthAt);
+  const end = after + size;
+  for (let p = after; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== VALUE) continue;
+    varint(b, at);
+    return readValue(b, after, p);
+  }
+  return null;
+}
+
+const keys = new Map<string, Uint8Array>();
+const MAX_KEYS = 4096;
+
+/** The UTF-8 of a key; the same few keys are asked for again and again. */
+export function encodedKey(key: string): Uint8Array {
+  let encoded = keys.get(key);
+  if (encoded === undefined) {
+    encoded = Buffer.from(key, "utf8");
+    if (keys.size >= MAX_KEYS) keys.clear();
+    keys.set(key, encoded);
+  }
+  return encoded;
+}

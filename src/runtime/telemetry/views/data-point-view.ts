@@ -1,0 +1,98 @@
+import { decodeMessage } from "../decode.js";
+import type { Message } from "../messages.js";
+import type { MetricType, MetricView } from "./owners.js";
+import { type Owners, RecordView } from "./record-view.js";
+
+/** One point of a metric of any type; `fields()` gives what only some types have, such as buckets and quantiles. */
+export class DataPointView extends RecordView {
+  readonly signal = "metrics";
+  protected readonly attributesField: number;
+
+  constructor(message: Message, bytes: Uint8Array, start: number, end: number, owners: Owners) {
+    super(message, bytes, start, end, owners);
+    this.attributesField = message.byName.get("attributes")!.number;
+  }
+
+  /** Shared by all points of the metric. */
+  get metric(): MetricView {
+    return this.owningMetric;
+  }
+
+  get type(): MetricType {
+    return this.metric.type;
+  }
+
+  /** The metric's name: setting it renames the metric with all its points. */
+  get name(): string {
+    return this.metric.name;
+  }
+
+  set name(value: string) {
+    this.metric.name = value;
+  }
+
+  get startTimeUnixNano(): bigint {
+    return this.time(2);
+  }
+
+  set startTimeUnixNano(value: bigint) {
+    this.write(2, value);
+  }
+
+  get timeUnixNano(): bigint {
+    return this.time(3);
+  }
+
+  set timeUnixNano(value: bigint) {
+    this.write(3, value);
+  }
+
+  get flags(): number {
+    return (this.get("flags") as number | undefined) ?? 0;
+  }
+
+  set flags(value: number) {
+    this.setField("flags", value);
+  }
+
+  /** Of a gauge or sum: a double as number, an integer as bigint; undefined when there is none. */
+  get value(): number | bigint | undefined {
+    return (this.get("asDouble") ?? this.get("asInt")) as number | bigint | undefined;
+  }
+
+  /** A number is written as a double, a bigint as an integer. */
+  set value(value: number | bigint) {
+    this.setField("asDouble", typeof value === "number" ? value : undefined);
+    this.setField("asInt", typeof value === "bigint" ? value : undefined);
+  }
+
+  /** Of a histogram or summary. */
+  get count(): bigint | undefined {
+    return this.get("count") as bigint | undefined;
+  }
+
+  /** Of a histogram or summary. */
+  get sum(): number | undefined {
+    return this.get("sum") as number | undefined;
+  }
+
+  /** Every field of the point by its OTLP/JSON name, as in a tree, without the changes. */
+  fields(): { readonly [field: string]: unknown } {
+    return decodeMessage(this.message, this.bytes, this.start, this.end);
+  }
+
+  /** Sets any field of the point by its OTLP/JSON name. */
+  setField(name: string, value: unknown): void {
+    const field = this.message.byName.get(name);
+    if (field === undefined) {
+      if (value !== undefined) throw new TypeError(`a ${this.message.name} has no field ${name}`);
+      return;
+    }
+    this.write(field.number, value);
+  }
+
+  private get(name: string): unknown {
+    const field = this.message.byName.get(name);
+    return field === undefined ? undefined : this.read(field.number);
+  }
+}

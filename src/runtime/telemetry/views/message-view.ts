@@ -1,0 +1,195 @@
+import { decodeValue } from "../decode.js";
+import { encodeField } from "../encode.js";
+import type { Field, Message } from "../messages.js";
+import { after, BYTES, findField, skip, varint } from "../wire.js";
+import type { WireWriter } from "../writer.js";
+import { Attributes } from "./attributes.js";
+
+/**
+ * A message seen where it lies in the batch: fields are decoded when they are read, changes are kept beside the bytes
+ * until the message is written again. Fields nobody touches, known or not, are copied as they are.
+ */
+export abstract class MessageView {
+  protected readonly bytes: Uint8Array;
+  protected readonly start: number;
+  protected readonly end: number;
+  protected readonly message: Message;
+  private changes: Map<number, unknown> | undefined;
+  private attributeView: Attributes | undefined;
+  /** Views of the messages of a repeated field, in the order in which they lie in the bytes. */
+  private nested: Map<number, MessageView[]> | undefined;
+  private removed = false;
+
+  constructor(message: Message, bytes: Uint8Array, start: number, end: number) {
+    this.message = message;
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+  }
+
+  /** Field number of the attributes of this message. */
+  protected abstract readonly attributesField: number;
+
+  get attributes(): Attributes {
+    this.attributeView ??= new Attributes(this.bytes, this.start, this.end, (this.attributesField << 3) | BYTES);
+    return this.attributeView;
+  }
+
+  /** Takes it out of the batch. */
+  drop(): void {
+    this.removed = true;
+  }
+
+  get dropped(): boolean {
+    return this.removed;
+  }
+
+  /** True when writing it again would give other bytes. */
+  get changed(): boolean {
+    return this.changes !== undefined || (this.attributeView?.changed ?? false) || this.nestedChanged();
+  }
+
+  /** Writes the body of the message with the changes. */
+  encodeInto(writer: WireWriter): void {
+    const { bytes, end } = this;
+    const seen = this.nested === undefined ? NONE_SEEN : new Map<number, number>();
+    let copied = this.start;
+    for (let p = this.start; p < end; ) {
+      const tag = varint(bytes, p);
+      const valueAt = after;
+      const next = skip(bytes, valueAt, tag);
+      if (this.isReplaced(tag, valueAt, next, seen)) {
+        writer.copy(bytes, copied, p);
+        this.writeNested(writer, tag, seen);
+        copied = next;
+      }
+      p = next;
+    }
+    writer.copy(bytes, copied, end);
+    this.writeChanges(writer);
+  }
+
+  /** Field number to new value (undefined: take it out). */
+  protected get fieldChanges(): ReadonlyMap<number, unknown> {
+    return this.changes ?? NO_CHANGES;
+  }
+
+  /** The decoded value of a singular field, or undefined when it is not set. */
+  protected read(number: number): unknown {
+    if (this.changes?.has(number)) return this.changes.get(number);
+    const field = this.field(number);
+    const tag = (number << 3) | wireType(field);
+    const at = findField(this.bytes, this.start, this.end, tag);
+    return at < 0 ? undefined : decodeValue(field, this.bytes, at, skip(this.bytes, at, tag));
+  }
+
+  /** Sets a field as a whole; undefined takes it out. */
+  protected write(number: number, value: unknown): void {
+    this.changes ??= new Map();
+    this.changes.set(number, value);
+  }
+
+  /** Views of the messages of a repeated field; the same views every time. */
+  protected views<V extends MessageView>(
+    number: number,
+    create: (bytes: Uint8Array, start: number, end: number) => V,
+  ): V[] {
+    this.nested ??= new Map();
+    let views = this.nested.get(number) as V[] | undefined;
+    if (views === undefined) {
+      views = [];
+      this.nested.set(number, views);
+      for (const [start, end] of this.ranges(number)) views.push(create(this.bytes, start, end));
+    }
+    return views;
+  }
+
+  /** Bodies of the length-delimited values of a field. */
+  protected ranges(number: number): [start: number, end: number][] {
+    const ranges: [number, number][] = [];
+    const wanted = (number << 3) | BYTES;
+    for (let p = this.start; p < this.end; ) {
+      const tag = varint(this.bytes, p);
+      const at = after;
+      p = skip(this.bytes, at, tag);
+      if (tag !== wanted) continue;
+      varint(this.bytes, at);
+      ranges.push([after, p]);
+    }
+    return ranges;
+  }
+
+  protected field(number: number): Field {
+    return this.message.byNumber[number]!;
+  }
+
+  private nestedChanged(): boolean {
+    if (this.nested === undefined) return false;
+    for (const views of this.nested.values()) if (views.some((view) => view.dropped || view.changed)) return true;
+    return false;
+  }
+
+  private isReplaced(tag: number, valueAt: number, end: number, seen: Map<number, number>): boolean {
+    const number = tag >>> 3;
+    if (this.changes?.has(number)) return true;
+    if (this.nested?.has(number)) {
+      const index = (seen.get(number) ?? -1) + 1;
+      seen.set(number, index);
+      const view = this.nested.get(number)![index]!;
+      return view.dropped || view.changed;
+    }
+    if (number !== this.attributesField || !this.attributeView?.changed) return false;
+    varint(this.bytes, valueAt);
+    return this.attributeView.replaces(this.bytes, after, end);
+  }
+
+  private writeNested(writer: WireWriter, tag: number, seen: ReadonlyMap<number, number>): void {
+    const number = tag >>> 3;
+    const view = this.changes?.has(number) ? undefined : this.nested?.get(number)?.[seen.get(number)!];
+    if (view === undefined || view.dropped) return;
+    writer.varint(tag);
+    writer.begin(view.end - view.start);
+    view.encodeInto(writer);
+    writer.end();
+  }
+
+  private writeChanges(writer: WireWriter): void {
+    this.attributeView?.writeChanges(writer);
+    for (const [number, value] of this.changes ?? NO_CHANGES) {
+      if (value instanceof EncodedMessage) {
+        writer.varint((number << 3) | BYTES);
+        writer.lengthDelimited(value.bytes);
+      } else if (value !== undefined) encodeField(this.field(number), value, writer);
+    }
+  }
+}
+
+/** A change whose bytes are made already. */
+export class EncodedMessage {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
+const NO_CHANGES: ReadonlyMap<number, unknown> = new Map();
+const NONE_SEEN = new Map<number, number>();
+
+function wireType(field: Field): number {
+  switch (field.type) {
+    case "message":
+    case "string":
+    case "bytes":
+    case "id":
+      return BYTES;
+    case "double":
+    case "fixed64":
+    case "sfixed64":
+      return 1;
+    case "fixed32":
+      return 5;
+    default:
+      return 0;
+  }
+}

@@ -1,0 +1,172 @@
+import { encodeField } from "../encode.js";
+import { MESSAGES, type Message } from "../messages.js";
+import type { Frame, FrameEdit } from "../walk.js";
+import { after, BYTES, findField, skip, varint } from "../wire.js";
+import { WireWriter } from "../writer.js";
+import { MessageView } from "./message-view.js";
+
+/** A resource or scope: field 1 of the message that holds its records. A change is one for all of its records. */
+abstract class OwnerView extends MessageView implements FrameEdit {
+  apply(out: WireWriter, start: number): void {
+    const scratch = new WireWriter(this.end - this.start + 256);
+    scratch.byte(OWNER_TAG);
+    scratch.begin(this.end - this.start);
+    this.encodeInto(scratch);
+    scratch.end();
+    const at = findField(out.bytes, start, out.length, OWNER_TAG);
+    if (at < 0) out.replace(start, start, scratch.written());
+    else out.replace(at - 1, skip(out.bytes, at, OWNER_TAG), scratch.written());
+  }
+}
+
+const OWNER_TAG = 10;
+
+/** What produced the records: a service, a host. */
+export class ResourceView extends OwnerView {
+  protected readonly attributesField = 1;
+
+  constructor(bytes: Uint8Array, frame: Frame) {
+    super(MESSAGES["Resource"]!, bytes, ...ownerRange(bytes, frame));
+  }
+}
+
+/** The instrumentation library that recorded them. */
+export class ScopeView extends OwnerView {
+  protected readonly attributesField = 3;
+
+  constructor(bytes: Uint8Array, frame: Frame) {
+    super(MESSAGES["Scope"]!, bytes, ...ownerRange(bytes, frame));
+  }
+
+  get name(): string {
+    return (this.read(1) as string | undefined) ?? "";
+  }
+
+  set name(value: string) {
+    this.write(1, value);
+  }
+
+  get version(): string {
+    return (this.read(2) as string | undefined) ?? "";
+  }
+
+  set version(value: string) {
+    this.write(2, value);
+  }
+}
+
+function ownerRange(bytes: Uint8Array, frame: Frame): [start: number, end: number] {
+  const at = findField(bytes, frame.start, frame.end, OWNER_TAG);
+  if (at < 0) return [frame.start, frame.start];
+  const size = varint(bytes, at);
+  return [after, after + size];
+}
+
+/** Fields of a message around the records itself, set one by one. */
+abstract class FrameView extends MessageView implements FrameEdit {
+  apply(out: WireWriter, start: number): void {
+    for (const [number, value] of this.fieldChanges) {
+      const scratch = new WireWriter();
+      if (value !== undefined) encodeField(this.field(number), value, scratch);
+      const [from, to] = fieldRange(out, start, number);
+      out.replace(from, to, scratch.written());
+    }
+    if (this.attributes.changed) this.applyAttributes(out, start);
+  }
+
+  private applyAttributes(out: WireWriter, start: number): void {
+    const wanted = (this.attributesField << 3) | BYTES;
+    for (let p = start; p < out.length; ) {
+      const from = p;
+      const tag = varint(out.bytes, p);
+      const at = after;
+      p = skip(out.bytes, at, tag);
+      if (tag !== wanted) continue;
+      varint(out.bytes, at);
+      if (!this.attributes.replaces(out.bytes, after, p)) continue;
+      out.replace(from, p, NOTHING);
+      p = from;
+    }
+    this.attributes.writeChanges(out);
+  }
+}
+
+const NOTHING = new Uint8Array(0);
+
+/** Where field `number` lies in the message that begins at `start` and ends with the output; empty if it does not. */
+function fieldRange(out: WireWriter, start: number, number: number): [from: number, to: number] {
+  for (let p = start; p < out.length; ) {
+    const at = p;
+    const tag = varint(out.bytes, p);
+    p = skip(out.bytes, after, tag);
+    if (tag >>> 3 === number) return [at, p];
+  }
+  return [start, start];
+}
+
+export type MetricType = "gauge" | "sum" | "histogram" | "exponentialHistogram" | "summary";
+
+/** The metric a data point belongs to. A change is one for all of its points. */
+export class MetricView extends FrameView {
+  protected readonly attributesField = 12; // a metric's metadata
+  readonly type: MetricType;
+  private readonly data: MetricDataView;
+
+  constructor(bytes: Uint8Array, metric: Frame, data: Frame) {
+    super(MESSAGES["Metric"]!, bytes, metric.start, metric.end);
+    const field = MESSAGES["Metric"]!.byNumber[data.tag >>> 3]!;
+    this.type = field.name as MetricType;
+    this.data = new MetricDataView(field.message!, bytes, data);
+  }
+
+  get name(): string {
+    return (this.read(1) as string | undefined) ?? "";
+  }
+
+  set name(value: string) {
+    this.write(1, value);
+  }
+
+  get description(): string {
+    return (this.read(2) as string | undefined) ?? "";
+  }
+
+  set description(value: string) {
+    this.write(2, value);
+  }
+
+  get unit(): string {
+    return (this.read(3) as string | undefined) ?? "";
+  }
+
+  set unit(value: string) {
+    this.write(3, value);
+  }
+
+  /** 0 unspecified, 1 delta, 2 cumulative; undefined for gauges and summaries, which have none. */
+  get aggregationTemporality(): number | undefined {
+    return this.data.aggregationTemporality;
+  }
+
+  /** Of a sum; undefined for every other type. */
+  get isMonotonic(): boolean | undefined {
+    return this.data.isMonotonic;
+  }
+}
+
+/** A metric's data: what says how its points are to be read. */
+class MetricDataView extends MessageView {
+  protected readonly attributesField = 0;
+
+  constructor(message: Message, bytes: Uint8Array, frame: Frame) {
+    super(message, bytes, frame.start, frame.end);
+  }
+
+  get aggregationTemporality(): number | undefined {
+    return this.message.byNumber[2] === undefined ? undefined : ((this.read(2) as number | undefined) ?? 0);
+  }
+
+  get isMonotonic(): boolean | undefined {
+    return this.message.byNumber[3] === undefined ? undefined : ((this.read(3) as boolean | undefined) ?? false);
+  }
+}

@@ -1,0 +1,210 @@
+import { decodeText } from "../decode.js";
+import { MalformedError } from "../malformed.js";
+import { after, double, skip, varint, varint64 } from "../wire.js";
+import type { WireWriter } from "../writer.js";
+
+/**
+ * An OTLP AnyValue as plain JavaScript. Integers are numbers where they fit exactly, else bigint. Writing a number
+ * writes an integer if it is one, else a double; `asDouble(1)` writes a double whatever it is.
+ */
+export type Value =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | Uint8Array
+  | DoubleValue
+  | Value[]
+  | { [key: string]: Value };
+
+/** A number that is written as a double also when it is whole. Reading gives a plain number. */
+export class DoubleValue {
+  readonly double: number;
+
+  constructor(value: number) {
+    this.double = value;
+  }
+}
+
+export function asDouble(value: number): DoubleValue {
+  return new DoubleValue(value);
+}
+
+const STRING = 10;
+const BOOL = 16;
+const INT = 24;
+const DOUBLE = 33;
+const ARRAY = 42;
+const MAP = 50;
+const BYTES = 58;
+
+/** The value of the AnyValue message in [start, end); null when none is set. */
+export function readValue(b: Uint8Array, start: number, end: number): Value {
+  let value: Value = null;
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    value = readField(b, tag, at, p) ?? value; // of several the last counts
+  }
+  return value;
+}
+
+function readField(b: Uint8Array, tag: number, at: number, end: number): Value | undefined {
+  switch (tag) {
+    case STRING:
+      varint(b, at);
+      return decodeText(b, after, end);
+    case BOOL:
+      return varint64(b, at) !== 0n;
+    case INT:
+      return readInteger(b, at, end);
+    case DOUBLE:
+      return double(b, at);
+    case ARRAY:
+      varint(b, at);
+      return readList(b, after, end);
+    case MAP:
+      varint(b, at);
+      return readMap(b, after, end);
+    case BYTES:
+      varint(b, at);
+      return new Uint8Array(b.subarray(after, end));
+    default:
+      return undefined;
+  }
+}
+
+function readInteger(b: Uint8Array, at: number, end: number): number | bigint {
+  if (end - at < 5) return varint(b, at);
+  const value = BigInt.asIntN(64, varint64(b, at));
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}
+
+function readList(b: Uint8Array, start: number, end: number): Value[] {
+  const list: Value[] = [];
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== ELEMENT) continue;
+    varint(b, at);
+    list.push(readValue(b, after, p));
+  }
+  return list;
+}
+
+function readMap(b: Uint8Array, start: number, end: number): { [key: string]: Value } {
+  const map: { [key: string]: Value } = Object.create(null);
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== ELEMENT) continue;
+    varint(b, at);
+    readKeyValue(b, after, p, map);
+  }
+  return map;
+}
+
+/** Reads the KeyValue message in [start, end) into `map`. */
+export function readKeyValue(b: Uint8Array, start: number, end: number, map: { [key: string]: Value }): void {
+  let key = "";
+  let value: Value = null;
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== KEY && tag !== VALUE) continue;
+    varint(b, at);
+    if (tag === KEY) key = decodeText(b, after, p);
+    else value = readValue(b, after, p);
+  }
+  map[key] = value;
+}
+
+const ELEMENT = 10;
+const KEY = 10;
+const VALUE = 18;
+
+/** Writes the body of a KeyValue. */
+export function writeKeyValue(writer: WireWriter, key: string, value: Value): void {
+  writer.byte(KEY);
+  writer.text(key);
+  writer.byte(VALUE);
+  writer.begin(typeof value === "string" ? value.length + 2 : 0);
+  writeValue(writer, value);
+  writer.end();
+}
+
+/** Writes the body of an AnyValue. */
+export function writeValue(writer: WireWriter, value: Value, depth = MAX_VALUE_DEPTH): void {
+  if (depth === 0) throw new MalformedError(`value nested more than ${MAX_VALUE_DEPTH} deep`, -1);
+  switch (typeof value) {
+    case "string":
+      writer.byte(STRING);
+      return writer.text(value);
+    case "boolean":
+      writer.byte(BOOL);
+      return writer.byte(value ? 1 : 0);
+    case "bigint":
+      writer.byte(INT);
+      return writer.varint64(BigInt.asIntN(64, value));
+    case "number":
+      return Number.isSafeInteger(value) && !Object.is(value, -0)
+        ? writeInteger(writer, value)
+        : writeDouble(writer, value);
+    case "object":
+      return writeObject(writer, value, depth);
+    default:
+      throw new MalformedError(`a ${typeof value} is no telemetry value`, -1);
+  }
+}
+
+function writeInteger(writer: WireWriter, value: number): void {
+  writer.byte(INT);
+  if (value >= 0 && value <= 0x7fffffff) writer.varint(value);
+  else writer.varint64(BigInt(value));
+}
+
+function writeDouble(writer: WireWriter, value: number): void {
+  writer.byte(DOUBLE);
+  writer.double(value);
+}
+
+function writeObject(writer: WireWriter, value: object | null, depth: number): void {
+  if (value === null) return;
+  if (value instanceof DoubleValue) return writeDouble(writer, value.double);
+  if (value instanceof Uint8Array) {
+    writer.byte(BYTES);
+    return writer.lengthDelimited(value);
+  }
+  const isList = Array.isArray(value);
+  writer.byte(isList ? ARRAY : MAP);
+  writer.begin();
+  if (isList) for (const item of value) writeElement(writer, () => writeValue(writer, item as Value, depth - 1));
+  else
+    for (const [key, item] of Object.entries(value)) writeElement(writer, () => writeMember(writer, key, item, depth));
+  writer.end();
+}
+
+function writeMember(writer: WireWriter, key: string, value: Value, depth: number): void {
+  writer.byte(KEY);
+  writer.text(key);
+  writer.byte(VALUE);
+  writer.begin();
+  writeValue(writer, value, depth - 1);
+  writer.end();
+}
+
+function writeElement(writer: WireWriter, body: () => void): void {
+  writer.byte(ELEMENT);
+  writer.begin();
+  body();
+  writer.end();
+}
+
+/** Each level of a value is up to three messages on the wire: what is written here passes the check of what comes in. */
+const MAX_VALUE_DEPTH = 30;

@@ -1,0 +1,210 @@
+import { Batch } from "./batch.js";
+import { SHAPES, type SignalShape } from "./signal.js";
+import { after, skip, varint } from "./wire.js";
+import { WireWriter } from "./writer.js";
+
+/** What a visitor says of a record. */
+export const KEEP = 0;
+export const DROP = 1;
+export type Verdict = typeof KEEP | typeof DROP;
+
+/** Sees every record of a batch in order, in a message of `walk.bytes` that spans [start, end). */
+export interface RecordVisitor {
+  visit(walk: RecordWalk, start: number, end: number): Verdict;
+}
+
+/** Something that changes a message around the records (a resource, a scope, a metric) once its records are through. */
+export interface FrameEdit {
+  /** `out` holds the message's body from `start` to its end, with all changes to its records already made. */
+  apply(out: WireWriter, start: number): void;
+}
+
+/** A message around records: 0 resource container, 1 scope container, 2 metric, 3 a metric's data. */
+export interface Frame {
+  /** Its tag: which of a metric's kinds of data it is, for instance. */
+  readonly tag: number;
+  /** Where in the batch its body is. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * One pass over the records of a batch, with whatever changes the visitor makes.
+ *
+ * Invariants:
+ * - Nothing is copied until something changes. `done` is how much of the source has gone to `out`; the rest up to the
+ *   present position is still to be copied as it is. So the place in `out` of any position not yet copied is known:
+ *   `out.length + position - done`. An untouched batch comes back as itself.
+ * - A frame's length is mended when the frame closes, if its body has changed size; its enclosing frames follow.
+ * - A frame that has lost all its records is taken out with everything in it; one that never had any stays.
+ */
+export class RecordWalk {
+  readonly batch: Batch;
+  readonly bytes: Uint8Array;
+  /** The frames around the present record, outermost first. */
+  readonly frames: readonly Frame[];
+  /** How many frames have been opened at each depth: tells whether a frame is still the same one. */
+  readonly serials: number[];
+
+  private readonly states: OpenFrame[];
+  private readonly shape: SignalShape;
+  private out: WireWriter | undefined;
+  private done = 0;
+  private dropped = 0;
+  /** The present record, from its tag on. */
+  private recordTag = 0;
+  private recordEnd = 0;
+
+  constructor(batch: Batch) {
+    this.batch = batch;
+    this.bytes = batch.bytes;
+    this.shape = SHAPES[batch.signal];
+    this.states = this.shape.levels.map(() => new OpenFrame());
+    this.frames = this.states;
+    this.serials = this.shape.levels.map(() => 0);
+  }
+
+  /** Visits every record; gives the batch back, or the changed one. Use a walk once. */
+  run(visitor: RecordVisitor): Batch {
+    this.level(0, 0, this.bytes.length, visitor);
+    if (this.out === undefined) return this.batch;
+    this.copyTo(this.bytes.length);
+    return Batch.trusted(this.batch.signal, this.out.written(), this.batch.count - this.dropped);
+  }
+
+  /** For a visitor: opens a new record in the place of the present one. Write its body, then call `endRecord`. */
+  beginRecord(): WireWriter {
+    const out = this.copyTo(this.recordTag);
+    out.byte(this.shape.record);
+    out.begin(this.recordEnd - this.recordTag);
+    return out;
+  }
+
+  endRecord(): void {
+    this.out!.end();
+    this.done = this.recordEnd;
+  }
+
+  /** For a visitor: changes the frame at this depth when it closes. */
+  editFrame(depth: number, edit: FrameEdit): void {
+    const { edits } = this.states[depth]!;
+    if (!edits.includes(edit)) edits.push(edit);
+  }
+
+  private level(depth: number, p: number, end: number, visitor: RecordVisitor): void {
+    const b = this.bytes;
+    const tags = this.shape.levels[depth];
+    if (tags === undefined) return this.records(p, end, visitor);
+    while (p < end) {
+      const at = p;
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, at);
+        p = after;
+      }
+      if (!tags.includes(tag)) {
+        p = skip(b, p, tag);
+        continue;
+      }
+      const lengthAt = p;
+      const size = varint(b, p);
+      p = after;
+      this.openFrame(depth, tag, at, lengthAt, p, p + size);
+      this.level(depth + 1, p, p + size, visitor);
+      this.closeFrame(depth);
+      p += size;
+    }
+  }
+
+  private records(p: number, end: number, visitor: RecordVisitor): void {
+    const b = this.bytes;
+    const { record } = this.shape;
+    const frame = this.states[this.states.length - 1]!;
+    while (p < end) {
+      const at = p;
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, at);
+        p = after;
+      }
+      if (tag !== record) {
+        p = skip(b, p, tag);
+        continue;
+      }
+      let size = b[p++]!;
+      if (size > 127) {
+        size = varint(b, p - 1);
+        p = after;
+      }
+      const stop = p + size;
+      this.recordTag = at;
+      this.recordEnd = stop;
+      if (visitor.visit(this, p, stop) === DROP) this.dropRecord(frame, at, stop);
+      else frame.kept++;
+      p = stop;
+    }
+  }
+
+  private openFrame(depth: number, tag: number, at: number, lengthAt: number, start: number, end: number): void {
+    const frame = this.states[depth]!;
+    frame.tag = tag;
+    frame.start = start;
+    frame.end = end;
+    frame.outTag = this.outPosition(at);
+    frame.outStart = this.outPosition(start);
+    frame.lengthRoom = start - lengthAt;
+    frame.kept = 0;
+    frame.lost = 0;
+    if (frame.edits.length > 0) frame.edits.length = 0;
+    this.serials[depth]!++;
+  }
+
+  private closeFrame(depth: number): void {
+    const frame = this.states[depth]!;
+    const parent = this.states[depth - 1];
+    if (frame.lost > 0 && frame.kept === 0) {
+      this.out!.length = frame.outTag;
+      this.done = frame.end;
+      if (parent) parent.lost++;
+      return;
+    }
+    if (parent) parent.kept++;
+    for (const edit of frame.edits) edit.apply(this.copyTo(frame.end), frame.outStart);
+    const size = frame.end - frame.start;
+    if (this.outPosition(frame.end) - frame.outStart === size) return;
+    this.copyTo(frame.end).fixLength(frame.outStart, frame.lengthRoom);
+  }
+
+  private dropRecord(frame: OpenFrame, at: number, end: number): void {
+    this.copyTo(at);
+    this.done = end;
+    this.dropped++;
+    frame.lost++;
+  }
+
+  private outPosition(position: number): number {
+    return (this.out === undefined ? 0 : this.out.length) + position - this.done;
+  }
+
+  private copyTo(position: number): WireWriter {
+    this.out ??= new WireWriter(this.bytes.length + 512);
+    if (position > this.done) {
+      this.out.copy(this.bytes, this.done, position);
+      this.done = position;
+    }
+    return this.out;
+  }
+}
+
+class OpenFrame implements Frame {
+  tag = 0;
+  start = 0;
+  end = 0;
+  /** Where its tag and its body begin in the output, and how many bytes its length takes. */
+  outTag = 0;
+  outStart = 0;
+  lengthRoom = 0;
+  kept = 0;
+  lost = 0;
+  readonly edits: FrameEdit[] = [];
+}

@@ -1,0 +1,158 @@
+import { putVarint, varintSize } from "./wire.js";
+
+/**
+ * A growing buffer of wire bytes.
+ *
+ * A sub-message is written forwards: `begin` leaves room for its length, `end` fills it in, and moves the body only
+ * when the length takes more or fewer bytes than were left free. Callers that know the likely size pass it as a hint,
+ * so that the body moves almost never.
+ */
+export class WireWriter {
+  bytes: Buffer;
+  length = 0;
+  private readonly starts: number[] = [];
+
+  constructor(capacity = 1024) {
+    this.bytes = Buffer.allocUnsafeSlow(Math.max(capacity, 64));
+  }
+
+  /** Makes sure that `size` more bytes fit. */
+  reserve(size: number): void {
+    const needed = this.length + size;
+    if (needed <= this.bytes.length) return;
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2));
+    grown.set(this.bytes.subarray(0, this.length));
+    this.bytes = grown;
+  }
+
+  /** What was written, sharing memory with the writer: use it before writing on, or never write on. */
+  written(): Uint8Array {
+    return this.bytes.subarray(0, this.length);
+  }
+
+  byte(value: number): void {
+    this.reserve(1);
+    this.bytes[this.length++] = value;
+  }
+
+  /** An unsigned integer of up to 32 bits. */
+  varint(value: number): void {
+    this.reserve(5);
+    this.length = putVarint(this.bytes, this.length, value >>> 0);
+  }
+
+  /** Any integer of up to 64 bits; a negative one as protobuf does it, in ten bytes. */
+  varint64(value: bigint): void {
+    if (value >= 0n && value < 0x80000000n) return this.varint(Number(value));
+    this.reserve(10);
+    let rest = BigInt.asUintN(64, value);
+    while (rest > 127n) {
+      this.bytes[this.length++] = Number(rest & 127n) | 128;
+      rest >>= 7n;
+    }
+    this.bytes[this.length++] = Number(rest);
+  }
+
+  fixed32(value: number): void {
+    this.reserve(4);
+    for (let i = 0; i < 4; i++) this.bytes[this.length++] = (value >>> (8 * i)) & 255;
+  }
+
+  fixed64(value: bigint): void {
+    this.fixed32(Number(BigInt.asUintN(32, value)));
+    this.fixed32(Number(BigInt.asUintN(32, value >> 32n)));
+  }
+
+  double(value: number): void {
+    this.reserve(8);
+    scratch.setFloat64(0, value, true);
+    for (let i = 0; i < 8; i++) this.bytes[this.length++] = scratch.getUint8(i);
+  }
+
+  /** [from, to) of other bytes, as they are. */
+  copy(source: Uint8Array, from: number, to: number): void {
+    const size = to - from;
+    this.reserve(size);
+    if (size < SHORT) {
+      const { bytes } = this;
+      let at = this.length;
+      for (let i = from; i < to; i++) bytes[at++] = source[i]!;
+    } else {
+      this.bytes.set(source.subarray(from, to), this.length);
+    }
+    this.length += size;
+  }
+
+  /** A length and then these bytes. */
+  lengthDelimited(value: Uint8Array): void {
+    this.varint(value.length);
+    this.copy(value, 0, value.length);
+  }
+
+  /** A length and then this text in UTF-8. */
+  text(value: string): void {
+    const { length } = value;
+    if (length < SHORT && this.ascii(value)) return;
+    const size = Buffer.byteLength(value);
+    this.varint(size);
+    this.reserve(size);
+    this.bytes.write(value, this.length, size, "utf8");
+    this.length += size;
+  }
+
+  /** Opens a sub-message behind its tag. `hint` is the length it will probably have. */
+  begin(hint = 0): void {
+    const room = varintSize(hint);
+    this.reserve(room);
+    this.length += room;
+    this.starts.push(this.length, room);
+  }
+
+  /** Closes the sub-message opened last. */
+  end(): void {
+    const room = this.starts.pop()!;
+    const start = this.starts.pop()!;
+    this.fixLength(start, room);
+  }
+
+  /** The bytes from `start` on are a message behind a length of `room` bytes that is not right any more. */
+  fixLength(start: number, room: number): void {
+    const size = this.length - start;
+    const wanted = varintSize(size);
+    if (wanted !== room) {
+      this.reserve(wanted);
+      this.bytes.copyWithin(start - room + wanted, start, this.length);
+      this.length += wanted - room;
+    }
+    putVarint(this.bytes, start - room, size);
+  }
+
+  /** Puts other bytes in the place of [from, to) of what was already written. */
+  replace(from: number, to: number, insert: Uint8Array): void {
+    this.reserve(insert.length);
+    this.bytes.copyWithin(from + insert.length, to, this.length);
+    this.bytes.set(insert, from);
+    this.length += insert.length - (to - from);
+  }
+
+  /** A short text in place if it is ASCII; false, with nothing written, if it is not. */
+  private ascii(value: string): boolean {
+    const { length } = value;
+    this.reserve(length + 1);
+    const { bytes } = this;
+    let at = this.length;
+    bytes[at++] = length;
+    for (let i = 0; i < length; i++) {
+      const code = value.charCodeAt(i);
+      if (code > 127) return false;
+      bytes[at++] = code;
+    }
+    this.length = at;
+    return true;
+  }
+}
+
+/** Below this a loop beats the call of a built-in. */
+const SHORT = 48;
+
+const scratch = new DataView(new ArrayBuffer(8));
