@@ -6,23 +6,22 @@ import { setTimeout as delay } from "node:timers/promises";
  *
  * @typedef {{ generator: import("./role.js").Role, sink: import("./role.js").Role }} Roles
  * @typedef {{ signal: import("./records.js").Signal, encoding: import("./supply.js").Encoding, records: number,
- *   concurrency: number, seconds: number, rate?: number, sinkRate?: number }} Load
+ *   concurrency: number, seconds: number, settle: number, rate?: number, sinkRate?: number }} Load
  * @typedef {Awaited<ReturnType<typeof measure>>} Round
  */
-const SETTLE_MS = 5_000;
 const SAMPLE_MS = 100;
 
 let lastRun = 0;
 
 /** @param {Roles} roles @param {import("./run-subject.js").Running} subject @param {Load} load */
-export async function measure({ generator, sink }, subject, { seconds, sinkRate, ...load }) {
+export async function measure({ generator, sink }, subject, { seconds, settle, sinkRate, ...load }) {
   const run = ++lastRun;
   await sink.call("begin", { run, perRequest: load.records, rate: sinkRate });
   await generator.call("prepare", { ...load, run, port: subject.port });
   const memory = watchMemory(subject);
   const before = await subject.usage();
   const { acknowledgements, ...sent } = await generator.call("run", { seconds });
-  await caughtUp(sink, sent.acknowledged);
+  await caughtUp(sink, sent.acknowledged, settle * 1000);
   const after = await subject.usage();
   const samples = await memory.stop();
   const arrived = await sink.call("compare", acknowledgements);
@@ -40,9 +39,13 @@ export async function measure({ generator, sink }, subject, { seconds, sinkRate,
 }
 
 /** Waits until the sink has as many records as were acknowledged, or nothing has arrived for a while. */
-async function caughtUp(/** @type {import("./role.js").Role} */ sink, /** @type {number} */ acknowledged) {
+async function caughtUp(
+  /** @type {import("./role.js").Role} */ sink,
+  /** @type {number} */ acknowledged,
+  /** @type {number} */ patienceMs,
+) {
   let { delivered } = await sink.call("progress");
-  for (let since = performance.now(); delivered < acknowledged && performance.now() - since < SETTLE_MS; ) {
+  for (let since = performance.now(); delivered < acknowledged && performance.now() - since < patienceMs; ) {
     await delay(20);
     const now = (await sink.call("progress")).delivered;
     if (now > delivered) since = performance.now();

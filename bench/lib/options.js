@@ -21,6 +21,7 @@ export const HELP = `Usage: npm run bench -- [options]
   --rounds n            measured rounds of each subject (default: 5)
   --seconds n           length of a round (default: 2)
   --warmup n            seconds of unmeasured load before the first round (default: 1)
+  --settle n            seconds to wait for records that were acknowledged and have not arrived (default: 5)
   --concurrency n       requests under way (default: 64, 32 and 8 for small, middling and large requests)
   --batch timeout/size  the batch processor's settings (default: 5ms/1000)
   --intake size         the agent's service.intake.max_bytes (default: the agent's own)
@@ -32,8 +33,15 @@ export const HELP = `Usage: npm run bench -- [options]
   --help, --list
 `;
 
-const QUICK = { rounds: "2", seconds: "0.3", warmup: "0.2", records: "100", encoding: "proto" };
-const USUAL = { rounds: "5", seconds: "2", warmup: "1", records: "1,100,1000", encoding: ENCODINGS.join() };
+const QUICK = { rounds: "2", seconds: "0.3", warmup: "0.2", settle: "0.5", records: "100", encoding: "proto" };
+const USUAL = {
+  rounds: "5",
+  seconds: "2",
+  warmup: "1",
+  settle: "5",
+  records: "1,100,1000",
+  encoding: ENCODINGS.join(),
+};
 const text = /** @type {const} */ ({ type: "string" });
 const flag = /** @type {const} */ ({ type: "boolean", default: false });
 
@@ -60,7 +68,7 @@ function interpret(/** @type {string[]} */ argv) {
       "sink-port": { ...text, default: "0" },
       "sink-rate": { ...text, default: "30000" },
       overload: { ...text, default: "3" },
-      ...{ records: text, encoding: text, rounds: text, seconds: text, warmup: text, concurrency: text },
+      ...{ records: text, encoding: text, rounds: text, seconds: text, warmup: text, settle: text, concurrency: text },
       ...{ intake: text, profile: text, json: text, quick: flag, help: flag, list: flag },
     },
   });
@@ -77,6 +85,7 @@ function interpret(/** @type {string[]} */ argv) {
     rounds: count(chosen.rounds, "--rounds"),
     seconds: positive(chosen.seconds, "--seconds"),
     warmup: positive(chosen.warmup, "--warmup"),
+    settle: positive(chosen.settle, "--settle"),
     concurrency: chosen.concurrency === undefined ? undefined : count(chosen.concurrency, "--concurrency"),
     batch: { timeout, size: count(size, "--batch") },
     sinkPort: Number(chosen["sink-port"]),

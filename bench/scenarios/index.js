@@ -10,4 +10,5 @@ export const SCENARIOS = {
   passthrough: () => import("./passthrough.js"),
   overload: () => import("./overload.js"),
   startup: () => import("./startup.js"),
+  micro: () => import("./micro.js"),
 };

@@ -23,6 +23,7 @@ export async function run(bench) {
   const outcome = { tables: [], results: [], failures: [] };
   const load = {
     signal: options.signal,
+    settle: options.settle,
     encoding: /** @type {const} */ ("proto"),
     records: RECORDS,
     concurrency: options.concurrency ?? CONNECTIONS,

@@ -34,7 +34,7 @@ export async function run(bench) {
 
 async function runCell(/** @type {import("../lib/bench.js").Bench} */ bench, /** @type {Cell} */ cell) {
   const { options } = bench;
-  const load = { ...cell, signal: options.signal };
+  const load = { ...cell, signal: options.signal, settle: options.settle };
   /** @type {import("../lib/run-subject.js").Running[]} */
   const running = [];
   /** @type {Map<string, import("../lib/measure.js").Round[]>} */
