@@ -37,10 +37,10 @@ export function cases(records) {
     { name: BASELINE, run: () => Buffer.from(bytes), expect: (copy) => copy.equals(bytes) },
     { name: "check and count (Batch.admit)", run: () => Batch.admit("logs", bytes).count, expect: all },
     { name: "walk and count", run: () => visit(batch, new Counter()), expect: all },
-    { name: "find one attribute, cursor", run: () => visit(batch, new Finder()), expect: all },
-    { name: "find one attribute, view", run: () => findWithViews(batch), expect: all },
+    { name: "find 6th of 10 attributes, cursor", run: () => visit(batch, new Finder()), expect: all },
+    { name: "find 6th of 10 attributes, view", run: () => findWithViews(batch), expect: all },
     {
-      name: "edit one attribute, view",
+      name: "edit 6th of 10 attributes, view",
       run: () => editRecords(batch, (record) => void record.attributes.set("user.id", "redacted")),
       expect: (edited) => edited.count === records && edited !== batch,
     },
