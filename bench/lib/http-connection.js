@@ -92,7 +92,7 @@ export class HttpConnection {
 function parse(bytes) {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) return undefined;
-  const head = bytes.latin1Slice(0, end).toLowerCase();
+  const head = bytes.toString("latin1", 0, end).toLowerCase();
   const length = /\r\ncontent-length: *(\d+)/.exec(head);
   if (length !== null && bytes.length < end + 4 + Number(length[1])) return undefined;
   const chunked = length === null && head.includes("\r\ntransfer-encoding: chunked");

@@ -7,13 +7,14 @@ import { setTimeout as delay } from "node:timers/promises";
  * @typedef {{ generator: import("./role.js").Role, sink: import("./role.js").Role }} Roles
  * @typedef {{ signal: import("./records.js").Signal, encoding: import("./supply.js").Encoding, records: number,
  *   concurrency: number, seconds: number, settle: number, rate?: number, sinkRate?: number }} Load
- * @typedef {Awaited<ReturnType<typeof measure>>} Round
+ * @typedef {{ atMs: number, rssBytes: number, rssAnonBytes: number | null }} Sample
+ * @typedef {Record<string, any> & { samples: Sample[] }} Round what the clients, the sink and the system say of it
  */
 const SAMPLE_MS = 100;
 
 let lastRun = 0;
 
-/** @param {Roles} roles @param {import("./run-subject.js").Running} subject @param {Load} load */
+/** @param {Roles} roles @param {import("./run-subject.js").Running} subject @param {Load} load @returns {Promise<Round>} */
 export async function measure({ generator, sink }, subject, { seconds, settle, sinkRate, ...load }) {
   const run = ++lastRun;
   await sink.call("begin", { run, perRequest: load.records, rate: sinkRate });
@@ -56,7 +57,7 @@ async function caughtUp(
 /** @param {import("./run-subject.js").Running} subject */
 function watchMemory(subject) {
   const start = performance.now();
-  /** @type {{ atMs: number, rssBytes: number, rssAnonBytes: number | null }[]} */
+  /** @type {Sample[]} */
   const samples = [];
   const stopped = new AbortController();
   const loop = (async () => {

@@ -6,6 +6,8 @@ import { token } from "./token.js";
  * as protobuf). Every record is as long as any other and carries its token in the attribute `bench.record`.
  *
  * @typedef {"logs" | "traces" | "metrics"} Signal
+ * @typedef {[key: string, value: string | number]} Attribute
+ * @typedef {{ list: string[], proto(mark: string, i: number): Buffer[], json(mark: string, i: number): object }} Shape
  */
 export const SIGNALS = ["logs", "traces", "metrics"];
 
@@ -14,8 +16,8 @@ const TRACE_ID = "5b8efff798038103d269b633813fc60c";
 const SPAN_ID = "eee19b7ec3c1b174";
 const BODY = "payment of 42.00 EUR accepted for order 8251-77 after 2 attempts; card ending 424";
 
-/** The attributes of each record: nine fixed ones, and the token in the middle. */
-const attributesOf = (/** @type {string} */ mark) => [
+/** The attributes of each record: nine fixed ones, and the token in the middle. @type {(mark: string) => Attribute[]} */
+const attributesOf = (mark) => [
   ["http.method", "POST"],
   ["http.route", "/api/v2/pay"],
   ["http.code", 200],
@@ -28,23 +30,25 @@ const attributesOf = (/** @type {string} */ mark) => [
   ["tenant", "acme"],
 ];
 
+/** @type {Attribute[]} */
 const RESOURCE = [
   ["service.name", "checkout"],
   ["service.version", "1.42.0"],
   ["host.name", "node-3.internal"],
 ];
 
+/** How a record of each signal looks. @type {Record<Signal, Shape>} */
 const SHAPES = {
   logs: {
     list: ["resourceLogs", "scopeLogs", "logRecords"],
-    proto: (/** @type {string} */ mark, /** @type {number} */ i) => [
+    proto: (mark, i) => [
       fixed64(1, START + BigInt(i)),
       uint(2, 9),
       field(3, "INFO"),
       field(5, field(1, BODY)),
       ...attributesOf(mark).map(([key, value]) => attribute(6, key, value)),
     ],
-    json: (/** @type {string} */ mark, /** @type {number} */ i) => ({
+    json: (mark, i) => ({
       timeUnixNano: String(START + BigInt(i)),
       severityNumber: 9,
       severityText: "INFO",
@@ -54,7 +58,7 @@ const SHAPES = {
   },
   traces: {
     list: ["resourceSpans", "scopeSpans", "spans"],
-    proto: (/** @type {string} */ mark, /** @type {number} */ i) => [
+    proto: (mark, i) => [
       field(1, Buffer.from(TRACE_ID, "hex")),
       field(2, Buffer.from(SPAN_ID, "hex")),
       field(5, "POST /api/v2/pay"),
@@ -63,7 +67,7 @@ const SHAPES = {
       fixed64(8, START + BigInt(i) + 1_000_000n),
       ...attributesOf(mark).map(([key, value]) => attribute(9, key, value)),
     ],
-    json: (/** @type {string} */ mark, /** @type {number} */ i) => ({
+    json: (mark, i) => ({
       traceId: TRACE_ID,
       spanId: SPAN_ID,
       name: "POST /api/v2/pay",
@@ -75,7 +79,7 @@ const SHAPES = {
   },
   metrics: {
     list: ["resourceMetrics", "scopeMetrics", "metrics"],
-    proto: (/** @type {string} */ mark, /** @type {number} */ i) => [
+    proto: (mark, i) => [
       field(1, "http.server.duration"),
       field(
         5,
@@ -86,7 +90,7 @@ const SHAPES = {
         ]),
       ),
     ],
-    json: (/** @type {string} */ mark, /** @type {number} */ i) => ({
+    json: (mark, i) => ({
       name: "http.server.duration",
       gauge: {
         dataPoints: [
@@ -114,7 +118,7 @@ export function jsonRequest(signal, records, run = 0, request = 0) {
   );
 }
 
-/** @param {(string | number)[][]} pairs */
+/** @param {Attribute[]} pairs */
 function jsonAttributes(pairs) {
   return pairs.map(([key, value]) => ({
     key,

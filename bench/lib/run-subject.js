@@ -70,10 +70,14 @@ function spawnCommand({ argv = [], shell, env }, profile) {
     ...(HAS_PROC ? [] : ["--import", REPORTER]),
   ];
   const [program, args] = shell === undefined ? [process.execPath, [...flags, ...argv]] : [shell, []];
+  /** @type {import("node:child_process").StdioOptions} */
+  const stdio = ["ignore", "pipe", "pipe"];
+  if (!HAS_PROC && shell === undefined) stdio.push("ipc");
+  /** @type {import("node:child_process").ChildProcess} */
   const child = spawn(program, args, {
     shell: shell !== undefined,
     env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "pipe", ...(HAS_PROC || shell !== undefined ? [] : ["ipc"])],
+    stdio,
     detached: true, // a group of its own, so that what a shell started ends with it
   });
   alive.add(child);

@@ -66,7 +66,7 @@ if (grpc) {
     /** @type {Buffer[]} */
     const chunks = [];
     stream.on("error", () => {});
-    stream.on("data", (chunk) => chunks.push(chunk));
+    stream.on("data", (chunk) => chunks.push(/** @type {Buffer} */ (chunk)));
     stream.on("end", () => {
       const body = Buffer.concat(chunks).subarray(PREFIX);
       const path = PATHS.get(headers[":path"] ?? "") ?? "/";

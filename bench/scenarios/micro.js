@@ -38,6 +38,7 @@ export async function run(bench) {
   return { results, failures, tables: [toTable(results, turns)] };
 }
 
+/** @type {unknown} */
 let answer;
 
 /** Nanoseconds of one call. */
