@@ -6,9 +6,11 @@ import net from "node:net";
  *
  * The bytes of a request may be reused as soon as `answered` was called: by then they have left the process.
  *
- * @typedef {{ status: number, retryAfter: boolean }} Answer status 0: no answer, the connection broke
+ * @typedef {{ status: number, retryAfter: boolean, last?: boolean }} Answer status 0: no answer, the connection broke;
+ *   last: the server hangs up
  */
 const HEAD_END = Buffer.from("\r\n\r\n");
+const LAST_CHUNK = "\r\n0\r\n\r\n";
 const NO_ANSWER = { status: 0, retryAfter: false };
 
 export class HttpConnection {
@@ -23,6 +25,7 @@ export class HttpConnection {
     /** @type {Answer | undefined} */
     this.answer = undefined;
     this.waiting = false;
+    /** 1 while a request has not left the process. */
     this.unwritten = 0;
   }
 
@@ -55,9 +58,18 @@ export class HttpConnection {
     this.socket?.destroy();
   }
 
+  /** Gives up the connection; the next request opens another. */
+  drop() {
+    const { socket } = this;
+    this.socket = undefined;
+    socket?.destroy();
+  }
+
   write(/** @type {Buffer} */ request) {
+    const { socket } = this;
     this.unwritten = 1;
-    this.socket?.write(request, () => {
+    socket?.write(request, () => {
+      if (socket !== this.socket) return;
       this.unwritten = 0;
       if (this.answer !== undefined) this.settle(this.answer);
     });
@@ -84,6 +96,7 @@ export class HttpConnection {
     if (!this.waiting) return;
     this.waiting = false;
     this.answer = undefined;
+    if (answer.last) this.drop();
     this.answered(answer);
   }
 }
@@ -93,16 +106,14 @@ function parse(bytes) {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) return undefined;
   const head = bytes.toString("latin1", 0, end).toLowerCase();
+  if (!isWhole(bytes, end + HEAD_END.length, head)) return undefined;
+  const last = head.includes("\r\nconnection: close");
+  return { status: Number(head.slice(9, 12)), retryAfter: head.includes("\r\nretry-after:"), last };
+}
+
+/** Whether the body that begins at `start` is all there. */
+function isWhole(/** @type {Buffer} */ bytes, /** @type {number} */ start, /** @type {string} */ head) {
   const length = /\r\ncontent-length: *(\d+)/.exec(head);
-  if (length !== null && bytes.length < end + 4 + Number(length[1])) return undefined;
-  const chunked = length === null && head.includes("\r\ntransfer-encoding: chunked");
-  if (
-    chunked &&
-    !bytes
-      .subarray(end + 2)
-      .toString("latin1")
-      .endsWith("\r\n0\r\n\r\n")
-  )
-    return undefined;
-  return { status: Number(head.slice(9, 12)), retryAfter: head.includes("\r\nretry-after:") };
+  if (length !== null) return bytes.length >= start + Number(length[1]);
+  return !head.includes("\r\ntransfer-encoding: chunked") || bytes.toString("latin1", start - 2).endsWith(LAST_CHUNK);
 }

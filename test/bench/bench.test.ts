@@ -82,6 +82,16 @@ describe("npm run bench", () => {
     expect(Number(row!["withheld"])).toBeGreaterThan(0);
   });
 
+  it("tells refusals with and without Retry-After apart, and takes them for no loss", async () => {
+    const args = ["--scenario=overload", "--subjects=", "--sink-rate=40000", "--seconds=0.5", "--concurrency=40"];
+    const { code, report } = await quickReport(...args, "--peer", cheat("refuse"));
+    expect(report.failures).toEqual([]);
+    expect(code).toBe(0);
+    expect(report.results[0]).toMatchObject({ subject: "refuse", lost: 0, extra: 0, failed: 0 });
+    expect(Number(report.results[0]!["refusedWithRetryAfter"])).toBeGreaterThan(0);
+    expect(Number(report.results[0]!["refusedWithoutRetryAfter"])).toBeGreaterThan(0);
+  });
+
   it.each([
     [["--scenario=nonsense"], /no scenario "nonsense"; there are passthrough/],
     [["--encoding=xml"], /--encoding: "xml" is none of proto, json, gzip, grpc/],

@@ -1,6 +1,9 @@
 import http from "node:http";
 
-/** A forwarder that does something wrong with every tenth request it acknowledges: `lose` or `repeat`. */
+/**
+ * A forwarder that does something else with every tenth request: acknowledges it and forgets it (`lose`) or delivers it
+ * twice (`repeat`), or refuses it, with or without `Retry-After` by turns, and hangs up (`refuse`).
+ */
 const [listen, sink, how] = process.argv.slice(2);
 let n = 0;
 
@@ -15,8 +18,13 @@ const forward = (url, headers, body) =>
 http
   .createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray());
-    const headers = { "content-type": request.headers["content-type"], "content-length": body.length };
     const odd = ++n % 10 === 0;
+    if (odd && how === "refuse") {
+      const later = n % 20 === 0 ? { "retry-after": "1" } : {};
+      response.writeHead(503, { ...later, connection: "close", "content-length": 0 }).end();
+      return;
+    }
+    const headers = { "content-type": request.headers["content-type"], "content-length": body.length };
     if (!(odd && how === "lose")) await forward(request.url, headers, body);
     if (odd && how === "repeat") await forward(request.url, headers, body);
     response.writeHead(200, { "content-length": 0 }).end();
