@@ -3,6 +3,8 @@
 export type * from "./runtime/contract/clock.js";
 export * from "./runtime/contract/component.js";
 export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
+export { type BatchResult, eachBatch } from "./runtime/contract/each-batch.js";
+export { eachRecord } from "./runtime/contract/each-record.js";
 export * from "./runtime/contract/observability.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";

@@ -1,0 +1,11 @@
+import { z } from "zod";
+import { defineConnector, SIGNALS } from "../plugin.js";
+
+/** Joins pipelines: what reaches its end in one begins in the others, unchanged. */
+export const forward = defineConnector({
+  type: "forward",
+  summary: "Passes everything on to other pipelines of the same signal.",
+  routes: SIGNALS.map((signal) => ({ from: signal, to: signal })),
+  schema: z.strictObject({}),
+  create: () => (source) => source,
+});

@@ -1,0 +1,148 @@
+import { Observable } from "rxjs";
+import { z } from "zod";
+import {
+  Batch,
+  type Clock,
+  Delivery,
+  defineProcessor,
+  duration,
+  type Processor,
+  Refusal,
+  SIGNALS,
+  splitBatch,
+} from "../plugin.js";
+
+const schema = z.strictObject({
+  timeout: duration().default(200).meta({ description: "How long a record may wait for others. 0 sends at once." }),
+  send_batch_size: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(8192)
+    .meta({ description: "Number of records at which a batch is sent without waiting. 0 sends at once." }),
+  send_batch_max_size: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(0)
+    .meta({ description: "Larger batches are cut into pieces of at most this many records. 0 never cuts." }),
+  metadata_keys: z
+    .array(z.string())
+    .default([])
+    .meta({ description: "Client metadata that keeps batches apart: only equal values are batched together." }),
+  metadata_cardinality_limit: z.number().int().nonnegative().default(1000),
+});
+
+type BatchConfig = z.infer<typeof schema>;
+
+/**
+ * Makes larger batches out of small ones. The debt follows the data: nobody is told that a record is safe while it
+ * waits here, so a crash loses nothing that was acknowledged.
+ */
+export const batch = defineProcessor<BatchConfig>({
+  type: "batch",
+  summary: "Collects records into larger batches, by number and by time.",
+  signals: SIGNALS,
+  schema: schema.refine((c) => c.send_batch_max_size === 0 || c.send_batch_max_size >= c.send_batch_size, {
+    path: ["send_batch_max_size"],
+    message: "expected 0 or at least send_batch_size",
+  }),
+  create: (config, { clock }) => batching(config, clock),
+});
+
+function batching(config: BatchConfig, clock: Clock): Processor {
+  return (source) =>
+    new Observable<Delivery>((out) => {
+      const groups = new Map<string, Group>();
+      const groupOf = (delivery: Delivery): Group => {
+        const key = metadataKey(delivery, config.metadata_keys);
+        let group = groups.get(key);
+        if (group === undefined) {
+          if (config.metadata_cardinality_limit > 0 && groups.size >= config.metadata_cardinality_limit)
+            throw tooMany();
+          group = new Group(
+            config,
+            clock,
+            (ready) => out.next(ready),
+            () => groups.delete(key),
+          );
+          groups.set(key, group);
+        }
+        return group;
+      };
+      const upstream = source.subscribe({
+        next(delivery) {
+          try {
+            groupOf(delivery).add(delivery);
+          } catch (error) {
+            delivery.refuse(error);
+          }
+        },
+        error: (error) => out.error(error),
+        complete() {
+          for (const group of [...groups.values()]) group.flush();
+          out.complete();
+        },
+      });
+      return () => {
+        upstream.unsubscribe();
+        for (const group of groups.values()) group.discard();
+      };
+    });
+}
+
+/** Deliveries that wait to leave together. */
+class Group {
+  private readonly config: BatchConfig;
+  private readonly clock: Clock;
+  private readonly emit: (delivery: Delivery) => void;
+  private readonly onEmpty: () => void;
+  private waiting: Delivery[] = [];
+  private count = 0;
+  private cancelTimer: (() => void) | undefined;
+
+  constructor(config: BatchConfig, clock: Clock, emit: (delivery: Delivery) => void, onEmpty: () => void) {
+    this.config = config;
+    this.clock = clock;
+    this.emit = emit;
+    this.onEmpty = onEmpty;
+  }
+
+  add(delivery: Delivery): void {
+    this.waiting.push(delivery);
+    this.count += delivery.batch.count;
+    if (this.count >= this.config.send_batch_size || this.config.timeout === 0) this.flush();
+    else this.cancelTimer ??= this.clock.after(this.config.timeout, () => this.flush());
+  }
+
+  flush(): void {
+    const { waiting, count } = this;
+    this.discard();
+    this.onEmpty();
+    if (waiting.length === 0) return;
+    const all = Delivery.merge(waiting, Batch.merge(waiting.map((delivery) => delivery.batch)));
+    const max = this.config.send_batch_max_size;
+    if (max === 0 || count <= max) this.emit(all);
+    else for (const piece of all.split(splitBatch(all.batch, { records: max }))) this.emit(piece);
+  }
+
+  /** Forgets what waits and stops the clock; whoever holds the debts settles them. */
+  discard(): void {
+    this.cancelTimer?.();
+    this.cancelTimer = undefined;
+    this.waiting = [];
+    this.count = 0;
+  }
+}
+
+function metadataKey(delivery: Delivery, keys: readonly string[]): string {
+  if (keys.length === 0) return "";
+  return JSON.stringify(keys.map((key) => delivery.origin.metadata?.get(key.toLowerCase()) ?? null));
+}
+
+function tooMany(): Refusal {
+  return new Refusal("throttled", "more combinations of metadata than metadata_cardinality_limit allows", {
+    code: "SLUICE_METADATA_CARDINALITY",
+    retryAfterMs: 1000,
+  });
+}

@@ -1,0 +1,107 @@
+import { totalmem } from "node:os";
+import { z } from "zod";
+import { type Clock, defineProcessor, duration, eachBatch, ignored, Refusal, SIGNALS } from "../plugin.js";
+
+const MIB = 1024 * 1024;
+
+const schema = z
+  .strictObject({
+    check_interval: duration().default(1000).meta({ description: "How often memory is measured." }),
+    limit_mib: z.number().int().nonnegative().default(0).meta({ description: "Most memory to be used, in MiB." }),
+    limit_percentage: z
+      .number()
+      .int()
+      .min(0)
+      .max(100)
+      .default(0)
+      .meta({ description: "The same, as a share of the machine's or container's memory. limit_mib wins." }),
+    spike_limit_mib: z
+      .number()
+      .int()
+      .nonnegative()
+      .default(0)
+      .meta({ description: "Refusing begins this much below the limit. Default: a fifth of it." }),
+    spike_limit_percentage: z.number().int().min(0).max(100).default(0),
+    ballast_size_mib: ignored("there is no ballast in Node.js"),
+    min_gc_interval_when_soft_limited: ignored("Node.js collects garbage by itself"),
+    min_gc_interval_when_hard_limited: ignored("Node.js collects garbage by itself"),
+  })
+  .refine((c) => c.limit_mib > 0 || c.limit_percentage > 0, {
+    path: ["limit_mib"],
+    message: "expected limit_mib or limit_percentage to be greater than 0",
+  })
+  .refine((c) => c.check_interval > 0, { path: ["check_interval"], message: "expected more than 0, such as 1s" })
+  .refine((c) => c.limit_mib === 0 || c.spike_limit_mib < c.limit_mib, {
+    path: ["spike_limit_mib"],
+    message: "expected less than limit_mib",
+  });
+
+type MemoryLimiterConfig = z.infer<typeof schema>;
+
+/**
+ * Refuses, retryably, while the process uses more memory than it should: the JavaScript heap and all buffers. Memory is
+ * measured at most once in `check_interval`, when data comes.
+ */
+export const memoryLimiter = defineProcessor<MemoryLimiterConfig>({
+  type: "memory_limiter",
+  summary: "Refuses data while the process is short of memory.",
+  signals: SIGNALS,
+  schema,
+  create(config, { clock, logger }) {
+    const softLimit = softLimitOf(config, availableMemory());
+    const isShort = shortage(config.check_interval, softLimit, clock, usedMemory, (short, used) => {
+      const fields = { usedMib: Math.round(used / MIB), softLimitMib: Math.round(softLimit / MIB) };
+      if (short) logger.warn(fields, "memory is short: refusing data until it is not");
+      else logger.info(fields, "memory is no longer short");
+    });
+    return eachBatch((batch) => {
+      if (isShort()) throw short(config.check_interval);
+      return batch;
+    });
+  },
+});
+
+/** Bytes above which data is refused. */
+export function softLimitOf(config: MemoryLimiterConfig, available: number): number {
+  const limit = config.limit_mib > 0 ? config.limit_mib * MIB : (available * config.limit_percentage) / 100;
+  const spike =
+    config.spike_limit_mib > 0 ? config.spike_limit_mib * MIB : (available * config.spike_limit_percentage) / 100;
+  return limit - (spike > 0 ? spike : limit / 5);
+}
+
+/** Tells whether more than `softLimit` was in use when last measured; says so when that changes. */
+export function shortage(
+  intervalMs: number,
+  softLimit: number,
+  clock: Clock,
+  measure: () => number,
+  onChange: (short: boolean, used: number) => void,
+): () => boolean {
+  let measuredAt = Number.NEGATIVE_INFINITY;
+  let isShort = false;
+  return () => {
+    const now = clock.monotonic();
+    if (now - measuredAt >= intervalMs) {
+      measuredAt = now;
+      const used = measure();
+      if (isShort !== used > softLimit) onChange((isShort = !isShort), used);
+    }
+    return isShort;
+  };
+}
+
+function usedMemory(): number {
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+/** What a container may use, or else what the machine has. */
+function availableMemory(): number {
+  const constrained = process.constrainedMemory?.() ?? 0;
+  const total = totalmem();
+  return constrained > 0 && constrained < total ? constrained : total;
+}
+
+function short(retryAfterMs: number): Refusal {
+  return new Refusal("throttled", "short of memory", { code: "SLUICE_MEMORY", retryAfterMs });
+}

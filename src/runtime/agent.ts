@@ -1,0 +1,224 @@
+import type { Problem } from "./config/problem.js";
+import type { ComponentSpec, ResolvedConfig } from "./config/spec.js";
+import { type Clock, systemClock } from "./contract/clock.js";
+import { type Extension, type Host, isStartError } from "./contract/component.js";
+import type { Logger, Metrics } from "./contract/observability.js";
+import type { Planned } from "./contract/plan.js";
+import { buildGraph, ComponentError, type Graph } from "./pipeline/graph.js";
+import { directOutlet, type OutletFactory } from "./pipeline/outlet.js";
+
+export interface AgentOptions {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  /** What stands between a pipeline and an exporter. */
+  readonly outletFactory?: OutletFactory;
+}
+
+/** How long a component may take to stop, and a receiver to answer what was refused at the last moment. */
+const STOP_GRACE_MS = 2000;
+
+/** The agent cannot run as configured; each problem has its place in the config. Nothing is left running. */
+export class AgentStartError extends Error {
+  override readonly name = "AgentStartError";
+  readonly code = "SLUICE_AGENT_START";
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super(problems.map((problem) => `${problem.path}: ${problem.message}`).join("\n"));
+    this.problems = problems;
+  }
+}
+
+/**
+ * Runs one config in this process. Starts extensions, exporters, processors, receivers, in this order, and stops them
+ * in reverse. Touches nothing global, so several agents can run side by side.
+ */
+export class Agent implements Host {
+  private readonly config: ResolvedConfig;
+  private readonly options: AgentOptions;
+  private readonly clock: Clock;
+  private current: Host["state"] = "starting";
+  /** Receivers may hand in: from before the first one starts until the stop. */
+  private taking = false;
+  private graph: Graph | undefined;
+  /** What was started, to be stopped from the last to the first. */
+  private readonly extensions: { readonly id: string; readonly extension: Extension }[] = [];
+  private readonly startedExporters: { readonly id: string; readonly stop: () => Promise<void> }[] = [];
+  private readonly startedReceivers: { readonly id: string; readonly stop: () => Promise<void> }[] = [];
+  private stopping: Promise<void> | undefined;
+  private readonly removeGauges: (() => void)[] = [];
+
+  constructor(config: ResolvedConfig, options: AgentOptions) {
+    this.config = config;
+    this.options = options;
+    this.clock = options.clock ?? systemClock;
+  }
+
+  get state(): Host["state"] {
+    return this.current;
+  }
+
+  /** Resolves when every receiver takes requests. Throws an `AgentStartError`, with everything stopped again. */
+  async start(): Promise<void> {
+    try {
+      await this.startExtensions();
+      this.graph = this.buildGraph();
+      this.watch(this.graph);
+      await this.startExporters(this.graph);
+      this.taking = true;
+      await this.startReceivers(this.graph);
+      this.current = "ready";
+    } catch (error) {
+      await this.stop(0);
+      throw error instanceof FailedStart ? new AgentStartError([error.problem]) : error;
+    }
+  }
+
+  /**
+   * Takes nothing new, lets everything inside reach its exporters, and stops. What is not settled after `timeoutMs` is
+   * refused, so that its sender keeps it. Never rejects; a second call joins the first.
+   */
+  stop(timeoutMs: number = this.config.service.shutdown_timeout): Promise<void> {
+    this.stopping ??= this.shutDown(timeoutMs);
+    return this.stopping;
+  }
+
+  /** Refuses whatever is unsettled, now. For a stop that should wait no longer. */
+  abort(): void {
+    for (const run of this.graph?.runs ?? []) run.abort();
+    for (const { outlet } of this.graph?.exporters ?? []) outlet.abort();
+  }
+
+  private buildGraph(): Graph {
+    const { logger, metrics, random = Math.random, outletFactory = directOutlet } = this.options;
+    try {
+      const isOpen = () => this.taking;
+      const intakeLimit = this.config.service.intake.max_bytes;
+      const { config: plan, clock } = this;
+      return buildGraph({ plan, intakeLimit, logger, metrics, clock, random, outletFactory, isOpen });
+    } catch (error) {
+      if (error instanceof ComponentError) throw new FailedStart(error.component, error.cause);
+      throw error;
+    }
+  }
+
+  private async startExtensions(): Promise<void> {
+    for (const spec of this.config.extensions.values()) {
+      await starting(spec, async () => {
+        const { logger, metrics, random = Math.random } = this.options;
+        const component = logger.child({ component: `extension ${spec.id}` });
+        const context = {
+          id: spec.id,
+          kind: "extension" as const,
+          logger: component,
+          metrics,
+          clock: this.clock,
+          random,
+        };
+        const extension = spec.factory.create(spec.config, { ...context, host: this });
+        await extension.start();
+        this.extensions.push({ id: spec.id, extension });
+      });
+    }
+  }
+
+  private async startExporters(graph: Graph): Promise<void> {
+    for (const { spec, exporter } of graph.exporters) {
+      await starting(spec, async () => exporter.start?.());
+      this.startedExporters.push({ id: spec.id, stop: async () => exporter.stop?.() });
+    }
+  }
+
+  private async startReceivers(graph: Graph): Promise<void> {
+    for (const { spec, receiver } of graph.receivers) {
+      await starting(spec, () => receiver.start());
+      this.startedReceivers.push({ id: spec.id, stop: () => receiver.stop() });
+    }
+  }
+
+  private watch(graph: Graph): void {
+    const { metrics } = this.options;
+    const gauge = (name: string, description: string, read: () => number) =>
+      this.removeGauges.push(metrics.gauge(name, { description, unit: "By" }, read));
+    gauge("sluice_intake_bytes", "Bytes taken from clients and not yet answered.", () => graph.budget.used);
+    gauge("sluice_intake_limit_bytes", "How many bytes that may be.", () => graph.budget.limit);
+  }
+
+  private async shutDown(timeoutMs: number): Promise<void> {
+    this.current = "draining";
+    this.taking = false;
+    await this.within(timeoutMs, this.drain(), () => {
+      this.options.logger.warn({ timeoutMs }, "the drain took too long: refusing what is unsettled");
+      this.abort();
+    });
+    await this.within(STOP_GRACE_MS, this.quietly(this.startedExporters));
+    for (const { id, extension } of this.extensions.reverse()) {
+      await this.within(STOP_GRACE_MS, this.quietly([{ id, stop: () => extension.stop() }]));
+    }
+    for (const remove of this.removeGauges) remove();
+    this.current = "stopped";
+  }
+
+  private async drain(): Promise<void> {
+    const receiversStopped = this.quietly(this.startedReceivers);
+    for (const run of this.graph?.runs ?? []) await run.drain();
+    for (const { outlet } of this.graph?.exporters ?? []) await outlet.drain();
+    await receiversStopped;
+  }
+
+  /** Waits for the work; when it takes longer than `ms`, calls `late` and waits a little more, but not for ever. */
+  private async within(ms: number, work: Promise<void>, late?: () => void): Promise<void> {
+    let cancel = () => {};
+    const tooLong = new Promise<void>((resolve) => {
+      cancel = this.clock.after(ms, () => {
+        late?.();
+        cancel = this.clock.after(late === undefined ? 0 : STOP_GRACE_MS, resolve);
+      });
+    });
+    await Promise.race([work, tooLong]);
+    cancel();
+  }
+
+  private async quietly(
+    components: readonly { readonly id: string; readonly stop: () => Promise<void> }[],
+  ): Promise<void> {
+    await Promise.all(
+      components.map(async ({ id, stop }) => {
+        try {
+          await stop();
+        } catch (error) {
+          this.options.logger.error({ err: error, component: id }, "the component failed to stop");
+        }
+      }),
+    );
+  }
+}
+
+/** One component's failure to start, with its place in the config. */
+class FailedStart extends Error {
+  readonly problem: Problem;
+
+  constructor(component: Planned<unknown>, cause: unknown) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    super(message, { cause });
+    const path = isStartError(cause) ? cause.path : [];
+    const spec = component as ComponentSpec<unknown>; // the graph was built from these very specs
+    this.problem = {
+      severity: "error",
+      code: "start_failed",
+      place: spec.placeOf(path),
+      path: [spec.path, ...path].join("."),
+      message,
+    };
+  }
+}
+
+async function starting<T>(spec: Planned<unknown>, start: () => Promise<T>): Promise<T> {
+  try {
+    return await start();
+  } catch (error) {
+    throw new FailedStart(spec, error);
+  }
+}

@@ -1,0 +1,40 @@
+import type { Signal } from "../telemetry/signal.js";
+import type { ConnectorFactory, ExporterFactory, ProcessorFactory, ReceiverFactory } from "./component.js";
+import type { ExporterSettings } from "./exporter-settings.js";
+
+/** A component to be made: its factory and its parsed config. */
+export interface Planned<Factory> {
+  /** `type[/name]` as written. */
+  readonly id: string;
+  /** Dotted path of the component in the config, such as receivers.otlp. */
+  readonly path: string;
+  readonly factory: Factory;
+  /** What the factory's schema made of the config. */
+  readonly config: unknown;
+}
+
+export interface PlannedExporter extends Planned<ExporterFactory> {
+  /** The keys every exporter has. */
+  readonly settings: ExporterSettings;
+}
+
+export interface PlannedPipeline {
+  /** `signal[/name]` as written. */
+  readonly id: string;
+  readonly signal: Signal;
+  /** Ids of receivers, and of connectors that feed this pipeline. */
+  readonly receivers: readonly string[];
+  readonly processors: readonly string[];
+  /** Ids of exporters, and of connectors that this pipeline feeds. */
+  readonly exporters: readonly string[];
+}
+
+/** What a graph is built from: every reference resolves, every component is used. */
+export interface GraphPlan {
+  readonly receivers: ReadonlyMap<string, Planned<ReceiverFactory>>;
+  readonly processors: ReadonlyMap<string, Planned<ProcessorFactory>>;
+  readonly exporters: ReadonlyMap<string, PlannedExporter>;
+  readonly connectors: ReadonlyMap<string, Planned<ConnectorFactory>>;
+  /** In an order in which no pipeline comes before one that feeds it through a connector. */
+  readonly pipelines: readonly PlannedPipeline[];
+}

@@ -1,0 +1,207 @@
+import type { Clock } from "../contract/clock.js";
+import type {
+  ComponentContext,
+  ComponentKind,
+  ConnectorFactory,
+  Exporter,
+  Intake,
+  Processor,
+  Receiver,
+} from "../contract/component.js";
+import type { Delivery } from "../contract/delivery.js";
+import type { Logger, Metrics } from "../contract/observability.js";
+import type { GraphPlan, Planned, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
+import type { Signal } from "../telemetry/signal.js";
+import { Budget } from "./budget.js";
+import { fanOut } from "./fanout.js";
+import { createIntake, type Inlet } from "./intake.js";
+import { isolate } from "./isolate.js";
+import type { Outlet, OutletFactory } from "./outlet.js";
+import { type RunningPipeline, runPipeline } from "./run.js";
+
+export interface GraphSettings {
+  readonly plan: GraphPlan;
+  /** Bytes that may be taken from clients and not yet answered. */
+  readonly intakeLimit: number;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly outletFactory: OutletFactory;
+  readonly isOpen: () => boolean;
+}
+
+export interface RunningExporter {
+  readonly spec: PlannedExporter;
+  readonly exporter: Exporter;
+  readonly outlet: Outlet;
+}
+
+/** All components of a config, wired up. Nothing has been started yet. */
+export interface Graph {
+  readonly receivers: readonly { readonly spec: Planned<unknown>; readonly receiver: Receiver }[];
+  readonly exporters: readonly RunningExporter[];
+  /** Pipelines and connectors in the order in which they are to be drained: none before one that feeds it. */
+  readonly runs: readonly RunningPipeline[];
+  readonly budget: Budget;
+}
+
+/** A component could not be made; says which one. */
+export class ComponentError extends Error {
+  override readonly name = "ComponentError";
+  readonly component: Planned<unknown>;
+
+  constructor(component: Planned<unknown>, cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.component = component;
+  }
+}
+
+/** Wires a config's components up, from the exporters back to the receivers. */
+export function buildGraph(settings: GraphSettings): Graph {
+  return new GraphBuilder(settings).build();
+}
+
+class GraphBuilder {
+  private readonly settings: GraphSettings;
+  private readonly plan: GraphPlan;
+  private readonly budget: Budget;
+  private readonly exporters = new Map<string, RunningExporter>();
+  private readonly pipelines = new Map<string, RunningPipeline>();
+  /** By connector, then by "from>to". */
+  private readonly connectors = new Map<string, RunningPipeline>();
+  /** Built from the last to the first, so drained from the last built to the first. */
+  private readonly built: RunningPipeline[] = [];
+
+  constructor(settings: GraphSettings) {
+    this.settings = settings;
+    this.plan = settings.plan;
+    this.budget = new Budget(settings.intakeLimit);
+  }
+
+  build(): Graph {
+    for (const spec of this.plan.exporters.values()) this.exporters.set(spec.id, this.createExporter(spec));
+    for (const pipeline of [...this.plan.pipelines].reverse()) {
+      const outlets = pipeline.exporters.flatMap((id) => this.outletsOf(id, pipeline));
+      this.addRun(this.pipelines, pipeline.id, this.processorsOf(pipeline), fanOut(outlets));
+    }
+    const receivers = [...this.plan.receivers.values()].map((spec) => ({
+      spec,
+      receiver: making(spec, () =>
+        spec.factory.create(spec.config, { ...this.contextOf(spec.id, "receiver"), intakes: this.intakesOf(spec.id) }),
+      ),
+    }));
+    return { receivers, exporters: [...this.exporters.values()], runs: [...this.built].reverse(), budget: this.budget };
+  }
+
+  private createExporter(spec: PlannedExporter): RunningExporter {
+    const context = this.contextOf(spec.id, "exporter");
+    const exporter = making(spec, () => spec.factory.create(spec.config, context));
+    const { outletFactory, clock } = this.settings;
+    const { logger, metrics } = context;
+    return {
+      spec,
+      exporter,
+      outlet: outletFactory({ id: spec.id, exporter, settings: spec.settings, clock, logger, metrics }),
+    };
+  }
+
+  private processorsOf(pipeline: PlannedPipeline): Processor[] {
+    return pipeline.processors.map((id) => {
+      const spec = this.plan.processors.get(id)!;
+      const context = { ...this.contextOf(id, "processor"), signal: pipeline.signal, pipeline: pipeline.id };
+      return this.isolated(spec, "processor", pipeline.signal, () => spec.factory.create(spec.config, context));
+    });
+  }
+
+  /** Where a pipeline's exporter id leads: to the exporter, or through a connector to the pipelines it feeds. */
+  private outletsOf(id: string, from: PlannedPipeline): Inlet[] {
+    const exporter = this.exporters.get(id);
+    if (exporter !== undefined) return [(delivery) => exporter.outlet.accept(delivery)];
+    const spec = this.plan.connectors.get(id)!;
+    const fed = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(id));
+    return [...new Set(fed.map((pipeline) => pipeline.signal))]
+      .filter((to) => spec.factory.routes.some((route) => route.from === from.signal && route.to === to))
+      .map((to) => this.connector(spec, from.signal, to, fed).inlet);
+  }
+
+  private connector(
+    spec: Planned<ConnectorFactory>,
+    from: Signal,
+    to: Signal,
+    fed: readonly PlannedPipeline[],
+  ): RunningPipeline {
+    const key = `${spec.id} ${from}>${to}`;
+    const existing = this.connectors.get(key);
+    if (existing !== undefined) return existing;
+    const targets = fed.filter((pipeline) => pipeline.signal === to).map((pipeline) => pipeline.id);
+    const context = { ...this.contextOf(spec.id, "connector"), from, to, targets };
+    const operator = this.isolated(spec, "connector", from, () => spec.factory.create(spec.config, context));
+    const inlets = new Map(targets.map((id) => [id, this.pipelines.get(id)!.inlet]));
+    return this.addRun(this.connectors, key, [operator], route(inlets));
+  }
+
+  private addRun(
+    into: Map<string, RunningPipeline>,
+    id: string,
+    processors: Processor[],
+    outlet: Inlet,
+  ): RunningPipeline {
+    const run = runPipeline(processors, outlet, this.settings.logger.child({ pipeline: id }));
+    into.set(id, run);
+    this.built.push(run);
+    return run;
+  }
+
+  private isolated(spec: Planned<unknown>, kind: ComponentKind, signal: Signal, create: () => Processor): Processor {
+    const { metrics, logger } = this.contextOf(spec.id, kind);
+    const attributes = { [kind]: spec.id, otel_signal: signal };
+    const counter = (name: string, description: string) => metrics.counter(name, { description }, attributes);
+    return making(spec, () =>
+      isolate(create, {
+        id: spec.id,
+        logger,
+        incoming: counter(`otelcol_${kind}_incoming_items`, "Records that went in."),
+        outgoing: counter(`otelcol_${kind}_outgoing_items`, "Records that came out."),
+        failures: counter("sluice_component_failures", "Times the component failed and was started anew."),
+      }),
+    );
+  }
+
+  private intakesOf(receiver: string): Partial<Record<Signal, Intake>> {
+    const intakes: Partial<Record<Signal, Intake>> = {};
+    const reading = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(receiver));
+    for (const signal of new Set(reading.map((pipeline) => pipeline.signal))) {
+      const inlets = reading.filter((p) => p.signal === signal).map((p) => this.pipelines.get(p.id)!.inlet);
+      const { isOpen } = this.settings;
+      intakes[signal] = createIntake({ receiver, budget: this.budget, inlet: fanOut(inlets), isOpen });
+    }
+    return intakes;
+  }
+
+  private contextOf(id: string, kind: ComponentKind): ComponentContext {
+    const { logger, metrics, clock, random } = this.settings;
+    return { id, kind, logger: logger.child({ component: `${kind} ${id}` }), metrics, clock, random };
+  }
+}
+
+/** Sends a connector's delivery to the pipelines it chose, or to all. None chosen is a deliberate drop. */
+function route(inlets: ReadonlyMap<string, Inlet>): Inlet {
+  const toAll = fanOut([...inlets.values()]);
+  return (delivery: Delivery) => {
+    if (delivery.route === undefined) return toAll(delivery);
+    const chosen = delivery.route.flatMap((id) => inlets.get(id) ?? []);
+    const parts = delivery.split(chosen.map(() => delivery.batch));
+    parts.forEach((part, i) => {
+      chosen[i]!(part);
+    });
+  };
+}
+
+function making<T>(spec: Planned<unknown>, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw new ComponentError(spec, error);
+  }
+}

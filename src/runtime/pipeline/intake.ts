@@ -1,0 +1,50 @@
+import type { Intake } from "../contract/component.js";
+import { ACCEPTED, Debt, Delivery, type Origin, type Outcome } from "../contract/delivery.js";
+import { Refusal } from "../contract/refusal.js";
+import type { Batch } from "../telemetry/batch.js";
+import type { Budget } from "./budget.js";
+
+/** Takes deliveries: the beginning of a pipeline, or a fan-out to several. Settles or passes on; never throws. */
+export type Inlet = (delivery: Delivery) => void;
+
+export interface IntakeSettings {
+  readonly receiver: string;
+  readonly budget: Budget;
+  readonly inlet: Inlet;
+  /** False once the agent drains: what comes then is refused, retryably. */
+  readonly isOpen: () => boolean;
+}
+
+/** How long a client is asked to wait when the agent holds as much as it may. */
+const RETRY_AFTER_MS = 1000;
+
+/** The door of the pipelines that read one signal from one receiver. */
+export function createIntake({ receiver, budget, inlet, isOpen }: IntakeSettings): Intake {
+  const ownOrigin: Origin = { receiver, transport: "" };
+  return {
+    reserve: (bytes) => budget.take(bytes),
+    release: (bytes) => budget.give(bytes),
+    accept(batch: Batch, origin?: Partial<Origin>): Promise<Outcome> {
+      if (!isOpen()) return Promise.resolve({ ok: false, refusal: shuttingDown() });
+      if (batch.count === 0) return Promise.resolve(ACCEPTED);
+      const bytes = batch.byteLength;
+      if (!budget.take(bytes)) return Promise.resolve({ ok: false, refusal: overloaded(budget) });
+      return new Promise((resolve) => {
+        const debt = new Debt((outcome) => {
+          budget.give(bytes);
+          resolve(outcome);
+        });
+        inlet(new Delivery(batch, origin === undefined ? ownOrigin : { ...ownOrigin, ...origin }, debt));
+      });
+    },
+  };
+}
+
+export function shuttingDown(): Refusal {
+  return new Refusal("transient", "shutting down", { code: "SLUICE_SHUTTING_DOWN", retryAfterMs: RETRY_AFTER_MS });
+}
+
+function overloaded(budget: Budget): Refusal {
+  const message = `over the limit of ${budget.limit} unsettled bytes (service.intake.max_bytes)`;
+  return new Refusal("throttled", message, { code: "SLUICE_OVERLOADED", retryAfterMs: RETRY_AFTER_MS });
+}

@@ -1,0 +1,22 @@
+import type { Clock } from "../contract/clock.js";
+
+const QUIET_MS = 10_000;
+
+/**
+ * Says the same kind of thing at most once in ten seconds. `say` also gets how often it was kept quiet since the last
+ * time, so that an outage makes a few lines, not a flood, and still shows its size.
+ */
+export function limitedLog<T>(clock: Clock, say: (what: T, suppressed: number) => void): (what: T) => void {
+  let last = Number.NEGATIVE_INFINITY;
+  let suppressed = 0;
+  return (what) => {
+    const now = clock.monotonic();
+    if (now - last < QUIET_MS) {
+      suppressed++;
+      return;
+    }
+    say(what, suppressed);
+    last = now;
+    suppressed = 0;
+  };
+}

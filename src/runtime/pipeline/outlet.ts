@@ -1,0 +1,118 @@
+import type { Clock } from "../contract/clock.js";
+import type { Exporter } from "../contract/component.js";
+import { type Delivery, Habitat, type PartialRejection } from "../contract/delivery.js";
+import type { ExporterSettings } from "../contract/exporter-settings.js";
+import type { Counter, Logger, Metrics } from "../contract/observability.js";
+import { Refusal, toRefusal } from "../contract/refusal.js";
+import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
+import { limitedLog } from "./limited-log.js";
+
+/** The end of a pipeline: takes responsibility for what it is given, or refuses it. */
+export interface Outlet {
+  accept(delivery: Delivery): void;
+  /** Resolves when nothing is being sent any more. */
+  drain(): Promise<void>;
+  /** Breaks off whatever is being sent; its deliveries are refused. */
+  abort(): void;
+}
+
+export interface OutletSettings {
+  readonly id: string;
+  readonly exporter: Exporter;
+  readonly settings: ExporterSettings;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Makes the outlet of an exporter. What wraps exporters in queues and retries is another one of these. */
+export type OutletFactory = (settings: OutletSettings) => Outlet;
+
+const DEFAULT_TIMEOUT_MS = 5000;
+
+/** Sends each delivery at once and settles it by what comes of it: the sender waits for the export. */
+export const directOutlet: OutletFactory = ({ id, exporter, settings, clock, logger, metrics }) => {
+  const counters = createCounters(id, metrics);
+  const inside = new Habitat();
+  const sending = new Set<AbortController>();
+  const timeoutMs = settings.timeout ?? DEFAULT_TIMEOUT_MS;
+  let idle: (() => void) | undefined;
+  let aborted = false;
+  const logFailure = limitedLog<Refusal>(clock, (refusal, suppressed) =>
+    logger.warn({ kind: refusal.kind, status: refusal.status, err: refusal, suppressed }, "export failed"),
+  );
+  const logPartial = limitedLog<PartialRejection>(clock, (partial, suppressed) =>
+    logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
+  );
+
+  const send = async (delivery: Delivery, controller: AbortController) => {
+    const counter = counters[delivery.batch.signal];
+    const { count } = delivery.batch;
+    try {
+      const partial = await exporter.send(delivery.batch, controller.signal);
+      const rejected = Math.min(partial?.rejected ?? 0, count);
+      counter.sent.add(count - rejected);
+      if (partial !== undefined) {
+        counter.failed.add(rejected);
+        logPartial(partial);
+      }
+      delivery.accept(partial);
+    } catch (error) {
+      const refusal = toRefusal(controller.signal.aborted ? controller.signal.reason : error);
+      counter.failed.add(count);
+      logFailure(refusal);
+      delivery.refuse(refusal);
+    }
+  };
+
+  return {
+    accept(delivery) {
+      const controller = new AbortController();
+      sending.add(controller);
+      inside.enter(delivery.debt);
+      const cancelTimer =
+        timeoutMs > 0 ? clock.after(timeoutMs, () => controller.abort(timedOut(id, timeoutMs))) : undefined;
+      void send(delivery, controller).finally(() => {
+        cancelTimer?.();
+        sending.delete(controller);
+        if (sending.size === 0) idle?.();
+      });
+    },
+    drain: () =>
+      new Promise((resolve) => {
+        if (aborted || sending.size === 0) resolve();
+        else idle = resolve;
+      }),
+    abort() {
+      const refusal = new Refusal("transient", `exporter ${id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" });
+      for (const controller of sending) controller.abort(refusal);
+      inside.refuseAll(refusal);
+      aborted = true;
+      idle?.();
+    },
+  };
+};
+
+function timedOut(id: string, ms: number): Refusal {
+  return new Refusal("transient", `exporter ${id} did not finish within ${ms} ms`, { code: "SLUICE_TIMEOUT" });
+}
+
+function createCounters(id: string, metrics: Metrics): Record<Signal, { sent: Counter; failed: Counter }> {
+  const counters = {} as Record<Signal, { sent: Counter; failed: Counter }>;
+  for (const signal of SIGNALS) {
+    const noun = SHAPES[signal].metricNoun;
+    counters[signal] = {
+      sent: metrics.counter(
+        `otelcol_exporter_sent_${noun}`,
+        { description: "Records the other side took." },
+        { exporter: id },
+      ),
+      failed: metrics.counter(
+        `otelcol_exporter_send_failed_${noun}`,
+        { description: "Records in sends that failed, or that the other side rejected." },
+        { exporter: id },
+      ),
+    };
+  }
+  return counters;
+}

@@ -1,0 +1,122 @@
+import { z } from "zod";
+import {
+  defineConnector,
+  defineExporter,
+  defineProcessor,
+  defineReceiver,
+  type Exporter,
+  type Intake,
+  type Logger,
+  type Processor,
+  SIGNALS,
+  type Signal,
+  silentLogger,
+} from "../../src/plugin.js";
+import { systemClock } from "../../src/runtime/contract/clock.js";
+import { exporterSettingsSchema } from "../../src/runtime/contract/exporter-settings.js";
+import { noMetrics } from "../../src/runtime/contract/observability.js";
+import type { GraphPlan, Planned } from "../../src/runtime/contract/plan.js";
+import { buildGraph, type Graph } from "../../src/runtime/pipeline/graph.js";
+import { directOutlet } from "../../src/runtime/pipeline/outlet.js";
+
+/** A graph described by functions, for tests of the pipeline alone. */
+export interface Sketch {
+  readonly processors?: Record<string, () => Processor>;
+  readonly connectors?: Record<string, (targets: readonly string[]) => Processor>;
+  readonly exporters: Record<string, Exporter>;
+  readonly pipelines: Record<
+    string,
+    { readonly receivers: string[]; readonly processors?: string[]; readonly exporters: string[] }
+  >;
+}
+
+export interface SketchedGraph {
+  readonly graph: Graph;
+  /** By receiver id, then signal. */
+  intake(receiver: string, signal?: Signal): Intake;
+  close(): void;
+}
+
+export function sketch(description: Sketch, options: { limit?: number; logger?: Logger } = {}): SketchedGraph {
+  const intakes = new Map<string, Partial<Record<Signal, Intake>>>();
+  let open = true;
+  const graph = buildGraph({
+    plan: planOf(description, intakes),
+    intakeLimit: options.limit ?? 1 << 20,
+    logger: options.logger ?? silentLogger,
+    metrics: noMetrics,
+    clock: systemClock,
+    random: Math.random,
+    outletFactory: directOutlet,
+    isOpen: () => open,
+  });
+  return {
+    graph,
+    intake: (receiver, signal = "logs") => intakes.get(receiver)![signal]!,
+    close: () => {
+      open = false;
+    },
+  };
+}
+
+function planOf(description: Sketch, intakes: Map<string, Partial<Record<Signal, Intake>>>): GraphPlan {
+  const schema = z.unknown();
+  const summary = "test";
+  const connectorIds = new Set(Object.keys(description.connectors ?? {}));
+  const receiverIds = new Set(Object.values(description.pipelines).flatMap((p) => p.receivers));
+  const receivers = [...receiverIds]
+    .filter((id) => !connectorIds.has(id))
+    .map((id) =>
+      defineReceiver({
+        type: id,
+        summary,
+        schema,
+        signals: SIGNALS,
+        create(_config, context) {
+          intakes.set(id, context.intakes);
+          return { start: async () => {}, stop: async () => {} };
+        },
+      }),
+    );
+  const processors = entries(description.processors).map(([type, make]) =>
+    defineProcessor({ type, summary, schema, signals: SIGNALS, create: make }),
+  );
+  const exporters = entries(description.exporters).map(([type, exporter]) =>
+    defineExporter({ type, summary, schema, signals: SIGNALS, create: () => exporter }),
+  );
+  const connectors = entries(description.connectors).map(([type, make]) =>
+    defineConnector({
+      type,
+      summary,
+      schema,
+      routes: SIGNALS.map((signal) => ({ from: signal, to: signal })),
+      create: (_config, context) => make(context.targets),
+    }),
+  );
+  const settings = exporterSettingsSchema.parse({});
+  return {
+    receivers: byId(receivers),
+    processors: byId(processors),
+    exporters: new Map([...byId(exporters)].map(([id, planned]) => [id, { ...planned, settings }])),
+    connectors: byId(connectors),
+    pipelines: entries(description.pipelines).map(([id, pipeline]) => ({
+      id,
+      signal: id.split("/")[0] as Signal,
+      receivers: pipeline.receivers,
+      processors: pipeline.processors ?? [],
+      exporters: pipeline.exporters,
+    })),
+  };
+}
+
+function entries<T>(record: Record<string, T> | undefined): [string, T][] {
+  return Object.entries(record ?? {});
+}
+
+function byId<F extends { type: string }>(factories: readonly F[]): Map<string, Planned<F>> {
+  return new Map(factories.map((factory) => [factory.type, planned(factory)]));
+}
+
+function planned<F extends { type: string }>(factory: F): Planned<F> {
+  return { id: factory.type, path: `test.${factory.type}`, factory, config: {} };
+}
