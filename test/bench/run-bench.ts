@@ -20,8 +20,8 @@ export async function runBench(...args: string[]): Promise<{ code: number; stdou
   return { code, stdout, stderr };
 }
 
-/** The same with `--quick --json`, and the report read. */
+/** The same in short form with `--json`, and the report read. */
 export async function quickReport(...args: string[]): Promise<{ code: number; report: Report; stderr: string }> {
-  const { code, stdout, stderr } = await runBench("--quick", "--json", ...args);
+  const { code, stdout, stderr } = await runBench("--quick", "--warmup=0.05", "--settle=0.2", "--json", ...args);
   return { code, report: JSON.parse(stdout) as Report, stderr };
 }
