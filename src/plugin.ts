@@ -8,6 +8,15 @@ export { eachRecord } from "./runtime/contract/each-record.js";
 export * from "./runtime/contract/observability.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";
+export { type Endpoint, formatEndpoint, parseEndpoint } from "./runtime/net/endpoint.js";
+export {
+  isPortTaken,
+  listenFailure,
+  type SmallAnswer,
+  type SmallServer,
+  type SmallServerSettings,
+  startSmallServer,
+} from "./runtime/net/small-server.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";

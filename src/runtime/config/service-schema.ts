@@ -8,7 +8,10 @@ const otlpTarget = z.strictObject({
     .union([headers(), z.array(z.strictObject({ name: z.string(), value: z.string().meta({ secret: true }) }))])
     .optional(),
   insecure: z.boolean().optional(),
-  timeout: z.union([duration(), z.number()]).optional(),
+  timeout: z
+    .union([z.number().nonnegative(), duration()])
+    .optional()
+    .meta({ description: "A bare number is milliseconds." }),
   compression: z.string().optional(),
   temporality_preference: z.string().optional(),
   tls: z.unknown().optional(),

@@ -147,7 +147,7 @@ const scenario = fc.record({
     maxLength: 12,
   }),
   limit: fc.constantFrom(60, 1 << 20),
-  end: fc.constantFrom("drain", "abort", "abort while draining"),
+  end: fc.constantFrom("wait", "drain", "abort", "abort while draining"),
 });
 
 describe("every delivery", () => {
@@ -178,6 +178,7 @@ describe("every delivery", () => {
           { limit: s.limit },
         );
         let number = 0;
+        const answers: Promise<void>[] = [];
         const sent: { outcome: Outcome | undefined; times: number; bodies: string[] }[] = [];
         for (const { records, wait } of s.sends) {
           const entry = {
@@ -186,14 +187,16 @@ describe("every delivery", () => {
             bodies: Array.from({ length: records }, () => `r${number++}`),
           };
           sent.push(entry);
-          void intake("r")
+          const answered = intake("r")
             .accept(logs(...entry.bodies))
             .then((outcome) => {
               entry.outcome = outcome;
               entry.times++;
             });
+          answers.push(answered);
           await pause(wait);
         }
+        if (s.end === "wait") await Promise.all(answers);
         close();
         if (s.end === "abort") for (const run of graph.runs) run.abort();
         const drained = (async () => {

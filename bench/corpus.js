@@ -1,0 +1,129 @@
+/**
+ * Loads every *.yaml of a folder as `sluice validate` would, and reports the share that loads and why the rest does not.
+ *
+ *   npm run corpus [-- folder] [--json] [--registry module.js]
+ *
+ * Environment variables do not count: each one without a default gets a placeholder that fits its name. Reasons are kept
+ * apart: a config that names a component Sluice does not have, and a config in which anything else is wrong. The module
+ * of --registry has a list of component factories as its default export; without it the built-in ones are used.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { builtins } from "../dist/runtime/builtins.js";
+import { loadConfig } from "../dist/runtime/config/load.js";
+import { Registry } from "../dist/runtime/registry.js";
+
+const PLACEHOLDERS = [
+  [/PORT$/, "4317"],
+  [/(INSECURE|ENABLED?|VERIFY|DEBUG)$/, "true"],
+  [/LOG.*LEVEL$/, "info"],
+  [/(TIMEOUT|INTERVAL|WAIT|DELAY)$/, "5s"],
+  [/(SIZE|LIMIT|COUNT|MIB|PERCENTAGE|CONSUMERS|RATE)$/, "50"],
+  [/(IP|HOST|HOSTNAME|ADDR|ADDRESS)$/, "127.0.0.1"],
+  [/(URL|URI|ENDPOINT)$/, "http://127.0.0.1:4318"],
+];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: "boolean" }, registry: { type: "string" } },
+});
+const folder = resolve(positionals[0] ?? join(import.meta.dirname, "..", "..", "shared", "corpus"));
+if (!existsSync(folder)) {
+  console.error(`There is no folder ${folder}. Give one: npm run corpus -- <folder>`);
+  process.exit(2);
+}
+const factories = values.registry ? (await import(pathToFileURL(resolve(values.registry)).href)).default : builtins;
+const registry = new Registry(factories);
+const results = readdirSync(folder)
+  .filter((name) => /\.ya?ml$/.test(name))
+  .sort()
+  .map(check);
+const report = summarise(results);
+console.log(values.json ? JSON.stringify(report, undefined, 2) : asText(report));
+process.exitCode = report.withProblems > 0 ? 1 : 0;
+
+function check(name) {
+  const text = readFileSync(join(folder, name), "utf8");
+  const load = (env) => loadConfig({ sources: [{ text, name }], env, registry });
+  const env = Object.fromEntries(
+    load({})
+      .problems.flatMap(unsetVariable)
+      .map((each) => [each, placeholder(each)]),
+  );
+  const { config, problems } = load(env);
+  const errors = problems.filter((problem) => problem.severity === "error");
+  const missing = errors.filter((problem) => problem.code === "unknown_component").map(componentOf);
+  return { name, loads: config !== undefined, missing, real: errors.filter((p) => p.code !== "unknown_component") };
+}
+
+function unsetVariable({ code, message }) {
+  return code === "unset_variable" ? [/variable (\w+) is not set/.exec(message)[1]] : [];
+}
+
+function placeholder(name) {
+  return PLACEHOLDERS.find(([pattern]) => pattern.test(name.toUpperCase()))?.[1] ?? "placeholder";
+}
+
+function componentOf({ path }) {
+  const [section, id] = path.split(/\.(.*)/s);
+  return `${section.slice(0, -1)} ${id.split("/")[0].trim()}`;
+}
+
+function summarise(all) {
+  return {
+    folder,
+    files: all.length,
+    load: all.filter((each) => each.loads).length,
+    missingComponentsOnly: all.filter((each) => each.missing.length > 0 && each.real.length === 0).length,
+    withProblems: all.filter((each) => each.real.length > 0).length,
+    missingComponents: counted(all.flatMap((each) => [...new Set(each.missing)])),
+    problems: grouped(all.flatMap((each) => each.real)),
+  };
+}
+
+function counted(words) {
+  const counts = new Map();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return [...counts].map(([what, count]) => ({ what, count })).sort((a, b) => b.count - a.count);
+}
+
+function grouped(problems) {
+  const groups = groupBy(problems, reasonOf);
+  return [...groups]
+    .map(([reason, members]) => ({ reason, count: members.length, places: members.map(placeText) }))
+    .sort((a, b) => b.count - a.count);
+}
+
+function groupBy(list, keyOf) {
+  const groups = new Map();
+  for (const item of list) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
+  return groups;
+}
+
+function reasonOf({ code, path, message }) {
+  return `${code} ${path.replace(/\/[^.]*/g, "")}: ${message.replace(/; the first is at .*/, "")}`;
+}
+
+function placeText({ place }) {
+  return place ? `${place.file}:${place.line}:${place.column}` : "";
+}
+
+function asText(report) {
+  const share = (count) => `${count} of ${report.files} (${Math.round((100 * count) / Math.max(report.files, 1))} %)`;
+  return [
+    `${report.folder}`,
+    `load:                              ${share(report.load)}`,
+    `use components Sluice has not:     ${share(report.missingComponentsOnly)}`,
+    `have real problems:                ${share(report.withProblems)}`,
+    "",
+    "Components that are missing, by the number of configs that use them:",
+    ...report.missingComponents.map(({ what, count }) => `${String(count).padStart(5)}  ${what}`),
+    "",
+    "Real problems:",
+    ...report.problems.map(
+      ({ reason, count, places }) => `${String(count).padStart(5)}  ${reason}\n       ${places.slice(0, 3).join(", ")}`,
+    ),
+  ].join("\n");
+}

@@ -1,0 +1,176 @@
+import { type FileHandle, mkdir, open, rename, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Logger } from "../../plugin.js";
+import { type Backups, stampText } from "./backups.js";
+import { bytesAt, type Framing, LARGEST_LINE } from "./framing.js";
+
+export interface AppendFileSettings {
+  readonly path: string;
+  readonly framing: Framing;
+  readonly maxBytes: number;
+  readonly backups: Backups;
+  readonly fsync: boolean;
+  /** Permissions of directories to create; undefined: they must exist. */
+  readonly directoryMode: number | undefined;
+  readonly logger: Logger;
+  readonly now: () => number;
+  /** Opens a file for appending and reading; replaced in tests to make a disk fail. */
+  readonly open?: (path: string) => Promise<FileHandle>;
+}
+
+/**
+ * A file that only whole frames are appended to.
+ *
+ * Invariants:
+ * - `write` resolves when every frame is in the file that bears the path, in order; when it rejects, none of them is,
+ *   unless the disk also refuses to take the half-written part back: then the file is inspected before its next use.
+ * - A frame is never split over two files. One that is larger than `maxBytes` has a file for itself.
+ * - The first `size` bytes are whole frames. What lies behind them when the file is opened (a crash in the middle of a
+ *   write) is copied to `<path>.torn-<time>` and cut off; a file of another format is moved there as a whole.
+ * - A file that somebody moved or deleted is not written to any more: the path is looked at before every write.
+ *
+ * Devices and pipes (`/dev/stdout`) are written to as they are. Calls must not overlap.
+ */
+export class AppendFile {
+  private readonly settings: AppendFileSettings;
+  private handle: FileHandle | undefined;
+  private size = 0;
+  private identity = "";
+  private regular = true;
+  private rotationFailed = false;
+
+  constructor(settings: AppendFileSettings) {
+    this.settings = settings;
+  }
+
+  /** Opens the file, and makes it fit for appending. */
+  async open(): Promise<void> {
+    const { path, directoryMode } = this.settings;
+    if (directoryMode !== undefined) await mkdir(dirname(path), { recursive: true, mode: directoryMode });
+    this.handle = await (this.settings.open ?? openForAppend)(path);
+    const found = await this.handle.stat();
+    this.regular = found.isFile();
+    this.identity = identityOf(found);
+    this.size = this.regular ? found.size : 0;
+    if (this.regular) await this.mend();
+    if (this.settings.fsync) await syncDirectory(path);
+  }
+
+  /** Moves the file to the backups and begins a new one. */
+  async rotate(): Promise<void> {
+    if (!this.regular || this.size === 0) return;
+    await this.close();
+    try {
+      await this.settings.backups.add();
+      this.rotationFailed = false;
+    } catch (error) {
+      if (!this.rotationFailed) this.settings.logger.warn({ error }, "cannot rotate the file; it grows on");
+      this.rotationFailed = true;
+    }
+    await this.open();
+    await this.settings.backups.prune().catch((error: unknown) => {
+      this.settings.logger.warn({ error }, "cannot delete old backups");
+    });
+  }
+
+  /** How many of these frames, at least one, are to be in one file. Rotates first when not even one fits. */
+  async room(frames: readonly Buffer[]): Promise<number> {
+    await this.prepare();
+    if (this.size > 0 && this.size + frames[0]!.length > this.settings.maxBytes) await this.rotate();
+    let end = this.size + frames[0]!.length;
+    let count = 1;
+    while (count < frames.length && (end += frames[count]!.length) <= this.settings.maxBytes) count++;
+    return count;
+  }
+
+  /** Appends the frames in one write. Call `room` before. */
+  async write(frames: readonly Buffer[]): Promise<void> {
+    const bytes = frames.length === 1 ? frames[0]! : Buffer.concat(frames);
+    try {
+      await writeAll(this.handle!, bytes);
+      if (this.settings.fsync && this.regular) await this.handle!.datasync();
+    } catch (error) {
+      await this.takeBack();
+      throw error;
+    }
+    this.size += bytes.length;
+  }
+
+  async close(): Promise<void> {
+    const { handle } = this;
+    this.handle = undefined;
+    await handle?.close();
+  }
+
+  private async prepare(): Promise<void> {
+    if (this.handle === undefined) return this.open();
+    if (!this.regular) return;
+    const found = await stat(this.settings.path).catch(() => undefined);
+    if (found !== undefined && identityOf(found) === this.identity && found.size === this.size) return;
+    await this.close();
+    await this.open();
+  }
+
+  private async takeBack(): Promise<void> {
+    if (!this.regular) return;
+    try {
+      await this.handle!.truncate(this.size);
+    } catch {
+      await this.close().catch(() => {});
+    }
+  }
+
+  private async mend(): Promise<void> {
+    const { whole, close } = await this.settings.framing.inspect(this.handle!, this.size);
+    if (close) {
+      await writeAll(this.handle!, close);
+      this.size += close.length;
+    } else if (whole < this.size) {
+      await this.setAside(whole);
+    }
+  }
+
+  private async setAside(whole: number): Promise<void> {
+    const { path, logger } = this.settings;
+    const torn = await unusedPath(`${path}.torn-${stampText(this.settings.now())}`);
+    const bytes = this.size - whole;
+    logger.warn({ torn, bytes }, "the file does not end with a whole batch: its unfinished end is set aside");
+    if (whole === 0 || bytes > LARGEST_LINE) {
+      await this.close();
+      await rename(path, torn);
+      return this.open();
+    }
+    await writeFile(torn, await bytesAt(this.handle!, whole, bytes));
+    await this.handle!.truncate(whole);
+    this.size = whole;
+  }
+}
+
+function openForAppend(path: string): Promise<FileHandle> {
+  // A device or pipe may refuse to be read from, and is not.
+  return open(path, "a+").catch(() => open(path, "a"));
+}
+
+async function unusedPath(wanted: string): Promise<string> {
+  for (let n = 0; ; n++) {
+    const path = n === 0 ? wanted : `${wanted}-${n}`;
+    if ((await stat(path).catch(() => undefined)) === undefined) return path;
+  }
+}
+
+async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    done += (await handle.write(bytes, done, bytes.length - done)).bytesWritten;
+  }
+}
+
+function identityOf(found: { readonly dev: number; readonly ino: number }): string {
+  return `${found.dev}:${found.ino}`;
+}
+
+/** So that the file's name survives a power loss too; a system that cannot do it does not need it. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(dirname(path), "r").catch(() => undefined);
+  await directory?.sync().catch(() => {});
+  await directory?.close();
+}

@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { anyCase, ignored, section } from "../../plugin.js";
+
+const MEBIBYTE = 1024 * 1024;
+const DEFAULT_MEGABYTES = 100;
+
+const rotation = z.strictObject({
+  max_megabytes: z
+    .number()
+    .nonnegative()
+    .default(DEFAULT_MEGABYTES)
+    .meta({ description: "A file is closed before it would grow larger; 0 means the default." }),
+  max_days: z.number().nonnegative().default(0).meta({ description: "Older backups are deleted; 0 keeps them." }),
+  max_backups: z.number().int().nonnegative().default(100).meta({ description: "How many to keep; 0 means all." }),
+  localtime: z.boolean().default(false).meta({ description: "Backups are named in local time instead of UTC." }),
+});
+
+export const schema = z.strictObject({
+  path: z.string().min(1, { error: "expected the path of a file" }),
+  format: anyCase(["json", "proto"]).default("json"),
+  rotation: section(rotation).optional(),
+  append: z.boolean().default(true).meta({
+    description: "False begins a new file at every start; the one that is there is kept as a backup.",
+  }),
+  fsync: z.boolean().default(false).meta({ description: "True: acknowledged data survives a power loss." }),
+  create_directory: z.boolean().default(false),
+  directory_permissions: z
+    .string()
+    .regex(/^0?[0-7]{3}$/, { error: 'expected octal permissions such as "0755"' })
+    .default("0755"),
+  compression: z
+    .enum(["", "none"], { error: "compression is not supported here; compress the backups with a tool of your own" })
+    .optional(),
+  group_by: section(
+    z.looseObject({
+      enabled: z
+        .literal(false, { error: "group_by is not supported; use one file exporter for each file" })
+        .default(false),
+    }),
+  ).optional(),
+  flush_interval: ignored("every batch is in the file before it is acknowledged"),
+});
+
+export type FileConfig = z.infer<typeof schema>;
+
+/** Bytes a file may have before it is rotated; Infinity without rotation. */
+export function maxBytesOf(config: FileConfig): number {
+  if (config.rotation === undefined) return Number.POSITIVE_INFINITY;
+  return (config.rotation.max_megabytes || DEFAULT_MEGABYTES) * MEBIBYTE;
+}

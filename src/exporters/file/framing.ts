@@ -1,0 +1,93 @@
+import type { FileHandle } from "node:fs/promises";
+import { type Batch, batchToJson } from "../../plugin.js";
+
+/**
+ * How batches lie in a file one behind the other, and how to find where the whole ones end. A crash in the middle of a
+ * write leaves a torn last one, which nobody was told had been taken.
+ */
+export interface Framing {
+  encode(batch: Batch): Buffer;
+  /**
+   * The number of bytes of whole frames at the beginning of the file. When the file is fine but for a missing line
+   * end, `close` is what to append. `whole` is 0 for a file that is of another format altogether.
+   */
+  inspect(file: FileHandle, size: number): Promise<{ readonly whole: number; readonly close?: Buffer }>;
+}
+
+const LINE_FEED = 0x0a;
+const OPENING_BRACE = 0x7b;
+const CHUNK = 1024 * 1024;
+
+/** A longer end without a line feed is not one of our lines, and is not read into memory. */
+export const LARGEST_LINE = 256 * CHUNK;
+
+/** OTLP/JSON, one request a line. */
+export const jsonLines: Framing = {
+  encode: (batch) => Buffer.from(`${batchToJson(batch)}\n`),
+
+  async inspect(file, size) {
+    if (size === 0) return { whole: 0 };
+    if ((await bytesAt(file, 0, 1))[0] !== OPENING_BRACE) return { whole: 0 };
+    const whole = await endOfLastLine(file, size);
+    const unfinished = size - whole;
+    if (unfinished === 0 || unfinished > LARGEST_LINE || !isJson(await bytesAt(file, whole, unfinished)))
+      return { whole };
+    return { whole: size, close: Buffer.from("\n") };
+  },
+};
+
+/** The request in protobuf behind its length in four bytes, big endian. */
+export const lengthPrefixed: Framing = {
+  encode(batch) {
+    const prefix = Buffer.allocUnsafe(4);
+    prefix.writeUInt32BE(batch.byteLength);
+    return Buffer.concat([prefix, ...batch.chunks]);
+  },
+
+  async inspect(file, size) {
+    let at = 0;
+    let window: Buffer = Buffer.alloc(0);
+    let windowAt = 0;
+    while (at + 4 <= size) {
+      if (at < windowAt || at + 4 > windowAt + window.length) {
+        window = await bytesAt(file, at, Math.min(CHUNK, size - at));
+        windowAt = at;
+      }
+      const next = at + 4 + window.readUInt32BE(at - windowAt);
+      if (next > size) break;
+      at = next;
+    }
+    return { whole: at };
+  },
+};
+
+async function endOfLastLine(file: FileHandle, size: number): Promise<number> {
+  for (let end = size; end > 0; ) {
+    const start = Math.max(0, end - CHUNK);
+    const found = (await bytesAt(file, start, end - start)).lastIndexOf(LINE_FEED);
+    if (found >= 0) return start + found + 1;
+    end = start;
+  }
+  return 0;
+}
+
+/** Fewer bytes than asked for only when the file ends before. */
+export async function bytesAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await file.read(buffer, filled, length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return buffer.subarray(0, filled);
+}
+
+function isJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString());
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,141 @@
+import type { FileHandle } from "node:fs/promises";
+import { resolve } from "node:path";
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  Refusal,
+  SIGNALS,
+  StartError,
+} from "../../plugin.js";
+import { AppendFile } from "./append-file.js";
+import { backupsOf } from "./backups.js";
+import { type FileConfig, maxBytesOf, schema } from "./config.js";
+import { type Framing, jsonLines, lengthPrefixed } from "./framing.js";
+
+/** Appends batches to a file, as lines of OTLP/JSON or as length-prefixed protobuf; acknowledged means in the file. */
+export const fileExporter = defineExporter<FileConfig>({
+  type: "file",
+  summary: "Appends batches to a file as lines of OTLP/JSON (or length-prefixed protobuf), with rotation.",
+  signals: SIGNALS,
+  schema,
+  create: (config, context) => new FileExporter(config, context),
+});
+
+interface Waiting {
+  readonly frame: Buffer;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Two writers of one file would cut each other's lines off. */
+const pathsInUse = new Set<string>();
+
+/** While one write is under way, the sends that come in meanwhile gather for the next. */
+export class FileExporter implements Exporter {
+  private readonly config: FileConfig;
+  private readonly path: string;
+  private readonly file: AppendFile;
+  private readonly framing: Framing;
+  private waiting: Waiting[] = [];
+  private writing: Promise<void> | undefined;
+
+  constructor(config: FileConfig, context: ExporterContext, open?: (path: string) => Promise<FileHandle>) {
+    this.config = config;
+    this.path = resolve(config.path);
+    this.framing = config.format === "proto" ? lengthPrefixed : jsonLines;
+    const now = () => context.clock.now();
+    this.file = new AppendFile({
+      path: this.path,
+      framing: this.framing,
+      maxBytes: maxBytesOf(config),
+      backups: backupsOf(this.path, limitsOf(config), now),
+      fsync: config.fsync,
+      directoryMode: config.create_directory ? Number.parseInt(config.directory_permissions, 8) : undefined,
+      logger: context.logger,
+      now,
+      ...(open && { open }),
+    });
+  }
+
+  async start(): Promise<void> {
+    if (pathsInUse.has(this.path)) throw new StartError(`another file exporter writes to ${this.path}`, ["path"]);
+    try {
+      await this.file.open();
+      if (!this.config.append) await this.file.rotate();
+    } catch (error) {
+      await this.file.close().catch(() => {});
+      throw new StartError(`cannot write to ${this.path}: ${(error as Error).message}`, ["path"], { cause: error });
+    }
+    pathsInUse.add(this.path);
+  }
+
+  send(batch: Batch, abort: AbortSignal): Promise<undefined> {
+    const frame = this.framing.encode(batch);
+    return new Promise((resolve, reject) => {
+      const giveUp = () => this.giveUp(entry);
+      const settle = (outcome: () => void) => {
+        abort.removeEventListener("abort", giveUp);
+        outcome();
+      };
+      const entry: Waiting = {
+        frame,
+        resolve: () => settle(() => resolve(undefined)),
+        reject: (error) => settle(() => reject(error)),
+      };
+      if (abort.aborted) return giveUp();
+      abort.addEventListener("abort", giveUp);
+      this.waiting.push(entry);
+      this.writing ??= this.writeWaiting();
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.writing;
+    await this.file.close();
+    pathsInUse.delete(this.path);
+  }
+
+  private async writeWaiting(): Promise<void> {
+    while (this.waiting.length > 0) {
+      let group = this.waiting;
+      this.waiting = [];
+      try {
+        const count = await this.file.room(group.map((entry) => entry.frame));
+        this.waiting = [...group.slice(count), ...this.waiting];
+        group = group.slice(0, count);
+        await this.file.write(group.map((entry) => entry.frame));
+        for (const entry of group) entry.resolve();
+      } catch (error) {
+        this.refuse(group, error);
+      }
+    }
+    this.writing = undefined;
+  }
+
+  private refuse(group: readonly Waiting[], error: unknown): void {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const refusal = new Refusal("transient", `cannot write to ${this.path}: ${message}`, {
+      code: "SLUICE_FILE_WRITE",
+      ...(code !== undefined && { status: code }),
+      cause: error,
+    });
+    for (const entry of group) entry.reject(refusal);
+  }
+
+  /** What is not being written yet never will be; of a write under way nobody waits for the outcome any more. */
+  private giveUp(entry: Waiting): void {
+    const index = this.waiting.indexOf(entry);
+    if (index >= 0) this.waiting.splice(index, 1);
+    entry.reject(new Refusal("transient", `gave up writing to ${this.path}`, { code: "SLUICE_ABORTED" }));
+  }
+}
+
+function limitsOf({ rotation }: FileConfig) {
+  return {
+    maxBackups: rotation?.max_backups ?? 0,
+    maxDays: rotation?.max_days ?? 0,
+    localTime: rotation?.localtime ?? false,
+  };
+}

@@ -1,0 +1,161 @@
+import { readFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import type { ServerOptions } from "node:https";
+import { z } from "zod";
+import {
+  defineExtension,
+  deprecated,
+  type Endpoint,
+  type Extension,
+  type ExtensionContext,
+  formatEndpoint,
+  ignored,
+  isPortTaken,
+  listenFailure,
+  parseEndpoint,
+  type SmallAnswer,
+  type SmallServer,
+  StartError,
+  section,
+  startSmallServer,
+} from "../plugin.js";
+
+const DEFAULT_ENDPOINT: Endpoint = { host: "127.0.0.1", port: 13133 };
+
+const endpointSchema = z
+  .string()
+  .refine((text) => parseEndpoint(text) !== undefined, { error: "expected host:port, such as 127.0.0.1:13133" });
+
+const tlsSchema = z.strictObject({
+  cert_file: z.string(),
+  key_file: z.string(),
+  ca_file: ignored("client certificates are not asked for"),
+  min_version: z.enum(["1.2", "1.3"]).optional(),
+});
+
+const corsSchema = z.strictObject({
+  allowed_origins: z.array(z.string()).default([]),
+  allowed_headers: ignored("a GET needs no allowed headers"),
+  max_age: ignored("a GET is not asked about beforehand"),
+});
+
+const schema = z.strictObject({
+  endpoint: endpointSchema
+    .optional()
+    .meta({ description: "Default 127.0.0.1:13133; left out, a taken port is only a warning." }),
+  port: deprecated(z.number().int().min(0).max(65535).optional(), "use endpoint: 127.0.0.1:<port>"),
+  path: z.string().startsWith("/", { error: "expected a path such as /health" }).default("/"),
+  response_body: section(
+    z.strictObject({ healthy: z.string().optional(), unhealthy: z.string().optional() }),
+  ).optional(),
+  tls: tlsSchema.optional(),
+  cors: section(corsSchema).optional(),
+  check_collector_pipeline: ignored("the answer follows the agent's own state"),
+  include_metadata: ignored("requests are only counted by their path"),
+});
+
+type Config = z.infer<typeof schema>;
+
+/** Answers 200 while the agent is ready and 503 while it starts or drains, for load balancers and orchestrators. */
+export const healthCheck = defineExtension<Config>({
+  type: "health_check",
+  summary: "Answers HTTP probes: 200 while the agent is ready, 503 otherwise.",
+  schema,
+  create: (config, context) => new HealthCheck(config, context),
+});
+
+class HealthCheck implements Extension {
+  private readonly config: Config;
+  private readonly context: ExtensionContext;
+  private server: SmallServer | undefined;
+  private upSince = 0;
+
+  constructor(config: Config, context: ExtensionContext) {
+    this.config = config;
+    this.context = context;
+  }
+
+  async start(): Promise<void> {
+    this.upSince = this.context.clock.now();
+    const endpoint = endpointOf(this.config);
+    const tls = this.config.tls && (await readTls(this.config.tls));
+    const answer = (path: string, request: IncomingMessage) => this.answer(path, request.headers.origin);
+    try {
+      this.server = await startSmallServer({ endpoint, answer, ...(tls && { tls }) });
+      this.context.logger.info({ endpoint: formatEndpoint(this.server.endpoint) }, "health check is listening");
+    } catch (error) {
+      this.complain(endpoint, error);
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.server?.close();
+    this.server = undefined;
+  }
+
+  private complain(endpoint: Endpoint, error: unknown): void {
+    if ((error as NodeJS.ErrnoException).syscall !== "listen" && this.config.tls) {
+      throw new StartError(`cannot use the certificate or key: ${(error as Error).message}`, ["tls"], { cause: error });
+    }
+    const key = writtenKey(this.config);
+    if (key !== undefined || !isPortTaken(error)) {
+      throw new StartError(listenFailure(endpoint, error), [key ?? "endpoint"], { cause: error });
+    }
+    this.context.logger.warn({}, `${listenFailure(endpoint, error)}; the agent runs without its health check`);
+  }
+
+  private answer(path: string, origin: string | undefined): SmallAnswer {
+    const headers = corsHeaders(this.config, origin);
+    if (path !== this.config.path) return { status: 404, type: "text/plain", body: "not found\n", headers };
+    const healthy = this.context.host.state === "ready";
+    const body = this.config.response_body?.[healthy ? "healthy" : "unhealthy"] ?? this.describe(healthy);
+    return { status: healthy ? 200 : 503, type: "application/json", body, headers };
+  }
+
+  private describe(healthy: boolean): string {
+    if (!healthy) return JSON.stringify({ status: "Server not available", state: this.context.host.state });
+    const upSince = new Date(this.upSince).toISOString();
+    const uptime = uptimeText(Math.max(0, this.context.clock.now() - this.upSince));
+    return JSON.stringify({ status: "Server available", upSince, uptime });
+  }
+}
+
+function writtenKey(config: Config): "endpoint" | "port" | undefined {
+  if (config.endpoint !== undefined) return "endpoint";
+  return config.port === undefined ? undefined : "port";
+}
+
+function endpointOf(config: Config): Endpoint {
+  if (config.endpoint !== undefined) return parseEndpoint(config.endpoint)!;
+  return { ...DEFAULT_ENDPOINT, port: config.port ?? DEFAULT_ENDPOINT.port };
+}
+
+async function readTls(tls: NonNullable<Config["tls"]>): Promise<ServerOptions> {
+  const read = (key: "cert_file" | "key_file") =>
+    readFile(tls[key]).catch((error: Error) => {
+      throw new StartError(`cannot read ${tls[key]}: ${error.message}`, ["tls", key], { cause: error });
+    });
+  const minVersion = tls.min_version && (`TLSv${tls.min_version}` as const);
+  return { cert: await read("cert_file"), key: await read("key_file"), ...(minVersion && { minVersion }) };
+}
+
+function corsHeaders(config: Config, origin: string | undefined): Record<string, string> {
+  if (origin === undefined || !config.cors?.allowed_origins.some((allowed) => originMatches(allowed, origin)))
+    return {};
+  return { "access-control-allow-origin": origin, vary: "origin" };
+}
+
+/** `*` in an allowed origin stands for any characters. */
+function originMatches(allowed: string, origin: string): boolean {
+  const parts = allowed.split("*").map((part) => part.replace(/[\\^$.+?()[\]{}|]/g, "\\$&"));
+  return new RegExp(`^${parts.join(".*")}$`, "i").test(origin);
+}
+
+/** 1h2m3.004s */
+function uptimeText(ms: number): string {
+  const hours = Math.floor(ms / 3_600_000);
+  const minutes = Math.floor((ms / 60_000) % 60);
+  const seconds = (ms % 60_000) / 1000;
+  if (hours > 0) return `${hours}h${minutes}m${seconds}s`;
+  return minutes > 0 ? `${minutes}m${seconds}s` : `${seconds}s`;
+}

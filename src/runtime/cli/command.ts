@@ -1,0 +1,31 @@
+import type { Registry } from "../registry.js";
+import type { Terminal } from "./terminal.js";
+
+export interface Option {
+  readonly type: "string" | "boolean";
+  readonly multiple?: boolean;
+  readonly short?: string;
+  /** How the value is called in the help: `FILE`. */
+  readonly value?: string;
+  readonly description: string;
+}
+
+export type Values = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+
+export interface CommandContext {
+  readonly values: Values;
+  readonly terminal: Terminal;
+  /** The components a config may name. Loaded when asked for: help needs none. */
+  readonly registry: () => Promise<Registry>;
+}
+
+/** One command: what the help says of it, and where its code is. Only the command that runs is loaded. */
+export interface Command {
+  readonly name: string;
+  readonly summary: string;
+  readonly details: readonly string[];
+  readonly options: Readonly<Record<string, Option>>;
+  readonly examples: readonly string[];
+  /** Gives the exit code. */
+  readonly load: () => Promise<(context: CommandContext) => Promise<number>>;
+}

@@ -1,0 +1,78 @@
+import type { Command, Option } from "./command.js";
+
+const CONFIG: Record<string, Option> = {
+  config: {
+    type: "string",
+    multiple: true,
+    short: "c",
+    value: "FILE",
+    description: "A config file. May be given several times: maps are merged, later files win.",
+  },
+  set: {
+    type: "string",
+    multiple: true,
+    value: "KEY=VALUE",
+    description: "One value over all files: --set exporters.debug.verbosity=detailed. The value is YAML.",
+  },
+};
+
+const JSON_OUT: Record<string, Option> = { json: { type: "boolean", description: "Print JSON, for programs." } };
+
+export const COMMANDS: readonly Command[] = [
+  {
+    name: "run",
+    summary: "Run the agent until SIGTERM or SIGINT.",
+    details: [
+      "SIGTERM or SIGINT (Ctrl-C) stops taking data, delivers what was taken, and exits with 0.",
+      "A second signal stops at once: what is not delivered is refused, so its senders keep it; exit code 1.",
+    ],
+    options: {
+      ...CONFIG,
+      "shutdown-timeout": {
+        type: "string",
+        value: "DURATION",
+        description: "How long the drain may take, over service.shutdown_timeout (10s).",
+      },
+    },
+    examples: [
+      "sluice run --config pipeline.yaml",
+      "sluice run --config base.yaml --config production.yaml --set service.telemetry.logs.level=debug",
+    ],
+    load: async () => (await import("./run.js")).run,
+  },
+  {
+    name: "validate",
+    summary: "Check a config and start nothing.",
+    details: ["Prints every problem with its place. Exit code 0 when the config would run, 1 when not."],
+    options: { ...CONFIG, ...JSON_OUT },
+    examples: ["sluice validate --config pipeline.yaml", "sluice validate --config pipeline.yaml --json"],
+    load: async () => (await import("./validate.js")).validate,
+  },
+  {
+    name: "components",
+    summary: "List the components, with their keys and defaults.",
+    details: ["Give names to see only these: sluice components otlp batch"],
+    options: { ...JSON_OUT },
+    examples: ["sluice components", "sluice components batch", "sluice components --json"],
+    load: async () => (await import("./components.js")).components,
+  },
+  {
+    name: "print-config",
+    summary: "Print the config as it is after merging and substitution.",
+    details: ["Secrets are printed as [REDACTED]."],
+    options: {
+      ...CONFIG,
+      defaults: { type: "boolean", description: "Add what is not written: every key with its default." },
+      ...JSON_OUT,
+    },
+    examples: [
+      "sluice print-config --config base.yaml --config production.yaml",
+      "sluice print-config --config pipeline.yaml --defaults",
+    ],
+    load: async () => (await import("./print-config.js")).printConfig,
+  },
+];
+
+export function findCommand(name: string): Command | undefined {
+  return COMMANDS.find((command) => command.name === name);
+}

@@ -1,0 +1,85 @@
+import { describeKeys, type KeyDescription } from "../config/describe.js";
+import { overDefaults } from "../config/parse-component.js";
+import { nearest } from "../config/suggest.js";
+import type { ComponentFactory } from "../contract/component.js";
+import { exporterSettingsSchema } from "../contract/exporter-settings.js";
+import type { CommandContext } from "./command.js";
+import { EXIT, UsageError } from "./terminal.js";
+
+export interface ComponentDescription {
+  readonly kind: string;
+  readonly type: string;
+  readonly aliases: readonly string[];
+  readonly summary: string;
+  /** Signals it takes; for a connector, what it turns into what. */
+  readonly signals: readonly string[];
+  readonly keys: readonly KeyDescription[];
+}
+
+/** `sluice components`: what a config may name, and the keys of each. */
+export async function components({ values, terminal, registry }: CommandContext): Promise<number> {
+  const known = await registry();
+  const wanted = (values["names"] ?? []) as readonly string[];
+  const all = known.all().map(describeComponent);
+  const chosen = all.filter((each) => wanted.length === 0 || wanted.some((name) => isCalled(each, name)));
+  for (const name of wanted) {
+    if (chosen.some((each) => isCalled(each, name))) continue;
+    const guess = nearest(
+      name,
+      all.flatMap(({ type, aliases }) => [type, ...aliases]),
+    );
+    throw new UsageError(`there is no component "${name}"`, guess && `did you mean "${guess}"?`);
+  }
+  terminal.out.write(values["json"] === true ? `${JSON.stringify(chosen, undefined, 2)}\n` : asText(chosen));
+  return EXIT.ok;
+}
+
+export function describeComponent(factory: ComponentFactory): ComponentDescription {
+  const { kind, type, aliases = [], summary, schema } = factory;
+  const own = describeKeys(schema);
+  const common = factory.kind === "exporter" ? commonKeys(factory.defaults ?? {}) : [];
+  const keys = [...own, ...common.filter((key) => own.every((mine) => mine.path !== key.path))];
+  return { kind, type, aliases, summary, signals: signalsOf(factory), keys };
+}
+
+function signalsOf(factory: ComponentFactory): string[] {
+  if (factory.kind === "extension") return [];
+  if (factory.kind === "connector") return factory.routes.map(({ from, to }) => `${from} to ${to}`);
+  return [...factory.signals];
+}
+
+/** The keys every exporter has, with the defaults of this one. */
+function commonKeys(defaults: Readonly<Record<string, unknown>>): KeyDescription[] {
+  return describeKeys(exporterSettingsSchema).map((key) => {
+    const own = key.path
+      .split(".")
+      .reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], defaults);
+    return own === undefined || typeof own === "object" ? key : { ...key, default: overDefaults(key.default, own) };
+  });
+}
+
+function isCalled({ type, aliases }: ComponentDescription, name: string): boolean {
+  return type === name || aliases.includes(name);
+}
+
+function asText(all: readonly ComponentDescription[]): string {
+  return all
+    .map((each) => `${[headline(each), `  ${each.summary}`, ...each.keys.map(keyLine)].join("\n")}\n`)
+    .join("\n");
+}
+
+function headline({ kind, type, aliases, signals }: ComponentDescription): string {
+  const also = aliases.length > 0 ? ` (also ${aliases.join(", ")})` : "";
+  return `${kind} ${type}${also}${signals.length > 0 ? `: ${signals.join(", ")}` : ""}`;
+}
+
+function keyLine(key: KeyDescription): string {
+  const notes = [
+    key.required ? "required" : key.default === undefined ? undefined : `default ${JSON.stringify(key.default)}`,
+    key.secret ? "secret" : undefined,
+    key.deprecated === undefined ? undefined : `deprecated: ${key.deprecated}`,
+    key.ignored === undefined ? undefined : `no effect: ${key.ignored}`,
+  ].filter((note) => note !== undefined);
+  const description = key.description === undefined ? "" : `  ${key.description}`;
+  return `    ${key.path.padEnd(36)} ${key.type}${notes.length > 0 ? ` (${notes.join("; ")})` : ""}${description}`;
+}

@@ -1,0 +1,87 @@
+import { readFileSync } from "node:fs";
+import { nearest } from "../config/suggest.js";
+import { Registry } from "../registry.js";
+import type { Command } from "./command.js";
+import { COMMANDS, findCommand } from "./commands.js";
+import { commandHelp, overview } from "./help.js";
+import { parseArguments } from "./parse-arguments.js";
+import { EXIT, processTerminal, type Terminal, UsageError } from "./terminal.js";
+
+/** Runs the command line of this process and ends it, once everything is written: nothing left behind may hold it. */
+export async function runProcess(process: NodeJS.Process): Promise<void> {
+  const code = await main(process.argv.slice(2), processTerminal(process));
+  process.exitCode = code;
+  for (const stream of [process.stdout, process.stderr]) {
+    await new Promise<void>((resolve) => void stream.write("", () => resolve()));
+  }
+  process.exit(code);
+}
+
+/** Runs one command line; gives the exit code. */
+export async function main(
+  argv: readonly string[],
+  terminal: Terminal,
+  registry: () => Promise<Registry> = builtinRegistry,
+): Promise<number> {
+  const [first, ...rest] = argv;
+  try {
+    if (first === undefined) throw new UsageError("a command is missing");
+    if (first === "--version" || first === "-v") return print(terminal, `${version()}\n`);
+    if (first === "--help" || first === "-h") return print(terminal, overview());
+    if (first === "help") return print(terminal, rest[0] === undefined ? overview() : commandHelp(commandOf(rest[0])));
+    return await runCommand(commandOf(first), rest, terminal, registry);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const hint = error.suggestion === undefined ? "" : `; ${error.suggestion}`;
+    const topic = first !== undefined && findCommand(first) ? `sluice ${first} --help` : "sluice --help";
+    terminal.err.write(`sluice: ${error.message}${hint}\nSee ${topic}.\n`);
+    return EXIT.usage;
+  }
+}
+
+async function runCommand(
+  command: Command,
+  args: readonly string[],
+  terminal: Terminal,
+  registry: () => Promise<Registry>,
+): Promise<number> {
+  const { values, names } = parseArguments(command, args);
+  if (values["help"] === true) return print(terminal, commandHelp(command));
+  if (names.length > 0 && command.name !== "components") {
+    throw new UsageError(`unexpected argument "${names[0]}"`, `a config is given as --config ${names[0]}`);
+  }
+  const execute = await command.load();
+  return execute({ values: { ...values, names }, terminal, registry });
+}
+
+function commandOf(name: string): Command {
+  const command = findCommand(name);
+  if (command !== undefined) return command;
+  const isOption = name.startsWith("-");
+  const guess = isOption
+    ? undefined
+    : nearest(
+        name,
+        COMMANDS.map((each) => each.name),
+      );
+  throw new UsageError(
+    isOption ? `unknown option ${name}; the command comes first` : `unknown command "${name}"`,
+    guess && `did you mean "${guess}"?`,
+  );
+}
+
+function print(terminal: Terminal, text: string): number {
+  terminal.out.write(text);
+  return EXIT.ok;
+}
+
+/** The version of the package this file is part of. */
+function version(): string {
+  const file = new URL("../../../package.json", import.meta.url);
+  return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
+}
+
+async function builtinRegistry(): Promise<Registry> {
+  const { builtins } = await import("../builtins.js");
+  return new Registry(builtins);
+}

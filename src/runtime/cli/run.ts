@@ -1,0 +1,90 @@
+import process from "node:process";
+import type { LoadedConfig } from "../config/load.js";
+import type { Problem } from "../config/problem.js";
+import type { ResolvedConfig } from "../config/spec.js";
+import { systemClock } from "../contract/clock.js";
+import type { Logger } from "../contract/observability.js";
+import { parseDuration } from "../contract/schema.js";
+import type { CommandContext } from "./command.js";
+import { loadFromArguments } from "./load-from-arguments.js";
+import { placeText, showProblems } from "./show-problems.js";
+import { supervise } from "./supervise.js";
+import { EXIT, type Terminal, UsageError } from "./terminal.js";
+
+/** How long the agent's own telemetry may take to hand over its last words. */
+const TELEMETRY_STOP_MS = 2000;
+
+/** `sluice run`: runs the agent until a signal ends it. */
+export async function run(context: CommandContext): Promise<number> {
+  const { values, terminal } = context;
+  const timeout = shutdownTimeout(values["shutdown-timeout"] as string | undefined);
+  const loaded = await loadFromArguments(context);
+  if (loaded.config === undefined) {
+    showProblems(loaded.problems, loaded.lineAt, terminal.err);
+    return EXIT.failed;
+  }
+  try {
+    return await runConfig(loaded.config, loaded.problems, timeout ?? loaded.config.service.shutdown_timeout, terminal);
+  } catch (error) {
+    return failedStart(error, loaded, terminal);
+  }
+}
+
+async function runConfig(
+  config: ResolvedConfig,
+  warnings: readonly Problem[],
+  shutdownTimeoutMs: number,
+  terminal: Terminal,
+): Promise<number> {
+  const [{ Agent }, { createSelfTelemetry }, rxjs] = await Promise.all([
+    import("../agent.js"),
+    import("../self-telemetry/index.js"),
+    import("rxjs"),
+  ]);
+  const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
+  const { logger, metrics } = telemetry;
+  rxjs.config.onUnhandledError = (error) => {
+    logger.error({ err: error }, "unhandled error in a stream: this is a bug in Sluice or in a plugin");
+  };
+  const agent = new Agent(config, { logger, metrics });
+  const supervised = {
+    async start() {
+      await telemetry.start();
+      logWarnings(warnings, logger);
+      await agent.start();
+      logger.info({ pipelines: config.pipelines.map((pipeline) => pipeline.id) }, "ready");
+    },
+    stop: (timeoutMs: number) => agent.stop(timeoutMs),
+    abort: () => agent.abort(),
+  };
+  try {
+    const code = await supervise(supervised, { signals: process, logger, clock: systemClock, shutdownTimeoutMs });
+    logger.info({ code }, "stopped");
+    return code;
+  } finally {
+    await Promise.race([telemetry.stop(), new Promise<void>((resolve) => setTimeout(resolve, TELEMETRY_STOP_MS))]);
+  }
+}
+
+function logWarnings(problems: readonly Problem[], logger: Logger): void {
+  for (const { place, path, code, message, suggestion } of problems) {
+    const words = suggestion === undefined ? message : `${message} (${suggestion})`;
+    logger.warn({ code, path, ...(place && { place: placeText(place) }) }, `config: ${words}`);
+  }
+}
+
+/** A start that failed for reasons in the config is shown like any other problem of it; anything else is a bug. */
+function failedStart(error: unknown, { lineAt }: LoadedConfig, terminal: Terminal): number {
+  const problems = (error as { problems?: unknown } | undefined)?.problems;
+  if (!Array.isArray(problems)) throw error;
+  showProblems(problems as Problem[], lineAt, terminal.err);
+  return EXIT.failed;
+}
+
+function shutdownTimeout(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = /^\d+$/.test(text) && text !== "0" ? undefined : parseDuration(text);
+  if (ms === undefined)
+    throw new UsageError(`--shutdown-timeout ${text} is no duration`, "write it with a unit: 10s, 1m");
+  return ms;
+}

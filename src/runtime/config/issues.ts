@@ -1,0 +1,192 @@
+import type { z } from "zod";
+import { isNull, locate, type Node, nodeAt, type Path, placeOf } from "./node.js";
+import type { Problem } from "./problem.js";
+import { isSensitive, REDACTED, withoutUrlSecrets } from "./sensitive.js";
+import { keysOf, schemasAt, wordsOf } from "./shape.js";
+import { alternatives, didYouMean } from "./suggest.js";
+
+type Issue = z.core.$ZodIssue;
+
+/** What was parsed: its node, the schema it was held against, and the path to it from the root of the config. */
+export interface Parsed {
+  readonly node: Node;
+  readonly schema: z.ZodType;
+  readonly path: Path;
+  /** Keys that another schema takes from the same map; they too are worth suggesting. */
+  readonly siblings?: readonly string[];
+}
+
+/** Zod's issues as problems with places, in words that say what to write. */
+export function problemsOf(issues: readonly Issue[], parsed: Parsed): Problem[] {
+  return issues.flatMap((issue) => problemsOfIssue(issue, parsed));
+}
+
+function problemsOfIssue(issue: Issue, parsed: Parsed): Problem[] {
+  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknownKey(key, issue.path as Path, parsed));
+  if (issue.code === "invalid_union" && !isCustom(issue)) return unionProblems(issue, parsed);
+  if ((issue.code === "invalid_key" || issue.code === "invalid_element") && !isCustom(issue)) {
+    return problemsOf(
+      issue.issues.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue),
+      parsed,
+    );
+  }
+  return [valueProblem(issue, parsed)];
+}
+
+function unknownKey(key: string, path: Path, parsed: Parsed): Problem {
+  const written = spelled(parsed.node, [...path, key]);
+  const owner = nodeAt(parsed.node, written.slice(0, -1));
+  const span = owner?.kind === "map" ? owner.entries.get(key)?.key : undefined;
+  const known = schemasAt(parsed.schema, path).flatMap((schema) => [...keysOf(schema).keys()]);
+  if (path.length === 0) known.push(...(parsed.siblings ?? []));
+  const guess = didYouMean(key, known);
+  const listed =
+    guess.suggestion === undefined && known.length > 0 ? `; expected ${alternatives(known.toSorted())}` : "";
+  return {
+    severity: "error",
+    code: "unknown_key",
+    place: span ? placeOf(span) : locate(parsed.node, written).place,
+    path: [...parsed.path, ...path, key].join("."),
+    message: known.length === 0 ? `unknown key "${key}"; nothing is expected here` : `unknown key "${key}"${listed}`,
+    ...guess,
+  };
+}
+
+/** Of a union's branches only the one that came closest is worth reading; when none did, what each of them wants. */
+function unionProblems(issue: Extract<Issue, { code: "invalid_union" }>, parsed: Parsed): Problem[] {
+  const branches = issue.errors.filter((branch) => branch.length > 0);
+  const close = branches.filter(
+    (branch) => !branch.some((inner) => inner.code === "invalid_type" && inner.path.length === 0),
+  );
+  const best = close.toSorted((a, b) => a.length - b.length)[0] ?? (branches.length === 1 ? branches[0] : undefined);
+  if (best !== undefined) {
+    return problemsOf(
+      best.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue),
+      parsed,
+    );
+  }
+  const wanted = branches
+    .flat()
+    .map((inner) => (inner.code === "invalid_type" ? typeWords(inner.expected) : inner.message));
+  return [valueProblem({ ...issue, message: `expected ${[...new Set(wanted)].join(" or ")}` }, parsed)];
+}
+
+function valueProblem(issue: Issue, parsed: Parsed): Problem {
+  const path = spelled(parsed.node, issue.path as Path);
+  const node = nodeAt(parsed.node, path);
+  const missing = node === undefined || (isNull(node) && path.length > 0);
+  const fullPath = [...parsed.path, ...path];
+  const schemas = schemasAt(parsed.schema, issue.path as Path);
+  const hidden = isSensitive(fullPath, node, schemas);
+  const expected = expectation(issue, schemas);
+  const received = missing || isCustom(issue) ? "" : `, got ${describe(node, hidden)}`;
+  const key = JSON.stringify(String(path.at(-1) ?? ""));
+  const message = missing && path.length > 0 ? `${key} is required: ${expected}` : expected + received;
+  return {
+    severity: "error",
+    code: missing ? "missing_key" : (CODES[issue.code] ?? "wrong_value"),
+    place: locate(parsed.node, path).place,
+    path: fullPath.join("."),
+    message: hidden ? scrubbed(message, node) : message,
+    ...hint(issue, node, hidden, schemas),
+  };
+}
+
+const CODES: Readonly<Record<string, string>> = { invalid_type: "wrong_type", invalid_union: "wrong_type" };
+
+function hint(
+  issue: Issue,
+  node: Node | undefined,
+  hidden: boolean,
+  schemas: readonly z.ZodType[],
+): { suggestion?: string } {
+  if (node?.kind !== "scalar" || hidden) return {};
+  if (issue.code === "invalid_value") return didYouMean(node.text, schemas.flatMap(wordsOf));
+  if (issue.code !== "invalid_type") return {};
+  if (issue.expected === "array") return { suggestion: `write a list: [${node.text}]` };
+  const bare = UNQUOTED[issue.expected];
+  if (typeof node.value !== "string" || bare === undefined || !bare.test(node.text)) return {};
+  return { suggestion: `write ${node.text} without quotes` };
+}
+
+const UNQUOTED: Readonly<Record<string, RegExp>> = {
+  number: /^-?\d+(\.\d+)?$/,
+  int: /^-?\d+$/,
+  boolean: /^(true|false)$/,
+};
+
+function expectation(issue: Issue, schemas: readonly z.ZodType[]): string {
+  if (isCustom(issue)) return withoutUrlSecrets(issue.message);
+  switch (issue.code) {
+    case "invalid_type":
+      return `expected ${typeWords(issue.expected)}`;
+    case "invalid_value":
+      return `expected ${alternatives(issue.values.map(String))}`;
+    case "too_small":
+      return `expected ${sizeWords(issue.origin, issue.inclusive === false ? "more than" : "at least", issue.minimum)}`;
+    case "too_big":
+      return `expected ${sizeWords(issue.origin, issue.inclusive === false ? "less than" : "at most", issue.maximum)}`;
+    case "not_multiple_of":
+      return `expected a multiple of ${issue.divisor}`;
+    case "invalid_format":
+      return issue.format === "regex" ? `expected text that matches ${issue.pattern}` : `expected ${issue.format}`;
+    default:
+      return schemas.length === 0 ? "not expected here" : issue.message.replace(/^Invalid input: /, "");
+  }
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  object: "a map of keys",
+  record: "a map of keys",
+  array: "a list",
+  null: "nothing",
+};
+
+function typeWords(type: string): string {
+  return TYPE_WORDS[type] ?? type;
+}
+
+function sizeWords(origin: string, relation: string, bound: number | bigint): string {
+  if (origin === "string") return `text of ${relation} ${bound} characters`;
+  if (origin === "array" || origin === "set") return `a list of ${relation} ${bound} items`;
+  return `a number of ${relation} ${bound}`;
+}
+
+function describe(node: Node | undefined, hidden: boolean): string {
+  if (node === undefined) return "nothing";
+  if (node.kind === "map") return "a map";
+  if (node.kind === "list") return "a list";
+  if (hidden) return "a value that is not shown here";
+  if (node.value === null) return "nothing";
+  const text = withoutUrlSecrets(node.text);
+  const shown = text.length > 60 ? `${text.slice(0, 57)}...` : text;
+  return typeof node.value === "string" ? `the text ${JSON.stringify(shown)}` : shown;
+}
+
+/** Zod writes its own messages in a few set forms; anything else comes from the schema's author. */
+function isCustom(issue: Issue): boolean {
+  return issue.code === "custom" || !/^(Invalid |Too (small|big)|Unrecognized )/.test(issue.message);
+}
+
+function scrubbed(message: string, node: Node | undefined): string {
+  return node?.kind === "scalar" && node.text.length > 2 ? message.replaceAll(node.text, REDACTED) : message;
+}
+
+/** A schema's path in the spelling of the config, where keys may be written in another case. */
+function spelled(root: Node, path: Path): Path {
+  let node: Node | undefined = root;
+  return path.map((key) => {
+    const entries = node?.kind === "map" ? node.entries : undefined;
+    let name = key;
+    if (entries !== undefined && !entries.has(String(key))) {
+      const folded = String(key).toLowerCase();
+      name = [...entries.keys()].find((written) => written.toLowerCase() === folded) ?? key;
+    }
+    node = nodeAt(node, [name]);
+    return name;
+  });
+}

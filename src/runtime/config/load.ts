@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import type { Registry } from "../registry.js";
+import { Findings } from "./findings.js";
+import { maskedLines } from "./masked-lines.js";
+import type { MapNode } from "./node.js";
+import type { Place, Problem } from "./problem.js";
+import { type ConfigSource, readSources } from "./read.js";
+import { resolveConfig } from "./resolve.js";
+import type { ResolvedConfig } from "./spec.js";
+
+export type { ConfigSource } from "./read.js";
+
+export interface LoadOptions {
+  /** Merged in this order, later over earlier. */
+  readonly sources: readonly ConfigSource[];
+  /** `a.b.c=value`, over all sources. */
+  readonly sets?: readonly string[];
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly readFile?: (path: string) => string;
+  readonly registry: Registry;
+  /** For embedders, who feed pipelines themselves. */
+  readonly allowNoReceivers?: boolean;
+}
+
+export interface LoadedConfig {
+  /** Absent when there is any error among the problems. */
+  readonly config?: ResolvedConfig;
+  /** Errors and warnings, by place. */
+  readonly problems: readonly Problem[];
+  /** All sources merged, whether valid or not; for print-config. */
+  readonly tree: MapNode | undefined;
+  /** The source line of a place, secrets taken out. */
+  lineAt(place: Place): string | undefined;
+}
+
+/** Loads a config from its sources. Never throws for what is in them: all that is wrong comes back as problems. */
+export function loadConfig(options: LoadOptions): LoadedConfig {
+  const findings = new Findings();
+  const { registry, allowNoReceivers = false } = options;
+  const { root, texts } = readSources({
+    sources: options.sources,
+    sets: options.sets ?? [],
+    env: options.env ?? {},
+    readFile: options.readFile ?? ((path) => readFileSync(path, "utf8")),
+    findings,
+  });
+  if (options.sources.length === 0) findings.error("no_config", undefined, [], "no config was given");
+  const config = root && resolveConfig(root, { registry, allowNoReceivers, findings });
+  const problems = inOrder(findings.problems, [...texts.keys()]);
+  const lineAt = maskedLines(root, texts, registry);
+  return { ...(config && !findings.hasErrors ? { config } : {}), problems, tree: root, lineAt };
+}
+
+/** By file in the order given, then by line: as one reads. The same words at the same place are said once. */
+function inOrder(problems: readonly Problem[], files: readonly string[]): Problem[] {
+  const rank = ({ place }: Problem) => (place === undefined ? -1 : files.indexOf(place.file));
+  const seen = new Set<string>();
+  return problems
+    .filter((problem) => {
+      const key = JSON.stringify([problem.code, problem.place, problem.path, problem.message]);
+      return !seen.has(key) && seen.add(key);
+    })
+    .toSorted(
+      (a, b) =>
+        rank(a) - rank(b) ||
+        (a.place?.line ?? 0) - (b.place?.line ?? 0) ||
+        (a.place?.column ?? 0) - (b.place?.column ?? 0),
+    );
+}

@@ -1,0 +1,81 @@
+import type { z } from "zod";
+import type { ComponentFactory } from "../contract/component.js";
+import { type ExporterSettings, exporterSettingsSchema } from "../contract/exporter-settings.js";
+import type { Definition } from "./components.js";
+import type { Findings } from "./findings.js";
+import { problemsOf } from "./issues.js";
+import { isNull, type MapNode, mapNode, type Node, type Path } from "./node.js";
+import { remarksOn } from "./remarks.js";
+import { keysOf } from "./shape.js";
+import { knownKey, shaped } from "./shaped.js";
+
+export interface ParsedComponent {
+  readonly config: unknown;
+  /** Exporters only. */
+  readonly settings: ExporterSettings | undefined;
+}
+
+/** Holds a component's config against its schema, and an exporter's common keys against theirs. */
+export function parseComponent(
+  { node, section, name }: Definition,
+  factory: ComponentFactory,
+  findings: Findings,
+): ParsedComponent | undefined {
+  const path = [section, name];
+  const written = isNull(node) ? mapNode(node, new Map()) : node;
+  if (factory.kind !== "exporter" || written.kind !== "map") {
+    const config = parseWith(written, factory.schema, path, findings);
+    return config && { config: config.value, settings: undefined };
+  }
+  const { own, common } = splitExporter(written, factory.schema);
+  const config = parseWith(own, factory.schema, path, findings, { siblings: [...commonKeys.keys()] });
+  const settings = parseWith(common, exporterSettingsSchema, path, findings, { defaults: factory.defaults ?? {} });
+  return config && settings && { config: config.value, settings: settings.value as ExporterSettings };
+}
+
+export interface ParseExtras {
+  readonly siblings?: readonly string[];
+  /** Values under what is written, as in YAML. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
+}
+
+/** The schema's result in a box, or undefined and findings. */
+export function parseWith(
+  node: Node,
+  schema: z.ZodType,
+  path: Path,
+  findings: Findings,
+  { siblings = [], defaults = {} }: ParseExtras = {},
+): { readonly value: unknown } | undefined {
+  findings.problems.push(...remarksOn(node, schema, path));
+  const result = schema.safeParse(overDefaults(defaults, shaped(node, schema)));
+  if (result.success) return { value: result.data };
+  findings.problems.push(...problemsOf(result.error.issues, { node, schema, path, siblings }));
+  return undefined;
+}
+
+const commonKeys = keysOf(exporterSettingsSchema);
+
+/** An exporter's own keys and the common ones; a key that both know goes to both. */
+function splitExporter(node: MapNode, schema: z.ZodType): { own: MapNode; common: MapNode } {
+  const ownKeys = keysOf(schema);
+  const all = [...node.entries];
+  const isCommon = (key: string) => commonKeys.has(knownKey(key, commonKeys, node.entries));
+  return {
+    own: mapNode(node, new Map(all.filter(([key]) => !isCommon(key) || ownKeys.has(key)))),
+    common: mapNode(node, new Map(all.filter(([key]) => isCommon(key)))),
+  };
+}
+
+export function overDefaults(defaults: unknown, written: unknown): unknown {
+  if (!isRecord(defaults)) return written === undefined ? defaults : written;
+  if (written === undefined || written === null) return defaults;
+  if (!isRecord(written)) return written;
+  const merged = new Map(Object.entries(defaults));
+  for (const [key, value] of Object.entries(written)) merged.set(key, overDefaults(merged.get(key), value));
+  return Object.fromEntries(merged);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,128 @@
+import type { ComponentKind } from "../contract/component.js";
+import type { FactoryOf, Registry } from "../registry.js";
+import { checkDefinition, type Definition, type Definitions, readDefinitions, SECTIONS } from "./components.js";
+import type { Findings } from "./findings.js";
+import { locate, type MapNode, type Path } from "./node.js";
+import type { ParsedComponent } from "./parse-component.js";
+import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./pipelines.js";
+import { readService } from "./service.js";
+import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
+import { alternatives, didYouMean } from "./suggest.js";
+import { orderPipelines } from "./topology.js";
+
+export interface ResolveOptions {
+  readonly registry: Registry;
+  readonly allowNoReceivers: boolean;
+  readonly findings: Findings;
+}
+
+/** Makes of a merged tree what the agent runs. Undefined when anything in it is wrong; the findings say all of it. */
+export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedConfig | undefined {
+  const { registry, findings } = options;
+  reportUnknownSections(root, findings);
+  const definitions = readDefinitions(root, registry, findings);
+  const service = readService(root, findings);
+  const linkOptions: LinkOptions = { definitions, allowNoReceivers: options.allowNoReceivers, findings };
+  const pipelines = linkPipelines(service.pipelines, linkOptions);
+  const extensions = linkExtensions(service, linkOptions);
+  const used = new Set([...pipelines.flatMap(linksOf), ...extensions].map((link) => link.definition));
+  const parsed = checkAll(definitions, used, registry, findings);
+  const ordered = orderPipelines(pipelines, definitions.connectors.values(), findings);
+  if (findings.hasErrors || service.settings === undefined) return undefined;
+
+  const build = new Builder(root, used, parsed);
+  return {
+    receivers: build.specs("receiver", definitions.receivers.values()),
+    processors: build.specs("processor", definitions.processors.values()),
+    exporters: build.exporters(definitions.exporters.values()),
+    connectors: build.specs("connector", definitions.connectors.values()),
+    extensions: build.specs(
+      "extension",
+      extensions.map((link) => link.definition),
+    ),
+    pipelines: ordered.map(pipelineSpec),
+    service: service.settings,
+    placeOf(path: Path) {
+      const found = locate(root, path);
+      return found.exact ? found.place : undefined;
+    },
+  };
+}
+
+class Builder {
+  private readonly root: MapNode;
+  private readonly used: ReadonlySet<Definition>;
+  private readonly parsed: ReadonlyMap<Definition, ParsedComponent>;
+
+  constructor(root: MapNode, used: ReadonlySet<Definition>, parsed: ReadonlyMap<Definition, ParsedComponent>) {
+    this.root = root;
+    this.used = used;
+    this.parsed = parsed;
+  }
+
+  specs<Kind extends ComponentKind>(_kind: Kind, definitions: Iterable<Definition>) {
+    const found = new Map<string, ComponentSpec<FactoryOf<Kind>>>();
+    for (const definition of definitions) {
+      const parsed = this.used.has(definition) ? this.parsed.get(definition) : undefined;
+      if (parsed === undefined) continue;
+      found.set(definition.id, { ...this.spec(definition, parsed), factory: definition.factory as FactoryOf<Kind> });
+    }
+    return found;
+  }
+
+  exporters(definitions: Iterable<Definition>): Map<string, ExporterSpec> {
+    const found = new Map<string, ExporterSpec>();
+    const all = [...definitions];
+    for (const [id, spec] of this.specs("exporter", all)) {
+      const { settings } = this.parsed.get(all.find((definition) => definition.id === id)!)!;
+      found.set(id, { ...spec, settings: settings! });
+    }
+    return found;
+  }
+
+  private spec(definition: Definition, { config }: ParsedComponent) {
+    const base = [definition.section, definition.name];
+    return {
+      id: definition.id,
+      path: base.join("."),
+      config,
+      placeOf: (path: Path) => locate(this.root, [...base, ...path]).place,
+    };
+  }
+}
+
+function checkAll(definitions: Definitions, used: ReadonlySet<Definition>, registry: Registry, findings: Findings) {
+  const parsed = new Map<Definition, ParsedComponent>();
+  for (const section of Object.values(definitions)) {
+    for (const definition of section.values()) {
+      const result = checkDefinition(definition, used.has(definition), registry, findings);
+      if (result !== undefined) parsed.set(definition, result);
+    }
+  }
+  return parsed;
+}
+
+function reportUnknownSections(root: MapNode, findings: Findings): void {
+  const known = [...Object.keys(SECTIONS), "service"];
+  for (const [name, { key }] of root.entries) {
+    if (known.includes(name)) continue;
+    const message = `unknown section "${name}"; expected ${alternatives(known)}`;
+    findings.error("unknown_key", key, [name], message, didYouMean(name, known));
+  }
+}
+
+function linksOf({ receivers, processors, exporters }: LinkedPipeline): Link[] {
+  return [...receivers, ...processors, ...exporters];
+}
+
+function pipelineSpec({ pipeline, receivers, processors, exporters }: LinkedPipeline): PipelineSpec {
+  const ids = (links: readonly Link[]) =>
+    links.filter((link) => link.definition.noEffect === undefined).map((link) => link.definition.id);
+  return {
+    id: pipeline.id,
+    signal: pipeline.signal,
+    receivers: ids(receivers),
+    processors: ids(processors),
+    exporters: ids(exporters),
+  };
+}

@@ -1,0 +1,206 @@
+import type { z } from "zod";
+
+/**
+ * Looks into zod schemas: which keys there are, what a value may be, what its author noted about it. The only file that
+ * knows how zod stores a schema.
+ */
+type Schema = z.ZodType;
+
+interface Definition {
+  readonly type: string;
+  readonly innerType?: Schema;
+  readonly getter?: () => Schema;
+  readonly in?: Schema;
+  readonly out?: Schema;
+  readonly options?: readonly Schema[];
+  readonly left?: Schema;
+  readonly right?: Schema;
+  readonly shape?: Readonly<Record<string, Schema>>;
+  readonly catchall?: Schema;
+  readonly element?: Schema;
+  readonly items?: readonly Schema[];
+  readonly rest?: Schema | null;
+  readonly keyType?: Schema;
+  readonly valueType?: Schema;
+  readonly entries?: Readonly<Record<string, string | number>>;
+  readonly values?: readonly unknown[];
+  readonly defaultValue?: unknown;
+}
+
+/** What an author noted with `.meta()`. */
+export interface Notes {
+  readonly secret?: boolean;
+  readonly ignored?: string;
+  readonly deprecated?: boolean;
+  readonly instead?: string;
+  readonly format?: string;
+  readonly description?: string;
+}
+
+/** `word` is a string from a fixed list; `any` takes everything. */
+export type ValueKind = "string" | "word" | "number" | "boolean" | "null" | "map" | "list" | "any";
+
+const WRAPPERS = new Set([
+  "optional",
+  "nullable",
+  "default",
+  "prefault",
+  "nonoptional",
+  "readonly",
+  "catch",
+  "success",
+]);
+
+export function definitionOf(schema: Schema): Definition {
+  return schema._zod.def as unknown as Definition;
+}
+
+/** The schema inside one wrapper; undefined when there is none. */
+function unwrapOnce(schema: Schema): Schema | undefined {
+  const definition = definitionOf(schema);
+  if (WRAPPERS.has(definition.type)) return definition.innerType;
+  if (definition.type === "lazy") return definition.getter?.();
+  if (definition.type === "pipe") return isTransform(definition.in!) ? definition.out : definition.in;
+  return undefined;
+}
+
+/** The schema and everything wrapped in it, outermost first, down to what is no wrapper. */
+export function layers(schema: Schema): Schema[] {
+  const found: Schema[] = [];
+  for (let at: Schema | undefined = schema; at !== undefined; at = unwrapOnce(at)) found.push(at);
+  return found;
+}
+
+/** Schemas that are no wrappers and no unions: what a value is really held against. */
+export function bases(schema: Schema): Schema[] {
+  const base = layers(schema).at(-1)!;
+  const definition = definitionOf(base);
+  if (definition.type === "union") return definition.options!.flatMap(bases);
+  if (definition.type === "intersection") return [...bases(definition.left!), ...bases(definition.right!)];
+  return [base];
+}
+
+/** The author's notes; those of an outer layer win. */
+export function notesOf(schema: Schema): Notes {
+  const notes = layers(schema).map((layer) => layer.meta() ?? {});
+  return Object.assign({}, ...notes.reverse());
+}
+
+/** Any of the schemas a value is held against is marked secret. */
+export function isSecret(schema: Schema): boolean {
+  return notesOf(schema).secret === true || bases(schema).some((base) => notesOf(base).secret === true);
+}
+
+export function kindsOf(schema: Schema): ReadonlySet<ValueKind> {
+  const kinds = new Set(bases(schema).flatMap(baseKinds));
+  if (layers(schema).some((layer) => definitionOf(layer).type === "nullable")) kinds.add("null");
+  return kinds;
+}
+
+/** An empty section (`grpc:`) means something to this schema: it turns null into a value itself. */
+export function readsNull(schema: Schema): boolean {
+  return layers(schema).some((layer) => {
+    const definition = definitionOf(layer);
+    return definition.type === "pipe" && isTransform(definition.in!);
+  });
+}
+
+/** Named keys of the maps this schema takes. */
+export function keysOf(schema: Schema): ReadonlyMap<string, Schema> {
+  const keys = new Map<string, Schema>();
+  for (const base of bases(schema)) {
+    for (const [key, value] of Object.entries(definitionOf(base).shape ?? {})) if (!keys.has(key)) keys.set(key, value);
+  }
+  return keys;
+}
+
+/** What the value behind a key or index is held against; several where a union leaves it open. */
+export function childSchemas(schema: Schema, key: string | number): Schema[] {
+  return bases(schema).flatMap((base) => {
+    const definition = definitionOf(base);
+    switch (definition.type) {
+      case "object":
+        return compact(definition.shape![key] ?? definition.catchall);
+      case "record":
+        return compact(definition.valueType);
+      case "array":
+        return compact(definition.element);
+      case "tuple":
+        return compact(definition.items![Number(key)] ?? definition.rest ?? undefined);
+      default:
+        return [];
+    }
+  });
+}
+
+/** The schemas at a path: what suggestions and secrets are looked up in. */
+export function schemasAt(schema: Schema, path: readonly (string | number)[]): Schema[] {
+  return path.reduce<Schema[]>((schemas, key) => schemas.flatMap((at) => childSchemas(at, key)), [schema]);
+}
+
+/** The words an enum takes. */
+export function wordsOf(schema: Schema): string[] {
+  return bases(schema).flatMap((base) => {
+    const definition = definitionOf(base);
+    const values = Object.values(definition.entries ?? {}).concat((definition.values ?? []) as string[]);
+    return values.filter((value) => typeof value === "string");
+  });
+}
+
+/** The value an absent key gets, if any: `written` when it is given as in YAML, else as code gets it. */
+export function defaultOf(schema: Schema): { readonly value: unknown; readonly written: boolean } | undefined {
+  for (const layer of layers(schema)) {
+    const definition = definitionOf(layer);
+    if (definition.type === "default" || definition.type === "prefault") {
+      return { value: definition.defaultValue, written: definition.type === "prefault" };
+    }
+  }
+  return undefined;
+}
+
+/** An absent key is an error. */
+export function isRequired(schema: Schema): boolean {
+  return !schema.safeParse(undefined).success;
+}
+
+function isTransform(schema: Schema): boolean {
+  return definitionOf(schema).type === "transform";
+}
+
+function baseKinds(base: Schema): ValueKind[] {
+  const definition = definitionOf(base);
+  switch (definition.type) {
+    case "string":
+    case "template_literal":
+      return ["string"];
+    case "number":
+    case "int":
+    case "bigint":
+      return ["number"];
+    case "boolean":
+      return ["boolean"];
+    case "null":
+      return ["null"];
+    case "object":
+    case "record":
+      return ["map"];
+    case "array":
+    case "tuple":
+      return ["list"];
+    case "enum":
+      return Object.values(definition.entries!).map((value) => (typeof value === "number" ? "number" : "word"));
+    case "literal":
+      return definition.values!.map(literalKind);
+    default:
+      return ["any"];
+  }
+}
+
+function literalKind(value: unknown): ValueKind {
+  if (value === null) return "null";
+  return typeof value === "number" ? "number" : typeof value === "boolean" ? "boolean" : "word";
+}
+
+function compact(schema: Schema | undefined): Schema[] {
+  return schema === undefined || definitionOf(schema).type === "never" ? [] : [schema];
+}

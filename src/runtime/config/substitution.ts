@@ -1,0 +1,115 @@
+/**
+ * The `$` language of config values, apart from what the names stand for:
+ *
+ * - `$$` is a dollar sign;
+ * - `${env:NAME}`, `${env:NAME:-default}`, `${file:path}`, `${yaml:text}` and the short `${NAME}`, `${NAME:-default}`;
+ * - `$NAME`, the old form, for upper-case names only and never when another `$` follows at once;
+ * - any other `$` stands for itself: `$1`, `${1}`, `$apr1$...`, the `$` at the end of a regular expression.
+ *
+ * A default may hold substitutions of its own.
+ */
+export type Part = string | Reference;
+
+export interface Reference {
+  readonly scheme: string;
+  /** What follows the scheme, itself in parts: `X` of `${env:X}`. */
+  readonly name: readonly Part[];
+  /** What follows `:-`; undefined when there is none. Only variables have defaults. */
+  readonly fallback: readonly Part[] | undefined;
+  /** As written. */
+  readonly text: string;
+  /** Old form `$NAME`. */
+  readonly bare: boolean;
+}
+
+/** Splits a text into literal pieces and references. A text without `$` gives itself. */
+export function parseParts(text: string): readonly Part[] {
+  if (!text.includes("$")) return [text];
+  const parts: Part[] = [];
+  let literal = "";
+  let at = 0;
+  while (at < text.length) {
+    const token = text[at] === "$" ? readDollar(text, at) : undefined;
+    if (token === undefined) {
+      literal += text[at];
+      at += 1;
+      continue;
+    }
+    if (typeof token.part === "string") literal += token.part;
+    else {
+      if (literal !== "") parts.push(literal);
+      parts.push(token.part);
+      literal = "";
+    }
+    at = token.end;
+  }
+  if (literal !== "" || parts.length === 0) parts.push(literal);
+  return parts;
+}
+
+/** A text that `parseParts` reads back as itself. */
+export function escapeDollars(text: string): string {
+  return text.replaceAll("$", "$$$$");
+}
+
+interface Token {
+  readonly part: Part;
+  readonly end: number;
+}
+
+const BARE = /\$([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_$])/y;
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):(?!-)/;
+
+function readDollar(text: string, at: number): Token | undefined {
+  if (text[at + 1] === "$") return { part: "$", end: at + 2 };
+  if (text[at + 1] === "{") return readBraces(text, at);
+  BARE.lastIndex = at;
+  const bare = BARE.exec(text);
+  if (bare === null || bare[1] === "_") return undefined;
+  return { part: variable(bare[1]!, undefined, bare[0], true), end: BARE.lastIndex };
+}
+
+function readBraces(text: string, at: number): Token | undefined {
+  const end = closingBrace(text, at + 2);
+  if (end === -1) return undefined;
+  const reference = readReference(text.slice(at + 2, end), text.slice(at, end + 1));
+  return reference && { part: reference, end: end + 1 };
+}
+
+function readReference(inside: string, text: string): Reference | undefined {
+  const scheme = SCHEME.exec(inside)?.[1];
+  if (scheme !== undefined && scheme !== "env") {
+    return { scheme, name: parseParts(inside.slice(scheme.length + 1)), fallback: undefined, text, bare: false };
+  }
+  const rest = scheme === "env" ? inside.slice(4) : inside;
+  const separator = rest.indexOf(":-");
+  const name = separator === -1 ? rest : rest.slice(0, separator);
+  if (scheme === undefined && !NAME.test(name)) return undefined;
+  return variable(name, separator === -1 ? undefined : rest.slice(separator + 2), text, false);
+}
+
+function variable(name: string, fallback: string | undefined, text: string, bare: boolean): Reference {
+  return {
+    scheme: "env",
+    name: [name],
+    fallback: fallback === undefined ? undefined : parseParts(fallback),
+    text,
+    bare,
+  };
+}
+
+/** The brace that closes what was opened before `at`, counting the braces between. */
+function closingBrace(text: string, at: number): number {
+  let depth = 1;
+  for (let i = at; i < text.length; i++) {
+    if (text[i] === "{") depth += 1;
+    if (text[i] === "}") depth -= 1;
+    if (depth === 0) return i;
+  }
+  return -1;
+}
+
+export function isVariableName(name: string): boolean {
+  return NAME.test(name);
+}

@@ -1,0 +1,97 @@
+import type { Definition } from "./components.js";
+import type { Findings } from "./findings.js";
+import type { Link, LinkedPipeline } from "./pipelines.js";
+
+/**
+ * Checks how connectors tie pipelines together, and gives the pipelines in an order in which none comes before one that
+ * feeds it.
+ */
+export function orderPipelines(
+  pipelines: readonly LinkedPipeline[],
+  connectors: Iterable<Definition>,
+  findings: Findings,
+): LinkedPipeline[] {
+  for (const connector of connectors) checkConnector(connector, pipelines, findings);
+  const order: LinkedPipeline[] = [];
+  const state = new Map<LinkedPipeline, "open" | "done">();
+  const trail: Step[] = [];
+  const visit = (pipeline: LinkedPipeline): void => {
+    state.set(pipeline, "open");
+    for (const exit of pipeline.exporters.filter(isConnector)) {
+      for (const next of fedBy(exit, pipelines)) {
+        trail.push({ pipeline, exit });
+        if (state.get(next) === "open") reportCycle(trail, next, findings);
+        else if (state.get(next) === undefined) visit(next);
+        trail.pop();
+      }
+    }
+    state.set(pipeline, "done");
+    order.unshift(pipeline);
+  };
+  // From the last to the first, so that pipelines that do not depend on each other stay in the order they are written.
+  for (const pipeline of pipelines.toReversed()) if (!state.has(pipeline)) visit(pipeline);
+  return order;
+}
+
+interface Step {
+  readonly pipeline: LinkedPipeline;
+  readonly exit: Link;
+}
+
+interface Side {
+  readonly pipeline: LinkedPipeline;
+  readonly link: Link;
+}
+
+function isConnector(link: Link): boolean {
+  return link.definition.kind === "connector";
+}
+
+function fedBy(exit: Link, pipelines: readonly LinkedPipeline[]): LinkedPipeline[] {
+  return pipelines.filter((each) => each.receivers.some((link) => link.definition === exit.definition));
+}
+
+function reportCycle(trail: readonly Step[], back: LinkedPipeline, findings: Findings): void {
+  const cycle = trail.slice(trail.findIndex((step) => step.pipeline === back));
+  const names = cycle.map(({ pipeline, exit }) => `pipeline ${pipeline.pipeline.id} -> connector ${exit.reference.id}`);
+  const { reference } = trail.at(-1)!.exit;
+  const message = `data would go round for ever: ${names.join(" -> ")} -> pipeline ${back.pipeline.id}`;
+  findings.error("connector_cycle", reference.span, reference.path, message);
+}
+
+function checkConnector(connector: Definition, pipelines: readonly LinkedPipeline[], findings: Findings): void {
+  const into = sides(connector, pipelines, "exporters");
+  const outOf = sides(connector, pipelines, "receivers");
+  if (into.length === 0 && outOf.length === 0) return;
+  const only = into[0] ?? outOf[0]!;
+  if (outOf.length === 0) {
+    const message = `connector "${connector.id}" leads nowhere: no pipeline has it among its receivers`;
+    findings.error("connector_one_sided", only.link.reference.span, only.link.reference.path, message);
+  } else if (into.length === 0) {
+    const message = `connector "${connector.id}" gets nothing: no pipeline has it among its exporters`;
+    findings.error("connector_one_sided", only.link.reference.span, only.link.reference.path, message);
+  } else checkRoutes(connector, into, outOf, findings);
+}
+
+function sides(connector: Definition, pipelines: readonly LinkedPipeline[], list: "receivers" | "exporters"): Side[] {
+  return pipelines.flatMap((pipeline) =>
+    pipeline[list].filter((link) => link.definition === connector).map((link) => ({ pipeline, link })),
+  );
+}
+
+/** Each side needs at least one pipeline on the other side whose signal the connector can turn its own into. */
+function checkRoutes(connector: Definition, into: readonly Side[], outOf: readonly Side[], findings: Findings): void {
+  const { factory } = connector;
+  if (factory?.kind !== "connector") return;
+  const routes = factory.routes.map(({ from, to }) => `${from} to ${to}`);
+  const connects = (a: Side, b: Side) =>
+    factory.routes.some((r) => r.from === a.pipeline.pipeline.signal && r.to === b.pipeline.pipeline.signal);
+  const stray = [
+    ...into.filter((a) => !outOf.some((b) => connects(a, b))),
+    ...outOf.filter((b) => !into.some((a) => connects(a, b))),
+  ];
+  for (const { pipeline, link } of stray) {
+    const message = `connector "${connector.id}" has no other end for the ${pipeline.pipeline.signal} of pipeline "${pipeline.pipeline.id}"; it connects ${routes.join(", ")}`;
+    findings.error("unsupported_signal", link.reference.span, link.reference.path, message);
+  }
+}

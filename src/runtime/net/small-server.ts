@@ -1,0 +1,93 @@
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createHttpsServer, type ServerOptions } from "node:https";
+import type { AddressInfo } from "node:net";
+import { type Endpoint, formatEndpoint } from "./endpoint.js";
+
+/** What a small server says to a GET. `headers` are added to the content type and length. */
+export interface SmallAnswer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface SmallServerSettings {
+  readonly endpoint: Endpoint;
+  /** Called for GET and HEAD with the path, without its query. A throw becomes a 500. */
+  readonly answer: (path: string, request: IncomingMessage) => SmallAnswer | Promise<SmallAnswer>;
+  /** Given: https instead of http. */
+  readonly tls?: ServerOptions;
+}
+
+export interface SmallServer {
+  /** Where it really listens: with port 0, the port it was given. */
+  readonly endpoint: Endpoint;
+  /** Resolves at once for all practical purposes: open connections are cut. */
+  close(): Promise<void>;
+}
+
+const TIMEOUT_MS = 10_000;
+
+/**
+ * A server for pages that a person or a probe reads: GET and HEAD only, every body known at once, a client that is slow
+ * to ask is cut off. Rejects with the socket's error (such as EADDRINUSE) when it cannot listen.
+ */
+export async function startSmallServer(settings: SmallServerSettings): Promise<SmallServer> {
+  const listener = (request: IncomingMessage, response: ServerResponse) => void respond(settings, request, response);
+  const limits = { requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS };
+  const server = settings.tls
+    ? createHttpsServer({ ...settings.tls, ...limits }, listener)
+    : createHttpServer(limits, listener);
+  await listen(server, settings.endpoint);
+  server.on("error", () => {}); // a failed accept (such as EMFILE) concerns one client only
+  server.on("clientError", (_, socket) => socket.destroy());
+  const { address, port } = server.address() as AddressInfo;
+  return { endpoint: { host: address, port }, close: () => close(server) };
+}
+
+/** True when somebody else listens there already. */
+export function isPortTaken(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
+}
+
+/** Why nothing listens there, in words. */
+export function listenFailure(endpoint: Endpoint, error: unknown): string {
+  const reason = isPortTaken(error) ? "the port is in use" : (error as Error).message;
+  return `cannot listen on ${formatEndpoint(endpoint)}: ${reason}`;
+}
+
+async function respond(settings: SmallServerSettings, request: IncomingMessage, response: ServerResponse) {
+  response.on("error", () => {});
+  request.resume();
+  const { status, type, body, headers } = await answerTo(settings, request);
+  response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body), ...headers });
+  response.end(request.method === "HEAD" ? undefined : body);
+}
+
+async function answerTo(settings: SmallServerSettings, request: IncomingMessage): Promise<SmallAnswer> {
+  if (request.method !== "GET" && request.method !== "HEAD") {
+    return { status: 405, type: "text/plain", body: "GET or HEAD only\n", headers: { allow: "GET, HEAD" } };
+  }
+  try {
+    return await settings.answer((request.url ?? "/").split("?", 1)[0]!, request);
+  } catch (error) {
+    return { status: 500, type: "text/plain", body: `${(error as Error).message}\n` };
+  }
+}
+
+function listen(server: Server, { host, port }: Endpoint): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ port, ...(host && { host }) }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,29 @@
+const MAX_CAUSES = 4;
+
+/** What a log line says of an error: message, code, causes; the stack only when `withStack`. */
+export function describeError(error: Error, withStack: boolean, depth = 0): Record<string, unknown> {
+  const { name, message, stack, cause } = error;
+  const { code, status } = error as { code?: unknown; status?: unknown };
+  return {
+    ...(name !== "Error" && { type: name }),
+    message,
+    ...(code !== undefined && { code }),
+    ...(status !== undefined && { status }),
+    ...(withStack && stack !== undefined && { stack }),
+    ...(cause !== undefined && depth < MAX_CAUSES && { cause: describeCause(cause, withStack, depth + 1) }),
+  };
+}
+
+/** The fields of a log line with every error in them described, and 64-bit integers as text. */
+export function loggableFields(fields: object, withStack: boolean): Record<string, unknown> {
+  const loggable: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(fields)) {
+    if (value instanceof Error) loggable[key] = describeError(value, withStack);
+    else loggable[key] = typeof value === "bigint" ? value.toString() : value;
+  }
+  return loggable;
+}
+
+function describeCause(cause: unknown, withStack: boolean, depth: number): unknown {
+  return cause instanceof Error ? describeError(cause, withStack, depth) : String(cause);
+}

@@ -1,0 +1,52 @@
+import type { LogOutput } from "./logger.js";
+
+/** Bytes of log that may wait for a reader. */
+const MAX_WAITING = 1024 * 1024;
+const FLUSH_MS = 500;
+
+type Stream = NodeJS.WritableStream & { readonly writableLength?: number; readonly destroyed?: boolean };
+
+/** Streams whose errors are already somebody's business. One handler for each, however many agents log to it. */
+const guarded = new WeakSet<NodeJS.WritableStream>();
+
+/**
+ * Writes log lines to a stream that may be slow or broken, such as a pipe that nobody reads: lines are left out (and
+ * counted) instead of waiting, and errors of the stream are swallowed. The agent matters more than its log.
+ */
+export class LogStream implements LogOutput {
+  private readonly stream: Stream;
+  private readonly onDropped: (lines: number) => void;
+  private dropped = 0;
+
+  /** `onDropped` is told how many lines are missing once the stream takes lines again. */
+  constructor(stream: NodeJS.WritableStream, onDropped: (lines: number) => void) {
+    this.stream = stream;
+    this.onDropped = onDropped;
+    if (guarded.has(stream)) return;
+    guarded.add(stream);
+    stream.on("error", () => {});
+  }
+
+  write(text: string): void {
+    if ((this.stream.writableLength ?? 0) > MAX_WAITING) {
+      this.dropped++;
+      return;
+    }
+    const { dropped } = this;
+    this.dropped = 0;
+    if (dropped > 0) this.onDropped(dropped);
+    if (this.stream.writable && !this.stream.destroyed) this.stream.write(text);
+  }
+
+  /** Resolves when everything is written, or after half a second. */
+  flush(): Promise<void> {
+    if (!this.stream.writable || (this.stream.writableLength ?? 0) === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, FLUSH_MS);
+      this.stream.write("", () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}

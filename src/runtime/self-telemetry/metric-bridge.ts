@@ -1,0 +1,40 @@
+import type { Meter, ObservableResult } from "@opentelemetry/api";
+import type { CounterFamily, Family, GaugeFamily, HistogramFamily, MetricRegistry } from "./metric-registry.js";
+
+/** Shows every family of the registry, now and later, as an OpenTelemetry instrument of the same name. */
+export function bridgeMetrics(registry: MetricRegistry, meter: Meter): void {
+  registry.watch((family) => addInstrument(family, meter));
+}
+
+function addInstrument(family: Family, meter: Meter): void {
+  const { description, unit } = family.description;
+  const options = { description, ...(unit !== undefined && { unit }) };
+  if (family.kind === "histogram") return addHistogram(family, meter, options);
+  const { name, kind } = family;
+  const instrument =
+    kind === "counter" ? meter.createObservableCounter(name, options) : meter.createObservableGauge(name, options);
+  instrument.addCallback((result) => observe(family, result));
+}
+
+function observe(family: CounterFamily | GaugeFamily, result: ObservableResult): void {
+  for (const one of family.series.values()) {
+    const value = readSafely(one.read.bind(one));
+    if (value !== undefined) result.observe(value, one.attributes);
+  }
+}
+
+/** A gauge of a component that fails must not take the others' numbers away. */
+function readSafely(read: () => number): number | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+function addHistogram(family: HistogramFamily, meter: Meter, options: object): void {
+  const advice = { explicitBucketBoundaries: [...family.boundaries] };
+  const histogram = meter.createHistogram(family.name, { ...options, advice });
+  family.sink = (value, attributes) => histogram.record(value, attributes);
+  for (const one of family.series.values()) one.settle();
+}

@@ -1,0 +1,152 @@
+import type { Counter, Histogram, MetricAttributes, MetricDescription, Metrics } from "../contract/observability.js";
+
+/**
+ * The agent's own numbers. Updating a counter is one addition on a plain object; nothing here knows OpenTelemetry,
+ * which reads the families when somebody collects.
+ */
+export interface CounterFamily extends FamilyBase {
+  readonly kind: "counter";
+  readonly series: Map<string, { readonly attributes: MetricAttributes; read(): number }>;
+}
+
+export interface GaugeFamily extends FamilyBase {
+  readonly kind: "gauge";
+  readonly series: Map<string, { readonly attributes: MetricAttributes; read(): number }>;
+}
+
+export interface HistogramFamily extends FamilyBase {
+  readonly kind: "histogram";
+  readonly boundaries: readonly number[];
+  readonly series: Map<string, EarlyHistogram>;
+  /** Where values go; set once there is a real histogram behind. */
+  sink: ((value: number, attributes: MetricAttributes) => void) | undefined;
+}
+
+export type Family = CounterFamily | GaugeFamily | HistogramFamily;
+
+interface FamilyBase {
+  readonly name: string;
+  readonly description: MetricDescription;
+}
+
+/** Values recorded before the real histogram exists are kept, up to this many a series. */
+const MAX_EARLY = 1000;
+
+export class MetricRegistry implements Metrics {
+  private readonly families = new Map<string, Family>();
+  private watcher: ((family: Family) => void) | undefined;
+
+  counter(name: string, description: MetricDescription, attributes: MetricAttributes = {}): Counter {
+    return series(this.family(name, "counter", description), attributes, (own) => new PlainCounter(own));
+  }
+
+  /** A counter whose value is known elsewhere and only ever grows. */
+  observedCounter(name: string, description: MetricDescription, read: () => number): void {
+    this.family(name, "counter", description).series.set("", { attributes: {}, read });
+  }
+
+  gauge(name: string, description: MetricDescription, read: () => number, attributes: MetricAttributes = {}) {
+    const { series: all } = this.family(name, "gauge", description);
+    const key = keyOf(attributes);
+    const one = { attributes, read };
+    all.set(key, one);
+    return () => {
+      if (all.get(key) === one) all.delete(key);
+    };
+  }
+
+  histogram(
+    name: string,
+    description: MetricDescription & { readonly boundaries: readonly number[] },
+    attributes: MetricAttributes = {},
+  ): Histogram {
+    const family = this.family(name, "histogram", description);
+    return series(family, attributes, (own) => new EarlyHistogram(family, own));
+  }
+
+  /** Calls back for every family there is and every one to come. */
+  watch(watcher: (family: Family) => void): void {
+    this.watcher = watcher;
+    for (const family of this.families.values()) watcher(family);
+  }
+
+  private family<Kind extends Family["kind"]>(
+    name: string,
+    kind: Kind,
+    description: MetricDescription & { readonly boundaries?: readonly number[] },
+  ): Extract<Family, { kind: Kind }> {
+    const known = this.families.get(name);
+    if (known !== undefined && known.kind !== kind) throw new TypeError(`${name} is a ${known.kind}, not a ${kind}`);
+    const family = known ?? newFamily(name, kind, description);
+    if (known === undefined) {
+      this.families.set(name, family);
+      this.watcher?.(family);
+    }
+    return family as Extract<Family, { kind: Kind }>;
+  }
+}
+
+class PlainCounter implements Counter {
+  readonly attributes: MetricAttributes;
+  private value = 0;
+
+  constructor(attributes: MetricAttributes) {
+    this.attributes = attributes;
+  }
+
+  add(value: number): void {
+    this.value += value;
+  }
+
+  read(): number {
+    return this.value;
+  }
+}
+
+class EarlyHistogram implements Histogram {
+  readonly attributes: MetricAttributes;
+  private readonly family: HistogramFamily;
+  private early: number[] = [];
+
+  constructor(family: HistogramFamily, attributes: MetricAttributes) {
+    this.family = family;
+    this.attributes = attributes;
+  }
+
+  record(value: number): void {
+    if (this.family.sink) this.family.sink(value, this.attributes);
+    else if (this.early.length < MAX_EARLY) this.early.push(value);
+  }
+
+  /** Hands what was recorded early to the real histogram. */
+  settle(): void {
+    for (const value of this.early.splice(0)) this.family.sink?.(value, this.attributes);
+  }
+}
+
+function newFamily(
+  name: string,
+  kind: Family["kind"],
+  description: MetricDescription & { readonly boundaries?: readonly number[] },
+): Family {
+  if (kind !== "histogram") return { name, kind, description, series: new Map() };
+  return { name, kind, description, boundaries: description.boundaries ?? [], series: new Map(), sink: undefined };
+}
+
+function series<S, Made extends S>(
+  family: { readonly series: Map<string, S> },
+  attributes: MetricAttributes,
+  make: (attributes: MetricAttributes) => Made,
+): Made {
+  const key = keyOf(attributes);
+  const known = family.series.get(key);
+  if (known !== undefined) return known as Made;
+  const made = make(attributes);
+  family.series.set(key, made);
+  return made;
+}
+
+function keyOf(attributes: MetricAttributes): string {
+  const entries = Object.entries(attributes);
+  return entries.length === 0 ? "" : JSON.stringify(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,86 @@
+import type { WriteStream } from "node:tty";
+import type { ResolvedConfig } from "../config/spec.js";
+import type { Logger, Metrics } from "../contract/observability.js";
+import { LogStream } from "./log-stream.js";
+import { createLogger } from "./logger.js";
+import { MetricExport } from "./metric-export.js";
+import { MetricRegistry } from "./metric-registry.js";
+import { OtlpLogs } from "./otlp-logs.js";
+import { prettyLine } from "./pretty.js";
+import { addProcessMetrics } from "./process-metrics.js";
+import { resourceAttributes } from "./resource.js";
+
+/**
+ * What the agent says of itself. Logger and metrics work from the beginning; `start` makes them available outside the
+ * process. Nothing here is global: several agents in one process do not see each other's numbers.
+ */
+export interface SelfTelemetry {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Throws a `StartError` whose path begins at the config's root. */
+  start(): Promise<void>;
+  /** Sends what is left, for a bounded time. Never rejects. */
+  stop(): Promise<void>;
+}
+
+export interface SelfTelemetryOptions {
+  readonly stderr: NodeJS.WritableStream;
+  readonly isTerminal: boolean;
+}
+
+/** How long a stop waits for an OTLP target that does not answer. */
+const STOP_MS = 2000;
+
+export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemetryOptions): SelfTelemetry {
+  const { logs, metrics, resource: writtenResource } = config.service.telemetry;
+  const registry = new MetricRegistry();
+  const stream: LogStream = new LogStream(options.stderr, (lines) => {
+    logger.warn({ lines }, "log lines are missing: nobody read them in time");
+  });
+  const otlpLogs = logs.processors?.length ? new OtlpLogs() : undefined;
+  const pretty = logs.encoding === undefined ? options.isTerminal : logs.encoding === "console";
+  const colours = options.isTerminal && wantsColours(options.stderr);
+  const logger = createLogger({
+    level: logs.level,
+    initialFields: logs.initial_fields ?? {},
+    output: {
+      write(line) {
+        stream.write(pretty ? prettyLine(line, colours) : line);
+        otlpLogs?.write(line);
+      },
+    },
+  });
+  let metricExport: MetricExport | undefined;
+
+  async function start(): Promise<void> {
+    const resource = resourceAttributes(writtenResource);
+    await otlpLogs?.start(logs.processors ?? [], resource, logger);
+    if (metrics.level === "none") return;
+    addProcessMetrics(registry);
+    const isWritten = (path: readonly (string | number)[]) => config.placeOf(path) !== undefined;
+    metricExport = new MetricExport({ metrics, registry, resource, logger, isWritten });
+    await metricExport.start();
+  }
+
+  async function flush(): Promise<void> {
+    await within(STOP_MS, Promise.allSettled([metricExport?.stop(), otlpLogs?.stop()]));
+    await stream.flush();
+  }
+
+  let stopped: Promise<void> | undefined;
+  return { logger, metrics: registry, start, stop: () => (stopped ??= flush()) };
+}
+
+/** A terminal knows whether it has colours, and whether NO_COLOR is set. */
+function wantsColours(stream: NodeJS.WritableStream): boolean {
+  return (stream as Partial<WriteStream>).hasColors?.() ?? true;
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,45 @@
+import { setMaxListeners } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { systemClock } from "../../src/runtime/contract/clock.js";
+import type { ExporterContext } from "../../src/runtime/contract/component.js";
+import { type Logger, noMetrics } from "../../src/runtime/contract/observability.js";
+
+export interface LoggedLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: object;
+}
+
+/** A logger that remembers. */
+export function listeningLogger(): Logger & { readonly lines: LoggedLine[] } {
+  const lines: LoggedLine[] = [];
+  const note = (level: string) => (fields: object, message: string) => void lines.push({ level, message, fields });
+  const logger = {
+    lines,
+    debug: note("debug"),
+    info: note("info"),
+    warn: note("warn"),
+    error: note("error"),
+    child: () => logger,
+  };
+  return logger;
+}
+
+export function exporterContext(overrides: Partial<ExporterContext> = {}): ExporterContext {
+  const base = { id: "test", kind: "exporter", metrics: noMetrics, clock: systemClock, random: Math.random } as const;
+  return { ...base, logger: listeningLogger(), ...overrides };
+}
+
+/** A directory that is gone when the test is over. */
+export async function temporaryDirectory(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "sluice-test-"));
+  onTestFinished(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** An abort that never comes; shared by as many sends as a test likes. */
+export const never = new AbortController().signal;
+setMaxListeners(0, never);

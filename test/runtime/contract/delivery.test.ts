@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import { Refusal } from "../../../src/plugin.js";
+import { ACCEPTED, Delivery, Habitat } from "../../../src/runtime/contract/delivery.js";
+import { logs } from "../../support/batches.js";
+import { owed } from "../../support/deliveries.js";
+
+const transient = new Refusal("transient", "not now");
+const permanent = new Refusal("permanent", "never");
+
+describe("a delivery", () => {
+  it("settles once and ignores what comes after", () => {
+    const { delivery, outcomes } = owed(logs("a"));
+    delivery.accept();
+    delivery.refuse(transient);
+    delivery.accept();
+    expect(outcomes).toEqual([ACCEPTED]);
+  });
+
+  it("is settled when all parts of a split are, and refused if one of them is", () => {
+    const { delivery, outcomes } = owed(logs("a", "b"));
+    const [a, b] = delivery.split([logs("a"), logs("b")]) as [Delivery, Delivery];
+    a.refuse(permanent);
+    expect(outcomes).toEqual([]);
+    b.accept();
+    expect(outcomes).toEqual([{ ok: false, refusal: permanent }]);
+  });
+
+  it("is accepted by a split into nothing, which is a deliberate drop", () => {
+    const { delivery, outcomes } = owed(logs("a"));
+    expect(delivery.split([])).toEqual([]);
+    expect(outcomes).toEqual([ACCEPTED]);
+  });
+
+  it("settles all it was merged from", () => {
+    const [a, b] = [owed(logs("a")), owed(logs("b"))];
+    Delivery.merge([a.delivery, b.delivery], logs("a", "b")).refuse(transient);
+    expect([...a.outcomes, ...b.outcomes]).toEqual([
+      { ok: false, refusal: transient },
+      { ok: false, refusal: transient },
+    ]);
+  });
+
+  it("cannot be settled any more once its debt has moved on", () => {
+    const a = owed(logs("a"));
+    const merged = Delivery.merge([a.delivery, owed(logs("b")).delivery], logs("a", "b"));
+    a.delivery.accept();
+    expect(a.outcomes).toEqual([]);
+    merged.refuse(transient);
+    expect(a.outcomes).toHaveLength(1);
+  });
+
+  it("is not settled twice by parts of a debt that was settled before it was divided", () => {
+    const { delivery, outcomes } = owed(logs("a", "b"));
+    delivery.refuse(transient);
+    for (const part of delivery.split([logs("a"), logs("b")])) part.accept();
+    expect(outcomes).toHaveLength(1);
+  });
+
+  it("prefers a retryable refusal to a permanent one, and the longest wait", () => {
+    const { delivery, outcomes } = owed(logs("a"));
+    const later = new Refusal("throttled", "later", { retryAfterMs: 9 });
+    const [a, b, c] = delivery.split([logs("a"), logs("a"), logs("a")]) as [Delivery, Delivery, Delivery];
+    a.refuse(permanent);
+    b.refuse(later);
+    c.refuse(transient);
+    expect(outcomes).toEqual([{ ok: false, refusal: later }]);
+  });
+
+  it("passes a partial rejection on, but gives no sender of a merged batch a count", () => {
+    const alone = owed(logs("a"));
+    alone.delivery.accept({ rejected: 1, message: "bad" });
+    expect(alone.outcomes).toEqual([{ ok: true, rejected: 1, message: "bad" }]);
+    const [a, b] = [owed(logs("a")), owed(logs("b"))];
+    Delivery.merge([a.delivery, b.delivery], logs("a", "b")).accept({ rejected: 1, message: "bad" });
+    expect(a.outcomes[0]).toMatchObject({ ok: true, rejected: 0, message: expect.stringContaining("bad") });
+    expect(b.outcomes[0]).toMatchObject({ ok: true, rejected: 0 });
+  });
+});
+
+describe("a habitat", () => {
+  it("follows debts through split and merge and refuses just those inside", () => {
+    const habitat = new Habitat();
+    const [a, b, c] = [owed(logs("a")), owed(logs("b")), owed(logs("c"))];
+    for (const { delivery } of [a, b, c]) habitat.enter(delivery.debt);
+    const parts = a.delivery.split([logs("a"), logs("a")]);
+    const merged = Delivery.merge([parts[1]!, b.delivery], logs("x"));
+    expect(habitat.size).toBe(3);
+    habitat.leave(merged.debt);
+    c.delivery.accept();
+    expect(habitat.refuseAll(transient)).toBe(1);
+    expect(a.outcomes).toEqual([]);
+    merged.accept();
+    expect(a.outcomes).toEqual([{ ok: false, refusal: transient }]);
+    expect(b.outcomes).toEqual([ACCEPTED]);
+  });
+});

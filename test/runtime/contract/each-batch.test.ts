@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import { eachBatch, eachRecord, splitBatch } from "../../../src/plugin.js";
+import { bodies, logs } from "../../support/batches.js";
+import { feed, owed } from "../../support/deliveries.js";
+
+describe("eachBatch", () => {
+  it("passes on what the function returns, with the debt", () => {
+    const { source, out } = feed(eachBatch((batch) => batch));
+    const { delivery, outcomes } = owed(logs("a"));
+    source.next(delivery);
+    expect(out).toEqual([delivery]);
+    out[0]!.accept();
+    expect(outcomes).toMatchObject([{ ok: true }]);
+  });
+
+  it("acknowledges what is dropped on purpose", () => {
+    const { source, out } = feed(eachBatch(() => null));
+    const { delivery, outcomes } = owed(logs("a"));
+    source.next(delivery);
+    expect(out).toEqual([]);
+    expect(outcomes).toMatchObject([{ ok: true }]);
+  });
+
+  it("refuses the batch whose function returned nothing, so that a forgotten return loses no data", () => {
+    const { source, out } = feed(eachBatch((() => undefined) as never));
+    const { delivery, outcomes } = owed(logs("a"));
+    source.next(delivery);
+    expect(out).toEqual([]);
+    expect(outcomes).toMatchObject([{ ok: false, refusal: { code: "SLUICE_NO_RESULT" } }]);
+  });
+
+  it("lets several outputs share the debt", () => {
+    const { source, out } = feed(eachBatch((batch) => splitBatch(batch, { records: 1 })));
+    const { delivery, outcomes } = owed(logs("a", "b"));
+    source.next(delivery);
+    out[0]!.accept();
+    expect(outcomes).toEqual([]);
+    out[1]!.accept();
+    expect(outcomes).toHaveLength(1);
+  });
+
+  it("refuses only the batch whose function threw, and goes on", () => {
+    const { source, out } = feed(
+      eachBatch((batch) => {
+        if (bodies(batch).includes("bad")) throw new Error("no");
+        return batch;
+      }),
+    );
+    const bad = owed(logs("bad"));
+    source.next(bad.delivery);
+    source.next(owed(logs("good")).delivery);
+    expect(bad.outcomes).toMatchObject([{ ok: false, refusal: { kind: "transient", message: "no" } }]);
+    expect(out).toHaveLength(1);
+  });
+
+  it("keeps the order of batches when the function is asynchronous, and completes after the last", async () => {
+    const waits: (() => void)[] = [];
+    const { source, out, isComplete } = feed(
+      eachBatch((batch) => new Promise((resolve) => waits.push(() => resolve(batch)))),
+    );
+    source.next(owed(logs("first")).delivery);
+    source.next(owed(logs("second")).delivery);
+    source.complete();
+    expect(waits).toHaveLength(1);
+    waits[0]!();
+    await expect.poll(() => waits.length).toBe(2);
+    expect(isComplete()).toBe(false);
+    waits[1]!();
+    await expect.poll(isComplete).toBe(true);
+    expect(out.flatMap((delivery) => bodies(delivery.batch))).toEqual(["first", "second"]);
+  });
+});
+
+describe("eachRecord", () => {
+  it("edits, drops and keeps records one by one", () => {
+    const { source, out } = feed(
+      eachRecord((record) => {
+        if (record.signal === "logs" && record.body === "drop me") return "drop";
+        record.attributes.set("seen", true);
+        return "keep";
+      }),
+    );
+    source.next(owed(logs("a", "drop me", "b")).delivery);
+    expect(out.flatMap((delivery) => bodies(delivery.batch))).toEqual(["a", "b"]);
+  });
+
+  it("acknowledges a batch that lost all its records", () => {
+    const { source, out } = feed(eachRecord(() => "drop"));
+    const { delivery, outcomes } = owed(logs("a"));
+    source.next(delivery);
+    expect(out).toEqual([]);
+    expect(outcomes).toMatchObject([{ ok: true }]);
+  });
+
+  it("passes a batch it did not change as the very same bytes", () => {
+    const { source, out } = feed(eachRecord(() => "keep"));
+    const { delivery } = owed(logs("a", "b"));
+    source.next(delivery);
+    expect(out[0]!.batch).toBe(delivery.batch);
+  });
+});

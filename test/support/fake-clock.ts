@@ -1,0 +1,40 @@
+import type { Clock } from "../../src/plugin.js";
+
+/** Time that stands still until it is told to move. */
+export class FakeClock implements Clock {
+  private time = 1_700_000_000_000;
+  private timers: { at: number; run: () => void }[] = [];
+
+  now(): number {
+    return this.time;
+  }
+
+  monotonic(): number {
+    return this.time;
+  }
+
+  after(ms: number, run: () => void): () => void {
+    const timer = { at: this.time + ms, run };
+    this.timers.push(timer);
+    return () => {
+      this.timers = this.timers.filter((other) => other !== timer);
+    };
+  }
+
+  /** Moves on, running what falls due, in order. */
+  advance(ms: number): void {
+    const end = this.time + ms;
+    for (;;) {
+      const next = this.timers.filter((t) => t.at <= end).sort((a, b) => a.at - b.at)[0];
+      if (next === undefined) break;
+      this.timers = this.timers.filter((timer) => timer !== next);
+      this.time = next.at;
+      next.run();
+    }
+    this.time = end;
+  }
+
+  get pending(): number {
+    return this.timers.length;
+  }
+}
