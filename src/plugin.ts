@@ -8,7 +8,10 @@ export { eachRecord } from "./runtime/contract/each-record.js";
 export * from "./runtime/contract/observability.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";
-export { type Endpoint, formatEndpoint, parseEndpoint } from "./runtime/net/endpoint.js";
+export * from "./runtime/net/decompress.js";
+export * from "./runtime/net/endpoint.js";
+export { gzip } from "./runtime/net/gzip.js";
+export { listen } from "./runtime/net/listen.js";
 export {
   isPortTaken,
   listenFailure,
@@ -17,6 +20,16 @@ export {
   type SmallServerSettings,
   startSmallServer,
 } from "./runtime/net/small-server.js";
+export * from "./runtime/net/tls-config.js";
+export * from "./runtime/net/tls-load.js";
+export { reloadServerTls } from "./runtime/net/tls-reload.js";
+export * from "./runtime/otlp/answer.js";
+export * from "./runtime/otlp/grpc-frame.js";
+export * from "./runtime/otlp/grpc-status.js";
+export * from "./runtime/otlp/refusals.js";
+export { decodeResponse, encodeResponse } from "./runtime/otlp/response.js";
+export * from "./runtime/otlp/services.js";
+export { decodeStatus, encodeStatus, type RpcStatus } from "./runtime/otlp/status.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";

@@ -5,14 +5,14 @@ import { z } from "zod";
 import {
   defineExtension,
   deprecated,
-  type Endpoint,
   type Extension,
   type ExtensionContext,
-  formatEndpoint,
+  formatAddress,
+  type HostPort,
   ignored,
   isPortTaken,
   listenFailure,
-  parseEndpoint,
+  parseHostPort,
   type SmallAnswer,
   type SmallServer,
   StartError,
@@ -20,11 +20,11 @@ import {
   startSmallServer,
 } from "../plugin.js";
 
-const DEFAULT_ENDPOINT: Endpoint = { host: "127.0.0.1", port: 13133 };
+const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
 
 const endpointSchema = z
   .string()
-  .refine((text) => parseEndpoint(text) !== undefined, { error: "expected host:port, such as 127.0.0.1:13133" });
+  .refine((text) => parseHostPort(text) !== undefined, { error: "expected host:port, such as 127.0.0.1:13133" });
 
 const tlsSchema = z.strictObject({
   cert_file: z.string(),
@@ -82,7 +82,7 @@ class HealthCheck implements Extension {
     const answer = (path: string, request: IncomingMessage) => this.answer(path, request.headers.origin);
     try {
       this.server = await startSmallServer({ endpoint, answer, ...(tls && { tls }) });
-      this.context.logger.info({ endpoint: formatEndpoint(this.server.endpoint) }, "health check is listening");
+      this.context.logger.info({ endpoint: formatAddress(this.server.endpoint) }, "health check is listening");
     } catch (error) {
       this.complain(endpoint, error);
     }
@@ -93,7 +93,7 @@ class HealthCheck implements Extension {
     this.server = undefined;
   }
 
-  private complain(endpoint: Endpoint, error: unknown): void {
+  private complain(endpoint: HostPort, error: unknown): void {
     if ((error as NodeJS.ErrnoException).syscall !== "listen" && this.config.tls) {
       throw new StartError(`cannot use the certificate or key: ${(error as Error).message}`, ["tls"], { cause: error });
     }
@@ -125,8 +125,8 @@ function writtenKey(config: Config): "endpoint" | "port" | undefined {
   return config.port === undefined ? undefined : "port";
 }
 
-function endpointOf(config: Config): Endpoint {
-  if (config.endpoint !== undefined) return parseEndpoint(config.endpoint)!;
+function endpointOf(config: Config): HostPort {
+  if (config.endpoint !== undefined) return parseHostPort(config.endpoint)!;
   return { ...DEFAULT_ENDPOINT, port: config.port ?? DEFAULT_ENDPOINT.port };
 }
 

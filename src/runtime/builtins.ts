@@ -1,4 +1,19 @@
+import { forward } from "../connectors/forward.js";
+import { fileExporter } from "../exporters/file/index.js";
+import { nopExporter } from "../exporters/nop.js";
+import { healthCheck } from "../extensions/health-check.js";
+import { batch } from "../processors/batch.js";
+import { memoryLimiter } from "../processors/memory-limiter.js";
+import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
 
 /** The components that come with Sluice. */
-export const builtins: readonly ComponentFactory[] = [];
+export const builtins: readonly ComponentFactory[] = [
+  otlpReceiver,
+  batch,
+  memoryLimiter,
+  fileExporter,
+  nopExporter,
+  forward,
+  healthCheck,
+];

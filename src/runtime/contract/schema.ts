@@ -100,6 +100,18 @@ export function ignored(why: string) {
   return z.unknown().optional().meta({ ignored: why });
 }
 
+/**
+ * A key of the Collector's whose meaning must not get lost in silence, such as `auth`: writing it is a problem, and
+ * `why` says what to do instead. Null counts as not written.
+ */
+export function unsupported(why: string) {
+  return z
+    .unknown()
+    .refine((value) => value === undefined || value === null, why)
+    .optional()
+    .meta({ unsupported: why });
+}
+
 /** Not recommended any more; still works. `instead` is shown as a warning with its place. */
 export function deprecated<T extends z.ZodType>(schema: T, instead: string): T {
   return schema.meta({ deprecated: true, instead }) as T;

@@ -1,18 +1,102 @@
-/** Where a server listens. An empty host means every interface. */
-export interface Endpoint {
-  readonly host: string;
+import { isIPv6 } from "node:net";
+import { z } from "zod";
+
+/** A TCP address; no host means every interface. */
+export interface HostPort {
+  readonly host: string | undefined;
   readonly port: number;
 }
 
-/** `127.0.0.1:4318`, `localhost:4318`, `[::]:4318`, `:4318`; undefined when the text is none of these. */
-export function parseEndpoint(text: string): Endpoint | undefined {
-  const match = /^(\[[0-9a-f:.%\w]+\]|[^:[\]/\s]*):(\d{1,5})$/i.exec(text.trim());
-  const port = Number(match?.[2]);
-  if (!match || port > 65535) return undefined;
-  return { host: match[1]!.replace(/^\[|\]$/g, ""), port };
+/** Where to listen: a TCP address, or the path of a Unix socket. */
+export type ListenAddress = HostPort | { readonly path: string };
+
+const HOST = /^[A-Za-z0-9._-]+$/;
+
+/** `127.0.0.1:4318`, `[::1]:4318`, `:4318` (every interface), `localhost:0`. Undefined when it is none of these. */
+export function parseHostPort(text: string): HostPort | undefined {
+  const match = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text.trim());
+  if (!match) return undefined;
+  const [, v6, host, digits] = match;
+  const port = Number(digits);
+  if (port > 65535 || (v6 !== undefined && !isIPv6(v6)) || (host && !HOST.test(host))) return undefined;
+  return { host: v6 || host || undefined, port };
 }
 
-/** The same text that `parseEndpoint` reads. */
-export function formatEndpoint({ host, port }: Endpoint): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+/** As people write it, with brackets around an IPv6 address. */
+export function formatAddress(address: ListenAddress): string {
+  if ("path" in address) return address.path;
+  const host = address.host ?? "";
+  return `${isIPv6(host) ? `[${host}]` : host}:${address.port}`;
+}
+
+const EXPECTED_LISTEN = "expected host:port such as 127.0.0.1:4318 or 0.0.0.0:4318";
+
+/** Schema of an endpoint to listen on. Some write a scheme in front; it says nothing here and is taken off. */
+export function listenEndpoint() {
+  return z
+    .string({ error: EXPECTED_LISTEN })
+    .refine((text) => text.startsWith("/") || parseHostPort(withoutScheme(text)) !== undefined, EXPECTED_LISTEN)
+    .meta({ format: "host:port" });
+}
+
+/** The address of a checked endpoint. */
+export function listenAddress(endpoint: string, transport: string): ListenAddress {
+  if (transport === "unix") return { path: endpoint };
+  const address = parseHostPort(withoutScheme(endpoint));
+  if (address === undefined) throw new RangeError(EXPECTED_LISTEN);
+  if (transport === "tcp4" && address.host === undefined) return { ...address, host: "0.0.0.0" };
+  return address;
+}
+
+function withoutScheme(text: string): string {
+  return text.replace(/^https?:\/\//i, "").replace(/\/$/, "");
+}
+
+const EXPECTED_URL = "expected a URL such as http://localhost:4318";
+
+/** Schema of an http(s) URL to send to; gives a `URL`. */
+export function httpUrl() {
+  return z
+    .string({ error: EXPECTED_URL })
+    .transform((text, context) => {
+      const url = URL.canParse(text) ? new URL(text) : undefined;
+      if (url && (url.protocol === "http:" || url.protocol === "https:")) return url;
+      context.addIssue({ code: "custom", message: EXPECTED_URL });
+      return z.NEVER;
+    })
+    .meta({ format: "url" });
+}
+
+/** Where a gRPC client connects to. `secure` is undefined when the endpoint does not say. */
+export interface GrpcTarget {
+  readonly address: { readonly host: string; readonly port: number } | { readonly path: string };
+  readonly secure: boolean | undefined;
+}
+
+/** `host:port`, with or without `http://`, `https://`, `dns:///` in front; or `unix:///path`. Else undefined. */
+export function parseGrpcTarget(text: string): GrpcTarget | undefined {
+  const unix = /^unix:(?:\/\/)?(\/.+)$/.exec(text);
+  if (unix) return { address: { path: unix[1]! }, secure: undefined };
+  const [, scheme = "", rest = ""] =
+    /^(?:(https?):\/\/|(?:dns|passthrough):(?:\/\/[^/]*\/)?)?(.+?)\/?$/i.exec(text) ?? [];
+  const secure = scheme === "" ? undefined : scheme.toLowerCase() === "https";
+  const withPort = secure !== undefined && !/:\d+$/.test(rest) ? `${rest}:${secure ? 443 : 80}` : rest;
+  const address = parseHostPort(withPort);
+  if (!address || address.port === 0) return undefined;
+  return { address: { host: address.host ?? "localhost", port: address.port }, secure };
+}
+
+const EXPECTED_TARGET = "expected host:port such as localhost:4317";
+
+/** Schema of a gRPC endpoint to send to; gives a `GrpcTarget`. */
+export function grpcTarget() {
+  return z
+    .string({ error: EXPECTED_TARGET })
+    .transform((text, context) => {
+      const target = parseGrpcTarget(text.trim());
+      if (target) return target;
+      context.addIssue({ code: "custom", message: EXPECTED_TARGET });
+      return z.NEVER;
+    })
+    .meta({ format: "host:port" });
 }

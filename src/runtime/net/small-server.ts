@@ -1,7 +1,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createHttpsServer, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
-import { type Endpoint, formatEndpoint } from "./endpoint.js";
+import { formatAddress, type HostPort } from "./endpoint.js";
 
 /** What a small server says to a GET. `headers` are added to the content type and length. */
 export interface SmallAnswer {
@@ -12,7 +12,7 @@ export interface SmallAnswer {
 }
 
 export interface SmallServerSettings {
-  readonly endpoint: Endpoint;
+  readonly endpoint: HostPort;
   /** Called for GET and HEAD with the path, without its query. A throw becomes a 500. */
   readonly answer: (path: string, request: IncomingMessage) => SmallAnswer | Promise<SmallAnswer>;
   /** Given: https instead of http. */
@@ -21,7 +21,7 @@ export interface SmallServerSettings {
 
 export interface SmallServer {
   /** Where it really listens: with port 0, the port it was given. */
-  readonly endpoint: Endpoint;
+  readonly endpoint: HostPort;
   /** Resolves at once for all practical purposes: open connections are cut. */
   close(): Promise<void>;
 }
@@ -51,9 +51,9 @@ export function isPortTaken(error: unknown): boolean {
 }
 
 /** Why nothing listens there, in words. */
-export function listenFailure(endpoint: Endpoint, error: unknown): string {
+export function listenFailure(endpoint: HostPort, error: unknown): string {
   const reason = isPortTaken(error) ? "the port is in use" : (error as Error).message;
-  return `cannot listen on ${formatEndpoint(endpoint)}: ${reason}`;
+  return `cannot listen on ${formatAddress(endpoint)}: ${reason}`;
 }
 
 async function respond(settings: SmallServerSettings, request: IncomingMessage, response: ServerResponse) {
@@ -75,7 +75,7 @@ async function answerTo(settings: SmallServerSettings, request: IncomingMessage)
   }
 }
 
-function listen(server: Server, { host, port }: Endpoint): Promise<void> {
+function listen(server: Server, { host, port }: HostPort): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen({ port, ...(host && { host }) }, () => {

@@ -1,14 +1,14 @@
 import type { IMetricReader } from "@opentelemetry/sdk-metrics";
 import { StartError } from "../contract/component.js";
 import type { Logger } from "../contract/observability.js";
-import { type Endpoint, formatEndpoint, parseEndpoint } from "../net/endpoint.js";
+import { formatAddress, type HostPort, parseHostPort } from "../net/endpoint.js";
 import { isPortTaken, listenFailure, type SmallServer, startSmallServer } from "../net/small-server.js";
 import { watchExports } from "./export-watch.js";
 import type { OtlpOptions } from "./otlp-target.js";
 
 /** Where the agent's metrics can be pulled from. */
 export interface PullTarget {
-  readonly endpoint: Endpoint;
+  readonly endpoint: HostPort;
   /** The key of the config that names the port; undefined: nobody asked for this port in particular. */
   readonly writtenAt: readonly string[] | undefined;
 }
@@ -23,7 +23,7 @@ export const DEFAULT_PULL: PullTarget = { endpoint: { host: "127.0.0.1", port: 8
 
 /** The old `address: host:port`. */
 export function pullFromAddress(address: string, path: readonly string[]): PullTarget {
-  const endpoint = parseEndpoint(address);
+  const endpoint = parseHostPort(address);
   if (endpoint === undefined) throw new StartError("expected host:port, such as 127.0.0.1:8888", path);
   return { endpoint, writtenAt: path };
 }
@@ -36,7 +36,7 @@ export async function listenForScrapes(
 ): Promise<SmallServer | undefined> {
   try {
     const server = await startSmallServer({ endpoint, answer: (path) => answer(path, scrape) });
-    logger.debug({ endpoint: formatEndpoint(server.endpoint) }, "metrics are at /metrics");
+    logger.debug({ endpoint: formatAddress(server.endpoint) }, "metrics are at /metrics");
     return server;
   } catch (error) {
     const message = listenFailure(endpoint, error);

@@ -1,0 +1,105 @@
+import { z } from "zod";
+import { byteSize, duration, headers, ignored, listenEndpoint, section, tlsServer, unsupported } from "../../plugin.js";
+
+const NO_AUTH =
+  "Sluice has no server authenticators, and would not leave this port open instead: remove `auth`, and use tls.client_ca_file or a proxy";
+
+const BUFFERS = "Node.js sizes its own socket buffers";
+
+/** Keys that both protocols have. */
+const common = {
+  transport: z.enum(["tcp", "tcp4", "tcp6", "unix"]).default("tcp"),
+  include_metadata: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Keep the client's headers with the data, for components that ask for them." }),
+  tls: section(tlsServer()).optional(),
+  auth: unsupported(NO_AUTH),
+  middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
+};
+
+/** Empty lists and absent ones allow no origin. */
+const cors = z.strictObject({
+  allowed_origins: z
+    .array(z.string())
+    .nullish()
+    .meta({ description: "Origins of browsers that may send; * stands for any characters." }),
+  allowed_headers: z.array(z.string()).nullish(),
+  exposed_headers: z.array(z.string()).nullish(),
+  max_age: z.number().int().nonnegative().default(0).meta({ description: "Seconds." }),
+});
+
+const urlPath = (path: string) => z.string().startsWith("/", "expected a path such as /v1/logs").default(path);
+
+export const httpConfig = z.strictObject({
+  ...common,
+  endpoint: listenEndpoint().default("127.0.0.1:4318"),
+  cors: section(cors).optional(),
+  max_request_body_size: byteSize()
+    .default(20 * 1024 * 1024)
+    .meta({ description: "Bytes a request may have after decompression; 0 means the default." }),
+  traces_url_path: urlPath("/v1/traces"),
+  metrics_url_path: urlPath("/v1/metrics"),
+  logs_url_path: urlPath("/v1/logs"),
+  compression_algorithms: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Content-Encodings to accept; "" is none. Default: all that this Node knows.' }),
+  response_headers: headers().optional(),
+  read_timeout: duration()
+    .default(60_000)
+    .meta({ description: "How long a client may take to send a whole request; 0 means for ever." }),
+  read_header_timeout: duration().default(60_000),
+  write_timeout: duration().default(30_000).meta({ description: "How long a client may leave its answer unread." }),
+  idle_timeout: duration().default(60_000).meta({ description: "How long a silent connection is kept." }),
+  keep_alives_enabled: z.boolean().default(true),
+  read_buffer_size: ignored(BUFFERS),
+  write_buffer_size: ignored(BUFFERS),
+});
+
+const serverParameters = z.strictObject({
+  max_connection_idle: duration().optional(),
+  max_connection_age: duration().optional(),
+  max_connection_age_grace: duration().optional(),
+  time: duration().default(7_200_000).meta({ description: "Silence after which the client is pinged." }),
+  timeout: duration().default(20_000).meta({ description: "How long the client may take to answer a ping." }),
+});
+
+export const grpcConfig = z.strictObject({
+  ...common,
+  endpoint: listenEndpoint().default("127.0.0.1:4317"),
+  max_recv_msg_size_mib: z
+    .number()
+    .nonnegative()
+    .default(4)
+    .meta({ description: "MiB a message may have after decompression; 0 means the default, 4, which is gRPC's own." }),
+  max_concurrent_streams: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(0)
+    .meta({ description: "Calls that one connection may have open; 0 means the default, 1000." }),
+  keepalive: section(
+    z.strictObject({
+      server_parameters: section(serverParameters).optional(),
+      enforcement_policy: ignored("clients may ping as often as they like"),
+    }),
+  ).optional(),
+  read_buffer_size: ignored(BUFFERS),
+  write_buffer_size: ignored(BUFFERS),
+});
+
+const WHAT_TO_WRITE = "expected at least one protocol, such as `protocols: {grpc: , http: }`";
+
+export const otlpReceiverConfig = z.strictObject({
+  protocols: z.preprocess(
+    (value) => value ?? {},
+    z
+      .strictObject({ grpc: section(grpcConfig).optional(), http: section(httpConfig).optional() })
+      .refine(({ grpc, http }) => grpc !== undefined || http !== undefined, WHAT_TO_WRITE),
+  ),
+});
+
+export type HttpConfig = z.infer<typeof httpConfig>;
+export type GrpcConfig = z.infer<typeof grpcConfig>;
+export type OtlpReceiverConfig = z.infer<typeof otlpReceiverConfig>;

@@ -1,0 +1,56 @@
+import type { IncomingMessage } from "node:http";
+import type { HttpConfig } from "./config.js";
+
+type CorsConfig = NonNullable<HttpConfig["cors"]>;
+
+/** Answers for browsers. Without allowed origins there is none, and a preflight is just a wrong method. */
+export class Cors {
+  private readonly origins: readonly RegExp[];
+  private readonly headers: string;
+  private readonly exposed: string;
+  private readonly maxAge: number;
+
+  private constructor(config: CorsConfig) {
+    this.origins = (config.allowed_origins ?? []).map(originPattern);
+    this.headers = ["Content-Type", "Accept", "X-Requested-With", ...(config.allowed_headers ?? [])].join(", ");
+    this.exposed = (config.exposed_headers ?? []).join(", ");
+    this.maxAge = config.max_age;
+  }
+
+  static of(config: CorsConfig | undefined): Cors | undefined {
+    return config?.allowed_origins?.length ? new Cors(config) : undefined;
+  }
+
+  /** Headers that let the page read the answer, as names and values in turn; none for an origin that may not. */
+  answerHeaders(request: IncomingMessage): string[] {
+    const { origin } = request.headers;
+    if (origin === undefined || !this.allows(origin)) return ["Vary", "Origin"];
+    const headers = [
+      ...["Access-Control-Allow-Origin", origin, "Access-Control-Allow-Credentials", "true", "Vary", "Origin"],
+    ];
+    if (this.exposed !== "") headers.push("Access-Control-Expose-Headers", this.exposed);
+    return headers;
+  }
+
+  /** The same for a preflight request. */
+  preflightHeaders(request: IncomingMessage): string[] {
+    const headers = this.answerHeaders(request);
+    if (headers.length === 2) return headers;
+    const asked = request.headers["access-control-request-headers"];
+    const allowed = this.headers.includes("*") && asked ? asked : this.headers;
+    headers.push("Access-Control-Allow-Methods", "POST", "Access-Control-Allow-Headers", allowed);
+    if (this.maxAge > 0) headers.push("Access-Control-Max-Age", String(this.maxAge));
+    return headers;
+  }
+
+  private allows(origin: string): boolean {
+    const lower = origin.toLowerCase();
+    return this.origins.some((pattern) => pattern.test(lower));
+  }
+}
+
+/** `https://*.example.com`: a star stands for any characters, everything else for itself. */
+function originPattern(origin: string): RegExp {
+  const parts = origin.toLowerCase().split("*");
+  return new RegExp(`^${parts.map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`);
+}

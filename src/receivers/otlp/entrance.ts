@@ -1,0 +1,69 @@
+import {
+  type Batch,
+  type Counter,
+  type Intake,
+  type Origin,
+  OTLP_SERVICES,
+  type OtlpService,
+  type Outcome,
+  type ReceiverContext,
+  SHAPES,
+  SIGNALS,
+  type Signal,
+} from "../../plugin.js";
+
+export type Transport = "http" | "grpc";
+
+/** Where the requests of one signal and one transport go in, and are counted. */
+export class Entrance {
+  readonly service: OtlpService;
+  readonly intake: Intake;
+  private readonly origin: Origin;
+  private readonly accepted: Counter;
+  private readonly refused: Counter;
+
+  constructor(signal: Signal, intake: Intake, context: ReceiverContext, transport: Transport) {
+    this.service = OTLP_SERVICES[signal];
+    this.intake = intake;
+    this.origin = { receiver: context.id, transport };
+    const { metricNoun, itemNoun } = SHAPES[signal];
+    const attributes = { receiver: context.id, transport };
+    const counter = (what: string) =>
+      context.metrics.counter(
+        `otelcol_receiver_${what}_${metricNoun}`,
+        { description: `Number of ${itemNoun}s that were ${what}.`, unit: `{${metricNoun}}` },
+        attributes,
+      );
+    this.accepted = counter("accepted");
+    this.refused = counter("refused");
+  }
+
+  /** Hands a batch in and counts what became of it. Never rejects. A batch of nothing is a success at once. */
+  accept(batch: Batch, metadata: Origin["metadata"]): Promise<Outcome> {
+    if (batch.count === 0) return NOTHING_TO_DO;
+    return this.intake.accept(batch, metadata ? { ...this.origin, metadata } : this.origin).then((outcome) => {
+      if (!outcome.ok) this.refused.add(batch.count);
+      else {
+        this.accepted.add(batch.count - outcome.rejected);
+        if (outcome.rejected > 0) this.refused.add(outcome.rejected);
+      }
+      return outcome;
+    });
+  }
+}
+
+const NOTHING_TO_DO: Promise<Outcome> = Promise.resolve({ ok: true, rejected: 0, message: "" });
+
+/** Signals that no pipeline takes from this receiver have none. */
+export function entrancesOf(context: ReceiverContext, transport: Transport): Partial<Record<Signal, Entrance>> {
+  const entrances: Partial<Record<Signal, Entrance>> = {};
+  for (const signal of SIGNALS) {
+    const intake = context.intakes[signal];
+    if (intake) entrances[signal] = new Entrance(signal, intake, context, transport);
+  }
+  return entrances;
+}
+
+export function noPipeline(signal: Signal, receiver: string): string {
+  return `no ${signal} pipeline reads from the receiver ${receiver}; add it to service.pipelines.${signal}.receivers`;
+}

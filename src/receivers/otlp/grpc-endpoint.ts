@@ -1,0 +1,162 @@
+import {
+  createSecureServer,
+  createServer,
+  type Http2SecureServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Socket } from "node:net";
+import {
+  type Clock,
+  type Counter,
+  GRPC,
+  grpcStatusName,
+  listen,
+  listenAddress,
+  loadServerTls,
+  type ReceiverContext,
+  type RpcStatus,
+  reloadServerTls,
+  type Signal,
+  serviceOfGrpcPath,
+} from "../../plugin.js";
+import type { GrpcConfig } from "./config.js";
+import { type Entrance, entrancesOf, noPipeline } from "./entrance.js";
+import { answerError, answerHttp } from "./grpc-answer.js";
+import { GrpcCall } from "./grpc-call.js";
+import { GrpcSessions } from "./grpc-sessions.js";
+import { GRACE_MS, InProgress } from "./in-progress.js";
+import { refusedRequests } from "./refused-requests.js";
+import { STOPPING } from "./upload.js";
+
+const MIB = 1024 * 1024;
+const DEFAULT_MAX_MIB = 4;
+const DEFAULT_MAX_STREAMS = 1000;
+const STREAM_WINDOW = 4 * MIB;
+const CHECK_EVERY_MS = 500;
+
+/** OTLP over gRPC on one port, straight on HTTP/2: decides from a call's headers whether to read it. */
+export class GrpcEndpoint {
+  readonly config: GrpcConfig;
+  readonly clock: Clock;
+  readonly maxBytes: number;
+  readonly calls = new Set<GrpcCall>();
+  readonly handedIn = new InProgress();
+  /** The port it listens on, once started. */
+  port = 0;
+  private isStopping = false;
+  private readonly context: ReceiverContext;
+  private readonly entrances: Partial<Record<Signal, Entrance>>;
+  private readonly sessions: GrpcSessions;
+  private readonly sockets = new Set<Socket>();
+  private readonly refused: (status: string) => Counter;
+  private server: Http2Server | Http2SecureServer | undefined;
+  private stopReloading = () => {};
+  private stopChecking = () => {};
+
+  constructor(config: GrpcConfig, context: ReceiverContext) {
+    this.config = config;
+    this.context = context;
+    this.clock = context.clock;
+    this.maxBytes = Math.floor((config.max_recv_msg_size_mib || DEFAULT_MAX_MIB) * MIB);
+    this.entrances = entrancesOf(context, "grpc");
+    this.sessions = new GrpcSessions(context.clock, config.keepalive?.server_parameters);
+    this.refused = refusedRequests(context, "grpc");
+  }
+
+  async start(): Promise<void> {
+    const server = await this.createServer();
+    server.on("connection", (socket: Socket) => this.track(socket));
+    server.on("session", (session) => this.sessions.add(session));
+    server.on("sessionError", (error: Error) => {
+      this.context.logger.debug({ error: error.message }, "a gRPC connection broke");
+    });
+    server.on("stream", (stream, headers) => this.handle(stream as ServerHttp2Stream, headers));
+    this.server = server;
+    const { endpoint, transport } = this.config;
+    this.port = await listen(server, listenAddress(endpoint, transport), ["protocols", "grpc", "endpoint"]);
+    server.on("error", (error: Error) => this.context.logger.error({ error: error.message }, "gRPC server error"));
+    this.checkTimes();
+  }
+
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.stopReloading();
+    this.stopChecking();
+    const { server } = this;
+    if (!server?.listening) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const call of [...this.calls]) call.refuse(STOPPING);
+    this.sessions.closeAll();
+    await this.handedIn.none();
+    await Promise.race([closed, new Promise<void>((resolve) => this.clock.after(GRACE_MS, resolve))]);
+    this.sessions.destroyAll();
+    for (const socket of this.sockets) socket.destroy();
+    await closed;
+  }
+
+  noteRefused(status: RpcStatus): void {
+    this.refused(grpcStatusName(status.code)).add(1);
+    this.context.logger.debug({ status: grpcStatusName(status.code), reason: status.message }, "refused a call");
+  }
+
+  private async createServer(): Promise<Http2Server | Http2SecureServer> {
+    const settings = {
+      initialWindowSize: STREAM_WINDOW,
+      maxConcurrentStreams: this.config.max_concurrent_streams || DEFAULT_MAX_STREAMS,
+    };
+    const { tls } = this.config;
+    if (!tls) return createServer({ settings });
+    const options = await loadServerTls(tls, ["protocols", "grpc", "tls"]);
+    const server = createSecureServer({ ...options, settings, allowHTTP1: false });
+    this.stopReloading = reloadServerTls(server, tls, this.clock, this.context.logger);
+    return server;
+  }
+
+  private handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    stream.on("error", ignore);
+    const type = headers["content-type"];
+    if (!isGrpc(type)) return answerHttp(stream, 415, "this port speaks gRPC; OTLP over HTTP has its own");
+    if (headers[":method"] !== "POST") return answerHttp(stream, 405, "gRPC calls are POSTed");
+    if (this.isStopping) return this.turnAway(stream, STOPPING);
+    const service = serviceOfGrpcPath(headers[":path"]);
+    if (service === undefined) return this.turnAway(stream, unimplemented(`no method ${headers[":path"]}`));
+    const entrance = this.entrances[service.signal];
+    if (entrance === undefined)
+      return this.turnAway(stream, unimplemented(noPipeline(service.signal, this.context.id)));
+    const encoding = headers["grpc-encoding"];
+    if (encoding !== undefined && encoding !== "identity" && encoding !== "gzip") {
+      return this.turnAway(stream, unimplemented(`grpc-encoding ${encoding} is not supported; use gzip`));
+    }
+    new GrpcCall(this, stream, headers, entrance).read();
+  }
+
+  private turnAway(stream: ServerHttp2Stream, status: RpcStatus): void {
+    this.noteRefused(status);
+    answerError(stream, status, { "grpc-accept-encoding": "identity,gzip" });
+  }
+
+  private track(socket: Socket): void {
+    this.sockets.add(socket);
+    socket.on("close", () => this.sockets.delete(socket));
+  }
+
+  private checkTimes(): void {
+    const now = this.clock.monotonic();
+    for (const call of this.calls) call.checkTime(now);
+    const busy = new Set([...this.calls].map((call) => call.session));
+    this.sessions.checkTime(now, (session) => busy.has(session));
+    this.stopChecking = this.clock.after(CHECK_EVERY_MS, () => this.checkTimes());
+  }
+}
+
+function ignore(): void {}
+
+function isGrpc(contentType: string | undefined): boolean {
+  return contentType === "application/grpc" || /^application\/grpc(\+proto)?\s*(;|$)/i.test(contentType ?? "");
+}
+
+function unimplemented(message: string): RpcStatus {
+  return { code: GRPC.UNIMPLEMENTED, message };
+}

@@ -1,0 +1,76 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import {
+  type Clock,
+  contentTypeOf,
+  type ErrorAnswer,
+  encodeStatus,
+  type OtlpEncoding,
+  retryAfterSeconds,
+} from "../../plugin.js";
+
+/** Writing answers so that clients get to see them, whatever they are doing at the time. */
+
+/** Up to this many bytes are read and thrown away to keep a connection; more is not worth the wait. */
+const WORTH_DISCARDING = 1024 * 1024;
+/** How long a refused client may go on sending before the connection is cut. */
+const LINGER_MS = 1000;
+
+/** Headers as names and values in turn. */
+export type HeaderList = string[];
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: HeaderList;
+  readonly body: Buffer;
+}
+
+/** An error as google.rpc.Status in the request's encoding; as plain text when the request has none. */
+export function errorAnswer(error: ErrorAnswer, encoding: OtlpEncoding | undefined, more: HeaderList = []): HttpAnswer {
+  const body = encoding ? encodeStatus(error, encoding) : Buffer.from(`${error.message}\n`);
+  const type = encoding ? contentTypeOf(encoding) : "text/plain; charset=utf-8";
+  const headers = ["Content-Type", type, "Content-Length", String(body.length), ...more];
+  if (error.retryAfterMs !== undefined) headers.push("Retry-After", retryAfterSeconds(error.retryAfterMs));
+  return { status: error.httpStatus, headers, body };
+}
+
+/** Answers a request that was read to its end. A client that leaves its answer unread loses the connection in time. */
+export function answerWhole(response: ServerResponse, answer: HttpAnswer, writeTimeoutMs: number): void {
+  if (response.destroyed) return;
+  response.writeHead(answer.status, answer.headers);
+  response.end(answer.body);
+  if (!response.writableFinished && writeTimeoutMs > 0) response.socket?.setTimeout(writeTimeoutMs);
+}
+
+/**
+ * Answers a request whose body is still coming. A short rest is thrown away and the connection kept. Otherwise the
+ * connection ends, but not at once: closing a socket with unread bytes resets it, and the client would lose the answer.
+ */
+export function answerEarly(request: IncomingMessage, response: ServerResponse, answer: HttpAnswer, clock: Clock) {
+  if (response.destroyed) return;
+  const rest = request.complete ? 0 : Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY);
+  if (rest <= WORTH_DISCARDING && response.shouldKeepAlive) {
+    request.resume();
+    response.writeHead(answer.status, answer.headers);
+    response.end(answer.body);
+    return;
+  }
+  response.shouldKeepAlive = false;
+  response.writeHead(answer.status, answer.headers);
+  if (rest === 0) {
+    response.end(answer.body);
+    return;
+  }
+  if (answer.body.length > 0) response.write(answer.body);
+  else response.flushHeaders();
+  linger(request, response, clock);
+}
+
+function linger(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
+  const finish = () => {
+    cancel();
+    response.end();
+  };
+  const cancel = clock.after(LINGER_MS, finish);
+  request.once("end", finish).once("close", cancel);
+  request.resume();
+}

@@ -1,0 +1,199 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import {
+  type Clock,
+  type Counter,
+  DECOMPRESSIONS,
+  type ErrorAnswer,
+  encodingOf,
+  GRPC,
+  listen,
+  listenAddress,
+  loadServerTls,
+  type ReceiverContext,
+  reloadServerTls,
+  SIGNALS,
+} from "../../plugin.js";
+import type { HttpConfig } from "./config.js";
+import { Cors } from "./cors.js";
+import { type Entrance, entrancesOf, noPipeline } from "./entrance.js";
+import { answerEarly, errorAnswer, type HeaderList } from "./http-answer.js";
+import { HttpExchange } from "./http-exchange.js";
+import { GRACE_MS, InProgress } from "./in-progress.js";
+import { refusedRequests } from "./refused-requests.js";
+import { STOPPING, tooLarge } from "./upload.js";
+
+const DEFAULT_MAX_BYTES = 20 * 1024 * 1024;
+
+/** OTLP over HTTP on one port: decides from a request's head whether to read it. */
+export class HttpEndpoint {
+  readonly config: HttpConfig;
+  readonly clock: Clock;
+  readonly maxBytes: number;
+  readonly reading = new Set<HttpExchange>();
+  readonly handedIn = new InProgress();
+  isStopping = false;
+  /** The port it listens on, once started. */
+  port = 0;
+  private readonly context: ReceiverContext;
+  /** By path: where it goes in, or why it cannot. */
+  private readonly routes: ReadonlyMap<string, Entrance | string>;
+  private readonly compressions: ReadonlySet<string>;
+  private readonly cors: Cors | undefined;
+  private readonly fixedHeaders: HeaderList;
+  private readonly refused: (reason: string) => Counter;
+  private server: Server | TlsServer | undefined;
+  private stopReloading = () => {};
+
+  constructor(config: HttpConfig, context: ReceiverContext) {
+    this.config = config;
+    this.context = context;
+    this.clock = context.clock;
+    this.maxBytes = config.max_request_body_size || DEFAULT_MAX_BYTES;
+    this.routes = routesOf(config, context);
+    this.compressions = new Set(config.compression_algorithms ?? ["", ...DECOMPRESSIONS]);
+    this.cors = Cors.of(config.cors);
+    this.fixedHeaders = Object.entries(config.response_headers ?? {}).flat();
+    this.refused = refusedRequests(context, "http");
+  }
+
+  async start(): Promise<void> {
+    const server = await this.createServer();
+    server.on("checkContinue", (request, response) => this.handle(request, response, true));
+    server.on("timeout", (socket) => socket.destroy());
+    this.server = server;
+    const { endpoint, transport } = this.config;
+    this.port = await listen(server, listenAddress(endpoint, transport), ["protocols", "http", "endpoint"]);
+    server.on("error", (error) => this.context.logger.error({ error: error.message }, "HTTP server error"));
+  }
+
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.stopReloading();
+    const { server } = this;
+    if (!server?.listening) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const exchange of [...this.reading]) exchange.refuse(STOPPING);
+    await this.handedIn.none();
+    await Promise.race([closed, new Promise<void>((resolve) => this.clock.after(GRACE_MS, resolve))]);
+    server.closeAllConnections();
+    await closed;
+  }
+
+  /** Headers of every answer to this request. */
+  extraHeaders(request: IncomingMessage): HeaderList {
+    if (this.cors === undefined) return this.fixedHeaders;
+    return [...this.fixedHeaders, ...this.cors.answerHeaders(request)];
+  }
+
+  noteRefused(error: ErrorAnswer): void {
+    this.refused(String(error.httpStatus)).add(1);
+    this.context.logger.debug({ status: error.httpStatus, reason: error.message }, "refused a request");
+  }
+
+  private async createServer(): Promise<Server | TlsServer> {
+    const handler = (request: IncomingMessage, response: ServerResponse) => this.handle(request, response, false);
+    const options = serverOptions(this.config);
+    const { tls } = this.config;
+    const server = tls
+      ? createTlsServer({ ...options, ...(await loadServerTls(tls, ["protocols", "http", "tls"])) }, handler)
+      : createServer(options, handler);
+    if (tls) this.stopReloading = reloadServerTls(server as TlsServer, tls, this.clock, this.context.logger);
+    if (!this.config.keep_alives_enabled) server.maxRequestsPerSocket = 1;
+    return server;
+  }
+
+  private handle(request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void {
+    const route = this.routeOf(request.url ?? "/");
+    if (this.isStopping) return this.turnAway(request, response, STOPPING);
+    if (route === undefined) return this.turnAway(request, response, notFound(request.url, this.routes));
+    if (request.method === "OPTIONS" && this.cors) return this.preflight(request, response, this.cors);
+    if (request.method !== "POST") return this.turnAway(request, response, WRONG_METHOD, ["Allow", "POST"]);
+    if (typeof route === "string") return this.turnAway(request, response, error(404, GRPC.UNIMPLEMENTED, route));
+    const encoding = encodingOf(request.headers["content-type"]);
+    if (encoding === undefined) return this.turnAway(request, response, WRONG_TYPE);
+    const compression = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
+    const isPacked = compression !== "" && compression !== "identity";
+    if (isPacked ? !this.canUnpack(compression) : !this.compressions.has("")) {
+      return this.turnAway(request, response, this.wrongCompression(compression), ["Accept-Encoding", this.accepted()]);
+    }
+    if (Number(request.headers["content-length"] ?? 0) > this.maxBytes) {
+      return this.turnAway(request, response, tooLarge(this.maxBytes));
+    }
+    if (waitsForContinue) response.writeContinue();
+    new HttpExchange(this, request, response, route, encoding, isPacked ? compression : undefined).read();
+  }
+
+  private routeOf(url: string): Entrance | string | undefined {
+    return this.routes.get(url) ?? this.routes.get(url.split("?", 1)[0]!);
+  }
+
+  private preflight(request: IncomingMessage, response: ServerResponse, cors: Cors): void {
+    const headers = [...this.fixedHeaders, ...cors.preflightHeaders(request)];
+    answerEarly(request, response, { status: 204, headers, body: Buffer.alloc(0) }, this.clock);
+  }
+
+  /** Answers from the head alone; the body, if there is one, is not read. */
+  private turnAway(request: IncomingMessage, response: ServerResponse, answer: ErrorAnswer, more: HeaderList = []) {
+    this.noteRefused(answer);
+    // Whether a client that asked for 100-continue sends its body after all is anyone's guess.
+    if (this.isStopping || request.headers.expect !== undefined) response.shouldKeepAlive = false;
+    const encoding = encodingOf(request.headers["content-type"]);
+    const headers = [...this.extraHeaders(request), ...more];
+    request.on("error", () => {});
+    answerEarly(request, response, errorAnswer(answer, encoding, headers), this.clock);
+  }
+
+  private canUnpack(compression: string): boolean {
+    return this.compressions.has(compression) && DECOMPRESSIONS.includes(compression);
+  }
+
+  private accepted(): string {
+    return [...this.compressions].map((name) => name || "identity").join(", ");
+  }
+
+  private wrongCompression(compression: string): ErrorAnswer {
+    const hint =
+      compression === "zstd" && !DECOMPRESSIONS.includes("zstd") ? " (zstd needs Node.js 22.15 or newer)" : "";
+    const name = compression || "identity";
+    return error(415, GRPC.INVALID_ARGUMENT, `Content-Encoding ${name} is not accepted${hint}; use ${this.accepted()}`);
+  }
+}
+
+function error(httpStatus: number, code: number, message: string): ErrorAnswer {
+  return { httpStatus, code, message };
+}
+
+const WRONG_METHOD = error(405, GRPC.UNIMPLEMENTED, "405 method not allowed; OTLP requests are POSTed");
+const WRONG_TYPE = error(
+  415,
+  GRPC.INVALID_ARGUMENT,
+  "415 unsupported media type; use application/x-protobuf or application/json",
+);
+
+function notFound(url: string | undefined, routes: ReadonlyMap<string, unknown>): ErrorAnswer {
+  const path = String(url).slice(0, 100);
+  return error(404, GRPC.UNIMPLEMENTED, `404 nothing is at ${path}; OTLP is taken at ${[...routes.keys()].join(", ")}`);
+}
+
+function routesOf(config: HttpConfig, context: ReceiverContext): Map<string, Entrance | string> {
+  const entrances = entrancesOf(context, "http");
+  const paths = { logs: config.logs_url_path, traces: config.traces_url_path, metrics: config.metrics_url_path };
+  return new Map(SIGNALS.map((signal) => [paths[signal], entrances[signal] ?? noPipeline(signal, context.id)]));
+}
+
+function serverOptions(config: HttpConfig) {
+  const requestTimeout = config.read_timeout;
+  const headersTimeout = Math.min(
+    config.read_header_timeout || requestTimeout,
+    requestTimeout || Number.MAX_SAFE_INTEGER,
+  );
+  const checked = [requestTimeout, headersTimeout].filter((ms) => ms > 0);
+  return {
+    requestTimeout,
+    headersTimeout,
+    keepAliveTimeout: config.idle_timeout,
+    connectionsCheckingInterval: Math.max(50, Math.min(5000, ...checked)),
+    noDelay: true,
+  };
+}

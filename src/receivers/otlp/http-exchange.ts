@@ -1,0 +1,149 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import {
+  answerOf,
+  contentTypeOf,
+  type ErrorAnswer,
+  encodeResponse,
+  type Origin,
+  type OtlpEncoding,
+  type Outcome,
+} from "../../plugin.js";
+import type { Entrance } from "./entrance.js";
+import { answerEarly, answerWhole, errorAnswer, type HeaderList, type HttpAnswer } from "./http-answer.js";
+import type { HttpEndpoint } from "./http-endpoint.js";
+import { answerOfBadUpload, OVERLOADED, tooLarge, Upload } from "./upload.js";
+
+/**
+ * One request that may be read: its body comes in, goes to the intake, and the outcome goes out.
+ *
+ * It is in `endpoint.reading` from the start until it is handed in or refused, and counts in `endpoint.handedIn` from
+ * there until it is answered. What it reserved is released when it leaves `reading`, however it leaves.
+ */
+export class HttpExchange {
+  private readonly endpoint: HttpEndpoint;
+  private readonly request: IncomingMessage;
+  private readonly response: ServerResponse;
+  private readonly upload: Upload;
+  private readonly encoding: OtlpEncoding;
+  private readonly compression: string | undefined;
+  private open = true;
+
+  constructor(
+    endpoint: HttpEndpoint,
+    request: IncomingMessage,
+    response: ServerResponse,
+    entrance: Entrance,
+    encoding: OtlpEncoding,
+    compression: string | undefined,
+  ) {
+    this.endpoint = endpoint;
+    this.request = request;
+    this.response = response;
+    this.upload = new Upload(entrance);
+    this.encoding = encoding;
+    this.compression = compression;
+  }
+
+  read(): void {
+    this.endpoint.reading.add(this);
+    const { request } = this;
+    request.on("data", (chunk: Buffer) => {
+      if (this.open) this.take(chunk);
+    });
+    request.on("end", () => {
+      if (this.open) this.whole();
+    });
+    request.on("error", () => this.leave());
+  }
+
+  /** Ends the request with an error before it was handed in. */
+  refuse(error: ErrorAnswer): void {
+    if (!this.leave()) return;
+    this.endpoint.noteRefused(error);
+    const answer = errorAnswer(error, this.encoding, this.extraHeaders());
+    answerEarly(this.request, this.response, answer, this.endpoint.clock);
+  }
+
+  private take(chunk: Buffer): void {
+    const { maxBytes } = this.endpoint;
+    if (this.upload.size + chunk.length > maxBytes) this.refuse(tooLarge(maxBytes));
+    else if (!this.upload.add(chunk)) this.refuse(OVERLOADED);
+  }
+
+  private whole(): void {
+    const { chunks, size } = this.upload;
+    const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size);
+    if (this.compression === undefined) this.handIn(body);
+    else this.unpack(this.compression, body);
+  }
+
+  private unpack(compression: string, packed: Buffer): void {
+    try {
+      const body = this.upload.unpack(compression, packed, this.endpoint.maxBytes);
+      if (!(body instanceof Promise)) this.handIn(body);
+      else body.then((bytes) => this.handIn(bytes)).catch((error: unknown) => this.bad(error));
+    } catch (error) {
+      this.bad(error);
+    }
+  }
+
+  private handIn(body: Buffer): void {
+    if (!this.open) return;
+    let accepted: Promise<Outcome>;
+    try {
+      const batch = this.upload.toBatch(this.encoding, body);
+      this.leave();
+      accepted = this.upload.entrance.accept(batch, this.metadata());
+    } catch (error) {
+      this.bad(error);
+      return;
+    }
+    this.endpoint.handedIn.begin();
+    accepted.then((outcome) => this.conclude(outcome));
+  }
+
+  private conclude(outcome: Outcome): void {
+    answerWhole(this.response, this.answer(outcome), this.endpoint.config.write_timeout);
+    this.endpoint.handedIn.end();
+  }
+
+  private answer(outcome: Outcome): HttpAnswer {
+    const { encoding } = this;
+    const extra = this.extraHeaders();
+    if (!outcome.ok) return errorAnswer(answerOf(outcome.refusal), encoding, extra);
+    if (extra.length === 0 && outcome.rejected === 0 && outcome.message === "") return SUCCESS[encoding];
+    return success(encodeResponse(this.upload.entrance.service.signal, encoding, outcome), encoding, extra);
+  }
+
+  private bad(error: unknown): void {
+    this.refuse(answerOfBadUpload(error, this.endpoint.maxBytes));
+  }
+
+  private leave(): boolean {
+    if (!this.open) return false;
+    this.open = false;
+    this.endpoint.reading.delete(this);
+    this.upload.release();
+    return true;
+  }
+
+  private extraHeaders(): HeaderList {
+    if (this.endpoint.isStopping) this.response.shouldKeepAlive = false;
+    return this.endpoint.extraHeaders(this.request);
+  }
+
+  private metadata(): Origin["metadata"] {
+    if (!this.endpoint.config.include_metadata) return undefined;
+    return new Map(Object.entries(this.request.headersDistinct).map(([name, values]) => [name, values ?? []]));
+  }
+}
+
+function success(body: Buffer, encoding: OtlpEncoding, extra: HeaderList): HttpAnswer {
+  const headers = ["Content-Type", contentTypeOf(encoding), "Content-Length", String(body.length), ...extra];
+  return { status: 200, headers, body };
+}
+
+const SUCCESS: Readonly<Record<OtlpEncoding, HttpAnswer>> = {
+  proto: success(encodeResponse("logs", "proto"), "proto", []),
+  json: success(encodeResponse("logs", "json"), "json", []),
+};

@@ -1,0 +1,45 @@
+import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
+import { type OtlpReceiverConfig, otlpReceiverConfig } from "./config.js";
+import { GrpcEndpoint } from "./grpc-endpoint.js";
+import { HttpEndpoint } from "./http-endpoint.js";
+
+/** OTLP from any OpenTelemetry SDK or Collector, over gRPC and HTTP. */
+export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
+  type: "otlp",
+  summary: "Receives OTLP over gRPC and HTTP (protobuf and JSON).",
+  signals: SIGNALS,
+  schema: otlpReceiverConfig,
+  create: (config, context) => new OtlpReceiver(config, context),
+});
+
+/** The running receiver. `ports` tells where it listens, which matters with port 0. */
+export class OtlpReceiver implements Receiver {
+  private readonly grpc: GrpcEndpoint | undefined;
+  private readonly http: HttpEndpoint | undefined;
+  private readonly context: ReceiverContext;
+
+  constructor({ protocols }: OtlpReceiverConfig, context: ReceiverContext) {
+    this.context = context;
+    this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, context);
+    this.http = protocols.http && new HttpEndpoint(protocols.http, context);
+  }
+
+  get ports(): { readonly grpc: number | undefined; readonly http: number | undefined } {
+    return { grpc: this.grpc?.port, http: this.http?.port };
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.grpc?.start();
+      await this.http?.start();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    this.context.logger.info(this.ports, "listening for OTLP");
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.grpc?.stop(), this.http?.stop()]);
+  }
+}

@@ -1,0 +1,90 @@
+import {
+  Batch,
+  batchFromJson,
+  DecompressError,
+  decompress,
+  type ErrorAnswer,
+  GRPC,
+  isMalformed,
+  type OtlpEncoding,
+} from "../../plugin.js";
+import type { Entrance } from "./entrance.js";
+
+/**
+ * The bytes of one request while they come in, reserved at the intake from the first to the moment the batch is handed
+ * over. `release` gives everything back, once; after it the upload is empty.
+ */
+export class Upload {
+  readonly entrance: Entrance;
+  chunks: Buffer[] = [];
+  size = 0;
+  private reserved = 0;
+
+  constructor(entrance: Entrance) {
+    this.entrance = entrance;
+  }
+
+  /** False: there is no room for this chunk at the intake. */
+  add(chunk: Buffer): boolean {
+    if (!this.reserve(chunk.length)) return false;
+    this.chunks.push(chunk);
+    this.size += chunk.length;
+    return true;
+  }
+
+  reserve(bytes: number): boolean {
+    if (!this.entrance.intake.reserve(bytes)) return false;
+    this.reserved += bytes;
+    return true;
+  }
+
+  release(): void {
+    const { reserved } = this;
+    this.reserved = 0;
+    this.chunks = [];
+    if (reserved > 0) this.entrance.intake.release(reserved);
+  }
+
+  /** Undoes `encoding`, staying within `limit`. Throws or rejects with a `DecompressError`. */
+  unpack(encoding: string, packed: Buffer, limit: number): Buffer | Promise<Buffer> {
+    return decompress(encoding, packed, { limit, reserve: (bytes) => this.reserve(bytes) });
+  }
+
+  /** Throws a `MalformedError` when the bytes are no request of this signal. */
+  toBatch(encoding: OtlpEncoding, bytes: Buffer): Batch {
+    const { signal } = this.entrance.service;
+    return encoding === "proto" ? Batch.admit(signal, bytes) : batchFromJson(signal, bytes);
+  }
+}
+
+export const OVERLOADED: ErrorAnswer = {
+  httpStatus: 503,
+  code: GRPC.UNAVAILABLE,
+  message: "too much is waiting to be delivered; come back later",
+  retryAfterMs: 1000,
+};
+
+export const STOPPING: ErrorAnswer = {
+  httpStatus: 503,
+  code: GRPC.UNAVAILABLE,
+  message: "shutting down; send it again",
+  retryAfterMs: 1000,
+};
+
+export function tooLarge(limit: number): ErrorAnswer {
+  return {
+    httpStatus: 413,
+    code: GRPC.RESOURCE_EXHAUSTED,
+    message: `received message larger than max: ${limit} bytes are allowed, after decompression`,
+  };
+}
+
+/** What a client is told when its bytes could not be made into a batch. */
+export function answerOfBadUpload(error: unknown, limit: number): ErrorAnswer {
+  if (error instanceof DecompressError && error.fault === "too_large") return tooLarge(limit);
+  if (error instanceof DecompressError && error.fault === "no_room") return OVERLOADED;
+  const message = error instanceof Error ? error.message : String(error);
+  const known = isMalformed(error) || error instanceof DecompressError;
+  if (known) return { httpStatus: 400, code: GRPC.INVALID_ARGUMENT, message };
+  return { httpStatus: 500, code: GRPC.INTERNAL, message: `the request could not be read: ${message}` };
+}

@@ -1,0 +1,88 @@
+import { readFile } from "node:fs/promises";
+import { createSecureContext, rootCertificates, type SecureContextOptions, type SecureVersion } from "node:tls";
+import { StartError } from "../contract/component.js";
+import type { TlsClientConfig, TlsServerConfig, TlsVersion } from "./tls-config.js";
+
+export interface TlsServerOptions extends SecureContextOptions {
+  readonly requestCert: boolean;
+  readonly rejectUnauthorized: boolean;
+}
+
+export interface TlsClientOptions extends SecureContextOptions {
+  readonly rejectUnauthorized: boolean;
+  readonly servername?: string;
+}
+
+/** Reads what a server needs. Throws a `StartError` that names the key, below `path`, that is to blame. */
+export async function loadServerTls(config: TlsServerConfig, path: readonly string[]): Promise<TlsServerOptions> {
+  const clientCa = await pem(config.client_ca_file, undefined, [...path, "client_ca_file"]);
+  const options = await loadContext(config, path, clientCa);
+  if (options.cert === undefined || options.key === undefined) {
+    throw new StartError("TLS needs both cert_file and key_file", path);
+  }
+  return { ...options, requestCert: clientCa !== undefined, rejectUnauthorized: clientCa !== undefined };
+}
+
+/** Reads what a client needs. Throws a `StartError` that names the key, below `path`, that is to blame. */
+export async function loadClientTls(config: TlsClientConfig, path: readonly string[]): Promise<TlsClientOptions> {
+  const options = await loadContext(config, path, undefined);
+  if ((options.cert === undefined) !== (options.key === undefined)) {
+    throw new StartError("a client certificate needs both cert_file and key_file", path);
+  }
+  const servername = config.server_name_override;
+  return { ...options, rejectUnauthorized: !config.insecure_skip_verify, ...(servername && { servername }) };
+}
+
+async function loadContext(
+  config: TlsServerConfig | TlsClientConfig,
+  path: readonly string[],
+  clientCa: string | undefined,
+): Promise<SecureContextOptions> {
+  const ca = clientCa ?? (await pem(config.ca_file, config.ca_pem, [...path, "ca_file"]));
+  const cert = await pem(config.cert_file, config.cert_pem, [...path, "cert_file"]);
+  const key = await pem(config.key_file, config.key_pem, [...path, "key_file"]);
+  const options: SecureContextOptions = {
+    minVersion: secureVersion(config.min_version),
+    maxVersion: secureVersion(config.max_version),
+    ...(ca !== undefined && { ca: config.include_system_ca_certs_pool ? [ca, ...rootCertificates] : ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+    ...(config.cipher_suites && { ciphers: config.cipher_suites.map(opensslName).join(":") }),
+    ...(config.curve_preferences && { ecdhCurve: config.curve_preferences.map(curveName).join(":") }),
+  };
+  try {
+    createSecureContext(options);
+  } catch (error) {
+    throw new StartError(`TLS settings do not work: ${(error as Error).message}`, path, { cause: error });
+  }
+  return options;
+}
+
+async function pem(file: string | undefined, text: string | undefined, path: readonly string[]) {
+  if (!file) return text;
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`, path, { cause: error });
+  }
+}
+
+function secureVersion(version: TlsVersion): SecureVersion {
+  return version === "1.0" ? "TLSv1" : `TLSv${version}`;
+}
+
+/** TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, as the Collector writes it, is ECDHE-RSA-AES128-GCM-SHA256 to OpenSSL. */
+function opensslName(suite: string): string {
+  if (!suite.includes("_WITH_")) return suite;
+  return suite
+    .replace(/^TLS_/, "")
+    .replace("RSA_WITH_", suite.startsWith("TLS_RSA_WITH_") ? "" : "RSA_")
+    .replace("_WITH_", "_")
+    .replace(/AES_(\d+)/, "AES$1")
+    .replace(/CHACHA20_POLY1305_SHA256/, "CHACHA20_POLY1305")
+    .replaceAll("_", "-");
+}
+
+function curveName(curve: string): string {
+  return curve.replace(/^P(256|384|521)$/, "P-$1");
+}

@@ -1,0 +1,24 @@
+import { silentLogger } from "../../src/plugin.js";
+import { Agent, type AgentOptions } from "../../src/runtime/agent.js";
+import { builtins } from "../../src/runtime/builtins.js";
+import { loadConfig } from "../../src/runtime/config/load.js";
+import type { ResolvedConfig } from "../../src/runtime/config/spec.js";
+import type { ComponentFactory } from "../../src/runtime/contract/component.js";
+import { noMetrics } from "../../src/runtime/contract/observability.js";
+import { Registry } from "../../src/runtime/registry.js";
+
+/** The resolved config of a YAML text; throws with all problems when there are any. */
+export function resolve(yaml: string, extra: readonly ComponentFactory[] = []): ResolvedConfig {
+  const registry = new Registry([...builtins, ...extra]);
+  const { config, problems } = loadConfig({ sources: [{ text: yaml, name: "test.yaml" }], registry });
+  if (config === undefined) throw new Error(problems.map((p) => `${p.path}: ${p.message}`).join("\n"));
+  return config;
+}
+
+/** An agent from a YAML text, in this process, not yet started. */
+export function agentOf(
+  yaml: string,
+  { components = [], ...options }: Partial<AgentOptions> & { components?: readonly ComponentFactory[] } = {},
+): Agent {
+  return new Agent(resolve(yaml, components), { logger: silentLogger, metrics: noMetrics, ...options });
+}
