@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { nearest } from "../config/suggest.js";
+import { nearest } from "../contract/suggest.js";
 import { Registry } from "../registry.js";
 import type { Command } from "./command.js";
 import { COMMANDS, findCommand } from "./commands.js";
