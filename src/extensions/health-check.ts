@@ -52,6 +52,7 @@ type Config = z.infer<typeof schema>;
 /** Answers 200 while the agent is ready and 503 while it starts or drains, for load balancers and orchestrators. */
 export const healthCheck = defineExtension<Config>({
   type: "health_check",
+  onByDefault: true,
   summary: "Answers HTTP probes: 200 while the agent is ready, 503 otherwise.",
   schema,
   create: (config, context) => new HealthCheck(config, context),

@@ -2,6 +2,8 @@ import { forward } from "../connectors/forward.js";
 import { debugExporter } from "../exporters/debug/index.js";
 import { fileExporter } from "../exporters/file/index.js";
 import { nopExporter } from "../exporters/nop.js";
+import { otlpGrpcExporter } from "../exporters/otlp-grpc/otlp-grpc-exporter.js";
+import { otlpHttpExporter } from "../exporters/otlp-http/otlp-http-exporter.js";
 import { healthCheck } from "../extensions/health-check.js";
 import { batch } from "../processors/batch.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
@@ -13,6 +15,8 @@ export const builtins: readonly ComponentFactory[] = [
   otlpReceiver,
   batch,
   memoryLimiter,
+  otlpHttpExporter,
+  otlpGrpcExporter,
   debugExporter,
   fileExporter,
   nopExporter,

@@ -1,5 +1,5 @@
-import { nearest } from "./config/suggest.js";
 import { CONTRACT_VERSION, type ComponentFactory, type ComponentKind } from "./contract/component.js";
+import { nearest } from "./contract/suggest.js";
 
 export type FactoryOf<Kind extends ComponentKind> = Extract<ComponentFactory, { kind: Kind }>;
 

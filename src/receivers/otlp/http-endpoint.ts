@@ -60,7 +60,6 @@ export class HttpEndpoint {
   async start(): Promise<void> {
     const server = await this.createServer();
     server.on("checkContinue", (request, response) => this.handle(request, response, true));
-    server.on("timeout", (socket) => socket.destroy());
     this.server = server;
     const { endpoint, transport } = this.config;
     this.port = await listen(server, listenAddress(endpoint, transport), ["protocols", "http", "endpoint"]);

@@ -12,13 +12,15 @@ import type { Entrance } from "./entrance.js";
 
 /**
  * The bytes of one request while they come in, reserved at the intake from the first to the moment the batch is handed
- * over. `release` gives everything back, once; after it the upload is empty.
+ * over. `release` gives everything back, once; after it the upload is empty and takes nothing more, which also ends an
+ * unpacking that is still under way.
  */
 export class Upload {
   readonly entrance: Entrance;
   chunks: Buffer[] = [];
   size = 0;
   private reserved = 0;
+  private closed = false;
 
   constructor(entrance: Entrance) {
     this.entrance = entrance;
@@ -33,13 +35,14 @@ export class Upload {
   }
 
   reserve(bytes: number): boolean {
-    if (!this.entrance.intake.reserve(bytes)) return false;
+    if (this.closed || !this.entrance.intake.reserve(bytes)) return false;
     this.reserved += bytes;
     return true;
   }
 
   release(): void {
     const { reserved } = this;
+    this.closed = true;
     this.reserved = 0;
     this.chunks = [];
     if (reserved > 0) this.entrance.intake.release(reserved);

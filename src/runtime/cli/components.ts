@@ -1,8 +1,8 @@
 import { describeKeys, type KeyDescription } from "../config/describe.js";
 import { overDefaults } from "../config/parse-component.js";
-import { nearest } from "../config/suggest.js";
 import type { ComponentFactory } from "../contract/component.js";
 import { exporterSettingsSchema } from "../contract/exporter-settings.js";
+import { nearest } from "../contract/suggest.js";
 import type { CommandContext } from "./command.js";
 import { EXIT, UsageError } from "./terminal.js";
 

@@ -11,5 +11,6 @@ export async function loadFromArguments({ values, terminal, registry }: CommandC
     sets: (values["set"] ?? []) as readonly string[],
     env: terminal.env,
     registry: await registry(),
+    addDefaults: true,
   });
 }

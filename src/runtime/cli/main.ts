@@ -1,4 +1,4 @@
-import { nearest } from "../config/suggest.js";
+import { nearest } from "../contract/suggest.js";
 import { Registry } from "../registry.js";
 import { packageVersion } from "../version.js";
 import type { Command } from "./command.js";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { nearest } from "../config/suggest.js";
+import { nearest } from "../contract/suggest.js";
 import type { Command, Values } from "./command.js";
 import { UsageError } from "./terminal.js";
 

@@ -1,9 +1,9 @@
 import type { z } from "zod";
+import { alternatives, didYouMean } from "../contract/suggest.js";
 import { isNull, locate, type Node, nodeAt, type Path, placeOf, type Span } from "./node.js";
 import type { Place, Problem } from "./problem.js";
 import { isSensitive, REDACTED, withoutUrlSecrets } from "./sensitive.js";
 import { keysOf, schemasAt, wordsOf } from "./shape.js";
-import { alternatives, didYouMean } from "./suggest.js";
 
 type Issue = z.core.$ZodIssue;
 

@@ -20,6 +20,8 @@ export interface LoadOptions {
   readonly registry: Registry;
   /** For embedders, who feed pipelines themselves. */
   readonly allowNoReceivers?: boolean;
+  /** Adds the extensions that run without being named: for the agent, not for embedders. */
+  readonly addDefaults?: boolean;
 }
 
 export interface LoadedConfig {
@@ -36,7 +38,7 @@ export interface LoadedConfig {
 /** Loads a config from its sources. Never throws for what is in them: all that is wrong comes back as problems. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const findings = new Findings();
-  const { registry, allowNoReceivers = false } = options;
+  const { registry, allowNoReceivers = false, addDefaults = false } = options;
   const { root, texts } = readSources({
     sources: options.sources,
     sets: options.sets ?? [],
@@ -45,7 +47,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
     findings,
   });
   if (options.sources.length === 0) findings.error("no_config", undefined, [], "no config was given");
-  const config = root && resolveConfig(root, { registry, allowNoReceivers, findings });
+  const config = root && resolveConfig(root, { registry, allowNoReceivers, addDefaults, findings });
   const problems = inOrder(findings.problems, [...texts.keys()]);
   const lineAt = maskedLines(root, texts, registry);
   return { ...(config && !findings.hasErrors ? { config } : {}), problems, tree: root, lineAt };

@@ -1,9 +1,9 @@
 import type { ComponentKind } from "../contract/component.js";
+import { didYouMean } from "../contract/suggest.js";
 import type { Definition, Definitions, SectionName } from "./components.js";
 import type { Findings } from "./findings.js";
 import { placeOf } from "./node.js";
 import type { PipelineDefinition, Reference, ServiceDefinition } from "./service.js";
-import { didYouMean } from "./suggest.js";
 
 /** A reference and what it refers to. */
 export interface Link {

@@ -1,4 +1,5 @@
-import type { ComponentKind } from "../contract/component.js";
+import type { ComponentKind, ExtensionFactory } from "../contract/component.js";
+import { alternatives, didYouMean } from "../contract/suggest.js";
 import type { FactoryOf, Registry } from "../registry.js";
 import { checkDefinition, type Definition, type Definitions, readDefinitions, SECTIONS } from "./components.js";
 import type { Findings } from "./findings.js";
@@ -7,12 +8,12 @@ import type { ParsedComponent } from "./parse-component.js";
 import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./pipelines.js";
 import { readService } from "./service.js";
 import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
-import { alternatives, didYouMean } from "./suggest.js";
 import { orderPipelines } from "./topology.js";
 
 export interface ResolveOptions {
   readonly registry: Registry;
   readonly allowNoReceivers: boolean;
+  readonly addDefaults: boolean;
   readonly findings: Findings;
 }
 
@@ -31,15 +32,16 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   if (findings.hasErrors || service.settings === undefined) return undefined;
 
   const build = new Builder(root, used, parsed);
+  const enabled = build.specs(
+    "extension",
+    extensions.map((link) => link.definition),
+  );
   return {
     receivers: build.specs("receiver", definitions.receivers.values()),
     processors: build.specs("processor", definitions.processors.values()),
     exporters: build.exporters(definitions.exporters.values()),
     connectors: build.specs("connector", definitions.connectors.values()),
-    extensions: build.specs(
-      "extension",
-      extensions.map((link) => link.definition),
-    ),
+    extensions: new Map([...(options.addDefaults ? defaultExtensions(registry, extensions) : []), ...enabled]),
     pipelines: ordered.map(pipelineSpec),
     service: service.settings,
     placeOf(path: Path) {
@@ -47,6 +49,21 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
       return found.exact ? found.place : undefined;
     },
   };
+}
+
+/** Extensions that run without being named, unless one of their type is. */
+function defaultExtensions(registry: Registry, named: readonly Link[]): [string, ComponentSpec<ExtensionFactory>][] {
+  const types = new Set(named.map((link) => link.definition.factory?.type));
+  return registry
+    .all("extension")
+    .filter((factory) => factory.onByDefault && !types.has(factory.type))
+    .map((factory) => {
+      const config = factory.schema.parse({});
+      return [
+        factory.type,
+        { id: factory.type, path: `extensions.${factory.type}`, factory, config, placeOf: () => undefined },
+      ];
+    });
 }
 
 class Builder {

@@ -1,10 +1,10 @@
+import { alternatives, didYouMean } from "../contract/suggest.js";
 import { SIGNALS, type Signal } from "../telemetry/signal.js";
 import { parseId } from "./component-id.js";
 import type { Findings } from "./findings.js";
 import { isNull, isScalar, type MapNode, mapNode, type Node, type Path, type Span } from "./node.js";
 import { parseWith } from "./parse-component.js";
 import { type ServiceSettings, serviceSchema } from "./service-schema.js";
-import { alternatives, didYouMean } from "./suggest.js";
 
 /** A component named in a list, with its place. */
 export interface Reference {

@@ -1,10 +1,10 @@
 import { isAbsolute, join } from "node:path";
+import { didYouMean } from "../contract/suggest.js";
 import { type Entry, listNode, mapNode, type Node, placeOf, type ScalarNode, type Span, scalarNode } from "./node.js";
 import { parseYaml } from "./parse-yaml.js";
 import type { Problem } from "./problem.js";
 import { Source } from "./source.js";
 import { isVariableName, type Part, parseParts, type Reference } from "./substitution.js";
-import { didYouMean } from "./suggest.js";
 
 export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -136,6 +136,8 @@ export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connect
 }
 
 export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extension", Config> {
+  /** Runs in the agent with its defaults also when service.extensions does not name it. */
+  readonly onByDefault?: boolean;
   create(config: Config, context: ExtensionContext): Extension;
 }
 

@@ -35,7 +35,10 @@ export const RETRYABLE_GRPC: ReadonlySet<number> = new Set([
   GRPC.DATA_LOSS,
 ]);
 
-/** The code of an answer that carries no grpc-status because something between (a proxy) answered in plain HTTP. */
+/**
+ * The code of an answer that carries no grpc-status because something between (a proxy) answered in plain HTTP. gRPC's
+ * own table calls some 5xx UNKNOWN, which OTLP does not retry; here a broken proxy is never the end of the data.
+ */
 export function grpcCodeOfHttp(status: number): number {
   switch (status) {
     case 400:
@@ -46,13 +49,11 @@ export function grpcCodeOfHttp(status: number): number {
       return GRPC.PERMISSION_DENIED;
     case 404:
       return GRPC.UNIMPLEMENTED;
+    case 408:
     case 429:
-    case 502:
-    case 503:
-    case 504:
       return GRPC.UNAVAILABLE;
     default:
-      return GRPC.UNKNOWN;
+      return status >= 500 ? GRPC.UNAVAILABLE : GRPC.UNKNOWN;
   }
 }
 

@@ -61,5 +61,6 @@ function describe(error: unknown): { code: string | undefined; message: string }
   if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
   if (!(error instanceof Error)) return { code: undefined, message: String(error) };
   const code = (error as { code?: unknown }).code;
+  if (code === "ERR_HTTP2_STREAM_CANCEL" && error.cause instanceof Error) return describe(error.cause);
   return { code: typeof code === "string" ? code : undefined, message: error.message || String(code ?? error.name) };
 }

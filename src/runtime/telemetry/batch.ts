@@ -1,11 +1,12 @@
-import { checkRequest } from "./check.js";
+import { checkRequest, repeats } from "./check.js";
+import { normalForm } from "./normal-form.js";
 import type { Signal } from "./signal.js";
 
 /**
  * Telemetry on its way: an OTLP request in protobuf wire form, and what was learnt about it.
  *
  * Immutable, and valid by construction: bytes from outside come in through `Batch.admit`, which checks them to the
- * last field; everything else makes batches out of batches. Two requests one behind the other are one valid request,
+ * last field and puts repeated singular fields right; everything else makes batches out of batches. Two requests one behind the other are one valid request,
  * so a batch may keep its bytes in several chunks; `bytes` joins them the first time somebody needs them in one piece.
  */
 export class Batch {
@@ -24,7 +25,8 @@ export class Batch {
 
   /** A batch of bytes from outside. Throws a `MalformedError` if they are not a request of this signal. */
   static admit(signal: Signal, bytes: Uint8Array): Batch {
-    return new Batch(signal, [bytes], checkRequest(signal, bytes), bytes.length);
+    const count = checkRequest(signal, bytes);
+    return repeats ? Batch.admit(signal, normalForm(signal, bytes)) : new Batch(signal, [bytes], count, bytes.length);
   }
 
   /** @internal For bytes made from checked ones; `count` must be true. */
@@ -48,7 +50,7 @@ export class Batch {
       if (batch.signal !== first.signal) throw new TypeError(`cannot merge ${batch.signal} into ${first.signal}`);
       count += batch.count;
       byteLength += batch.byteLength;
-      parts.push(...batch.parts);
+      for (const part of batch.parts) parts.push(part);
     }
     return new Batch(first.signal, parts, count, byteLength);
   }

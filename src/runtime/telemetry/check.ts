@@ -9,6 +9,8 @@ import type { Signal } from "./signal.js";
  * if its bytes passed here (or were made from bytes that did). So every length, wire type and varint is checked, and
  * messages may nest at most MAX_DEPTH deep, protobuf's own usual limit. Unknown fields are fine, whatever they hold.
  *
+ * It also notices a singular field that comes again, which is allowed but must be put right: see normal-form.ts.
+ *
  * The table is compiled into one array per message, indexed by tag, so that a field costs one load and one switch.
  * Attributes with a plain value are by far the most frequent thing in telemetry and have a short way of their own.
  */
@@ -17,14 +19,21 @@ export const MAX_DEPTH = 100;
 /** Returns the number of records: log records, spans or data points. Throws a `MalformedError` with the offset. */
 export function checkRequest(signal: Signal, bytes: Uint8Array): number {
   count = 0;
+  repeats = false;
   check(bytes, 0, bytes.length, CHECKS.get(REQUEST[signal])!, MAX_DEPTH);
   return count;
 }
 
+/** True when in the request checked last a singular field came again, or a second member of a choice. */
+export let repeats = false;
+
 interface Check {
   readonly message: Message;
-  /** By tag: what to do with the value. */
-  readonly action: Uint8Array;
+  /**
+   * By tag: what to do with the value in the low four bits, and above them, for a singular field, a bit of its own,
+   * which the members of a choice share.
+   */
+  readonly entries: Uint32Array;
   /** By tag: the check of a sub-message. */
   readonly child: readonly (Check | undefined)[];
   /** Each occurrence of this message is a record. */
@@ -42,6 +51,8 @@ const WRONG_TYPE = 7;
 const PACKED_FIXED64 = 8;
 const PACKED_VARINT = 9;
 
+const ACTION = 15;
+
 /** Tags of known fields are below this; larger tags are looked at as unknown fields. */
 const TAGS = 160;
 
@@ -58,7 +69,8 @@ let position = 0;
 function check(b: Uint8Array, p: number, end: number, how: Check, depth: number): void {
   if (depth === 0) throw new MalformedError(`messages nested more than ${MAX_DEPTH} deep`, p);
   if (how.isRecord) count++;
-  const { action, child } = how;
+  const { entries, child } = how;
+  let seen = 0;
   while (p < end) {
     const at = p;
     let tag = b[p++]!;
@@ -66,7 +78,23 @@ function check(b: Uint8Array, p: number, end: number, how: Check, depth: number)
       tag = length(b, at, end);
       p = position;
     }
-    switch (tag < TAGS ? action[tag] : UNKNOWN) {
+    const entry = tag < TAGS ? entries[tag]! : UNKNOWN;
+    const action = entry & ACTION;
+    if (action === DESCEND_KEY_VALUE) {
+      let size = b[p++]!;
+      if (size > 127 || p > end) {
+        size = length(b, p - 1, end);
+        p = position;
+      }
+      const stop = p + size;
+      if (stop > end) throw truncated(how, at);
+      if (!isPlain(b, p, stop)) check(b, p, stop, child[tag]!, depth - 1);
+      p = stop;
+      continue;
+    }
+    if ((seen & entry) > ACTION) repeats = true;
+    seen |= entry;
+    switch (action) {
       case SKIP_VARINT:
         p = skipVarint(b, p, end);
         break;
@@ -88,18 +116,6 @@ function check(b: Uint8Array, p: number, end: number, how: Check, depth: number)
         if (p > end) throw truncated(how, at);
         break;
       }
-      case DESCEND_KEY_VALUE: {
-        let size = b[p++]!;
-        if (size > 127 || p > end) {
-          size = length(b, p - 1, end);
-          p = position;
-        }
-        const stop = p + size;
-        if (stop > end) throw truncated(how, at);
-        if (!isPlain(b, p, stop)) check(b, p, stop, child[tag]!, depth - 1);
-        p = stop;
-        break;
-      }
       case DESCEND: {
         let size = b[p++]!;
         if (size > 127 || p > end) {
@@ -114,7 +130,7 @@ function check(b: Uint8Array, p: number, end: number, how: Check, depth: number)
       }
       case PACKED_FIXED64:
       case PACKED_VARINT:
-        p = checkPacked(b, p, end, action[tag]!, how, at);
+        p = checkPacked(b, p, end, action, how, at);
         break;
       case WRONG_TYPE:
         throw new MalformedError(`wrong wire type ${tag & 7} for field ${tag >>> 3} of ${how.message.name}`, at);
@@ -230,16 +246,24 @@ function compile(): Map<Message, Check> {
   const checks = new Map<Message, Check & { child: (Check | undefined)[] }>();
   for (const message of Object.values(MESSAGES)) {
     const isRecord = RECORDS.has(message.name);
-    checks.set(message, { message, action: new Uint8Array(TAGS), child: new Array(TAGS).fill(undefined), isRecord });
+    checks.set(message, { message, entries: new Uint32Array(TAGS), child: new Array(TAGS).fill(undefined), isRecord });
   }
   for (const how of checks.values()) {
     for (const field of how.message.fields) {
-      for (let wire = 0; wire < 8; wire++) how.action[(field.number << 3) | wire] = WRONG_TYPE;
-      for (const [wire, action] of actionsOf(field)) how.action[(field.number << 3) | wire] = action;
+      for (let wire = 0; wire < 8; wire++) how.entries[(field.number << 3) | wire] = WRONG_TYPE;
+      for (const [wire, action] of actionsOf(field)) {
+        how.entries[(field.number << 3) | wire] = action | onceBit(field, how.message);
+      }
       if (field.message) how.child[(field.number << 3) | 2] = checks.get(field.message);
     }
   }
   return checks;
+}
+
+function onceBit(field: Field, message: Message): number {
+  if (field.repeated) return 0;
+  const { number } = field.choice === undefined ? field : message.byName.get(field.choice)!;
+  return (ACTION + 1) << number;
 }
 
 function actionsOf(field: Field): [wire: number, action: number][] {

@@ -16,7 +16,7 @@ export function decodeMessage(message: Message, b: Uint8Array, start = 0, end = 
     const field = message.byNumber[tag >>> 3];
     if (field === undefined) (tree[UNKNOWN_FIELDS] ??= []).push(copyOf(b, p, next));
     else if (field.repeated) decodeRepeated(tree, field, b, valueAt, next, tag);
-    else tree[field.name] = decodeSingular(tree[field.name], field, b, valueAt, next);
+    else tree[field.name] = decodeValue(field, b, valueAt, next);
     p = next;
   }
   return tree;
@@ -33,22 +33,7 @@ function decodeRepeated(tree: Tree, field: Field, b: Uint8Array, p: number, end:
   for (p = after; p < end; p = decodedTo) list.push(decodeValue(field, b, p, end));
 }
 
-/** Protobuf merges a message that comes twice; of a scalar that comes twice the last one counts. */
-function decodeSingular(old: TreeValue | undefined, field: Field, b: Uint8Array, p: number, end: number): TreeValue {
-  const value = decodeValue(field, b, p, end);
-  return old !== undefined && field.message ? mergeTrees(old as Tree, value as Tree) : value;
-}
-
-function mergeTrees(a: Tree, b: Tree): Tree {
-  const merged = { ...a };
-  for (const key of Reflect.ownKeys(b) as string[]) {
-    const [x, y] = [a[key], b[key]!];
-    merged[key] = Array.isArray(x) && Array.isArray(y) ? [...x, ...y] : y;
-  }
-  return merged;
-}
-
-export function isNumeric(field: Field): boolean {
+function isNumeric(field: Field): boolean {
   return field.type !== "message" && field.type !== "string" && field.type !== "bytes" && field.type !== "id";
 }
 
@@ -96,7 +81,7 @@ function decodeVarint(field: Field, b: Uint8Array, p: number): TreeValue {
     case "bool":
       return value !== 0n;
     case "sint32":
-      return Number(BigInt.asIntN(32, (value >> 1n) ^ -(value & 1n)));
+      return Number(BigInt.asIntN(32, (BigInt.asUintN(32, value) >> 1n) ^ -(value & 1n)));
     case "uint32":
       return Number(BigInt.asUintN(32, value));
     default:

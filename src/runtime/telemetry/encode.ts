@@ -27,11 +27,14 @@ export function encodeMessage(message: Message, value: unknown, writer: WireWrit
   if (unknown !== undefined) for (const bytes of unknown) writer.copy(bytes, 0, bytes.length);
 }
 
-/** A field with its tag: one value, or all of them if it is repeated. */
+/** A field of a record with its tag: one value, or all of them if it is repeated. */
 export function encodeField(field: Field, content: unknown, writer: WireWriter): void {
-  if (field.repeated) encodeList(field, content, writer, MAX_DEPTH);
-  else encodeSingle(field, content, writer, MAX_DEPTH);
+  if (field.repeated) encodeList(field, content, writer, DEPTH_IN_RECORD);
+  else encodeSingle(field, content, writer, DEPTH_IN_RECORD);
 }
+
+/** What is left of the depth in a data point, which lies deepest of all records. */
+const DEPTH_IN_RECORD = MAX_DEPTH - 5;
 
 function encodeSingle(field: Field, content: unknown, writer: WireWriter, depth: number): void {
   try {
@@ -43,13 +46,18 @@ function encodeSingle(field: Field, content: unknown, writer: WireWriter, depth:
 
 function encodeList(field: Field, content: unknown, writer: WireWriter, depth: number): void {
   if (!Array.isArray(content)) throw new Misfit("expected a list", field.name);
+  const packed = WIRE_TYPE[field.type] !== 2 && content.length > 0;
+  if (packed) beginPacked(field, content.length, writer);
   let i = 0;
   try {
-    if (WIRE_TYPE[field.type] !== 2 && content.length > 0) return encodePacked(field, content, writer, depth);
-    for (; i < content.length; i++) encodeTagged(field, content[i], writer, depth);
+    for (; i < content.length; i++) {
+      if (packed) encodeScalar(field, content[i], writer, depth);
+      else encodeTagged(field, content[i], writer, depth);
+    }
   } catch (error) {
     throw misfitIn(`${field.name}[${i}]`, error);
   }
+  if (packed) writer.end();
 }
 
 function encodeTagged(field: Field, content: unknown, writer: WireWriter, depth: number): void {
@@ -57,11 +65,9 @@ function encodeTagged(field: Field, content: unknown, writer: WireWriter, depth:
   encodeScalar(field, content, writer, depth);
 }
 
-function encodePacked(field: Field, content: readonly unknown[], writer: WireWriter, depth: number): void {
+function beginPacked(field: Field, count: number, writer: WireWriter): void {
   writer.varint((field.number << 3) | 2);
-  writer.begin(content.length);
-  for (const item of content) encodeScalar(field, item, writer, depth);
-  writer.end();
+  writer.begin(count * (WIRE_TYPE[field.type] === 1 ? 8 : 1));
 }
 
 function encodeScalar(field: Field, content: unknown, writer: WireWriter, depth: number): void {
@@ -135,8 +141,9 @@ function toBoolean(content: unknown): boolean {
 function toBytes(content: unknown, form: "hex" | "base64"): Uint8Array {
   if (content instanceof Uint8Array) return content;
   if (typeof content !== "string") throw new Misfit(`expected ${form} text`);
-  const wellFormed = form === "hex" ? /^([0-9a-f]{2})*$/i : /^[A-Za-z0-9+/_-]*={0,2}$/;
-  if (!wellFormed.test(content)) throw new Misfit(`expected ${form} text`);
+  const wellFormed = form === "hex" ? /^[0-9a-f]*$/i : /^[A-Za-z0-9+/_-]*={0,2}$/;
+  const halfByte = form === "hex" && content.length % 2 > 0;
+  if (halfByte || !wellFormed.test(content)) throw new Misfit(`expected ${form} text`);
   return Buffer.from(content, form);
 }
 
@@ -160,11 +167,14 @@ function toInteger(content: unknown, min: bigint, max: bigint): bigint {
 function parseInteger(content: unknown): bigint | undefined {
   if (typeof content === "bigint") return content;
   if (typeof content === "number") return Number.isInteger(content) ? BigInt(content) : undefined;
-  if (typeof content !== "string") return undefined;
+  if (typeof content !== "string" || content.length > LONGEST_INTEGER) return undefined;
   if (/^[+-]?\d+$/.test(content)) return BigInt(content.replace("+", ""));
   const value = Number(content); // protobuf's JSON allows 1e3 and 1.0 for an integer
   return content.trim() !== "" && Number.isInteger(value) ? BigInt(value) : undefined;
 }
+
+/** In characters, generously: an endless row of digits is not worth the time it takes to convert it. */
+const LONGEST_INTEGER = 64;
 
 function toEnum(content: unknown, names: readonly string[]): bigint {
   const index = typeof content === "string" ? names.indexOf(content) : -1;

@@ -21,7 +21,7 @@ export function batchToJson(batch: Batch): string {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(LONG_NUMBER.test(text) ? text.replace(STRING_OR_LONG_NUMBER, quoteNumber) : text);
+    return JSON.parse(LONG_NUMBER.test(text) ? quoteLongIntegers(text) : text);
   } catch (error) {
     throw new MalformedError(`not JSON: ${(error as Error).message}`, -1, { cause: error });
   }
@@ -29,15 +29,51 @@ function parse(text: string): unknown {
 
 /** An integer that JSON.parse might round; OTLP/JSON writes those as strings, so this is rarely there. */
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
-const STRING_OR_LONG_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d{16,}(?![\d.eE])/g;
+/** The same JSON with long integers as strings. Goes through the text once, whatever is in it. */
+function quoteLongIntegers(text: string): string {
+  const pieces: string[] = [];
+  let copied = 0;
+  for (let p = 0; p < text.length; ) {
+    const code = text.charCodeAt(p);
+    const from = p;
+    if (code === QUOTE) p = endOfString(text, p);
+    else if (!isNumeric(code)) p++;
+    else {
+      while (isNumeric(text.charCodeAt(p))) p++;
+      if (p - from < LONG || !INTEGER.test(text.slice(from, p))) continue;
+      pieces.push(text.slice(copied, from), '"', text.slice(from, p), '"');
+      copied = p;
+    }
+  }
+  pieces.push(text.slice(copied));
+  return pieces.join("");
+}
 
-function quoteNumber(token: string): string {
-  return token.startsWith('"') ? token : `"${token}"`;
+const QUOTE = 34;
+const BACKSLASH = 92;
+const LONG = 16;
+const INTEGER = /^-?\d+$/;
+
+/** Any character that a number may contain. */
+function isNumeric(code: number): boolean {
+  return (code >= 48 && code <= 57) || code === 43 || code === 45 || code === 46 || code === 69 || code === 101;
+}
+
+/** Position behind the string that begins with the quote at `p`. */
+function endOfString(text: string, p: number): number {
+  for (;;) {
+    p = text.indexOf('"', p + 1);
+    if (p < 0) return text.length;
+    let escapes = 0;
+    while (text.charCodeAt(p - 1 - escapes) === BACKSLASH) escapes++;
+    if (escapes % 2 === 0) return p + 1;
+  }
 }
 
 function forJson(this: unknown, key: string, value: unknown): unknown {
   if (typeof value === "bigint") return value.toString();
   if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  if (Object.is(value, -0)) return "-0"; // JSON.stringify would forget the sign
   if (value instanceof Uint8Array)
     return isId(key) ? Buffer.from(value).toString("hex") : Buffer.from(value).toString("base64");
   return value;

@@ -30,6 +30,8 @@ export interface Field {
   readonly type: ScalarType | "message";
   readonly message: Message | undefined;
   readonly repeated: boolean;
+  /** The oneof it is a member of: of all members of a choice at most one is set. */
+  readonly choice: string | undefined;
   /** Names of an enum's values, by number. */
   readonly values: readonly string[] | undefined;
 }
@@ -61,6 +63,14 @@ const ENUMS: Readonly<Record<string, readonly string[]>> = {
   kind: SPAN_KIND,
   code: STATUS_CODE,
   aggregationTemporality: TEMPORALITY,
+};
+
+/** Members of a oneof, by message. */
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  AnyValue: ["stringValue", "boolValue", "intValue", "doubleValue", "arrayValue", "kvlistValue", "bytesValue"],
+  Metric: ["gauge", "sum", "histogram", "exponentialHistogram", "summary"],
+  NumberDataPoint: ["asDouble", "asInt"],
+  Exemplar: ["asDouble", "asInt"],
 };
 
 type Row = readonly [number: number, name: string, type: string];
@@ -275,7 +285,7 @@ function build(): Record<string, Message> {
   for (const [name, rows] of Object.entries(TABLE)) {
     const message = messages[name]!;
     for (const row of rows) {
-      const field = toField(row, messages);
+      const field = toField(row, messages, CHOICES[name]);
       message.fields.push(field);
       message.byNumber[field.number] = field;
       message.byName.set(field.snakeName, field).set(field.name, field);
@@ -284,7 +294,11 @@ function build(): Record<string, Message> {
   return messages;
 }
 
-function toField([number, name, written]: Row, messages: Readonly<Record<string, Message>>): Field {
+function toField(
+  [number, name, written]: Row,
+  messages: Readonly<Record<string, Message>>,
+  choice: readonly string[] = [],
+): Field {
   const repeated = written.endsWith("[]");
   const type = repeated ? written.slice(0, -2) : written;
   const message = messages[type];
@@ -295,6 +309,7 @@ function toField([number, name, written]: Row, messages: Readonly<Record<string,
     type: message ? "message" : (type as ScalarType),
     message,
     repeated,
+    choice: choice.includes(name) ? choice[0] : undefined,
     values: type === "enum" ? ENUMS[name] : undefined,
   };
 }

@@ -77,16 +77,22 @@ class Splitter {
     const frame: SplitFrame = { tag, heads, headSize, emitted: false };
     this.frames.push(frame);
     this.children(depth + 1, start, end);
-    if (!frame.emitted) this.openFrames();
+    if (!frame.emitted) this.emptyFrame();
     if (this.open === this.frames.length) this.closeFrame();
     this.frames.pop();
   }
 
   private record(at: number, end: number): void {
-    if (this.count > 0 && (this.count >= this.maxRecords || this.isTooLarge(end - at))) this.cut();
+    if (this.count >= this.maxRecords || this.isTooLarge(end - at)) this.cut();
     this.openFrames();
     this.writer.copy(this.bytes, at, end);
     this.count++;
+  }
+
+  /** A frame without records stays, too. */
+  private emptyFrame(): void {
+    if (this.isTooLarge(0)) this.cut();
+    this.openFrames();
   }
 
   /** Would the piece go over the limit with a record of this size? */

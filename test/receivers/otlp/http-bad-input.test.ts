@@ -10,7 +10,7 @@ const GZIP = { ...PROTO, "content-encoding": "gzip" };
 
 /** `depth` messages inside one another, each AnyValue holding an ArrayValue of one AnyValue. */
 function nested(depth: number): Buffer {
-  let inner = Buffer.alloc(0);
+  let inner: Buffer = Buffer.alloc(0);
   for (let i = 0; i < depth; i++) inner = field(i % 2 === 0 ? 1 : 5, inner);
   const record = field(5, inner);
   return field(1, field(2, field(2, record)));

@@ -1,6 +1,6 @@
 import { after, skip, varint } from "../wire.js";
 import type { WireWriter } from "../writer.js";
-import { readKeyValue, readValue, type Value, writeKeyValue } from "./value.js";
+import { DoubleValue, readKeyValue, readValue, type Value, writeKeyValue } from "./value.js";
 
 const DELETED = Symbol("deleted");
 
@@ -33,7 +33,7 @@ export class Attributes {
   /** The value, or undefined when there is no such attribute; null is an attribute without a value. */
   get(key: string): Value | undefined {
     const change = this.changes?.get(key);
-    if (change !== undefined) return change === DELETED ? undefined : change;
+    if (change !== undefined) return change === DELETED ? undefined : asRead(change);
     const at = findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key));
     return at < 0 ? undefined : attributeValue(this.bytes, at);
   }
@@ -83,7 +83,7 @@ export class Attributes {
     }
     for (const [key, value] of this.changes ?? []) {
       if (value === DELETED) delete all[key];
-      else all[key] = value;
+      else all[key] = asRead(value);
     }
     return all;
   }
@@ -104,6 +104,11 @@ export class Attributes {
       writer.end();
     }
   }
+}
+
+/** A value as it will be read once it is written. */
+function asRead(value: Value): Value {
+  return value instanceof DoubleValue ? value.double : value;
 }
 
 /**

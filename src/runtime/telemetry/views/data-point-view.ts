@@ -81,8 +81,10 @@ export class DataPointView extends RecordView {
     return decodeMessage(this.message, this.bytes, this.start, this.end);
   }
 
-  /** Sets any field of the point by its OTLP/JSON name. */
+  /** Sets any field of the point but the attributes by its OTLP/JSON name. */
   setField(name: string, value: unknown): void {
+    if (name === "attributes")
+      throw new TypeError("attributes are changed one by one: point.attributes.set(key, value)");
     const field = this.message.byName.get(name);
     if (field === undefined) {
       if (value !== undefined) throw new TypeError(`a ${this.message.name} has no field ${name}`);

@@ -17,8 +17,8 @@ export abstract class MessageView {
   private changes: Map<number, unknown> | undefined;
   private attributeView: Attributes | undefined;
   /** Views of the messages of a repeated field, in the order in which they lie in the bytes. */
-  private nested: Map<number, MessageView[]> | undefined;
-  private removed = false;
+  private nested: Map<number, PartView[]> | undefined;
+  protected removed = false;
 
   constructor(message: Message, bytes: Uint8Array, start: number, end: number) {
     this.message = message;
@@ -33,15 +33,6 @@ export abstract class MessageView {
   get attributes(): Attributes {
     this.attributeView ??= new Attributes(this.bytes, this.start, this.end, (this.attributesField << 3) | BYTES);
     return this.attributeView;
-  }
-
-  /** Takes it out of the batch. */
-  drop(): void {
-    this.removed = true;
-  }
-
-  get dropped(): boolean {
-    return this.removed;
   }
 
   /** True when writing it again would give other bytes. */
@@ -90,7 +81,7 @@ export abstract class MessageView {
   }
 
   /** Views of the messages of a repeated field; the same views every time. */
-  protected views<V extends MessageView>(
+  protected views<V extends PartView>(
     number: number,
     create: (bytes: Uint8Array, start: number, end: number) => V,
   ): V[] {
@@ -148,7 +139,7 @@ export abstract class MessageView {
     const view = this.changes?.has(number) ? undefined : this.nested?.get(number)?.[seen.get(number)!];
     if (view === undefined || view.dropped) return;
     writer.varint(tag);
-    writer.begin(view.end - view.start);
+    writer.begin();
     view.encodeInto(writer);
     writer.end();
   }
@@ -161,6 +152,18 @@ export abstract class MessageView {
         writer.lengthDelimited(value.bytes);
       } else if (value !== undefined) encodeField(this.field(number), value, writer);
     }
+  }
+}
+
+/** A message of a list, which can be taken out of it: a record, a span's event or link. */
+export abstract class PartView extends MessageView {
+  /** Takes it out of the batch. */
+  drop(): void {
+    this.removed = true;
+  }
+
+  get dropped(): boolean {
+    return this.removed;
   }
 }
 

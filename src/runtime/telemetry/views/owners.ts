@@ -13,13 +13,13 @@ abstract class OwnerView extends MessageView implements FrameEdit {
     scratch.begin(this.end - this.start);
     this.encodeInto(scratch);
     scratch.end();
-    const at = findField(out.bytes, start, out.length, OWNER_TAG);
-    if (at < 0) out.replace(start, start, scratch.written());
-    else out.replace(at - 1, skip(out.bytes, at, OWNER_TAG), scratch.written());
+    const [from, to] = fieldRange(out, start, OWNER_FIELD);
+    out.replace(from, to, scratch.written());
   }
 }
 
-const OWNER_TAG = 10;
+const OWNER_FIELD = 1;
+const OWNER_TAG = (OWNER_FIELD << 3) | BYTES;
 
 /** What produced the records: a service, a host. */
 export class ResourceView extends OwnerView {

@@ -1,6 +1,6 @@
 import type { Message } from "../messages.js";
 import type { Signal } from "../signal.js";
-import { MessageView } from "./message-view.js";
+import { PartView } from "./message-view.js";
 import type { MetricView, ResourceView, ScopeView } from "./owners.js";
 
 /** Where a record finds what it shares with its neighbours; asked only when somebody looks. */
@@ -14,7 +14,7 @@ export interface Owners {
  * One log record, span or data point, for reading and editing in place. Valid until the function it was given to is
  * done. Ids are lower-case hex (empty when absent), times are nanoseconds as bigint (0n when absent).
  */
-export abstract class RecordView extends MessageView {
+export abstract class RecordView extends PartView {
   abstract readonly signal: Signal;
   /** The event's name, the span's name or the metric's name. */
   abstract name: string;

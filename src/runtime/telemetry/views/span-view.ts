@@ -1,5 +1,5 @@
 import { MESSAGES } from "../messages.js";
-import { MessageView } from "./message-view.js";
+import { PartView } from "./message-view.js";
 import { hex, type Owners, RecordView } from "./record-view.js";
 
 export interface SpanStatus {
@@ -88,7 +88,7 @@ export class SpanView extends RecordView {
   }
 
   set status(value: SpanStatus) {
-    this.write(15, value);
+    this.write(15, { ...(this.read(15) as object | undefined), ...value });
   }
 
   get flags(): number {
@@ -108,7 +108,7 @@ export class SpanView extends RecordView {
   }
 }
 
-export class SpanEventView extends MessageView {
+export class SpanEventView extends PartView {
   protected readonly attributesField = 3;
 
   constructor(bytes: Uint8Array, start: number, end: number) {
@@ -132,7 +132,7 @@ export class SpanEventView extends MessageView {
   }
 }
 
-export class SpanLinkView extends MessageView {
+export class SpanLinkView extends PartView {
   protected readonly attributesField = 4;
 
   constructor(bytes: Uint8Array, start: number, end: number) {

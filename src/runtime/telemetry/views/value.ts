@@ -122,7 +122,7 @@ export function readKeyValue(b: Uint8Array, start: number, end: number, map: { [
     if (tag === KEY) key = decodeText(b, after, p);
     else value = readValue(b, after, p);
   }
-  map[key] = value;
+  if (!(key in map)) map[key] = value; // of attributes with the same key the first counts
 }
 
 const ELEMENT = 10;
@@ -151,7 +151,8 @@ export function writeValue(writer: WireWriter, value: Value, depth = MAX_VALUE_D
       return writer.byte(value ? 1 : 0);
     case "bigint":
       writer.byte(INT);
-      return writer.varint64(BigInt.asIntN(64, value));
+      if (value !== BigInt.asIntN(64, value)) throw new MalformedError(`${value} does not fit 64 bits`, -1);
+      return writer.varint64(value);
     case "number":
       return Number.isSafeInteger(value) && !Object.is(value, -0)
         ? writeInteger(writer, value)

@@ -1,0 +1,32 @@
+import { makeProgress } from "./progress.js";
+import { startRole } from "./role.js";
+
+/**
+ * What every scenario is given: the options, the generator and the sink, and a line to say where it is.
+ *
+ * A scenario answers with tables for people, results for `--json`, and failures, any of which fails the whole run.
+ *
+ * @typedef {import("./options.js").Options} Options
+ * @typedef {{ options: Options, roles: import("./measure.js").Roles, progress: ReturnType<typeof makeProgress>,
+ *   setting: { sink: number, batch: Options["batch"], intake: string | undefined, profile: string | undefined },
+ *   close(): Promise<void> }} Bench
+ * @typedef {{ tables: import("./table.js").Table[], results: any[], failures: string[] }} Outcome
+ */
+
+/** @param {Options} options @returns {Promise<Bench>} */
+export async function openBench(options) {
+  const generator = startRole(new URL("../roles/generator.js", import.meta.url));
+  const sink = startRole(new URL("../roles/sink.js", import.meta.url));
+  const close = async () => {
+    await Promise.all([generator.stop(), sink.stop()]);
+  };
+  try {
+    const port = await sink.call("listen", options.sinkPort);
+    const { batch, intake, profile } = options;
+    const setting = { sink: port, batch, intake, profile };
+    return { options, roles: { generator, sink }, setting, progress: makeProgress(), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,131 @@
+import { attribute, double, field, fixed64, uint } from "./proto.js";
+import { token } from "./token.js";
+
+/**
+ * Requests of the benchmark: one resource, one scope, records with 10 attributes each (a log record is 343 bytes long
+ * as protobuf). Every record is as long as any other and carries its token in the attribute `bench.record`.
+ *
+ * @typedef {"logs" | "traces" | "metrics"} Signal
+ * @typedef {[key: string, value: string | number]} Attribute
+ * @typedef {{ list: string[], proto(mark: string, i: number): Buffer[], json(mark: string, i: number): object }} Shape
+ */
+export const SIGNALS = ["logs", "traces", "metrics"];
+
+const START = 1_700_000_000_000_000_000n;
+const TRACE_ID = "5b8efff798038103d269b633813fc60c";
+const SPAN_ID = "eee19b7ec3c1b174";
+const BODY = "payment of 42.00 EUR accepted for order 8251-77 after 2 attempts; card ending 424";
+
+/** The attributes of each record: nine fixed ones, and the token in the middle. @type {(mark: string) => Attribute[]} */
+const attributesOf = (mark) => [
+  ["http.method", "POST"],
+  ["http.route", "/api/v2/pay"],
+  ["http.code", 200],
+  ["peer.name", "edge-17"],
+  ["bench.record", mark],
+  ["user.id", "u-00481516"],
+  ["region", "eu-west-1"],
+  ["k8s.pod", "pay-7c9f"],
+  ["retries", 3],
+  ["tenant", "acme"],
+];
+
+/** @type {Attribute[]} */
+const RESOURCE = [
+  ["service.name", "checkout"],
+  ["service.version", "1.42.0"],
+  ["host.name", "node-3.internal"],
+];
+
+/** How a record of each signal looks. @type {Record<Signal, Shape>} */
+const SHAPES = {
+  logs: {
+    list: ["resourceLogs", "scopeLogs", "logRecords"],
+    proto: (mark, i) => [
+      fixed64(1, START + BigInt(i)),
+      uint(2, 9),
+      field(3, "INFO"),
+      field(5, field(1, BODY)),
+      ...attributesOf(mark).map(([key, value]) => attribute(6, key, value)),
+    ],
+    json: (mark, i) => ({
+      timeUnixNano: String(START + BigInt(i)),
+      severityNumber: 9,
+      severityText: "INFO",
+      body: { stringValue: BODY },
+      attributes: jsonAttributes(attributesOf(mark)),
+    }),
+  },
+  traces: {
+    list: ["resourceSpans", "scopeSpans", "spans"],
+    proto: (mark, i) => [
+      field(1, Buffer.from(TRACE_ID, "hex")),
+      field(2, Buffer.from(SPAN_ID, "hex")),
+      field(5, "POST /api/v2/pay"),
+      uint(6, 2),
+      fixed64(7, START + BigInt(i)),
+      fixed64(8, START + BigInt(i) + 1_000_000n),
+      ...attributesOf(mark).map(([key, value]) => attribute(9, key, value)),
+    ],
+    json: (mark, i) => ({
+      traceId: TRACE_ID,
+      spanId: SPAN_ID,
+      name: "POST /api/v2/pay",
+      kind: 2,
+      startTimeUnixNano: String(START + BigInt(i)),
+      endTimeUnixNano: String(START + BigInt(i) + 1_000_000n),
+      attributes: jsonAttributes(attributesOf(mark)),
+    }),
+  },
+  metrics: {
+    list: ["resourceMetrics", "scopeMetrics", "metrics"],
+    proto: (mark, i) => [
+      field(1, "http.server.duration"),
+      field(
+        5,
+        field(1, [
+          fixed64(3, START + BigInt(i)),
+          double(4, 12.5),
+          ...attributesOf(mark).map(([key, value]) => attribute(7, key, value)),
+        ]),
+      ),
+    ],
+    json: (mark, i) => ({
+      name: "http.server.duration",
+      gauge: {
+        dataPoints: [
+          { timeUnixNano: String(START + BigInt(i)), asDouble: 12.5, attributes: jsonAttributes(attributesOf(mark)) },
+        ],
+      },
+    }),
+  },
+};
+
+/** A request as protobuf. @param {Signal} signal @param {number} records @returns {Buffer} */
+export function protoRequest(signal, records, run = 0, request = 0) {
+  const resource = field(1, Buffer.concat(RESOURCE.map(([key, value]) => attribute(1, key, value))));
+  const scope = field(1, [field(1, "bench"), field(2, "1.0.0")]);
+  const items = tokens(records, run, request).map((mark, i) => field(2, SHAPES[signal].proto(mark, i)));
+  return field(1, [resource, field(2, [scope, ...items])]);
+}
+
+/** A request as OTLP/JSON. @param {Signal} signal @param {number} records @returns {Buffer} */
+export function jsonRequest(signal, records, run = 0, request = 0) {
+  const { list, json } = SHAPES[signal];
+  const scoped = { scope: { name: "bench", version: "1.0.0" }, [list[2]]: tokens(records, run, request).map(json) };
+  return Buffer.from(
+    JSON.stringify({ [list[0]]: [{ resource: { attributes: jsonAttributes(RESOURCE) }, [list[1]]: [scoped] }] }),
+  );
+}
+
+/** @param {Attribute[]} pairs */
+function jsonAttributes(pairs) {
+  return pairs.map(([key, value]) => ({
+    key,
+    value: typeof value === "string" ? { stringValue: value } : { intValue: String(value) },
+  }));
+}
+
+function tokens(/** @type {number} */ records, /** @type {number} */ run, /** @type {number} */ request) {
+  return Array.from({ length: records }, (_, i) => token(run, request, i));
+}

@@ -1,0 +1,68 @@
+import { fileURLToPath } from "node:url";
+import { sluiceConfig } from "./sluice-config.js";
+
+/**
+ * Programs under test. A subject says how it is started for a given place between client and sink; the runner does the
+ * rest the same way for all of them.
+ *
+ * @typedef {{ http: number, grpc: number, health: number, sink: number }} Ports
+ * @typedef {{ ports: Ports, signal: import("./records.js").Signal, encoding: import("./supply.js").Encoding,
+ *   batch: { timeout: string, size: number }, intake?: string | undefined, folder: string }} Place
+ * @typedef {{ argv?: string[], shell?: string, env?: Record<string, string>, files?: Record<string, string> }} Command
+ *   argv is run with this Node; shell by the shell; files are written into the place's folder first
+ * @typedef {{ name: string, fixedPorts?: boolean, skips?(encoding: string): boolean,
+ *   command(place: Place): Command }} Subject
+ */
+const file = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.meta.url));
+
+/** @type {Subject} */
+export const bare = {
+  name: "bare",
+  command: ({ ports }) => ({
+    argv: [file("../roles/bare.js"), `${ports.http}`, `${ports.sink}`, `${ports.grpc}`],
+  }),
+};
+
+/** @type {Subject} */
+export const sluice = {
+  name: "sluice",
+  command: (place) => ({
+    argv: [file("../../bin/sluice.js"), "run", "--config", `${place.folder}/sluice.yaml`],
+    files: { "sluice.yaml": sluiceConfig(place) },
+  }),
+};
+
+/** @type {Record<string, Subject>} */
+export const BUILTIN = { bare, sluice };
+
+/**
+ * Another program, from `name=command`. `{listen}`, `{grpc}`, `{sink}` and `{health}` in the command become ports, and
+ * BENCH_LISTEN, BENCH_GRPC, BENCH_SINK, BENCH_HEALTH, BENCH_COMPRESSION and BENCH_SIGNAL are in its environment. A
+ * command that says nowhere where to listen is taken to listen on 4318; one that never speaks of gRPC sits gRPC out.
+ *
+ * @param {string} text @returns {Subject}
+ */
+export function peer(text) {
+  const at = text.indexOf("=");
+  if (at < 1 || at === text.length - 1) throw new Error(`--peer takes name=command, not "${text}"`);
+  const command = text.slice(at + 1);
+  const speaksGrpc = /\{grpc\}|BENCH_GRPC/.test(command);
+  return {
+    name: text.slice(0, at),
+    fixedPorts: !/\{listen\}|BENCH_LISTEN/.test(command),
+    skips: (encoding) => encoding === "grpc" && !speaksGrpc,
+    command: ({ ports, encoding, signal }) => ({
+      shell: command.replace(/\{(listen|grpc|sink|health)\}/g, (_, name) =>
+        String(ports[/** @type {keyof Ports} */ (name === "listen" ? "http" : name)]),
+      ),
+      env: {
+        BENCH_LISTEN: String(ports.http),
+        BENCH_GRPC: String(ports.grpc),
+        BENCH_SINK: String(ports.sink),
+        BENCH_HEALTH: String(ports.health),
+        BENCH_COMPRESSION: encoding === "gzip" ? "gzip" : "none",
+        BENCH_SIGNAL: signal,
+      },
+    }),
+  };
+}

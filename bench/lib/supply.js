@@ -1,0 +1,70 @@
+import { gzipSync } from "node:zlib";
+import { jsonRequest, protoRequest } from "./records.js";
+import { stamp, tokenOffsets } from "./token.js";
+
+/**
+ * Requests ready to be written: head and body in one buffer, encoded once.
+ *
+ * Each connection has a buffer of its own whose record numbers are patched in place for every request, so that making
+ * one costs nanoseconds a record. Gzip cannot be patched: there a pool of requests is compressed beforehand and used
+ * over and over, and a record is delivered as often as its request was acknowledged.
+ *
+ * @typedef {"proto" | "json" | "gzip" | "grpc"} Encoding
+ * @typedef {{ signal: import("./records.js").Signal, encoding: Encoding, records: number, run: number }} Load
+ * @typedef {{ number: number, bytes: Buffer }} Request
+ * @typedef {() => Request} Supply one connection's
+ */
+export const ENCODINGS = ["proto", "json", "gzip", "grpc"];
+const POOL = 64;
+
+/** What makes a supply for each connection. @param {Load} load @returns {() => Supply} */
+export function supplies(load) {
+  return load.encoding === "gzip" ? pooled(load) : patched(load);
+}
+
+function patched(/** @type {Load} */ load) {
+  const template = frame(load, encode(load, 0));
+  const offsets = tokenOffsets(template);
+  if (offsets.length !== load.records) throw new Error(`${offsets.length} tokens in ${load.records} records`);
+  let last = -1;
+  return () => {
+    const bytes = Buffer.from(template);
+    return () => {
+      const number = ++last;
+      stamp(bytes, offsets, load.run, number);
+      return { number, bytes };
+    };
+  };
+}
+
+function pooled(/** @type {Load} */ load) {
+  const pool = Array.from({ length: POOL }, (_, number) => ({
+    number,
+    bytes: frame(load, gzipSync(encode(load, number), { level: 1 })),
+  }));
+  let last = -1;
+  return () => () => pool[++last % POOL];
+}
+
+function encode(/** @type {Load} */ { encoding, signal, records, run }, /** @type {number} */ request) {
+  const make = encoding === "json" ? jsonRequest : protoRequest;
+  return make(signal, records, run, request);
+}
+
+function frame(/** @type {Load} */ { encoding, signal }, /** @type {Buffer} */ body) {
+  if (encoding === "grpc") return Buffer.concat([grpcPrefix(body), body]);
+  const head = [
+    `POST /v1/${signal} HTTP/1.1`,
+    "host: 127.0.0.1",
+    `content-type: application/${encoding === "json" ? "json" : "x-protobuf"}`,
+    `content-length: ${body.length}`,
+    ...(encoding === "gzip" ? ["content-encoding: gzip"] : []),
+  ];
+  return Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`), body]);
+}
+
+function grpcPrefix(/** @type {Buffer} */ body) {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(body.length, 1);
+  return prefix;
+}

@@ -1,0 +1,64 @@
+/** What became of the requests of a run, as their client saw it. */
+export class Tally {
+  constructor() {
+    this.requests = 0;
+    this.acknowledged = 0;
+    /** Answered 429, 502, 503 or 504 (or a gRPC status that means as much): the client may come back. */
+    this.refused = 0;
+    this.refusedWithRetryAfter = 0;
+    /** No answer, or one that says never. */
+    this.failed = 0;
+    /** Not sent, because as many requests as allowed were under way. */
+    this.withheld = 0;
+    /** @type {Record<number, number>} */
+    this.statuses = {};
+    /** @type {number[]} */
+    this.latencies = [];
+    this.perRequest = new Uint32Array(1 << 12);
+  }
+
+  /** @param {number} request @param {import("./http-connection.js").Answer} answer @param {number} latency ms */
+  answered(request, answer, latency) {
+    this.statuses[answer.status] = (this.statuses[answer.status] ?? 0) + 1;
+    if (answer.status === 200) this.acknowledge(request, latency);
+    else if ([429, 502, 503, 504].includes(answer.status)) {
+      this.refused++;
+      if (answer.retryAfter) this.refusedWithRetryAfter++;
+    } else this.failed++;
+  }
+
+  /** How often each request was acknowledged, to be compared with what the sink got. */
+  get acknowledgements() {
+    return this.perRequest;
+  }
+
+  /** @param {number} records per request */
+  summary(records) {
+    const sorted = Float64Array.from(this.latencies).sort();
+    const at = (/** @type {number} */ share) =>
+      sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
+    const { requests, acknowledged, refused, refusedWithRetryAfter, failed, withheld, statuses } = this;
+    return {
+      requests,
+      acknowledged: acknowledged * records,
+      refused,
+      refusedWithRetryAfter,
+      failed,
+      withheld,
+      statuses,
+      p50Ms: at(0.5),
+      p99Ms: at(0.99),
+    };
+  }
+
+  acknowledge(/** @type {number} */ request, /** @type {number} */ latency) {
+    this.acknowledged++;
+    this.latencies.push(latency);
+    if (request >= this.perRequest.length) {
+      const larger = new Uint32Array(Math.max(request + 1, this.perRequest.length * 2));
+      larger.set(this.perRequest);
+      this.perRequest = larger;
+    }
+    this.perRequest[request]++;
+  }
+}

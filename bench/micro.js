@@ -1,0 +1,100 @@
+import {
+  Batch,
+  batchFromJson,
+  batchToJson,
+  decodeTree,
+  editRecords,
+  encodeTree,
+  readRecords,
+  splitBatch,
+} from "../dist/plugin.js";
+import { findAttribute } from "../dist/runtime/telemetry/views/attributes.js";
+import { KEEP, RecordWalk } from "../dist/runtime/telemetry/walk.js";
+import { jsonRequest, protoRequest } from "./lib/records.js";
+
+/**
+ * The telemetry room's work, case by case, on one batch: what `run` does, for all records at once, is divided by their
+ * number. Its answer is looked at, so that nothing is optimised away; `expect`, where given, must hold of it.
+ *
+ * To measure something new, add a case.
+ *
+ * @typedef {{ name: string, run(): unknown, expect?(answer: any): boolean }} Case
+ */
+export const BASELINE = "copy the batch";
+
+const LOG_ATTRIBUTES_TAG = 50; // field 6, length-delimited
+const USER_ID = Buffer.from("user.id");
+
+/** @param {number} records in the batch @returns {Case[]} */
+export function cases(records) {
+  const bytes = protoRequest("logs", records);
+  const json = jsonRequest("logs", records);
+  const batch = Batch.admit("logs", bytes);
+  const tree = decodeTree(batch);
+  const halves = splitBatch(batch, { records: Math.ceil(records / 2) });
+  const all = (/** @type {number} */ n) => n === records;
+  return [
+    { name: BASELINE, run: () => Buffer.from(bytes), expect: (copy) => copy.equals(bytes) },
+    { name: "check and count (Batch.admit)", run: () => Batch.admit("logs", bytes).count, expect: all },
+    { name: "walk and count", run: () => visit(batch, new Counter()), expect: all },
+    { name: "find 6th of 10 attributes, cursor", run: () => visit(batch, new Finder()), expect: all },
+    { name: "find 6th of 10 attributes, view", run: () => findWithViews(batch), expect: all },
+    {
+      name: "edit 6th of 10 attributes, view",
+      run: () => editRecords(batch, (record) => void record.attributes.set("user.id", "redacted")),
+      expect: (edited) => edited.count === records && edited !== batch,
+    },
+    {
+      name: "drop every second record",
+      run: () => dropEverySecond(batch),
+      expect: (kept) => kept.count === Math.ceil(records / 2),
+    },
+    {
+      name: "split in ten",
+      run: () => splitBatch(batch, { records: Math.ceil(records / 10) }),
+      expect: (pieces) =>
+        pieces.reduce((/** @type {number} */ n, /** @type {Batch} */ b) => n + b.count, 0) === records,
+    },
+    { name: "merge two and join", run: () => Batch.merge(halves).bytes, expect: (joined) => joined.length > 0 },
+    { name: "decode to a tree", run: () => decodeTree(batch) },
+    { name: "encode a tree", run: () => encodeTree("logs", tree), expect: (made) => made.count === records },
+    { name: "to OTLP/JSON", run: () => batchToJson(batch), expect: (text) => text.length > bytes.length },
+    { name: "from OTLP/JSON", run: () => batchFromJson("logs", json).count, expect: all },
+    { name: "JSON.parse alone", run: () => JSON.parse(json.toString()), expect: (o) => o.resourceLogs.length === 1 },
+  ];
+}
+
+/** @param {Batch} batch @param {{ n: number, visit: any }} visitor */
+function visit(batch, visitor) {
+  new RecordWalk(batch).run(visitor);
+  return visitor.n;
+}
+
+class Counter {
+  n = 0;
+  visit() {
+    this.n++;
+    return KEEP;
+  }
+}
+
+class Finder {
+  n = 0;
+  visit(/** @type {RecordWalk} */ walk, /** @type {number} */ start, /** @type {number} */ end) {
+    if (findAttribute(walk.bytes, start, end, LOG_ATTRIBUTES_TAG, USER_ID) >= 0) this.n++;
+    return KEEP;
+  }
+}
+
+function findWithViews(/** @type {Batch} */ batch) {
+  let found = 0;
+  readRecords(batch, (record) => {
+    if (record.attributes.get("user.id") === "u-00481516") found++;
+  });
+  return found;
+}
+
+function dropEverySecond(/** @type {Batch} */ batch) {
+  let n = 0;
+  return editRecords(batch, () => (n++ % 2 === 0 ? "keep" : "drop"));
+}

@@ -1,0 +1,111 @@
+import { GrpcConnection } from "../lib/grpc-connection.js";
+import { HttpConnection } from "../lib/http-connection.js";
+import { serve } from "../lib/role.js";
+import { supplies } from "../lib/supply.js";
+import { Tally } from "../lib/tally.js";
+
+/**
+ * The clients. `prepare` encodes the requests and connects; `run` sends for a while, waits for the last answer, and
+ * gives the tally. Closed loop: every connection sends its next request when the last one was answered. Open loop, with
+ * a `rate` in requests a second: requests are sent when they are due, as long as a connection is free.
+ *
+ * @typedef {{ port: number, concurrency: number, rate?: number } & import("../lib/supply.js").Load} Plan
+ * @typedef {{ connection: HttpConnection | GrpcConnection, next: import("../lib/supply.js").Supply,
+ *   number: number, sentAt: number }} Client
+ */
+const PATIENCE_MS = 30_000;
+const RECONNECT_MS = 20;
+const TICK_MS = 5;
+
+/** @type {Plan} */
+let plan;
+/** @type {Client[]} */
+let clients = [];
+/** @type {Client[]} */
+let idle = [];
+let tally = new Tally();
+let sending = false;
+let underway = 0;
+let allAnswered = () => {};
+
+/** @param {Plan} wanted */
+async function prepare(wanted) {
+  plan = wanted;
+  const supplyFor = supplies(plan);
+  tally = new Tally();
+  clients = Array.from({ length: plan.concurrency }, () => makeClient(supplyFor()));
+  await Promise.all(clients.map((client) => client.connection.open()));
+}
+
+/** @param {import("../lib/supply.js").Supply} next @returns {Client} */
+function makeClient(next) {
+  const answered = (/** @type {import("../lib/http-connection.js").Answer} */ answer) => settle(client, answer);
+  const connection =
+    plan.encoding === "grpc"
+      ? new GrpcConnection(plan.port, answered, plan.signal)
+      : new HttpConnection(plan.port, answered);
+  /** @type {Client} */
+  const client = { connection, next, number: -1, sentAt: 0 };
+  return client;
+}
+
+/** @param {{ seconds: number }} options */
+async function run({ seconds }) {
+  const start = performance.now();
+  sending = true;
+  idle = [...clients];
+  const done = new Promise((resolve) => (allAnswered = () => resolve(undefined)));
+  const ticker = plan.rate === undefined ? sendAll() : sendAtRate(plan.rate, start);
+  setTimeout(stopSending, seconds * 1000, ticker);
+  const patience = setTimeout(allAnswered, seconds * 1000 + PATIENCE_MS);
+  await done;
+  clearTimeout(patience);
+  for (const client of clients) client.connection.close();
+  const elapsedMs = performance.now() - start;
+  tally.failed += underway;
+  underway = 0;
+  return { ...tally.summary(plan.records), elapsedMs, acknowledgements: tally.acknowledgements };
+}
+
+function sendAll() {
+  for (const client of idle.splice(0)) send(client);
+}
+
+function sendAtRate(/** @type {number} */ rate, /** @type {number} */ start) {
+  let due = 0;
+  return setInterval(() => {
+    const target = ((performance.now() - start) / 1000) * rate;
+    for (; due < target; due++) {
+      const client = idle.pop();
+      if (client === undefined) tally.withheld++;
+      else send(client);
+    }
+  }, TICK_MS);
+}
+
+function stopSending(/** @type {NodeJS.Timeout | void} */ ticker) {
+  sending = false;
+  if (ticker) clearInterval(ticker);
+  if (underway === 0) allAnswered();
+}
+
+function send(/** @type {Client} */ client) {
+  const { number, bytes } = client.next();
+  client.number = number;
+  client.sentAt = performance.now();
+  tally.requests++;
+  underway++;
+  client.connection.send(bytes);
+}
+
+function settle(/** @type {Client} */ client, /** @type {import("../lib/http-connection.js").Answer} */ answer) {
+  tally.answered(client.number, answer, performance.now() - client.sentAt);
+  underway--;
+  if (!sending) {
+    if (underway === 0) allAnswered();
+  } else if (plan.rate !== undefined) idle.push(client);
+  else if (answer.status === 0) setTimeout(() => sending && send(client), RECONNECT_MS);
+  else send(client);
+}
+
+serve({ prepare, run });

@@ -1,0 +1,64 @@
+import http from "node:http";
+import { gunzipSync } from "node:zlib";
+import { Ledger } from "../lib/ledger.js";
+import { serve } from "../lib/role.js";
+import { eachToken } from "../lib/token.js";
+
+/**
+ * The far end: an OTLP/HTTP server that notes which records arrived and answers 200.
+ *
+ * Throttled to `rate` records a second it answers late: each request is answered when its records have had their turn.
+ */
+let ledger = new Ledger(0, 1);
+let requests = 0;
+let rate = 0;
+let turn = 0;
+
+const server = http.createServer((request, response) => {
+  /** @type {Buffer[]} */
+  const chunks = [];
+  request.on("data", (chunk) => chunks.push(chunk));
+  request.on("end", () => {
+    const records = take(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks), request.headers);
+    const wait = rate > 0 ? delayOf(records) : 0;
+    const json = request.headers["content-type"]?.startsWith("application/json");
+    if (wait > 0) setTimeout(answer, wait, response, json);
+    else answer(response, json);
+  });
+});
+server.keepAliveTimeout = 0;
+server.requestTimeout = 0;
+
+function take(/** @type {Buffer} */ body, /** @type {http.IncomingHttpHeaders} */ headers) {
+  requests++;
+  const before = ledger.delivered;
+  eachToken(headers["content-encoding"] === "gzip" ? gunzipSync(body) : body, ledger.note);
+  return ledger.delivered - before;
+}
+
+function delayOf(/** @type {number} */ records) {
+  const now = performance.now();
+  turn = Math.max(now, turn) + (records / rate) * 1000;
+  return turn - now;
+}
+
+function answer(/** @type {http.ServerResponse} */ response, /** @type {boolean | undefined} */ json) {
+  if (json) response.writeHead(200, { "content-type": "application/json", "content-length": 2 }).end("{}");
+  else response.writeHead(200, { "content-type": "application/x-protobuf", "content-length": 0 }).end();
+}
+
+serve({
+  listen: (port) =>
+    new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(port, "127.0.0.1", () => resolve(/** @type {any} */ (server.address()).port));
+    }),
+  begin: ({ run, perRequest, rate: limit = 0 }) => {
+    ledger = new Ledger(run, perRequest);
+    requests = 0;
+    rate = limit;
+    turn = 0;
+  },
+  progress: () => ({ delivered: ledger.delivered, requests }),
+  compare: (acknowledged) => ({ ...ledger.compare(acknowledged), requests }),
+});

@@ -1,0 +1,14 @@
+/**
+ * The scenarios, by name. Each file exports `summary`, one line for `--list`, and `run(bench)`, which answers with
+ * tables, results and failures. They are loaded when asked for: some need the build.
+ *
+ * @typedef {{ summary: string, run(bench: import("../lib/bench.js").Bench): Promise<import("../lib/bench.js").Outcome> }}
+ *   Scenario
+ * @type {Record<string, () => Promise<Scenario>>}
+ */
+export const SCENARIOS = {
+  passthrough: () => import("./passthrough.js"),
+  overload: () => import("./overload.js"),
+  startup: () => import("./startup.js"),
+  micro: () => import("./micro.js"),
+};

@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { anyCase, duration, grpcTarget, headers, ignored, section, tlsClient, unsupported } from "../../plugin.js";
+
+const NO_AUTH =
+  "Sluice has no client authenticators, and sending without would only be refused: remove `auth` and write the credentials under `headers`";
+
+/** The Collector also takes an empty string for no compression. */
+const compression = z.preprocess((value) => (value === "" ? "none" : value), anyCase(["gzip", "none"]));
+
+const keepalive = z.strictObject({
+  time: duration().default(10_000).meta({ description: "Silence after which the server is pinged." }),
+  timeout: duration().default(20_000).meta({ description: "How long the server may take to answer a ping." }),
+  permit_without_stream: z.boolean().default(false).meta({ description: "Ping also while nothing is being sent." }),
+});
+
+const ONE_CONNECTION = "there is one connection to one address";
+
+export const otlpGrpcConfig = z.strictObject({
+  endpoint: grpcTarget().meta({ description: "host:port; http:// in front means without TLS, https:// with." }),
+  headers: headers().nullish(),
+  compression: compression.default("gzip"),
+  tls: section(tlsClient()).optional(),
+  keepalive: section(keepalive).optional(),
+  authority: z.string().optional().meta({ description: "The :authority to send instead of the endpoint." }),
+  auth: unsupported(NO_AUTH),
+  middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
+  balancer_name: ignored(ONE_CONNECTION),
+  wait_for_ready: ignored("a send waits for the connection until its timeout in any case"),
+  read_buffer_size: ignored("Node.js sizes its own socket buffers"),
+  write_buffer_size: ignored("Node.js sizes its own socket buffers"),
+  user_agent: z.string().optional(),
+});
+
+export type OtlpGrpcConfig = z.infer<typeof otlpGrpcConfig>;

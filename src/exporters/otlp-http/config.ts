@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { anyCase, duration, headers, httpUrl, ignored, section, tlsClient, unsupported } from "../../plugin.js";
+
+const NO_AUTH =
+  "Sluice has no client authenticators, and sending without would only be refused: remove `auth` and write the credentials under `headers`";
+
+/** The Collector also takes an empty string for no compression. */
+const compression = z.preprocess((value) => (value === "" ? "none" : value), anyCase(["gzip", "none"]));
+
+export const otlpHttpConfig = z
+  .strictObject({
+    endpoint: httpUrl()
+      .optional()
+      .meta({ description: "Base URL; /v1/logs, /v1/traces or /v1/metrics is added to it." }),
+    logs_endpoint: httpUrl().optional().meta({ description: "Whole URL for logs; nothing is added to it." }),
+    traces_endpoint: httpUrl().optional(),
+    metrics_endpoint: httpUrl().optional(),
+    profiles_endpoint: ignored("there are no profiles pipelines"),
+    headers: headers().nullish(),
+    compression: compression.default("gzip"),
+    compression_params: section(z.strictObject({ level: z.number().int().min(-1).max(9).default(1) })).optional(),
+    encoding: anyCase(["proto", "json"]).default("proto"),
+    tls: section(tlsClient()).optional(),
+    max_conns_per_host: z
+      .number()
+      .int()
+      .nonnegative()
+      .default(0)
+      .meta({ description: "Connections that may be open; 0 means the default, 100." }),
+    max_idle_conns: z.number().int().nonnegative().default(100),
+    max_idle_conns_per_host: z.number().int().nonnegative().optional(),
+    idle_conn_timeout: duration().default(90_000),
+    disable_keep_alives: z.boolean().default(false),
+    auth: unsupported(NO_AUTH),
+    proxy_url: unsupported("proxies are not supported; send to the endpoint directly"),
+    middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
+    cookies: ignored("cookies are not kept"),
+    read_buffer_size: ignored("Node.js sizes its own socket buffers"),
+    write_buffer_size: ignored("Node.js sizes its own socket buffers"),
+    http2_read_idle_timeout: ignored("OTLP over HTTP is sent over HTTP/1.1"),
+    http2_ping_timeout: ignored("OTLP over HTTP is sent over HTTP/1.1"),
+    force_attempt_http2: ignored("OTLP over HTTP is sent over HTTP/1.1"),
+  })
+  .refine(
+    (config) => config.endpoint ?? config.logs_endpoint ?? config.traces_endpoint ?? config.metrics_endpoint,
+    "expected an endpoint such as `endpoint: http://localhost:4318`",
+  );
+
+export type OtlpHttpConfig = z.infer<typeof otlpHttpConfig>;

@@ -1,0 +1,88 @@
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
+import type { Clock } from "../../plugin.js";
+
+/** What came back. `body` is empty when it was too large, broke off or took too long: the status counts. */
+export interface HttpResult {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** No answer came. `stale` means that the connection had been used before and ended before the answer began. */
+export class NoAnswer extends Error {
+  override readonly name = "NoAnswer";
+  readonly stale: boolean;
+
+  constructor(cause: Error, stale: boolean) {
+    super(cause.message, { cause });
+    this.stale = stale;
+  }
+}
+
+export type MakeRequest = (options: RequestOptions) => ClientRequest;
+
+/** An answer that says something has at most a few hundred bytes. */
+const MAX_BODY = 64 * 1024;
+/** How long the body of an answer may take once its head is there. */
+const BODY_MS = 10_000;
+
+/**
+ * Sends one request and resolves with its answer. Rejects with `NoAnswer` when none came, and at once when `abort`
+ * fires before the head of the answer is there. Leaves no listener and no socket behind.
+ */
+export function exchange(
+  make: MakeRequest,
+  options: RequestOptions,
+  chunks: readonly Uint8Array[],
+  abort: AbortSignal,
+  clock: Clock,
+): Promise<HttpResult> {
+  return new Promise((resolve, reject) => {
+    const request = make(options);
+    const onAbort = () => request.destroy(new Error("aborted"));
+    abort.addEventListener("abort", onAbort, { once: true });
+    let answered = false;
+    request.on("response", (response) => {
+      answered = true;
+      readBody(request, response, clock, (body) => {
+        abort.removeEventListener("abort", onAbort);
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
+      });
+    });
+    const fail = (error: NodeJS.ErrnoException) => {
+      if (answered) return;
+      abort.removeEventListener("abort", onAbort);
+      reject(new NoAnswer(error, request.reusedSocket && isDisconnect(error)));
+    };
+    request.on("error", fail);
+    request.on("close", () => fail(new Error("the connection ended without an answer")));
+    for (const chunk of chunks) request.write(chunk);
+    request.end();
+  });
+}
+
+function readBody(request: ClientRequest, response: IncomingMessage, clock: Clock, done: (body: Buffer) => void): void {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let cancel = () => {};
+  const finish = (body: Buffer) => {
+    cancel();
+    done(body);
+  };
+  const giveUp = () => {
+    request.destroy();
+    finish(Buffer.alloc(0));
+  };
+  response.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > MAX_BODY) giveUp();
+    else chunks.push(chunk);
+  });
+  response.on("end", () => finish(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+  response.on("error", () => finish(Buffer.alloc(0)));
+  if (response.headers["content-length"] !== "0") cancel = clock.after(BODY_MS, giveUp);
+}
+
+function isDisconnect(error: NodeJS.ErrnoException): boolean {
+  return error.code === "ECONNRESET" || error.code === "EPIPE";
+}

@@ -1,0 +1,174 @@
+import { Agent, type OutgoingHttpHeaders, type RequestOptions, request as requestPlain } from "node:http";
+import { request as requestTls, Agent as TlsAgent } from "node:https";
+import {
+  type Batch,
+  batchToJson,
+  contentTypeOf,
+  decodeResponse,
+  decodeStatus,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  encodingOf,
+  gzip,
+  loadClientTls,
+  type PartialRejection,
+  parseRetryAfter,
+  Refusal,
+  refusalOfAbort,
+  refusalOfConnection,
+  refusalOfHttp,
+  SIGNALS,
+  type Signal,
+} from "../../plugin.js";
+import { type OtlpHttpConfig, otlpHttpConfig } from "./config.js";
+import { exchange, type HttpResult, NoAnswer } from "./exchange.js";
+import { type Target, targetOf } from "./target.js";
+
+/** Sends OTLP over HTTP. */
+export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
+  type: "otlp_http",
+  aliases: ["otlphttp"],
+  summary: "Sends OTLP over HTTP, as protobuf or JSON.",
+  signals: SIGNALS,
+  defaults: { timeout: "30s" },
+  schema: otlpHttpConfig,
+  create: (config, context) => new OtlpHttpExporter(config, context),
+});
+
+const DEFAULT_CONNECTIONS = 100;
+
+interface Agents {
+  /** Connections that are kept and used again. */
+  readonly kept: Agent;
+  /** A connection for one request. */
+  readonly fresh: Agent;
+}
+
+class OtlpHttpExporter implements Exporter {
+  private readonly config: OtlpHttpConfig;
+  private readonly context: ExporterContext;
+  private readonly targets: ReadonlyMap<Signal, Target>;
+  private readonly headers: OutgoingHttpHeaders;
+  private plain: Agents | undefined;
+  private secure: Agents | undefined;
+
+  constructor(config: OtlpHttpConfig, context: ExporterContext) {
+    this.config = config;
+    this.context = context;
+    this.targets = new Map(
+      SIGNALS.flatMap((signal) => {
+        const target = targetOf(config, signal);
+        return target ? [[signal, target] as const] : [];
+      }),
+    );
+    this.headers = {
+      "Content-Type": contentTypeOf(config.encoding),
+      "User-Agent": "sluice",
+      ...(config.compression === "gzip" && { "Content-Encoding": "gzip" }),
+      ...config.headers,
+    };
+  }
+
+  async start(): Promise<void> {
+    const tls = this.config.tls ? await loadClientTls(this.config.tls, ["tls"]) : {};
+    const options = agentOptions(this.config);
+    const once = { keepAlive: false };
+    this.plain = { kept: new Agent(options), fresh: new Agent(once) };
+    this.secure = { kept: new TlsAgent({ ...options, ...tls }), fresh: new TlsAgent({ ...once, ...tls }) };
+  }
+
+  async send(batch: Batch, abort: AbortSignal): Promise<PartialRejection | undefined> {
+    const target = this.targets.get(batch.signal);
+    if (target === undefined) throw noEndpoint(batch.signal);
+    const chunks = await this.body(batch);
+    const result = await this.post(target, chunks, abort);
+    return this.judge(result, batch.signal);
+  }
+
+  async stop(): Promise<void> {
+    for (const agents of [this.plain, this.secure]) {
+      agents?.kept.destroy();
+      agents?.fresh.destroy();
+    }
+  }
+
+  private async body(batch: Batch): Promise<readonly Uint8Array[]> {
+    const { encoding, compression, compression_params: params } = this.config;
+    if (encoding === "json") {
+      const text = Buffer.from(batchToJson(batch));
+      return [compression === "gzip" ? await gzip(text, params?.level) : text];
+    }
+    return compression === "gzip" ? [await gzip(batch.bytes, params?.level)] : batch.chunks;
+  }
+
+  private async post(target: Target, chunks: readonly Uint8Array[], abort: AbortSignal): Promise<HttpResult> {
+    try {
+      return await this.attempt(target, chunks, abort, "kept");
+    } catch (error) {
+      // A kept connection that the server closed meanwhile says nothing about the server: once more, on a new one.
+      // The server may have got the first request; sending again is what any retry would do.
+      if (!(error instanceof NoAnswer && error.stale) || abort.aborted) throw this.refusal(target, error, abort);
+    }
+    try {
+      return await this.attempt(target, chunks, abort, "fresh");
+    } catch (error) {
+      throw this.refusal(target, error, abort);
+    }
+  }
+
+  private attempt(target: Target, chunks: readonly Uint8Array[], abort: AbortSignal, which: keyof Agents) {
+    if (abort.aborted) throw refusalOfAbort(target.url, abort);
+    const agents = target.secure ? this.secure : this.plain;
+    const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    const options: RequestOptions = {
+      method: "POST",
+      hostname: target.hostname,
+      port: target.port,
+      path: target.path,
+      headers: { ...this.headers, "Content-Length": length },
+      ...(target.auth && { auth: target.auth }),
+      ...(agents && { agent: agents[which] }),
+    };
+    return exchange(target.secure ? requestTls : requestPlain, options, chunks, abort, this.context.clock);
+  }
+
+  private refusal(target: Target, error: unknown, abort: AbortSignal): Refusal {
+    if (abort.aborted) return refusalOfAbort(target.url, abort);
+    return refusalOfConnection(target.url, error instanceof NoAnswer ? error.cause : error);
+  }
+
+  private judge({ status, headers, body }: HttpResult, signal: Signal): PartialRejection | undefined {
+    const encoding = encodingOf(headers["content-type"]);
+    if (status >= 200 && status < 300) return decodeResponse(signal, encoding ?? this.config.encoding, body);
+    const words = encoding ? decodeStatus(body, encoding).message : "";
+    throw refusalOfHttp(
+      status,
+      words || plainText(body),
+      parseRetryAfter(headers["retry-after"], this.context.clock.now()),
+    );
+  }
+}
+
+function agentOptions(config: OtlpHttpConfig) {
+  return {
+    keepAlive: !config.disable_keep_alives,
+    maxSockets: config.max_conns_per_host || DEFAULT_CONNECTIONS,
+    maxFreeSockets: config.max_idle_conns_per_host || config.max_idle_conns || DEFAULT_CONNECTIONS,
+    ...(config.idle_conn_timeout > 0 && { timeout: config.idle_conn_timeout }),
+    scheduling: "lifo" as const,
+  };
+}
+
+function noEndpoint(signal: Signal): Refusal {
+  return new Refusal("permanent", `no endpoint for ${signal}; set endpoint or ${signal}_endpoint`, {
+    category: "integration",
+  });
+}
+
+/** The beginning of an answer in words, if it is words. */
+function plainText(body: Buffer): string {
+  const text = body.subarray(0, 300).toString("utf8").trim();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  return /[\u0000-\u0008\ufffd]/.test(text) ? "" : text;
+}

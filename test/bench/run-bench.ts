@@ -1,0 +1,27 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+/** What `--json` gives, as far as tests look at it. */
+export interface Report {
+  readonly ok: boolean;
+  readonly failures: readonly string[];
+  readonly machine: { readonly node: string };
+  readonly results: readonly Record<string, unknown>[];
+}
+
+/** Runs bench/run.js and waits for its end. */
+export async function runBench(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, ["bench/run.js", ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk) => (stdout += chunk));
+  child.stderr.on("data", (chunk) => (stderr += chunk));
+  const [code] = (await once(child, "close")) as [number];
+  return { code, stdout, stderr };
+}
+
+/** The same in short form with `--json`, and the report read. */
+export async function quickReport(...args: string[]): Promise<{ code: number; report: Report; stderr: string }> {
+  const { code, stdout, stderr } = await runBench("--quick", "--warmup=0.05", "--settle=0.2", "--json", ...args);
+  return { code, report: JSON.parse(stdout) as Report, stderr };
+}

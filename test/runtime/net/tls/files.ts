@@ -1,0 +1,16 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const at = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/** Paths of the certificates that make.sh made. */
+export const TLS_FILES = {
+  ca: at("ca.crt"),
+  otherCa: at("other-ca.crt"),
+  serverCert: at("server.crt"),
+  serverKey: at("server.key"),
+  clientCert: at("client.crt"),
+  clientKey: at("client.key"),
+};
+
+export const read = (path: string): Buffer => readFileSync(path);

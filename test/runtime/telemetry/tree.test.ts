@@ -1,0 +1,102 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Batch } from "../../../src/runtime/telemetry/batch.js";
+import { isMalformed } from "../../../src/runtime/telemetry/malformed.js";
+import { SIGNALS } from "../../../src/runtime/telemetry/signal.js";
+import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/tree.js";
+import { referenceDecode, referenceEncode } from "../../support/otlp-reference.js";
+import { PATIENCE, runs } from "../../support/runs.js";
+import { request } from "../../support/telemetry-arbitraries.js";
+import { expectSame, expectSameBytes, meaning, recordsOf } from "../../support/trees.js";
+
+describe.each(SIGNALS)("a tree of %s", (signal) => {
+  it("means what the reference encoder was given, byte for byte there and back", { timeout: PATIENCE }, () => {
+    fc.assert(
+      fc.property(request(signal), (tree) => {
+        const bytes = referenceEncode(signal, tree);
+        const batch = Batch.admit(signal, bytes);
+        const decoded = decodeTree(batch);
+        expectSame(meaning(decoded), meaning(tree));
+        expectSameBytes(encodeTree(signal, decoded).bytes, bytes);
+        expect(batch.count).toBe(recordsOf(signal, tree).length);
+      }),
+      runs(150),
+    );
+  });
+
+  it("is encoded so that the reference decoder reads the same", { timeout: PATIENCE }, () => {
+    fc.assert(
+      fc.property(request(signal), (tree) => {
+        const batch = encodeTree(signal, tree);
+        expectSame(meaning(referenceDecode(signal, batch.bytes)), meaning(tree));
+        expect(batch.count).toBe(recordsOf(signal, tree).length);
+      }),
+      runs(100),
+    );
+  });
+});
+
+describe("encodeTree", () => {
+  const record = (fields: object) => ({ resourceLogs: [{ scopeLogs: [{ logRecords: [fields] }] }] }) as unknown as Tree;
+
+  it("keeps the fields that are younger than the reference", () => {
+    const logs = record({ eventName: "login" });
+    expect(decodeTree(encodeTree("logs", logs))).toEqual(logs);
+    const entity = { schemaUrl: "s", type: "service", idKeys: ["a", "b"], descriptionKeys: ["c"] };
+    const resource = { resourceLogs: [{ resource: { entityRefs: [entity] } }] } as unknown as Tree;
+    expect(decodeTree(encodeTree("logs", resource))).toEqual(resource);
+    const spans = { resourceSpans: [{ scopeSpans: [{ spans: [{ flags: 257, links: [{ flags: 3 }] }] }] }] };
+    expect(decodeTree(encodeTree("traces", spans as unknown as Tree))).toEqual(spans);
+    const metadata = [{ key: "k", value: { boolValue: true } }];
+    const metrics = { resourceMetrics: [{ scopeMetrics: [{ metrics: [{ metadata }] }] }] } as unknown as Tree;
+    expect(decodeTree(encodeTree("metrics", metrics))).toEqual(metrics);
+  });
+
+  it("names the path of what does not fit", () => {
+    const wrong: [object, RegExp][] = [
+      [
+        { timeUnixNano: "soon" },
+        /^resourceLogs\[0\]\.scopeLogs\[0\]\.logRecords\[0\]\.timeUnixNano: expected an integer/,
+      ],
+      [{ timeUnixNano: -1n }, /timeUnixNano: expected an integer from 0 to/],
+      [{ flags: 2 ** 32 }, /flags: expected an integer from 0 to/],
+      [{ attributes: [{ key: "a" }, { key: 1 }] }, /attributes\[1\]\.key: expected a string/],
+      [{ attributes: {} }, /attributes: expected a list/],
+      [{ body: [] }, /body: expected an object/],
+      [{ body: { boolValue: 1 } }, /body\.boolValue: expected true or false/],
+      [{ traceId: "xyz" }, /traceId: expected hex/],
+      [{ body: { bytesValue: "!" } }, /bytesValue: expected base64/],
+      [{ severityNumber: "LOUD" }, /severityNumber: expected an integer/],
+    ];
+    for (const [fields, message] of wrong) {
+      const error = thrownBy(() => encodeTree("logs", record(fields)));
+      expect(isMalformed(error)).toBe(true);
+      expect((error as Error).message).toMatch(message);
+    }
+  });
+
+  it("names the place of a number that does not fit in a list of numbers", () => {
+    const histogram = { dataPoints: [{ bucketCounts: [1n, 2n, -1n] }] };
+    const tree = { resourceMetrics: [{ scopeMetrics: [{ metrics: [{ histogram }] }] }] } as unknown as Tree;
+    expect(() => encodeTree("metrics", tree)).toThrow(/bucketCounts\[2\]: expected an integer/);
+  });
+
+  it("refuses nesting that the check of incoming bytes would refuse", () => {
+    for (const depth of [40, 46, 47, 48, 49, 50, 10_000]) {
+      let body: Tree = { stringValue: "x" };
+      for (let i = 0; i < depth; i++) body = { arrayValue: { values: [body] } };
+      const tree = record({ body });
+      if (depth < 47) expect(encodeTree("logs", tree).count).toBe(1);
+      if (depth > 49) expect(() => encodeTree("logs", tree)).toThrow(/nested more than 100 deep/);
+    }
+  });
+});
+
+function thrownBy(action: () => unknown): unknown {
+  try {
+    action();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
