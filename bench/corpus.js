@@ -50,7 +50,7 @@ function check(name) {
   const load = (env) => loadConfig({ sources: [{ text, name }], env, registry });
   const unset = load({}).problems.flatMap(unsetVariable);
   const env = Object.fromEntries(unset.map(({ variable }) => [variable, placeholder(variable)]));
-  for (const variable of unset) fit(variable, env, load);
+  for (const variable of unset) chooseValue(variable, env, load);
   const { config, problems } = load(env);
   const errors = problems.filter((problem) => problem.severity === "error");
   const missing = errors.filter((problem) => problem.code === "unknown_component").map(componentOf);
@@ -62,7 +62,7 @@ function unsetVariable({ code, message, path }) {
 }
 
 /** Gives a variable the first value that its key does not refuse; when all are refused, the variable is not to blame. */
-function fit({ variable, path }, env, load) {
+function chooseValue({ variable, path }, env, load) {
   const first = env[variable];
   for (const value of [first, ...new Set(PLACEHOLDERS.map(([, each]) => each))]) {
     env[variable] = value;
