@@ -22,6 +22,7 @@ const PLACEHOLDERS = [
   [/(TIMEOUT|INTERVAL|WAIT|DELAY)$/, "5s"],
   [/(SIZE|LIMIT|COUNT|MIB|PERCENTAGE|CONSUMERS|RATE)$/, "50"],
   [/(IP|HOST|HOSTNAME|ADDR|ADDRESS)$/, "127.0.0.1"],
+  [/LISTEN$/, "127.0.0.1:4317"],
   [/(URL|URI|ENDPOINT)$/, "http://127.0.0.1:4318"],
 ];
 
@@ -47,19 +48,27 @@ process.exitCode = report.withProblems > 0 ? 1 : 0;
 function check(name) {
   const text = readFileSync(join(folder, name), "utf8");
   const load = (env) => loadConfig({ sources: [{ text, name }], env, registry });
-  const env = Object.fromEntries(
-    load({})
-      .problems.flatMap(unsetVariable)
-      .map((each) => [each, placeholder(each)]),
-  );
+  const unset = load({}).problems.flatMap(unsetVariable);
+  const env = Object.fromEntries(unset.map(({ variable }) => [variable, placeholder(variable)]));
+  for (const variable of unset) chooseValue(variable, env, load);
   const { config, problems } = load(env);
   const errors = problems.filter((problem) => problem.severity === "error");
   const missing = errors.filter((problem) => problem.code === "unknown_component").map(componentOf);
   return { name, loads: config !== undefined, missing, real: errors.filter((p) => p.code !== "unknown_component") };
 }
 
-function unsetVariable({ code, message }) {
-  return code === "unset_variable" ? [/variable (\w+) is not set/.exec(message)[1]] : [];
+function unsetVariable({ code, message, path }) {
+  return code === "unset_variable" ? [{ variable: /variable (\w+) is not set/.exec(message)[1], path }] : [];
+}
+
+/** Gives a variable the first value that its key does not refuse; when all are refused, the variable is not to blame. */
+function chooseValue({ variable, path }, env, load) {
+  const first = env[variable];
+  for (const value of [first, ...new Set(PLACEHOLDERS.map(([, each]) => each))]) {
+    env[variable] = value;
+    if (load(env).problems.every((problem) => problem.severity === "warning" || problem.path !== path)) return;
+  }
+  env[variable] = first;
 }
 
 function placeholder(name) {
@@ -76,6 +85,7 @@ function summarise(all) {
     folder,
     files: all.length,
     load: all.filter((each) => each.loads).length,
+    onlyKnownComponents: all.filter((each) => each.missing.length === 0).length,
     missingComponentsOnly: all.filter((each) => each.missing.length > 0 && each.real.length === 0).length,
     withProblems: all.filter((each) => each.real.length > 0).length,
     missingComponents: counted(all.flatMap((each) => [...new Set(each.missing)])),
@@ -115,13 +125,14 @@ function asText(report) {
   return [
     `${report.folder}`,
     `load:                              ${share(report.load)}`,
+    `use only components Sluice has:    ${share(report.onlyKnownComponents)}, of which ${report.load} load`,
     `use components Sluice has not:     ${share(report.missingComponentsOnly)}`,
-    `have real problems:                ${share(report.withProblems)}`,
+    `have other problems:               ${share(report.withProblems)}`,
     "",
     "Components that are missing, by the number of configs that use them:",
     ...report.missingComponents.map(({ what, count }) => `${String(count).padStart(5)}  ${what}`),
     "",
-    "Real problems:",
+    "Other problems:",
     ...report.problems.map(
       ({ reason, count, places }) => `${String(count).padStart(5)}  ${reason}\n       ${places.slice(0, 3).join(", ")}`,
     ),

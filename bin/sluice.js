@@ -1,5 +1,5 @@
 #!/usr/bin/env node
 import process from "node:process";
-import { runProcess } from "../dist/runtime/cli/main.js";
+import { runProcess } from "../dist/bundle/main.js";
 
 await runProcess(process);

@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import { nearest } from "../contract/suggest.js";
 import { Registry } from "../registry.js";
+import { packageVersion } from "../version.js";
 import type { Command } from "./command.js";
 import { COMMANDS, findCommand } from "./commands.js";
 import { commandHelp, overview } from "./help.js";
@@ -26,7 +26,7 @@ export async function main(
   const [first, ...rest] = argv;
   try {
     if (first === undefined) throw new UsageError("a command is missing");
-    if (first === "--version" || first === "-v") return print(terminal, `${version()}\n`);
+    if (first === "--version" || first === "-v") return print(terminal, `${packageVersion()}\n`);
     if (first === "--help" || first === "-h") return print(terminal, overview());
     if (first === "help") return print(terminal, rest[0] === undefined ? overview() : commandHelp(commandOf(rest[0])));
     return await runCommand(commandOf(first), rest, terminal, registry);
@@ -73,12 +73,6 @@ function commandOf(name: string): Command {
 function print(terminal: Terminal, text: string): number {
   terminal.out.write(text);
   return EXIT.ok;
-}
-
-/** The version of the package this file is part of. */
-function version(): string {
-  const file = new URL("../../../package.json", import.meta.url);
-  return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
 }
 
 async function builtinRegistry(): Promise<Registry> {

@@ -37,16 +37,14 @@ async function runConfig(
   shutdownTimeoutMs: number,
   terminal: Terminal,
 ): Promise<number> {
-  const [{ Agent }, { createSelfTelemetry }, rxjs] = await Promise.all([
+  const [{ Agent }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
     import("../agent.js"),
     import("../self-telemetry/index.js"),
-    import("rxjs"),
+    import("./stream-errors.js"),
   ]);
   const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
   const { logger, metrics } = telemetry;
-  rxjs.config.onUnhandledError = (error) => {
-    logger.error({ err: error }, "unhandled error in a stream: this is a bug in Sluice or in a plugin");
-  };
+  logStreamErrors(logger);
   const agent = new Agent(config, { logger, metrics });
   const supervised = {
     async start() {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { StartError } from "../contract/component.js";
+import { packageVersion } from "../version.js";
 
 export type ResourceAttributes = Record<string, string | number | boolean | string[]>;
 
@@ -57,9 +57,4 @@ function attributeValue(value: unknown): string | number | boolean | string[] {
 
 function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function packageVersion(): string {
-  const text = readFileSync(new URL("../../../package.json", import.meta.url), "utf8");
-  return String((JSON.parse(text) as { version: unknown }).version);
 }

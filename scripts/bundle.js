@@ -1,0 +1,23 @@
+/**
+ * Bundles the command line into a few files under dist/bundle. Loaded one by one, its 500 modules (of Sluice, zod, yaml
+ * and rxjs) take longer than validating a config does. The doors for embedders and plugins stay the plain modules in dist.
+ */
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { rolldown } from "rolldown";
+
+const root = dirname(import.meta.dirname);
+const require = createRequire(import.meta.url);
+/** Node.js resolves rxjs to its CommonJS build, of which nothing can be left out. */
+const rxjs = join(dirname(require.resolve("rxjs/package.json")), "dist", "esm", "index.js");
+
+const bundle = await rolldown({
+  cwd: root,
+  input: { main: "dist/runtime/cli/main.js" },
+  platform: "node",
+  // Only `run` needs these, and they look for their own files.
+  external: [/^pino/, /^@opentelemetry\//],
+  resolve: { alias: { rxjs } },
+});
+await bundle.write({ dir: join(root, "dist", "bundle"), format: "esm", chunkFileNames: "[name].js" });
+await bundle.close();
