@@ -106,8 +106,9 @@ describe("bad requests to OTLP over HTTP", () => {
     await restart({ max_request_body_size: 10_000 });
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connect(running.http, "127.0.0.1").on("error", reject);
-      socket.write(`${HEAD}Content-Length: 8000000\r\n\r\n`);
-      socket.write(Buffer.alloc(8_000_000), () => socket.once("data", (chunk) => resolve(chunk.toString("latin1"))));
+      socket.once("data", (chunk) => resolve(chunk.toString("latin1"))).pause();
+      socket.write(`${HEAD}Content-Length: 40000000\r\n\r\n`);
+      socket.write(Buffer.alloc(40_000_000), (error) => (error ? reject(error) : socket.resume()));
     });
     expect(answer).toMatch(/^HTTP\/1\.1 413 /);
   });
