@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { arch, cpus, platform } from "node:os";
 import { openBench } from "./lib/bench.js";
 import { HELP, parseOptions, UsageError } from "./lib/options.js";
+import { SubjectError } from "./lib/run-subject.js";
 import { formatTable } from "./lib/table.js";
 import { SCENARIOS } from "./scenarios/index.js";
 
@@ -9,7 +10,8 @@ import { SCENARIOS } from "./scenarios/index.js";
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  console.error(error instanceof UsageError ? `${error.message}\n\n${HELP}` : error);
+  if (error instanceof UsageError) console.error(`${error.message}\n\n${HELP}`);
+  else console.error(error instanceof SubjectError ? error.message : error);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 

@@ -21,6 +21,9 @@ const READY_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 10_000;
 const REPORTER = new URL("./usage-reporter.js", import.meta.url).href;
 
+/** A subject that cannot be started; the message says it all. */
+export class SubjectError extends Error {}
+
 /** @type {Set<import("node:child_process").ChildProcess>} */
 const alive = new Set();
 process.on("exit", () => {
@@ -49,7 +52,7 @@ export async function startSubject(subject, { sink, profile, ...setting }, pollM
   };
   if (!ready) {
     await stop();
-    throw new Error(`${subject.name} did not open port ${port}:\n${said()}`);
+    throw new SubjectError(`${subject.name} did not open port ${port}:\n${said()}`);
   }
   return { name: subject.name, port, ports, readyMs, usage: () => usageOf(child), stop };
 }
@@ -59,7 +62,7 @@ async function choosePorts(subject, sink) {
   if (!subject.fixedPorts) {
     return { http: await freePort(), grpc: await freePort(), health: await freePort(), sink };
   }
-  if (await isOpen(4318)) throw new Error(`${subject.name} is to listen on 4318, where somebody else listens`);
+  if (await isOpen(4318)) throw new SubjectError(`${subject.name} is to listen on 4318, where somebody else listens`);
   return { http: 4318, grpc: 4317, health: await freePort(), sink };
 }
 

@@ -1,9 +1,9 @@
 import { Batch } from "./batch.js";
 import { encodeMessage } from "./encode.js";
+import { writeJson } from "./json-text.js";
 import { MalformedError } from "./malformed.js";
 import { REQUEST } from "./messages.js";
 import type { Signal } from "./signal.js";
-import { decodeTree } from "./tree.js";
 import { WireWriter } from "./writer.js";
 
 /** The batch of an OTLP/JSON request. Throws a `MalformedError`. 64-bit integers are exact however they are written. */
@@ -16,7 +16,10 @@ export function batchFromJson(signal: Signal, json: string | Uint8Array): Batch 
 
 /** The batch as one line of OTLP/JSON. */
 export function batchToJson(batch: Batch): string {
-  return JSON.stringify(decodeTree(batch), forJson);
+  const { bytes, signal } = batch;
+  const out = new WireWriter(bytes.length * 3);
+  writeJson(REQUEST[signal], bytes, 0, bytes.length, out);
+  return out.bytes.toString("utf8", 0, out.length);
 }
 
 function parse(text: string): unknown {
@@ -68,17 +71,4 @@ function endOfString(text: string, p: number): number {
     while (text.charCodeAt(p - 1 - escapes) === BACKSLASH) escapes++;
     if (escapes % 2 === 0) return p + 1;
   }
-}
-
-function forJson(this: unknown, key: string, value: unknown): unknown {
-  if (typeof value === "bigint") return value.toString();
-  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
-  if (Object.is(value, -0)) return "-0"; // JSON.stringify would forget the sign
-  if (value instanceof Uint8Array)
-    return isId(key) ? Buffer.from(value).toString("hex") : Buffer.from(value).toString("base64");
-  return value;
-}
-
-function isId(key: string): boolean {
-  return key === "traceId" || key === "spanId" || key === "parentSpanId";
 }

@@ -26,6 +26,8 @@ export interface Field {
   readonly number: number;
   readonly name: string;
   readonly snakeName: string;
+  /** The name as OTLP/JSON writes it before a value, quotes and colon included. */
+  readonly label: Uint8Array;
   /** The type of one value; `message` is set when it is a message. */
   readonly type: ScalarType | "message";
   readonly message: Message | undefined;
@@ -306,6 +308,7 @@ function toField(
     number,
     name,
     snakeName: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    label: Buffer.from(`"${name}":`),
     type: message ? "message" : (type as ScalarType),
     message,
     repeated,

@@ -34,7 +34,7 @@ describe.each(SIGNALS)("editing %s", (signal) => {
         expect(same).toBe(batch);
         expect(seen).toBe(batch.count);
       }),
-      runs(60),
+      runs(24),
     );
   });
 
@@ -47,7 +47,7 @@ describe.each(SIGNALS)("editing %s", (signal) => {
         expectEdited(signal, edited, decodeTree(batch), plan);
         expect(before.equals(batch.bytes)).toBe(true);
       }),
-      runs(150),
+      runs(60),
     );
   });
 
@@ -58,7 +58,7 @@ describe.each(SIGNALS)("editing %s", (signal) => {
         const batch = Batch.admit(signal, rewritten(signal, referenceEncode(signal, tree), odd, seed));
         expectEdited(signal, apply(batch, plan), decodeTree(batch), plan);
       }),
-      runs(150),
+      runs(60),
     );
   });
 
@@ -73,7 +73,7 @@ describe.each(SIGNALS)("editing %s", (signal) => {
         const wanted = unknownFields(signal, batch.bytes).sort();
         expectSame(unknownFields(signal, apply(batch, kept).bytes).sort(), wanted);
       }),
-      runs(100),
+      runs(40),
     );
   });
 
@@ -86,7 +86,7 @@ describe.each(SIGNALS)("editing %s", (signal) => {
         expect(Batch.admit(signal, empty.bytes).count).toBe(0);
         expect(recordsOf(signal, decodeTree(empty))).toEqual([]);
       }),
-      runs(20),
+      runs(15),
     );
   });
 });

@@ -84,7 +84,7 @@ describe.each(SIGNALS)("bytes that are no %s", (signal) => {
         const bytes = referenceEncode(signal, tree);
         expectSafe(signal, bytes.subarray(0, cut % (bytes.length + 1)));
       }),
-      runs(150),
+      runs(60),
     );
   });
 
@@ -96,7 +96,7 @@ describe.each(SIGNALS)("bytes that are no %s", (signal) => {
         for (const [at, flip] of damage) if (bytes.length > 0) bytes[at % bytes.length]! ^= flip;
         expectSafe(signal, bytes);
       }),
-      runs(300),
+      runs(120),
     );
   });
 
@@ -107,7 +107,7 @@ describe.each(SIGNALS)("bytes that are no %s", (signal) => {
     );
     fc.assert(
       fc.property(fc.array(small, { maxLength: 60 }), (bytes) => expectSafe(signal, Uint8Array.from(bytes))),
-      runs(500),
+      runs(200),
     );
   });
 
@@ -124,7 +124,7 @@ describe.each(SIGNALS)("bytes that are no %s", (signal) => {
         }
         if (refused) expect(admitted(signal, bytes)).toBe(undefined);
       }),
-      runs(150),
+      runs(60),
     );
   });
 });

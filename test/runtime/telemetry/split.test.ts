@@ -43,7 +43,7 @@ describe.each(SIGNALS)("splitting %s", (signal) => {
         const unknown = (bytes: Uint8Array) => [...new Set(unknownFields(signal, bytes))].sort();
         expectSame(unknown(merged.bytes), unknown(batch.bytes));
       }),
-      runs(150),
+      runs(60),
     );
   });
 
@@ -55,7 +55,7 @@ describe.each(SIGNALS)("splitting %s", (signal) => {
         expect(pieces.length).toBe(Math.max(1, Math.ceil(batch.count / records)));
         expect(splitBatch(batch, { records: batch.count, bytes: batch.byteLength })).toEqual([batch]);
       }),
-      runs(50),
+      runs(20),
     );
   });
 });

@@ -20,7 +20,7 @@ describe.each(SIGNALS)("a tree of %s", (signal) => {
         expectSameBytes(encodeTree(signal, decoded).bytes, bytes);
         expect(batch.count).toBe(recordsOf(signal, tree).length);
       }),
-      runs(150),
+      runs(60),
     );
   });
 
@@ -31,7 +31,7 @@ describe.each(SIGNALS)("a tree of %s", (signal) => {
         expectSame(meaning(referenceDecode(signal, batch.bytes)), meaning(tree));
         expect(batch.count).toBe(recordsOf(signal, tree).length);
       }),
-      runs(100),
+      runs(40),
     );
   });
 });

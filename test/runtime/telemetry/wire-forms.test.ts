@@ -28,7 +28,7 @@ describe.each(SIGNALS)("%s on the wire", (signal) => {
         expect(odd.count).toBe(usual.count);
         expectSame(meaning(decodeTree(odd)), meaning(tree));
       }),
-      runs(40),
+      runs(16),
     );
   });
 
@@ -40,7 +40,7 @@ describe.each(SIGNALS)("%s on the wire", (signal) => {
         expectSame(unknownFields(signal, again.bytes).sort(), unknownFields(signal, odd).sort());
         expectSame(meaning(decodeTree(again)), meaning(tree));
       }),
-      runs(40),
+      runs(16),
     );
   });
 
@@ -51,7 +51,7 @@ describe.each(SIGNALS)("%s on the wire", (signal) => {
         const bytes = rewritten(signal, referenceEncode(signal, tree), odd, seed);
         expect(Batch.admit(signal, bytes).bytes).toBe(bytes);
       }),
-      runs(40),
+      runs(16),
     );
   });
 });

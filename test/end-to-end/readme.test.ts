@@ -1,0 +1,50 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const project = join(import.meta.dirname, "../..");
+const readme = readFileSync(join(project, "README.md"), "utf8");
+const blocks = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1]!.trim());
+
+describe("the README", () => {
+  it("installs, starts and tests with the commands of package.json", () => {
+    expect(blocks[0]!.split("\n")).toEqual(["npm install", "npm start"]);
+    expect(blocks).toContain("npm test");
+  });
+
+  it("shows a log line arriving with the quick start's two commands", async () => {
+    const curl = blocks.find((block) => block.startsWith("curl"))!;
+    const agent = spawn("npm", ["start"], { cwd: project, detached: true });
+    const exited = once(agent, "exit");
+    let output = "";
+    for (const stream of [agent.stdout, agent.stderr])
+      stream.setEncoding("utf8").on("data", (text) => (output += text));
+    try {
+      await expect.poll(() => output, { timeout: 15_000 }).toContain("ready");
+      expect(execFileSync("bash", ["-c", curl], { encoding: "utf8" })).toBe("{}");
+      await expect.poll(() => output).toContain("order paid");
+      expect(output).toContain("order.id=42");
+    } finally {
+      process.kill(-agent.pid!, "SIGTERM");
+      await exited;
+    }
+  });
+
+  it("has a command line that does what it says", () => {
+    const commands = blocks.find((block) => block.startsWith("node bin/sluice.js"))!.split("\n");
+    const shown = commands.map((line) =>
+      line
+        .replace(/\s+#.*$/, "")
+        .split(/\s+/)
+        .slice(1),
+    );
+    const results = shown
+      .filter(([, command]) => command !== "run")
+      .map((args) => execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" }));
+    expect(results).toHaveLength(3);
+    expect(results[1]).toContain("otlp_http");
+    expect(results[2]).toContain("[REDACTED]");
+  });
+});

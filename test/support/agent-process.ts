@@ -1,0 +1,49 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const project = join(import.meta.dirname, "../..");
+
+/** The agent as people run it: a process of its own, its log read line by line. */
+export interface AgentProcess {
+  readonly child: ChildProcess;
+  /** By what the log says the receiver listens on. */
+  readonly ports: { readonly http: number; readonly grpc: number };
+  /** What it has printed so far. */
+  readonly output: { stdout: string; stderr: string };
+  /** Resolves with the exit code, or the signal's name. */
+  readonly exited: Promise<number | string>;
+}
+
+/** Starts `sluice run` on a YAML text or a file and waits until it says it is ready. */
+export async function startAgentProcess(
+  config: { readonly yaml: string } | { readonly file: string },
+  options: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<AgentProcess> {
+  const directory = mkdtempSync(join(tmpdir(), "sluice-test-"));
+  const file = "file" in config ? config.file : join(directory, "config.yaml");
+  if ("yaml" in config) writeFileSync(file, config.yaml);
+  const args = [join(project, "bin/sluice.js"), "run", "--config", file, ...(options.args ?? [])];
+  const child = spawn(process.execPath, args, { cwd: directory, env: { ...process.env, ...options.env } });
+  const output = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output.stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    output.stderr += text;
+  });
+  const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | string);
+  await new Promise<void>((resolve, reject) => {
+    child.stderr.on("data", () => output.stderr.includes('"msg":"ready"') && resolve());
+    void exited.then((code) => reject(new Error(`the agent exited with ${code}: ${output.stderr}`)));
+  });
+  return { child, output, exited, ports: portsOf(output.stderr) };
+}
+
+function portsOf(log: string): { http: number; grpc: number } {
+  const line = log.split("\n").find((text) => text.includes("listening for OTLP"));
+  const { http = 0, grpc = 0 } = line === undefined ? {} : (JSON.parse(line) as { http?: number; grpc?: number });
+  return { http, grpc };
+}
