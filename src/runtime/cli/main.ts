@@ -1,6 +1,6 @@
 import { nearest } from "../contract/suggest.js";
+import { packageVersion } from "../contract/version.js";
 import { Registry } from "../registry.js";
-import { packageVersion } from "../version.js";
 import type { Command } from "./command.js";
 import { COMMANDS, findCommand } from "./commands.js";
 import { commandHelp, overview } from "./help.js";

@@ -14,6 +14,8 @@ import { EXIT, type Terminal, UsageError } from "./terminal.js";
 
 /** How long the agent's own telemetry may take to hand over its last words. */
 const TELEMETRY_STOP_MS = 2000;
+/** The same after a failure or a second signal. */
+const HURRIED_STOP_MS = 250;
 
 /** `sluice run`: runs the agent until a signal ends it. */
 export async function run(context: CommandContext): Promise<number> {
@@ -56,12 +58,14 @@ async function runConfig(
     stop: (timeoutMs: number) => agent.stop(timeoutMs),
     abort: () => agent.abort(),
   };
+  let code: number = EXIT.failed;
   try {
-    const code = await supervise(supervised, { signals: process, logger, clock: systemClock, shutdownTimeoutMs });
+    code = await supervise(supervised, { signals: process, logger, clock: systemClock, shutdownTimeoutMs });
     logger.info({ code }, "stopped");
     return code;
   } finally {
-    await Promise.race([telemetry.stop(), new Promise<void>((resolve) => setTimeout(resolve, TELEMETRY_STOP_MS))]);
+    const patience = code === EXIT.ok ? TELEMETRY_STOP_MS : HURRIED_STOP_MS;
+    await Promise.race([telemetry.stop(), new Promise<void>((resolve) => setTimeout(resolve, patience))]);
   }
 }
 

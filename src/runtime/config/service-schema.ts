@@ -14,6 +14,7 @@ const otlpTarget = z.strictObject({
     .meta({ description: "A bare number is milliseconds." }),
   compression: z.string().optional(),
   temporality_preference: z.string().optional(),
+  default_histogram_aggregation: ignored("histograms have fixed buckets"),
   tls: z.unknown().optional(),
 });
 
@@ -40,13 +41,21 @@ const logProcessor = z.looseObject({
   simple: section(z.looseObject({ exporter: z.looseObject({ otlp: section(otlpTarget).optional() }) })).optional(),
 });
 
+/** The Collector's levels; some of them are the same here. */
+const LEVEL_SYNONYMS: Readonly<Record<string, string>> = { warning: "warn", dpanic: "fatal", panic: "fatal" };
+
+const logLevel = z.preprocess(
+  (value) => (typeof value === "string" ? (LEVEL_SYNONYMS[value.toLowerCase()] ?? value.toLowerCase()) : value),
+  z.enum(["debug", "info", "warn", "error", "fatal", "silent"]),
+);
+
 /** What stands under `service:` beside extensions and pipelines. */
 export const serviceSchema = z.strictObject({
   telemetry: section(
     z.strictObject({
       logs: section(
         z.strictObject({
-          level: anyCase(["debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+          level: logLevel.default("info"),
           encoding: anyCase(["console", "json"])
             .optional()
             .meta({ description: "Default: console on a terminal, else json." }),

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { StartError } from "../contract/component.js";
-import { packageVersion } from "../version.js";
+import { packageVersion } from "../contract/version.js";
 
 export type ResourceAttributes = Record<string, string | number | boolean | string[]>;
 

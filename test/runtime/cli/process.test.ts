@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -74,6 +75,49 @@ service:
     expect(ended).toEqual({ code: 0, by: null });
     expect(err).toContain(`"signal":"${signal}"`);
     expect(err).toContain('"msg":"stopped"');
+  });
+
+  it("stops at once on a second signal, refuses what is under way and ends with 1", async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const { port } = silent.address() as AddressInfo;
+    const path = join(folder, "hanging.yaml");
+    writeFileSync(
+      path,
+      running
+        .replace("{nop: }", `{otlphttp: {endpoint: "http://127.0.0.1:${port}", timeout: 0}}`)
+        .replace("[nop]", "[otlphttp]"),
+    );
+    const args = ["bin/sluice.js", "run", "--config", path, "--shutdown-timeout", "5m"];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
+    const ended = new Promise((resolve) => child.on("close", (code) => resolve(code)));
+    let err = "";
+    const logged = (text: string) =>
+      new Promise<void>((resolve) => {
+        const look = () => void (err.includes(text) && resolve());
+        child.stderr.on("data", look);
+        look();
+      });
+    child.stderr.on("data", (chunk) => (err += chunk));
+    await logged('"msg":"ready"');
+    const taken = once(silent, "connection");
+    const url = `http://127.0.0.1:${/"http":(\d+)/.exec(err)?.[1]}/v1/logs`;
+    const answer = fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"x"}}]}]}]}',
+    }).then(
+      ({ status }) => status,
+      () => "closed",
+    );
+    await taken;
+    child.kill("SIGTERM");
+    await logged("draining");
+    child.kill("SIGTERM");
+    expect(await ended).toBe(1);
+    expect(await answer).not.toBe(200);
+    expect(err).toContain("second signal");
+    silent.close();
   });
 
   it("shows a port that is taken with its place in the config, and ends with 1", async () => {
