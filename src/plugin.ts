@@ -7,7 +7,12 @@ export { Delivery, type Origin, type Outcome, type PartialRejection } from "./ru
 export { type BatchResult, eachBatch } from "./runtime/contract/each-batch.js";
 export { eachRecord } from "./runtime/contract/each-record.js";
 export type * from "./runtime/contract/entry.js";
-export { type ExporterSettings, exporterSettingsSchema } from "./runtime/contract/exporter-settings.js";
+export {
+  type CompleteSettings,
+  completeSettings,
+  type ExporterSettings,
+  exporterSettingsSchema,
+} from "./runtime/contract/exporter-settings.js";
 export * from "./runtime/contract/observability.js";
 export type * from "./runtime/contract/outlet.js";
 export * from "./runtime/contract/refusal.js";

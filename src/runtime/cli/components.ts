@@ -1,7 +1,7 @@
 import { describeKeys, type KeyDescription } from "../config/describe.js";
 import { overDefaults } from "../config/parse-component.js";
 import type { ComponentFactory } from "../contract/component.js";
-import { exporterSettingsSchema } from "../contract/exporter-settings.js";
+import { DEFAULT_SETTINGS, exporterSettingsSchema } from "../contract/exporter-settings.js";
 import { nearest } from "../contract/suggest.js";
 import type { CommandContext } from "./command.js";
 import { EXIT, UsageError } from "./terminal.js";
@@ -37,7 +37,10 @@ export async function components({ values, terminal, registry }: CommandContext)
 export function describeComponent(factory: ComponentFactory): ComponentDescription {
   const { kind, type, aliases = [], summary, schema } = factory;
   const own = describeKeys(schema);
-  const common = factory.kind === "exporter" ? commonKeys(factory.defaults ?? {}) : [];
+  const common =
+    factory.kind === "exporter"
+      ? commonKeys(overDefaults(DEFAULT_SETTINGS, factory.defaults) as Record<string, unknown>)
+      : [];
   const keys = [...own, ...common.filter((key) => own.every((mine) => mine.path !== key.path))];
   return { kind, type, aliases, summary, signals: signalsOf(factory), keys };
 }

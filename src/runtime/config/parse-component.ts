@@ -29,7 +29,7 @@ export function parseComponent(
   }
   const { own, common } = splitExporter(written, factory.schema);
   const config = parseWith(own, factory.schema, path, findings, { key, siblings: [...commonKeys.keys()] });
-  const settings = parseWith(common, exporterSettingsSchema, path, findings, { key, defaults: factory.defaults ?? {} });
+  const settings = parseWith(common, exporterSettingsSchema, path, findings, { key });
   return config && settings && { config: config.value, settings: settings.value as ExporterSettings };
 }
 
@@ -37,8 +37,6 @@ export interface ParseExtras {
   /** Where to point for what is not written at all. */
   readonly key: Span;
   readonly siblings?: readonly string[];
-  /** Values under what is written, as in YAML. */
-  readonly defaults?: Readonly<Record<string, unknown>>;
 }
 
 /** The schema's result in a box, or undefined and findings. */
@@ -47,10 +45,10 @@ export function parseWith(
   schema: z.ZodType,
   path: Path,
   findings: Findings,
-  { key, siblings = [], defaults = {} }: ParseExtras,
+  { key, siblings = [] }: ParseExtras,
 ): { readonly value: unknown } | undefined {
   findings.problems.push(...remarksOn(node, schema, path));
-  const result = schema.safeParse(overDefaults(defaults, shaped(node, schema)));
+  const result = schema.safeParse(shaped(node, schema));
   if (result.success) return { value: result.data };
   findings.problems.push(...problemsOf(result.error.issues, { node, schema, path, key, siblings }));
   return undefined;

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { DEFAULT_SETTINGS } from "../contract/exporter-settings.js";
 import type { Registry } from "../registry.js";
 import { parseId } from "./component-id.js";
 import { SECTIONS, type SectionName } from "./components.js";
@@ -35,7 +36,8 @@ function printComponent(section: SectionName, name: string, node: Node, options:
   const value = shown(node, schemas, schemas.length === 0);
   if (!options.defaults || schemas.length === 0) return value;
   const factory = kind === "exporter" ? options.registry.get(kind, parseId(name)!.type) : undefined;
-  return filled(overDefaults(factory?.defaults, value ?? {}), schemas, options);
+  const common = factory && overDefaults(DEFAULT_SETTINGS, factory.defaults);
+  return filled(overDefaults(common, value ?? {}), schemas, options);
 }
 
 function shown(node: Node, schemas: readonly z.ZodType[], untrusted: boolean, hidden = false): unknown {

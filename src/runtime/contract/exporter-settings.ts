@@ -4,24 +4,27 @@ import { byteSize, duration, ignored, section } from "./schema.js";
 /**
  * Keys every exporter has, whatever its type: the runtime takes them out of the exporter's config before the exporter's
  * own schema sees it. An exporter knows nothing of them. The same keys stand under `extensions: reliability:` as the
- * defaults of all exporters. So nothing here has a default of its own: what is not written stays undefined, and
- * `completeSettings` (in the reliability room) fills it in, from the exporter, the exporter's type, the extension, and
- * the defaults, in this order. Names are the Collector's where it has the thing.
+ * defaults of all exporters. So the schema has no defaults of its own: what is not written stays undefined, and
+ * `completeSettings` fills it in, from the exporter, the extension, the exporter's type and DEFAULT_SETTINGS, in this
+ * order. Names are the Collector's where it has the thing.
  */
 const sendingQueue = section(
   z.strictObject({
-    enabled: z.boolean().optional().meta({ description: "Keep what is to be sent on disk until it is. Default true." }),
-    num_consumers: z.number().int().positive().optional().meta({ description: "Sends at the same time. Default 10." }),
+    enabled: z.boolean().optional().meta({ description: "Keep what is to be sent on disk until it is." }),
+    num_consumers: z.number().int().positive().optional().meta({ description: "Sends at the same time." }),
     queue_size: z
       .number()
       .int()
-      .positive()
+      .nonnegative()
       .optional()
-      .meta({ description: "Most that may wait, counted by sizer. Default: no limit but max_bytes." }),
+      .meta({ description: "Most that may wait, counted by sizer. 0: no limit but max_bytes." }),
     sizer: z.enum(["requests", "items", "bytes"]).optional(),
-    max_bytes: byteSize().optional().meta({ description: "Most bytes that may wait. Default 4GiB." }),
+    max_bytes: byteSize().optional().meta({ description: "Most bytes that may wait." }),
     max_age: duration().optional().meta({ description: "What waits longer is dead-lettered as expired. 0: for ever." }),
-    on_full: z.enum(["refuse", "drop_oldest", "drop_newest"]).optional().meta({ description: "Default refuse." }),
+    on_full: z
+      .enum(["refuse", "drop_oldest", "drop_newest"])
+      .optional()
+      .meta({ description: "What happens when the queue is full." }),
     block_on_overflow: z.boolean().optional().meta({ description: "When full, let clients wait instead of refusing." }),
     wait_for_result: z.boolean().optional().meta({ description: "Answer clients only when it has been sent." }),
     batch: section(
@@ -41,18 +44,26 @@ const sendingQueue = section(
 const retryOnFailure = section(
   z.strictObject({
     enabled: z.boolean().optional(),
-    initial_interval: duration().optional().meta({ description: "Wait before the first retry. Default 1s." }),
-    multiplier: z.number().min(1).optional().meta({ description: "Each wait is longer by this. Default 2." }),
-    max_interval: duration().optional().meta({ description: "Longest wait. Default 60s." }),
-    max_retries: z.number().int().nonnegative().optional().meta({ description: "Default 5." }),
+    initial_interval: duration().optional().meta({ description: "Wait before the first retry." }),
+    multiplier: z.number().min(1).optional().meta({ description: "Each wait is longer by this." }),
+    max_interval: duration().optional().meta({ description: "Longest wait." }),
+    max_retries: z
+      .number()
+      .int()
+      .nonnegative()
+      .optional()
+      .meta({ description: "Retries before an entry is dead-lettered." }),
     max_elapsed_time: duration().optional().meta({ description: "Give up after this long; 0 (default): never." }),
-    jitter: z.enum(["full", "proportional", "none"]).optional().meta({ description: "Default full." }),
-    randomization_factor: z.number().min(0).max(1).optional().meta({ description: "For proportional. Default 0.5." }),
+    jitter: z.enum(["full", "proportional", "none"]).optional().meta({ description: "How waits are spread." }),
+    randomization_factor: z.number().min(0).max(1).optional().meta({ description: "For proportional." }),
     rate_limit: section(
       z.strictObject({
-        per_second: z.number().positive().optional().meta({ description: "Retries per second. Default 100." }),
+        per_second: z.number().positive().optional().meta({ description: "Retries per second." }),
         burst: z.number().int().positive().optional(),
-        on_excess: z.enum(["delay", "dead_letter", "drop"]).optional().meta({ description: "Default delay." }),
+        on_excess: z
+          .enum(["delay", "dead_letter", "drop"])
+          .optional()
+          .meta({ description: "What happens to retries over the rate." }),
       }),
     ).optional(),
     retry_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as transient." }),
@@ -63,23 +74,31 @@ const retryOnFailure = section(
 const circuitBreaker = section(
   z.strictObject({
     enabled: z.boolean().optional(),
-    failure_threshold: z.number().int().positive().optional().meta({ description: "Failures in a row. Default 5." }),
-    failure_rate: z.number().min(0).max(1).optional().meta({ description: "Share of failures in failure_window." }),
+    failure_threshold: z.number().int().positive().optional().meta({ description: "Failures in a row." }),
+    failure_rate: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .meta({ description: "Share of failures in failure_window that opens it too; 0: not looked at." }),
     failure_window: duration().optional(),
     minimum_calls: z.number().int().positive().optional(),
-    reset_timeout: duration().optional().meta({ description: "How long it stays open. Default 30s." }),
-    half_open_probes: z.number().int().positive().optional().meta({ description: "Probes at a time. Default 1." }),
-    success_threshold: z.number().int().positive().optional().meta({ description: "Default 2." }),
-    on_open: z.enum(["hold", "dead_letter"]).optional().meta({ description: "Default hold." }),
+    reset_timeout: duration().optional().meta({ description: "How long it stays open." }),
+    half_open_probes: z.number().int().positive().optional().meta({ description: "Probes at a time." }),
+    success_threshold: z.number().int().positive().optional().meta({ description: "Successful probes that close it." }),
+    on_open: z
+      .enum(["hold", "dead_letter"])
+      .optional()
+      .meta({ description: "What happens to entries while it is open." }),
   }),
 );
 
 const deadLetter = section(
   z.strictObject({
-    retention: duration().optional().meta({ description: "How long dead letters are kept. Default 720h (30 days)." }),
-    max_bytes: byteSize().optional().meta({ description: "Most bytes of dead letters. Default 1GiB." }),
-    max_entries: z.number().int().positive().optional(),
-    drop: z.enum(["oldest", "newest"]).optional().meta({ description: "Which end goes when full. Default oldest." }),
+    retention: duration().optional().meta({ description: "How long dead letters are kept." }),
+    max_bytes: byteSize().optional().meta({ description: "Most bytes of dead letters." }),
+    max_entries: z.number().int().nonnegative().optional().meta({ description: "0: no limit." }),
+    drop: z.enum(["oldest", "newest"]).optional().meta({ description: "Which end goes when full." }),
     filter: section(
       z.strictObject({
         never_save: z.array(z.string()).optional(),
@@ -101,15 +120,15 @@ const deadLetter = section(
 
 const replay = section(
   z.strictObject({
-    rate: z.number().positive().optional().meta({ description: "Entries per second. Default 50." }),
-    batch_size: z.number().int().positive().optional().meta({ description: "Entries at a time. Default 50." }),
-    max_replays: z.number().int().positive().optional().meta({ description: "Per entry. Default 10." }),
+    rate: z.number().positive().optional().meta({ description: "Entries per second." }),
+    batch_size: z.number().int().positive().optional().meta({ description: "Entries at a time." }),
+    max_replays: z.number().int().positive().optional().meta({ description: "Per entry." }),
     ramp: duration().optional().meta({ description: "Time in which draining after an outage reaches full speed." }),
   }),
 );
 
 export const exporterSettingsSchema = z.strictObject({
-  timeout: duration().optional().meta({ description: "How long one attempt may take; 0 means for ever. Default 5s." }),
+  timeout: duration().optional().meta({ description: "How long one attempt may take; 0 means for ever." }),
   sending_queue: sendingQueue.optional(),
   retry_on_failure: retryOnFailure.optional(),
   circuit_breaker: circuitBreaker.optional(),
@@ -118,8 +137,87 @@ export const exporterSettingsSchema = z.strictObject({
     .enum(["fsync", "interval", "process"])
     .optional()
     .meta({ description: "What an acknowledgement survives: power loss, all but the last moment of it, a crash." }),
-  durability_interval: duration().optional().meta({ description: "For durability: interval. Default 100ms." }),
+  durability_interval: duration().optional().meta({ description: "For durability: interval." }),
   replay: replay.optional(),
 });
 
 export type ExporterSettings = z.infer<typeof exporterSettingsSchema>;
+
+/** The defaults of all exporters, as one would write them. */
+export const DEFAULT_SETTINGS = {
+  timeout: "5s",
+  sending_queue: {
+    enabled: true,
+    num_consumers: 10,
+    queue_size: 0,
+    sizer: "requests",
+    max_bytes: "4GiB",
+    max_age: "0s",
+    on_full: "refuse",
+    block_on_overflow: false,
+    wait_for_result: false,
+    batch: { flush_timeout: "200ms", min_size: 8192, max_size: 0, sizer: "items" },
+  },
+  retry_on_failure: {
+    enabled: true,
+    initial_interval: "1s",
+    multiplier: 2,
+    max_interval: "60s",
+    max_retries: 5,
+    max_elapsed_time: "0s",
+    jitter: "full",
+    randomization_factor: 0.5,
+    rate_limit: { per_second: 100, burst: 100, on_excess: "delay" },
+    retry_on: [],
+    permanent_on: [],
+  },
+  circuit_breaker: {
+    enabled: true,
+    failure_threshold: 5,
+    failure_rate: 0,
+    failure_window: "60s",
+    minimum_calls: 10,
+    reset_timeout: "30s",
+    half_open_probes: 1,
+    success_threshold: 2,
+    on_open: "hold",
+  },
+  dead_letter: {
+    retention: "720h",
+    max_bytes: "1GiB",
+    max_entries: 0,
+    drop: "oldest",
+    filter: { never_save: [], always_save: [], save_if: "" },
+    auto_replay: { enabled: false, interval: "60s", batch_size: 50, max_age: "24h", max_replays: 3 },
+  },
+  durability: "fsync",
+  durability_interval: "100ms",
+  replay: { rate: 50, batch_size: 50, max_replays: 10, ramp: "30s" },
+} as const satisfies z.input<typeof exporterSettingsSchema>;
+
+type Complete<T> = {
+  readonly [Key in keyof T]-?: NonNullable<T[Key]> extends Record<string, unknown>
+    ? Complete<NonNullable<T[Key]>>
+    : NonNullable<T[Key]>;
+};
+
+/** Settings with nothing left open. Batching in the queue is on only if `sending_queue.batch` is written somewhere. */
+export type CompleteSettings = Complete<ExporterSettings>;
+
+/** The first layer that says something of a key counts; the last is always DEFAULT_SETTINGS. */
+export function completeSettings(...layers: readonly (ExporterSettings | undefined)[]): CompleteSettings {
+  const defaults = exporterSettingsSchema.parse(DEFAULT_SETTINGS);
+  return [...layers].reverse().reduce<unknown>(overlay, defaults) as CompleteSettings;
+}
+
+function overlay(under: unknown, over: unknown): unknown {
+  if (over === undefined) return under;
+  if (!isRecord(under) || !isRecord(over)) return over;
+  const merged = { ...under };
+  for (const [key, value] of Object.entries(over)) merged[key] = overlay(merged[key], value);
+  return merged;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

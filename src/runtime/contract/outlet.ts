@@ -23,6 +23,8 @@ export interface OutletSettings {
   readonly exporter: Exporter;
   /** What the exporter's config says of the keys every exporter has; what it does not say is undefined. */
   readonly settings: ExporterSettings;
+  /** What its type says of them. */
+  readonly typeDefaults: ExporterSettings;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;

@@ -1,18 +1,17 @@
 import { type Delivery, Habitat, type PartialRejection } from "../contract/delivery.js";
+import { completeSettings } from "../contract/exporter-settings.js";
 import type { Counter, Metrics } from "../contract/observability.js";
 import type { OutletFactory } from "../contract/outlet.js";
 import { Refusal, toRefusal } from "../contract/refusal.js";
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
 import { limitedLog } from "./limited-log.js";
 
-const DEFAULT_TIMEOUT_MS = 5000;
-
 /** Sends each delivery at once and settles it by what comes of it: the sender waits for the export. */
-export const directOutlet: OutletFactory = ({ id, exporter, settings, clock, logger, metrics }) => {
+export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaults, clock, logger, metrics }) => {
   const counters = createCounters(id, metrics);
   const inside = new Habitat();
   const sending = new Set<AbortController>();
-  const timeoutMs = settings.timeout ?? DEFAULT_TIMEOUT_MS;
+  const timeoutMs = completeSettings(settings, typeDefaults).timeout;
   let idle: (() => void) | undefined;
   let aborted = false;
   const logFailure = limitedLog<Refusal>(clock, (refusal, suppressed) =>

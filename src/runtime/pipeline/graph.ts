@@ -9,6 +9,7 @@ import type {
   Receiver,
 } from "../contract/component.js";
 import type { Delivery } from "../contract/delivery.js";
+import { exporterSettingsSchema } from "../contract/exporter-settings.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { Outlet, OutletFactory } from "../contract/outlet.js";
 import type { GraphPlan, Planned, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
@@ -99,7 +100,9 @@ class GraphBuilder {
     const exporter = making(spec, () => spec.factory.create(spec.config, context));
     const { clock, random, logger, metrics } = context;
     const { id, settings } = spec;
-    const outlet = this.settings.outletFactory({ id, exporter, settings, clock, random, logger, metrics });
+    const typeDefaults = exporterSettingsSchema.parse(spec.factory.defaults ?? {});
+    const own = { id, exporter, settings, typeDefaults };
+    const outlet = this.settings.outletFactory({ ...own, clock, random, logger, metrics });
     return { spec, exporter, outlet };
   }
 
