@@ -1,19 +1,18 @@
 import type { Problem } from "./config/problem.js";
 import type { ComponentSpec, ResolvedConfig } from "./config/spec.js";
+import type { Admin } from "./contract/admin.js";
 import { type Clock, systemClock } from "./contract/clock.js";
 import { type Extension, type Host, isStartError } from "./contract/component.js";
 import type { Logger, Metrics } from "./contract/observability.js";
 import type { Planned } from "./contract/plan.js";
+import { directOutlet } from "./pipeline/direct-outlet.js";
 import { buildGraph, ComponentError, type Graph } from "./pipeline/graph.js";
-import { directOutlet, type OutletFactory } from "./pipeline/outlet.js";
 
 export interface AgentOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock?: Clock;
   readonly random?: () => number;
-  /** What stands between a pipeline and an exporter. */
-  readonly outletFactory?: OutletFactory;
 }
 
 /** How long a component may take to stop, and a receiver to answer what was refused at the last moment. */
@@ -46,6 +45,7 @@ export class Agent implements Host {
   /** What was started, to be stopped from the last to the first. */
   private readonly extensions: { readonly id: string; readonly extension: Extension }[] = [];
   private readonly startedExporters: { readonly id: string; readonly stop: () => Promise<void> }[] = [];
+  private readonly startedOutlets: { readonly id: string; readonly stop: () => Promise<void> }[] = [];
   private readonly startedReceivers: { readonly id: string; readonly stop: () => Promise<void> }[] = [];
   private stopping: Promise<void> | undefined;
   private readonly removeGauges: (() => void)[] = [];
@@ -58,6 +58,10 @@ export class Agent implements Host {
 
   get state(): Host["state"] {
     return this.current;
+  }
+
+  get admin(): Admin | undefined {
+    return this.extensions.find(({ extension }) => extension.admin !== undefined)?.extension.admin;
   }
 
   /** Resolves when every receiver takes requests. Throws an `AgentStartError`, with everything stopped again. */
@@ -92,7 +96,9 @@ export class Agent implements Host {
   }
 
   private buildGraph(): Graph {
-    const { logger, metrics, random = Math.random, outletFactory = directOutlet } = this.options;
+    const { logger, metrics, random = Math.random } = this.options;
+    const wrapping = this.extensions.find(({ extension }) => extension.outlets !== undefined)?.extension;
+    const outletFactory = wrapping?.outlets ?? directOutlet;
     try {
       const isOpen = () => this.taking;
       const intakeLimit = this.config.service.intake.max_bytes;
@@ -125,9 +131,11 @@ export class Agent implements Host {
   }
 
   private async startExporters(graph: Graph): Promise<void> {
-    for (const { spec, exporter } of graph.exporters) {
+    for (const { spec, exporter, outlet } of graph.exporters) {
       await starting(spec, async () => exporter.start?.());
       this.startedExporters.push({ id: spec.id, stop: async () => exporter.stop?.() });
+      await starting(spec, async () => outlet.start?.());
+      this.startedOutlets.push({ id: spec.id, stop: async () => outlet.stop?.() });
     }
   }
 
@@ -153,6 +161,7 @@ export class Agent implements Host {
       this.options.logger.warn({ timeoutMs }, "the drain took too long: refusing what is unsettled");
       this.abort();
     });
+    await this.within(STOP_GRACE_MS, this.quietly(this.startedOutlets));
     await this.within(STOP_GRACE_MS, this.quietly(this.startedExporters));
     for (const { id, extension } of this.extensions.reverse()) {
       await this.within(STOP_GRACE_MS, this.quietly([{ id, stop: () => extension.stop() }]));

@@ -207,6 +207,23 @@ describe("otlp_grpc exporter", () => {
       expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
     });
 
+    it("sends again on a new connection when one that worked breaks", async () => {
+      let calls = 0;
+      const trailersOnly = { ":status": 200, "content-type": "application/grpc", "grpc-status": "0" };
+      const breaking = (broken: number[]) =>
+        answering((stream) => {
+          calls += 1;
+          if (broken.includes(calls)) stream.session?.destroy();
+          else stream.respond(trailersOnly, { endStream: true });
+        });
+      await serve(breaking([2, 4, 5]));
+      await exporter.send(logs(), never);
+      await exporter.send(logs(), never);
+      expect(calls).toBe(3);
+      expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
+      expect(calls).toBe(5);
+    });
+
     it("gives up on a server that accepts and says nothing", async () => {
       await serve(createServer((socket) => void socket.resume()));
       const abort = new AbortController();

@@ -16,8 +16,8 @@ import { systemClock } from "../../src/runtime/contract/clock.js";
 import { exporterSettingsSchema } from "../../src/runtime/contract/exporter-settings.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
 import type { GraphPlan, Planned } from "../../src/runtime/contract/plan.js";
+import { directOutlet } from "../../src/runtime/pipeline/direct-outlet.js";
 import { buildGraph, type Graph } from "../../src/runtime/pipeline/graph.js";
-import { directOutlet } from "../../src/runtime/pipeline/outlet.js";
 
 /** A graph described by functions, for tests of the pipeline alone. */
 export interface Sketch {

@@ -2,9 +2,11 @@ import type { OperatorFunction } from "rxjs";
 import type { ZodType } from "zod";
 import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/signal.js";
+import type { Admin } from "./admin.js";
 import type { Clock } from "./clock.js";
 import type { Delivery, Origin, Outcome, PartialRejection } from "./delivery.js";
 import type { Logger, Metrics } from "./observability.js";
+import type { OutletFactory } from "./outlet.js";
 
 /** Raised when the shape of the interfaces below changes; a plugin built for another number is refused by name. */
 export const CONTRACT_VERSION = 1;
@@ -88,6 +90,8 @@ export interface Exporter {
 /** What an extension may ask of the agent that runs it. */
 export interface Host {
   readonly state: "starting" | "ready" | "draining" | "stopped";
+  /** What the extension that wraps exporters offers; undefined before it has started, or without one. */
+  readonly admin?: Admin | undefined;
 }
 
 export interface ExtensionContext extends ComponentContext {
@@ -96,7 +100,11 @@ export interface ExtensionContext extends ComponentContext {
 
 export interface Extension {
   start(): Promise<void>;
+  /** Called when everything that was started after it has stopped. */
   stop(): Promise<void>;
+  /** An extension that has this stands between every pipeline and every exporter. The first such one counts. */
+  readonly outlets?: OutletFactory;
+  readonly admin?: Admin;
 }
 
 interface FactoryBase<Kind extends ComponentKind, Config> {

@@ -54,7 +54,7 @@ function readJsonStatus(bytes: Uint8Array): RpcStatus {
   const status = { code: Number(code) || 0, message: typeof message === "string" ? message : "" };
   for (const detail of Array.isArray(details) ? details : []) {
     const delay = /^(\d+(?:\.\d+)?)s$/.exec(String(detail?.retryDelay ?? ""));
-    if (delay) return { ...status, retryAfterMs: Number(delay[1]) * 1000 };
+    if (delay) return { ...status, retryAfterMs: Math.round(Number(delay[1]) * 1e9) / 1e6 };
   }
   return status;
 }

@@ -10,13 +10,13 @@ import type {
 } from "../contract/component.js";
 import type { Delivery } from "../contract/delivery.js";
 import type { Logger, Metrics } from "../contract/observability.js";
+import type { Outlet, OutletFactory } from "../contract/outlet.js";
 import type { GraphPlan, Planned, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
 import type { Signal } from "../telemetry/signal.js";
 import { Budget } from "./budget.js";
 import { fanOut } from "./fanout.js";
 import { createIntake, type Inlet } from "./intake.js";
 import { isolate } from "./isolate.js";
-import type { Outlet, OutletFactory } from "./outlet.js";
 import { type RunningPipeline, runPipeline } from "./run.js";
 
 export interface GraphSettings {
@@ -97,13 +97,10 @@ class GraphBuilder {
   private createExporter(spec: PlannedExporter): RunningExporter {
     const context = this.contextOf(spec.id, "exporter");
     const exporter = making(spec, () => spec.factory.create(spec.config, context));
-    const { outletFactory, clock } = this.settings;
-    const { logger, metrics } = context;
-    return {
-      spec,
-      exporter,
-      outlet: outletFactory({ id: spec.id, exporter, settings: spec.settings, clock, logger, metrics }),
-    };
+    const { clock, random, logger, metrics } = context;
+    const { id, settings } = spec;
+    const outlet = this.settings.outletFactory({ id, exporter, settings, clock, random, logger, metrics });
+    return { spec, exporter, outlet };
   }
 
   private processorsOf(pipeline: PlannedPipeline): Processor[] {
@@ -117,7 +114,7 @@ class GraphBuilder {
   /** Where a pipeline's exporter id leads: to the exporter, or through a connector to the pipelines it feeds. */
   private outletsOf(id: string, from: PlannedPipeline): Inlet[] {
     const exporter = this.exporters.get(id);
-    if (exporter !== undefined) return [(delivery) => exporter.outlet.accept(delivery)];
+    if (exporter !== undefined) return [(delivery) => exporter.outlet.accept(delivery, from.id)];
     const spec = this.plan.connectors.get(id)!;
     const fed = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(id));
     return [...new Set(fed.map((pipeline) => pipeline.signal))]

@@ -88,7 +88,7 @@ function check(b: Uint8Array, p: number, end: number, how: Check, depth: number)
       }
       const stop = p + size;
       if (stop > end) throw truncated(how, at);
-      if (!isPlain(b, p, stop)) check(b, p, stop, child[tag]!, depth - 1);
+      if (depth < 3 || !isPlain(b, p, stop)) check(b, p, stop, child[tag]!, depth - 1);
       p = stop;
       continue;
     }

@@ -102,6 +102,17 @@ describe("bad requests to OTLP over HTTP", () => {
     expect(chunked).toMatch(/^HTTP\/1\.1 413 /);
   });
 
+  it("lets a client that sends everything before it reads see the refusal", async () => {
+    await restart({ max_request_body_size: 10_000 });
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(running.http, "127.0.0.1").on("error", reject);
+      socket.once("data", (chunk) => resolve(chunk.toString("latin1"))).pause();
+      socket.write(`${HEAD}Content-Length: 40000000\r\n\r\n`);
+      socket.write(Buffer.alloc(40_000_000), (error) => (error ? reject(error) : socket.resume()));
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
   it("stops a gzip bomb at the limit", async () => {
     await restart({ max_request_body_size: "1MiB" });
     const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024));

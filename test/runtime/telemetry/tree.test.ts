@@ -81,14 +81,23 @@ describe("encodeTree", () => {
     expect(() => encodeTree("metrics", tree)).toThrow(/bucketCounts\[2\]: expected an integer/);
   });
 
-  it("refuses nesting that the check of incoming bytes would refuse", () => {
-    for (const depth of [40, 46, 47, 48, 49, 50, 10_000]) {
-      let body: Tree = { stringValue: "x" };
-      for (let i = 0; i < depth; i++) body = { arrayValue: { values: [body] } };
-      const tree = record({ body });
-      if (depth < 47) expect(encodeTree("logs", tree).count).toBe(1);
-      if (depth > 49) expect(() => encodeTree("logs", tree)).toThrow(/nested more than 100 deep/);
+  const LEVELS: [string, (value: Tree) => Tree][] = [
+    ["lists", (value) => ({ arrayValue: { values: [value] } })],
+    ["maps", (value) => ({ kvlistValue: { values: [{ key: "k", value }] } })],
+  ];
+
+  it.each(LEVELS)("refuses just the nesting of %s that the check of incoming bytes refuses", (_, around) => {
+    let body: Tree = { stringValue: "x" };
+    const taken: boolean[] = [];
+    for (let depth = 0; depth < 60; depth++) {
+      const tree = record({ body, attributes: [{ key: "k", value: body }] });
+      const admitted = thrownBy(() => Batch.admit("logs", referenceEncode("logs", tree))) === undefined;
+      const encoded = thrownBy(() => encodeTree("logs", tree)) === undefined;
+      expect(encoded).toBe(admitted);
+      taken.push(encoded);
+      body = around(body);
     }
+    expect([taken[30], taken[50]]).toEqual([true, false]);
   });
 });
 

@@ -368,6 +368,31 @@ describe("a data point", () => {
     expect(reread(histogram, edit, (point) => point.fields())).toEqual([{ bucketCounts: [4n, 5n], max: 9 }]);
   });
 
+  it("takes no field that would nest too deep for the next reader", () => {
+    for (let depth = 38; depth < 50; depth++) {
+      let value: Content = { boolValue: true };
+      for (let i = 0; i < depth; i++) value = { arrayValue: { values: [value] } };
+      const edit = (point: DataPointView) =>
+        point.setField("exemplars", [{ filteredAttributes: [{ key: "k", value }] }]);
+      const gauge = metrics({ gauge: { dataPoints: [{}] } });
+      if (depth < 40) expect(reread(gauge, edit, (point) => point.name)).toEqual([""]);
+      else if (depth > 45)
+        expect(() => editRecords(gauge, (point) => edit(point as DataPointView))).toThrow(/100 deep/);
+      else checkedEdit(gauge, edit);
+    }
+  });
+
+  function checkedEdit(batch: Batch, edit: (point: DataPointView) => void): void {
+    let edited: Batch;
+    try {
+      edited = editRecords(batch, (point) => edit(point as DataPointView));
+    } catch (error) {
+      expect(error).toMatchObject({ code: "SLUICE_MALFORMED" });
+      return;
+    }
+    expect(Batch.admit("metrics", edited.bytes).count).toBe(1);
+  }
+
   it("renames the metric for all its points", () => {
     let n = 0;
     const edit = (point: DataPointView) => {

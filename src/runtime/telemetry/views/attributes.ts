@@ -17,6 +17,8 @@ export class Attributes {
   private readonly end: number;
   private readonly tag: number;
   private changes: Map<string, Value | typeof DELETED> | undefined;
+  /** The keys of the changes in UTF-8. */
+  private changedKeys: Uint8Array[] | undefined;
 
   /** Attributes are the fields with this tag in the message [start, end). */
   constructor(bytes: Uint8Array, start: number, end: number, tag: number) {
@@ -45,16 +47,14 @@ export class Attributes {
   }
 
   set(key: string, value: Value): this {
-    this.changes ??= new Map();
-    this.changes.set(key, value);
+    this.change(key, value);
     return this;
   }
 
   /** True when there was one. */
   delete(key: string): boolean {
     if (!this.has(key)) return false;
-    this.changes ??= new Map();
-    this.changes.set(key, DELETED);
+    this.change(key, DELETED);
     return true;
   }
 
@@ -90,7 +90,8 @@ export class Attributes {
 
   /** For the owner's encoder: does a change replace the attribute whose KeyValue is [start, end) of `b`? */
   replaces(b: Uint8Array, start: number, end: number): boolean {
-    for (const key of this.changes?.keys() ?? []) if (hasKey(b, start, end, encodedKey(key))) return true;
+    const keys = this.changedKeys!;
+    for (let i = 0; i < keys.length; i++) if (hasKey(b, start, end, keys[i]!)) return true;
     return false;
   }
 
@@ -103,6 +104,13 @@ export class Attributes {
       writeKeyValue(writer, key, value);
       writer.end();
     }
+  }
+
+  private change(key: string, value: Value | typeof DELETED): void {
+    this.changes ??= new Map();
+    this.changedKeys ??= [];
+    if (!this.changes.has(key)) this.changedKeys.push(encodedKey(key));
+    this.changes.set(key, value);
   }
 }
 
@@ -179,9 +187,11 @@ export function attributeValue(b: Uint8Array, lengthAt: number): Value {
 
 const keys = new Map<string, Uint8Array>();
 const MAX_KEYS = 4096;
+const LONGEST_KEPT = 256;
 
-/** The UTF-8 of a key; the same few keys are asked for again and again. */
+/** The UTF-8 of a key; the same few keys are asked for again and again. Long ones may come from outside: not kept. */
 export function encodedKey(key: string): Uint8Array {
+  if (key.length > LONGEST_KEPT) return Buffer.from(key, "utf8");
   let encoded = keys.get(key);
   if (encoded === undefined) {
     encoded = Buffer.from(key, "utf8");

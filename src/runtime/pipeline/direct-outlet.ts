@@ -1,32 +1,9 @@
-import type { Clock } from "../contract/clock.js";
-import type { Exporter } from "../contract/component.js";
 import { type Delivery, Habitat, type PartialRejection } from "../contract/delivery.js";
-import type { ExporterSettings } from "../contract/exporter-settings.js";
-import type { Counter, Logger, Metrics } from "../contract/observability.js";
+import type { Counter, Metrics } from "../contract/observability.js";
+import type { OutletFactory } from "../contract/outlet.js";
 import { Refusal, toRefusal } from "../contract/refusal.js";
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
 import { limitedLog } from "./limited-log.js";
-
-/** The end of a pipeline: takes responsibility for what it is given, or refuses it. */
-export interface Outlet {
-  accept(delivery: Delivery): void;
-  /** Resolves when nothing is being sent any more. */
-  drain(): Promise<void>;
-  /** Breaks off whatever is being sent; its deliveries are refused. */
-  abort(): void;
-}
-
-export interface OutletSettings {
-  readonly id: string;
-  readonly exporter: Exporter;
-  readonly settings: ExporterSettings;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-}
-
-/** Makes the outlet of an exporter. What wraps exporters in queues and retries is another one of these. */
-export type OutletFactory = (settings: OutletSettings) => Outlet;
 
 const DEFAULT_TIMEOUT_MS = 5000;
 

@@ -1,0 +1,104 @@
+import type { Batch, Entry } from "../../../plugin.js";
+
+/**
+ * Where one exporter's entries are kept: pending ones in the order they came, and failed ones, which are its dead
+ * letters. One store belongs to one exporter and is opened by one process at a time.
+ *
+ * Promises: what `put` resolved for is there after a crash (or power loss, by durability). A change of state is atomic:
+ * an entry is never in two states and never in none. One unreadable entry hides no other. Methods reject with a
+ * `StoreError` whose `code` says what is wrong; a failed write leaves the store as it was.
+ */
+export interface QueueStore {
+  /** Opens it, finds out what is inside, and repairs what must be. Rejects with a `StoreError` if it cannot be used. */
+  open(): Promise<OpenReport>;
+  close(): Promise<void>;
+
+  /** Keeps a new entry. Resolves with it when it is as safe as the store's durability says. */
+  put(entry: NewEntry): Promise<StoredEntry>;
+  /** Forgets a delivered entry. Rides along with the next write; a crash before it means the entry is sent again. */
+  ack(ref: EntryRef): void;
+  /** Keeps what was learnt by an attempt. Rides along with the next write, like `ack`. */
+  update(ref: EntryRef, entry: Entry): void;
+  /** Turns an entry into a dead letter. */
+  fail(ref: EntryRef, entry: Entry): Promise<void>;
+  /** Puts new pending (or failed) entries in the place of one, in one step: for taking a batch apart. */
+  replace(ref: EntryRef, parts: readonly NewEntry[]): Promise<StoredEntry[]>;
+  /** Turns dead letters into pending entries, at the end of the queue; their ids stay. */
+  replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]>;
+  /** Removes entries for good, whatever their state. */
+  delete(refs: readonly EntryRef[]): Promise<void>;
+
+  /** Pending entries behind `after` (from the beginning without), in order, at most `limit`. Payloads are not read. */
+  pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]>;
+  /** Failed entries behind `after` in the given order, at most `limit`. */
+  failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]>;
+  /** By id, in any state. */
+  find(id: string): Promise<StoredEntry | undefined>;
+  /** The batch of an entry. Rejects with a `StoreError` "corrupt" when it cannot be read; then it has been set aside. */
+  payload(ref: EntryRef): Promise<Batch>;
+
+  readonly stats: StoreStats;
+}
+
+/** Names an entry inside its store: cheap to keep in memory by the hundred thousand. */
+export type EntryRef = number;
+
+export interface NewEntry {
+  readonly batch: Batch;
+  readonly pipeline: string;
+  readonly source: { readonly receiver: string; readonly transport: string };
+  readonly enqueuedAt: number;
+  readonly generation: string;
+  /** Fields that are not those of a fresh pending entry; for parts of another entry and for imports. */
+  readonly fields?: Partial<Entry>;
+}
+
+export interface StoredEntry {
+  readonly ref: EntryRef;
+  readonly entry: Entry;
+}
+
+export interface Amount {
+  readonly entries: number;
+  readonly items: number;
+  readonly bytes: number;
+}
+
+export interface StoreStats {
+  readonly pending: Amount;
+  readonly failed: Amount;
+  /** When the oldest pending entry, and the oldest failed one, came; undefined when there is none. */
+  readonly oldestPendingAt: number | undefined;
+  readonly oldestFailedAt: number | undefined;
+  /** Entries that could not be read and were set aside since the store was made. */
+  readonly corrupt: number;
+}
+
+/** What was found on opening. Anything but zeros and false is worth an error in the log. */
+export interface OpenReport {
+  readonly isNew: boolean;
+  /** The store was there before and its content is gone, wholly or in part. */
+  readonly lostEntries: number;
+  readonly corruptEntries: number;
+  /** Where the damaged files were put, when the store had to be repaired. */
+  readonly setAside: string | undefined;
+}
+
+export type StoreErrorCode = "closed" | "full" | "locked" | "corrupt" | "newer_version" | "io" | "not_found";
+
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  readonly code: StoreErrorCode;
+
+  constructor(code: StoreErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export interface StoreSettings {
+  readonly exporter: string;
+  readonly directory: string;
+  readonly durability: "fsync" | "interval" | "process";
+  readonly intervalMs: number;
+}

@@ -1,0 +1,153 @@
+import type { Signal } from "../telemetry/signal.js";
+import type { Entry, FailureReason } from "./entry.js";
+
+/**
+ * What can be seen and done from outside while the agent runs: what the HTTP API, the command line and the health check
+ * are written against. Methods reject with an `AdminError` whose `code` says what is wrong with the request.
+ */
+export interface Admin {
+  exporters(): readonly ExporterStatus[];
+  /** Stops or goes on sending; what comes in meanwhile is queued. */
+  pause(exporter: string): void;
+  resume(exporter: string): void;
+  /** Holds the breaker open or closed whatever happens; "auto" lets it decide again. */
+  forceBreaker(exporter: string, state: "open" | "closed" | "auto"): void;
+  /** Entries per second. */
+  setReplayRate(exporter: string, rate: number): void;
+
+  /** Newest first unless asked otherwise; `cursor` of the page before gives the next. */
+  listDeadLetters(query: DeadLetterQuery): Promise<DeadLetterPage>;
+  deadLetter(id: string): Promise<Entry | undefined>;
+  /** The records of an entry as OTLP/JSON; undefined when there is no such entry. */
+  payload(id: string): Promise<string | undefined>;
+  /** Groups by signature, reason and exporter. */
+  deadLetterStats(query: DeadLetterQuery): Promise<DeadLetterStats>;
+  /** Puts dead letters back into their queues. Goes on in the background; `onProgress` is told how it goes. */
+  replay(selection: Selection, options: ReplayOptions): Promise<ReplayReport>;
+  /** Removes the selected ones for good; gives their number. */
+  deleteDeadLetters(selection: Selection, options?: { readonly dryRun?: boolean }): Promise<number>;
+  /** One line of JSON an entry, payload included, that `import` reads again. */
+  exportDeadLetters(query: DeadLetterQuery): AsyncIterable<string>;
+  importDeadLetters(lines: AsyncIterable<string>): Promise<ImportReport>;
+}
+
+export interface ExporterStatus {
+  readonly id: string;
+  readonly state: "UP" | "DEGRADED" | "DOWN";
+  readonly paused: boolean;
+  readonly breaker: {
+    readonly state: "closed" | "open" | "half_open";
+    readonly forced: boolean;
+    readonly since: number;
+  };
+  readonly queue: {
+    readonly enabled: boolean;
+    readonly entries: number;
+    readonly items: number;
+    readonly bytes: number;
+    readonly inFlight: number;
+    readonly oldestAt: number | undefined;
+  };
+  readonly deadLetters: {
+    readonly entries: number;
+    readonly items: number;
+    readonly bytes: number;
+    readonly oldestAt: number | undefined;
+  };
+  readonly lastSentAt: number | undefined;
+  readonly lastError: { readonly at: number; readonly class: string; readonly message: string } | undefined;
+  /** Failed sends of the last minute, as a share. */
+  readonly failureRate: number;
+  readonly replayRate: number;
+}
+
+/** All given conditions must hold. */
+export interface DeadLetterQuery {
+  readonly exporter?: string;
+  readonly reason?: FailureReason;
+  readonly category?: string;
+  readonly signature?: string;
+  readonly signal?: Signal;
+  /** Failed at or after, and before; milliseconds since the epoch. */
+  readonly since?: number;
+  readonly until?: number;
+  /** An event, span or metric name; `*` matches any text. */
+  readonly event?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly order?: "oldest" | "newest";
+}
+
+export interface DeadLetterPage {
+  readonly entries: readonly Entry[];
+  /** Absent on the last page. */
+  readonly cursor?: string;
+}
+
+export interface DeadLetterStats {
+  readonly entries: number;
+  readonly items: number;
+  readonly bytes: number;
+  readonly oldestAt: number | undefined;
+  readonly byReason: Readonly<Record<string, number>>;
+  readonly byExporter: Readonly<Record<string, number>>;
+  readonly signatures: readonly {
+    readonly signature: string;
+    readonly exporter: string;
+    readonly class: string;
+    readonly message: string;
+    readonly entries: number;
+    readonly items: number;
+    readonly firstAt: number;
+    readonly lastAt: number;
+    readonly exampleId: string;
+  }[];
+}
+
+/** Named ones, or all that a query finds. */
+export type Selection = { readonly ids: readonly string[] } | { readonly query: DeadLetterQuery };
+
+export interface ReplayOptions {
+  /** Who asked for it; kept in the entry's history. */
+  readonly by: string;
+  readonly dryRun?: boolean;
+  /** Entries per second; the exporter's own rate without. */
+  readonly rate?: number;
+  /** Also what was replayed too often, is risky to send twice, or meets an open breaker. */
+  readonly approved?: boolean;
+  readonly onProgress?: (done: number, total: number) => void;
+  readonly abort?: AbortSignal;
+}
+
+export type ReplaySkip =
+  | "skip_approval"
+  | "skip_schema"
+  | "skip_expired"
+  | "skip_downstream"
+  | "skip_max_replays"
+  | "skip_not_found";
+
+export interface ReplayReport {
+  readonly selected: number;
+  readonly replayed: number;
+  readonly skipped: Readonly<Partial<Record<ReplaySkip, number>>>;
+  /** The first few skipped ones with their reasons. */
+  readonly examples: readonly { readonly id: string; readonly reason: ReplaySkip }[];
+}
+
+export interface ImportReport {
+  readonly imported: number;
+  readonly problems: readonly { readonly line: number; readonly message: string }[];
+}
+
+export type AdminErrorCode = "not_found" | "bad_request" | "conflict" | "unavailable";
+
+export class AdminError extends Error {
+  override readonly name = "AdminError";
+  readonly code: AdminErrorCode;
+
+  constructor(code: AdminErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}

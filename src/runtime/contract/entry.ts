@@ -1,0 +1,95 @@
+import type { Signal } from "../telemetry/signal.js";
+import type { RefusalCategory, RefusalKind } from "./refusal.js";
+
+/**
+ * What the queue keeps about one batch on its way to one exporter.
+ *
+ * An entry is `pending` (also while it is being sent: a crash makes no difference) or `failed`, which is what a dead
+ * letter is. A delivered entry is gone. The id is also the idempotency key: it stays the same through retries, restarts
+ * and replays.
+ */
+export interface Entry {
+  readonly id: string;
+  readonly exporter: string;
+  readonly pipeline: string;
+  readonly signal: Signal;
+  /** Records in it, and bytes of its payload. */
+  readonly items: number;
+  readonly bytes: number;
+  /** Milliseconds since the epoch, as all times here. */
+  readonly enqueuedAt: number;
+  readonly source: { readonly receiver: string; readonly transport: string };
+  readonly state: "pending" | "failed";
+  /** Attempts of the present cycle that count against max_retries, and how many were really made. */
+  readonly attempts: number;
+  readonly calls: number;
+  readonly firstFailedAt?: number;
+  readonly lastAttemptAt?: number;
+  readonly lastError?: AttemptError;
+  /** The last attempts of the present cycle, oldest first; bounded. */
+  readonly history: readonly Attempt[];
+  /** Earlier cycles, each ended by a replay; bounded. */
+  readonly cycles: readonly Cycle[];
+  /** Of a failed entry. */
+  readonly failure?: Failure;
+  /** The entry this one was split from, when bad records were separated from good ones. */
+  readonly parent?: string;
+  /** Number of the config the agent ran with, and times it was replayed. */
+  readonly generation: string;
+  readonly replays: number;
+}
+
+export interface AttemptError {
+  readonly kind: RefusalKind;
+  /** A stable name for grouping, such as "HTTP 503" or "ECONNREFUSED". */
+  readonly class: string;
+  readonly message: string;
+  readonly code: string;
+  readonly status?: string;
+  readonly category?: RefusalCategory;
+  readonly retryAfterMs?: number;
+}
+
+export interface Attempt {
+  readonly at: number;
+  readonly error: string;
+  /** Wait before the next attempt. */
+  readonly delayMs?: number;
+}
+
+export type FailureReason =
+  | "permanent"
+  | "retry_exhausted"
+  | "poison"
+  | "rate_limited"
+  | "circuit_open"
+  | "queue_full"
+  | "expired"
+  | "partial_success"
+  | "imported";
+
+export interface Failure {
+  readonly at: number;
+  readonly reason: FailureReason;
+  /** schema, business, integration for permanent ones; else schema_error, downstream_timeout and so on. */
+  readonly category: string;
+  readonly error: AttemptError;
+  /** Groups alike failures: a hash of exporter, error class and the message without its numbers and ids. */
+  readonly signature: string;
+  /** A sample of what is inside: event or span or metric names, trace ids, schema urls. */
+  readonly names: readonly string[];
+  readonly traceIds: readonly string[];
+  readonly schemaUrls: readonly string[];
+}
+
+/** A finished cycle: how the entry failed before it was replayed. */
+export interface Cycle {
+  readonly failure: Failure;
+  readonly attempts: number;
+  readonly calls: number;
+  readonly firstFailedAt?: number;
+  readonly lastError?: AttemptError;
+  readonly generation: string;
+  readonly replayedAt: number;
+  readonly replayedBy: string;
+}

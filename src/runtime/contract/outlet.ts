@@ -1,0 +1,33 @@
+import type { Clock } from "./clock.js";
+import type { Exporter } from "./component.js";
+import type { Delivery } from "./delivery.js";
+import type { ExporterSettings } from "./exporter-settings.js";
+import type { Logger, Metrics } from "./observability.js";
+
+/** The end of a pipeline: takes responsibility for what it is given, or refuses it. */
+export interface Outlet {
+  /** Opens what it keeps data in. Called once, when its exporter has started, before the first `accept`. */
+  start?(): Promise<void>;
+  /** Settles the delivery, now or later. `pipeline` is the one it comes from. */
+  accept(delivery: Delivery, pipeline: string): void;
+  /** Called when nothing more comes. Resolves when nothing is being sent any more; what is kept durably may stay. */
+  drain(): Promise<void>;
+  /** Breaks off whatever is being sent; deliveries that nobody has answered for are refused. */
+  abort(): void;
+  /** Closes what it keeps data in. Called once, after drain or abort, before its exporter stops. */
+  stop?(): Promise<void>;
+}
+
+export interface OutletSettings {
+  readonly id: string;
+  readonly exporter: Exporter;
+  /** What the exporter's config says of the keys every exporter has; what it does not say is undefined. */
+  readonly settings: ExporterSettings;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Makes the outlet of an exporter. */
+export type OutletFactory = (settings: OutletSettings) => Outlet;
