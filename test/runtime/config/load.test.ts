@@ -250,7 +250,7 @@ describe("loadConfig", () => {
     const { config, problems } = loadText(text);
     expect(config?.exporters.get("debug")).toMatchObject({
       config: { verbosity: "basic" },
-      settings: { sending_queue: { queue_size: 1000 } },
+      settings: { sending_queue: {} },
     });
     expect(problems.map(brief)).toEqual([
       "warning unset_variable 5:16 exporters.debug.verbosity",
@@ -262,7 +262,7 @@ describe("loadConfig", () => {
     const text = withExporter("otlphttp", "endpoint: x\nretry_on_failure: {enabled: false}");
     expect(loadText(text).config?.exporters.get("otlphttp")).toMatchObject({
       config: { endpoint: "x", encoding: "proto", headers: {} },
-      settings: { timeout: 30_000, retry_on_failure: { enabled: false, initial_interval: 5000 } },
+      settings: { timeout: 30_000, retry_on_failure: { enabled: false } },
     });
   });
 
