@@ -14,9 +14,12 @@ export function mergeNodes(earlier: Node, later: Node): Node {
   return mapNode(later, entries);
 }
 
+/** The file that problems in `--set` arguments name. */
+export const SET_SOURCE = "--set";
+
 /** The `--set` arguments as one text, an argument a line, so that places in them can be shown like any other. */
 export function setSource(sets: readonly string[]): Source {
-  return new Source("--set", sets.map((set) => set.replace(/\r?\n/g, " ")).join("\n"));
+  return new Source(SET_SOURCE, sets.map((set) => set.replace(/\r?\n/g, " ")).join("\n"));
 }
 
 /**
@@ -41,7 +44,7 @@ export function parseSet(source: Source, index: number, problems: Problem[]): Ma
 
 function setValue(text: string, span: Span, problems: Problem[]): Node {
   const own: Problem[] = [];
-  const value = parseYaml(new Source("--set", text), own);
+  const value = parseYaml(new Source(SET_SOURCE, text), own);
   if (own.some((problem) => problem.severity === "error")) {
     const place = span.source.placeAt(span.start);
     problems.push({ severity: "error", code: "yaml_syntax", place, path: "", message: `--set: ${own[0]!.message}` });

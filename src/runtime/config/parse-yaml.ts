@@ -202,7 +202,7 @@ class Reader {
     const converted = target === undefined ? undefined : this.anchored.get(target);
     if (converted === undefined) {
       const why = target === undefined ? "no anchor of this name comes before it" : "it stands inside its own anchor";
-      this.report("yaml_syntax", span.start, `the alias *${node.source} cannot be followed: ${why}`);
+      this.report("yaml_syntax", span.start, `this alias cannot be followed: ${why}`);
       return scalarNode(span, null);
     }
     this.count(this.sizes.get(converted) ?? 1);
@@ -229,10 +229,11 @@ function isMergeKey(key: unknown): boolean {
   return isScalar(key) && key.value === "<<" && key.type === "PLAIN";
 }
 
-/** Token names of the parser mean nothing to whoever wrote the file. */
+/** Token names of the parser mean nothing to whoever wrote the file; what it quotes at the end may be a secret. */
 function plainWords(message: string): string {
   if (/call stack/.test(message)) return `nested deeper than ${MAX_DEPTH} levels`;
   return message
+    .replace(/: [^:]*$/s, "")
     .replace("flow-map-start", "{")
     .replace("flow-map-end", "}")
     .replace("flow-seq-start", "[")

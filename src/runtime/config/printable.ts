@@ -7,10 +7,9 @@ import { writtenDefault } from "./describe.js";
 import { schemasOf } from "./masked-lines.js";
 import { isNull, type MapNode, type Node } from "./node.js";
 import { overDefaults } from "./parse-component.js";
-import { looksSecret, REDACTED, withoutUrlSecrets } from "./sensitive.js";
-import { serviceSchema } from "./service-schema.js";
-import { childSchemas, isSecret, keysOf, kindsOf } from "./shape.js";
-import { knownKey } from "./shaped.js";
+import { REDACTED, viewOf, withoutUrlSecrets } from "./sensitive.js";
+import { serviceSchema, shownServiceSchema } from "./service-schema.js";
+import { isSecret, keysOf, kindsOf } from "./shape.js";
 
 export interface PrintOptions {
   readonly registry: Registry;
@@ -24,7 +23,7 @@ export interface PrintOptions {
  */
 export function printable(root: MapNode, options: PrintOptions): Record<string, unknown> {
   return mapEntries(root, (section, node) => {
-    if (section === "service") return filled(shown(node, [serviceSchema], false), [serviceSchema], options);
+    if (section === "service") return filled(shown(node, [shownServiceSchema], false), [serviceSchema], options);
     if (node.kind !== "map" || !Object.hasOwn(SECTIONS, section)) return shown(node, [], true);
     return mapEntries(node, (name, component) => printComponent(section as SectionName, name, component, options));
   });
@@ -43,13 +42,12 @@ function printComponent(section: SectionName, name: string, node: Node, options:
 function shown(node: Node, schemas: readonly z.ZodType[], untrusted: boolean, hidden = false): unknown {
   const secret = hidden || schemas.some(isSecret);
   if (node.kind === "list") {
-    return node.items.map((item, i) => shown(item, children(schemas, i), untrusted, secret));
+    return node.items.map((item, i) => shown(item, viewOf(schemas, i, new Map()).schemas, untrusted, secret));
   }
   if (node.kind === "map") {
     return mapEntries(node, (key, value) => {
-      const known = schemas.map((schema) => knownKey(key, keysOf(schema), node.entries));
-      const name = known.find((each) => each !== key) ?? key;
-      return shown(value, children(schemas, name), untrusted, secret || looksSecret(key));
+      const view = viewOf(schemas, key, node.entries);
+      return shown(value, view.schemas, untrusted, secret || view.hidden);
     });
   }
   if (isNull(node)) return null;
@@ -72,10 +70,6 @@ function filled(value: unknown, schemas: readonly z.ZodType[], options: PrintOpt
     }
   }
   return Object.fromEntries(result);
-}
-
-function children(schemas: readonly z.ZodType[], key: string | number): z.ZodType[] {
-  return schemas.flatMap((schema) => childSchemas(schema, key));
 }
 
 function mapEntries(node: MapNode, each: (key: string, value: Node) => unknown): Record<string, unknown> {

@@ -95,3 +95,9 @@ export const serviceSchema = z.strictObject({
 });
 
 export type ServiceSettings = z.infer<typeof serviceSchema>;
+
+/** The whole of `service:`, for showing it. */
+export const shownServiceSchema = serviceSchema.extend({
+  extensions: z.unknown().optional(),
+  pipelines: z.unknown().optional(),
+});

@@ -162,7 +162,7 @@ describe("sluice components", () => {
       default: "basic",
     });
     expect(debug?.keys).toContainEqual(
-      expect.objectContaining({ path: "sending_queue.batch.flush_timeout", default: "200ms" }),
+      expect.objectContaining({ path: "sending_queue.batch.flush_timeout", type: "duration" }),
     );
   });
 });

@@ -30,9 +30,8 @@ describe("printable", () => {
   });
 
   it("adds the defaults of an exporter's type", () => {
-    const text = "exporters: {otlphttp: {endpoint: h, sending_queue: }}";
-    expect(print(text, true)["exporters"]).toMatchObject({
-      otlphttp: { timeout: "30s", sending_queue: { enabled: true, num_consumers: 10 } },
+    expect(print("exporters: {otlphttp: {endpoint: h}}", true)["exporters"]).toMatchObject({
+      otlphttp: { timeout: "30s", encoding: "proto" },
     });
   });
 

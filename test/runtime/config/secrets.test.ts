@@ -26,6 +26,14 @@ describe("a secret", () => {
     ],
     ["in a block of text", withExporter("otlphttp", "endpoint: h\nprivate_key: |\n  s3cret\n  s3cret\nencoding: bad")],
     ["in a file that is no YAML", "exporters:\n  a:\n    api_key: s3cret: [\n    password: s3cret\n"],
+    ["under a mistyped key", withExporter("otlphttp", "endpoint: h\npasswrod: s3cret\napi_tokne: s3cret")],
+    ["under a key that nothing resembles", withExporter("otlphttp", "endpoint: h\nzzz: {yyy: s3cret}")],
+    [
+      "under a header in a file that is no YAML",
+      withExporter("otlphttp", 'headers:\n  x-team: "s3cret\n  other: s3cret\n other: s3cret'),
+    ],
+    ["under broken headers", withExporter("otlphttp", "endpoint: h\nheaders&:\n  x-team: s3cret: x")],
+    ["as an alias, a tag or the head of a block", withExporter("otlphttp", "headers:\n  a: *s3cret\n  b: |s3cret\n")],
     ["in a URL", withExporter("otlphttp", "endpoint: [https://me:s3cret@host/]\nport: https://me:s3cret@host/")],
     ["in a URL's query", withExporter("otlphttp", "endpoint: h\nport: https://host/?api_key=s3cret")],
     [
