@@ -14,12 +14,10 @@ import {
 
 const schema = z.strictObject({
   timeout: duration().default(200).meta({ description: "How long a record may wait for others. 0 sends at once." }),
-  send_batch_size: z
-    .number()
-    .int()
-    .nonnegative()
-    .default(8192)
-    .meta({ description: "Number of records at which a batch is sent without waiting. 0 sends at once." }),
+  send_batch_size: z.number().int().nonnegative().optional().meta({
+    description:
+      "Number of records at which a batch is sent without waiting; 0 sends at once. Default 8192, or send_batch_max_size if less.",
+  }),
   send_batch_max_size: z
     .number()
     .int()
@@ -33,7 +31,9 @@ const schema = z.strictObject({
   metadata_cardinality_limit: z.number().int().nonnegative().default(1000),
 });
 
-type BatchConfig = z.infer<typeof schema>;
+const DEFAULT_SIZE = 8192;
+
+type BatchConfig = z.infer<typeof schema> & { readonly send_batch_size: number };
 
 /**
  * Makes larger batches out of small ones. The debt follows the data: nobody is told that a record is safe while it
@@ -43,12 +43,19 @@ export const batch = defineProcessor<BatchConfig>({
   type: "batch",
   summary: "Collects records into larger batches, by number and by time.",
   signals: SIGNALS,
-  schema: schema.refine((c) => c.send_batch_max_size === 0 || c.send_batch_max_size >= c.send_batch_size, {
-    path: ["send_batch_max_size"],
-    message: "expected 0 or at least send_batch_size",
-  }),
+  schema: schema
+    .transform(withSize)
+    .refine((c) => c.send_batch_max_size === 0 || c.send_batch_max_size >= c.send_batch_size, {
+      path: ["send_batch_max_size"],
+      message: "expected 0 or at least send_batch_size",
+    }),
   create: (config, { clock }) => batching(config, clock),
 });
+
+function withSize(config: z.infer<typeof schema>): BatchConfig {
+  const max = config.send_batch_max_size > 0 ? config.send_batch_max_size : DEFAULT_SIZE;
+  return { ...config, send_batch_size: config.send_batch_size ?? Math.min(DEFAULT_SIZE, max) };
+}
 
 function batching(config: BatchConfig, clock: Clock): Processor {
   return (source) =>
