@@ -6,6 +6,7 @@ import { systemClock } from "../contract/clock.js";
 import { isStartError, type StartError } from "../contract/component.js";
 import type { Logger } from "../contract/observability.js";
 import { parseDuration } from "../contract/schema.js";
+import { tuneGarbageCollection } from "./collector-tuning.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
 import { placeText, showProblems } from "./show-problems.js";
@@ -44,6 +45,7 @@ async function runConfig(
     import("../self-telemetry/index.js"),
     import("./stream-errors.js"),
   ]);
+  tuneGarbageCollection();
   const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
   const { logger, metrics } = telemetry;
   logStreamErrors(logger);

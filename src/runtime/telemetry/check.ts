@@ -203,6 +203,15 @@ function skipUnknown(b: Uint8Array, p: number, end: number, tag: number, how: Ch
 
 /** A tag or length: a varint that must fit 32 bits. The position behind it is in `position`. */
 function length(b: Uint8Array, p: number, end: number): number {
+  if (p + 1 < end && b[p + 1]! < 128) {
+    const low = b[p]!;
+    position = low < 128 ? p + 1 : p + 2;
+    return low < 128 ? low : (low & 127) | (b[p + 1]! << 7);
+  }
+  return longLength(b, p, end);
+}
+
+function longLength(b: Uint8Array, p: number, end: number): number {
   const at = p;
   let value = 0;
   for (let shift = 0; shift < 35; shift += 7) {
