@@ -1,0 +1,19 @@
+import type { CompleteSettings, ExporterStatus } from "../../plugin.js";
+import type { QueueStore } from "./store/store.js";
+
+/** One exporter's queue at work, as those see it who look after dead letters and operators. */
+export interface ExporterControl {
+  readonly id: string;
+  readonly settings: CompleteSettings;
+  /** Undefined when the exporter has no queue: then its clients wait for the export, and nothing is kept. */
+  readonly store: QueueStore | undefined;
+  status(): ExporterStatus;
+  /** Stops sending; what is under way is finished. */
+  pause(): void;
+  resume(): void;
+  forceBreaker(state: "open" | "closed" | "auto"): void;
+  /** Entries per second at which dead letters are put back. */
+  replayRate: number;
+  /** There are pending entries in the store that it did not put there itself: replayed or imported ones. */
+  wake(): void;
+}
