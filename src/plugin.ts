@@ -44,7 +44,7 @@ export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
-export { type SplitLimits, splitBatch } from "./runtime/telemetry/split.js";
+export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";

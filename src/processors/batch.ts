@@ -9,6 +9,7 @@ import {
   type Processor,
   Refusal,
   SIGNALS,
+  SplitOverflow,
   splitBatch,
 } from "../plugin.js";
 
@@ -16,7 +17,7 @@ const schema = z.strictObject({
   timeout: duration().default(200).meta({ description: "How long a record may wait for others. 0 sends at once." }),
   send_batch_size: z.number().int().nonnegative().optional().meta({
     description:
-      "Number of records at which a batch is sent without waiting; 0 sends at once. Default 8192, or send_batch_max_size if less.",
+      "Number of records at which a batch is sent without waiting; 0 sends at once. Default 8192, or send_batch_max_size if less. A batch is also sent before it grows over 3 MiB.",
   }),
   send_batch_max_size: z
     .number()
@@ -32,6 +33,10 @@ const schema = z.strictObject({
 });
 
 const DEFAULT_SIZE = 8192;
+/** What is merged stays under gRPC's usual limit of 4 MiB, so that no request is refused for the company it was in. */
+const MERGED_BYTES = 3 * 1024 * 1024;
+/** What the pieces of a batch may take: several times what any sensible batch is cut into. */
+const CUT_BYTES = 32 * 1024 * 1024;
 
 type BatchConfig = z.infer<typeof schema> & { readonly send_batch_size: number };
 
@@ -106,6 +111,7 @@ class Group {
   private readonly onEmpty: () => void;
   private waiting: Delivery[] = [];
   private count = 0;
+  private bytes = 0;
   private cancelTimer: (() => void) | undefined;
 
   constructor(config: BatchConfig, clock: Clock, emit: (delivery: Delivery) => void, onEmpty: () => void) {
@@ -116,21 +122,45 @@ class Group {
   }
 
   add(delivery: Delivery): void {
+    const { byteLength, count } = delivery.batch;
+    if (this.bytes + byteLength > MERGED_BYTES) this.send();
     this.waiting.push(delivery);
-    this.count += delivery.batch.count;
+    this.count += count;
+    this.bytes += byteLength;
     if (this.count >= this.config.send_batch_size || this.config.timeout === 0) this.flush();
     else this.cancelTimer ??= this.clock.after(this.config.timeout, () => this.flush());
   }
 
   flush(): void {
-    const { waiting, count } = this;
-    this.discard();
     this.onEmpty();
-    if (waiting.length === 0) return;
-    const all = Delivery.merge(waiting, Batch.merge(waiting.map((delivery) => delivery.batch)));
-    const max = this.config.send_batch_max_size;
-    if (max === 0 || count <= max) this.emit(all);
-    else for (const piece of all.split(splitBatch(all.batch, { records: max }))) this.emit(piece);
+    this.send();
+  }
+
+  private send(): void {
+    const { waiting } = this;
+    this.discard();
+    if (waiting.length > 0) this.sendTogether(waiting);
+  }
+
+  private sendTogether(deliveries: readonly Delivery[]): void {
+    const merged = Batch.merge(deliveries.map((delivery) => delivery.batch));
+    const pieces = this.cut(merged);
+    if (pieces !== undefined) {
+      for (const piece of Delivery.merge(deliveries, merged).split(pieces)) this.emit(piece);
+    } else if (deliveries.length > 1) for (const delivery of deliveries) this.sendTogether([delivery]);
+    else deliveries[0]!.refuse(multiplies(this.config.send_batch_max_size));
+  }
+
+  /** Undefined: the pieces would take many times what the batch does. */
+  private cut(merged: Batch): readonly Batch[] | undefined {
+    const records = this.config.send_batch_max_size;
+    if (records === 0) return [merged];
+    try {
+      return splitBatch(merged, { records, total: Math.max(CUT_BYTES, 2 * merged.byteLength) });
+    } catch (error) {
+      if (error instanceof SplitOverflow) return undefined;
+      throw error;
+    }
   }
 
   /** Forgets what waits and stops the clock; whoever holds the debts settles them. */
@@ -139,6 +169,7 @@ class Group {
     this.cancelTimer = undefined;
     this.waiting = [];
     this.count = 0;
+    this.bytes = 0;
   }
 }
 
@@ -152,4 +183,9 @@ function tooMany(): Refusal {
     code: "SLUICE_METADATA_CARDINALITY",
     retryAfterMs: 1000,
   });
+}
+
+function multiplies(max: number): Refusal {
+  const message = `in pieces of at most ${max} records this request would take many times its size: too much surrounds its records`;
+  return new Refusal("permanent", message, { code: "SLUICE_SPLIT_OVERFLOW", category: "schema" });
 }
