@@ -186,6 +186,6 @@ function tooMany(): Refusal {
 }
 
 function multiplies(max: number): Refusal {
-  const message = `in pieces of at most ${max} records this request would take many times its size: too much surrounds its records`;
+  const message = `too many records, or too much around them, to cut this request into pieces of at most ${max} records`;
   return new Refusal("permanent", message, { code: "SLUICE_SPLIT_OVERFLOW", category: "schema" });
 }
