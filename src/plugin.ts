@@ -17,6 +17,8 @@ export * from "./runtime/contract/observability.js";
 export type * from "./runtime/contract/outlet.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";
+export { createMatcher, type MatchConfig, type Matcher, matchSchema } from "./runtime/match/match.js";
+export { compilePattern, type Pattern } from "./runtime/match/pattern.js";
 export * from "./runtime/net/decompress.js";
 export * from "./runtime/net/endpoint.js";
 export { gzip } from "./runtime/net/gzip.js";
