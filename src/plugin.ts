@@ -15,6 +15,7 @@ export {
 } from "./runtime/contract/exporter-settings.js";
 export * from "./runtime/contract/observability.js";
 export type * from "./runtime/contract/outlet.js";
+export { glob, parseRecordPattern, type RecordPattern } from "./runtime/contract/record-pattern.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";
 export * from "./runtime/net/decompress.js";
