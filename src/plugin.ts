@@ -18,6 +18,7 @@ export {
 export { limitedLog } from "./runtime/contract/limited-log.js";
 export * from "./runtime/contract/observability.js";
 export type * from "./runtime/contract/outlet.js";
+export { glob, parseRecordPattern, type RecordPattern } from "./runtime/contract/record-pattern.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";
 export * from "./runtime/net/decompress.js";
