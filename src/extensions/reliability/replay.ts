@@ -104,7 +104,7 @@ function rateOf({ control }: Found, { rate, dryRun }: ReplayOptions): number {
 /** Waits for a moment of the monotonic clock, or for the abort. */
 function until(due: number, abort: AbortSignal | undefined, clock: Clock): Promise<void> {
   const wait = due - clock.monotonic();
-  if (wait <= 0 || abort?.aborted) return Promise.resolve();
+  if (wait < 1 || abort?.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const done = () => {
       cancel();
