@@ -1,4 +1,4 @@
-import type { Batch, Clock, Entry, Logger } from "../../plugin.js";
+import type { Batch, Clock, Entry, Failure, Logger } from "../../plugin.js";
 import { FailureLog } from "./failure-log.js";
 import type { Item, Verdict } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
@@ -35,13 +35,13 @@ export class DeadLetterWriter {
     const { store, metrics, logger } = this.tools;
     try {
       const batch = item.batch ?? (await store.payload(item.ref));
-      const failed = this.failedEntry(item.entry, batch, verdict);
+      const { failure } = this.failureOf(item.entry.exporter, batch, verdict);
+      const failed: Entry = { ...item.entry, state: "failed", failure };
       const written = await this.write(item, batch, failed);
       metrics.sendFailed[item.entry.signal].add(lost);
       if (verdict.reason === "retry_exhausted") metrics.exhausted.add(1);
-      const what = written === "saved" ? "could not be delivered: kept as a dead letter" : DISCARDED;
-      if (written === "saved") metrics.deadLettered(verdict.reason, verdict.error.class, item.entry.calls);
-      this.log.note(failed, verdict, failed.failure?.names ?? [], what);
+      if (written === "saved") this.tell(failed, verdict);
+      else this.log.note(failed, verdict, failure.names, DISCARDED);
       return written;
     } catch (error) {
       if (error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found")) {
@@ -55,11 +55,18 @@ export class DeadLetterWriter {
     }
   }
 
-  /** An entry with its failure, as it is kept. */
-  failedEntry(entry: Entry, batch: Batch, { reason, category, error }: Verdict): Entry {
-    const signature = signatureOf(entry.exporter, error);
+  /** What is kept with a dead letter about its failure. */
+  failureOf(exporter: string, batch: Batch, { reason, category, error }: Verdict): { readonly failure: Failure } {
+    const signature = signatureOf(exporter, error);
     const at = this.tools.clock.now();
-    return { ...entry, state: "failed", failure: { at, reason, category, error, signature, ...sampleOf(batch) } };
+    return { failure: { at, reason, category, error, signature, ...sampleOf(batch) } };
+  }
+
+  /** Counts and logs a dead letter that has been written. */
+  tell(entry: Entry, verdict: Verdict): void {
+    this.tools.metrics.deadLettered(verdict.reason, verdict.error.class, entry.calls);
+    const what = "could not be delivered: kept as a dead letter";
+    this.log.note(entry, verdict, entry.failure?.names ?? [], what);
   }
 
   stop(): void {

@@ -163,7 +163,7 @@ export class Scheduler {
 
   /** Gives up the oldest entry that is not being sent. False when there is none in memory. */
   async dropOldest(verdict: Verdict): Promise<boolean> {
-    const item = this.head.take();
+    const item = this.head.take() ?? this.waiting.take(Number.POSITIVE_INFINITY);
     if (item === undefined) return false;
     this.active += 1;
     await this.giveUp(item, verdict);
@@ -199,7 +199,7 @@ export class Scheduler {
   private pump(): void {
     if (this.isPumping || !this.isStarted) return;
     this.isPumping = true;
-    while (this.isStarted && !this.isPaused && this.active < this.own.settings.sending_queue.num_consumers) {
+    while (this.isStarted && !this.isPaused && this.hasPlace()) {
       if (!this.hasWork() || !this.next()) break;
     }
     this.isPumping = false;
@@ -207,6 +207,10 @@ export class Scheduler {
     const now = this.own.clock.monotonic();
     if (due !== undefined && due > now) this.alarm.within(due - now);
     if (!this.isPaused) this.head.refill();
+  }
+
+  private hasPlace(): boolean {
+    return this.active < this.own.settings.sending_queue.num_consumers;
   }
 
   private hasWork(): boolean {
@@ -256,19 +260,21 @@ export class Scheduler {
   }
 
   private pickFresh(): Item | undefined {
-    for (;;) {
+    while (this.hasPlace()) {
       const item = this.urgent.pop() ?? (this.hasFresh() ? this.head.take() : undefined);
       if (item === undefined) return undefined;
       if (item.entry.parent !== undefined && !this.families.enter(item)) continue;
       if (this.maySend(item)) return item;
     }
+    return undefined;
   }
 
   private pickRetry(): Item | undefined {
-    for (;;) {
+    while (this.hasPlace()) {
       const item = this.waiting.take(this.own.clock.monotonic());
       if (item === undefined || this.maySend(item)) return item;
     }
+    return undefined;
   }
 
   /** False when the entry is dealt with otherwise: expired, or a retry over the rate limit. */
