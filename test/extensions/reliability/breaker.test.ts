@@ -127,7 +127,7 @@ describe("the circuit breaker", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         const { it, clock, call } = breaker();
-        let state: BreakerState = "closed";
+        let state = "closed" as BreakerState;
         let [failures, good, until] = [0, 0, 0];
         const open = () => {
           state = "open";
