@@ -1,10 +1,10 @@
-import { type Delivery, Habitat, type PartialRejection } from "../contract/delivery.js";
-import { completeSettings } from "../contract/exporter-settings.js";
-import type { Counter, Metrics } from "../contract/observability.js";
-import type { OutletFactory } from "../contract/outlet.js";
-import { Refusal, toRefusal } from "../contract/refusal.js";
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
+import { type Delivery, Habitat, type PartialRejection } from "./delivery.js";
+import { completeSettings } from "./exporter-settings.js";
 import { limitedLog } from "./limited-log.js";
+import type { Counter, Metrics } from "./observability.js";
+import type { OutletFactory } from "./outlet.js";
+import { Refusal, toRefusal } from "./refusal.js";
 import { Turns } from "./turns.js";
 
 /** More sends at once make no exporter faster, and each costs buffers of its own. */

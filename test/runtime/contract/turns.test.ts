@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Turns } from "../../../src/runtime/pipeline/turns.js";
+import { Turns } from "../../../src/runtime/contract/turns.js";
 
 const never = new AbortController().signal;
 
