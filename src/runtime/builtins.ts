@@ -4,6 +4,7 @@ import { fileExporter } from "../exporters/file/index.js";
 import { nopExporter } from "../exporters/nop.js";
 import { otlpGrpcExporter } from "../exporters/otlp-grpc/otlp-grpc-exporter.js";
 import { otlpHttpExporter } from "../exporters/otlp-http/otlp-http-exporter.js";
+import { adminApi } from "../extensions/admin-api/index.js";
 import { healthCheck } from "../extensions/health-check.js";
 import { batch } from "../processors/batch.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
@@ -22,4 +23,5 @@ export const builtins: readonly ComponentFactory[] = [
   nopExporter,
   forward,
   healthCheck,
+  adminApi,
 ];
