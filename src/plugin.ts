@@ -1,9 +1,11 @@
 /** The door for component authors: all that a receiver, processor, exporter, connector or extension needs. */
 
 export * from "./runtime/contract/admin.js";
+export { Batcher, type BatcherSettings } from "./runtime/contract/batcher.js";
 export type * from "./runtime/contract/clock.js";
 export * from "./runtime/contract/component.js";
 export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
+export { directOutlet } from "./runtime/contract/direct-outlet.js";
 export { type BatchResult, eachBatch } from "./runtime/contract/each-batch.js";
 export { eachRecord } from "./runtime/contract/each-record.js";
 export type * from "./runtime/contract/entry.js";
@@ -13,6 +15,7 @@ export {
   type ExporterSettings,
   exporterSettingsSchema,
 } from "./runtime/contract/exporter-settings.js";
+export { limitedLog } from "./runtime/contract/limited-log.js";
 export * from "./runtime/contract/observability.js";
 export type * from "./runtime/contract/outlet.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./runtime/contract/record-pattern.js";
@@ -49,4 +52,5 @@ export { type SplitLimits, splitBatch } from "./runtime/telemetry/split.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
+export { splitLines } from "./runtime/text/lines.js";
 export { type Paint, painterFor, printable, type Style } from "./runtime/text/terminal.js";

@@ -6,6 +6,7 @@ import { otlpGrpcExporter } from "../exporters/otlp-grpc/otlp-grpc-exporter.js";
 import { otlpHttpExporter } from "../exporters/otlp-http/otlp-http-exporter.js";
 import { adminApi } from "../extensions/admin-api/index.js";
 import { healthCheck } from "../extensions/health-check.js";
+import { reliability } from "../extensions/reliability/index.js";
 import { batch } from "../processors/batch.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
@@ -23,5 +24,6 @@ export const builtins: readonly ComponentFactory[] = [
   nopExporter,
   forward,
   healthCheck,
+  reliability,
   adminApi,
 ];

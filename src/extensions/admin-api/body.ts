@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
+import { splitLines } from "../../plugin.js";
 import { badRequest, HttpError } from "./http-error.js";
 
 const MOST_BODY_BYTES = 1024 * 1024;
@@ -35,23 +36,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The lines of a body, however long it is; read no faster than they are taken. */
-export async function* readLines(request: IncomingMessage): AsyncGenerator<string> {
-  request.setEncoding("utf8");
-  let pieces: string[] = [];
-  let length = 0;
-  for await (const chunk of chunksOf<string>(request)) {
-    const [first = "", ...more] = chunk.split("\n");
-    pieces.push(first);
-    length += first.length;
-    if (length > MOST_LINE_LENGTH) throw new HttpError(413, "too_large", "a line is too long");
-    if (more.length === 0) continue;
-    yield pieces.join("");
-    yield* more.slice(0, -1);
-    pieces = [more.at(-1)!];
-    length = pieces[0]!.length;
-  }
-  if (length > 0) yield pieces.join("");
+/** The lines of a body, however long it is. */
+export function readLines(request: IncomingMessage): AsyncIterable<string> {
+  const tooLong = () => new HttpError(413, "too_large", "a line is too long");
+  return splitLines(chunksOf<string>(request.setEncoding("utf8")), MOST_LINE_LENGTH, tooLong);
 }
 
 /** Leaving the loop early leaves the connection open for the answer. */
