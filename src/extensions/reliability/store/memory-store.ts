@@ -55,14 +55,11 @@ export class MemoryStore implements QueueStore {
 
   update(ref: EntryRef, entry: Entry): void {
     const kept = this.kept.get(ref);
-    if (this.isOpen && kept !== undefined) kept.entry = { ...entry, state: kept.entry.state };
+    if (this.isOpen && kept !== undefined) this.set(kept, { ...entry, state: kept.entry.state });
   }
 
   async fail(ref: EntryRef, entry: Entry): Promise<void> {
-    const kept = this.get(ref);
-    this.count(kept.entry, -1);
-    kept.entry = { ...entry, state: "failed" };
-    this.count(kept.entry, 1);
+    this.set(this.get(ref), { ...entry, state: "failed" });
   }
 
   async replace(ref: EntryRef, parts: readonly NewEntry[]): Promise<StoredEntry[]> {
@@ -145,6 +142,12 @@ export class MemoryStore implements QueueStore {
     this.refs.set(entry.id, ref);
     this.count(entry, 1);
     return { ref, entry };
+  }
+
+  private set(kept: Kept, entry: Entry): void {
+    this.count(kept.entry, -1);
+    kept.entry = entry;
+    this.count(entry, 1);
   }
 
   private remove(ref: EntryRef): void {
