@@ -29,7 +29,8 @@ export async function openOffline(directory: string): Promise<Offline> {
     for (const { store } of controls.values()) await store?.close();
   };
   try {
-    for (const { exporter, path } of queues) controls.set(exporter, offlineControl(exporter, await openStore(exporter, path)));
+    for (const { exporter, path } of queues)
+      controls.set(exporter, offlineControl(exporter, await openStore(exporter, path)));
   } catch (error) {
     await close();
     throw error;
@@ -51,7 +52,8 @@ async function openStore(exporter: string, directory: string): Promise<QueueStor
 function explained(error: unknown, directory: string): unknown {
   const { name, code, message } = error as StoreError;
   if (name !== "StoreError") return error;
-  const advice = "leave out --dir to ask the agent that runs (--api URL if it is not at the default address), or stop it";
+  const advice =
+    "leave out --dir to ask the agent that runs (--api URL if it is not at the default address), or stop it";
   const text = code === "locked" ? `${directory} is in use by a running agent; ${advice}` : message;
   return new AdminError("unavailable", text, { cause: error });
 }

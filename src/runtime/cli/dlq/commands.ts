@@ -14,13 +14,18 @@ const FILTERS: Record<string, Option> = {
   reason: {
     type: "string",
     value: "REASON",
-    description: "permanent, retry_exhausted, poison, rate_limited, circuit_open, queue_full, expired, partial_success, imported.",
+    description:
+      "permanent, retry_exhausted, poison, rate_limited, circuit_open, queue_full, expired, partial_success, imported.",
   },
   category: { type: "string", value: "NAME", description: "Of this category: schema, business, integration ..." },
   signature: { type: "string", value: "HASH", description: "Alike failures; dlq stats shows the signatures." },
   signal: { type: "string", value: "SIGNAL", description: "logs, traces or metrics." },
   event: { type: "string", value: "NAME", description: "With this event, span or metric name; * stands for any text." },
-  since: { type: "string", value: "TIME", description: "Failed at or after: 2026-01-31T08:00, or 2h for two hours ago." },
+  since: {
+    type: "string",
+    value: "TIME",
+    description: "Failed at or after: 2026-01-31T08:00, or 2h for two hours ago.",
+  },
   until: { type: "string", value: "TIME", description: "Failed before." },
 };
 

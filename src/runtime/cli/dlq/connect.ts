@@ -29,7 +29,10 @@ export async function connect({ values, terminal }: CommandContext): Promise<Con
 
 function nobody(base: URL): AdminError {
   const advice = "name a running agent with --api URL, or the directory of its queues with --dir DIR";
-  return new AdminError("unavailable", `no agent answers at ${base.origin}, and there is no ${DEFAULT_DIRECTORY} here; ${advice}`);
+  return new AdminError(
+    "unavailable",
+    `no agent answers at ${base.origin}, and there is no ${DEFAULT_DIRECTORY} here; ${advice}`,
+  );
 }
 
 function baseOf(text: string): URL {

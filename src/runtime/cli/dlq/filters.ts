@@ -9,7 +9,8 @@ const TEXTS = ["exporter", "reason", "category", "signature", "signal", "event",
 export function queryOf(values: Values, now: number): DeadLetterQuery {
   const query: Record<string, string | number> = {};
   for (const name of TEXTS) if (typeof values[name] === "string") query[name] = values[name];
-  for (const name of ["since", "until"]) if (typeof values[name] === "string") query[name] = timeOf(name, values[name], now);
+  for (const name of ["since", "until"])
+    if (typeof values[name] === "string") query[name] = timeOf(name, values[name], now);
   if (values["limit"] !== undefined) query["limit"] = numberOf("limit", values["limit"] as string);
   if (values["oldest"] === true) query["order"] = "oldest";
   return query as DeadLetterQuery;
@@ -21,7 +22,8 @@ export function selectedBy(values: Values, now: number): DeadLetterQuery {
   const { limit: _, ...filters } = query;
   const hasFilters = Object.keys(filters).length > 0;
   if (values["all"] === true && hasFilters) throw new UsageError("--all and filters exclude each other");
-  if (values["all"] !== true && !hasFilters) throw new UsageError("nothing is selected", "give filters, or --all for everything");
+  if (values["all"] !== true && !hasFilters)
+    throw new UsageError("nothing is selected", "give filters, or --all for everything");
   return query;
 }
 

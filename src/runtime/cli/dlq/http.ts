@@ -1,4 +1,4 @@
-import { type IncomingMessage, request as httpRequest } from "node:http";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -47,9 +47,13 @@ async function errorOf(response: IncomingMessage, url: URL): Promise<AdminError>
   const text = await textOf(response);
   const said = parse(text)?.error;
   if (typeof said?.message !== "string") {
-    return new AdminError("unavailable", `${url.origin} answered ${response.statusCode}: this is not the API of a Sluice agent`);
+    return new AdminError(
+      "unavailable",
+      `${url.origin} answered ${response.statusCode}: this is not the API of a Sluice agent`,
+    );
   }
-  const code = CODES.find((known) => known === said.code) ?? (response.statusCode! < 500 ? "bad_request" : "unavailable");
+  const code =
+    CODES.find((known) => known === said.code) ?? (response.statusCode! < 500 ? "bad_request" : "unavailable");
   return new AdminError(code, said.message);
 }
 

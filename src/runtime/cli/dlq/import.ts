@@ -45,7 +45,8 @@ async function damagedLines(file: string): Promise<{ line: number; message: stri
 function tell(context: CommandContext, { imported, problems }: ImportReport, advice?: string): void {
   const { values, terminal } = context;
   if (values["json"] === true) return printJson(context, { imported, problems });
-  for (const { line, message } of problems.slice(0, MOST_SHOWN)) terminal.err.write(`line ${line}: ${printable(message)}\n`);
+  for (const { line, message } of problems.slice(0, MOST_SHOWN))
+    terminal.err.write(`line ${line}: ${printable(message)}\n`);
   if (problems.length > MOST_SHOWN) terminal.err.write(`and ${problems.length - MOST_SHOWN} more\n`);
   if (advice !== undefined) terminal.err.write(`sluice: ${advice}\n`);
   else terminal.out.write(`${counted(imported, "dead letter")} imported.\n`);

@@ -12,7 +12,10 @@ export async function purge(context: CommandContext): Promise<number> {
   const dryRun = values["dry-run"] === true;
   return onDeadLetters(context, async ({ admin, where }) => {
     const found = await admin.deleteDeadLetters(selection, { dryRun: true });
-    const isAgreed = dryRun || found === 0 || (await confirm(context, `Delete ${counted(found, "dead letter")} of ${where} for good?`));
+    const isAgreed =
+      dryRun ||
+      found === 0 ||
+      (await confirm(context, `Delete ${counted(found, "dead letter")} of ${where} for good?`));
     if (!isAgreed) return EXIT.failed;
     const deleted = dryRun || found === 0 ? found : await admin.deleteDeadLetters(selection);
     if (values["json"] === true) printJson(context, { deleted, dryRun });

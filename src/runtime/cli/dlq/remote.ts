@@ -25,7 +25,8 @@ interface Job {
 export function remoteAdmin(base: URL): DeadLetterAdmin {
   const at = (path: string, query: DeadLetterQuery = {}) => {
     const url = new URL(`api/v1${path}`, base);
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
     return url;
   };
   const get = <T>(url: URL) => askJson<T>(url, { method: "GET" });

@@ -39,9 +39,18 @@ function selectionOf(context: CommandContext): Selection {
   const ids = namesOf(context);
   const { values } = context;
   if (ids.length === 0) return { query: selectedBy(values, Date.now()) };
-  const filter = ["all", "exporter", "reason", "category", "signature", "signal", "event", "since", "until", "limit"].find(
-    (name) => values[name] !== undefined,
-  );
+  const filter = [
+    "all",
+    "exporter",
+    "reason",
+    "category",
+    "signature",
+    "signal",
+    "event",
+    "since",
+    "until",
+    "limit",
+  ].find((name) => values[name] !== undefined);
   if (filter !== undefined) throw new UsageError(`ids and --${filter} exclude each other`);
   return { ids };
 }

@@ -31,7 +31,10 @@ function describe(entry: Entry, now: number): string[] {
     ...fields([
       ["Id", entry.id],
       ["State", stateText(entry, now)],
-      ["Exporter", `${entry.exporter}, from pipeline ${entry.pipeline}, received by ${entry.source.receiver} (${entry.source.transport})`],
+      [
+        "Exporter",
+        `${entry.exporter}, from pipeline ${entry.pipeline}, received by ${entry.source.receiver} (${entry.source.transport})`,
+      ],
       ["Content", `${counted(entry.items, "item")} of ${entry.signal}, ${bytesText(entry.bytes)}`],
       ["Enqueued", when(entry.enqueuedAt, now)],
       ["Split from", entry.parent],

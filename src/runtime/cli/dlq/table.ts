@@ -15,7 +15,12 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
   const cells = [columns.map(({ title }) => title), ...rows.map((row) => row.map(printable))];
   const widths = columns.map((_, i) => Math.max(...cells.map((row) => length(row[i] ?? ""))));
   if (width !== undefined) shrink(widths, columns, width);
-  return cells.map((row) => row.map((text, i) => fit(text, widths[i]!, columns[i]!)).join(" ".repeat(GAP)).trimEnd());
+  return cells.map((row) =>
+    row
+      .map((text, i) => fitted(text, widths[i]!, columns[i]!))
+      .join(" ".repeat(GAP))
+      .trimEnd(),
+  );
 }
 
 function shrink(widths: number[], columns: readonly Column[], width: number): void {
@@ -28,7 +33,7 @@ function shrink(widths: number[], columns: readonly Column[], width: number): vo
   }
 }
 
-function fit(text: string, width: number, { align }: Column): string {
+function fitted(text: string, width: number, { align }: Column): string {
   const short = length(text) > width ? `${[...text].slice(0, Math.max(0, width - 1)).join("")}…` : text;
   const pad = " ".repeat(Math.max(0, width - length(short)));
   return align === "right" ? pad + short : short + pad;
