@@ -54,4 +54,5 @@ export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
+export { splitLines } from "./runtime/text/lines.js";
 export { type Paint, painterFor, printable, type Style } from "./runtime/text/terminal.js";

@@ -32,6 +32,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/extensions/",
   ],
   "src/runtime/cli/": ["src/runtime/"],
+  // Without a running agent the command line works on the queues themselves.
+  "src/runtime/cli/dlq/": ["src/runtime/", "src/extensions/reliability/"],
   "src/plugin.ts": [
     "src/runtime/contract/",
     "src/runtime/telemetry/",
