@@ -33,7 +33,7 @@ const server = http.createServer((request, response) => {
   request.on("error", () => {});
   request.on("end", () => {
     count("requests", 1);
-    if (mood === "down") return request.destroy();
+    if (mood === "down") return request.socket.destroy();
     if (mood === "unavailable") return response.writeHead(503, { "content-length": 0 }).end();
     const records = take(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks), request.headers);
     const wait = rate > 0 ? delayOf(records) : 0;

@@ -30,7 +30,7 @@ export async function startFaultySink(ledger: Ledger): Promise<FaultySink> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     state.requests++;
-    if (state.mood === "resets") request.once("data", () => request.destroy());
+    if (state.mood === "resets") request.once("data", () => request.socket.destroy());
     request.on("error", () => {});
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => react(state.mood, ledger, Buffer.concat(chunks), request, response));
@@ -61,7 +61,7 @@ export async function startFaultySink(ledger: Ledger): Promise<FaultySink> {
 function react(mood: Mood, ledger: Ledger, body: Buffer, request: IncomingMessage, response: ServerResponse): void {
   const keep = () => ledger.arrive(decodeNumbers(body));
   const accept = () => {
-    if (request.destroyed) return;
+    if (request.socket.destroyed) return;
     keep();
     response.writeHead(200, { "content-type": "application/x-protobuf" }).end();
   };
@@ -78,12 +78,12 @@ function react(mood: Mood, ledger: Ledger, body: Buffer, request: IncomingMessag
       response.writeHead(429, { "retry-after": "0" }).end();
       return;
     case "resets":
-      request.destroy();
+      request.socket.destroy();
       return;
     case "hangs":
       return;
     case "forgets to answer":
       keep();
-      request.destroy();
+      request.socket.destroy();
   }
 }

@@ -15,6 +15,16 @@ export class Ledger {
   /** Arrivals of numbers that were never given out. */
   strays = 0;
 
+  /** The same up to now, with a future of its own. */
+  fork(): Ledger {
+    const copy = new Ledger();
+    copy.next = this.next;
+    for (const [number, times] of this.acknowledged) copy.acknowledged.set(number, times);
+    for (const [number, times] of this.unknown) copy.unknown.set(number, times);
+    for (const [number, times] of this.arrived) copy.arrived.set(number, times);
+    return copy;
+  }
+
   /** So many new numbers. */
   take(count: number): number[] {
     return Array.from({ length: count }, () => this.next++);
