@@ -15,8 +15,6 @@ export interface CampaignSettings {
   readonly seed: number;
   readonly kills: number;
   readonly victim: Victim;
-  /** Killed now and then too, together with the victim or alone. */
-  readonly second?: Victim;
   readonly ledger: Ledger;
   readonly sink: FaultySink;
   readonly resendUnanswered?: boolean;
@@ -110,7 +108,6 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
   try {
     while (kills < settings.kills) {
       const name = Object.keys(MOMENTS)[dice.upTo(Object.keys(MOMENTS).length - 1)]!;
-      if (settings.second !== undefined && dice.upTo(3) === 0) kills += await killSecond(settings.second, dice);
       await MOMENTS[name]!({ victim, sink, dice });
       moments[name] = (moments[name] ?? 0) + 1;
       if (name !== STOP) kills++;
@@ -127,13 +124,6 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
   const stops = moments[STOP] ?? 0;
   const seconds = Math.round((performance.now() - started) / 100) / 10;
   return { seed, kills, stops, refusals: clients.refusals, moments, seconds, ...ledger.verdict() };
-}
-
-async function killSecond(second: Victim, dice: Dice): Promise<number> {
-  await delay(dice.upTo(50));
-  await second.end("SIGKILL");
-  await second.start();
-  return 1;
 }
 
 /** Until nothing acknowledged is missing (or it takes too long), and until the backend hears no more. */

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Ledger } from "./ledger.js";
 import { decodeNumbers } from "./numbered.js";
@@ -25,7 +25,34 @@ export interface FaultySink {
 
 const SLOW_MS = 40;
 
-export async function startFaultySink(ledger: Ledger): Promise<FaultySink> {
+/** What becomes of a request that the backend does not spoil: the status to answer with. */
+type Keep = (body: Buffer, request: IncomingMessage) => Promise<number>;
+
+/** The far end: what it keeps has arrived. */
+export function startFaultySink(ledger: Ledger): Promise<FaultySink> {
+  return startFaulty(async (body) => {
+    ledger.arrive(decodeNumbers(body));
+    return 200;
+  });
+}
+
+/** A network with moods in front of an agent: what it keeps, it hands on, headers and all. */
+export function startFaultyRelay(port: () => number | undefined): Promise<FaultySink> {
+  return startFaulty(
+    (body, { headers, url = "/", method = "POST" }) =>
+      new Promise((resolve) => {
+        const target = port();
+        if (target === undefined) return resolve(503);
+        const outgoing = send({ host: "127.0.0.1", port: target, path: url, method, headers }, (response) => {
+          response.on("error", () => resolve(503)).on("end", () => resolve(response.statusCode ?? 503));
+          response.resume();
+        });
+        outgoing.on("error", () => resolve(503)).end(body);
+      }),
+  );
+}
+
+async function startFaulty(keep: Keep): Promise<FaultySink> {
   const state: { mood: Mood; requests: number } = { mood: "ok", requests: 0 };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -33,7 +60,7 @@ export async function startFaultySink(ledger: Ledger): Promise<FaultySink> {
     if (state.mood === "resets") request.once("data", () => request.socket.destroy());
     request.on("error", () => {});
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => react(state.mood, ledger, Buffer.concat(chunks), request, response));
+    request.on("end", () => react(state.mood, keep, Buffer.concat(chunks), request, response));
   });
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -58,16 +85,16 @@ export async function startFaultySink(ledger: Ledger): Promise<FaultySink> {
   };
 }
 
-function react(mood: Mood, ledger: Ledger, body: Buffer, request: IncomingMessage, response: ServerResponse): void {
-  const keep = () => ledger.arrive(decodeNumbers(body));
-  const accept = () => {
+function react(mood: Mood, keep: Keep, body: Buffer, request: IncomingMessage, response: ServerResponse): void {
+  const accept = async () => {
     if (request.socket.destroyed) return;
-    keep();
-    response.writeHead(200, { "content-type": "application/x-protobuf" }).end();
+    const status = await keep(body, request);
+    response.writeHead(status, { "content-type": "application/x-protobuf" }).end();
   };
   switch (mood) {
     case "ok":
-      return accept();
+      void accept();
+      return;
     case "slow":
       setTimeout(accept, SLOW_MS);
       return;
@@ -83,7 +110,6 @@ function react(mood: Mood, ledger: Ledger, body: Buffer, request: IncomingMessag
     case "hangs":
       return;
     case "forgets to answer":
-      keep();
-      request.socket.destroy();
+      void keep(body, request).then(() => request.socket.destroy());
   }
 }

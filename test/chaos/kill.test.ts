@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCampaign } from "./campaign.js";
 import { agentConfig } from "./configs.js";
-import { type FaultySink, startFaultySink } from "./faulty-sink.js";
+import { type FaultySink, startFaultyRelay, startFaultySink } from "./faulty-sink.js";
 import { Ledger } from "./ledger.js";
 import { kills, patience, progress, seed, summary } from "./long-form.js";
 import { Victim } from "./victim.js";
@@ -46,6 +46,38 @@ describe("an agent without a queue", () => {
     const victim = born(Victim.agent(directory, agentConfig({ backend: sink.url })));
     const report = await runCampaign({ ...settings(), victim, kills: kills(10, 0.1) });
     expect(report, summary("no queue", report)).toMatchObject({ missing: 0, rejected: 0, strays: 0 });
+    expect(report.acknowledged).toBeGreaterThan(0);
+  });
+});
+
+describe("an agent with a queue", () => {
+  it.each(["fsync", "process"] as const)(
+    "delivers what it acknowledged, whenever it is killed (durability %s)",
+    { timeout: patience(60_000) },
+    async (durability) => {
+      const config = agentConfig({ backend: sink.url, queue: join(directory, "queue"), durability });
+      const victim = born(Victim.agent(directory, config));
+      const report = await runCampaign({ ...settings(), victim, kills: kills(25, 0.5) });
+      expect(report, summary(`queue, ${durability}`, report)).toMatchObject({ missing: 0, rejected: 0, strays: 0 });
+      expect(report.acknowledged).toBeGreaterThan(0);
+    },
+  );
+
+  it("delivers to a deduplicating receiver exactly once", { timeout: patience(60_000) }, async () => {
+    const receiver = { dedup: {} };
+    const second = born(Victim.agent(directory, agentConfig({ backend: sink.url, receiver }), "second.json"));
+    await second.start();
+    const relay = await startFaultyRelay(() => second.port);
+    const victim = born(Victim.agent(directory, agentConfig({ backend: relay.url, queue: join(directory, "queue") })));
+    const report = await runCampaign({
+      ...settings(),
+      sink: relay,
+      victim,
+      kills: kills(15, 0.2),
+      resendUnanswered: false,
+    });
+    await relay.close();
+    expect(report, summary("deduplicated", report)).toMatchObject({ missing: 0, duplicates: 0, unexplained: 0 });
     expect(report.acknowledged).toBeGreaterThan(0);
   });
 });
