@@ -18,6 +18,8 @@ export interface CampaignSettings {
   readonly ledger: Ledger;
   readonly sink: FaultySink;
   readonly resendUnanswered?: boolean;
+  /** Records that may stay away: the backend refuses them for good. */
+  readonly isBad?: (number: number) => boolean;
   /** How long the last records may take. */
   readonly patienceMs?: number;
   readonly say?: (line: string) => void;
@@ -127,9 +129,10 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
 }
 
 /** Until nothing acknowledged is missing (or it takes too long), and until the backend hears no more. */
-async function everythingArrived({ ledger, sink, patienceMs = 15_000 }: CampaignSettings): Promise<void> {
+async function everythingArrived(settings: CampaignSettings): Promise<void> {
+  const { ledger, sink, patienceMs = 15_000, isBad = () => false } = settings;
   const deadline = performance.now() + patienceMs;
-  while (ledger.missing().length > 0 && performance.now() < deadline) await delay(20);
+  while (ledger.missing().some((number) => !isBad(number)) && performance.now() < deadline) await delay(20);
   for (let heard = -1; heard !== sink.requests; await delay(SILENCE_MS)) heard = sink.requests;
 }
 

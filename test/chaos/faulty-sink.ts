@@ -28,10 +28,12 @@ const SLOW_MS = 40;
 /** What becomes of a request that the backend does not spoil: the status to answer with. */
 type Keep = (body: Buffer, request: IncomingMessage) => Promise<number>;
 
-/** The far end: what it keeps has arrived. */
-export function startFaultySink(ledger: Ledger): Promise<FaultySink> {
+/** The far end: what it keeps has arrived. Requests with a record that it cannot stand it refuses as a whole. */
+export function startFaultySink(ledger: Ledger, isBad: (number: number) => boolean = () => false): Promise<FaultySink> {
   return startFaulty(async (body) => {
-    ledger.arrive(decodeNumbers(body));
+    const numbers = decodeNumbers(body);
+    if (numbers.some(isBad)) return 400;
+    ledger.arrive(numbers);
     return 200;
   });
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCampaign } from "./campaign.js";
 import { agentConfig } from "./configs.js";
+import { deadLetters } from "./dead-letters.js";
 import { type FaultySink, startFaultyRelay, startFaultySink } from "./faulty-sink.js";
 import { Ledger } from "./ledger.js";
 import { kills, patience, progress, seed, summary } from "./long-form.js";
@@ -62,6 +63,27 @@ describe("an agent with a queue", () => {
       expect(report.acknowledged).toBeGreaterThan(0);
     },
   );
+
+  it("dead-letters bad records and delivers those around them, also when it is killed meanwhile", {
+    timeout: patience(60_000),
+  }, async () => {
+    const isBad = (number: number) => number % 53 === 7;
+    const picky = await startFaultySink(ledger, isBad);
+    const queue = join(directory, "queue");
+    const victim = born(Victim.agent(directory, agentConfig({ backend: picky.url, queue })));
+    const report = await runCampaign({ ...settings(), sink: picky, victim, isBad, kills: kills(12, 0.2) });
+    await victim.end("SIGTERM");
+    await picky.close();
+    const dead = new Set(await deadLetters(queue));
+    const missing = ledger.missing();
+    expect(
+      missing.filter((number) => !isBad(number)),
+      summary("bad records", report),
+    ).toEqual([]);
+    expect(missing.filter((number) => !dead.has(number))).toEqual([]);
+    expect([...dead].filter((number) => !isBad(number))).toEqual([]);
+    expect(dead.size).toBeGreaterThan(0);
+  });
 
   it("delivers to a deduplicating receiver exactly once", { timeout: patience(60_000) }, async () => {
     const receiver = { dedup: {} };
