@@ -1,9 +1,11 @@
 /** The door for component authors: all that a receiver, processor, exporter, connector or extension needs. */
 
 export * from "./runtime/contract/admin.js";
+export { Batcher, type BatcherSettings } from "./runtime/contract/batcher.js";
 export type * from "./runtime/contract/clock.js";
 export * from "./runtime/contract/component.js";
 export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
+export { directOutlet } from "./runtime/contract/direct-outlet.js";
 export { type BatchResult, eachBatch } from "./runtime/contract/each-batch.js";
 export { eachRecord } from "./runtime/contract/each-record.js";
 export type * from "./runtime/contract/entry.js";
@@ -13,8 +15,10 @@ export {
   type ExporterSettings,
   exporterSettingsSchema,
 } from "./runtime/contract/exporter-settings.js";
+export { limitedLog } from "./runtime/contract/limited-log.js";
 export * from "./runtime/contract/observability.js";
 export type * from "./runtime/contract/outlet.js";
+export { glob, parseRecordPattern, type RecordPattern } from "./runtime/contract/record-pattern.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";
 export * from "./runtime/net/decompress.js";

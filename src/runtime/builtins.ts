@@ -5,6 +5,7 @@ import { nopExporter } from "../exporters/nop.js";
 import { otlpGrpcExporter } from "../exporters/otlp-grpc/otlp-grpc-exporter.js";
 import { otlpHttpExporter } from "../exporters/otlp-http/otlp-http-exporter.js";
 import { healthCheck } from "../extensions/health-check.js";
+import { reliability } from "../extensions/reliability/index.js";
 import { batch } from "../processors/batch.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
@@ -22,4 +23,5 @@ export const builtins: readonly ComponentFactory[] = [
   nopExporter,
   forward,
   healthCheck,
+  reliability,
 ];

@@ -1,10 +1,10 @@
-import { type Delivery, Habitat, type PartialRejection } from "../contract/delivery.js";
-import { completeSettings } from "../contract/exporter-settings.js";
-import type { Counter, Metrics } from "../contract/observability.js";
-import type { OutletFactory } from "../contract/outlet.js";
-import { Refusal, toRefusal } from "../contract/refusal.js";
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
+import { type Delivery, Habitat, type PartialRejection } from "./delivery.js";
+import { completeSettings } from "./exporter-settings.js";
 import { limitedLog } from "./limited-log.js";
+import type { Counter, Metrics } from "./observability.js";
+import type { OutletFactory } from "./outlet.js";
+import { Refusal, toRefusal } from "./refusal.js";
 
 /** Sends each delivery at once and settles it by what comes of it: the sender waits for the export. */
 export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaults, clock, logger, metrics }) => {

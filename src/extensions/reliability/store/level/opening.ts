@@ -1,0 +1,210 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { ClassicLevel } from "classic-level";
+import { newTag } from "../new-entry.js";
+import { type OpenReport, StoreError } from "../store.js";
+import { isDamage } from "./errors.js";
+import { FORMAT } from "./frame.js";
+import { inspect } from "./inspect.js";
+import { META_KEY } from "./keys.js";
+import { checkUnlocked, type LevelDb, type MakeLevelDb } from "./level-db.js";
+import { type Meta, newMeta, readMeta, writeMeta } from "./meta.js";
+import { recount } from "./recount.js";
+import { dataFiles, keepFiles, makeSetAside, moveFiles } from "./set-aside.js";
+import { readWitness, type Testimony, witnessPath } from "./witness.js";
+
+export interface OpeningOptions {
+  readonly directory: string;
+  readonly exporter: string;
+  readonly makeDb: MakeLevelDb;
+  readonly now: () => number;
+  /** Something could not be read while the store was in use: repair it, whatever its files look like. */
+  readonly suspect?: boolean;
+}
+
+export interface Opened {
+  readonly db: LevelDb;
+  readonly meta: Meta;
+  readonly report: OpenReport;
+}
+
+/** Opens a store's directory, whatever state it is in; everything that a repair could destroy is kept aside first. */
+export async function openDirectory(options: OpeningOptions): Promise<Opened> {
+  const { directory } = options;
+  await mkdir(directory, { recursive: true });
+  const said = await readWitness(directory);
+  if (typeof said !== "string") checkFormat(said.format, directory);
+  await checkUnlocked(directory);
+  const found = await inspect(directory);
+  const aside = new Aside(options);
+  if (said === "damaged") await aside.keepWitness();
+  if (found.damaged.length > 0) await aside.keep(found.needsRepair ? await dataFiles(directory) : found.damaged);
+  const mustRepair = found.needsRepair || (options.suspect === true && found.hasData);
+  const { db, repaired } = await openDb(options, mustRepair, aside);
+  try {
+    const damaged = repaired || found.damaged.length > 0;
+    return { db, ...(await takeStock(db, options, said, found.hasData, damaged)).withAside(aside.folder) };
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** Keeps files aside, in a folder that is made when it is first needed. */
+class Aside {
+  folder: string | undefined;
+  private readonly options: OpeningOptions;
+  private readonly kept = new Set<string>();
+
+  constructor(options: OpeningOptions) {
+    this.options = options;
+  }
+
+  async keep(names: readonly string[]): Promise<void> {
+    const fresh = names.filter((name) => !this.kept.has(name));
+    for (const name of fresh) this.kept.add(name);
+    await keepFiles(this.options.directory, fresh, await this.make());
+  }
+
+  async keepWitness(): Promise<void> {
+    const { directory } = this.options;
+    await keepFiles(
+      join(directory, ".."),
+      [witnessPath(directory).slice(join(directory, "..").length + 1)],
+      await this.make(),
+    );
+  }
+
+  async moveAll(): Promise<void> {
+    await moveFiles(this.options.directory, await this.make());
+  }
+
+  private async make(): Promise<string> {
+    this.folder ??= await makeSetAside(this.options.directory, this.options.now());
+    return this.folder;
+  }
+}
+
+async function openDb(
+  options: OpeningOptions,
+  mustRepair: boolean,
+  aside: Aside,
+): Promise<{ db: LevelDb; repaired: boolean }> {
+  if (!mustRepair) {
+    try {
+      return { db: await opened(options), repaired: false };
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+    }
+  }
+  await aside.keep(await dataFiles(options.directory));
+  try {
+    await ClassicLevel.repair(options.directory);
+    const db = await opened(options);
+    await rm(join(options.directory, "lost"), { recursive: true, force: true });
+    return { db, repaired: true };
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    await aside.moveAll();
+    return { db: await opened(options), repaired: true };
+  }
+}
+
+async function opened({ makeDb, directory }: OpeningOptions): Promise<LevelDb> {
+  const db = makeDb(directory);
+  await db.open();
+  return db;
+}
+
+/** Compares what is there with what should be there, and makes the counters true. */
+async function takeStock(
+  db: LevelDb,
+  options: OpeningOptions,
+  said: Testimony | "missing" | "damaged",
+  hadData: boolean,
+  damaged: boolean,
+): Promise<Stock> {
+  const testimony = typeof said === "string" ? undefined : said;
+  const stored = await db.get(META_KEY);
+  const meta = readMeta(stored);
+  if (meta !== undefined) checkFormat(meta.format, options.directory);
+  if (meta === undefined && !hadData && stored === undefined)
+    return startEmpty(db, options.exporter, testimony, said === "missing");
+  if (meta === undefined || damaged) return recounted(db, options.exporter, meta, testimony);
+  return lostTail(db, meta, testimony);
+}
+
+class Stock {
+  readonly meta: Meta;
+  private readonly found: Omit<OpenReport, "setAside">;
+
+  constructor(meta: Meta, found: Omit<OpenReport, "setAside">) {
+    this.meta = meta;
+    this.found = found;
+  }
+
+  withAside(setAside: string | undefined): { meta: Meta; report: OpenReport } {
+    return { meta: this.meta, report: { ...this.found, setAside } };
+  }
+}
+
+async function startEmpty(db: LevelDb, exporter: string, said: Testimony | undefined, isNew: boolean): Promise<Stock> {
+  const meta = {
+    ...newMeta(exporter),
+    last: said?.last ?? 0,
+    head: (said?.last ?? 0) + 1,
+    commits: said?.commits ?? 0,
+  };
+  await db.put(META_KEY, writeMeta(meta), { sync: true });
+  return new Stock(meta, { isNew, lostEntries: liveIn(said), corruptEntries: 0 });
+}
+
+async function recounted(
+  db: LevelDb,
+  exporter: string,
+  before: Meta | undefined,
+  said: Testimony | undefined,
+): Promise<Stock> {
+  const { last, corrupt, ...amounts } = await recount(db);
+  const known = Math.max(last, before?.last ?? 0, said?.last ?? 0);
+  const meta: Meta = {
+    ...(before ?? newMeta(exporter)),
+    ...amounts,
+    tag: newTag(),
+    commits: Math.max(before?.commits ?? 0, said?.commits ?? 0) + 1,
+    last: known,
+    head: 1,
+    failedHead: 1,
+    corrupt: (before?.corrupt ?? 0) + corrupt,
+  };
+  await db.put(META_KEY, writeMeta(meta), { sync: true });
+  const expected = (said?.commits ?? 0) > (before?.commits ?? 0) ? liveIn(said) : liveOf(before);
+  const lostEntries = Math.max(0, expected - liveOf(meta) - corrupt);
+  return new Stock(meta, { isNew: false, lostEntries, corruptEntries: corrupt });
+}
+
+/** The end of the log may be missing without a trace in the files; the witness has seen it. */
+async function lostTail(db: LevelDb, meta: Meta, said: Testimony | undefined): Promise<Stock> {
+  if (said === undefined || said.commits <= meta.commits || said.tag !== meta.tag)
+    return new Stock(meta, { isNew: false, lostEntries: 0, corruptEntries: 0 });
+  const next = { ...meta, tag: newTag(), commits: said.commits, last: Math.max(meta.last, said.last) };
+  await db.put(META_KEY, writeMeta(next), { sync: true });
+  const lostEntries = Math.min(Math.max(0, said.last - meta.last), liveIn(said));
+  return new Stock(next, { isNew: false, lostEntries, corruptEntries: 0 });
+}
+
+function liveIn(said: Testimony | undefined): number {
+  return said === undefined ? 0 : said.pending + said.failed;
+}
+
+function liveOf(meta: Meta | undefined): number {
+  return meta === undefined ? 0 : meta.pending.entries + meta.failed.entries;
+}
+
+function checkFormat(format: number, directory: string): void {
+  if (format <= FORMAT) return;
+  throw new StoreError(
+    "newer_version",
+    `the queue in ${directory} was written by a newer version (format ${format}, this one reads up to ${FORMAT}): run that version, or set another directory; nothing was changed`,
+  );
+}

@@ -1,0 +1,75 @@
+import type { EntryRef } from "../store.js";
+import { refKey } from "./keys.js";
+import type { LevelDb } from "./level-db.js";
+import type { Removed } from "./transaction.js";
+
+/**
+ * Gives disk back. LevelDB keeps what is deleted until it happens to compact it, which for a queue may be never; so the
+ * places where much was removed are compacted, and only those: what is live is not rewritten.
+ */
+export class Reclaim {
+  private readonly db: () => LevelDb;
+  private readonly threshold: number;
+  /** Refs by the thousand in which something was removed. */
+  private places = new Set<number>();
+  private bytes = 0;
+  private running: Promise<void> | undefined;
+  private stopped = false;
+
+  constructor(db: () => LevelDb, threshold = 128 * 1024 * 1024) {
+    this.db = db;
+    this.threshold = threshold;
+  }
+
+  note(removed: readonly Removed[]): void {
+    for (const { ref, bytes } of removed) {
+      this.places.add(Math.floor(ref / PLACE));
+      this.bytes += bytes;
+    }
+    if (this.bytes >= this.threshold && !this.stopped)
+      this.running ??= this.run().finally(() => {
+        this.running = undefined;
+      });
+  }
+
+  /** Resolves when no compaction is under way any more; none is begun until `resume`. */
+  async pause(): Promise<void> {
+    this.stopped = true;
+    await this.running;
+  }
+
+  resume(): void {
+    this.stopped = false;
+  }
+
+  private async run(): Promise<void> {
+    while (this.bytes >= this.threshold && !this.stopped) {
+      const places = [...this.places].sort((a, b) => a - b);
+      this.places = new Set();
+      this.bytes = 0;
+      for (const [first, last] of stretches(places)) await this.compact(first * PLACE, (last + 1) * PLACE);
+    }
+  }
+
+  /** An error of compacting shows in the next write or read, where it is dealt with. */
+  private async compact(from: EntryRef, to: EntryRef): Promise<void> {
+    if (this.stopped) return;
+    const ranges = ["p", "c"] as const;
+    for (const range of ranges)
+      await this.db()
+        .compactRange(refKey(range, from), refKey(range, to))
+        .catch(() => {});
+  }
+}
+
+const PLACE = 1024;
+
+function stretches(places: readonly number[]): [number, number][] {
+  const found: [number, number][] = [];
+  for (const place of places) {
+    const last = found.at(-1);
+    if (last !== undefined && last[1] + 1 === place) last[1] = place;
+    else found.push([place, place]);
+  }
+  return found;
+}
