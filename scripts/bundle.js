@@ -16,7 +16,7 @@ const bundle = await rolldown({
   input: { main: "dist/runtime/cli/main.js" },
   platform: "node",
   // Only `run` needs these, and they look for their own files.
-  external: [/^pino/, /^@opentelemetry\//],
+  external: [/^pino/, /^@opentelemetry\//, "classic-level"],
   resolve: { alias: { rxjs } },
 });
 await bundle.write({ dir: join(root, "dist", "bundle"), format: "esm", chunkFileNames: "[name].js" });
