@@ -27,6 +27,8 @@ interface Family {
   refusals: number;
   /** One of its parts was taken: the other side does not refuse everything. */
   hasSuccess: boolean;
+  /** Single records that were refused before that. */
+  badRecords: number;
   /** The one that is being sent. */
   busy: Item | undefined;
   /** The others, the largest first. */
@@ -35,8 +37,8 @@ interface Family {
 
 /**
  * The parts of entries that were taken apart. Parts of one entry are sent one after the other, halves of the last
- * refused one first; when that has led to a bad record and nothing was taken yet, the largest part is next. So a good
- * record is found after few refusals, whether bad ones are scattered or lie together, and an endpoint that refuses
+ * refused one first; when that has led to two bad records and nothing was taken yet, the largest part is next. So a
+ * good record is found after few refusals, whether bad ones are scattered or lie together, and an endpoint that refuses
  * everything is known after BUDGET calls instead of two for each record.
  */
 export class Families {
@@ -59,8 +61,9 @@ export class Families {
     const root = rootOf(item.entry);
     const family = this.families.get(root);
     if (family === undefined || (family.busy !== undefined && family.busy !== item)) return undefined;
-    const isDeadEnd = !family.hasSuccess && item.entry.items === 1;
-    family.busy = isDeadEnd ? family.parts.shift() : family.parts.pop();
+    if (!family.hasSuccess && item.entry.items === 1) family.badRecords += 1;
+    const isBadRegion = !family.hasSuccess && family.badRecords >= 2;
+    family.busy = isBadRegion ? family.parts.shift() : family.parts.pop();
     if (family.busy === undefined) this.families.delete(root);
     return family.busy;
   }
@@ -99,5 +102,5 @@ export class Families {
 }
 
 function newFamily(busy: Item): Family {
-  return { refusals: 0, hasSuccess: false, busy, parts: [] };
+  return { refusals: 0, hasSuccess: false, badRecords: 0, busy, parts: [] };
 }

@@ -1,45 +1,56 @@
-import type { Batch, CompleteSettings } from "../../plugin.js";
-import type { Amount, QueueStore } from "./store/store.js";
+import type { CompleteSettings } from "../../plugin.js";
+import type { Amount } from "./store/store.js";
 
 type Limits = Pick<CompleteSettings["sending_queue"], "queue_size" | "sizer" | "max_bytes">;
 
-/** How much more the queue may take: what is in the store, and what is being put into it, count. */
+/** What is counted of a batch or an entry. */
+export interface Size {
+  readonly items: number;
+  readonly bytes: number;
+}
+
+/**
+ * How much more the queue may take. It counts for itself, from the moment something is on its way into the store until
+ * it has left the queue: the store's own numbers lag behind by a write.
+ */
 export class Capacity {
   private readonly limits: Limits;
-  private readonly store: QueueStore;
   private entries = 0;
   private items = 0;
   private bytes = 0;
 
-  constructor(limits: Limits, store: QueueStore) {
+  constructor(limits: Limits) {
     this.limits = limits;
-    this.store = store;
+  }
+
+  /** Begins anew, from what is known to be there. */
+  reset({ entries, items, bytes }: Amount): void {
+    this.entries = entries;
+    this.items = items;
+    this.bytes = bytes;
   }
 
   /** What is larger than the whole queue fits when nothing else is in it. */
-  fits(batch: Batch): boolean {
-    const { pending } = this.store.stats;
-    if (pending.entries + this.entries === 0) return true;
-    const { max_bytes, queue_size } = this.limits;
-    if (max_bytes > 0 && pending.bytes + this.bytes + batch.byteLength > max_bytes) return false;
-    return queue_size === 0 || this.used(pending) + this.sizeOf(batch) <= queue_size;
+  fits({ items, bytes }: Size): boolean {
+    if (this.entries === 0) return true;
+    const { max_bytes, queue_size, sizer } = this.limits;
+    if (max_bytes > 0 && this.bytes + bytes > max_bytes) return false;
+    if (queue_size === 0) return true;
+    if (sizer === "requests") return this.entries < queue_size;
+    return (sizer === "items" ? this.items + items : this.bytes + bytes) <= queue_size;
   }
 
-  /** A put begins (1) or has ended (-1). */
-  note(batch: Batch, times: 1 | -1): void {
-    this.entries += times;
-    this.items += times * batch.count;
-    this.bytes += times * batch.byteLength;
+  add({ items, bytes }: Size): void {
+    this.entries += 1;
+    this.items += items;
+    this.bytes += bytes;
   }
 
-  private used(pending: Amount): number {
-    const { sizer } = this.limits;
-    if (sizer === "requests") return pending.entries + this.entries;
-    return sizer === "items" ? pending.items + this.items : pending.bytes + this.bytes;
-  }
-
-  private sizeOf(batch: Batch): number {
-    const { sizer } = this.limits;
-    return sizer === "requests" ? 1 : sizer === "items" ? batch.count : batch.byteLength;
+  remove({ items, bytes }: Size): void {
+    this.entries -= 1;
+    this.items -= items;
+    this.bytes -= bytes;
   }
 }
+
+export const EMPTY: Amount = { entries: 0, items: 0, bytes: 0 };

@@ -52,8 +52,9 @@ export class Head {
     return this.ready.length - this.start;
   }
 
-  get bytesInMemory(): number {
-    return this.heldBytes;
+  /** Nothing is pending, here or in the store, as far as is known. */
+  get isEmpty(): boolean {
+    return this.held.size === 0 && !this.isBehind;
   }
 
   /** Takes in what was just put into the store, if it is its turn; otherwise it will be read later. */

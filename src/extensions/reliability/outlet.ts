@@ -10,7 +10,7 @@ import {
   Refusal,
   StartError,
 } from "../../plugin.js";
-import { Capacity } from "./capacity.js";
+import { Capacity, EMPTY, type Size } from "./capacity.js";
 import type { ExporterControl } from "./control.js";
 import { DeadLetterWriter } from "./dead-letter-writer.js";
 import { createDeadLetterFilter } from "./filter.js";
@@ -18,7 +18,7 @@ import { QueueMetrics } from "./metrics.js";
 import { type Incoming, Overflow, QUEUE_FULL } from "./overflow.js";
 import { Scheduler } from "./scheduler.js";
 import { statusOf } from "./status.js";
-import { type NewEntry, type OpenReport, type QueueStore, StoreError } from "./store/store.js";
+import { type NewEntry, type OpenReport, type QueueStore, type StoredEntry, StoreError } from "./store/store.js";
 
 export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
   readonly settings: CompleteSettings;
@@ -55,6 +55,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   /** Deliveries whose put is under way. */
   private readonly putting = new Set<Delivery>();
   private onNonePutting: (() => void) | undefined;
+  private onPut: (() => void) | undefined;
   private isAborted = false;
   private stopKeeper = () => {};
 
@@ -69,16 +70,20 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.filter = createDeadLetterFilter(settings.dead_letter.filter);
     const { filter, metrics } = this;
     this.deadLetters = new DeadLetterWriter({ store, filter, clock, logger, metrics });
-    const onRoom = () => this.overflow.onRoom();
-    this.scheduler = new Scheduler({ ...own, metrics, deadLetters: this.deadLetters, onRoom });
-    this.capacity = new Capacity(settings.sending_queue, store);
+    this.capacity = new Capacity(settings.sending_queue);
+    this.scheduler = new Scheduler({
+      ...own,
+      metrics,
+      deadLetters: this.deadLetters,
+      onLeft: (entry, parts) => this.left(entry, parts),
+    });
     this.overflow = new Overflow({
       queue: settings.sending_queue,
-      fits: ({ delivery }) => this.capacity.fits(delivery.batch),
+      fits: ({ delivery }) => this.capacity.fits(sizeOf(delivery)),
       put: (incoming) => this.put(incoming),
       refuse: (incoming, refusal) => this.refuse(incoming, refusal),
       deadLetter: (incoming) => this.keepOut(incoming),
-      dropOldest: () => this.scheduler.dropOldest(QUEUE_FULL),
+      dropOldest: () => this.dropOldest(),
     });
     this.logWriteFailure = limitedLog(clock, (error, suppressed) =>
       logger.error({ err: error, suppressed }, "the queue cannot be written; refusing what comes"),
@@ -87,6 +92,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
 
   async start(): Promise<void> {
     this.report(await this.open());
+    this.capacity.reset(this.store.stats.pending);
     this.watch();
     this.stopKeeper = this.own.startKeeper(this);
     this.scheduler.start();
@@ -138,6 +144,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   }
 
   wake(): void {
+    this.capacity.reset(this.store.stats.pending);
     this.scheduler.wake();
   }
 
@@ -148,14 +155,14 @@ export class QueueOutlet implements Outlet, ExporterControl {
   }
 
   private enqueue(delivery: Delivery, pipeline: string): void {
-    const isFree = this.overflow.isEmpty && this.capacity.fits(delivery.batch);
+    const isFree = this.overflow.isEmpty && this.capacity.fits(sizeOf(delivery));
     if (isFree) this.put({ delivery, pipeline });
     else this.overflow.add({ delivery, pipeline });
   }
 
   private put({ delivery, pipeline }: Incoming, asDeadLetter = false): void {
     const { batch } = delivery;
-    this.capacity.note(batch, 1);
+    if (!asDeadLetter) this.capacity.add(sizeOf(delivery));
     this.putting.add(delivery);
     this.store.put(this.newEntry(delivery, pipeline, asDeadLetter)).then(
       (stored) => {
@@ -164,17 +171,37 @@ export class QueueOutlet implements Outlet, ExporterControl {
         const waits = this.settings.sending_queue.wait_for_result;
         if (!waits) delivery.accept();
         this.scheduler.add(stored, batch, waits ? delivery : undefined);
+        this.onPut?.();
       },
       (error: unknown) => {
         this.putDone(delivery);
+        if (!asDeadLetter) this.capacity.remove(sizeOf(delivery));
+        this.onPut?.();
         this.logWriteFailure(error);
         this.refuse({ delivery, pipeline }, unwritten(error));
       },
     );
   }
 
+  /** What is on its way into the store cannot be given up yet: then it waits for that. */
+  private async dropOldest(): Promise<boolean> {
+    if (await this.scheduler.dropOldest(QUEUE_FULL)) return true;
+    if (this.putting.size === 0) return false;
+    await new Promise<void>((resolve) => {
+      this.onPut = resolve;
+    });
+    return true;
+  }
+
+  private left(entry: Entry, parts: readonly StoredEntry[]): void {
+    this.capacity.remove(entry);
+    for (const part of parts) this.capacity.add(part.entry);
+    // What was put back by others is only roughly known; with nothing left, it is known exactly.
+    if (this.putting.size === 0 && this.scheduler.isEmpty) this.capacity.reset(EMPTY);
+    this.overflow.onRoom();
+  }
+
   private putDone(delivery: Delivery): void {
-    this.capacity.note(delivery.batch, -1);
     this.putting.delete(delivery);
     if (this.putting.size === 0) this.onNonePutting?.();
   }
@@ -258,6 +285,10 @@ export class QueueOutlet implements Outlet, ExporterControl {
       oldestDeadLetterSeconds: () => sinceOldest(store.stats.oldestFailedAt),
     });
   }
+}
+
+function sizeOf({ batch }: Delivery): Size {
+  return { items: batch.count, bytes: batch.byteLength };
 }
 
 function stopped(id: string): Refusal {

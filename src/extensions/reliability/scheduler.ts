@@ -4,6 +4,7 @@ import {
   type Clock,
   type CompleteSettings,
   type Delivery,
+  type Entry,
   type Exporter,
   type Logger,
   limitedLog,
@@ -38,8 +39,8 @@ export interface SchedulerSettings {
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   readonly deadLetters: DeadLetterWriter;
-  /** Called whenever an entry has left the queue. */
-  readonly onRoom: () => void;
+  /** Called whenever an entry has left the queue, and what is there in its place. */
+  readonly onLeft: (entry: Entry, parts: readonly StoredEntry[]) => void;
   readonly limits?: HeadLimits;
 }
 
@@ -109,6 +110,11 @@ export class Scheduler {
 
   get inFlight(): number {
     return this.active;
+  }
+
+  /** Nothing is pending, as far as is known. */
+  get isEmpty(): boolean {
+    return this.head.isEmpty;
   }
 
   get paused(): boolean {
@@ -452,7 +458,7 @@ export class Scheduler {
         const deliveries = item.delivery?.split(halves.map((half) => half.batch));
         const parts = stored.map((part, i) => this.head.adopt(part, halves[i]!.batch, deliveries?.[i]));
         this.families.add(item, parts);
-        this.end(item);
+        this.end(item, stored);
       },
       (error: unknown) => {
         this.logStoreTrouble(error);
@@ -499,10 +505,10 @@ export class Scheduler {
   }
 
   /** The entry is pending no more. */
-  private end(item: Item): void {
+  private end(item: Item, parts: readonly StoredEntry[] = NO_PARTS): void {
     this.head.done(item);
     this.leave(item);
-    this.own.onRoom();
+    this.own.onLeft(item.entry, parts);
   }
 
   /** An entry does not take a place any more; others may. */
@@ -535,6 +541,7 @@ export class Scheduler {
   }
 }
 
+const NO_PARTS: readonly StoredEntry[] = [];
 const OPEN = unsent("SLUICE_BREAKER_OPEN", "the circuit breaker is open");
 const EXPIRED = unsent("SLUICE_EXPIRED", "waited longer than sending_queue.max_age");
 const LIMITED = unsent("SLUICE_RETRY_LIMIT", "over the rate limit of retries");
