@@ -34,6 +34,9 @@ import {
   type StoreStats,
 } from "./store.js";
 
+/** What is counted on opening takes time: about a third of a second for this much. */
+const MAX_UNCOUNTED = 128 * 1024 * 1024;
+
 export interface LevelStoreTools {
   readonly makeDb?: MakeLevelDb;
   readonly now?: () => number;
@@ -73,6 +76,10 @@ export class LevelStore implements QueueStore {
   private mustReopen = false;
   private healing: Promise<void> | undefined;
   private unsynced = false;
+  /** Bytes of entries that the counters on disk do not know yet. */
+  private uncounted = 0;
+  /** Commits of this process. */
+  private changes = 0;
   private syncTimer: NodeJS.Timeout | undefined;
   private oldestPending = new Oldest("pending", 1, async () => undefined);
   private oldestFailed = new Oldest("failed", 1, async () => undefined);
@@ -179,7 +186,7 @@ export class LevelStore implements QueueStore {
   async pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]> {
     if (limit <= 0) return [];
     return this.read(async (db) => {
-      const { commits } = this.meta;
+      const changes = this.changes;
       const found: StoredEntry[] = [];
       const from = Math.max(this.oldestPending.from, after === undefined ? 0 : after + 1);
       for await (const page of pendingFrom(db, from, this.meta)) {
@@ -187,7 +194,7 @@ export class LevelStore implements QueueStore {
           if (found.length < limit && this.isThere(entry.ref, "pending")) found.push(this.seen(entry));
         if (found.length >= limit) break;
       }
-      if (found.length === 0 && after === undefined) await this.checkEmpty(db, commits);
+      if (found.length === 0 && after === undefined) await this.checkEmpty(db, changes);
       return found;
     });
   }
@@ -315,15 +322,17 @@ export class LevelStore implements QueueStore {
         change.fail(error);
       }
     }
-    transaction.finish();
+    const { wroteMeta } = transaction.finish(this.uncounted < MAX_UNCOUNTED);
     await batch.write({ sync });
     this.unsynced = !sync;
+    this.uncounted = wroteMeta ? 0 : this.uncounted + changes.reduce((sum, { bytes }) => sum + bytes, 0);
     this.adopt(transaction);
   }
 
   /** What LevelDB has written is true now. */
   private adopt(transaction: Transaction): void {
     this.meta = transaction.meta;
+    this.changes++;
     for (const [ref, info] of transaction.infos) {
       if (this.reads > 0) this.touched.set(ref, info);
       if (info === null) {
@@ -422,6 +431,7 @@ export class LevelStore implements QueueStore {
   }
 
   private async openDatabase(suspect: boolean): Promise<Opened> {
+    this.uncounted = MAX_UNCOUNTED;
     const { directory, exporter } = this.settings;
     const opened = await openDirectory({ directory, exporter, makeDb: this.makeDb, now: this.now, suspect });
     this.db = opened.db;
@@ -453,9 +463,9 @@ export class LevelStore implements QueueStore {
   }
 
   /** Nothing is pending though the counters say otherwise: what was there is lost, and must not be waited for. */
-  private async checkEmpty(db: LevelDb, commits: number): Promise<void> {
+  private async checkEmpty(db: LevelDb, changes: number): Promise<void> {
     const { pending } = this.meta;
-    const isCertain = () => this.meta.commits === commits && this.acking.size === 0;
+    const isCertain = () => this.changes === changes && this.acking.size === 0;
     if (pending.entries === 0 || !isCertain()) return;
     const stray = await firstPending(db, 0, this.meta);
     if (stray !== undefined) this.oldestPending.from = Math.min(this.oldestPending.from, stray);

@@ -14,7 +14,10 @@ export function makePlace() {
     root,
     directory,
     store: (settings: Partial<StoreSettings> = {}, tools: LevelStoreTools = {}) =>
-      new LevelStore({ exporter: "otlp_http/test", directory, durability: "process", intervalMs: 10, ...settings }, tools),
+      new LevelStore(
+        { exporter: "otlp_http/test", directory, durability: "process", intervalMs: 10, ...settings },
+        tools,
+      ),
     remove: () => rm(root, { recursive: true, force: true }),
   };
 }

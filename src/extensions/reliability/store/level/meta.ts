@@ -3,12 +3,15 @@ import { newTag } from "../new-entry.js";
 import type { Amount, EntryRef } from "../store.js";
 import { FORMAT, frame, unframe } from "./frame.js";
 
-/** What is known of the whole store; written with every commit, in the same step as what it counts. */
+/**
+ * What is known of the whole store; written with the commits, in the same step as what it counts. Entries behind `last`
+ * came after it was written, and have to be counted.
+ */
 export interface Meta {
   readonly format: number;
   readonly tag: string;
   readonly exporter: string;
-  /** Commits made so far, and the last ref given out. */
+  /** Times it was written so far, and the last ref given out. */
   readonly commits: number;
   readonly last: EntryRef;
   /** No pending entry, and no failed one, is before these. */

@@ -1,15 +1,18 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
+import { counted } from "../amounts.js";
 import { newTag } from "../new-entry.js";
 import { type OpenReport, StoreError } from "../store.js";
+import type { EntryHead } from "./entry-value.js";
 import { isDamage } from "./errors.js";
 import { FORMAT } from "./frame.js";
 import { inspect } from "./inspect.js";
-import { META_KEY } from "./keys.js";
+import { META_KEY, refOf } from "./keys.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "./level-db.js";
 import { type Meta, newMeta, readMeta, writeMeta } from "./meta.js";
 import { recount } from "./recount.js";
+import { headIn, valuesOf } from "./scan.js";
 import { dataFiles, keepFiles, makeSetAside, moveFiles } from "./set-aside.js";
 import { readWitness, type Testimony, witnessPath } from "./witness.js";
 
@@ -46,7 +49,8 @@ export async function openDirectory(options: OpeningOptions): Promise<Opened> {
     return { db, ...(await takeStock(db, options, said, found.hasData, damaged)).withAside(aside.folder) };
   } catch (error) {
     await db.close();
-    throw error;
+    if (repaired || !isDamage(error)) throw error;
+    return openDirectory({ ...options, suspect: true });
   }
 }
 
@@ -126,12 +130,26 @@ async function takeStock(
 ): Promise<Stock> {
   const testimony = typeof said === "string" ? undefined : said;
   const stored = await db.get(META_KEY);
-  const meta = readMeta(stored);
-  if (meta !== undefined) checkFormat(meta.format, options.directory);
+  const written = readMeta(stored);
+  if (written !== undefined) checkFormat(written.format, options.directory);
+  const meta = written === undefined ? undefined : await countAdded(db, written);
   if (meta === undefined && !hadData && stored === undefined)
     return startEmpty(db, options.exporter, testimony, said === "missing");
-  if (meta === undefined || damaged) return recounted(db, options.exporter, meta, testimony);
+  if (meta === undefined || damaged) return recounted(db, options.exporter, meta ?? written, testimony);
   return lostTail(db, meta, testimony);
+}
+
+/** The counters with the entries that came after they were written; undefined when one of those is damaged. */
+async function countAdded(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
+  let { last, pending } = meta;
+  for await (const page of valuesOf(db, "p", meta.last + 1))
+    for (const [key, value] of page) {
+      last = refOf(key);
+      const head = headIn<EntryHead>("p", last, value);
+      if (head === undefined) return undefined;
+      pending = counted(pending, head.entry, 1);
+    }
+  return { ...meta, last, pending };
 }
 
 class Stock {
@@ -178,19 +196,24 @@ async function recounted(
     corrupt: (before?.corrupt ?? 0) + corrupt,
   };
   await db.put(META_KEY, writeMeta(meta), { sync: true });
-  const expected = (said?.commits ?? 0) > (before?.commits ?? 0) ? liveIn(said) : liveOf(before);
+  const expected = isLater(said, before) ? liveIn(said) : liveOf(before);
   const lostEntries = Math.max(0, expected - liveOf(meta) - corrupt);
   return new Stock(meta, { isNew: false, lostEntries, corruptEntries: corrupt });
 }
 
 /** The end of the log may be missing without a trace in the files; the witness has seen it. */
 async function lostTail(db: LevelDb, meta: Meta, said: Testimony | undefined): Promise<Stock> {
-  if (said === undefined || said.commits <= meta.commits || said.tag !== meta.tag)
-    return new Stock(meta, { isNew: false, lostEntries: 0, corruptEntries: 0 });
+  const hasAll = said === undefined || (said.commits <= meta.commits && said.last <= meta.last);
+  if (hasAll || said.tag !== meta.tag) return new Stock(meta, { isNew: false, lostEntries: 0, corruptEntries: 0 });
   const next = { ...meta, tag: newTag(), commits: said.commits, last: Math.max(meta.last, said.last) };
   await db.put(META_KEY, writeMeta(next), { sync: true });
   const lostEntries = Math.min(Math.max(0, said.last - meta.last), liveIn(said));
   return new Stock(next, { isNew: false, lostEntries, corruptEntries: 0 });
+}
+
+function isLater(said: Testimony | undefined, meta: Meta | undefined): boolean {
+  if (said === undefined || meta === undefined) return said !== undefined;
+  return said.commits > meta.commits || (said.commits === meta.commits && said.last > meta.last);
 }
 
 function liveIn(said: Testimony | undefined): number {

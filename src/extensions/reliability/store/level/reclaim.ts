@@ -16,7 +16,7 @@ export class Reclaim {
   private running: Promise<void> | undefined;
   private stopped = false;
 
-  constructor(db: () => LevelDb, threshold = 128 * 1024 * 1024) {
+  constructor(db: () => LevelDb, threshold = 64 * 1024 * 1024) {
     this.db = db;
     this.threshold = threshold;
   }

@@ -28,18 +28,26 @@ export class Transaction {
   readonly infos = new Map<EntryRef, Info | null>();
   readonly removed: Removed[] = [];
   meta: Meta;
+  private onlyAdds = true;
   private readonly writes: Writes;
   private readonly lookUp: (ref: EntryRef) => Info | undefined;
 
   constructor(writes: Writes, meta: Meta, lookUp: (ref: EntryRef) => Info | undefined) {
     this.writes = writes;
-    this.meta = { ...meta, commits: meta.commits + 1 };
+    this.meta = meta;
     this.lookUp = lookUp;
   }
 
-  /** The last thing to write. */
-  finish(): void {
+  /**
+   * The last thing to write: the counters. Commits that only add entries to the end may leave them out, since whoever
+   * opens the store can count those himself. That is what makes filling a queue cheap: LevelDB need not merge tables
+   * that have no key in common.
+   */
+  finish(mayLeaveOut: boolean): { wroteMeta: boolean } {
+    if (mayLeaveOut && this.onlyAdds) return { wroteMeta: false };
+    this.meta = { ...this.meta, commits: this.meta.commits + 1 };
     this.writes.put(META_KEY, writeMeta(this.meta));
+    return { wroteMeta: true };
   }
 
   info(ref: EntryRef): Info | undefined {
@@ -53,6 +61,7 @@ export class Transaction {
     const chunks = this.putPayload(ref, entry, fresh.batch);
     const head = { entry, chunks };
     if (entry.state === "failed") this.writes.put(refKey("f", ref), frame("f", ref, 0, head, []));
+    if (entry.state === "failed" || isIndexed(entry.id, ref)) this.onlyAdds = false;
     this.index(entry.id, ref);
     this.set(ref, infoOf(ref, head, false));
     return { ref, entry };
@@ -61,6 +70,7 @@ export class Transaction {
   remove(ref: EntryRef): void {
     const info = this.info(ref);
     if (info === undefined) return;
+    this.onlyAdds = false;
     this.writes.del(refKey("p", ref));
     if (info.changed) this.writes.del(refKey("u", ref));
     if (info.state === "failed") this.writes.del(refKey("f", ref));
@@ -73,6 +83,7 @@ export class Transaction {
   update(ref: EntryRef, entry: Entry): void {
     const info = this.info(ref);
     if (info === undefined) return;
+    this.onlyAdds = false;
     const changed = { ...entry, state: info.state };
     const head = headOf(ref, changed, info);
     const range = info.state === "failed" ? "f" : "u";
@@ -82,6 +93,7 @@ export class Transaction {
 
   fail(ref: EntryRef, entry: Entry): void {
     const info = this.need(ref);
+    this.onlyAdds = false;
     const head = headOf(ref, { ...entry, state: "failed" }, info);
     this.writes.put(refKey("f", ref), frame("f", ref, 0, head, []));
     if (info.changed) this.writes.del(refKey("u", ref));
@@ -104,6 +116,7 @@ export class Transaction {
 
   /** Removes what cannot be read; `remains` are its values, as far as there are any. */
   quarantine(ref: EntryRef, remains: readonly (readonly [Uint8Array, Uint8Array])[]): void {
+    this.onlyAdds = false;
     for (const [key, value] of remains) {
       this.writes.put(remainsKey(ref, key), value);
       this.writes.del(key);
@@ -114,6 +127,7 @@ export class Transaction {
 
   /** Stops counting pending entries that are nowhere to be found. */
   writeOff({ entries, items, bytes }: Amount): void {
+    this.onlyAdds = false;
     const { pending, corrupt } = this.meta;
     const left = { entries: pending.entries - entries, items: pending.items - items, bytes: pending.bytes - bytes };
     this.meta = { ...this.meta, pending: left, corrupt: corrupt + entries };
@@ -126,6 +140,7 @@ export class Transaction {
   }
 
   private moveToEnd(from: EntryRef, entry: Entry): StoredEntry {
+    this.onlyAdds = false;
     const info = this.need(from);
     const ref = this.nextRef();
     const replayed: Entry = { ...entry, state: "pending" };
