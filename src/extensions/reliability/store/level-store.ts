@@ -19,7 +19,7 @@ import {
 import { Recent } from "./level/recent.js";
 import { Reclaim } from "./level/reclaim.js";
 import { remainsOf } from "./level/remains.js";
-import { checkRoom } from "./level/room.js";
+import { checkRoom, Room } from "./level/room.js";
 import { Transaction } from "./level/transaction.js";
 import { Witness } from "./level/witness.js";
 import { sequenceOf } from "./new-entry.js";
@@ -59,6 +59,7 @@ export class LevelStore implements QueueStore {
   private readonly commits = new GroupCommit({ commit: (changes) => this.commit(changes), lazyMs: 20, retryMs: 1000 });
   private readonly reclaim = new Reclaim(() => this.database());
   private readonly witness: Witness;
+  private readonly room: Room;
   private db: LevelDb | undefined;
   private meta: Meta;
   private state: "closed" | "open" | "closing" = "closed";
@@ -91,6 +92,7 @@ export class LevelStore implements QueueStore {
     this.onDamage = tools.onDamage ?? (() => {});
     this.meta = newMeta(settings.exporter);
     this.witness = new Witness(settings.directory);
+    this.room = new Room(settings.directory);
   }
 
   async open(): Promise<OpenReport> {
@@ -128,6 +130,8 @@ export class LevelStore implements QueueStore {
   }
 
   async put(fresh: NewEntry): Promise<StoredEntry> {
+    const looking = this.room.claim(fresh.batch.byteLength);
+    if (looking !== undefined) await looking.catch((error) => this.noRoom(error));
     const [stored] = await this.withIds([fresh], ([id]) =>
       this.change([], fresh.batch.byteLength, (transaction) => [transaction.put(fresh, id)]),
     );
@@ -508,6 +512,11 @@ export class LevelStore implements QueueStore {
   private database(): LevelDb {
     if (this.db === undefined) throw this.problem("closed", "is closed");
     return this.db;
+  }
+
+  private noRoom(error: unknown): never {
+    this.reclaim.hurry();
+    throw storeErrorOf(error, this.settings.directory);
   }
 
   private problem(code: "closed" | "locked", what: string): StoreError {

@@ -26,10 +26,12 @@ export class Reclaim {
       this.places.add(Math.floor(ref / PLACE));
       this.bytes += bytes;
     }
-    if (this.bytes >= this.threshold && !this.stopped)
-      this.running ??= this.run().finally(() => {
-        this.running = undefined;
-      });
+    if (this.bytes >= this.threshold) this.start(this.threshold);
+  }
+
+  /** The disk is full: gives back what there is, however little. */
+  hurry(): void {
+    if (this.bytes > 0) this.start(1);
   }
 
   /** Resolves when no compaction is under way any more; none is begun until `resume`. */
@@ -42,8 +44,15 @@ export class Reclaim {
     this.stopped = false;
   }
 
-  private async run(): Promise<void> {
-    while (this.bytes >= this.threshold && !this.stopped) {
+  private start(threshold: number): void {
+    if (this.stopped) return;
+    this.running ??= this.run(threshold).finally(() => {
+      this.running = undefined;
+    });
+  }
+
+  private async run(threshold: number): Promise<void> {
+    while (this.bytes >= threshold && !this.stopped) {
       const places = [...this.places].sort((a, b) => a - b);
       this.places = new Set();
       this.bytes = 0;
