@@ -21,6 +21,8 @@ export type * from "./runtime/contract/outlet.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./runtime/contract/record-pattern.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";
+export { createMatcher, type MatchConfig, type Matcher, matchSchema } from "./runtime/match/match.js";
+export { compilePattern, type Pattern } from "./runtime/match/pattern.js";
 export * from "./runtime/net/decompress.js";
 export * from "./runtime/net/endpoint.js";
 export { gzip } from "./runtime/net/gzip.js";
@@ -48,7 +50,7 @@ export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
-export { type SplitLimits, splitBatch } from "./runtime/telemetry/split.js";
+export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";

@@ -7,6 +7,7 @@ import { otlpHttpExporter } from "../exporters/otlp-http/otlp-http-exporter.js";
 import { adminApi } from "../extensions/admin-api/index.js";
 import { healthCheck } from "../extensions/health-check.js";
 import { reliability } from "../extensions/reliability/index.js";
+import { attributesProcessor, resourceProcessor } from "../processors/attributes/index.js";
 import { batch } from "../processors/batch.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
@@ -17,6 +18,8 @@ export const builtins: readonly ComponentFactory[] = [
   otlpReceiver,
   batch,
   memoryLimiter,
+  attributesProcessor,
+  resourceProcessor,
   otlpHttpExporter,
   otlpGrpcExporter,
   debugExporter,

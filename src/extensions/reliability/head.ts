@@ -16,7 +16,7 @@ export const HEAD_LIMITS: HeadLimits = { entries: 2048, bytes: 32 * 1024 * 1024 
  *
  * Invariants:
  * - An entry is in memory at most once: everything that was taken in is in `held` until `done`.
- * - All pending entries up to `cursor` have been taken in. While `isBehind`, there may be more behind it in the store,
+ * - All pending entries up to `cursor` have been taken in. While it is behind, there may be more behind it in the store,
  *   and nothing new is taken in but by reading the store, so the order stays.
  * - What is done while the store is being read is not taken in by that reading, however old what it saw is.
  */
@@ -33,7 +33,7 @@ export class Head {
   private readonly deliveries = new Map<EntryRef, Delivery>();
   private heldBytes = 0;
   private cursor: EntryRef | undefined;
-  private isBehind = true;
+  private behind = true;
   /** Grows whenever something came into the store that is not in memory, and when all of it is to be looked at again. */
   private news = 0;
   private looks = 0;
@@ -52,9 +52,14 @@ export class Head {
     return this.ready.length - this.start;
   }
 
+  /** There may be pending entries in the store that are not in memory. */
+  get isBehind(): boolean {
+    return this.behind;
+  }
+
   /** Nothing is pending, here or in the store, as far as is known. */
   get isEmpty(): boolean {
-    return this.held.size === 0 && !this.isBehind;
+    return this.held.size === 0 && !this.behind;
   }
 
   /** Takes in what was just put into the store, if it is its turn; otherwise it will be read later. */
@@ -64,8 +69,8 @@ export class Head {
       return;
     }
     const isMissed = this.cursor !== undefined && stored.ref < this.cursor;
-    if (!isMissed && (this.isBehind || this.size >= this.limits.entries)) {
-      this.isBehind = true;
+    if (!isMissed && (this.behind || this.size >= this.limits.entries)) {
+      this.behind = true;
       this.news += 1;
       if (delivery !== undefined) this.attach(stored.ref, delivery);
       return;
@@ -108,14 +113,14 @@ export class Head {
   /** There may be pending entries anywhere in the store that are not in memory. */
   lookAgain(): void {
     this.cursor = undefined;
-    this.isBehind = true;
+    this.behind = true;
     this.news += 1;
     this.looks += 1;
   }
 
   /** Reads more from the store, if there is more and room for it. */
   refill(): void {
-    if (!this.isBehind || this.doneWhileLoading !== undefined || this.size * 2 > this.limits.entries) return;
+    if (!this.behind || this.doneWhileLoading !== undefined || this.size * 2 > this.limits.entries) return;
     this.doneWhileLoading = new Set();
     const { news, looks } = this;
     const limit = this.limits.entries;
@@ -123,7 +128,7 @@ export class Head {
       (found) => {
         this.takeIn(found);
         if (looks === this.looks) this.cursor = found.at(-1)?.ref ?? this.cursor;
-        if (found.length < limit && news === this.news) this.isBehind = false;
+        if (found.length < limit && news === this.news) this.behind = false;
         this.onLoaded();
       },
       (error: unknown) => {

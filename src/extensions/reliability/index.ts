@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import {
   type Admin,
+  type CompleteSettings,
   completeSettings,
   defineExtension,
   type ExporterSettings,
@@ -18,8 +19,8 @@ import { prepareDirectory } from "./directory.js";
 import { directoryNameOf } from "./directory-name.js";
 import { startKeeper } from "./keeper.js";
 import { QueueOutlet } from "./outlet.js";
-import { MemoryStore } from "./store/memory-store.js";
-import type { QueueStore, StoreSettings } from "./store/store.js";
+import { LevelStore } from "./store/level-store.js";
+import type { OpenReport, QueueStore } from "./store/store.js";
 
 /** Stands between pipelines and exporters: what was accepted is kept until it is delivered or given up by a person. */
 export const reliability = defineExtension<ReliabilityConfig>({
@@ -30,34 +31,19 @@ export const reliability = defineExtension<ReliabilityConfig>({
   create: (config, context) => new Reliability(config, context),
 });
 
-/** The extension with stores of one's own making. */
-export function reliabilityWith(createStore: (settings: StoreSettings) => QueueStore) {
-  return { ...reliability, create: create(createStore) };
-}
-
-function create(createStore: (settings: StoreSettings) => QueueStore): typeof reliability.create {
-  return (config, context) => new Reliability(config as ReliabilityConfig, context, createStore);
-}
-
 class Reliability implements Extension {
   readonly admin: Admin;
   private readonly config: ReliabilityConfig;
   private readonly defaults: ExporterSettings;
   private readonly context: ExtensionContext;
-  private readonly createStore: (settings: StoreSettings) => QueueStore;
   private readonly controls = new Map<string, ExporterControl>();
   private readonly generation: string;
 
-  constructor(
-    config: ReliabilityConfig,
-    context: ExtensionContext,
-    createStore: (settings: StoreSettings) => QueueStore = (settings) => new MemoryStore(settings),
-  ) {
+  constructor(config: ReliabilityConfig, context: ExtensionContext) {
     this.config = config;
     const { directory: _, ...defaults } = config;
     this.defaults = defaults;
     this.context = context;
-    this.createStore = createStore;
     this.generation = new Date(context.clock.now()).toISOString();
     this.admin = createAdmin(this.controls, this.tools);
   }
@@ -88,15 +74,17 @@ class Reliability implements Extension {
       settings,
       isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
       generation: this.generation,
-      store: this.createStore({
-        exporter: own.id,
-        directory: join(this.config.directory, directoryNameOf(own.id)),
-        durability: settings.durability,
-        intervalMs: settings.durability_interval,
-      }),
+      createStore: (onDamage) => this.storeOf(own.id, settings, onDamage),
       startKeeper: (control) => startKeeper(control, this.tools),
     });
     this.controls.set(own.id, outlet);
     return outlet;
+  }
+
+  private storeOf(id: string, settings: CompleteSettings, onDamage: (report: OpenReport) => void): QueueStore {
+    const { durability, durability_interval: intervalMs } = settings;
+    const directory = join(this.config.directory, directoryNameOf(id));
+    const { now } = this.context.clock;
+    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, onDamage });
   }
 }

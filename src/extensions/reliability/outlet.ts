@@ -14,6 +14,7 @@ import { Capacity, EMPTY, type Size } from "./capacity.js";
 import type { ExporterControl } from "./control.js";
 import { DeadLetterWriter } from "./dead-letter-writer.js";
 import { createDeadLetterFilter } from "./filter.js";
+import type { HeadLimits } from "./head.js";
 import { QueueMetrics } from "./metrics.js";
 import { type Incoming, Overflow, QUEUE_FULL } from "./overflow.js";
 import { Scheduler } from "./scheduler.js";
@@ -24,9 +25,12 @@ export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "
   readonly settings: CompleteSettings;
   /** Merge before the queue: sending_queue.batch is written somewhere. */
   readonly isBatching: boolean;
-  readonly store: QueueStore;
+  /** `onDamage` is to be told of damage that is found while the store is in use. */
+  readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
   /** Names the config the agent runs with. */
   readonly generation: string;
+  /** How much of the queue is kept in memory. */
+  readonly limits?: HeadLimits;
   /** Looks after its dead letters; gives the function that stops it. */
   readonly startKeeper: (control: ExporterControl) => () => void;
 }
@@ -61,7 +65,8 @@ export class QueueOutlet implements Outlet, ExporterControl {
 
   constructor(own: QueueOutletSettings) {
     this.own = own;
-    const { id, store, settings, clock, logger } = own;
+    const { id, settings, clock, logger } = own;
+    const store = own.createStore((report) => this.report(report));
     this.id = id;
     this.settings = settings;
     this.store = store;
@@ -73,6 +78,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.capacity = new Capacity(settings.sending_queue);
     this.scheduler = new Scheduler({
       ...own,
+      store,
       metrics,
       deadLetters: this.deadLetters,
       onLeft: (entry, parts) => this.left(entry, parts),
@@ -185,12 +191,14 @@ export class QueueOutlet implements Outlet, ExporterControl {
 
   /** What is on its way into the store cannot be given up yet: then it waits for that. */
   private async dropOldest(): Promise<boolean> {
+    const wasPutting = this.putting.size > 0;
     if (await this.scheduler.dropOldest(QUEUE_FULL)) return true;
-    if (this.putting.size === 0) return false;
-    await new Promise<void>((resolve) => {
-      this.onPut = resolve;
-    });
-    return true;
+    if (this.putting.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.onPut = resolve;
+      });
+    }
+    return wasPutting;
   }
 
   private left(entry: Entry, parts: readonly StoredEntry[]): void {

@@ -83,6 +83,7 @@ export class Scheduler {
   private isPumping = false;
   private isAborted = false;
   private onIdle: (() => void) | undefined;
+  private onLoad: ((isGood: boolean) => void) | undefined;
   private sentAt: number | undefined;
   private failedWith: { readonly at: number; readonly error: AttemptError } | undefined;
 
@@ -167,10 +168,10 @@ export class Scheduler {
     this.pump();
   }
 
-  /** Gives up the oldest entry that is not being sent. False when there is none in memory. */
+  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none. */
   async dropOldest(verdict: Verdict): Promise<boolean> {
     const item = this.head.take() ?? this.waiting.take(Number.POSITIVE_INFINITY);
-    if (item === undefined) return false;
+    if (item === undefined) return this.head.isBehind && (await this.nextLoad());
     this.active += 1;
     await this.giveUp(item, verdict);
     return true;
@@ -520,7 +521,17 @@ export class Scheduler {
     this.pump();
   }
 
+  /** False when the store could not be read. */
+  private nextLoad(): Promise<boolean> {
+    this.head.refill();
+    return new Promise((resolve) => {
+      this.onLoad = resolve;
+    });
+  }
+
   private loaded(error: unknown): void {
+    this.onLoad?.(error === undefined);
+    this.onLoad = undefined;
     if (error !== undefined) {
       if (this.isStarted) this.logStoreTrouble(error);
       this.alarm.within(STORE_RETRY_MS);

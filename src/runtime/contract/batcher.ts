@@ -1,7 +1,13 @@
 import { Batch } from "../telemetry/batch.js";
-import { splitBatch } from "../telemetry/split.js";
+import { SplitOverflow, splitBatch } from "../telemetry/split.js";
 import type { Clock } from "./clock.js";
 import { Delivery } from "./delivery.js";
+import { Refusal } from "./refusal.js";
+
+/** What is merged stays under gRPC's usual limit of 4 MiB, so that no request is refused for the company it was in. */
+const MERGED_BYTES = 3 * 1024 * 1024;
+/** What the pieces of a batch may take: several times what any sensible batch is cut into. */
+const CUT_BYTES = 32 * 1024 * 1024;
 
 export interface BatcherSettings {
   /** How long a delivery may wait for others; 0 sends at once. */
@@ -25,6 +31,7 @@ export class Batcher {
   private readonly onEmpty: () => void;
   private waiting: Delivery[] = [];
   private size = 0;
+  private bytes = 0;
   private cancelTimer: (() => void) | undefined;
 
   constructor(
@@ -40,8 +47,11 @@ export class Batcher {
   }
 
   add(delivery: Delivery): void {
+    const { byteLength } = delivery.batch;
+    if (this.bytes + byteLength > MERGED_BYTES) this.send();
     this.waiting.push(delivery);
     this.size += this.sizeOf(delivery.batch);
+    this.bytes += byteLength;
     const { minSize, timeoutMs } = this.settings;
     if (this.size >= minSize || timeoutMs === 0) this.flush();
     else this.cancelTimer ??= this.clock.after(timeoutMs, () => this.flush());
@@ -49,15 +59,35 @@ export class Batcher {
 
   /** Sends what waits, now. */
   flush(): void {
-    const { waiting, size } = this;
-    this.discard();
     this.onEmpty();
-    if (waiting.length === 0) return;
-    const all = Delivery.merge(waiting, Batch.merge(waiting.map((delivery) => delivery.batch)));
+    this.send();
+  }
+
+  private send(): void {
+    const waiting = this.discard();
+    if (waiting.length > 0) this.sendTogether(waiting);
+  }
+
+  private sendTogether(deliveries: readonly Delivery[]): void {
+    const merged = Batch.merge(deliveries.map((delivery) => delivery.batch));
+    const pieces = this.cut(merged);
+    if (pieces !== undefined) {
+      for (const piece of Delivery.merge(deliveries, merged).split(pieces)) this.emit(piece);
+    } else if (deliveries.length > 1) for (const delivery of deliveries) this.sendTogether([delivery]);
+    else deliveries[0]!.refuse(multiplies(this.settings.maxSize));
+  }
+
+  /** Undefined: the pieces would take many times what the batch does. */
+  private cut(merged: Batch): readonly Batch[] | undefined {
     const { maxSize, sizer } = this.settings;
-    if (maxSize === 0 || size <= maxSize || sizer === "requests") return this.emit(all);
+    if (maxSize === 0 || sizer === "requests") return [merged];
     const limits = sizer === "items" ? { records: maxSize } : { bytes: maxSize };
-    for (const piece of all.split(splitBatch(all.batch, limits))) this.emit(piece);
+    try {
+      return splitBatch(merged, { ...limits, total: Math.max(CUT_BYTES, 2 * merged.byteLength) });
+    } catch (error) {
+      if (error instanceof SplitOverflow) return undefined;
+      throw error;
+    }
   }
 
   /** Forgets what waits and stops the clock; gives it to whoever settles it. */
@@ -67,6 +97,7 @@ export class Batcher {
     this.cancelTimer = undefined;
     this.waiting = [];
     this.size = 0;
+    this.bytes = 0;
     return waiting;
   }
 
@@ -74,4 +105,9 @@ export class Batcher {
     const { sizer } = this.settings;
     return sizer === "items" ? batch.count : sizer === "bytes" ? batch.byteLength : 1;
   }
+}
+
+function multiplies(max: number): Refusal {
+  const message = `too many records, or too much around them, to cut this request into pieces of at most ${max}`;
+  return new Refusal("permanent", message, { code: "SLUICE_SPLIT_OVERFLOW", category: "schema" });
 }

@@ -1,3 +1,4 @@
+import type { HeadLimits } from "../../../src/extensions/reliability/head.js";
 import { QueueOutlet } from "../../../src/extensions/reliability/outlet.js";
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
 import type { QueueStore } from "../../../src/extensions/reliability/store/store.js";
@@ -43,6 +44,7 @@ export interface QueueOptions {
   readonly store?: QueueStore;
   readonly clock?: FakeClock;
   readonly random?: () => number;
+  readonly limits?: HeadLimits;
 }
 
 /** A queue with a backend that is a function, on a clock that stands still. Started. */
@@ -68,12 +70,13 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     },
     settings: completeSettings(written),
     isBatching: written.sending_queue?.batch !== undefined,
-    store,
+    createStore: () => store,
     generation: "1",
     clock,
     random,
     logger: loggerTo(lines),
     metrics,
+    ...(options.limits && { limits: options.limits }),
     startKeeper: () => () => {},
   });
   const backend: Backend = options.backend ?? (async () => undefined);
@@ -97,8 +100,8 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
       return outcomes;
     },
     async pass(ms, step = ms) {
+      await settle();
       for (let gone = 0; gone < ms; gone += step) {
-        await settle();
         clock.advance(Math.min(step, ms - gone));
         await settle();
       }
