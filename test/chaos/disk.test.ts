@@ -142,7 +142,7 @@ describe.skipIf(!canMount())("a disk of its own (needs root and mount)", () => {
   it("refuses retryably when full, loses nothing, and takes data again when it has drained", {
     timeout: 60_000,
   }, async () => {
-    const queue = mountTmpfs("size=24m");
+    const queue = mountTmpfs("size=120m");
     const ledger = new Ledger();
     const sink = await sinkOf(ledger);
     sink.mood = "unavailable";
@@ -161,7 +161,7 @@ describe.skipIf(!canMount())("a disk of its own (needs root and mount)", () => {
   });
 
   it("survives a kill and a start while the disk is full", { timeout: 60_000 }, async () => {
-    const queue = mountTmpfs("size=24m");
+    const queue = mountTmpfs("size=120m");
     const ledger = new Ledger();
     const sink = await sinkOf(ledger);
     sink.mood = "unavailable";
