@@ -90,12 +90,9 @@ export const grpcConfig = z.strictObject({
 });
 
 const dedup = z.strictObject({
-  enabled: z
-    .boolean()
-    .default(false)
-    .meta({
-      description: "Answer requests that were taken before, by their idempotency key, without taking them again.",
-    }),
+  enabled: z.boolean().default(false).meta({
+    description: "Answer requests that were taken before, by their idempotency key, without taking them again.",
+  }),
   max_entries: z.number().int().positive().default(100_000).meta({ description: "Keys that are remembered." }),
   ttl: duration().default(3_600_000).meta({ description: "How long a key is remembered." }),
 });

@@ -6,5 +6,7 @@ export async function confirm({ values, terminal }: CommandContext, question: st
   if (values["yes"] === true) return true;
   if (terminal.ask === undefined) throw new UsageError("this deletes for good and nobody can be asked", "say --yes");
   const answer = await terminal.ask(`${question} [y/N] `);
-  return /^y(es)?$/i.test(answer.trim());
+  const isAgreed = /^y(es)?$/i.test(answer.trim());
+  if (!isAgreed) terminal.err.write("Nothing was deleted.\n");
+  return isAgreed;
 }

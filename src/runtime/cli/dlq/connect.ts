@@ -20,7 +20,8 @@ export async function connect({ values, terminal }: CommandContext): Promise<Con
   if (api !== undefined && directory !== undefined) throw new UsageError("--api and --dir exclude each other");
   if (directory !== undefined) return openDirectory(directory);
   const base = baseOf(api ?? DEFAULT_API);
-  if (await isAgent(base)) return { admin: remoteAdmin(base), where: base.origin, close: async () => {} };
+  if (await isAgent(base))
+    return { admin: remoteAdmin(base), where: base.origin, isOffline: false, close: async () => {} };
   if (api !== undefined) throw new AdminError("unavailable", `no agent answers at ${base.origin}`);
   if (!(await isDirectory(DEFAULT_DIRECTORY))) throw nobody(base);
   terminal.err.write(`No agent answers at ${base.origin}; working on ${DEFAULT_DIRECTORY}.\n`);
@@ -59,7 +60,7 @@ async function isAgent(base: URL): Promise<boolean> {
 async function openDirectory(directory: string): Promise<Connection> {
   if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
   const { openOffline } = await import("../../../extensions/reliability/offline.js");
-  return { ...(await openOffline(directory)), where: directory };
+  return { ...(await openOffline(directory)), where: directory, isOffline: true };
 }
 
 async function isDirectory(path: string): Promise<boolean> {

@@ -18,5 +18,7 @@ export interface Connection {
   readonly admin: DeadLetterAdmin;
   /** For people: the URL or the directory. */
   readonly where: string;
+  /** No agent runs: nothing is sent for now. */
+  readonly isOffline: boolean;
   close(): Promise<void>;
 }

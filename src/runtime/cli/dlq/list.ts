@@ -26,7 +26,7 @@ export async function list(context: CommandContext): Promise<number> {
     else if (page.entries.length === 0) terminal.out.write("No dead letters.\n");
     else {
       const rows = page.entries.map((entry) => rowOf(entry, now));
-      terminal.out.write(`${table(COLUMNS, rows, terminal.out.columns).join("\n")}\n`);
+      terminal.out.write(`${table(COLUMNS, rows, terminal.out).join("\n")}\n`);
       if (page.cursor !== undefined) terminal.err.write(`\nThere are more: add --cursor ${page.cursor}\n`);
     }
     return EXIT.ok;

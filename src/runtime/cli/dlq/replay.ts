@@ -1,6 +1,7 @@
 import { userInfo } from "node:os";
 import process from "node:process";
 import type { ReplayReport, Selection } from "../../contract/admin.js";
+import { printable } from "../../text/terminal.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { numberOf, selectedBy } from "./filters.js";
@@ -19,7 +20,7 @@ export async function replay(context: CommandContext): Promise<number> {
     approved: values["approve"] === true,
     ...(values["rate"] !== undefined && { rate: numberOf("rate", values["rate"] as string) }),
   };
-  return onDeadLetters(context, async ({ admin }) => {
+  return onDeadLetters(context, async ({ admin, isOffline }) => {
     const progress = progressBar(terminal.err);
     const interrupt = onInterrupt();
     const report = await admin
@@ -30,6 +31,8 @@ export async function replay(context: CommandContext): Promise<number> {
       });
     if (values["json"] === true) printJson(context, report);
     else terminal.out.write(describe(report, dryRun, interrupt.signal.aborted));
+    if (isOffline && report.replayed > 0 && !dryRun)
+      terminal.err.write("They are sent when an agent runs there again.\n");
     const isWhole = report.replayed === report.selected && !interrupt.signal.aborted;
     return isWhole || dryRun ? EXIT.ok : EXIT.failed;
   });
@@ -72,12 +75,12 @@ function userName(env: Readonly<Record<string, string | undefined>>): string {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  skip_approval: "were partly taken before; --approve sends all of them again",
-  skip_max_replays: "were replayed too often; --approve does it once more",
-  skip_schema: "cannot be read any more",
-  skip_expired: "are older than dead_letter.retention",
-  skip_downstream: "have a backend that is down: its circuit breaker is open",
-  skip_not_found: "are no dead letters (any more)",
+  skip_approval: "partly taken by the backend before (--approve sends all of it again)",
+  skip_max_replays: "replayed too often (--approve does it once more)",
+  skip_schema: "not readable any more",
+  skip_expired: "older than dead_letter.retention",
+  skip_downstream: "the backend is down, its circuit breaker open",
+  skip_not_found: "not found among the dead letters",
 };
 
 function describe({ selected, replayed, skipped, examples }: ReplayReport, dryRun: boolean, aborted: boolean): string {
@@ -85,8 +88,9 @@ function describe({ selected, replayed, skipped, examples }: ReplayReport, dryRu
   const verb = dryRun ? "would be replayed" : replayed === 1 ? "was replayed" : "were replayed";
   const lines = [`${counted(replayed, "dead letter")} ${verb}${aborted ? ", then it was interrupted" : ""}.`];
   for (const [reason, number] of Object.entries(skipped)) {
-    const example = examples.find((each) => each.reason === reason);
-    lines.push(`  ${number} left: ${REASONS[reason] ?? reason}${example ? `, such as ${example.id}` : ""}`);
+    const ids = examples.filter((each) => each.reason === reason).map(({ id }) => id);
+    const shown = `${ids.slice(0, 3).join(", ")}${number > Math.min(3, ids.length) ? " ..." : ""}`;
+    lines.push(`  ${number} left: ${REASONS[reason] ?? reason}: ${printable(shown)}`);
   }
   return `${lines.join("\n")}\n`;
 }

@@ -67,8 +67,8 @@ function stateText({ state, failure, replays }: Entry, now: number): string {
   return `${text}${replayed}`;
 }
 
-function detailText({ status, code }: AttemptError): string {
-  const parts = [status, code].filter((part) => part !== undefined && part !== "");
+function detailText({ class: kind, status, code }: AttemptError): string {
+  const parts = [status, code].filter((part) => part !== undefined && part !== "" && part !== kind);
   return parts.length === 0 ? "" : ` [${parts.join(", ")}]`;
 }
 

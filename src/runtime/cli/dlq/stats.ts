@@ -1,6 +1,6 @@
 import type { DeadLetterStats } from "../../contract/admin.js";
 import type { CommandContext } from "../command.js";
-import { EXIT } from "../terminal.js";
+import { EXIT, type Output } from "../terminal.js";
 import { queryOf } from "./filters.js";
 import { onDeadLetters, printJson } from "./run.js";
 import { type Column, table } from "./table.js";
@@ -23,12 +23,12 @@ export async function stats(context: CommandContext): Promise<number> {
   return onDeadLetters(context, async ({ admin }) => {
     const found = await admin.deadLetterStats(query);
     if (values["json"] === true) printJson(context, found);
-    else terminal.out.write(`${describe(found, now, terminal.out.columns).join("\n")}\n`);
+    else terminal.out.write(`${describe(found, now, terminal.out).join("\n")}\n`);
     return EXIT.ok;
   });
 }
 
-function describe(found: DeadLetterStats, now: number, width: number | undefined): string[] {
+function describe(found: DeadLetterStats, now: number, out: Output): string[] {
   if (found.entries === 0) return ["No dead letters."];
   const { entries, items, bytes, oldestAt, byReason, byExporter, signatures } = found;
   const rows = signatures.map((each) => [
@@ -45,7 +45,7 @@ function describe(found: DeadLetterStats, now: number, width: number | undefined
     `By reason: ${shares(byReason)}`,
     `By exporter: ${shares(byExporter)}`,
     "",
-    ...table(COLUMNS, rows, width),
+    ...table(COLUMNS, rows, out),
   ];
 }
 

@@ -1,4 +1,5 @@
 import { printable } from "../../text/terminal.js";
+import type { Output } from "../terminal.js";
 
 export interface Column {
   readonly title: string;
@@ -10,8 +11,13 @@ export interface Column {
 const GAP = 2;
 const NARROWEST = 8;
 
-/** Lines of a table, the head first. Fits into `width` characters if it can; without a width nothing is cut. */
-export function table(columns: readonly Column[], rows: readonly (readonly string[])[], width?: number): string[] {
+/** Lines of a table, the head first. On a terminal they fit into its width if they can; elsewhere nothing is cut. */
+export function table(columns: readonly Column[], rows: readonly (readonly string[])[], output: Output): string[] {
+  const [head, ...lines] = plainTable(columns, rows, output.columns);
+  return [output.colour ? `\x1b[1m${head}\x1b[0m` : head!, ...lines];
+}
+
+function plainTable(columns: readonly Column[], rows: readonly (readonly string[])[], width?: number): string[] {
   const cells = [columns.map(({ title }) => title), ...rows.map((row) => row.map(printable))];
   const widths = columns.map((_, i) => Math.max(...cells.map((row) => length(row[i] ?? ""))));
   if (width !== undefined) shrink(widths, columns, width);

@@ -11,7 +11,8 @@ export function timeText(time: number | undefined): string {
 
 /** `3m ago` */
 export function ageText(time: number | undefined, now: number): string {
-  return time === undefined ? "-" : `${durationText(Math.max(0, now - time))} ago`;
+  if (time === undefined) return "-";
+  return now - time < 1000 ? "just now" : `${durationText(now - time)} ago`;
 }
 
 /** Roughly: `12s`, `3m`, `5h`, `2d`. */
