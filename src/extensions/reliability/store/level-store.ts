@@ -40,7 +40,10 @@ const MAX_UNCOUNTED = 128 * 1024 * 1024;
 export interface LevelStoreTools {
   readonly makeDb?: MakeLevelDb;
   readonly now?: () => number;
-  /** Called when damage was found and repaired while the store was in use. */
+  /**
+   * Called when the store was opened again while in use, after damage or a failed write, and when an entry was set
+   * aside while others were listed. What is pending may not be what it was.
+   */
   readonly onDamage?: (report: OpenReport) => void;
 }
 
@@ -382,6 +385,7 @@ export class LevelStore implements QueueStore {
         if (error instanceof UnreadableEntry) {
           const wasThere = await this.watched(() => this.quarantine(error.ref));
           if (wasThere && onUnreadable !== undefined) return onUnreadable(error);
+          if (wasThere) this.onDamage({ isNew: false, lostEntries: 0, corruptEntries: 1, setAside: undefined });
         } else if (tries++ >= 3 || !(await this.mend(error, db))) throw storeErrorOf(error, this.settings.directory);
       }
     }
@@ -438,7 +442,7 @@ export class LevelStore implements QueueStore {
     await this.db?.close();
     const { report } = await this.openDatabase(suspect);
     this.mustReopen = false;
-    if (report.setAside !== undefined || report.lostEntries > 0 || report.corruptEntries > 0) this.onDamage(report);
+    this.onDamage(report);
   }
 
   private async openDatabase(suspect: boolean): Promise<Opened> {
