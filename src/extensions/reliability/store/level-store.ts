@@ -4,7 +4,7 @@ import { isClosed, isDamage, storeErrorOf } from "./level/errors.js";
 import { type Change, GroupCommit } from "./level/group-commit.js";
 import { type LevelDb, type MakeLevelDb, makeLevelDb } from "./level/level-db.js";
 import { type Meta, newMeta } from "./level/meta.js";
-import { Oldest } from "./level/oldest.js";
+import { type Found, Oldest } from "./level/oldest.js";
 import { type Opened, openDirectory } from "./level/opening.js";
 import {
   type FoundEntry,
@@ -19,7 +19,7 @@ import {
 import { Recent } from "./level/recent.js";
 import { Reclaim } from "./level/reclaim.js";
 import { remainsOf } from "./level/remains.js";
-import { checkRoom } from "./level/room.js";
+import { checkRoom, Room } from "./level/room.js";
 import { Transaction } from "./level/transaction.js";
 import { Witness } from "./level/witness.js";
 import { sequenceOf } from "./new-entry.js";
@@ -40,7 +40,10 @@ const MAX_UNCOUNTED = 128 * 1024 * 1024;
 export interface LevelStoreTools {
   readonly makeDb?: MakeLevelDb;
   readonly now?: () => number;
-  /** Called when damage was found and repaired while the store was in use. */
+  /**
+   * Called when the store was opened again while in use, after damage or a failed write, and when an entry was set
+   * aside while others were listed. What is pending may not be what it was.
+   */
   readonly onDamage?: (report: OpenReport) => void;
 }
 
@@ -59,6 +62,7 @@ export class LevelStore implements QueueStore {
   private readonly commits = new GroupCommit({ commit: (changes) => this.commit(changes), lazyMs: 20, retryMs: 1000 });
   private readonly reclaim = new Reclaim(() => this.database());
   private readonly witness: Witness;
+  private readonly room: Room;
   private db: LevelDb | undefined;
   private meta: Meta;
   private state: "closed" | "open" | "closing" = "closed";
@@ -81,8 +85,18 @@ export class LevelStore implements QueueStore {
   /** Commits of this process. */
   private changes = 0;
   private syncTimer: NodeJS.Timeout | undefined;
-  private oldestPending = new Oldest("pending", 1, async () => undefined);
-  private oldestFailed = new Oldest("failed", 1, async () => undefined);
+  private oldestPending = new Oldest(
+    "pending",
+    1,
+    async () => undefined,
+    () => 0,
+  );
+  private oldestFailed = new Oldest(
+    "failed",
+    1,
+    async () => undefined,
+    () => 0,
+  );
 
   constructor(settings: StoreSettings, tools: LevelStoreTools = {}) {
     this.settings = settings;
@@ -91,6 +105,7 @@ export class LevelStore implements QueueStore {
     this.onDamage = tools.onDamage ?? (() => {});
     this.meta = newMeta(settings.exporter);
     this.witness = new Witness(settings.directory);
+    this.room = new Room(settings.directory);
   }
 
   async open(): Promise<OpenReport> {
@@ -128,6 +143,8 @@ export class LevelStore implements QueueStore {
   }
 
   async put(fresh: NewEntry): Promise<StoredEntry> {
+    const looking = this.room.claim(fresh.batch.byteLength);
+    if (looking !== undefined) await looking.catch((error) => this.noRoom(error));
     const [stored] = await this.withIds([fresh], ([id]) =>
       this.change([], fresh.batch.byteLength, (transaction) => [transaction.put(fresh, id)]),
     );
@@ -185,6 +202,7 @@ export class LevelStore implements QueueStore {
 
   async pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]> {
     if (limit <= 0) return [];
+    await this.reclaim.keepUp();
     return this.read(async (db) => {
       const changes = this.changes;
       const found: StoredEntry[] = [];
@@ -213,7 +231,7 @@ export class LevelStore implements QueueStore {
       for (const ref of [sequenceOf(id), await lookUpId(db, id)]) {
         if (ref === undefined || !this.isThere(ref)) continue;
         const found = await loadEntry(db, ref);
-        if (found?.entry.id === id) return this.seen(found);
+        if (found?.entry.id === id && this.isThere(ref)) return this.seen(found);
       }
       return undefined;
     });
@@ -294,7 +312,10 @@ export class LevelStore implements QueueStore {
         this.mustReopen = true;
         if (!isDamage(error)) throw error;
         await this.reopenDatabase(true);
-        await this.tryCommit(changes);
+        await this.tryCommit(changes).catch((again) => {
+          this.mustReopen = true;
+          throw again;
+        });
       }
     });
   }
@@ -348,7 +369,8 @@ export class LevelStore implements QueueStore {
 
   private async loadInfos(changes: readonly Change[]): Promise<Map<EntryRef, Info>> {
     const loaded = new Map<EntryRef, Info>();
-    const unknown = new Set(changes.flatMap(({ refs }) => refs).filter((ref) => this.infos.get(ref) === undefined));
+    const wanted = new Set(changes.flatMap(({ refs }) => refs));
+    const unknown = [...wanted].filter((ref) => this.infos.get(ref) === undefined);
     const db = this.database();
     const load = async (ref: EntryRef) => {
       const info = await loadEntry(db, ref).then(
@@ -358,7 +380,7 @@ export class LevelStore implements QueueStore {
       );
       if (info !== undefined) loaded.set(ref, info);
     };
-    await Promise.all([...unknown].map(load));
+    for (let i = 0; i < unknown.length; i += 64) await Promise.all(unknown.slice(i, i + 64).map(load));
     return loaded;
   }
 
@@ -372,8 +394,9 @@ export class LevelStore implements QueueStore {
         return await this.watched(() => work(db));
       } catch (error) {
         if (error instanceof UnreadableEntry) {
-          await this.quarantine(error.ref);
-          if (onUnreadable !== undefined) return onUnreadable(error);
+          const wasThere = await this.watched(() => this.quarantine(error.ref));
+          if (wasThere && onUnreadable !== undefined) return onUnreadable(error);
+          if (wasThere) this.onDamage({ isNew: false, lostEntries: 0, corruptEntries: 1, setAside: undefined });
         } else if (tries++ >= 3 || !(await this.mend(error, db))) throw storeErrorOf(error, this.settings.directory);
       }
     }
@@ -396,14 +419,17 @@ export class LevelStore implements QueueStore {
     return true;
   }
 
-  private async quarantine(ref: EntryRef): Promise<void> {
+  /** Sets an entry aside; false when it was removed while it was being read, which is no damage. */
+  private async quarantine(ref: EntryRef): Promise<boolean> {
     const { info, values, holder } = await remainsOf(this.database(), ref, this.meta);
-    await this.change([], 1000, (transaction) => {
-      if (transaction.info(ref) === undefined && info !== undefined) this.infos.set(ref, info);
+    return this.change([], 1000, (transaction) => {
+      if (info === undefined || this.touched.get(ref) === null) return false;
+      if (transaction.info(ref) === undefined) this.infos.set(ref, info);
       transaction.quarantine(ref, values);
       if (holder !== undefined) transaction.restore(holder);
+      this.oldestPending.from = Math.min(this.oldestPending.from, holder ?? ref);
+      return true;
     });
-    if (holder !== undefined) this.oldestPending.from = Math.min(this.oldestPending.from, holder);
   }
 
   /** Repairs the database while others wait; not again if somebody has done so meanwhile. */
@@ -427,7 +453,7 @@ export class LevelStore implements QueueStore {
     await this.db?.close();
     const { report } = await this.openDatabase(suspect);
     this.mustReopen = false;
-    if (report.setAside !== undefined || report.lostEntries > 0 || report.corruptEntries > 0) this.onDamage(report);
+    this.onDamage(report);
   }
 
   private async openDatabase(suspect: boolean): Promise<Opened> {
@@ -445,21 +471,23 @@ export class LevelStore implements QueueStore {
   private async startFollowing(db: LevelDb): Promise<void> {
     this.oldestPending.stop();
     this.oldestFailed.stop();
-    this.oldestPending = new Oldest("pending", this.meta.head, async (from) => {
+    const last = () => this.meta.last;
+    const pendingFrom = async (from: EntryRef) => {
       const ref = await firstPending(db, from, this.meta);
       return ref === undefined ? undefined : this.cameAt(db, ref);
-    });
-    this.oldestFailed = new Oldest("failed", this.meta.failedHead, async (from) => {
+    };
+    const failedFrom = async (from: EntryRef) => {
       const [first] = await failedBehind(db, undefined, 1, "oldest", { ...this.meta, failedHead: from });
       return first === undefined ? undefined : { ref: first.ref, at: first.entry.enqueuedAt };
-    });
+    };
+    this.oldestPending = new Oldest("pending", this.meta.head, pendingFrom, last);
+    this.oldestFailed = new Oldest("failed", this.meta.failedHead, failedFrom, last);
     if (this.meta.pending.entries > 0) await this.oldestPending.find();
     if (this.meta.failed.entries > 0) await this.oldestFailed.find();
   }
 
-  private async cameAt(db: LevelDb, ref: EntryRef): Promise<{ ref: EntryRef; at: number } | undefined> {
-    const at = this.infos.get(ref)?.enqueuedAt ?? (await loadEntry(db, ref))?.entry.enqueuedAt;
-    return at === undefined ? undefined : { ref, at };
+  private async cameAt(db: LevelDb, ref: EntryRef): Promise<Found> {
+    return { ref, at: this.infos.get(ref)?.enqueuedAt ?? (await loadEntry(db, ref))?.entry.enqueuedAt };
   }
 
   /** Nothing is pending though the counters say otherwise: what was there is lost, and must not be waited for. */
@@ -508,6 +536,11 @@ export class LevelStore implements QueueStore {
   private database(): LevelDb {
     if (this.db === undefined) throw this.problem("closed", "is closed");
     return this.db;
+  }
+
+  private noRoom(error: unknown): never {
+    this.reclaim.hurry();
+    throw storeErrorOf(error, this.settings.directory);
   }
 
   private problem(code: "closed" | "locked", what: string): StoreError {

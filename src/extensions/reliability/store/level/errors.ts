@@ -22,13 +22,13 @@ export function storeErrorOf(error: unknown, directory: string): StoreError {
   return new StoreError("io", `cannot use the queue in ${directory}: ${text}`, options);
 }
 
-/** Whether LevelDB found its own files damaged. A table that is gone comes as an I/O error. */
+/** Whether LevelDB found its own files damaged. A table that is gone or was cut comes as an I/O error. */
 export function isDamage(error: unknown): boolean {
-  const text = messagesOf(error);
-  return /LEVEL_CORRUPTION|Corruption:|missing files|\.(ldb|sst|log): No such file|MANIFEST-\d+: No such file/.test(
-    text,
-  );
+  return DAMAGE.test(messagesOf(error));
 }
+
+const DAMAGE =
+  /LEVEL_CORRUPTION|Corruption:|missing files|\.(ldb|sst|log): No such file|MANIFEST-\d+: No such file|\.(ldb|sst): Invalid argument/;
 
 /** Whether a read came while the database was closed, to be opened again in a moment. */
 export function isClosed(error: unknown): boolean {

@@ -11,8 +11,9 @@ import { inspect } from "./inspect.js";
 import { META_KEY, refOf } from "./keys.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "./level-db.js";
 import { type Meta, newMeta, readMeta, writeMeta } from "./meta.js";
+import { firstPending } from "./reader.js";
 import { recount } from "./recount.js";
-import { headIn, valuesOf } from "./scan.js";
+import { headIn, keysOf, valuesOf } from "./scan.js";
 import { dataFiles, keepFiles, makeSetAside, moveFiles } from "./set-aside.js";
 import { readWitness, type Testimony, witnessPath } from "./witness.js";
 
@@ -135,8 +136,21 @@ async function takeStock(
   const meta = written === undefined ? undefined : await countAdded(db, written);
   if (meta === undefined && !hadData && stored === undefined)
     return startEmpty(db, options.exporter, testimony, said === "missing");
-  if (meta === undefined || damaged) return recounted(db, options.exporter, meta ?? written, testimony);
-  return lostTail(db, meta, testimony);
+  const checked = meta === undefined || damaged ? undefined : await plausible(db, meta);
+  if (checked === undefined) return recounted(db, options.exporter, meta ?? written, testimony);
+  return lostTail(db, checked, testimony);
+}
+
+/**
+ * The counters with the first pending entry found, if there is something of each kind exactly when they say so; else
+ * undefined: a power loss may have taken single commits.
+ */
+async function plausible(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
+  const any = async (range: "f" | "h", from: number) => !(await keysOf(db, range, from, undefined, 1).next()).done;
+  if ((await any("f", meta.failedHead)) !== meta.failed.entries > 0) return undefined;
+  if ((await any("h", 0)) !== meta.moved > 0) return undefined;
+  const first = await firstPending(db, meta.head, meta);
+  return (first !== undefined) === meta.pending.entries > 0 ? { ...meta, head: first ?? meta.last + 1 } : undefined;
 }
 
 /** The counters with the entries that came after they were written; undefined when one of those is damaged. */
