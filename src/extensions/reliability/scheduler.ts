@@ -41,6 +41,8 @@ export interface SchedulerSettings {
   readonly deadLetters: DeadLetterWriter;
   /** Called whenever an entry has left the queue, and what is there in its place. */
   readonly onLeft: (entry: Entry, parts: readonly StoredEntry[]) => void;
+  /** Called whenever entries were read from the store. */
+  readonly onLoaded: () => void;
   readonly limits?: HeadLimits;
 }
 
@@ -568,7 +570,10 @@ export class Scheduler {
       if (!this.isStarted) return;
       this.logStoreTrouble(error);
       this.alarm.within(STORE_RETRY_MS);
-    } else this.pump();
+    } else {
+      this.own.onLoaded();
+      this.pump();
+    }
   }
 
   private breakerChanged(to: BreakerState, from: BreakerState): void {
