@@ -26,7 +26,8 @@ import { categoryOf, PoisonWatch } from "./poison.js";
 import { Ramp } from "./ramp.js";
 import { RetryLimiter } from "./retry-limiter.js";
 import { type QueueStore, type StoredEntry, StoreError } from "./store/store.js";
-import { type Call, CallTimeout } from "./timeout.js";
+import { CallTimeout } from "./timeout.js";
+import { EXPIRED, gaveUp, LIMITED, OPEN, partialSuccess } from "./verdicts.js";
 import { Waiting } from "./waiting.js";
 
 export interface SchedulerSettings {
@@ -256,22 +257,16 @@ export class Scheduler {
 
   private checkHealth(permit: Permit): boolean {
     this.active += 1;
-    let isOver = false;
-    const finish = (isWell: boolean, call?: Call) => {
-      if (isOver) return;
-      isOver = true;
-      if (call !== undefined) this.calls.end(call);
+    const finish = (isWell: boolean) => {
       this.own.metrics.checked(isWell);
       this.breaker.settle(permit, this.isAborted ? "cancelled" : isWell ? "success" : "failure");
       this.free();
     };
-    const call = this.calls.begin(() => finish(false));
-    Promise.resolve()
-      .then(() => this.own.exporter.check?.(call.controller.signal))
-      .then(
-        () => finish(true, call),
-        () => finish(false, call),
-      );
+    this.calls.run(
+      async (abort) => this.own.exporter.check?.(abort),
+      () => finish(true),
+      () => finish(false),
+    );
     return true;
   }
 
@@ -369,32 +364,10 @@ export class Scheduler {
   }
 
   private send(item: Item, batch: Batch, permit: Permit): void {
-    let isOver = false;
-    const call = this.calls.begin((refusal) => {
-      if (isOver) return;
-      isOver = true;
-      this.failed(item, batch, permit, refusal);
-    });
-    const { signal } = call.controller;
-    let sending: Promise<PartialRejection | undefined>;
-    try {
-      sending = this.own.exporter.send(batch, signal, { idempotencyKey: item.entry.id });
-    } catch (error) {
-      sending = Promise.reject(error);
-    }
-    sending.then(
-      (partial) => {
-        if (isOver) return;
-        isOver = true;
-        this.calls.end(call);
-        this.sent(item, batch, permit, partial);
-      },
-      (error: unknown) => {
-        if (isOver) return;
-        isOver = true;
-        this.calls.end(call);
-        this.failed(item, batch, permit, signal.aborted ? signal.reason : error);
-      },
+    this.calls.run(
+      (abort) => this.own.exporter.send(batch, abort, { idempotencyKey: item.entry.id }),
+      (partial) => this.sent(item, batch, permit, partial),
+      (error) => this.failed(item, batch, permit, error),
     );
   }
 
@@ -417,13 +390,7 @@ export class Scheduler {
   /** Which records were rejected is not known, so the whole batch is kept, marked as one that was mostly taken. */
   private partlyTaken(item: Item, partial: PartialRejection, rejected: number): void {
     const { entry } = item;
-    const error: AttemptError = {
-      kind: "permanent",
-      class: "partial_success",
-      code: "SLUICE_PARTIAL_SUCCESS",
-      category: "schema",
-      message: `${rejected} of ${entry.items} records were rejected: ${partial.message}`.slice(0, 1000),
-    };
+    const error = partialSuccess(entry, partial, rejected);
     this.own.metrics.partialSuccess.add(1);
     item.entry = withFailure(entry, error, this.own.clock.now(), true);
     item.delivery?.accept({ rejected, message: partial.message });
@@ -591,17 +558,3 @@ export class Scheduler {
 }
 
 const NO_PARTS: readonly StoredEntry[] = [];
-const OPEN = unsent("SLUICE_BREAKER_OPEN", "the circuit breaker is open");
-const EXPIRED = unsent("SLUICE_EXPIRED", "waited longer than sending_queue.max_age");
-const LIMITED = unsent("SLUICE_RETRY_LIMIT", "over the rate limit of retries");
-
-function unsent(code: string, message: string): AttemptError {
-  return { kind: "transient", class: code, code, message };
-}
-
-/** What a client is told that waited for the result: it must not send again, for the data is kept here. */
-function gaveUp({ entry }: Item, { reason, error }: Verdict): Refusal {
-  return new Refusal("permanent", `kept as dead letter ${entry.id} (${reason}): ${error.message}`, {
-    code: "SLUICE_DEAD_LETTERED",
-  });
-}
