@@ -158,9 +158,11 @@ export class QueueOutlet implements Outlet, ExporterControl {
   }
 
   status(): ExporterStatus {
-    const { scheduler, replayRate } = this;
-    const { state, forced, since } = scheduler.breaker;
-    return statusOf({ id: this.id, stats: this.store.stats, scheduler, breaker: { state, forced, since }, replayRate });
+    const { id, replayRate } = this;
+    const { paused, inFlight, recent, breaker } = this.scheduler;
+    const { state, forced, since } = breaker;
+    const { stats } = this.store;
+    return statusOf({ id, stats, paused, inFlight, recent, breaker: { state, forced, since }, replayRate });
   }
 
   private enqueue(delivery: Delivery, pipeline: string): void {

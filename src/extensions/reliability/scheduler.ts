@@ -18,12 +18,12 @@ import { canBisect, Families, halvesOf } from "./bisect.js";
 import { Breaker, type BreakerState, type Permit } from "./breaker.js";
 import { type Classify, createClassifier } from "./classify.js";
 import type { DeadLetterWriter } from "./dead-letter-writer.js";
-import { FailureShare } from "./failure-share.js";
 import { HEAD_LIMITS, Head, type HeadLimits } from "./head.js";
 import type { Item, Verdict } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
 import { categoryOf, PoisonWatch } from "./poison.js";
 import { Ramp } from "./ramp.js";
+import { RecentCalls } from "./recent-calls.js";
 import { RetryLimiter } from "./retry-limiter.js";
 import { type QueueStore, type StoredEntry, StoreError } from "./store/store.js";
 import { CallTimeout } from "./timeout.js";
@@ -51,7 +51,6 @@ export interface SchedulerSettings {
 const MOST_WAITING = 10_000;
 /** How long to wait before the store is asked again after it failed. */
 const STORE_RETRY_MS = 5000;
-const FAILURE_WINDOW_MS = 60_000;
 
 /**
  * The queue at work: takes entries in order, sends a bounded number of them at a time and sees each to its end.
@@ -64,6 +63,7 @@ const FAILURE_WINDOW_MS = 60_000;
  */
 export class Scheduler {
   readonly breaker: Breaker;
+  readonly recent: RecentCalls;
   private readonly own: SchedulerSettings;
   private readonly head: Head;
   private readonly waiting = new Waiting();
@@ -76,7 +76,6 @@ export class Scheduler {
   private readonly poison: PoisonWatch;
   private readonly ramp: Ramp;
   private readonly calls: CallTimeout;
-  private readonly share: FailureShare;
   private readonly alarm: Alarm;
   private readonly logStoreTrouble: (error: unknown) => void;
   private readonly logPartial: (partial: PartialRejection) => void;
@@ -87,8 +86,6 @@ export class Scheduler {
   private isAborted = false;
   private onIdle: (() => void) | undefined;
   private onLoad: ((isGood: boolean) => void) | undefined;
-  private sentAt: number | undefined;
-  private failedWith: { readonly at: number; readonly error: AttemptError } | undefined;
 
   constructor(own: SchedulerSettings) {
     this.own = own;
@@ -102,7 +99,7 @@ export class Scheduler {
     this.poison = new PoisonWatch(clock);
     this.ramp = new Ramp(settings.replay.ramp, clock);
     this.calls = new CallTimeout(own.id, settings.timeout, clock);
-    this.share = new FailureShare(FAILURE_WINDOW_MS, clock);
+    this.recent = new RecentCalls(clock);
     this.alarm = new Alarm(clock, () => this.pump());
     this.logStoreTrouble = limitedLog(clock, (error, suppressed) =>
       logger.error({ err: error, suppressed }, "the queue cannot be read; will try again"),
@@ -123,19 +120,6 @@ export class Scheduler {
 
   get paused(): boolean {
     return this.isPaused;
-  }
-
-  get lastSentAt(): number | undefined {
-    return this.sentAt;
-  }
-
-  get lastError(): { readonly at: number; readonly error: AttemptError } | undefined {
-    return this.failedWith;
-  }
-
-  /** Share of the calls of the last minute that failed. */
-  get failureRate(): number {
-    return this.share.read().share;
   }
 
   /** Begins to send what is in the store. */
@@ -276,7 +260,7 @@ export class Scheduler {
       if (item === undefined) return false;
       this.active += 1;
       this.own.metrics.rejected.add(1);
-      const error = this.failedWith?.error ?? OPEN;
+      const error = this.recent.lastError?.error ?? OPEN;
       void this.giveUp(item, { reason: "circuit_open", category: categoryOf(error), error });
       return true;
     }
@@ -372,12 +356,11 @@ export class Scheduler {
   }
 
   private sent(item: Item, batch: Batch, permit: Permit, partial: PartialRejection | undefined): void {
-    const { store, metrics, clock } = this.own;
+    const { store, metrics } = this.own;
     this.breaker.settle(permit, "success");
     this.poison.succeeded();
-    this.share.note(false);
+    this.recent.sent();
     this.families.delivered(item);
-    this.sentAt = clock.now();
     const rejected = Math.min(partial?.rejected ?? 0, batch.count);
     metrics.sent[batch.signal].add(batch.count - rejected);
     if (partial !== undefined) this.logPartial(partial);
@@ -405,8 +388,7 @@ export class Scheduler {
     }
     const error = this.classify(cause);
     const at = this.own.clock.now();
-    this.failedWith = { at, error };
-    this.share.note(true);
+    this.recent.failed(error);
     if (error.kind === "permanent") return this.refused(item, batch, permit, error);
     const counts = this.breaker.settle(permit, "failure");
     const isPoison = this.poison.failed(item, error) && counts;
@@ -550,7 +532,7 @@ export class Scheduler {
       metrics.closed.add(1);
       this.ramp.begin();
     }
-    const error = this.failedWith?.error;
+    const error = this.recent.lastError?.error;
     const why = to === "open" && error !== undefined ? { error: error.class, message: error.message } : {};
     const level = to === "open" ? "warn" : "info";
     logger[level]({ from, to, forced: this.breaker.forced, ...why }, `circuit breaker: ${to.replace("_", " ")}`);
