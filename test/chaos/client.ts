@@ -22,6 +22,8 @@ interface Settings {
   readonly port: () => number | undefined;
   readonly clients: number;
   readonly maxRecords: number;
+  /** What is in a record beside its number. */
+  readonly padding?: string;
   /** Send records whose sending was not answered again. Without, they count as unknown and are left at that. */
   readonly resendUnanswered: boolean;
 }
@@ -53,7 +55,7 @@ async function send(settings: Settings, agent: Agent, state: { sending: boolean;
   while (state.sending) {
     if (numbers.length === 0) numbers = ledger.take(1 + dice.upTo(settings.maxRecords - 1));
     const port = settings.port();
-    const answer = port === undefined ? "not sent" : await post(port, agent, encodeNumbers(numbers));
+    const answer = port === undefined ? "not sent" : await post(port, agent, encodeNumbers(numbers, settings.padding));
     if (answer === "not sent") await delay(PAUSE_MS);
     else if (answer === "unknown") {
       ledger.loseSight(numbers);

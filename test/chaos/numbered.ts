@@ -3,8 +3,8 @@ import { logs } from "../support/batches.js";
 const MARK = /chaos#(\d{9})/g;
 
 /** An OTLP request of log records, each with its number in the body. */
-export function encodeNumbers(numbers: readonly number[]): Uint8Array {
-  return logs(...numbers.map((number) => `chaos#${String(number).padStart(9, "0")} ${PADDING}`)).bytes;
+export function encodeNumbers(numbers: readonly number[], padding = PADDING): Uint8Array {
+  return logs(...numbers.map((number) => `chaos#${String(number).padStart(9, "0")} ${padding}`)).bytes;
 }
 
 /** The numbers of the records in a request, read from the bytes, whatever they were merged with or split into. */

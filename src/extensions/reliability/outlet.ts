@@ -25,7 +25,7 @@ export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "
   readonly settings: CompleteSettings;
   /** Merge before the queue: sending_queue.batch is written somewhere. */
   readonly isBatching: boolean;
-  /** `onDamage` is to be told of damage that is found while the store is in use. */
+  /** `onDamage` is to be told when the store had to be opened again, or set an entry aside, while in use. */
   readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
   /** Names the config the agent runs with. */
   readonly generation: string;
@@ -67,7 +67,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   constructor(own: QueueOutletSettings) {
     this.own = own;
     const { id, settings, clock, logger } = own;
-    const store = own.createStore((report) => this.report(report));
+    const store = own.createStore((report) => this.damaged(report));
     this.id = id;
     this.settings = settings;
     this.store = store;
@@ -271,6 +271,12 @@ export class QueueOutlet implements Outlet, ExporterControl {
       const message = error instanceof Error ? error.message : String(error);
       throw new StartError(`the queue of exporter ${this.id} cannot be opened: ${message}`, [], { cause: error });
     }
+  }
+
+  /** What the scheduler knows of the store may be wrong now. */
+  private damaged(report: OpenReport): void {
+    this.report(report);
+    this.wake();
   }
 
   private report({ lostEntries, corruptEntries, setAside }: OpenReport): void {
