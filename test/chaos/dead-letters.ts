@@ -7,7 +7,7 @@ const CLI = join(import.meta.dirname, "../../bin/sluice.js");
 
 /** The numbers of all records in dead letters below a directory that no agent has open. */
 export async function deadLetters(queue: string): Promise<number[]> {
-  const args = [CLI, "dlq", "export", "--dir", queue, "--all"];
+  const args = [CLI, "dlq", "export", "--dir", queue];
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 1 << 30 });
   return stdout
     .split("\n")
