@@ -106,15 +106,23 @@ async function respond(
 
 async function send(response: ServerResponse, answer: Answer): Promise<void> {
   const status = answer.status ?? 200;
-  if ("lines" in answer) {
-    response.writeHead(status, { "content-type": "application/x-ndjson", ...ALWAYS });
-    return pipeline(Readable.from(ended(answer.lines)), response);
-  }
+  if ("lines" in answer) return sendLines(response, status, answer.lines[Symbol.asyncIterator]());
   sendJson(response, status, "json" in answer ? answer.json : JSON.stringify(answer.body));
 }
 
-async function* ended(lines: AsyncIterable<string>): AsyncGenerator<string> {
-  for await (const line of lines) yield `${line}\n`;
+/** Waits for the first line, so that what fails at once is answered as an error. */
+async function sendLines(response: ServerResponse, status: number, lines: AsyncIterator<string>): Promise<void> {
+  const first = await lines.next();
+  response.writeHead(status, { "content-type": "application/x-ndjson", ...ALWAYS });
+  await pipeline(Readable.from(linesFrom(first, lines)), response);
+}
+
+async function* linesFrom(first: IteratorResult<string>, rest: AsyncIterator<string>): AsyncGenerator<string> {
+  try {
+    for (let next = first; next.done !== true; next = await rest.next()) yield `${next.value}\n`;
+  } finally {
+    await rest.return?.();
+  }
 }
 
 const ALWAYS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };

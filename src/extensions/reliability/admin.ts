@@ -43,7 +43,7 @@ export function createAdmin(controls: Controls, tools: ReplayTools): Admin {
       searched(controls, query);
       const onUnreadable = (id: string) =>
         tools.logger.error({ id }, "a dead letter could not be exported: its payload cannot be read");
-      return exportLines(controls, query, onUnreadable);
+      return guardedLines(exportLines(controls, query, onUnreadable));
     },
     importDeadLetters: (lines) => guarded(() => importLines(controls, lines)),
   };
@@ -123,7 +123,19 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if ((error as Error).name !== "StoreError") throw error;
-    throw new AdminError("unavailable", (error as Error).message, { cause: error });
+    throw asAdminError(error);
   }
+}
+
+async function* guardedLines(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  try {
+    yield* lines;
+  } catch (error) {
+    throw asAdminError(error);
+  }
+}
+
+function asAdminError(error: unknown): unknown {
+  const { name, message } = error as Error;
+  return name === "StoreError" ? new AdminError("unavailable", message, { cause: error }) : error;
 }

@@ -51,7 +51,7 @@ class Reliability implements Extension {
   readonly outlets: OutletFactory = (own) => this.outletOf(own);
 
   async start(): Promise<void> {
-    await prepareDirectory(this.config.directory);
+    if (this.defaults.sending_queue?.enabled !== false) await prepareDirectory(this.config.directory);
   }
 
   async stop(): Promise<void> {}
@@ -84,7 +84,7 @@ class Reliability implements Extension {
   private storeOf(id: string, settings: CompleteSettings, onDamage: (report: OpenReport) => void): QueueStore {
     const { durability, durability_interval: intervalMs } = settings;
     const directory = join(this.config.directory, directoryNameOf(id));
-    const { now } = this.context.clock;
+    const now = () => this.context.clock.now();
     return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, onDamage });
   }
 }

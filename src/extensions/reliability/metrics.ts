@@ -34,6 +34,7 @@ export class QueueMetrics {
   readonly bisections: Counter;
   readonly partialSuccess: Counter;
   readonly unreadable: Counter;
+  private readonly checks: Readonly<Record<"well" | "ill", Counter>>;
   private readonly id: string;
   private readonly metrics: Metrics;
   private readonly retries: readonly Counter[];
@@ -72,6 +73,11 @@ export class QueueMetrics {
     this.bisections = count("sluice_exporter_bisections", "Refused entries that were taken apart.");
     this.partialSuccess = count("sluice_exporter_partial_success", "Answers that rejected some of the records.");
     this.unreadable = count("sluice_queue_unreadable_entries", "Entries that were set aside because of damage.");
+    const checks = "Times the exporter was asked how it is while its circuit breaker was open.";
+    this.checks = {
+      well: count("sluice_exporter_health_checks", checks, { result: "well" }),
+      ill: count("sluice_exporter_health_checks", checks, { result: "ill" }),
+    };
     this.attempts = metrics.histogram(
       "sluice_dead_letter_attempts",
       { description: "Calls made for an entry before it was given up.", boundaries: [0, 1, 2, 3, 5, 8, 13, 21] },
@@ -82,6 +88,10 @@ export class QueueMetrics {
   /** A call that is the `call`-th retry of its entry. */
   retried(call: number): void {
     this.retries[Math.min(call, MOST_ATTEMPTS) - 1]?.add(1);
+  }
+
+  checked(isWell: boolean): void {
+    this.checks[isWell ? "well" : "ill"].add(1);
   }
 
   deadLettered(reason: FailureReason, errorClass: string, calls: number): void {

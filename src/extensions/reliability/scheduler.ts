@@ -26,7 +26,7 @@ import { categoryOf, PoisonWatch } from "./poison.js";
 import { Ramp } from "./ramp.js";
 import { RetryLimiter } from "./retry-limiter.js";
 import { type QueueStore, type StoredEntry, StoreError } from "./store/store.js";
-import { CallTimeout } from "./timeout.js";
+import { type Call, CallTimeout } from "./timeout.js";
 import { Waiting } from "./waiting.js";
 
 export interface SchedulerSettings {
@@ -221,6 +221,7 @@ export class Scheduler {
   }
 
   private hasWork(): boolean {
+    if (this.mayCheckHealth()) return true;
     if (this.urgent.length > 0 || this.hasFresh()) return true;
     const due = this.waiting.nextDue;
     return due !== undefined && due <= this.own.clock.monotonic();
@@ -239,10 +240,37 @@ export class Scheduler {
     }
     const permit = this.breaker.acquire();
     if (permit === undefined) return this.meetOpenBreaker();
+    if (permit.probe && this.own.exporter.check !== undefined) return this.checkHealth(permit);
     const item = this.pick(permit.probe);
     if (item !== undefined) this.begin(item, permit);
     else this.breaker.settle(permit, "cancelled");
     return item !== undefined;
+  }
+
+  /** An exporter that can be asked how it is, is asked in the background; no entry is needed for a probe. */
+  private mayCheckHealth(): boolean {
+    return this.own.exporter.check !== undefined && this.breaker.state !== "closed" && !this.breaker.forced;
+  }
+
+  private checkHealth(permit: Permit): boolean {
+    this.active += 1;
+    let isOver = false;
+    const finish = (isWell: boolean, call?: Call) => {
+      if (isOver) return;
+      isOver = true;
+      if (call !== undefined) this.calls.end(call);
+      this.own.metrics.checked(isWell);
+      this.breaker.settle(permit, this.isAborted ? "cancelled" : isWell ? "success" : "failure");
+      this.free();
+    };
+    const call = this.calls.begin(() => finish(false));
+    Promise.resolve()
+      .then(() => this.own.exporter.check?.(call.controller.signal))
+      .then(
+        () => finish(true, call),
+        () => finish(false, call),
+      );
+    return true;
   }
 
   private meetOpenBreaker(): boolean {
@@ -514,9 +542,13 @@ export class Scheduler {
 
   /** An entry does not take a place any more; others may. */
   private leave(item: Item): void {
-    this.active -= 1;
     const next = this.families.leave(item);
     if (next !== undefined) this.urgent.push(next);
+    this.free();
+  }
+
+  private free(): void {
+    this.active -= 1;
     if (this.active === 0) this.onIdle?.();
     this.pump();
   }
@@ -533,7 +565,8 @@ export class Scheduler {
     this.onLoad?.(error === undefined);
     this.onLoad = undefined;
     if (error !== undefined) {
-      if (this.isStarted) this.logStoreTrouble(error);
+      if (!this.isStarted) return;
+      this.logStoreTrouble(error);
       this.alarm.within(STORE_RETRY_MS);
     } else this.pump();
   }

@@ -58,16 +58,26 @@ function isDeadLetter(value: unknown): value is Entry {
   const entry = value as Partial<Entry> | null | undefined;
   return (
     typeof entry?.id === "string" &&
+    /^[\w-]{1,128}$/.test(entry.id) &&
     typeof entry.exporter === "string" &&
     SIGNALS.some((signal) => signal === entry.signal) &&
     entry.state === "failed" &&
     typeof entry.failure?.at === "number" &&
     typeof entry.failure.reason === "string" &&
     typeof entry.failure.error?.class === "string" &&
-    Array.isArray(entry.failure.names) &&
+    typeof entry.failure.error.message === "string" &&
+    typeof entry.failure.signature === "string" &&
+    [entry.failure.names, entry.failure.traceIds, entry.failure.schemaUrls].every(isTexts) &&
+    typeof entry.source?.receiver === "string" &&
+    typeof entry.pipeline === "string" &&
+    typeof entry.generation === "string" &&
     Array.isArray(entry.history) &&
     Array.isArray(entry.cycles) &&
     typeof entry.replays === "number" &&
     typeof entry.enqueuedAt === "number"
   );
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
 }

@@ -92,6 +92,11 @@ export interface Exporter {
    * anything else thrown counts as transient. Gives up when `abort` fires. May be called many times at once.
    */
   send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined>;
+  /**
+   * Finds out whether the other side is up, without sending anything, and throws if it is not. An exporter that has this
+   * is asked in the background while its circuit breaker is open; one that has not is probed with real data.
+   */
+  check?(abort: AbortSignal): Promise<void>;
   /** Called once, when nothing is being sent any more. */
   stop?(): Promise<void>;
 }

@@ -141,6 +141,16 @@ describe("dead letters", () => {
     expect((await ask("GET", "/dead-letters/export?exporter=zzz")).status).toBe(404);
   });
 
+  it("are not exported from a store that is closed", async () => {
+    const { ask, a } = await startApi();
+    await a.store.close();
+    expect(await ask("GET", "/dead-letters/export")).toMatchObject({
+      status: 503,
+      body: { error: { code: "unavailable" } },
+    });
+    expect((await ask("GET", "/dead-letters")).status).toBe(503);
+  });
+
   it("are read from the store no faster than the client takes them", async () => {
     const { url, a } = await startApi();
     for (let i = 0; i < 400; i++) await deadLetter(a, { body: "x".repeat(100_000) });

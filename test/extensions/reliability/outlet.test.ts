@@ -435,6 +435,32 @@ describe("an outage", () => {
     expect(new Set(reasons)).toEqual(new Set(["circuit_open"]));
   });
 
+  it("ends by itself when the exporter can be asked how it is: nothing is sent for that, and nothing has to wait", async () => {
+    let isDown = true;
+    let checks = 0;
+    const queue = await startQueue({
+      backend: async () => {
+        if (isDown) throw http(503);
+        return undefined;
+      },
+      check: async () => {
+        checks += 1;
+        if (isDown) throw new Error("down");
+      },
+    });
+    for (const body of numbers(5)) queue.send(body);
+    await queue.settle();
+    expect([queue.outlet.status().breaker.state, queue.calls.length]).toEqual(["open", 5]);
+    await queue.pass(65_000, 1000);
+    expect([checks, queue.calls.length]).toEqual([2, 5]);
+    isDown = false;
+    await queue.pass(30_000, 1000);
+    expect(checks).toBe(4);
+    expect(queue.outlet.status().breaker.state).toBe("closed");
+    expect(queue.taken.sort()).toEqual(numbers(5));
+    expect(queue.metrics.value("sluice_exporter_health_checks", { result: "well" })).toBe(2);
+  });
+
   it("is not kept up by one bad entry: probes prefer entries that have not failed", async () => {
     const queue = await startQueue({
       backend: async ([body]) => {

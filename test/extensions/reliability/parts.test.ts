@@ -58,6 +58,23 @@ describe("the timeout of calls", () => {
     expect(clock.pending).toBe(0);
   });
 
+  it("uses a signal again that did not fire, for a while, and never one that did", () => {
+    const clock = new FakeClock();
+    const timeout = new CallTimeout("x", 1000, clock);
+    const next = () => timeout.begin(() => {});
+    const used = new Set<AbortController>();
+    for (let i = 0; i < 640; i++) {
+      const call = next();
+      used.add(call.controller);
+      timeout.end(call);
+    }
+    expect(used.size).toBe(10);
+    const late = next();
+    clock.advance(1000);
+    timeout.end(late);
+    expect(next().controller).not.toBe(late.controller);
+  });
+
   it("waits for ever with 0", () => {
     const clock = new FakeClock();
     const call = new CallTimeout("x", 0, clock).begin(() => {});

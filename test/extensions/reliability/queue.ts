@@ -45,6 +45,7 @@ export interface QueueOptions {
   readonly clock?: FakeClock;
   readonly random?: () => number;
   readonly limits?: HeadLimits;
+  readonly check?: () => Promise<void>;
 }
 
 /** A queue with a backend that is a function, on a clock that stands still. Started. */
@@ -67,6 +68,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
         taken.push(...texts);
         return partial;
       },
+      ...(options.check && { check: options.check }),
     },
     settings: completeSettings(written),
     isBatching: written.sending_queue?.batch !== undefined,

@@ -220,7 +220,7 @@ export class LevelStore implements QueueStore {
       for (const ref of [sequenceOf(id), await lookUpId(db, id)]) {
         if (ref === undefined || !this.isThere(ref)) continue;
         const found = await loadEntry(db, ref);
-        if (found?.entry.id === id) return this.seen(found);
+        if (found?.entry.id === id && this.isThere(ref)) return this.seen(found);
       }
       return undefined;
     });
@@ -301,7 +301,10 @@ export class LevelStore implements QueueStore {
         this.mustReopen = true;
         if (!isDamage(error)) throw error;
         await this.reopenDatabase(true);
-        await this.tryCommit(changes);
+        await this.tryCommit(changes).catch((again) => {
+          this.mustReopen = true;
+          throw again;
+        });
       }
     });
   }
@@ -355,7 +358,8 @@ export class LevelStore implements QueueStore {
 
   private async loadInfos(changes: readonly Change[]): Promise<Map<EntryRef, Info>> {
     const loaded = new Map<EntryRef, Info>();
-    const unknown = new Set(changes.flatMap(({ refs }) => refs).filter((ref) => this.infos.get(ref) === undefined));
+    const wanted = new Set(changes.flatMap(({ refs }) => refs));
+    const unknown = [...wanted].filter((ref) => this.infos.get(ref) === undefined);
     const db = this.database();
     const load = async (ref: EntryRef) => {
       const info = await loadEntry(db, ref).then(
@@ -365,7 +369,7 @@ export class LevelStore implements QueueStore {
       );
       if (info !== undefined) loaded.set(ref, info);
     };
-    await Promise.all([...unknown].map(load));
+    for (let i = 0; i < unknown.length; i += 64) await Promise.all(unknown.slice(i, i + 64).map(load));
     return loaded;
   }
 
@@ -379,9 +383,9 @@ export class LevelStore implements QueueStore {
         return await this.watched(() => work(db));
       } catch (error) {
         if (error instanceof UnreadableEntry) {
-          await this.quarantine(error.ref);
-          if (onUnreadable !== undefined) return onUnreadable(error);
-          this.onDamage({ isNew: false, lostEntries: 0, corruptEntries: 1, setAside: undefined });
+          const wasThere = await this.watched(() => this.quarantine(error.ref));
+          if (wasThere && onUnreadable !== undefined) return onUnreadable(error);
+          if (wasThere) this.onDamage({ isNew: false, lostEntries: 0, corruptEntries: 1, setAside: undefined });
         } else if (tries++ >= 3 || !(await this.mend(error, db))) throw storeErrorOf(error, this.settings.directory);
       }
     }
@@ -404,14 +408,17 @@ export class LevelStore implements QueueStore {
     return true;
   }
 
-  private async quarantine(ref: EntryRef): Promise<void> {
+  /** Sets an entry aside; false when it was removed while it was being read, which is no damage. */
+  private async quarantine(ref: EntryRef): Promise<boolean> {
     const { info, values, holder } = await remainsOf(this.database(), ref, this.meta);
-    await this.change([], 1000, (transaction) => {
-      if (transaction.info(ref) === undefined && info !== undefined) this.infos.set(ref, info);
+    return this.change([], 1000, (transaction) => {
+      if (info === undefined || this.touched.get(ref) === null) return false;
+      if (transaction.info(ref) === undefined) this.infos.set(ref, info);
       transaction.quarantine(ref, values);
       if (holder !== undefined) transaction.restore(holder);
+      this.oldestPending.from = Math.min(this.oldestPending.from, holder ?? ref);
+      return true;
     });
-    if (holder !== undefined) this.oldestPending.from = Math.min(this.oldestPending.from, holder);
   }
 
   /** Repairs the database while others wait; not again if somebody has done so meanwhile. */

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { crc32c } from "../../../../src/extensions/reliability/store/level/crc32c.js";
 import { startApi } from "../../../extensions/admin-api/harness.js";
 import { deadLetter } from "../../../extensions/reliability/controls.js";
 import { openQueue, queueOf, sluice, temporary } from "./support.js";
@@ -227,6 +228,18 @@ describe("without an agent", () => {
     expect([code, err]).toEqual([1, expect.stringContaining("in use by a running agent")]);
     await store.close();
     expect((await sluice(["dlq", "list", "--dir", directory])).code).toBe(0);
+  });
+
+  it("leaves the queue of a newer version alone", async () => {
+    const directory = await temporary();
+    await queueOf(directory, "a", [{}]);
+    const witness = join(directory, "a.witness");
+    const said = (await readFile(witness, "utf8")).slice(0, 502).replace('"format":1', '"format":9');
+    const newer = `${said} ${crc32c(Buffer.from(said)).toString(16).padStart(8, "0")}\n`;
+    await writeFile(witness, newer);
+    const { code, err } = await sluice(["dlq", "purge", "--all", "--yes", "--dir", directory]);
+    expect([code, err]).toEqual([1, expect.stringMatching(/newer|version/)]);
+    expect(await readFile(witness, "utf8")).toBe(newer);
   });
 
   it("makes no queues where there are none", async () => {

@@ -11,8 +11,9 @@ import { inspect } from "./inspect.js";
 import { META_KEY, refOf } from "./keys.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "./level-db.js";
 import { type Meta, newMeta, readMeta, writeMeta } from "./meta.js";
+import { firstPending } from "./reader.js";
 import { recount } from "./recount.js";
-import { headIn, valuesOf } from "./scan.js";
+import { headIn, keysOf, valuesOf } from "./scan.js";
 import { dataFiles, keepFiles, makeSetAside, moveFiles } from "./set-aside.js";
 import { readWitness, type Testimony, witnessPath } from "./witness.js";
 
@@ -135,8 +136,17 @@ async function takeStock(
   const meta = written === undefined ? undefined : await countAdded(db, written);
   if (meta === undefined && !hadData && stored === undefined)
     return startEmpty(db, options.exporter, testimony, said === "missing");
-  if (meta === undefined || damaged) return recounted(db, options.exporter, meta ?? written, testimony);
+  if (meta === undefined || damaged || !(await isPlausible(db, meta)))
+    return recounted(db, options.exporter, meta ?? written, testimony);
   return lostTail(db, meta, testimony);
+}
+
+/** Whether there is something of each kind exactly if the counters say so: a power loss may have taken single commits. */
+async function isPlausible(db: LevelDb, meta: Meta): Promise<boolean> {
+  const any = async (range: "f" | "h", from: number) => !(await keysOf(db, range, from, undefined, 1).next()).done;
+  if ((await any("f", meta.failedHead)) !== meta.failed.entries > 0) return false;
+  if ((await any("h", 0)) !== meta.moved > 0) return false;
+  return ((await firstPending(db, meta.head, meta)) !== undefined) === meta.pending.entries > 0;
 }
 
 /** The counters with the entries that came after they were written; undefined when one of those is damaged. */

@@ -26,13 +26,14 @@ export interface FoundEntry extends StoredEntry {
 
 /** An entry by its ref, in any state; undefined when there is none. */
 export async function loadEntry(db: LevelDb, ref: EntryRef): Promise<FoundEntry | undefined> {
-  const keys = [refKey("p", ref), refKey("u", ref), refKey("f", ref), refKey("h", ref)];
-  const [p, u, f, h] = await db.getMany(keys);
-  if (p === undefined || h !== undefined) return undefined;
-  const first = unframe("p", ref, 0, p);
-  if (first === undefined || (f !== undefined && headIn("f", ref, f) === undefined)) throw new UnreadableEntry(ref);
-  const head = headIn<EntryHead>("f", ref, f) ?? headIn<EntryHead>("u", ref, u) ?? (first.head as EntryHead);
-  return { ref, entry: head.entry, info: infoOf(ref, head, u !== undefined) };
+  const [f, h, u] = await db.getMany([refKey("f", ref), refKey("h", ref), refKey("u", ref)]);
+  if (h !== undefined) return undefined;
+  const p = f === undefined ? await db.get(refKey("p", ref)) : undefined;
+  if (f === undefined && p === undefined) return undefined;
+  const head = f === undefined ? headIn<EntryHead>("p", ref, p) : headIn<EntryHead>("f", ref, f);
+  if (head === undefined) throw new UnreadableEntry(ref);
+  const now = f === undefined ? (headIn<EntryHead>("u", ref, u) ?? head) : head;
+  return { ref, entry: now.entry, info: infoOf(ref, now, u !== undefined) };
 }
 
 /** The ref that an id was given when it does not tell it. */
@@ -69,8 +70,9 @@ export async function* pendingFrom(db: LevelDb, from: EntryRef, meta: Meta): Asy
 
 /** The lowest pending ref from a ref on. */
 export async function firstPending(db: LevelDb, from: EntryRef, meta: Meta): Promise<EntryRef | undefined> {
-  for await (const page of keysOf(db, "p", from)) {
-    const refs = await awake(db, page.map(refOf), meta.failed.entries + meta.moved > 0);
+  const dormant = meta.failed.entries + meta.moved > 0;
+  for await (const page of keysOf(db, "p", from, undefined, dormant ? 128 : 1)) {
+    const refs = await awake(db, page.map(refOf), dormant);
     if (refs[0] !== undefined) return refs[0];
   }
   return undefined;
@@ -120,7 +122,7 @@ async function changesBetween(db: LevelDb, first: EntryRef, last: EntryRef): Pro
 }
 
 async function* awakeRows(db: LevelDb, from: EntryRef): AsyncGenerator<[Uint8Array, Uint8Array][]> {
-  for await (const page of keysOf(db, "p", from)) {
+  for await (const page of keysOf(db, "p", from, undefined, 128)) {
     const refs = await awake(db, page.map(refOf), true);
     for (let i = 0; i < refs.length; i += 64) {
       const keys = refs.slice(i, i + 64).map((ref) => refKey("p", ref));

@@ -4,10 +4,16 @@ import { endOf, type Range, refKey, refOf } from "./keys.js";
 import type { LevelDb } from "./level-db.js";
 
 /** The keys of a range between two refs, both included, page by page. */
-export async function* keysOf(db: LevelDb, range: Range, from: EntryRef, to?: EntryRef): AsyncGenerator<Uint8Array[]> {
+export async function* keysOf(
+  db: LevelDb,
+  range: Range,
+  from: EntryRef,
+  to?: EntryRef,
+  size = 1000,
+): AsyncGenerator<Uint8Array[]> {
   const keys = db.keys({ gte: refKey(range, from), lt: to === undefined ? endOf(range) : refKey(range, to + 1) });
   try {
-    for (let page = await keys.nextv(1000); page.length > 0; page = await keys.nextv(1000)) yield page;
+    for (let page = await keys.nextv(size); page.length > 0; page = await keys.nextv(size)) yield page;
   } finally {
     await keys.close();
   }
