@@ -4,7 +4,7 @@ import { isClosed, isDamage, storeErrorOf } from "./level/errors.js";
 import { type Change, GroupCommit } from "./level/group-commit.js";
 import { type LevelDb, type MakeLevelDb, makeLevelDb } from "./level/level-db.js";
 import { type Meta, newMeta } from "./level/meta.js";
-import { Oldest } from "./level/oldest.js";
+import { type Found, Oldest } from "./level/oldest.js";
 import { type Opened, openDirectory } from "./level/opening.js";
 import {
   type FoundEntry,
@@ -85,8 +85,18 @@ export class LevelStore implements QueueStore {
   /** Commits of this process. */
   private changes = 0;
   private syncTimer: NodeJS.Timeout | undefined;
-  private oldestPending = new Oldest("pending", 1, async () => undefined);
-  private oldestFailed = new Oldest("failed", 1, async () => undefined);
+  private oldestPending = new Oldest(
+    "pending",
+    1,
+    async () => undefined,
+    () => 0,
+  );
+  private oldestFailed = new Oldest(
+    "failed",
+    1,
+    async () => undefined,
+    () => 0,
+  );
 
   constructor(settings: StoreSettings, tools: LevelStoreTools = {}) {
     this.settings = settings;
@@ -192,6 +202,7 @@ export class LevelStore implements QueueStore {
 
   async pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]> {
     if (limit <= 0) return [];
+    await this.reclaim.keepUp();
     return this.read(async (db) => {
       const changes = this.changes;
       const found: StoredEntry[] = [];
@@ -460,21 +471,23 @@ export class LevelStore implements QueueStore {
   private async startFollowing(db: LevelDb): Promise<void> {
     this.oldestPending.stop();
     this.oldestFailed.stop();
-    this.oldestPending = new Oldest("pending", this.meta.head, async (from) => {
+    const last = () => this.meta.last;
+    const pendingFrom = async (from: EntryRef) => {
       const ref = await firstPending(db, from, this.meta);
       return ref === undefined ? undefined : this.cameAt(db, ref);
-    });
-    this.oldestFailed = new Oldest("failed", this.meta.failedHead, async (from) => {
+    };
+    const failedFrom = async (from: EntryRef) => {
       const [first] = await failedBehind(db, undefined, 1, "oldest", { ...this.meta, failedHead: from });
       return first === undefined ? undefined : { ref: first.ref, at: first.entry.enqueuedAt };
-    });
+    };
+    this.oldestPending = new Oldest("pending", this.meta.head, pendingFrom, last);
+    this.oldestFailed = new Oldest("failed", this.meta.failedHead, failedFrom, last);
     if (this.meta.pending.entries > 0) await this.oldestPending.find();
     if (this.meta.failed.entries > 0) await this.oldestFailed.find();
   }
 
-  private async cameAt(db: LevelDb, ref: EntryRef): Promise<{ ref: EntryRef; at: number } | undefined> {
-    const at = this.infos.get(ref)?.enqueuedAt ?? (await loadEntry(db, ref))?.entry.enqueuedAt;
-    return at === undefined ? undefined : { ref, at };
+  private async cameAt(db: LevelDb, ref: EntryRef): Promise<Found> {
+    return { ref, at: this.infos.get(ref)?.enqueuedAt ?? (await loadEntry(db, ref))?.entry.enqueuedAt };
   }
 
   /** Nothing is pending though the counters say otherwise: what was there is lost, and must not be waited for. */

@@ -100,6 +100,21 @@ export function describeStore(name: string, candidate: () => Candidate): void {
       expect(store.stats.pending.entries).toBe(1);
     });
 
+    it("gives every entry once to somebody who reads on while acknowledging", async () => {
+      const texts = Array.from({ length: 2000 }, (_, i) => String(i));
+      await putAll(...texts);
+      const seen: string[] = [];
+      for (let after: number | undefined; ; ) {
+        const page = await store.pending(after, 16);
+        if (page.length === 0) break;
+        seen.push(...(await textsOf(page)));
+        for (const { ref } of page) store.ack(ref);
+        after = page.at(-1)!.ref;
+      }
+      expect(seen).toEqual(texts);
+      await expect.poll(() => store.stats.pending.entries).toBe(0);
+    });
+
     it("goes on behind an entry that is gone", async () => {
       const [a, b] = await putAll("a", "b", "c");
       store.ack(a!.ref);

@@ -131,6 +131,17 @@ describe("a damaged queue", () => {
       await takesNewEntries();
     });
 
+  it("keeps replayed entries, their payloads and ids through a repair", async () => {
+    const again = await store.replay(put.slice(0, 3).map(({ ref, entry }) => ({ ref, entry })));
+    await store.fail(again[0]!.ref, failedOf(again[0]!.entry));
+    await store.close();
+    await rm(pathOf(/^MANIFEST/));
+    expect(await reopen()).toMatchObject({ lostEntries: 0, corruptEntries: 0 });
+    expect(await textsIn(store)).toEqual([...texts(FAILED, PENDING + FAILED), textOf(1), textOf(2)]);
+    expect(await textsIn(store, "failed")).toEqual([...texts(3, FAILED), textOf(0)]);
+    for (const { ref, entry } of again) expect((await store.find(entry.id))?.ref).toBe(ref);
+  });
+
   it("survives nonsense in CURRENT", async () => {
     await store.close();
     flip(join(place.directory, "CURRENT"), 0.5);

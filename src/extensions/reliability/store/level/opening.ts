@@ -136,17 +136,21 @@ async function takeStock(
   const meta = written === undefined ? undefined : await countAdded(db, written);
   if (meta === undefined && !hadData && stored === undefined)
     return startEmpty(db, options.exporter, testimony, said === "missing");
-  if (meta === undefined || damaged || !(await isPlausible(db, meta)))
-    return recounted(db, options.exporter, meta ?? written, testimony);
-  return lostTail(db, meta, testimony);
+  const checked = meta === undefined || damaged ? undefined : await plausible(db, meta);
+  if (checked === undefined) return recounted(db, options.exporter, meta ?? written, testimony);
+  return lostTail(db, checked, testimony);
 }
 
-/** Whether there is something of each kind exactly if the counters say so: a power loss may have taken single commits. */
-async function isPlausible(db: LevelDb, meta: Meta): Promise<boolean> {
+/**
+ * The counters with the first pending entry found, if there is something of each kind exactly when they say so; else
+ * undefined: a power loss may have taken single commits.
+ */
+async function plausible(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
   const any = async (range: "f" | "h", from: number) => !(await keysOf(db, range, from, undefined, 1).next()).done;
-  if ((await any("f", meta.failedHead)) !== meta.failed.entries > 0) return false;
-  if ((await any("h", 0)) !== meta.moved > 0) return false;
-  return ((await firstPending(db, meta.head, meta)) !== undefined) === meta.pending.entries > 0;
+  if ((await any("f", meta.failedHead)) !== meta.failed.entries > 0) return undefined;
+  if ((await any("h", 0)) !== meta.moved > 0) return undefined;
+  const first = await firstPending(db, meta.head, meta);
+  return (first !== undefined) === meta.pending.entries > 0 ? { ...meta, head: first ?? meta.last + 1 } : undefined;
 }
 
 /** The counters with the entries that came after they were written; undefined when one of those is damaged. */

@@ -13,7 +13,10 @@ export class Reclaim {
   /** Refs by the thousand in which something was removed. */
   private places = new Set<number>();
   private bytes = 0;
+  /** Bytes that the compaction under way will free. */
+  private freeing = 0;
   private running: Promise<void> | undefined;
+  private turn: Promise<void> | undefined;
   private stopped = false;
 
   constructor(db: () => LevelDb, threshold = 64 * 1024 * 1024) {
@@ -32,6 +35,14 @@ export class Reclaim {
   /** The disk is full: gives back what there is, however little. */
   hurry(): void {
     if (this.bytes > 0) this.start(1);
+  }
+
+  /**
+   * Resolves when little enough is waiting to be freed: at once, mostly. For those who read in order to remove, so that
+   * they do not run away from the disk; those who write need not wait.
+   */
+  async keepUp(): Promise<void> {
+    while (this.freeing + this.bytes > 2.5 * this.threshold && this.running !== undefined) await this.turn;
   }
 
   /** Resolves when no compaction is under way any more; none is begun until `resume`. */
@@ -55,9 +66,16 @@ export class Reclaim {
     while (this.bytes >= threshold && !this.stopped) {
       const places = [...this.places].sort((a, b) => a - b);
       this.places = new Set();
+      this.freeing = this.bytes;
       this.bytes = 0;
-      for (const [first, last] of stretches(places)) await this.compact(first * PLACE, (last + 1) * PLACE);
+      this.turn = this.compactAll(stretches(places));
+      await this.turn;
+      this.freeing = 0;
     }
+  }
+
+  private async compactAll(all: readonly [number, number][]): Promise<void> {
+    for (const [first, last] of all) await this.compact(first * PLACE, (last + 1) * PLACE);
   }
 
   /** An error of compacting shows in the next write or read, where it is dealt with. */

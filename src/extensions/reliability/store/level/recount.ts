@@ -49,8 +49,9 @@ export async function recount(db: LevelDb): Promise<Recount> {
   corrupt += dropOrphans(entries, failed.heads, writes);
   for (const ref of chunks.keys()) if (!entries.has(ref)) dropChunks(writes, ref, chunks.get(ref)!);
   for await (const page of keysOf(db, "u", 0)) for (const key of page) if (!entries.has(refOf(key))) writes.del(key);
+  indexIds(entries, moved, writes);
   await writes.flush();
-  return { ...count(entries, moved, failed.heads, writes, await writes.flush()), last, corrupt };
+  return { ...count(entries, moved, failed.heads), last, corrupt };
 }
 
 /** Replayed entries whose payload is gone. */
@@ -97,6 +98,13 @@ function dropOrphans(
   return dropped;
 }
 
+/** Makes replayed and imported entries findable, should the commit that did so be lost. */
+function indexIds(entries: ReadonlyMap<EntryRef, EntryHead>, moved: ReadonlySet<EntryRef>, writes: Writes): void {
+  for (const [ref, { entry }] of entries)
+    if (!moved.has(ref) && isIndexed(entry.id, ref))
+      writes.put(idKey(entry.id), frame("i", 0, 0, { id: entry.id, ref }, []));
+}
+
 function dropChunks(writes: Writes, ref: EntryRef, count: number): void {
   const key = refKey("c", ref);
   for (let n = 1; n <= count; n++) writes.del(Buffer.concat([key, Buffer.from([0, 0, n >>> 8, n & 255])]));
@@ -106,8 +114,6 @@ function count(
   entries: ReadonlyMap<EntryRef, EntryHead>,
   moved: ReadonlySet<EntryRef>,
   failed: ReadonlyMap<EntryRef, EntryHead>,
-  writes: Writes,
-  _flushed: unknown,
 ): Pick<Recount, "pending" | "failed" | "moved"> {
   let pending = NOTHING;
   let dead = NOTHING;
@@ -116,7 +122,6 @@ function count(
     const failedHead = failed.get(ref);
     if (failedHead === undefined) pending = counted(pending, entry, 1);
     else dead = counted(dead, failedHead.entry, 1);
-    if (isIndexed(entry.id, ref)) writes.put(idKey(entry.id), frame("i", 0, 0, { id: entry.id, ref }, []));
   }
   return { pending, failed: dead, moved: moved.size };
 }

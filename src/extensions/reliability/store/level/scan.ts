@@ -3,17 +3,21 @@ import { unframe } from "./frame.js";
 import { endOf, type Range, refKey, refOf } from "./keys.js";
 import type { LevelDb } from "./level-db.js";
 
-/** The keys of a range between two refs, both included, page by page. */
+/** The keys of a range between two refs, both included, in pages that grow. */
 export async function* keysOf(
   db: LevelDb,
   range: Range,
   from: EntryRef,
   to?: EntryRef,
-  size = 1000,
+  start = 1000,
 ): AsyncGenerator<Uint8Array[]> {
   const keys = db.keys({ gte: refKey(range, from), lt: to === undefined ? endOf(range) : refKey(range, to + 1) });
   try {
-    for (let page = await keys.nextv(size); page.length > 0; page = await keys.nextv(size)) yield page;
+    for (let size = start; ; size = Math.min(4096, size * 4)) {
+      const page = await keys.nextv(size);
+      if (page.length === 0) return;
+      yield page;
+    }
   } finally {
     await keys.close();
   }
