@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCampaign } from "./campaign.js";
 import { agentConfig } from "./configs.js";
-import { deadLetters } from "./dead-letters.js";
+import { deadLetters, replayAll } from "./dead-letters.js";
 import { type FaultySink, startFaultyRelay, startFaultySink } from "./faulty-sink.js";
 import { Ledger } from "./ledger.js";
 import { kills, patience, progress, seed, summary } from "./long-form.js";
@@ -67,16 +67,16 @@ describe("an agent with a queue", () => {
     },
   );
 
-  it("dead-letters bad records and delivers those around them, also when it is killed meanwhile", {
+  it("dead-letters bad records and delivers those around them, also when it is killed meanwhile, and replays them", {
     timeout: patience(120_000),
   }, async () => {
-    const isBad = (number: number) => number % 53 === 7;
+    let isFixed = false;
+    const isBad = (number: number) => !isFixed && number % 53 === 7;
     const picky = await startFaultySink(ledger, isBad);
     const queue = join(directory, "queue");
     const victim = born(Victim.agent(directory, agentConfig({ backend: picky.url, queue })));
     const report = await runCampaign({ ...settings(), sink: picky, victim, isBad, kills: kills(8, 0.2) });
     await victim.end("SIGTERM");
-    await picky.close();
     const dead = new Set(await deadLetters(queue));
     const missing = ledger.missing();
     expect(
@@ -86,6 +86,14 @@ describe("an agent with a queue", () => {
     expect(missing.filter((number) => !dead.has(number))).toEqual([]);
     expect([...dead].filter((number) => !isBad(number))).toEqual([]);
     expect(dead.size).toBeGreaterThan(0);
+
+    isFixed = true;
+    await replayAll(queue);
+    await victim.start();
+    await expect.poll(() => ledger.missing(), { timeout: 20_000 }).toEqual([]);
+    await victim.end("SIGTERM");
+    expect(await deadLetters(queue)).toEqual([]);
+    await picky.close();
   });
 
   it("delivers to a deduplicating receiver exactly once", { timeout: patience(120_000) }, async () => {
