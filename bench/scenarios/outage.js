@@ -37,7 +37,9 @@ export async function run(bench) {
     const running = await startSubject(subject, { ...load, ...setting, queue });
     try {
       const row = await outage(roles, running, load, phases);
-      outcome.results.push({ scenario: "outage", subject: subject.name, ...phases, ...row });
+      const deadLetters = subject.name === "sluice" ? await deadLettersOf(running.ports.health) : null;
+      outcome.results.push({ scenario: "outage", subject: subject.name, ...phases, ...row, deadLetters });
+      if (deadLetters) outcome.failures.push(`${subject.name}, outage: ${deadLetters} batches were dead-lettered`);
       outcome.failures.push(...recordProblems(`${subject.name}, outage`, { ...row, extra: 0 }));
     } finally {
       await roles.sink.call("mood", "ok");
@@ -82,6 +84,13 @@ async function outage(
   };
 }
 
+/** As the agent's health check tells. @param {number} port @returns {Promise<number>} */
+async function deadLettersOf(port) {
+  const response = await fetch(`http://127.0.0.1:${port}/healthz/exporters`);
+  const { exporters } = /** @type {{ exporters: Record<string, { deadLetters: number }> }} */ (await response.json());
+  return Object.values(exporters).reduce((sum, { deadLetters }) => sum + deadLetters, 0);
+}
+
 /** Milliseconds until the sink has what was acknowledged a moment ago; null if it takes too long. */
 async function untilEmpty(
   /** @type {import("../lib/role.js").Role} */ generator,
@@ -105,7 +114,7 @@ function perSecond(/** @type {number[]} */ buckets, /** @type {number} */ from) 
 }
 
 const COLUMNS =
-  "subject,acknowledged,refused,first after ms,empty after ms,req/s before,peak req/s after,peak rec/s after,p99 ms,lost,duplicates";
+  "subject,acknowledged,refused,first after ms,empty after ms,req/s before,peak req/s after,peak rec/s after,p99 ms,dead letters,lost,duplicates";
 
 /** @returns {import("../lib/table.js").Table} */
 function toTable(/** @type {any[]} */ results, /** @type {Phases} */ { down }) {
@@ -122,9 +131,10 @@ function toTable(/** @type {any[]} */ results, /** @type {Phases} */ { down }) {
       show(row.peakRequestsPerSecondAfter),
       show(row.peakRecordsPerSecondAfter),
       show(row.p99Ms, 1),
+      show(row.deadLetters),
       show(row.lost),
       show(row.extra),
     ]),
-    note: "after: counted from the moment the sink is back. A dead letter would be counted as lost.",
+    note: "after: counted from the moment the sink is back. Records of dead letters count as lost.",
   };
 }

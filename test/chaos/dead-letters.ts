@@ -7,10 +7,18 @@ const CLI = join(import.meta.dirname, "../../bin/sluice.js");
 
 /** The numbers of all records in dead letters below a directory that no agent has open. */
 export async function deadLetters(queue: string): Promise<number[]> {
-  const args = [CLI, "dlq", "export", "--dir", queue, "--all"];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 1 << 30 });
-  return stdout
+  return (await dlq("export", "--dir", queue))
     .split("\n")
     .filter((line) => line !== "")
     .flatMap((line) => decodeNumbers(Buffer.from((JSON.parse(line) as { payload: string }).payload, "base64")));
+}
+
+/** Puts them all back. */
+export async function replayAll(queue: string): Promise<void> {
+  await dlq("replay", "--all", "--dir", queue, "--by", "chaos", "--rate", "10000");
+}
+
+async function dlq(...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [CLI, "dlq", ...args], { maxBuffer: 1 << 30 });
+  return stdout;
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCampaign } from "./campaign.js";
 import { agentConfig } from "./configs.js";
-import { deadLetters } from "./dead-letters.js";
+import { deadLetters, replayAll } from "./dead-letters.js";
 import { type FaultySink, startFaultyRelay, startFaultySink } from "./faulty-sink.js";
 import { Ledger } from "./ledger.js";
 import { kills, patience, progress, seed, summary } from "./long-form.js";
@@ -35,45 +35,48 @@ function born(victim: Victim): Victim {
 const settings = () => ({ seed, ledger, sink, say: progress });
 
 describe("the oracle", () => {
-  it("finds out an agent that acknowledges what it has only in memory", { timeout: 30_000 }, async () => {
+  it("finds out an agent that acknowledges what it has only in memory", { timeout: 120_000 }, async () => {
     const victim = born(Victim.program(directory, [join(import.meta.dirname, "lossy.mjs"), String(sink.port)]));
-    const report = await runCampaign({ ...settings(), victim, kills: 8, patienceMs: 300 });
+    const report = await runCampaign({ ...settings(), victim, kills: 5, patienceMs: 300 });
     expect(report.missing, summary("an agent that lies", report)).toBeGreaterThan(0);
   });
 });
 
 describe("an agent without a queue", () => {
-  it("has delivered what it acknowledged", { timeout: patience(40_000) }, async () => {
+  it("has delivered what it acknowledged", { timeout: patience(120_000) }, async () => {
     const victim = born(Victim.agent(directory, agentConfig({ backend: sink.url })));
-    const report = await runCampaign({ ...settings(), victim, kills: kills(10, 0.1) });
+    const report = await runCampaign({ ...settings(), victim, kills: kills(5, 0.1) });
     expect(report, summary("no queue", report)).toMatchObject({ missing: 0, rejected: 0, strays: 0 });
     expect(report.acknowledged).toBeGreaterThan(0);
   });
 });
 
 describe("an agent with a queue", () => {
-  it.each(["fsync", "process"] as const)(
+  it.each([
+    ["fsync", 25],
+    ["process", 8],
+  ] as const)(
     "delivers what it acknowledged, whenever it is killed (durability %s)",
-    { timeout: patience(60_000) },
-    async (durability) => {
+    { timeout: patience(120_000) },
+    async (durability, times) => {
       const config = agentConfig({ backend: sink.url, queue: join(directory, "queue"), durability });
       const victim = born(Victim.agent(directory, config));
-      const report = await runCampaign({ ...settings(), victim, kills: kills(25, 0.5) });
+      const report = await runCampaign({ ...settings(), victim, kills: kills(times, 0.5) });
       expect(report, summary(`queue, ${durability}`, report)).toMatchObject({ missing: 0, rejected: 0, strays: 0 });
       expect(report.acknowledged).toBeGreaterThan(0);
     },
   );
 
-  it("dead-letters bad records and delivers those around them, also when it is killed meanwhile", {
-    timeout: patience(60_000),
+  it("dead-letters bad records and delivers those around them, also when it is killed meanwhile, and replays them", {
+    timeout: patience(120_000),
   }, async () => {
-    const isBad = (number: number) => number % 53 === 7;
+    let isFixed = false;
+    const isBad = (number: number) => !isFixed && number % 53 === 7;
     const picky = await startFaultySink(ledger, isBad);
     const queue = join(directory, "queue");
     const victim = born(Victim.agent(directory, agentConfig({ backend: picky.url, queue })));
-    const report = await runCampaign({ ...settings(), sink: picky, victim, isBad, kills: kills(12, 0.2) });
+    const report = await runCampaign({ ...settings(), sink: picky, victim, isBad, kills: kills(8, 0.2) });
     await victim.end("SIGTERM");
-    await picky.close();
     const dead = new Set(await deadLetters(queue));
     const missing = ledger.missing();
     expect(
@@ -83,10 +86,18 @@ describe("an agent with a queue", () => {
     expect(missing.filter((number) => !dead.has(number))).toEqual([]);
     expect([...dead].filter((number) => !isBad(number))).toEqual([]);
     expect(dead.size).toBeGreaterThan(0);
+
+    isFixed = true;
+    await replayAll(queue);
+    await victim.start();
+    await expect.poll(() => ledger.missing(), { timeout: 20_000 }).toEqual([]);
+    await victim.end("SIGTERM");
+    expect(await deadLetters(queue)).toEqual([]);
+    await picky.close();
   });
 
-  it("delivers to a deduplicating receiver exactly once", { timeout: patience(60_000) }, async () => {
-    const receiver = { dedup: {} };
+  it("delivers to a deduplicating receiver exactly once", { timeout: patience(120_000) }, async () => {
+    const receiver = { dedup: { enabled: true } };
     const second = born(Victim.agent(directory, agentConfig({ backend: sink.url, receiver }), "second.json"));
     await second.start();
     const relay = await startFaultyRelay(() => second.port);
@@ -95,7 +106,7 @@ describe("an agent with a queue", () => {
       ...settings(),
       sink: relay,
       victim,
-      kills: kills(15, 0.2),
+      kills: kills(9, 0.2),
       resendUnanswered: false,
     });
     await relay.close();

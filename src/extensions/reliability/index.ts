@@ -17,6 +17,7 @@ import type { ExporterControl } from "./control.js";
 import { directPath } from "./direct.js";
 import { prepareDirectory } from "./directory.js";
 import { directoryNameOf } from "./directory-name.js";
+import { warnOfForgotten } from "./forgotten.js";
 import { startKeeper } from "./keeper.js";
 import { QueueOutlet } from "./outlet.js";
 import { LevelStore } from "./store/level-store.js";
@@ -38,6 +39,7 @@ class Reliability implements Extension {
   private readonly context: ExtensionContext;
   private readonly controls = new Map<string, ExporterControl>();
   private readonly generation: string;
+  private looking: Promise<void> | undefined;
 
   constructor(config: ReliabilityConfig, context: ExtensionContext) {
     this.config = config;
@@ -54,7 +56,9 @@ class Reliability implements Extension {
     if (this.defaults.sending_queue?.enabled !== false) await prepareDirectory(this.config.directory);
   }
 
-  async stop(): Promise<void> {}
+  async stop(): Promise<void> {
+    await this.looking;
+  }
 
   private get tools() {
     const { clock, logger, metrics } = this.context;
@@ -62,6 +66,7 @@ class Reliability implements Extension {
   }
 
   private outletOf(own: OutletSettings): Outlet {
+    this.looking ??= Promise.resolve().then(() => this.lookForForgotten());
     const layers = [own.settings, this.defaults, own.typeDefaults];
     const settings = completeSettings(...layers);
     if (!settings.sending_queue.enabled) {
@@ -79,6 +84,12 @@ class Reliability implements Extension {
     });
     this.controls.set(own.id, outlet);
     return outlet;
+  }
+
+  /** Runs when all outlets have been made: they are in one go. */
+  private lookForForgotten(): Promise<void> {
+    const used = [...this.controls.values()].filter(({ store }) => store !== undefined).map(({ id }) => id);
+    return warnOfForgotten(this.config.directory, new Set(used), this.context.logger);
   }
 
   private storeOf(id: string, settings: CompleteSettings, onDamage: (report: OpenReport) => void): QueueStore {

@@ -1,0 +1,21 @@
+import type { Logger } from "../../plugin.js";
+import { readWitness, storesUnder } from "./store/level/witness.js";
+
+/**
+ * Warns of queues below the directory that are not empty and that no exporter of this config has: an exporter that was
+ * renamed or removed, or whose queue was turned off, leaves what it had not delivered behind. Never rejects.
+ */
+export async function warnOfForgotten(root: string, used: ReadonlySet<string>, logger: Logger): Promise<void> {
+  try {
+    for (const { exporter, directory } of await storesUnder(root)) {
+      const said = used.has(exporter) ? "missing" : await readWitness(directory);
+      if (typeof said === "string" || said.pending + said.failed === 0) continue;
+      const found = { exporter, directory, pending: said.pending, deadLetters: said.failed };
+      logger.warn(found, `nothing sends what is in the queue of ${exporter}: ${WHAT_TO_DO}`);
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") logger.warn({ err: error }, "cannot look for other queues");
+  }
+}
+
+const WHAT_TO_DO = "configure an exporter of that name with a queue, or remove the directory if it is not needed";
