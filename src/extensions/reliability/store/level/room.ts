@@ -19,16 +19,35 @@ export class Room {
   private readonly now: () => number;
   private left = 0;
   private lookedAt = Number.NEGATIVE_INFINITY;
+  /** Ends with the last one who waits for a look at the disk. */
+  private line: Promise<void> | undefined;
 
   constructor(directory: string, now: () => number = () => performance.now()) {
     this.directory = directory;
     this.now = now;
   }
 
-  /** Takes room for a new entry. Undefined: there is some; otherwise it has to be looked for, and may reject with ENOSPC. */
+  /**
+   * Takes room for a new entry. Undefined: there is some; otherwise it has to be looked for, and may reject with ENOSPC.
+   * Whoever comes while somebody looks stands in line, so that entries keep their order.
+   */
   claim(bytes: number): Promise<void> | undefined {
+    if (this.line === undefined && this.take(bytes)) return undefined;
+    const mine = (this.line ?? Promise.resolve())
+      .catch(() => {})
+      .then(() => (this.take(bytes) ? undefined : this.look(bytes)));
+    const done = () => {
+      if (this.line === mine) this.line = undefined;
+    };
+    this.line = mine;
+    mine.then(done, done);
+    return mine;
+  }
+
+  private take(bytes: number): boolean {
+    if (this.left < bytes || this.now() - this.lookedAt >= LOOK_MS) return false;
     this.left -= bytes;
-    return this.left >= 0 && this.now() - this.lookedAt < LOOK_MS ? undefined : this.look(bytes);
+    return true;
   }
 
   private async look(bytes: number): Promise<void> {
