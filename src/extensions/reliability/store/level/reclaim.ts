@@ -10,7 +10,7 @@ import type { Removed } from "./transaction.js";
 export class Reclaim {
   private readonly db: () => LevelDb;
   private readonly threshold: number;
-  /** Refs by the thousand in which something was removed. */
+  /** Where something was removed, in steps of PLACE refs. */
   private places = new Set<number>();
   private bytes = 0;
   /** Bytes that the compaction under way will free. */
@@ -89,13 +89,16 @@ export class Reclaim {
   }
 }
 
-const PLACE = 1024;
+/** Small, since entries may be large: what is live behind the last removed one is rewritten up to the end of its place. */
+const PLACE = 16;
+/** Every compaction writes out what is in memory first, so places that are near each other are compacted together. */
+const NEAR = 64;
 
 function stretches(places: readonly number[]): [number, number][] {
   const found: [number, number][] = [];
   for (const place of places) {
     const last = found.at(-1);
-    if (last !== undefined && last[1] + 1 === place) last[1] = place;
+    if (last !== undefined && place - last[1] <= NEAR) last[1] = place;
     else found.push([place, place]);
   }
   return found;
