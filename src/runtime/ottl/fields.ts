@@ -48,7 +48,7 @@ function wireType(field: Field): number {
 }
 
 /** How one kind of field is seen by the language. */
-interface Conversion {
+export interface Conversion {
   readonly type: string;
   read(raw: TreeValue | undefined): OttlValue;
   /** Throws when the value does not fit. */
