@@ -15,8 +15,8 @@ const bundle = await rolldown({
   cwd: root,
   input: { main: "dist/runtime/cli/main.js" },
   platform: "node",
-  // Only `run` needs these, and they look for their own files.
-  external: [/^pino/, /^@opentelemetry\//],
+  // Not every command needs these, and they look for their own files.
+  external: [/^pino/, /^@opentelemetry\//, /^classic-level/],
   resolve: { alias: { rxjs } },
 });
 await bundle.write({ dir: join(root, "dist", "bundle"), format: "esm", chunkFileNames: "[name].js" });

@@ -1,9 +1,11 @@
 /** The door for component authors: all that a receiver, processor, exporter, connector or extension needs. */
 
 export * from "./runtime/contract/admin.js";
+export { Batcher, type BatcherSettings } from "./runtime/contract/batcher.js";
 export type * from "./runtime/contract/clock.js";
 export * from "./runtime/contract/component.js";
 export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
+export { directOutlet } from "./runtime/contract/direct-outlet.js";
 export { type BatchResult, eachBatch } from "./runtime/contract/each-batch.js";
 export { eachRecord } from "./runtime/contract/each-record.js";
 export type * from "./runtime/contract/entry.js";
@@ -13,10 +15,14 @@ export {
   type ExporterSettings,
   exporterSettingsSchema,
 } from "./runtime/contract/exporter-settings.js";
+export { limitedLog } from "./runtime/contract/limited-log.js";
 export * from "./runtime/contract/observability.js";
 export type * from "./runtime/contract/outlet.js";
+export { glob, parseRecordPattern, type RecordPattern } from "./runtime/contract/record-pattern.js";
 export * from "./runtime/contract/refusal.js";
 export * from "./runtime/contract/schema.js";
+export { createMatcher, type MatchConfig, type Matcher, matchSchema } from "./runtime/match/match.js";
+export { compilePattern, type Pattern } from "./runtime/match/pattern.js";
 export * from "./runtime/net/decompress.js";
 export * from "./runtime/net/endpoint.js";
 export { gzip } from "./runtime/net/gzip.js";
@@ -55,8 +61,9 @@ export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
-export { type SplitLimits, splitBatch } from "./runtime/telemetry/split.js";
+export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
+export { splitLines } from "./runtime/text/lines.js";
 export { type Paint, painterFor, printable, type Style } from "./runtime/text/terminal.js";

@@ -11,6 +11,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/runtime/contract/": ["src/runtime/telemetry/"],
   "src/runtime/net/": ["src/runtime/contract/"],
   "src/runtime/otlp/": ["src/runtime/contract/", "src/runtime/telemetry/"],
+  "src/runtime/match/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/pipeline/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/config/": ["src/runtime/contract/", "src/runtime/telemetry/", "src/runtime/registry.ts"],
   "src/runtime/registry.ts": ["src/runtime/contract/"],
@@ -32,6 +33,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/extensions/",
   ],
   "src/runtime/cli/": ["src/runtime/"],
+  // Without a running agent the command line works on the queues themselves.
+  "src/runtime/cli/dlq/": ["src/runtime/", "src/extensions/reliability/"],
   "src/plugin.ts": [
     "src/runtime/contract/",
     "src/runtime/telemetry/",
@@ -39,6 +42,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/otlp/",
     "src/runtime/ottl/",
     "src/runtime/text/",
+    "src/runtime/match/",
   ],
   "src/index.ts": ["src/plugin.ts", "src/runtime/"],
   "src/testing.ts": ["src/plugin.ts", "src/runtime/"],

@@ -14,15 +14,22 @@ const SAMPLE_MS = 100;
 
 let lastRun = 0;
 
+/** A number for a run, of which the sink and the generator must be told. */
+export function nextRun() {
+  return ++lastRun;
+}
+
 /** @param {Roles} roles @param {import("./run-subject.js").Running} subject @param {Load} load @returns {Promise<Round>} */
 export async function measure({ generator, sink }, subject, { seconds, settle, sinkRate, ...load }) {
-  const run = ++lastRun;
+  const run = nextRun();
   await sink.call("begin", { run, perRequest: load.records, rate: sinkRate });
   await generator.call("prepare", { ...load, run, port: subject.port });
   const memory = watchMemory(subject);
   const before = await subject.usage();
   const { acknowledgements, ...sent } = await generator.call("run", { seconds });
+  const answered = performance.now();
   await caughtUp(sink, sent.acknowledged, settle * 1000);
+  const behindMs = performance.now() - answered;
   const after = await subject.usage();
   const samples = await memory.stop();
   const arrived = await sink.call("compare", acknowledgements);
@@ -32,6 +39,8 @@ export async function measure({ generator, sink }, subject, { seconds, settle, s
     requestsOut: arrived.requests,
     requests: sent.requests,
     recordsPerSecond: (sent.acknowledged / sent.elapsedMs) * 1000,
+    deliveredPerSecond: (arrived.delivered / (sent.elapsedMs + behindMs)) * 1000,
+    behindMs,
     cpuUsPerRecord: before && after ? (after.cpuUs - before.cpuUs) / sent.acknowledged : null,
     peakRssBytes: after?.peakRssBytes ?? null,
     peakRssAnonBytes: peak(samples, after),
@@ -40,7 +49,7 @@ export async function measure({ generator, sink }, subject, { seconds, settle, s
 }
 
 /** Waits until the sink has as many records as were acknowledged, or nothing has arrived for a while. */
-async function caughtUp(
+export async function caughtUp(
   /** @type {import("./role.js").Role} */ sink,
   /** @type {number} */ acknowledged,
   /** @type {number} */ patienceMs,
@@ -54,8 +63,8 @@ async function caughtUp(
   }
 }
 
-/** @param {import("./run-subject.js").Running} subject */
-function watchMemory(subject) {
+/** @param {{ usage: import("./run-subject.js").Running["usage"] }} subject */
+export function watchMemory(subject) {
   const start = performance.now();
   /** @type {Sample[]} */
   const samples = [];

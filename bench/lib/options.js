@@ -27,6 +27,7 @@ export const HELP = `Usage: npm run bench -- [options]
   --intake size         the agent's service.intake.max_bytes (default: the agent's own)
   --overload n          overload: how many times what the sink takes is offered (default: 3)
   --sink-rate n         overload: records a second the sink takes (default: 30000)
+  --backlog n           backlog: records that wait (default: 1000000)
   --profile folder      write a CPU profile of every Node subject there
   --json [file]         results as JSON into the file, or instead of the tables
   --quick               one short look: 2 rounds of 0.3 s, 100 records, protobuf
@@ -68,6 +69,7 @@ function interpret(/** @type {string[]} */ argv) {
       "sink-port": { ...text, default: "0" },
       "sink-rate": { ...text, default: "30000" },
       overload: { ...text, default: "3" },
+      backlog: { ...text, default: "1000000" },
       ...{ records: text, encoding: text, rounds: text, seconds: text, warmup: text, settle: text, concurrency: text },
       ...{ intake: text, profile: text, json: text, quick: flag, help: flag, list: flag },
     },
@@ -91,6 +93,7 @@ function interpret(/** @type {string[]} */ argv) {
     sinkPort: Number(chosen["sink-port"]),
     sinkRate: positive(chosen["sink-rate"], "--sink-rate"),
     overload: positive(chosen.overload, "--overload"),
+    backlog: count(chosen.backlog, "--backlog"),
     intake: chosen.intake,
     profile: chosen.profile,
     json: chosen.json,

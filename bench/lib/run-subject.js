@@ -14,8 +14,10 @@ import { HAS_PROC, usageOf } from "./usage.js";
  * open its port or ends by itself is an error that carries the last it said.
  *
  * @typedef {{ name: string, port: number, ports: import("./subjects.js").Ports, readyMs: number,
- *   usage(): Promise<import("./usage.js").Usage | undefined>, stop(): Promise<void> }} Running
- * @typedef {Omit<import("./subjects.js").Place, "ports" | "folder"> & { sink: number, profile?: string | undefined }} Setting
+ *   usage(): Promise<import("./usage.js").Usage | undefined>, stop(): Promise<void>, kill(): Promise<void> }} Running
+ *   kill ends it with SIGKILL
+ * @typedef {Omit<import("./subjects.js").Place, "ports" | "folder"> & { sink: number, profile?: string | undefined,
+ *   folder?: string }} Setting a folder given stays when the subject ends
  */
 const READY_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 10_000;
@@ -31,9 +33,9 @@ process.on("exit", () => {
 });
 
 /** @param {import("./subjects.js").Subject} subject @param {Setting} setting @returns {Promise<Running>} */
-export async function startSubject(subject, { sink, profile, ...setting }, pollMs = 10) {
+export async function startSubject(subject, { sink, profile, folder: given, ...setting }, pollMs = 10) {
   const ports = await choosePorts(subject, sink);
-  const folder = await mkdtemp(join(tmpdir(), `bench-${subject.name}-`));
+  const folder = given ?? (await mkdtemp(join(tmpdir(), `bench-${subject.name}-`)));
   const command = subject.command({ ...setting, ports, folder });
   for (const [name, text] of Object.entries(command.files ?? {})) await writeFile(join(folder, name), text);
   const started = performance.now();
@@ -46,15 +48,22 @@ export async function startSubject(subject, { sink, profile, ...setting }, pollM
     pollMs,
   );
   const readyMs = performance.now() - started;
+  const tidy = async () => given === undefined && rm(folder, { recursive: true, force: true });
   const stop = async () => {
     await end(child);
-    await rm(folder, { recursive: true, force: true });
+    await tidy();
+  };
+  const killNow = async () => {
+    const exited = once(child, "exit");
+    kill(child, "SIGKILL");
+    await exited;
+    await tidy();
   };
   if (!ready) {
     await stop();
     throw new SubjectError(`${subject.name} did not open port ${port}:\n${said()}`);
   }
-  return { name: subject.name, port, ports, readyMs, usage: () => usageOf(child), stop };
+  return { name: subject.name, port, ports, readyMs, usage: () => usageOf(child), stop, kill: killNow };
 }
 
 /** @param {import("./subjects.js").Subject} subject @param {number} sink */

@@ -1,41 +1,47 @@
 /**
- * The agent's configuration for a place between client and sink: otlp -> batch -> otlphttp, with the queue off, so that
- * the client waits for the export. Batches are flushed at 1000 records or after 5 ms unless told otherwise.
+ * The agent's configuration for a place between client and sink: otlp -> batch -> otlphttp. Without a queue the client
+ * waits for the export; with one it is answered when the batch is on disk, in the place's folder. Batches are flushed at
+ * 1000 records or after 5 ms unless told otherwise.
  *
  * @param {import("./subjects.js").Place} place
  */
-export function sluiceConfig({ ports, signal, encoding, batch, intake }) {
-  return `extensions:
-  health_check:
-    endpoint: 127.0.0.1:${ports.health}
-receivers:
-  otlp:
-    protocols:
-      http:
-        endpoint: 127.0.0.1:${ports.http}
-      grpc:
-        endpoint: 127.0.0.1:${ports.grpc}
-processors:
-  batch:
-    timeout: ${batch.timeout}
-    send_batch_size: ${batch.size}
-exporters:
-  otlphttp:
-    endpoint: http://127.0.0.1:${ports.sink}
-    compression: ${encoding === "gzip" ? "gzip" : "none"}
-    sending_queue:
-      enabled: false
-service:
-  extensions: [health_check]
-  telemetry:
-    metrics:
-      level: none
-    logs:
-      level: warn
-${intake === undefined ? "" : `  intake:\n    max_bytes: ${intake}\n`}  pipelines:
-    ${signal}:
-      receivers: [otlp]
-      processors: [batch]
-      exporters: [otlphttp]
-`;
+export function sluiceConfig(place) {
+  const { ports, signal, batch, intake, queue, folder } = place;
+  const reliability = queue === undefined ? {} : { reliability: { directory: `${folder}/queue` } };
+  const exporters = exportersOf(place);
+  return JSON.stringify(
+    {
+      extensions: { health_check: { endpoint: `127.0.0.1:${ports.health}` }, ...reliability },
+      receivers: {
+        otlp: {
+          protocols: {
+            http: { endpoint: `127.0.0.1:${ports.http}` },
+            grpc: { endpoint: `127.0.0.1:${ports.grpc}` },
+          },
+        },
+      },
+      processors: { batch: { timeout: batch.timeout, send_batch_size: batch.size } },
+      exporters,
+      service: {
+        extensions: ["health_check", ...Object.keys(reliability)],
+        telemetry: { metrics: { level: "none" }, logs: { level: "warn" } },
+        ...(intake === undefined ? {} : { intake: { max_bytes: intake } }),
+        pipelines: { [signal]: { receivers: ["otlp"], processors: ["batch"], exporters: Object.keys(exporters) } },
+      },
+    },
+    null,
+    2,
+  );
+}
+
+function exportersOf(/** @type {import("./subjects.js").Place} */ { ports, encoding, queue }) {
+  const settings =
+    queue === undefined ? { sending_queue: { enabled: false } } : { durability: queue.durability, ...queue.exporter };
+  const to = (/** @type {number} */ port) => ({
+    endpoint: `http://127.0.0.1:${port}`,
+    compression: encoding === "gzip" ? "gzip" : "none",
+    ...settings,
+  });
+  const beside = queue?.beside === undefined ? {} : { "otlphttp/beside": to(queue.beside) };
+  return { otlphttp: to(ports.sink), ...beside };
 }

@@ -7,7 +7,10 @@ import { sluiceConfig } from "./sluice-config.js";
  *
  * @typedef {{ http: number, grpc: number, health: number, sink: number }} Ports
  * @typedef {{ ports: Ports, signal: import("./records.js").Signal, encoding: import("./supply.js").Encoding,
- *   batch: { timeout: string, size: number }, intake?: string | undefined, folder: string }} Place
+ *   batch: { timeout: string, size: number }, intake?: string | undefined, folder: string, queue?: Queue }} Place
+ * @typedef {{ durability: "fsync" | "process", exporter?: object, beside?: number }} Queue
+ *   keep everything on disk before answering; `exporter` are more keys of the agent's exporter, `beside` is the port of
+ *   a second exporter's backend
  * @typedef {{ argv?: string[], shell?: string, env?: Record<string, string>, files?: Record<string, string> }} Command
  *   argv is run with this Node; shell by the shell; files are written into the place's folder first
  * @typedef {{ name: string, fixedPorts?: boolean, skips?(encoding: string): boolean,
@@ -18,8 +21,11 @@ const file = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.
 /** @type {Subject} */
 export const bare = {
   name: "bare",
-  command: ({ ports }) => ({
-    argv: [file("../roles/bare.js"), `${ports.http}`, `${ports.sink}`, `${ports.grpc}`],
+  command: ({ ports, folder, queue }) => ({
+    argv:
+      queue === undefined
+        ? [file("../roles/bare.js"), `${ports.http}`, `${ports.sink}`, `${ports.grpc}`]
+        : [file("../roles/bare-durable.js"), `${ports.http}`, `${ports.sink}`, `${folder}/queue`, queue.durability],
   }),
 };
 
@@ -37,7 +43,8 @@ export const BUILTIN = { bare, sluice };
 
 /**
  * Another program, from `name=command`. `{listen}`, `{grpc}`, `{sink}` and `{health}` in the command become ports, and
- * BENCH_LISTEN, BENCH_GRPC, BENCH_SINK, BENCH_HEALTH, BENCH_COMPRESSION and BENCH_SIGNAL are in its environment. A
+ * BENCH_LISTEN, BENCH_GRPC, BENCH_SINK, BENCH_HEALTH, BENCH_COMPRESSION, BENCH_SIGNAL, BENCH_DURABILITY (none, fsync or
+ * process) and BENCH_FOLDER, a folder for what it keeps, are in its environment. A
  * command that says nowhere where to listen is taken to listen on 4318; one that never speaks of gRPC sits gRPC out.
  *
  * @param {string} text @returns {Subject}
@@ -51,7 +58,7 @@ export function peer(text) {
     name: text.slice(0, at),
     fixedPorts: !/\{listen\}|BENCH_LISTEN/.test(command),
     skips: (encoding) => encoding === "grpc" && !speaksGrpc,
-    command: ({ ports, encoding, signal }) => ({
+    command: ({ ports, encoding, signal, folder, queue }) => ({
       shell: command.replace(/\{(listen|grpc|sink|health)\}/g, (_, name) =>
         String(ports[/** @type {keyof Ports} */ (name === "listen" ? "http" : name)]),
       ),
@@ -62,6 +69,8 @@ export function peer(text) {
         BENCH_HEALTH: String(ports.health),
         BENCH_COMPRESSION: encoding === "gzip" ? "gzip" : "none",
         BENCH_SIGNAL: signal,
+        BENCH_FOLDER: folder,
+        BENCH_DURABILITY: queue?.durability ?? "none",
       },
     }),
   };

@@ -1,3 +1,5 @@
+export const BUCKET_MS = 100;
+
 /** What became of the requests of a run, as their client saw it. */
 export class Tally {
   constructor() {
@@ -15,6 +17,9 @@ export class Tally {
     /** @type {number[]} */
     this.latencies = [];
     this.perRequest = new Uint32Array(1 << 12);
+    this.startedAt = 0;
+    /** Requests acknowledged in every tenth of a second. @type {number[]} */
+    this.timeline = [];
   }
 
   /** @param {number} request @param {import("./http-connection.js").Answer} answer @param {number} latency ms */
@@ -54,6 +59,8 @@ export class Tally {
   acknowledge(/** @type {number} */ request, /** @type {number} */ latency) {
     this.acknowledged++;
     this.latencies.push(latency);
+    const bucket = Math.floor((performance.now() - this.startedAt) / BUCKET_MS);
+    this.timeline[bucket] = (this.timeline[bucket] ?? 0) + 1;
     if (request >= this.perRequest.length) {
       const larger = new Uint32Array(Math.max(request + 1, this.perRequest.length * 2));
       larger.set(this.perRequest);

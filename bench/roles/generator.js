@@ -26,6 +26,7 @@ let idle = [];
 let tally = new Tally();
 let sending = false;
 let underway = 0;
+let remaining = Number.POSITIVE_INFINITY;
 let allAnswered = () => {};
 
 /** @param {Plan} wanted */
@@ -49,22 +50,26 @@ function makeClient(next) {
   return client;
 }
 
-/** @param {{ seconds: number }} options */
-async function run({ seconds }) {
+/** Sends for so long, or until so many requests are sent. @param {{ seconds: number, requests?: number }} options */
+async function run({ seconds, requests = Number.POSITIVE_INFINITY }) {
   const start = performance.now();
+  tally.startedAt = start;
   sending = true;
+  remaining = requests;
   idle = [...clients];
   const done = new Promise((resolve) => (allAnswered = () => resolve(undefined)));
   const ticker = plan.rate === undefined ? sendAll() : sendAtRate(plan.rate, start);
-  setTimeout(stopSending, seconds * 1000, ticker);
+  const end = setTimeout(stopSending, seconds * 1000, ticker);
   const patience = setTimeout(allAnswered, seconds * 1000 + PATIENCE_MS);
   await done;
   clearTimeout(patience);
+  clearTimeout(end);
   for (const client of clients) client.connection.close();
   const elapsedMs = performance.now() - start;
   tally.failed += underway;
   underway = 0;
-  return { ...tally.summary(plan.records), elapsedMs, acknowledgements: tally.acknowledgements };
+  const { acknowledgements, timeline } = tally;
+  return { ...tally.summary(plan.records), elapsedMs, acknowledgements, timeline };
 }
 
 function sendAll() {
@@ -96,6 +101,7 @@ function send(/** @type {Client} */ client) {
   tally.requests++;
   underway++;
   client.connection.send(bytes);
+  if (--remaining <= 0) sending = false;
 }
 
 function settle(/** @type {Client} */ client, /** @type {import("../lib/http-connection.js").Answer} */ answer) {
@@ -108,4 +114,4 @@ function settle(/** @type {Client} */ client, /** @type {import("../lib/http-con
   else send(client);
 }
 
-serve({ prepare, run });
+serve({ prepare, run, progress: () => ({ acknowledged: tally.acknowledged * plan.records }) });

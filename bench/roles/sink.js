@@ -8,17 +8,33 @@ import { eachToken } from "../lib/token.js";
  * The far end: an OTLP/HTTP server that notes which records arrived and answers 200.
  *
  * Throttled to `rate` records a second it answers late: each request is answered when its records have had their turn.
+ * In the mood `down` it breaks connections, in `unavailable` it answers 503; neither keeps anything.
+ *
+ * @typedef {"ok" | "down" | "unavailable"} Mood
  */
+const BUCKET_MS = 100;
 let ledger = new Ledger(0, 1);
 let requests = 0;
 let rate = 0;
 let turn = 0;
+/** @type {Mood} */
+let mood = "ok";
+/** When the present mood began, and when the first request was taken in it. */
+let since = { mood: 0, first: /** @type {number | undefined} */ (undefined) };
+let began = performance.now();
+/** Requests, refused ones included, and records kept, in every tenth of a second of the run. */
+/** @type {{ requests: number[], records: number[] }} */
+let timeline = { requests: [], records: [] };
 
 const server = http.createServer((request, response) => {
   /** @type {Buffer[]} */
   const chunks = [];
   request.on("data", (chunk) => chunks.push(chunk));
+  request.on("error", () => {});
   request.on("end", () => {
+    count("requests", 1);
+    if (mood === "down") return request.socket.destroy();
+    if (mood === "unavailable") return response.writeHead(503, { "content-length": 0 }).end();
     const records = take(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks), request.headers);
     const wait = rate > 0 ? delayOf(records) : 0;
     const json = request.headers["content-type"]?.startsWith("application/json");
@@ -33,7 +49,14 @@ function take(/** @type {Buffer} */ body, /** @type {http.IncomingHttpHeaders} *
   requests++;
   const before = ledger.delivered;
   eachToken(headers["content-encoding"] === "gzip" ? gunzipSync(body) : body, ledger.note);
+  since.first ??= performance.now();
+  count("records", ledger.delivered - before);
   return ledger.delivered - before;
+}
+
+function count(/** @type {"requests" | "records"} */ what, /** @type {number} */ much) {
+  const bucket = Math.floor((performance.now() - began) / BUCKET_MS);
+  timeline[what][bucket] = (timeline[what][bucket] ?? 0) + much;
 }
 
 function delayOf(/** @type {number} */ records) {
@@ -58,7 +81,21 @@ serve({
     requests = 0;
     rate = limit;
     turn = 0;
+    began = performance.now();
+    timeline = { requests: [], records: [] };
+  },
+  mood: (/** @type {Mood} */ next) => {
+    mood = next;
+    since = { mood: performance.now(), first: undefined };
+    return since.mood - began;
   },
   progress: () => ({ delivered: ledger.delivered, requests }),
+  /** Milliseconds from the change of mood to the first request taken in it, and the run in tenths of a second. */
+  history: () => ({
+    firstMs: since.first === undefined ? null : since.first - since.mood,
+    bucketMs: BUCKET_MS,
+    requests: Array.from(timeline.requests, (n) => n ?? 0),
+    records: Array.from(timeline.records, (n) => n ?? 0),
+  }),
   compare: (acknowledged) => ({ ...ledger.compare(acknowledged), requests }),
 });

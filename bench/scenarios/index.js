@@ -8,6 +8,11 @@
  */
 export const SCENARIOS = {
   passthrough: () => import("./passthrough.js"),
+  durable: () => import("./durable.js"),
+  process: () => import("./process.js"),
+  outage: () => import("./outage.js"),
+  backlog: () => import("./backlog.js"),
+  neighbour: () => import("./neighbour.js"),
   overload: () => import("./overload.js"),
   startup: () => import("./startup.js"),
   micro: () => import("./micro.js"),

@@ -3,6 +3,7 @@ import { z } from "zod";
 import {
   defineExtension,
   deprecated,
+  type ExporterStatus,
   type Extension,
   type ExtensionContext,
   formatAddress,
@@ -21,6 +22,8 @@ import {
 } from "../plugin.js";
 
 const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
+/** How the exporters are; 503 when one is down. */
+const EXPORTERS_PATH = "/healthz/exporters";
 
 const endpointSchema = z
   .string()
@@ -49,7 +52,11 @@ const schema = z.strictObject({
 
 type Config = z.infer<typeof schema>;
 
-/** Answers 200 while the agent is ready and 503 while it starts or drains, for load balancers and orchestrators. */
+/**
+ * Answers 200 while the agent is ready and 503 while it starts or drains, for load balancers and orchestrators. That is about
+ * the agent alone: a backend that is down is no reason to restart the agent that keeps its data. How the backends are
+ * is answered at a path of its own.
+ */
 export const healthCheck = defineExtension<Config>({
   type: "health_check",
   onByDefault: true,
@@ -97,18 +104,53 @@ class HealthCheck implements Extension {
 
   private answer(path: string, origin: string | undefined): SmallAnswer {
     const headers = corsHeaders(this.config, origin);
+    if (path === EXPORTERS_PATH && path !== this.config.path) return { ...this.answerForExporters(), headers };
     if (path !== this.config.path) return { status: 404, type: "text/plain", body: "not found\n", headers };
     const healthy = this.context.host.state === "ready";
     const body = this.config.response_body?.[healthy ? "healthy" : "unhealthy"] ?? this.describe(healthy);
     return { status: healthy ? 200 : 503, type: "application/json", body, headers };
   }
 
+  private answerForExporters(): SmallAnswer {
+    const exporters = this.context.host.admin?.exporters() ?? [];
+    const status = worst(exporters);
+    const body = JSON.stringify({
+      status,
+      exporters: Object.fromEntries(exporters.map((each) => [each.id, healthOf(each)])),
+    });
+    return { status: status === "DOWN" ? 503 : 200, type: "application/json", body };
+  }
+
   private describe(healthy: boolean): string {
     if (!healthy) return JSON.stringify({ status: "Server not available", state: this.context.host.state });
     const upSince = new Date(this.upSince).toISOString();
     const uptime = uptimeText(Math.max(0, this.context.clock.now() - this.upSince));
-    return JSON.stringify({ status: "Server available", upSince, uptime });
+    const exporters = this.context.host.admin?.exporters();
+    return JSON.stringify({
+      status: "Server available",
+      upSince,
+      uptime,
+      ...(exporters && { exporters: worst(exporters) }),
+    });
   }
+}
+
+function worst(exporters: readonly ExporterStatus[]): ExporterStatus["state"] {
+  const states = exporters.map(({ state }) => state);
+  return states.find((state) => state === "DOWN") ?? states.find((state) => state === "DEGRADED") ?? "UP";
+}
+
+function healthOf({ state, paused, breaker, queue, deadLetters, lastSentAt, lastError, failureRate }: ExporterStatus) {
+  return {
+    status: state,
+    breaker: breaker.state,
+    paused,
+    queue: { entries: queue.entries, items: queue.items, bytes: queue.bytes },
+    deadLetters: deadLetters.entries,
+    lastSentAt: lastSentAt === undefined ? null : new Date(lastSentAt).toISOString(),
+    lastError: lastError === undefined ? null : { at: new Date(lastError.at).toISOString(), class: lastError.class },
+    failureRate,
+  };
 }
 
 function writtenKey(config: Config): "endpoint" | "port" | undefined {

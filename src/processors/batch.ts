@@ -1,15 +1,15 @@
 import { Observable } from "rxjs";
 import { z } from "zod";
 import {
-  Batch,
+  Batcher,
+  type BatcherSettings,
   type Clock,
-  Delivery,
+  type Delivery,
   defineProcessor,
   duration,
   type Processor,
   Refusal,
   SIGNALS,
-  splitBatch,
 } from "../plugin.js";
 
 const schema = z.strictObject({
@@ -58,17 +58,23 @@ function withSize(config: z.infer<typeof schema>): BatchConfig {
 }
 
 function batching(config: BatchConfig, clock: Clock): Processor {
+  const settings: BatcherSettings = {
+    timeoutMs: config.timeout,
+    minSize: config.send_batch_size,
+    maxSize: config.send_batch_max_size,
+    sizer: "items",
+  };
   return (source) =>
     new Observable<Delivery>((out) => {
-      const groups = new Map<string, Group>();
-      const groupOf = (delivery: Delivery): Group => {
+      const groups = new Map<string, Batcher>();
+      const groupOf = (delivery: Delivery): Batcher => {
         const key = metadataKey(delivery, config.metadata_keys);
         let group = groups.get(key);
         if (group === undefined) {
           if (config.metadata_cardinality_limit > 0 && groups.size >= config.metadata_cardinality_limit)
             throw tooMany();
-          group = new Group(
-            config,
+          group = new Batcher(
+            settings,
             clock,
             (ready) => out.next(ready),
             () => groups.delete(key),
@@ -96,50 +102,6 @@ function batching(config: BatchConfig, clock: Clock): Processor {
         for (const group of groups.values()) group.discard();
       };
     });
-}
-
-/** Deliveries that wait to leave together. */
-class Group {
-  private readonly config: BatchConfig;
-  private readonly clock: Clock;
-  private readonly emit: (delivery: Delivery) => void;
-  private readonly onEmpty: () => void;
-  private waiting: Delivery[] = [];
-  private count = 0;
-  private cancelTimer: (() => void) | undefined;
-
-  constructor(config: BatchConfig, clock: Clock, emit: (delivery: Delivery) => void, onEmpty: () => void) {
-    this.config = config;
-    this.clock = clock;
-    this.emit = emit;
-    this.onEmpty = onEmpty;
-  }
-
-  add(delivery: Delivery): void {
-    this.waiting.push(delivery);
-    this.count += delivery.batch.count;
-    if (this.count >= this.config.send_batch_size || this.config.timeout === 0) this.flush();
-    else this.cancelTimer ??= this.clock.after(this.config.timeout, () => this.flush());
-  }
-
-  flush(): void {
-    const { waiting, count } = this;
-    this.discard();
-    this.onEmpty();
-    if (waiting.length === 0) return;
-    const all = Delivery.merge(waiting, Batch.merge(waiting.map((delivery) => delivery.batch)));
-    const max = this.config.send_batch_max_size;
-    if (max === 0 || count <= max) this.emit(all);
-    else for (const piece of all.split(splitBatch(all.batch, { records: max }))) this.emit(piece);
-  }
-
-  /** Forgets what waits and stops the clock; whoever holds the debts settles them. */
-  discard(): void {
-    this.cancelTimer?.();
-    this.cancelTimer = undefined;
-    this.waiting = [];
-    this.count = 0;
-  }
 }
 
 function metadataKey(delivery: Delivery, keys: readonly string[]): string {

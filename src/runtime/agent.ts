@@ -3,9 +3,9 @@ import type { ComponentSpec, ResolvedConfig } from "./config/spec.js";
 import type { Admin } from "./contract/admin.js";
 import { type Clock, systemClock } from "./contract/clock.js";
 import { type Extension, type Host, isStartError } from "./contract/component.js";
+import { directOutlet } from "./contract/direct-outlet.js";
 import type { Logger, Metrics } from "./contract/observability.js";
 import type { Planned } from "./contract/plan.js";
-import { directOutlet } from "./pipeline/direct-outlet.js";
 import { buildGraph, ComponentError, type Graph } from "./pipeline/graph.js";
 
 export interface AgentOptions {

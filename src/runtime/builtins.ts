@@ -4,7 +4,10 @@ import { fileExporter } from "../exporters/file/index.js";
 import { nopExporter } from "../exporters/nop.js";
 import { otlpGrpcExporter } from "../exporters/otlp-grpc/otlp-grpc-exporter.js";
 import { otlpHttpExporter } from "../exporters/otlp-http/otlp-http-exporter.js";
+import { adminApi } from "../extensions/admin-api/index.js";
 import { healthCheck } from "../extensions/health-check.js";
+import { reliability } from "../extensions/reliability/index.js";
+import { attributesProcessor, resourceProcessor } from "../processors/attributes/index.js";
 import { batch } from "../processors/batch.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
@@ -15,6 +18,8 @@ export const builtins: readonly ComponentFactory[] = [
   otlpReceiver,
   batch,
   memoryLimiter,
+  attributesProcessor,
+  resourceProcessor,
   otlpHttpExporter,
   otlpGrpcExporter,
   debugExporter,
@@ -22,4 +27,6 @@ export const builtins: readonly ComponentFactory[] = [
   nopExporter,
   forward,
   healthCheck,
+  reliability,
+  adminApi,
 ];

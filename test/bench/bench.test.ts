@@ -72,6 +72,24 @@ describe("npm run bench", () => {
     }
   });
 
+  it("measures the durable baseline at full and at half load", async () => {
+    const { code, report } = await quickReport("--scenario=durable,process", "--subjects=bare", "--rounds=1");
+    expect(report.failures).toEqual([]);
+    expect(code).toBe(0);
+    expect(report.results.map(({ scenario }) => scenario)).toEqual(["durable", "process"]);
+    for (const row of report.results) {
+      expect(row).toMatchObject({ subject: "bare", lost: 0, halfLoad: { p99Ms: expect.any(Number) } });
+      expect(row["delivered"]).toBe(row["acknowledged"]);
+    }
+  });
+
+  it("takes the sink away and brings it back", async () => {
+    const { code, report } = await quickReport("--scenario=outage", "--subjects=bare");
+    expect(report.failures).toEqual([]);
+    expect(code).toBe(0);
+    expect(report.results[0]).toMatchObject({ lost: 0, firstMs: expect.any(Number), emptyMs: expect.any(Number) });
+  });
+
   it("offers an overload and follows the subject's memory", async () => {
     const args = ["--scenario=overload", "--subjects=bare", "--sink-rate=20000", "--seconds=0.5", "--concurrency=40"];
     const { code, report } = await quickReport(...args);

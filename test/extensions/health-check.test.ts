@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { healthCheck } from "../../src/extensions/health-check.js";
-import { type Host, isStartError } from "../../src/plugin.js";
+import { type Admin, type ExporterStatus, type Host, isStartError } from "../../src/plugin.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
 
@@ -34,7 +34,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function start(written: object, host: { state: Host["state"] } = { state: "ready" }) {
+async function start(written: object, host: { state: Host["state"]; admin?: Admin | undefined } = { state: "ready" }) {
   const said: Said[] = [];
   const note = (level: string) => (_: object, message: string) => void said.push({ level, message });
   const logger = {
@@ -96,7 +96,7 @@ describe("answers", () => {
 
   test("with the bodies it is given", async () => {
     const port = await freePort();
-    const host: { state: Host["state"] } = { state: "ready" };
+    const host: { state: Host["state"]; admin?: Admin | undefined } = { state: "ready" };
     await start({ port, response_body: { healthy: "fine", unhealthy: "ill" } }, host);
     const ask = async () => (await fetch(`http://127.0.0.1:${port}/`)).text();
     expect(await ask()).toBe("fine");
@@ -184,4 +184,66 @@ test("takes what Collector configs write", () => {
     { endpoint: "[::]:13133" },
   ];
   for (const config of written) expect(healthCheck.schema.safeParse(config).success).toBe(true);
+});
+
+describe("/healthz/exporters", () => {
+  const status = (id: string, state: ExporterStatus["state"]): ExporterStatus => ({
+    id,
+    state,
+    paused: false,
+    breaker: { state: state === "DOWN" ? "open" : "closed", forced: false, since: 0 },
+    queue: { enabled: true, entries: 2, items: 20, bytes: 200, inFlight: 1, oldestAt: 1 },
+    deadLetters: { entries: 3, items: 3, bytes: 30, oldestAt: 1 },
+    lastSentAt: 1_700_000_000_000,
+    lastError: undefined,
+    failureRate: 0.25,
+    replayRate: 50,
+  });
+
+  async function ask(states: ExporterStatus["state"][] | undefined, path: string) {
+    const port = await freePort();
+    const admin = states && ({ exporters: () => states.map((state, i) => status(`e${i}`, state)) } as unknown as Admin);
+    await start({ endpoint: `127.0.0.1:${port}` }, { state: "ready", admin });
+    const response = await fetch(`http://127.0.0.1:${port}${path}`);
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  }
+
+  test.each([
+    [["UP", "UP"], 200, "UP"],
+    [["UP", "DEGRADED"], 200, "DEGRADED"],
+    [["DEGRADED", "DOWN", "UP"], 503, "DOWN"],
+    [[], 200, "UP"],
+  ] as const)("says of exporters that are %j: %i %s", async (states, code, worst) => {
+    const { status, body } = await ask([...states], "/healthz/exporters");
+    expect([status, body["status"], Object.keys(body["exporters"] as object)]).toEqual([
+      code,
+      worst,
+      states.map((_, i) => `e${i}`),
+    ]);
+  });
+
+  test("shows breaker, queue, dead letters, last send and failure rate of each", async () => {
+    const { body } = await ask(["DOWN"], "/healthz/exporters");
+    expect(body["exporters"]).toEqual({
+      e0: {
+        status: "DOWN",
+        breaker: "open",
+        paused: false,
+        queue: { entries: 2, items: 20, bytes: 200 },
+        deadLetters: 3,
+        lastSentAt: "2023-11-14T22:13:20.000Z",
+        lastError: null,
+        failureRate: 0.25,
+      },
+    });
+  });
+
+  test("is UP when there are no queues to look at", async () => {
+    expect(await ask(undefined, "/healthz/exporters")).toEqual({ status: 200, body: { status: "UP", exporters: {} } });
+  });
+
+  test("does not make the agent itself unhealthy, which only mentions it", async () => {
+    const { status, body } = await ask(["DOWN"], "/");
+    expect([status, body["exporters"]]).toEqual([200, "DOWN"]);
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Delivery, type ProcessorContext, silentLogger } from "../../src/plugin.js";
+import { batchFromJson, type Delivery, type ProcessorContext, silentLogger } from "../../src/plugin.js";
 import { batch } from "../../src/processors/batch.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
 import { bodies, logs } from "../support/batches.js";
@@ -52,6 +52,28 @@ describe("the batch processor", () => {
     source.next(owed(logs("b")).delivery);
     clock.advance(40);
     expect(texts(out)).toEqual([["a", "b"]]);
+  });
+
+  it("sends before what it merges grows over the usual limit of gRPC", () => {
+    const { source, out, clock } = batching({});
+    const large = "x".repeat(2 * 1024 * 1024);
+    for (const body of ["a", large, large, "b"]) source.next(owed(logs(body)).delivery);
+    expect(texts(out)).toEqual([["a", large]]);
+    clock.advance(200);
+    expect(texts(out).slice(1)).toEqual([[large, "b"]]);
+  });
+
+  it("refuses a request that would be many times as large in pieces, and nobody it was merged with", () => {
+    const { source, out } = batching({ send_batch_size: 2, send_batch_max_size: 2 });
+    const resource = { attributes: [{ key: "k", value: { stringValue: "x".repeat(1024 * 1024) } }] };
+    const scopeLogs = [{ logRecords: Array(100).fill({ severityNumber: 1 }) }];
+    const hostile = owed(batchFromJson("logs", JSON.stringify({ resourceLogs: [{ resource, scopeLogs }] })));
+    const other = owed(logs("a"));
+    source.next(other.delivery);
+    source.next(hostile.delivery);
+    expect(hostile.outcomes).toMatchObject([{ ok: false, refusal: { kind: "permanent" } }]);
+    expect(texts(out)).toEqual([["a"]]);
+    expect(other.outcomes).toEqual([]);
   });
 
   it("cuts at send_batch_max_size and settles the sender when every piece is settled", () => {

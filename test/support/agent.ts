@@ -7,9 +7,12 @@ import type { ComponentFactory } from "../../src/runtime/contract/component.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
 import { Registry } from "../../src/runtime/registry.js";
 
-/** The resolved config of a YAML text; throws with all problems when there are any. */
+/**
+ * The resolved config of a YAML text; throws with all problems when there are any. Exporters are not wrapped, and no
+ * directory is made, unless the extension `reliability` is among the extra components.
+ */
 export function resolve(yaml: string, extra: readonly ComponentFactory[] = []): ResolvedConfig {
-  const registry = new Registry([...builtins, ...extra]);
+  const registry = new Registry([...builtins.filter(({ type }) => type !== "reliability"), ...extra]);
   const { config, problems } = loadConfig({ sources: [{ text: yaml, name: "test.yaml" }], registry });
   if (config === undefined) throw new Error(problems.map((p) => `${p.path}: ${p.message}`).join("\n"));
   return config;

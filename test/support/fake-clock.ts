@@ -3,10 +3,17 @@ import type { Clock } from "../../src/plugin.js";
 /** Time that stands still until it is told to move. */
 export class FakeClock implements Clock {
   private time = 1_700_000_000_000;
+  /** What the wall clock is off by. */
+  private offset = 0;
   private timers: { at: number; run: () => void }[] = [];
 
   now(): number {
-    return this.time;
+    return this.time + this.offset;
+  }
+
+  /** Sets the wall clock; timers and the monotonic time do not notice. */
+  set(now: number): void {
+    this.offset = now - this.time;
   }
 
   monotonic(): number {

@@ -13,10 +13,10 @@ import {
   silentLogger,
 } from "../../src/plugin.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
+import { directOutlet } from "../../src/runtime/contract/direct-outlet.js";
 import { exporterSettingsSchema } from "../../src/runtime/contract/exporter-settings.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
 import type { GraphPlan, Planned } from "../../src/runtime/contract/plan.js";
-import { directOutlet } from "../../src/runtime/pipeline/direct-outlet.js";
 import { buildGraph, type Graph } from "../../src/runtime/pipeline/graph.js";
 
 /** A graph described by functions, for tests of the pipeline alone. */

@@ -9,6 +9,7 @@ import {
   type GrpcTarget,
   grpcFrameHeader,
   gzip,
+  IDEMPOTENCY_HEADER,
   loadClientTls,
   OTLP_SERVICES,
   type PartialRejection,
@@ -16,6 +17,7 @@ import {
   refusalOfAbort,
   refusalOfConnection,
   refusalOfGrpc,
+  type SendOptions,
   SIGNALS,
 } from "../../plugin.js";
 import { CallBroken, type CallResult, unaryCall } from "./call.js";
@@ -57,9 +59,11 @@ class OtlpGrpcExporter implements Exporter {
     this.connection = new Connection({ target, tls: this.secure ? options : undefined, keepAlive, clock });
   }
 
-  async send(batch: Batch, abort: AbortSignal): Promise<PartialRejection | undefined> {
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
     const pieces = await this.frame(batch);
-    const headers = { ...this.headers, ":path": OTLP_SERVICES[batch.signal].grpcPath };
+    const key = options?.idempotencyKey;
+    const path = OTLP_SERVICES[batch.signal].grpcPath;
+    const headers = { ...this.headers, ":path": path, ...(key && { [IDEMPOTENCY_HEADER]: key }) };
     const { status, response } = await this.call(headers, pieces, abort);
     if (status.code !== GRPC.OK) throw refusalOfGrpc(status);
     return decodeResponse(batch.signal, "proto", response);

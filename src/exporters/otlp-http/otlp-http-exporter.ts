@@ -11,6 +11,7 @@ import {
   type ExporterContext,
   encodingOf,
   gzip,
+  IDEMPOTENCY_HEADER,
   loadClientTls,
   type PartialRejection,
   parseRetryAfter,
@@ -18,6 +19,7 @@ import {
   refusalOfAbort,
   refusalOfConnection,
   refusalOfHttp,
+  type SendOptions,
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
@@ -78,11 +80,11 @@ class OtlpHttpExporter implements Exporter {
     this.secure = { kept: new TlsAgent({ ...options, ...tls }), fresh: new TlsAgent({ ...once, ...tls }) };
   }
 
-  async send(batch: Batch, abort: AbortSignal): Promise<PartialRejection | undefined> {
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
     const target = this.targets.get(batch.signal);
     if (target === undefined) throw noEndpoint(batch.signal);
     const chunks = await this.body(batch);
-    const result = await this.post(target, chunks, abort);
+    const result = await this.post(target, chunks, abort, options?.idempotencyKey);
     return this.judge(result, batch.signal);
   }
 
@@ -102,22 +104,33 @@ class OtlpHttpExporter implements Exporter {
     return compression === "gzip" ? [await gzip(batch.bytes, params?.level)] : batch.chunks;
   }
 
-  private async post(target: Target, chunks: readonly Uint8Array[], abort: AbortSignal): Promise<HttpResult> {
+  private async post(
+    target: Target,
+    chunks: readonly Uint8Array[],
+    abort: AbortSignal,
+    key: string | undefined,
+  ): Promise<HttpResult> {
     try {
-      return await this.attempt(target, chunks, abort, "kept");
+      return await this.attempt(target, chunks, abort, key, "kept");
     } catch (error) {
       // A kept connection that the server closed meanwhile says nothing about the server: once more, on a new one.
       // The server may have got the first request; sending again is what any retry would do.
       if (!(error instanceof NoAnswer && error.stale) || abort.aborted) throw this.refusal(target, error, abort);
     }
     try {
-      return await this.attempt(target, chunks, abort, "fresh");
+      return await this.attempt(target, chunks, abort, key, "fresh");
     } catch (error) {
       throw this.refusal(target, error, abort);
     }
   }
 
-  private attempt(target: Target, chunks: readonly Uint8Array[], abort: AbortSignal, which: keyof Agents) {
+  private attempt(
+    target: Target,
+    chunks: readonly Uint8Array[],
+    abort: AbortSignal,
+    key: string | undefined,
+    which: keyof Agents,
+  ) {
     if (abort.aborted) throw refusalOfAbort(target.url, abort);
     const agents = target.secure ? this.secure : this.plain;
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
@@ -126,7 +139,7 @@ class OtlpHttpExporter implements Exporter {
       hostname: target.hostname,
       port: target.port,
       path: target.path,
-      headers: { ...this.headers, "Content-Length": length },
+      headers: { ...this.headers, "Content-Length": length, ...(key && { [IDEMPOTENCY_HEADER]: key }) },
       ...(target.auth && { auth: target.auth }),
       ...(agents && { agent: agents[which] }),
     };

@@ -89,6 +89,14 @@ export const grpcConfig = z.strictObject({
   write_buffer_size: ignored(BUFFERS),
 });
 
+const dedup = z.strictObject({
+  enabled: z.boolean().default(false).meta({
+    description: "Answer requests that were taken before, by their idempotency key, without taking them again.",
+  }),
+  max_entries: z.number().int().positive().default(100_000).meta({ description: "Keys that are remembered." }),
+  ttl: duration().default(3_600_000).meta({ description: "How long a key is remembered." }),
+});
+
 const WHAT_TO_WRITE = "expected at least one protocol, such as `protocols: {grpc: , http: }`";
 
 export const otlpReceiverConfig = z.strictObject({
@@ -98,6 +106,7 @@ export const otlpReceiverConfig = z.strictObject({
       .strictObject({ grpc: section(grpcConfig).optional(), http: section(httpConfig).optional() })
       .refine(({ grpc, http }) => grpc !== undefined || http !== undefined, WHAT_TO_WRITE),
   ),
+  dedup: section(dedup).optional(),
 });
 
 export type HttpConfig = z.infer<typeof httpConfig>;

@@ -11,6 +11,7 @@ import {
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
+import type { Dedup } from "./dedup.js";
 
 export type Transport = "http" | "grpc";
 
@@ -21,8 +22,9 @@ export class Entrance {
   private readonly origin: Origin;
   private readonly accepted: Counter;
   private readonly refused: Counter;
+  private readonly dedup: Dedup | undefined;
 
-  constructor(signal: Signal, intake: Intake, context: ReceiverContext, transport: Transport) {
+  constructor(signal: Signal, intake: Intake, context: ReceiverContext, transport: Transport, dedup?: Dedup) {
     this.service = OTLP_SERVICES[signal];
     this.intake = intake;
     this.origin = { receiver: context.id, transport };
@@ -34,13 +36,22 @@ export class Entrance {
         { description: `Number of ${itemNoun}s that were ${what}.`, unit: `{${metricNoun}}` },
         attributes,
       );
+    this.dedup = dedup;
     this.accepted = counter("accepted");
     this.refused = counter("refused");
   }
 
-  /** Hands a batch in and counts what became of it. Never rejects. A batch of nothing is a success at once. */
-  accept(batch: Batch, metadata: Origin["metadata"]): Promise<Outcome> {
+  /**
+   * Hands a batch in and counts what became of it. Never rejects. A batch of nothing is a success at once, and so is one
+   * whose key was taken before.
+   */
+  accept(batch: Batch, metadata: Origin["metadata"], key: string | undefined): Promise<Outcome> {
     if (batch.count === 0) return NOTHING_TO_DO;
+    if (this.dedup === undefined || key === undefined) return this.handIn(batch, metadata);
+    return this.dedup.accept(key, () => this.handIn(batch, metadata));
+  }
+
+  private handIn(batch: Batch, metadata: Origin["metadata"]): Promise<Outcome> {
     return this.intake.accept(batch, metadata ? { ...this.origin, metadata } : this.origin).then((outcome) => {
       if (!outcome.ok) this.refused.add(batch.count);
       else {
@@ -55,11 +66,15 @@ export class Entrance {
 const NOTHING_TO_DO: Promise<Outcome> = Promise.resolve({ ok: true, rejected: 0, message: "" });
 
 /** Signals that no pipeline takes from this receiver have none. */
-export function entrancesOf(context: ReceiverContext, transport: Transport): Partial<Record<Signal, Entrance>> {
+export function entrancesOf(
+  context: ReceiverContext,
+  transport: Transport,
+  dedup?: Dedup,
+): Partial<Record<Signal, Entrance>> {
   const entrances: Partial<Record<Signal, Entrance>> = {};
   for (const signal of SIGNALS) {
     const intake = context.intakes[signal];
-    if (intake) entrances[signal] = new Entrance(signal, intake, context, transport);
+    if (intake) entrances[signal] = new Entrance(signal, intake, context, transport, dedup);
   }
   return entrances;
 }

@@ -7,6 +7,7 @@ import {
   type FrameFault,
   GRPC,
   GRPC_FRAME_HEADER,
+  IDEMPOTENCY_HEADER,
   type Origin,
   type Outcome,
   parseGrpcTimeout,
@@ -112,7 +113,7 @@ export class GrpcCall {
       const batch = this.upload.toBatch("proto", message);
       this.state = "handed in";
       this.upload.release();
-      accepted = this.upload.entrance.accept(batch, this.metadata());
+      accepted = this.upload.entrance.accept(batch, this.metadata(), this.idempotencyKey());
     } catch (fault) {
       return this.bad(fault);
     }
@@ -138,6 +139,11 @@ export class GrpcCall {
     this.state = "done";
     this.endpoint.calls.delete(this);
     this.upload.release();
+  }
+
+  private idempotencyKey(): string | undefined {
+    const key = this.headers[IDEMPOTENCY_HEADER];
+    return typeof key === "string" && key !== "" ? key : undefined;
   }
 
   private metadata(): Origin["metadata"] {

@@ -22,6 +22,7 @@ import {
   serviceOfGrpcPath,
 } from "../../plugin.js";
 import type { GrpcConfig } from "./config.js";
+import type { Dedup } from "./dedup.js";
 import { type Entrance, entrancesOf, noPipeline } from "./entrance.js";
 import { answerError, answerHttp } from "./grpc-answer.js";
 import { GrpcCall } from "./grpc-call.js";
@@ -55,12 +56,12 @@ export class GrpcEndpoint {
   private stopReloading = () => {};
   private stopChecking = () => {};
 
-  constructor(config: GrpcConfig, context: ReceiverContext) {
+  constructor(config: GrpcConfig, context: ReceiverContext, dedup?: Dedup) {
     this.config = config;
     this.context = context;
     this.clock = context.clock;
     this.maxBytes = Math.floor((config.max_recv_msg_size_mib || DEFAULT_MAX_MIB) * MIB);
-    this.entrances = entrancesOf(context, "grpc");
+    this.entrances = entrancesOf(context, "grpc", dedup);
     this.sessions = new GrpcSessions(context.clock, config.keepalive?.server_parameters);
     this.refused = refusedRequests(context, "grpc");
   }

@@ -7,6 +7,9 @@ const SESSION_WINDOW = 16 * 1024 * 1024;
 
 type KeepAlive = NonNullable<NonNullable<GrpcConfig["keepalive"]>["server_parameters"]>;
 
+/** Without a `keepalive` section: connections that went away without a word, or never spoke HTTP/2, are not kept. */
+const DEFAULT_WATCH = { time: 120_000, timeout: 20_000 };
+
 interface Life {
   readonly since: number;
   idleSince: number;
@@ -30,7 +33,7 @@ export class GrpcSessions {
     session.setLocalWindowSize(SESSION_WINDOW);
     session.on("close", () => this.lives.delete(session));
     session.on("error", () => session.destroy());
-    if (this.keepAlive) this.watch(session, this.keepAlive);
+    this.watch(session, this.keepAlive ?? DEFAULT_WATCH);
   }
 
   /** Ends connections that are too old or were idle for too long, politely first. `busy` tells which have calls. */
@@ -62,7 +65,7 @@ export class GrpcSessions {
   }
 
   /** A client that is silent for `time` and then does not answer a ping within `timeout` is gone. */
-  private watch(session: ServerHttp2Session, { time, timeout }: KeepAlive): void {
+  private watch(session: ServerHttp2Session, { time, timeout }: Pick<KeepAlive, "time" | "timeout">): void {
     if (time === 0) return;
     session.setTimeout(Math.min(time, 2 ** 31 - 1), () => {
       if (session.destroyed) return;

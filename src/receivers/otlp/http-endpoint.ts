@@ -16,6 +16,7 @@ import {
 } from "../../plugin.js";
 import type { HttpConfig } from "./config.js";
 import { Cors } from "./cors.js";
+import type { Dedup } from "./dedup.js";
 import { type Entrance, entrancesOf, noPipeline } from "./entrance.js";
 import { answerEarly, errorAnswer, type HeaderList } from "./http-answer.js";
 import { HttpExchange } from "./http-exchange.js";
@@ -45,12 +46,12 @@ export class HttpEndpoint {
   private server: Server | TlsServer | undefined;
   private stopReloading = () => {};
 
-  constructor(config: HttpConfig, context: ReceiverContext) {
+  constructor(config: HttpConfig, context: ReceiverContext, dedup?: Dedup) {
     this.config = config;
     this.context = context;
     this.clock = context.clock;
     this.maxBytes = config.max_request_body_size || DEFAULT_MAX_BYTES;
-    this.routes = routesOf(config, context);
+    this.routes = routesOf(config, context, dedup);
     this.compressions = new Set(config.compression_algorithms ?? ["", ...DECOMPRESSIONS]);
     this.cors = Cors.of(config.cors);
     this.fixedHeaders = Object.entries(config.response_headers ?? {}).flat();
@@ -175,8 +176,8 @@ function notFound(url: string | undefined, routes: ReadonlyMap<string, unknown>)
   return error(404, GRPC.UNIMPLEMENTED, `404 nothing is at ${path}; OTLP is taken at ${[...routes.keys()].join(", ")}`);
 }
 
-function routesOf(config: HttpConfig, context: ReceiverContext): Map<string, Entrance | string> {
-  const entrances = entrancesOf(context, "http");
+function routesOf(config: HttpConfig, context: ReceiverContext, dedup?: Dedup): Map<string, Entrance | string> {
+  const entrances = entrancesOf(context, "http", dedup);
   const paths = { logs: config.logs_url_path, traces: config.traces_url_path, metrics: config.metrics_url_path };
   return new Map(SIGNALS.map((signal) => [paths[signal], entrances[signal] ?? noPipeline(signal, context.id)]));
 }

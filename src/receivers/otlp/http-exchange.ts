@@ -4,6 +4,7 @@ import {
   contentTypeOf,
   type ErrorAnswer,
   encodeResponse,
+  IDEMPOTENCY_HEADER,
   type Origin,
   type OtlpEncoding,
   type Outcome,
@@ -93,7 +94,7 @@ export class HttpExchange {
     try {
       const batch = this.upload.toBatch(this.encoding, body);
       this.leave();
-      accepted = this.upload.entrance.accept(batch, this.metadata());
+      accepted = this.upload.entrance.accept(batch, this.metadata(), this.idempotencyKey());
     } catch (error) {
       this.bad(error);
       return;
@@ -130,6 +131,11 @@ export class HttpExchange {
   private extraHeaders(): HeaderList {
     if (this.endpoint.isStopping) this.response.shouldKeepAlive = false;
     return this.endpoint.extraHeaders(this.request);
+  }
+
+  private idempotencyKey(): string | undefined {
+    const key = this.request.headers[IDEMPOTENCY_HEADER];
+    return typeof key === "string" && key !== "" ? key : undefined;
   }
 
   private metadata(): Origin["metadata"] {

@@ -1,5 +1,6 @@
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
 import { type OtlpReceiverConfig, otlpReceiverConfig } from "./config.js";
+import { Dedup } from "./dedup.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
 import { HttpEndpoint } from "./http-endpoint.js";
 
@@ -18,10 +19,11 @@ export class OtlpReceiver implements Receiver {
   private readonly http: HttpEndpoint | undefined;
   private readonly context: ReceiverContext;
 
-  constructor({ protocols }: OtlpReceiverConfig, context: ReceiverContext) {
+  constructor({ protocols, dedup: settings }: OtlpReceiverConfig, context: ReceiverContext) {
     this.context = context;
-    this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, context);
-    this.http = protocols.http && new HttpEndpoint(protocols.http, context);
+    const dedup = settings?.enabled ? new Dedup(settings, context.clock, duplicatesOf(context)) : undefined;
+    this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, context, dedup);
+    this.http = protocols.http && new HttpEndpoint(protocols.http, context, dedup);
   }
 
   get ports(): { readonly grpc: number | undefined; readonly http: number | undefined } {
@@ -42,4 +44,9 @@ export class OtlpReceiver implements Receiver {
   async stop(): Promise<void> {
     await Promise.all([this.grpc?.stop(), this.http?.stop()]);
   }
+}
+
+function duplicatesOf({ id, metrics }: ReceiverContext) {
+  const description = "Requests that had been taken before, and were not taken again.";
+  return metrics.counter("sluice_receiver_duplicates", { description }, { receiver: id });
 }

@@ -25,7 +25,23 @@ export interface Command {
   readonly summary: string;
   readonly details: readonly string[];
   readonly options: Readonly<Record<string, Option>>;
+  /** How its plain arguments are called in the help: `[name ...]`. Without, it takes none. */
+  readonly names?: string;
   readonly examples: readonly string[];
   /** Gives the exit code. */
   readonly load: () => Promise<(context: CommandContext) => Promise<number>>;
+}
+
+/** Commands about one thing: `sluice dlq list`, `sluice dlq show`. */
+export interface CommandGroup {
+  readonly name: string;
+  readonly summary: string;
+  readonly details: readonly string[];
+  readonly examples: readonly string[];
+  /** Their names begin with that of the group. */
+  readonly commands: readonly Command[];
+}
+
+export function isGroup(command: Command | CommandGroup): command is CommandGroup {
+  return "commands" in command;
 }

@@ -1,4 +1,5 @@
-import type { Command, Option } from "./command.js";
+import type { Command, CommandGroup, Option } from "./command.js";
+import { DLQ } from "./dlq/commands.js";
 
 const CONFIG: Record<string, Option> = {
   config: {
@@ -18,7 +19,7 @@ const CONFIG: Record<string, Option> = {
 
 const JSON_OUT: Record<string, Option> = { json: { type: "boolean", description: "Print JSON, for programs." } };
 
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly (Command | CommandGroup)[] = [
   {
     name: "run",
     summary: "Run the agent until SIGTERM or SIGINT.",
@@ -53,6 +54,7 @@ export const COMMANDS: readonly Command[] = [
     summary: "List the components, with their keys and defaults.",
     details: ["Give names to see only these: sluice components otlp batch"],
     options: { ...JSON_OUT },
+    names: "[name ...]",
     examples: ["sluice components", "sluice components batch", "sluice components --json"],
     load: async () => (await import("./components.js")).components,
   },
@@ -71,8 +73,9 @@ export const COMMANDS: readonly Command[] = [
     ],
     load: async () => (await import("./print-config.js")).printConfig,
   },
+  DLQ,
 ];
 
-export function findCommand(name: string): Command | undefined {
+export function findCommand(name: string): Command | CommandGroup | undefined {
   return COMMANDS.find((command) => command.name === name);
 }

@@ -1,4 +1,4 @@
-import type { Command, Option } from "./command.js";
+import { type Command, type CommandGroup, isGroup, type Option } from "./command.js";
 import { COMMANDS } from "./commands.js";
 
 const HELP: Option = { type: "boolean", short: "h", description: "Show this help." };
@@ -26,7 +26,27 @@ export function overview(): string {
   );
 }
 
-export function commandHelp(command: Command): string {
+export function commandHelp(command: Command | CommandGroup): string {
+  return isGroup(command) ? groupHelp(command) : singleHelp(command);
+}
+
+function groupHelp(group: CommandGroup): string {
+  return lines(
+    group.summary,
+    "",
+    `Usage: sluice ${group.name} <command> [options]`,
+    "",
+    "Commands:",
+    ...table(group.commands.map((command) => [command.name, command.summary])),
+    "",
+    ...group.details,
+    "",
+    "Examples:",
+    ...group.examples.map((example) => `  ${example}`),
+  );
+}
+
+function singleHelp(command: Command): string {
   const options = Object.entries({ ...command.options, help: HELP });
   return lines(
     command.summary,
@@ -45,7 +65,7 @@ export function commandHelp(command: Command): string {
 
 function usageLine(command: Command): string {
   const config = "config" in command.options ? " --config FILE" : "";
-  return `sluice ${command.name}${config} [options]${command.name === "components" ? " [name ...]" : ""}`;
+  return `sluice ${command.name}${config} [options]${command.names === undefined ? "" : ` ${command.names}`}`;
 }
 
 function optionText(name: string, { short, value }: Option): string {

@@ -1,7 +1,7 @@
 import { nearest } from "../contract/suggest.js";
 import { packageVersion } from "../contract/version.js";
 import { Registry } from "../registry.js";
-import type { Command } from "./command.js";
+import { type Command, type CommandGroup, isGroup } from "./command.js";
 import { COMMANDS, findCommand } from "./commands.js";
 import { commandHelp, overview } from "./help.js";
 import { parseArguments } from "./parse-arguments.js";
@@ -28,13 +28,15 @@ export async function main(
     if (first === undefined) throw new UsageError("a command is missing");
     if (first === "--version" || first === "-v") return print(terminal, `${packageVersion()}\n`);
     if (first === "--help" || first === "-h") return print(terminal, overview());
-    if (first === "help") return print(terminal, rest[0] === undefined ? overview() : commandHelp(commandOf(rest[0])));
-    return await runCommand(commandOf(first), rest, terminal, registry);
+    if (first === "help") return print(terminal, helpOn(rest));
+    const command = commandOf(first);
+    if (!isGroup(command)) return await runCommand(command, rest, terminal, registry);
+    if (rest[0] === "--help" || rest[0] === "-h") return print(terminal, commandHelp(command));
+    return await runCommand(memberOf(command, rest[0]), rest.slice(1), terminal, registry);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     const hint = error.suggestion === undefined ? "" : `; ${error.suggestion}`;
-    const topic = first !== undefined && findCommand(first) ? `sluice ${first} --help` : "sluice --help";
-    terminal.err.write(`sluice: ${error.message}${hint}\nSee ${topic}.\n`);
+    terminal.err.write(`sluice: ${error.message}${hint}\nSee ${topicOf(argv)}.\n`);
     return EXIT.usage;
   }
 }
@@ -47,14 +49,37 @@ async function runCommand(
 ): Promise<number> {
   const { values, names } = parseArguments(command, args);
   if (values["help"] === true) return print(terminal, commandHelp(command));
-  if (names.length > 0 && command.name !== "components") {
-    throw new UsageError(`unexpected argument "${names[0]}"`, `a config is given as --config ${names[0]}`);
+  if (names.length > 0 && command.names === undefined) {
+    const hint = "config" in command.options ? `a config is given as --config ${names[0]}` : undefined;
+    throw new UsageError(`unexpected argument "${names[0]}"`, hint);
   }
   const execute = await command.load();
   return execute({ values: { ...values, names }, terminal, registry });
 }
 
-function commandOf(name: string): Command {
+function helpOn([name, member]: readonly string[]): string {
+  if (name === undefined) return overview();
+  const command = commandOf(name);
+  return commandHelp(isGroup(command) && member !== undefined ? memberOf(command, member) : command);
+}
+
+function topicOf([first, second]: readonly string[]): string {
+  const command = first === undefined ? undefined : findCommand(first);
+  if (command === undefined) return "sluice --help";
+  const member = isGroup(command) && command.commands.find(({ name }) => name === `${first} ${second}`);
+  return `sluice ${member ? member.name : first} --help`;
+}
+
+function memberOf(group: CommandGroup, name: string | undefined): Command {
+  const names = group.commands.map((command) => command.name.slice(group.name.length + 1));
+  if (name === undefined) throw new UsageError(`${group.name} needs a command: ${names.join(", ")}`);
+  const found = group.commands[names.indexOf(name)];
+  if (found !== undefined) return found;
+  const guess = nearest(name, names);
+  throw new UsageError(`unknown command "${group.name} ${name}"`, guess && `did you mean "${group.name} ${guess}"?`);
+}
+
+function commandOf(name: string): Command | CommandGroup {
   const command = findCommand(name);
   if (command !== undefined) return command;
   const isOption = name.startsWith("-");

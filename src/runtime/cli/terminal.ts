@@ -3,6 +3,8 @@ export interface Terminal {
   readonly out: Output;
   readonly err: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Asks the person at the terminal for a line; undefined when nobody is there to answer. */
+  readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
 export interface Output {
@@ -10,6 +12,10 @@ export interface Output {
   readonly isTerminal: boolean;
   /** Colour is for a person at a terminal who did not set NO_COLOR. */
   readonly colour: boolean;
+  /** Width of the terminal; undefined when it is none. */
+  readonly columns?: number | undefined;
+  /** Resolves when there is room for more; false when the reader has gone away. */
+  readonly drained?: () => Promise<boolean>;
 }
 
 export const EXIT = {
@@ -38,7 +44,18 @@ export function processTerminal(process: NodeJS.Process): Terminal {
     out: outputOf(process.stdout, process.env),
     err: outputOf(process.stderr, process.env),
     env: process.env,
+    ask: process.stdin.isTTY && process.stderr.isTTY ? (question) => askPerson(question, process) : undefined,
   };
+}
+
+async function askPerson(question: string, { stdin, stderr }: NodeJS.Process): Promise<string> {
+  const { createInterface } = await import("node:readline/promises");
+  const lines = createInterface({ input: stdin, output: stderr });
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
 }
 
 function outputOf(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Output {
@@ -47,7 +64,21 @@ function outputOf(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Output {
     write: (text) => void stream.write(text),
     isTerminal,
     colour: isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb",
+    columns: isTerminal ? stream.columns : undefined,
+    drained: () => drained(stream),
   };
+}
+
+function drained(stream: NodeJS.WriteStream): Promise<boolean> {
+  if (stream.destroyed || stream.errored) return Promise.resolve(false);
+  if (!stream.writableNeedDrain) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const end = () => {
+      for (const event of ["drain", "close", "error"]) stream.off(event, end);
+      resolve(!stream.destroyed && !stream.errored);
+    };
+    for (const event of ["drain", "close", "error"]) stream.on(event, end);
+  });
 }
 
 function ignoreGoneReader(error: NodeJS.ErrnoException): void {

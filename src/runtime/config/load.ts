@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
 import type { Registry } from "../registry.js";
 import { Findings } from "./findings.js";
 import { maskedLines } from "./masked-lines.js";
 import type { MapNode } from "./node.js";
 import type { Place, Problem } from "./problem.js";
 import { type ConfigSource, readSources } from "./read.js";
+import { readTextFile } from "./read-file.js";
 import { resolveConfig } from "./resolve.js";
 import type { ResolvedConfig } from "./spec.js";
 
@@ -43,7 +43,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
     sources: options.sources,
     sets: options.sets ?? [],
     env: options.env ?? {},
-    readFile: options.readFile ?? ((path) => readFileSync(path, "utf8")),
+    readFile: options.readFile ?? readTextFile,
     findings,
   });
   if (options.sources.length === 0) findings.error("no_config", undefined, [], "no config was given");

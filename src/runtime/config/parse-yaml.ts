@@ -41,6 +41,11 @@ class Reader {
   }
 
   read(): Node | undefined {
+    const deep = hopelesslyDeep(this.source.text);
+    if (deep !== undefined) {
+      this.report("yaml_depth", deep, `nested deeper than ${MAX_DEPTH} levels`);
+      return undefined;
+    }
     const parsed = parseAllDocuments(this.source.text, { uniqueKeys: false, prettyErrors: false });
     if (!Array.isArray(parsed)) return undefined;
     const documents = (parsed as Document.Parsed[]).filter((document) => hasContent(document));
@@ -240,4 +245,19 @@ function plainWords(message: string): string {
     .replace("flow-seq-end", "]")
     .replace('closing "quote', 'closing "')
     .replace("closing 'quote", "closing '");
+}
+
+/**
+ * Where a text opens more brackets, or more compact lists (`- - -`), than the YAML parser's recursion survives.
+ * Brackets in texts and comments count too: the limit is far beyond what those add up to.
+ */
+function hopelesslyDeep(text: string): number | undefined {
+  let open = 0;
+  for (const match of text.matchAll(/[[{\]}]|(?:[-?:][ \t]+){1000}/g)) {
+    if (match[0].length > 1) return match.index;
+    open += match[0] === "[" || match[0] === "{" ? 1 : -1;
+    if (open > 1000) return match.index;
+    if (open < 0) open = 0;
+  }
+  return undefined;
 }

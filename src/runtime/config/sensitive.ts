@@ -28,8 +28,11 @@ const MISTYPED = ["password", "passphrase", "authorization", "credentials"];
 /** A URL's user, password and secret-looking query parameters, taken out. */
 export function withoutUrlSecrets(text: string): string {
   return text
-    .replace(/(:\/\/)[^/@\s]+@/g, `$1${REDACTED}@`)
-    .replace(/([?&](?:[\w-]*(?:key|token|secret|password|sig))=)[^&\s]+/gi, `$1${REDACTED}`);
+    .replace(/(:\/\/)[^/?#\s]+@/g, `$1${REDACTED}@`)
+    .replace(
+      /([?&#][\w.-]*(?:key|token|tok|secret|pass|password|pwd|auth|jwt|credentials?|sig|signature|code)=)[^&#\s]+/gi,
+      `$1${REDACTED}`,
+    );
 }
 
 /** Whether a value must not be shown: by its schema, by its origin, or by the name of any key above it. */

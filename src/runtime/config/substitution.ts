@@ -6,7 +6,7 @@
  * - `$NAME`, the old form, for upper-case names only, never within a word and never when another `$` follows at once;
  * - any other `$` stands for itself: `$1`, `${1}`, `$apr1$...`, the `$` at the end of a regular expression.
  *
- * A default may hold substitutions of its own.
+ * A default may hold substitutions of its own, down to `MAX_DEPTH`; deeper ones stand for themselves.
  */
 export type Part = string | Reference;
 
@@ -23,13 +23,13 @@ export interface Reference {
 }
 
 /** Splits a text into literal pieces and references. A text without `$` gives itself. */
-export function parseParts(text: string): readonly Part[] {
-  if (!text.includes("$")) return [text];
+export function parseParts(text: string, depth = 0): readonly Part[] {
+  if (depth > MAX_DEPTH || !text.includes("$")) return [text];
   const parts: Part[] = [];
   let literal = "";
   let at = 0;
   while (at < text.length) {
-    const token = text[at] === "$" ? readDollar(text, at) : undefined;
+    const token = text[at] === "$" ? readDollar(text, at, depth) : undefined;
     if (token === undefined) {
       literal += text[at];
       at += 1;
@@ -57,46 +57,48 @@ interface Token {
   readonly end: number;
 }
 
+const MAX_DEPTH = 50;
 const BARE = /(?<![A-Za-z0-9])\$([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_$])/y;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):(?!-)/;
 
-function readDollar(text: string, at: number): Token | undefined {
+function readDollar(text: string, at: number, depth: number): Token | undefined {
   if (text[at + 1] === "$") return { part: "$", end: at + 2 };
-  if (text[at + 1] === "{") return readBraces(text, at);
+  if (text[at + 1] === "{") return readBraces(text, at, depth);
   BARE.lastIndex = at;
   const bare = BARE.exec(text);
   if (bare === null || bare[1] === "_") return undefined;
   return { part: variable(bare[1]!, undefined, bare[0], true), end: BARE.lastIndex };
 }
 
-function readBraces(text: string, at: number): Token | undefined {
+function readBraces(text: string, at: number, depth: number): Token | undefined {
   const end = closingBrace(text, at + 2);
   if (end === -1) return undefined;
-  const reference = readReference(text.slice(at + 2, end), text.slice(at, end + 1));
+  const reference = readReference(text.slice(at + 2, end), text.slice(at, end + 1), depth);
   return reference && { part: reference, end: end + 1 };
 }
 
-function readReference(inside: string, text: string): Reference | undefined {
+function readReference(inside: string, text: string, depth: number): Reference | undefined {
   const scheme = SCHEME.exec(inside)?.[1];
   if (scheme !== undefined && scheme !== "env") {
-    return { scheme, name: parseParts(inside.slice(scheme.length + 1)), fallback: undefined, text, bare: false };
+    return {
+      scheme,
+      name: parseParts(inside.slice(scheme.length + 1), depth + 1),
+      fallback: undefined,
+      text,
+      bare: false,
+    };
   }
   const rest = scheme === "env" ? inside.slice(4) : inside;
   const separator = rest.indexOf(":-");
   const name = separator === -1 ? rest : rest.slice(0, separator);
   if (scheme === undefined && !NAME.test(name)) return undefined;
-  return variable(name, separator === -1 ? undefined : rest.slice(separator + 2), text, false);
+  const fallback = separator === -1 ? undefined : parseParts(rest.slice(separator + 2), depth + 1);
+  return variable(name, fallback, text, false);
 }
 
-function variable(name: string, fallback: string | undefined, text: string, bare: boolean): Reference {
-  return {
-    scheme: "env",
-    name: [name],
-    fallback: fallback === undefined ? undefined : parseParts(fallback),
-    text,
-    bare,
-  };
+function variable(name: string, fallback: readonly Part[] | undefined, text: string, bare: boolean): Reference {
+  return { scheme: "env", name: [name], fallback, text, bare };
 }
 
 /** The brace that closes what was opened before `at`, counting the braces between. */

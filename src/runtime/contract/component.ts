@@ -76,13 +76,27 @@ export interface ConnectorContext extends ComponentContext {
 
 export type ExporterContext = ComponentContext;
 
+/** What an exporter may pass on with a batch. */
+export interface SendOptions {
+  /** The same for every attempt to send the same batch, also after restarts and replays; never used for another one. */
+  readonly idempotencyKey?: string;
+}
+
+/** Name of the header, or gRPC metadata, that carries the idempotency key. */
+export const IDEMPOTENCY_HEADER = "sluice-idempotency-key";
+
 export interface Exporter {
   start?(): Promise<void>;
   /**
    * Sends one batch, and resolves when the other side has it. Throws a `Refusal` that says whether a retry makes sense;
    * anything else thrown counts as transient. Gives up when `abort` fires. May be called many times at once.
    */
-  send(batch: Batch, abort: AbortSignal): Promise<PartialRejection | undefined>;
+  send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined>;
+  /**
+   * Finds out whether the other side is up, without sending anything, and throws if it is not. An exporter that has this
+   * is asked in the background while its circuit breaker is open; one that has not is probed with real data.
+   */
+  check?(abort: AbortSignal): Promise<void>;
   /** Called once, when nothing is being sent any more. */
   stop?(): Promise<void>;
 }

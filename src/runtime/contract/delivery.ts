@@ -39,8 +39,15 @@ export class Delivery {
   split(batches: readonly Batch[]): Delivery[] {
     if (batches.length === 0) this.accept();
     if (batches.length === 1) return [this.with(batches[0]!)];
-    const parts = this.debt.divide(batches.length);
+    const parts = this.debt.divide(batches.length, sum);
     return batches.map((batch, i) => new Delivery(batch, this.origin, parts[i]!, this.route));
+  }
+
+  /** The whole batch so many times, for branches that all must take it. None at all means a deliberate drop. */
+  copies(count: number): Delivery[] {
+    if (count === 0) this.accept();
+    if (count === 1) return [this];
+    return this.debt.divide(count, Math.max).map((debt) => new Delivery(this.batch, this.origin, debt, this.route));
   }
 
   /** One delivery that owes what all of these owed. The origin is that of the first. */
@@ -118,6 +125,7 @@ export class Debt {
   private open = true;
   private parts = 0;
   private outcome: Outcome = ACCEPTED;
+  private addRejected: AddRejected = sum;
   private habitat: Habitat | undefined;
   private readonly creditors: readonly Debt[];
   private readonly onSettled: ((outcome: Outcome) => void) | undefined;
@@ -134,7 +142,9 @@ export class Debt {
     return joined;
   }
 
-  divide(count: number): Debt[] {
+  /** `addRejected` makes one number of what two parts had rejected. */
+  divide(count: number, addRejected: AddRejected): Debt[] {
+    this.addRejected = addRejected;
     const parts = Array.from({ length: count }, () => new Debt(undefined, [this]));
     for (const part of parts) part.moveTo(this.habitat);
     this.handOn(count);
@@ -164,7 +174,7 @@ export class Debt {
 
   private partSettled(outcome: Outcome): void {
     if (this.parts === 0) return; // was settled before it was divided
-    this.outcome = combine(this.outcome, outcome);
+    this.outcome = combine(this.outcome, outcome, this.addRejected);
     this.parts -= 1;
     if (this.parts === 0) this.conclude(this.outcome);
   }
@@ -176,18 +186,28 @@ export class Debt {
   }
 }
 
-function combine(a: Outcome, b: Outcome): Outcome {
+/** Pieces of a batch have different records; of copies, the larger count is what at least one branch does not have. */
+type AddRejected = (a: number, b: number) => number;
+
+function sum(a: number, b: number): number {
+  return a + b;
+}
+
+function combine(a: Outcome, b: Outcome, addRejected: AddRejected): Outcome {
   if (!a.ok) return b.ok ? a : { ok: false, refusal: worseRefusal(a.refusal, b.refusal) };
   if (!b.ok) return b;
   if (a.message === "" && a.rejected === 0) return b;
   if (b.message === "" && b.rejected === 0) return a;
-  // Two exporters that rejected some of one batch: the larger count is what at least one of them does not have.
-  return {
-    ok: true,
-    rejected: Math.max(a.rejected, b.rejected),
-    message: [a.message, b.message].filter(Boolean).join("; "),
-  };
+  return { ok: true, rejected: addRejected(a.rejected, b.rejected), message: joinWords(a.message, b.message) };
 }
+
+/** Many pieces tend to have the same to say. */
+function joinWords(a: string, b: string): string {
+  if (b === "" || a.includes(b) || a.length > ENOUGH_WORDS) return a;
+  return a === "" ? b : `${a}; ${b}`;
+}
+
+const ENOUGH_WORDS = 500;
 
 /** Of a merged batch nobody knows whose records were rejected: each sender gets the words as a warning, no count. */
 function withoutCount(outcome: Outcome): Outcome {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { byteSize, duration, ignored, section } from "./schema.js";
+import { byteSize, duration, ignored, recordPattern, section } from "./schema.js";
 
 /**
  * Keys every exporter has, whatever its type: the runtime takes them out of the exporter's config before the exporter's
@@ -101,9 +101,18 @@ const deadLetter = section(
     drop: z.enum(["oldest", "newest"]).optional().meta({ description: "Which end goes when full." }),
     filter: section(
       z.strictObject({
-        never_save: z.array(z.string()).optional(),
-        always_save: z.array(z.string()).optional(),
-        save_if: z.string().optional(),
+        never_save: z
+          .array(recordPattern())
+          .optional()
+          .meta({ description: "Records like these are not kept as dead letters." }),
+        always_save: z
+          .array(recordPattern())
+          .optional()
+          .meta({ description: "Of the others, records like these are kept." }),
+        save_if: z
+          .union([z.literal(""), recordPattern()])
+          .optional()
+          .meta({ description: "Of the rest, only records like this are kept. Empty: all." }),
       }),
     ).optional(),
     auto_replay: section(

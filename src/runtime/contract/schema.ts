@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseRecordPattern } from "./record-pattern.js";
 
 /**
  * Building blocks for component schemas: each takes what people write in YAML and gives what code wants. All of them
@@ -67,6 +68,17 @@ export function parseByteSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim());
   const unit = UNIT_BYTES[match?.[2]?.toLowerCase() ?? "?"];
   return match && unit !== undefined ? Math.floor(Number(match[1]) * unit) : undefined;
+}
+
+/** Records like these: `order.*`, `severity>=ERROR`, `attributes.tenant=acme`. Stays text; see `parseRecordPattern`. */
+export function recordPattern() {
+  return z
+    .string()
+    .superRefine((text, context) => {
+      const pattern = parseRecordPattern(text);
+      if (typeof pattern === "object") context.addIssue({ code: "custom", message: pattern.problem });
+    })
+    .meta({ format: "pattern" });
 }
 
 /** A string that is never printed: not by print-config, not in an error, not in a log. */

@@ -7,7 +7,7 @@ export function fanOut(inlets: readonly Inlet[]): Inlet {
   if (inlets.length === 1 && single !== undefined) return guarded(single);
   const guardedInlets = inlets.map(guarded);
   return (delivery) => {
-    const parts = delivery.split(guardedInlets.map(() => delivery.batch));
+    const parts = delivery.copies(guardedInlets.length);
     guardedInlets.forEach((inlet, i) => {
       inlet(parts[i]!);
     });

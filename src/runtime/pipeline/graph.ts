@@ -191,7 +191,7 @@ function route(inlets: ReadonlyMap<string, Inlet>): Inlet {
   return (delivery: Delivery) => {
     if (delivery.route === undefined) return toAll(delivery);
     const chosen = delivery.route.flatMap((id) => inlets.get(id) ?? []);
-    const parts = delivery.split(chosen.map(() => delivery.batch));
+    const parts = delivery.copies(chosen.length);
     parts.forEach((part, i) => {
       chosen[i]!(part);
     });

@@ -7,6 +7,17 @@ import { WireWriter } from "./writer.js";
 export interface SplitLimits {
   readonly records?: number;
   readonly bytes?: number;
+  /** How much all pieces may take together, as what surrounds a record is repeated; beyond it a `SplitOverflow` is thrown. */
+  readonly total?: number;
+}
+
+/** Cutting this batch as asked would multiply it. */
+export class SplitOverflow extends Error {
+  override readonly name = "SplitOverflow";
+
+  constructor(total: number) {
+    super(`the pieces would take more than ${total} bytes together`);
+  }
 }
 
 /**
@@ -17,7 +28,7 @@ export function splitBatch(batch: Batch, limits: SplitLimits): Batch[] {
   const records = Math.max(1, limits.records ?? Number.POSITIVE_INFINITY);
   const bytes = Math.max(1, limits.bytes ?? Number.POSITIVE_INFINITY);
   if (batch.count <= records && batch.byteLength <= bytes) return [batch];
-  return new Splitter(batch, records, bytes).run();
+  return new Splitter(batch, records, bytes, limits.total ?? Number.POSITIVE_INFINITY).run();
 }
 
 /** A message around records, and those of its fields that are repeated with each piece of it. */
@@ -34,19 +45,22 @@ class Splitter {
   private readonly shape: SignalShape;
   private readonly maxRecords: number;
   private readonly maxBytes: number;
+  private readonly maxTotal: number;
   private readonly frames: SplitFrame[] = [];
   private readonly pieces: Batch[] = [];
   private writer: WireWriter;
   private count = 0;
+  private total = 0;
   /** How many of the frames are open in the present piece. */
   private open = 0;
 
-  constructor(batch: Batch, maxRecords: number, maxBytes: number) {
+  constructor(batch: Batch, maxRecords: number, maxBytes: number, maxTotal: number) {
     this.batch = batch;
     this.bytes = batch.bytes;
     this.shape = SHAPES[batch.signal];
     this.maxRecords = maxRecords;
     this.maxBytes = maxBytes;
+    this.maxTotal = maxTotal;
     this.writer = this.newWriter();
   }
 
@@ -120,6 +134,8 @@ class Splitter {
   private cut(): void {
     while (this.open > 0) this.closeFrame();
     if (this.writer.length === 0) return;
+    this.total += this.writer.length + PIECE_COST;
+    if (this.total > this.maxTotal) throw new SplitOverflow(this.maxTotal);
     this.pieces.push(Batch.trusted(this.batch.signal, this.writer.written(), this.count));
     this.writer = this.newWriter();
     this.count = 0;
@@ -145,6 +161,9 @@ class Splitter {
     return this.shape.levels[depth]?.includes(tag) ?? tag === this.shape.record;
   }
 }
+
+/** What a piece takes besides its bytes. */
+const PIECE_COST = 512;
 
 /** A length that takes as much room as any piece's will: `end` then only ever makes a piece smaller. */
 const LARGE = 0x0fffffff;

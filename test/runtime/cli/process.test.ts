@@ -54,7 +54,9 @@ describe("the sluice process", () => {
 
   const running = `receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
 exporters: {nop: }
+extensions: {reliability: {directory: ${JSON.stringify(join(folder, "queue"))}}}
 service:
+  extensions: [reliability]
   telemetry: {metrics: {level: none}}
   pipelines: {logs: {receivers: [otlp], exporters: [nop]}}
 `;
@@ -85,7 +87,10 @@ service:
     writeFileSync(
       path,
       running
-        .replace("{nop: }", `{otlphttp: {endpoint: "http://127.0.0.1:${port}", timeout: 0}}`)
+        .replace(
+          "{nop: }",
+          `{otlphttp: {endpoint: "http://127.0.0.1:${port}", timeout: 0, sending_queue: {enabled: false}}}`,
+        )
         .replace("[nop]", "[otlphttp]"),
     );
     const args = ["bin/sluice.js", "run", "--config", path, "--shutdown-timeout", "5m"];

@@ -1,10 +1,18 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the config language is written with ${}
+import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { loadConfig } from "../../../src/runtime/config/load.js";
+import { Registry } from "../../../src/runtime/registry.js";
 import { brief, GOOD, loadText, problemsIn, withExporter } from "./load-text.js";
 
 const PIPELINE = "service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}";
 
 describe("loadConfig", () => {
+  it.runIf(existsSync("/dev/zero"))("gives up on a file without end", () => {
+    const { problems } = loadConfig({ sources: [{ file: "/dev/zero" }], registry: new Registry([]) });
+    expect(problems).toMatchObject([{ code: "unreadable_file", message: expect.stringContaining("16 MiB") }]);
+  });
+
   it("resolves a good config", () => {
     const { config, problems } = loadText(GOOD);
     expect(problems).toEqual([]);

@@ -15,6 +15,14 @@ function parse(text: string) {
 
 describe("parseYaml", () => {
   it.each([
+    ["brackets", "[".repeat(20_000) + "]".repeat(20_000)],
+    ["brackets that never close", "{a: ".repeat(20_000)],
+    ["lists in lists", "- ".repeat(20_000)],
+  ])("says that %s are nested too deep", (_, text) => {
+    expect(parse(text).full).toMatchObject([{ severity: "error", message: "nested deeper than 200 levels" }]);
+  });
+
+  it.each([
     ["a map", "a: 1\nb: x", { a: 1, b: "x" }],
     ["Windows line ends", "a:\r\n  b: 1\r\n", { a: { b: 1 } }],
     ["a document start", "---\na: 1\n", { a: 1 }],

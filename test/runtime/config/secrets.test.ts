@@ -97,6 +97,9 @@ describe("looksSecret", () => {
 
 describe("withoutUrlSecrets", () => {
   it("keeps a URL without secrets", () => {
+    expect(withoutUrlSecrets("https://u:p@s3cret@host/v1?auth=s3cret&x=1#jwt=s3cret")).toBe(
+      "https://[REDACTED]@host/v1?auth=[REDACTED]&x=1#jwt=[REDACTED]",
+    );
     expect(withoutUrlSecrets("https://host:4318/v1?x=1")).toBe("https://host:4318/v1?x=1");
   });
 });

@@ -36,6 +36,11 @@ function substituted(value: string) {
 }
 
 describe("substitution", () => {
+  it("survives defaults in defaults without end", () => {
+    const text = `${"${env:NONE:-".repeat(5000)}x${"}".repeat(5000)}`;
+    expect(parseParts(text)).toMatchObject([{ scheme: "env", text }]);
+  });
+
   it.each([
     ["${env:HOST}", "h"],
     ["${HOST}", "h"],

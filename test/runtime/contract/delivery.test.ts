@@ -66,6 +66,18 @@ describe("a delivery", () => {
     expect(outcomes).toEqual([{ ok: false, refusal: later }]);
   });
 
+  it("adds up what pieces had rejected, and takes the larger count of copies", () => {
+    const rejecting = (parts: readonly Delivery[]) => {
+      parts[0]!.accept({ rejected: 1, message: "bad" });
+      parts[1]!.accept({ rejected: 2, message: "bad" });
+    };
+    const [cut, copied] = [owed(logs("a", "b", "c")), owed(logs("a", "b", "c"))];
+    rejecting(cut.delivery.split([logs("a"), logs("b", "c")]));
+    rejecting(copied.delivery.copies(2));
+    expect(cut.outcomes).toEqual([{ ok: true, rejected: 3, message: "bad" }]);
+    expect(copied.outcomes).toEqual([{ ok: true, rejected: 2, message: "bad" }]);
+  });
+
   it("passes a partial rejection on, but gives no sender of a merged batch a count", () => {
     const alone = owed(logs("a"));
     alone.delivery.accept({ rejected: 1, message: "bad" });

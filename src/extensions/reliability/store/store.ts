@@ -19,18 +19,18 @@ export interface QueueStore {
   ack(ref: EntryRef): void;
   /** Keeps what was learnt by an attempt. Rides along with the next write, like `ack`. */
   update(ref: EntryRef, entry: Entry): void;
-  /** Turns an entry into a dead letter. */
+  /** Turns an entry into a dead letter. Its ref stays. */
   fail(ref: EntryRef, entry: Entry): Promise<void>;
   /** Puts new pending (or failed) entries in the place of one, in one step: for taking a batch apart. */
   replace(ref: EntryRef, parts: readonly NewEntry[]): Promise<StoredEntry[]>;
-  /** Turns dead letters into pending entries, at the end of the queue; their ids stay. */
+  /** Turns dead letters into pending entries, at the end of the queue: their ids stay, their refs are new. */
   replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]>;
-  /** Removes entries for good, whatever their state. */
+  /** Removes entries for good, whatever their state. Those that are gone already do not matter. */
   delete(refs: readonly EntryRef[]): Promise<void>;
 
   /** Pending entries behind `after` (from the beginning without), in order, at most `limit`. Payloads are not read. */
   pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]>;
-  /** Failed entries behind `after` in the given order, at most `limit`. */
+  /** Failed entries behind `after` in the given order, which is that of their refs; at most `limit`. */
   failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]>;
   /** By id, in any state. */
   find(id: string): Promise<StoredEntry | undefined>;
@@ -40,7 +40,7 @@ export interface QueueStore {
   readonly stats: StoreStats;
 }
 
-/** Names an entry inside its store: cheap to keep in memory by the hundred thousand. */
+/** Names an entry inside its store, and its place in the queue. Cheap to keep in memory by the hundred thousand. */
 export type EntryRef = number;
 
 export interface NewEntry {
@@ -49,7 +49,10 @@ export interface NewEntry {
   readonly source: { readonly receiver: string; readonly transport: string };
   readonly enqueuedAt: number;
   readonly generation: string;
-  /** Fields that are not those of a fresh pending entry; for parts of another entry and for imports. */
+  /**
+   * Fields that are not those of a fresh pending entry; for parts of another entry and for imports. An id is kept unless
+   * the store has it already; then the entry gets a new one.
+   */
   readonly fields?: Partial<Entry>;
 }
 

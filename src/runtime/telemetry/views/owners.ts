@@ -1,3 +1,4 @@
+import { decodeText } from "../decode.js";
 import { encodeField } from "../encode.js";
 import { MESSAGES, type Message } from "../messages.js";
 import type { Frame, FrameEdit } from "../walk.js";
@@ -7,6 +8,21 @@ import { MessageView } from "./message-view.js";
 
 /** A resource or scope: field 1 of the message that holds its records. A change is one for all of its records. */
 abstract class OwnerView extends MessageView implements FrameEdit {
+  private readonly frame: Frame;
+
+  constructor(message: Message, bytes: Uint8Array, frame: Frame) {
+    super(message, bytes, ...ownerRange(bytes, frame));
+    this.frame = frame;
+  }
+
+  /** The schema its records follow; empty when none is named. */
+  get schemaUrl(): string {
+    const at = findField(this.bytes, this.frame.start, this.frame.end, SCHEMA_URL_TAG);
+    if (at < 0) return "";
+    const size = varint(this.bytes, at);
+    return decodeText(this.bytes, after, after + size);
+  }
+
   apply(out: WireWriter, start: number): void {
     const scratch = new WireWriter(this.end - this.start + 256);
     scratch.byte(OWNER_TAG);
@@ -20,13 +36,14 @@ abstract class OwnerView extends MessageView implements FrameEdit {
 
 const OWNER_FIELD = 1;
 const OWNER_TAG = (OWNER_FIELD << 3) | BYTES;
+const SCHEMA_URL_TAG = (3 << 3) | BYTES;
 
 /** What produced the records: a service, a host. */
 export class ResourceView extends OwnerView {
   protected readonly attributesField = 1;
 
   constructor(bytes: Uint8Array, frame: Frame) {
-    super(MESSAGES["Resource"]!, bytes, ...ownerRange(bytes, frame));
+    super(MESSAGES["Resource"]!, bytes, frame);
   }
 }
 
@@ -35,7 +52,7 @@ export class ScopeView extends OwnerView {
   protected readonly attributesField = 3;
 
   constructor(bytes: Uint8Array, frame: Frame) {
-    super(MESSAGES["Scope"]!, bytes, ...ownerRange(bytes, frame));
+    super(MESSAGES["Scope"]!, bytes, frame);
   }
 
   get name(): string {

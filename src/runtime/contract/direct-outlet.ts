@@ -1,16 +1,21 @@
-import { type Delivery, Habitat, type PartialRejection } from "../contract/delivery.js";
-import { completeSettings } from "../contract/exporter-settings.js";
-import type { Counter, Metrics } from "../contract/observability.js";
-import type { OutletFactory } from "../contract/outlet.js";
-import { Refusal, toRefusal } from "../contract/refusal.js";
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
+import { type Delivery, Habitat, type PartialRejection } from "./delivery.js";
+import { completeSettings } from "./exporter-settings.js";
 import { limitedLog } from "./limited-log.js";
+import type { Counter, Metrics } from "./observability.js";
+import type { OutletFactory } from "./outlet.js";
+import { Refusal, toRefusal } from "./refusal.js";
+import { Turns } from "./turns.js";
 
-/** Sends each delivery at once and settles it by what comes of it: the sender waits for the export. */
+/** More sends at once make no exporter faster, and each costs buffers of its own. */
+const AT_ONCE = 256;
+
+/** Sends each delivery as it comes, so many at once, and settles it by what comes of it: the sender waits for the export. */
 export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaults, clock, logger, metrics }) => {
   const counters = createCounters(id, metrics);
   const inside = new Habitat();
   const sending = new Set<AbortController>();
+  const turns = new Turns(AT_ONCE);
   const timeoutMs = completeSettings(settings, typeDefaults).timeout;
   let idle: (() => void) | undefined;
   let aborted = false;
@@ -21,11 +26,20 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
     logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
   );
 
+  const inTurn = async ({ batch }: Delivery, signal: AbortSignal) => {
+    const turn = turns.take(signal);
+    if (turn !== undefined) await turn;
+    try {
+      return await exporter.send(batch, signal);
+    } finally {
+      turns.give();
+    }
+  };
   const send = async (delivery: Delivery, controller: AbortController) => {
     const counter = counters[delivery.batch.signal];
     const { count } = delivery.batch;
     try {
-      const partial = await exporter.send(delivery.batch, controller.signal);
+      const partial = await inTurn(delivery, controller.signal);
       const rejected = Math.min(partial?.rejected ?? 0, count);
       counter.sent.add(count - rejected);
       if (partial !== undefined) {

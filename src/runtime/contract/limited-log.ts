@@ -1,4 +1,4 @@
-import type { Clock } from "../contract/clock.js";
+import type { Clock } from "./clock.js";
 
 const QUIET_MS = 10_000;
 

@@ -1,0 +1,113 @@
+import { measure, recordProblems } from "./measure.js";
+import { startSubject } from "./run-subject.js";
+import { median, spread } from "./statistics.js";
+
+/**
+ * A cell is an encoding and a number of records a request. All subjects of a cell run at the same time, and take turns
+ * under load round by round, in changing order, so that what happens to the machine happens to all of them.
+ *
+ * @typedef {{ encoding: import("./supply.js").Encoding, records: number, concurrency: number }} Cell
+ * @typedef {import("./measure.js").Round} Round
+ * @typedef {Map<string, Round[]>} Rounds by name of the subject
+ * @typedef {{ place?: Pick<import("./subjects.js").Place, "queue">, baseline?: string,
+ *   subjects?: import("./subjects.js").Subject[] }} Variation what differs from passthrough
+ */
+
+/** Enough requests under way to keep a subject busy; small requests need more of them. */
+export function concurrencyFor(/** @type {number} */ records) {
+  return records < 10 ? 64 : records < 500 ? 32 : 8;
+}
+
+/**
+ * Results, one a subject, and failures.
+ *
+ * @param {import("./bench.js").Bench} bench @param {string} scenario @param {Cell} cell @param {Variation} variation
+ */
+export async function runCell(bench, scenario, cell, { place = {}, baseline = "bare", subjects } = {}) {
+  const { options } = bench;
+  const load = { ...cell, signal: options.signal, settle: options.settle };
+  /** @type {import("./run-subject.js").Running[]} */
+  const running = [];
+  /** @type {Rounds} */
+  const rounds = new Map();
+  /** @type {Rounds} */
+  const halves = new Map();
+  const failures = [];
+  try {
+    for (const subject of (subjects ?? options.subjects).filter((one) => !one.skips?.(cell.encoding))) {
+      const one = await startSubject(subject, { ...load, ...bench.setting, ...place });
+      running.push(one);
+      rounds.set(one.name, []);
+      const warmup = await measure(bench.roles, one, { ...load, seconds: options.warmup });
+      failures.push(...recordProblems(titleOf(one.name, cell, "warm-up"), warmup));
+    }
+    for (let i = 0; i < options.rounds; i++) {
+      for (const one of i % 2 === 0 ? running : [...running].reverse()) {
+        const title = titleOf(one.name, cell, `round ${i + 1}`);
+        bench.progress.say(`${scenario}: ${title} of ${options.rounds}`);
+        const round = await measure(bench.roles, one, { ...load, seconds: options.seconds });
+        failures.push(...recordProblems(title, round));
+        rounds.get(one.name)?.push(round);
+      }
+    }
+    if (place.queue !== undefined) {
+      for (const one of running) {
+        const title = titleOf(one.name, cell, "half load");
+        bench.progress.say(`${scenario}: ${title}`);
+        const rate = median((rounds.get(one.name) ?? []).map((round) => round.recordsPerSecond)) / cell.records / 2;
+        const round = await measure(bench.roles, one, { ...load, rate, seconds: options.seconds * 2 });
+        failures.push(...recordProblems(title, round));
+        halves.set(one.name, [round]);
+      }
+    }
+  } finally {
+    for (const one of running) await one.stop();
+  }
+  const results = [...rounds].map(([name, list]) => ({
+    scenario,
+    subject: name,
+    signal: options.signal,
+    ...cell,
+    ...summarise(list, rounds.get(baseline)),
+    ...halfLoad(halves.get(name)?.[0]),
+  }));
+  return { results, failures };
+}
+
+/** Medians of a subject's rounds, and ratios to the baseline round by round. */
+function summarise(/** @type {Round[]} */ rounds, /** @type {Round[] | undefined} */ baseline) {
+  const of = (/** @type {string} */ key) => spread(rounds.map((round) => round[key]))?.median ?? null;
+  const ratio = (/** @type {string} */ key) =>
+    spread(rounds.map((round, i) => round[key] / (baseline?.[i]?.[key] ?? Number.NaN)));
+  const total = (/** @type {string} */ key) => rounds.reduce((sum, round) => sum + round[key], 0);
+  return {
+    recordsPerSecond: of("recordsPerSecond"),
+    deliveredPerSecond: of("deliveredPerSecond"),
+    behindMs: of("behindMs"),
+    cpuUsPerRecord: of("cpuUsPerRecord"),
+    cpuRatio: ratio("cpuUsPerRecord"),
+    throughputRatio: ratio("recordsPerSecond"),
+    deliveryRatio: ratio("deliveredPerSecond"),
+    p50Ms: of("p50Ms"),
+    p99Ms: of("p99Ms"),
+    requestsOutPerIn: median(rounds.map((round) => round.requestsOut / round.requests)),
+    peakRssBytes: spread(rounds.map((round) => round.peakRssBytes))?.max ?? null,
+    peakRssAnonBytes: spread(rounds.map((round) => round.peakRssAnonBytes))?.max ?? null,
+    acknowledged: total("acknowledged"),
+    delivered: total("delivered"),
+    lost: total("lost"),
+    refused: total("refused"),
+    failed: total("failed"),
+    rounds: rounds.map(({ samples, ...round }) => round),
+  };
+}
+
+function halfLoad(/** @type {Round | undefined} */ round) {
+  if (round === undefined) return {};
+  const { p50Ms, p99Ms, recordsPerSecond, withheld } = round;
+  return { halfLoad: { p50Ms, p99Ms, recordsPerSecond, withheld } };
+}
+
+function titleOf(/** @type {string} */ subject, /** @type {Cell} */ cell, /** @type {string} */ when) {
+  return `${subject}, ${cell.encoding}, ${cell.records} records a request, ${when}`;
+}

@@ -1,0 +1,48 @@
+import type { IncomingMessage } from "node:http";
+import type { z } from "zod";
+import { splitLines } from "../../plugin.js";
+import { badRequest, HttpError } from "./http-error.js";
+
+const MOST_BODY_BYTES = 1024 * 1024;
+const MOST_LINE_LENGTH = 64 * 1024 * 1024;
+
+/** The JSON of a request, checked; an empty body counts as `{}`. */
+export async function readBody<T>(request: IncomingMessage, schema: z.ZodType<T>): Promise<T> {
+  const text = await readText(request);
+  const parsed = schema.safeParse(text.trim() === "" ? {} : parseJson(text));
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(
+    ({ path, message }) => `${path.length > 0 ? `${path.join(".")}: ` : ""}${message}`,
+  );
+  throw badRequest(problems.join("; "));
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of chunksOf<Buffer>(request)) {
+    size += chunk.length;
+    if (size > MOST_BODY_BYTES) throw new HttpError(413, "too_large", `the body may have ${MOST_BODY_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw badRequest(`the body is not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** The lines of a body, however long it is. */
+export function readLines(request: IncomingMessage): AsyncIterable<string> {
+  const tooLong = () => new HttpError(413, "too_large", "a line is too long");
+  return splitLines(chunksOf<string>(request.setEncoding("utf8")), MOST_LINE_LENGTH, tooLong);
+}
+
+/** Leaving the loop early leaves the connection open for the answer. */
+function chunksOf<T>(request: IncomingMessage): AsyncIterable<T> {
+  return request.iterator({ destroyOnReturn: false });
+}

@@ -1,0 +1,46 @@
+import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
+import { HttpError } from "./http-error.js";
+
+/**
+ * A browser on this machine can be made to send requests here by any page it shows. So: a name that somebody else's DNS
+ * points at this machine is refused by its Host header, a page of another site by its Origin or Sec-Fetch-Site, and what
+ * changes something must have a content type that browsers do not send to other sites unasked. No CORS header is ever sent.
+ */
+export function guard(request: IncomingMessage, allowedHosts: ReadonlySet<string>): void {
+  const host = request.headers.host ?? "";
+  if (!isAllowedHost(host, allowedHosts)) {
+    const name = JSON.stringify(hostName(host));
+    throw new HttpError(
+      403,
+      "forbidden",
+      `asked as ${name}, which is not allowed; see allowed_hosts of the extension admin`,
+    );
+  }
+  const { origin, "sec-fetch-site": site } = request.headers;
+  const isForeign =
+    (origin !== undefined && !isOriginOf(origin, host)) || site === "cross-site" || site === "same-site";
+  if (isForeign) throw new HttpError(403, "forbidden", "requests of other sites' pages are refused");
+}
+
+/** `types` are media types without parameters. */
+export function requireType(request: IncomingMessage, ...types: readonly string[]): void {
+  const written = (request.headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase();
+  if (types.includes(written)) return;
+  throw new HttpError(415, "unsupported_media_type", `the content type must be ${types.join(" or ")}`);
+}
+
+function isAllowedHost(host: string, allowed: ReadonlySet<string>): boolean {
+  const name = hostName(host);
+  return name === "localhost" || isIP(name) !== 0 || allowed.has(name);
+}
+
+/** `[::1]:80` gives `::1`. */
+function hostName(host: string): string {
+  const match = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(host.trim().toLowerCase());
+  return match?.[1] ?? match?.[2] ?? "";
+}
+
+function isOriginOf(origin: string, host: string): boolean {
+  return URL.canParse(origin) && new URL(origin).host === host.trim().toLowerCase();
+}

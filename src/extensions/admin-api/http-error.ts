@@ -1,0 +1,34 @@
+import type { AdminError } from "../../plugin.js";
+
+/** An answer that says what is wrong with a request. */
+export class HttpError extends Error {
+  override readonly name = "HttpError";
+  readonly status: number;
+  readonly code: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.headers = headers;
+  }
+}
+
+const STATUS: Readonly<Record<AdminError["code"], number>> = {
+  bad_request: 400,
+  not_found: 404,
+  conflict: 409,
+  unavailable: 503,
+};
+
+/** Undefined for what is our own fault. */
+export function asHttpError(error: unknown): HttpError | undefined {
+  if (error instanceof HttpError) return error;
+  const { name, code, message } = error as AdminError;
+  return name === "AdminError" && code in STATUS ? new HttpError(STATUS[code], code, message) : undefined;
+}
+
+export function badRequest(message: string): HttpError {
+  return new HttpError(400, "bad_request", message);
+}

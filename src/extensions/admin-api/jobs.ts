@@ -1,0 +1,115 @@
+import { randomBytes } from "node:crypto";
+import {
+  type Admin,
+  AdminError,
+  type Clock,
+  type ReplayOptions,
+  type ReplayReport,
+  type Selection,
+} from "../../plugin.js";
+
+/** A replay that goes on after its request was answered. */
+export interface Job {
+  readonly id: string;
+  readonly state: "running" | "done" | "cancelled" | "failed";
+  readonly by: string;
+  readonly dryRun: boolean;
+  readonly startedAt: number;
+  readonly endedAt?: number;
+  readonly done: number;
+  readonly total: number;
+  readonly report?: ReplayReport;
+  readonly error?: string;
+}
+
+const MOST_RUNNING = 8;
+const MOST_KEPT = 100;
+/** A replay that is done by then is answered with its report. */
+const PATIENCE_MS = 1000;
+
+type Running = { -readonly [Key in keyof Job]: Job[Key] } & { readonly abort: AbortController };
+
+/** Runs replays in the background; remembers the last of those that have ended. */
+export class Jobs {
+  private readonly jobs = new Map<string, Running>();
+  private readonly clock: Clock;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Resolves when it is done, or after a moment. Rejects when the request itself is bad; then there is no job. */
+  async start(admin: Admin, selection: Selection, options: Omit<ReplayOptions, "abort" | "onProgress">): Promise<Job> {
+    const running = [...this.jobs.values()].filter(({ state }) => state === "running").length;
+    if (running >= MOST_RUNNING) {
+      throw new AdminError("conflict", `${running} replays are running: wait for one to end, or cancel one`);
+    }
+    const job = this.create(options.by, options.dryRun ?? false);
+    const work = this.run(job, admin, selection, options);
+    await this.soon(work);
+    if (job.state === "running") work.catch(() => {});
+    return shown(job);
+  }
+
+  all(): Job[] {
+    return [...this.jobs.values()].map(shown);
+  }
+
+  get(id: string): Job | undefined {
+    const job = this.jobs.get(id);
+    return job && shown(job);
+  }
+
+  /** What was put back stays so. */
+  cancel(id: string): Job | undefined {
+    this.jobs.get(id)?.abort.abort();
+    return this.get(id);
+  }
+
+  cancelAll(): void {
+    for (const { abort } of this.jobs.values()) abort.abort();
+  }
+
+  private create(by: string, dryRun: boolean): Running {
+    const id = randomBytes(6).toString("hex");
+    const abort = new AbortController();
+    const job: Running = { id, state: "running", by, dryRun, startedAt: this.clock.now(), done: 0, total: 0, abort };
+    this.jobs.set(id, job);
+    for (const [old, { state }] of this.jobs) {
+      if (this.jobs.size <= MOST_KEPT) break;
+      if (state !== "running") this.jobs.delete(old);
+    }
+    return job;
+  }
+
+  private async run(job: Running, admin: Admin, selection: Selection, options: ReplayOptions): Promise<void> {
+    const onProgress = (done: number, total: number) => Object.assign(job, { done, total });
+    try {
+      job.report = await admin.replay(selection, { ...options, abort: job.abort.signal, onProgress });
+      job.state = job.abort.signal.aborted && job.done < job.total ? "cancelled" : "done";
+    } catch (error) {
+      job.state = "failed";
+      job.error = (error as Error).message;
+      if (job.done === 0) this.jobs.delete(job.id);
+      throw error;
+    } finally {
+      job.endedAt = this.clock.now();
+    }
+  }
+
+  private async soon(work: Promise<void>): Promise<void> {
+    let cancel = () => {};
+    const patience = new Promise<void>((resolve) => {
+      cancel = this.clock.after(PATIENCE_MS, resolve);
+    });
+    try {
+      await Promise.race([work, patience]);
+    } finally {
+      cancel();
+    }
+  }
+}
+
+function shown({ abort: _, ...job }: Running): Job {
+  return { ...job };
+}

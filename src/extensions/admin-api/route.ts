@@ -1,0 +1,28 @@
+import type { IncomingMessage } from "node:http";
+import type { Admin } from "../../plugin.js";
+import type { Jobs } from "./jobs.js";
+
+/** What a route is asked. */
+export interface Asked {
+  readonly admin: Admin;
+  readonly jobs: Jobs;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  readonly request: IncomingMessage;
+}
+
+/** `body` is sent as JSON, `json` is JSON already, `lines` are sent one by one as the client takes them. */
+export type Answer = { readonly status?: number } & (
+  | { readonly body: unknown }
+  | { readonly json: string }
+  | { readonly lines: AsyncIterable<string> }
+);
+
+export interface Route {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** Below the root of the API; `:name` stands for one segment. */
+  readonly path: string;
+  /** Content type of its body; JSON unless it says otherwise. */
+  readonly takes?: string;
+  answer(asked: Asked): Answer | Promise<Answer>;
+}

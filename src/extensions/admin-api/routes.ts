@@ -1,0 +1,57 @@
+import { deadLetterRoutes } from "./dead-letter-routes.js";
+import { exporterRoutes } from "./exporter-routes.js";
+import { replayRoutes } from "./replay-routes.js";
+import type { Route } from "./route.js";
+
+export const API_ROOT = "/api/v1";
+
+/** Everything the API can be asked. `docs/openapi.yaml` describes the same. */
+export const ROUTES: readonly Route[] = [
+  { method: "GET", path: "/", answer: () => ({ body: { name: "sluice", api: 1 } }) },
+  ...exporterRoutes,
+  ...deadLetterRoutes,
+  ...replayRoutes,
+];
+
+export interface Matched {
+  readonly route: Route;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** The route of a path below the root; the methods it has instead when it has not this one; undefined without any. */
+export function findRoute(method: string, path: string): Matched | { readonly methods: readonly string[] } | undefined {
+  const matches = ROUTES.flatMap((route) => {
+    const params = paramsOf(route.path, path);
+    return params === undefined ? [] : [{ route, params }];
+  });
+  const found = matches.find(({ route }) => route.method === method);
+  if (found !== undefined) return found;
+  return matches.length === 0 ? undefined : { methods: matches.map(({ route }) => route.method) };
+}
+
+/** Fixed segments stand before placeholders in the table, so `/dead-letters/stats` is never an id. */
+function paramsOf(pattern: string, path: string): Record<string, string> | undefined {
+  const wanted = segments(pattern);
+  const given = segments(path);
+  if (wanted.length !== given.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [i, segment] of wanted.entries()) {
+    const text = decoded(given[i]!);
+    if (text === undefined) return undefined;
+    if (segment.startsWith(":")) params[segment.slice(1)] = text;
+    else if (segment !== text) return undefined;
+  }
+  return params;
+}
+
+function segments(path: string): string[] {
+  return path.split("/").filter((segment) => segment !== "");
+}
+
+function decoded(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}

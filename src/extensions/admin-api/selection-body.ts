@@ -1,0 +1,31 @@
+import { z } from "zod";
+import type { Selection } from "../../plugin.js";
+import { badRequest } from "./http-error.js";
+import { deadLetterQuery, FILTERS } from "./parameters.js";
+
+/** What a body names: ids, or a query, or expressly everything. */
+export const selectionFields = {
+  ids: z.array(z.string()).optional(),
+  query: z.record(z.string(), z.unknown()).optional(),
+  all: z.boolean().optional(),
+  dry_run: z.boolean().optional(),
+};
+
+export function selectionOf(body: {
+  readonly ids?: readonly string[] | undefined;
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
+  readonly all?: boolean | undefined;
+}): Selection {
+  const { ids, query, all } = body;
+  if (ids !== undefined) {
+    if (query !== undefined || all) throw badRequest("give ids or a query, not both");
+    return { ids };
+  }
+  const unknown = Object.keys(query ?? {}).find((name) => !FILTERS.includes(name));
+  if (unknown !== undefined)
+    throw badRequest(`query: unknown filter ${JSON.stringify(unknown)}; there are: ${FILTERS.join(", ")}`);
+  const filters = deadLetterQuery(query ?? {});
+  const isEmpty = Object.keys(filters).length === 0;
+  if (isEmpty && !all) throw badRequest('nothing is selected: give ids or a query, or "all": true for everything');
+  return { query: filters };
+}

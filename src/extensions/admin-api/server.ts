@@ -1,0 +1,156 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { type Admin, type Clock, type HostPort, type Logger, listen } from "../../plugin.js";
+import { guard, requireType } from "./guard.js";
+import { asHttpError, HttpError } from "./http-error.js";
+import { Jobs } from "./jobs.js";
+import type { Answer } from "./route.js";
+import { API_ROOT, findRoute } from "./routes.js";
+
+export interface AdminServerSettings {
+  readonly endpoint: HostPort;
+  readonly allowedHosts: readonly string[];
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Undefined as long as nothing can be administered. */
+  readonly admin: () => Admin | undefined;
+}
+
+export interface AdminServer {
+  readonly endpoint: HostPort;
+  /** Cancels running replays and cuts open connections. */
+  close(): Promise<void>;
+}
+
+const HEADERS_TIMEOUT_MS = 10_000;
+
+/** Rejects with a `StartError` when it cannot listen. Every error is answered as `{"error": {"code", "message"}}`. */
+export async function startAdminServer(settings: AdminServerSettings): Promise<AdminServer> {
+  const { endpoint, allowedHosts, logger, clock } = settings;
+  const jobs = new Jobs(clock);
+  const hosts = new Set([endpoint.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
+  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, (request, response) => {
+    void respond(request, response, () => answerTo(request, settings, jobs, hosts), logger);
+  });
+  await listen(server, endpoint, ["endpoint"]);
+  server.on("error", () => {}); // a failed accept concerns one client only
+  server.on("clientError", (_, socket) => socket.destroy());
+  const { address, port } = server.address() as AddressInfo;
+  return {
+    endpoint: { host: address, port },
+    close() {
+      jobs.cancelAll();
+      return new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+    },
+  };
+}
+
+async function answerTo(
+  request: IncomingMessage,
+  settings: AdminServerSettings,
+  jobs: Jobs,
+  hosts: ReadonlySet<string>,
+): Promise<Answer> {
+  guard(request, hosts);
+  const url = (request.url ?? "/").split("?");
+  const path = url[0]!;
+  if (path !== API_ROOT && !path.startsWith(`${API_ROOT}/`))
+    throw new HttpError(404, "not_found", `the API is below ${API_ROOT}`);
+  const method = request.method === "HEAD" ? "GET" : (request.method ?? "GET");
+  const found = findRoute(method, path.slice(API_ROOT.length));
+  if (found === undefined) throw new HttpError(404, "not_found", `there is nothing at ${path}`);
+  if ("methods" in found) {
+    throw new HttpError(405, "method_not_allowed", `use ${found.methods.join(" or ")}`, {
+      allow: found.methods.join(", "),
+    });
+  }
+  if (method === "POST") requireType(request, found.route.takes ?? "application/json");
+  const admin = settings.admin();
+  if (admin === undefined && found.route.path !== "/") {
+    throw new HttpError(
+      503,
+      "unavailable",
+      "there are no queues: the agent is starting, or runs without the extension reliability",
+    );
+  }
+  const query = new URLSearchParams(url.slice(1).join("?"));
+  return found.route.answer({ admin: admin!, jobs, params: found.params, query, request });
+}
+
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: () => Promise<Answer>,
+  logger: Logger,
+): Promise<void> {
+  response.on("error", () => {});
+  request.on("error", () => {});
+  try {
+    await send(response, await answer());
+  } catch (error) {
+    refuse(request, response, error, logger);
+  }
+  if (request.method === "POST" || request.method === "DELETE") {
+    const { method, url, socket } = request;
+    logger.info(
+      { method, url, status: response.statusCode, from: socket.remoteAddress },
+      "admin API was asked for a change",
+    );
+  }
+}
+
+async function send(response: ServerResponse, answer: Answer): Promise<void> {
+  const status = answer.status ?? 200;
+  if ("lines" in answer) return sendLines(response, status, answer.lines[Symbol.asyncIterator]());
+  sendJson(response, status, "json" in answer ? answer.json : JSON.stringify(answer.body));
+}
+
+/** Waits for the first line, so that what fails at once is answered as an error. */
+async function sendLines(response: ServerResponse, status: number, lines: AsyncIterator<string>): Promise<void> {
+  const first = await lines.next();
+  response.writeHead(status, { "content-type": "application/x-ndjson", ...ALWAYS });
+  await pipeline(Readable.from(linesFrom(first, lines)), response);
+}
+
+async function* linesFrom(first: IteratorResult<string>, rest: AsyncIterator<string>): AsyncGenerator<string> {
+  try {
+    for (let next = first; next.done !== true; next = await rest.next()) yield `${next.value}\n`;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+const ALWAYS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  json: string,
+  headers: Readonly<Record<string, string>> = {},
+) {
+  const body = `${json}\n`;
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    ...ALWAYS,
+    ...headers,
+  });
+  response.end(body);
+}
+
+/** What had begun to be sent is cut off, so that nobody takes it for all; what is still being sent to us is not read. */
+function refuse(request: IncomingMessage, response: ServerResponse, error: unknown, logger: Logger): void {
+  const known = asHttpError(error);
+  const isGone = request.destroyed && !request.complete;
+  if (known === undefined && !isGone && !response.destroyed)
+    logger.error({ err: error, url: request.url }, "the admin API failed");
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const { status, code, message, headers } = known ?? new HttpError(500, "internal", "this failed; the log says why");
+  const closing = request.complete ? {} : { connection: "close" };
+  sendJson(response, status, JSON.stringify({ error: { code, message } }), { ...headers, ...closing });
+}

@@ -1,0 +1,141 @@
+import { type Admin, AdminError, batchToJson, type ReplayOptions, type Selection } from "../../plugin.js";
+import type { ExporterControl } from "./control.js";
+import { countDeadLetters } from "./dead-letter-stats.js";
+import { type Controls, type Found, listPage, searched } from "./dead-letters.js";
+import { exclusively } from "./exclusive.js";
+import { checkQuery } from "./query.js";
+import { type ReplayTools, replay } from "./replay.js";
+import { findEntry, select } from "./selection.js";
+import { exportLines, importLines } from "./transfer.js";
+
+const MOST_BY = 200;
+
+/** What operators see and do, over all exporters. The map may still grow after the call. */
+export function createAdmin(controls: Controls, tools: ReplayTools): Admin {
+  return {
+    exporters: () => [...controls.values()].map((control) => control.status()),
+    pause: (exporter) => controlOf(controls, exporter).pause(),
+    resume: (exporter) => controlOf(controls, exporter).resume(),
+    forceBreaker: (exporter, state) => controlOf(controls, exporter).forceBreaker(state),
+    setReplayRate(exporter, rate) {
+      const control = controlOf(controls, exporter);
+      checkRate(rate);
+      control.replayRate = rate;
+    },
+    async listDeadLetters(query) {
+      checkQuery(query);
+      return guarded(() => listPage(controls, query));
+    },
+    deadLetter: (id) => guarded(async () => (await findEntry(controls, id))?.entry),
+    payload: (id) => guarded(() => payloadOf(controls, id)),
+    async deadLetterStats(query) {
+      checkQuery(query);
+      return guarded(() => countDeadLetters(controls, query));
+    },
+    async replay(selection, options) {
+      checkReplay(options);
+      return guarded(async () => replay(await select(controls, selection), options, tools));
+    },
+    deleteDeadLetters: (selection, options) =>
+      guarded(() => deleteSelected(controls, selection, options?.dryRun ?? false, tools)),
+    exportDeadLetters(query) {
+      checkQuery(query);
+      searched(controls, query);
+      const onUnreadable = (id: string) =>
+        tools.logger.error({ id }, "a dead letter could not be exported: its payload cannot be read");
+      return guardedLines(exportLines(controls, query, onUnreadable));
+    },
+    importDeadLetters: (lines) => guarded(() => importLines(controls, lines)),
+  };
+}
+
+function controlOf(controls: Controls, id: string): ExporterControl {
+  const control = controls.get(id);
+  if (control !== undefined) return control;
+  throw new AdminError(
+    "not_found",
+    `there is no exporter ${JSON.stringify(id)}; there are: ${[...controls.keys()].join(", ")}`,
+  );
+}
+
+function checkReplay({ by, rate }: ReplayOptions): void {
+  if (typeof by !== "string" || by.trim() === "" || by.length > MOST_BY) {
+    throw new AdminError("bad_request", "say who replays: by must be a name");
+  }
+  if (rate !== undefined) checkRate(rate);
+}
+
+function checkRate(rate: number): void {
+  if (!(rate > 0) || !Number.isFinite(rate)) {
+    throw new AdminError("bad_request", "the rate must be a number of entries per second, more than 0");
+  }
+}
+
+async function payloadOf(controls: Controls, id: string): Promise<string | undefined> {
+  const found = await findEntry(controls, id);
+  return found && batchToJson(await found.control.store.payload(found.ref));
+}
+
+const DELETE_AT_ONCE = 200;
+
+/** Ids must all be those of dead letters, or nothing is deleted. */
+async function deleteSelected(
+  controls: Controls,
+  selection: Selection,
+  dryRun: boolean,
+  { logger }: ReplayTools,
+): Promise<number> {
+  const { candidates, missing = [] } = await select(controls, selection);
+  if (missing.length > 0) {
+    throw new AdminError("not_found", `there is no dead letter ${missing.slice(0, 5).join(", ")}; nothing was deleted`);
+  }
+  let deleted = 0;
+  for await (const group of groups(candidates)) deleted += dryRun ? group.length : await deleteGroup(group);
+  if (!dryRun && deleted > 0) logger.info({ deleted }, "dead letters were deleted");
+  return deleted;
+}
+
+/** What was replayed or removed meanwhile is left alone. */
+function deleteGroup(group: readonly Found[]): Promise<number> {
+  const { store } = group[0]!.control;
+  return exclusively(store, async () => {
+    const present = await Promise.all(group.map(({ entry }) => store.find(entry.id)));
+    const refs = present.flatMap((stored) => (stored?.entry.state === "failed" ? [stored.ref] : []));
+    await store.delete(refs);
+    return refs.length;
+  });
+}
+
+async function* groups(candidates: AsyncIterable<Found>): AsyncGenerator<Found[]> {
+  let group: Found[] = [];
+  for await (const found of candidates) {
+    if (group.length >= DELETE_AT_ONCE || (group[0] && group[0].control !== found.control)) {
+      yield group;
+      group = [];
+    }
+    group.push(found);
+  }
+  if (group.length > 0) yield group;
+}
+
+/** A store that is closed, or cannot be read, is no fault of the one who asks. */
+async function guarded<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw asAdminError(error);
+  }
+}
+
+async function* guardedLines(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  try {
+    yield* lines;
+  } catch (error) {
+    throw asAdminError(error);
+  }
+}
+
+function asAdminError(error: unknown): unknown {
+  const { name, message } = error as Error;
+  return name === "StoreError" ? new AdminError("unavailable", message, { cause: error }) : error;
+}

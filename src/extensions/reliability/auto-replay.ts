@@ -1,0 +1,44 @@
+import type { Entry } from "../../plugin.js";
+import { type Found, walk } from "./dead-letters.js";
+import { type ReplayTools, replay } from "./replay.js";
+
+/**
+ * Puts dead letters of passing causes back once their backend has recovered: gives the function that does so once, at most
+ * `batch_size` of them, none older than `max_age` and none more than `max_replays` times. The rest waits for a person.
+ */
+export function createAutoReplay(control: Found["control"], tools: ReplayTools): (abort: AbortSignal) => Promise<void> {
+  const { interval, batch_size, max_age, max_replays } = control.settings.dead_letter.auto_replay;
+
+  function hasRecovered(now: number): boolean {
+    const { breaker, paused, lastError, lastSentAt } = control.status();
+    if (paused || breaker.state !== "closed") return false;
+    return lastError === undefined || lastError.at <= Math.max(lastSentAt ?? 0, now - interval);
+  }
+
+  function isDue(entry: Entry, now: number): boolean {
+    const { failure, replays } = entry;
+    return failure !== undefined && isPassing(entry) && replays < max_replays && failure.at + max_age > now;
+  }
+
+  async function* candidates(now: number): AsyncGenerator<Found> {
+    let left = batch_size;
+    for await (const stored of walk(control.store)) {
+      if (!isDue(stored.entry, now)) continue;
+      yield { ...stored, control };
+      if (--left === 0) return;
+    }
+  }
+
+  return async (abort) => {
+    const now = tools.clock.now();
+    if (control.store.stats.failed.entries === 0 || !hasRecovered(now)) return;
+    await replay({ total: 0, candidates: candidates(now) }, { by: "auto-replay", abort }, tools);
+  };
+}
+
+const PASSING_REASONS: readonly string[] = ["retry_exhausted", "rate_limited", "circuit_open", "queue_full"];
+
+/** Nothing was wrong with the data, as far as the backend said. */
+function isPassing({ failure }: Entry): boolean {
+  return failure !== undefined && PASSING_REASONS.includes(failure.reason) && failure.error.kind !== "permanent";
+}

@@ -1,0 +1,29 @@
+import type { CompleteSettings } from "../../plugin.js";
+
+type RetrySettings = CompleteSettings["retry_on_failure"];
+export type BackoffSettings = Pick<
+  RetrySettings,
+  "initial_interval" | "multiplier" | "max_interval" | "jitter" | "randomization_factor"
+>;
+
+/**
+ * Milliseconds to wait after the n-th failure (counted from 1). Grows by `multiplier` up to `max_interval`, spread by
+ * the jitter and never above it; what the other side asks for wins when it is longer.
+ */
+export type Backoff = (failures: number, retryAfterMs?: number) => number;
+
+export function createBackoff(settings: BackoffSettings, random: () => number): Backoff {
+  return (failures, retryAfterMs = 0) => Math.max(spread(delayOf(settings, failures), settings, random), retryAfterMs);
+}
+
+function delayOf({ initial_interval, multiplier, max_interval }: BackoffSettings, failures: number): number {
+  if (initial_interval === 0) return 0;
+  return Math.min(max_interval, initial_interval * multiplier ** Math.max(0, failures - 1));
+}
+
+function spread(delay: number, settings: BackoffSettings, random: () => number): number {
+  if (settings.jitter === "none") return delay;
+  if (settings.jitter === "full") return delay * random();
+  const factor = 1 - settings.randomization_factor + 2 * settings.randomization_factor * random();
+  return Math.min(settings.max_interval, delay * factor);
+}

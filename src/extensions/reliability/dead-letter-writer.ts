@@ -1,0 +1,88 @@
+import type { Batch, Clock, Entry, Failure, Logger } from "../../plugin.js";
+import { FailureLog } from "./failure-log.js";
+import type { Item, Verdict } from "./item.js";
+import type { QueueMetrics } from "./metrics.js";
+import { sampleOf } from "./sample.js";
+import { signatureOf } from "./signature.js";
+import { type QueueStore, StoreError } from "./store/store.js";
+
+export interface DeadLetterTools {
+  readonly store: QueueStore;
+  readonly filter: (batch: Batch) => "save" | "discard";
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: QueueMetrics;
+}
+
+/** What became of an entry that was given up. `unwritten`: it is still pending, and must be given up again. */
+export type Written = "saved" | "discarded" | "gone" | "unwritten";
+
+/**
+ * Turns entries into dead letters: asks the filter, adds what helps people to find and understand them, writes, counts
+ * and logs. Never rejects: a store that fails is counted, and the pipeline goes on.
+ */
+export class DeadLetterWriter {
+  private readonly tools: DeadLetterTools;
+  private readonly log: FailureLog;
+
+  constructor(tools: DeadLetterTools) {
+    this.tools = tools;
+    this.log = new FailureLog(tools.logger, tools.clock);
+  }
+
+  /** Gives up an entry that is pending in the store. `lost` is the number of its records that nobody has. */
+  async give(item: Item, verdict: Verdict, lost = item.entry.items): Promise<Written> {
+    const { store, metrics, logger } = this.tools;
+    try {
+      const batch = item.batch ?? (await store.payload(item.ref));
+      const { failure } = this.failureOf(item.entry.exporter, batch, verdict);
+      const failed: Entry = { ...item.entry, state: "failed", failure };
+      const written = await this.write(item, batch, failed);
+      metrics.sendFailed[item.entry.signal].add(lost);
+      if (verdict.reason === "retry_exhausted") metrics.exhausted.add(1);
+      if (written === "saved") this.tell(failed, verdict);
+      else this.log.note(failed, verdict, failure.names, DISCARDED);
+      return written;
+    } catch (error) {
+      if (error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found")) {
+        metrics.unreadable.add(1);
+        logger.error({ id: item.entry.id, err: error }, "an entry cannot be read; it has been set aside");
+        return "gone";
+      }
+      metrics.deadLetterWriteFailures.add(1);
+      logger.error({ id: item.entry.id, err: error }, "a dead letter could not be written; it stays in the queue");
+      return "unwritten";
+    }
+  }
+
+  /** What is kept with a dead letter about its failure. */
+  failureOf(exporter: string, batch: Batch, { reason, category, error }: Verdict): { readonly failure: Failure } {
+    const signature = signatureOf(exporter, error);
+    const at = this.tools.clock.now();
+    return { failure: { at, reason, category, error, signature, ...sampleOf(batch) } };
+  }
+
+  /** Counts and logs a dead letter that has been written. */
+  tell(entry: Entry, verdict: Verdict): void {
+    this.tools.metrics.deadLettered(verdict.reason, verdict.error.class, entry.calls);
+    const what = "could not be delivered: kept as a dead letter";
+    this.log.note(entry, verdict, entry.failure?.names ?? [], what);
+  }
+
+  stop(): void {
+    this.log.flush();
+  }
+
+  private async write(item: Item, batch: Batch, failed: Entry): Promise<"saved" | "discarded"> {
+    const { store, filter, metrics } = this.tools;
+    if (filter(batch) === "save") {
+      await store.fail(item.ref, failed);
+      return "saved";
+    }
+    store.ack(item.ref);
+    metrics.filteredOut.add(1);
+    return "discarded";
+  }
+}
+
+const DISCARDED = "could not be delivered: discarded, as dead_letter.filter says";

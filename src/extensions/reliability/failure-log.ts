@@ -1,0 +1,46 @@
+import type { Clock, Entry, Logger } from "../../plugin.js";
+import type { Verdict } from "./item.js";
+
+const WINDOW_MS = 10_000;
+const LINES_PER_WINDOW = 20;
+
+/**
+ * Says of every entry that is given up what and why, once; never what is in it. When very many fail, it says so for the
+ * first of every ten seconds and counts the rest, so that an outage of a backend does not become one of the log.
+ */
+export class FailureLog {
+  private readonly logger: Logger;
+  private readonly clock: Clock;
+  private windowEnd = Number.NEGATIVE_INFINITY;
+  private lines = 0;
+  private suppressed = 0;
+
+  constructor(logger: Logger, clock: Clock) {
+    this.logger = logger;
+    this.clock = clock;
+  }
+
+  note(entry: Entry, { reason, category, error }: Verdict, names: readonly string[], what: string): void {
+    const now = this.clock.monotonic();
+    if (now >= this.windowEnd) {
+      this.flush();
+      this.windowEnd = now + WINDOW_MS;
+      this.lines = 0;
+    }
+    if (this.lines >= LINES_PER_WINDOW) {
+      this.suppressed += 1;
+      return;
+    }
+    this.lines += 1;
+    const { id, exporter, pipeline, items, attempts, calls } = entry;
+    const told = { reason, category, error: error.class, message: error.message, events: names };
+    this.logger.warn({ id, exporter, pipeline, ...told, items, attempts, calls }, what);
+  }
+
+  /** Tells how many were not told one by one. */
+  flush(): void {
+    if (this.suppressed === 0) return;
+    this.logger.warn({ suppressed: this.suppressed }, "more entries failed than are told one by one");
+    this.suppressed = 0;
+  }
+}

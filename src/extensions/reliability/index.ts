@@ -1,0 +1,90 @@
+import { join } from "node:path";
+import {
+  type Admin,
+  type CompleteSettings,
+  completeSettings,
+  defineExtension,
+  type ExporterSettings,
+  type Extension,
+  type ExtensionContext,
+  type Outlet,
+  type OutletFactory,
+  type OutletSettings,
+} from "../../plugin.js";
+import { createAdmin } from "./admin.js";
+import { type ReliabilityConfig, reliabilityConfig } from "./config.js";
+import type { ExporterControl } from "./control.js";
+import { directPath } from "./direct.js";
+import { prepareDirectory } from "./directory.js";
+import { directoryNameOf } from "./directory-name.js";
+import { startKeeper } from "./keeper.js";
+import { QueueOutlet } from "./outlet.js";
+import { LevelStore } from "./store/level-store.js";
+import type { OpenReport, QueueStore } from "./store/store.js";
+
+/** Stands between pipelines and exporters: what was accepted is kept until it is delivered or given up by a person. */
+export const reliability = defineExtension<ReliabilityConfig>({
+  type: "reliability",
+  onByDefault: true,
+  summary: "Wraps every exporter: a durable queue, retries, circuit breaker, dead letters and replay.",
+  schema: reliabilityConfig,
+  create: (config, context) => new Reliability(config, context),
+});
+
+class Reliability implements Extension {
+  readonly admin: Admin;
+  private readonly config: ReliabilityConfig;
+  private readonly defaults: ExporterSettings;
+  private readonly context: ExtensionContext;
+  private readonly controls = new Map<string, ExporterControl>();
+  private readonly generation: string;
+
+  constructor(config: ReliabilityConfig, context: ExtensionContext) {
+    this.config = config;
+    const { directory: _, ...defaults } = config;
+    this.defaults = defaults;
+    this.context = context;
+    this.generation = new Date(context.clock.now()).toISOString();
+    this.admin = createAdmin(this.controls, this.tools);
+  }
+
+  readonly outlets: OutletFactory = (own) => this.outletOf(own);
+
+  async start(): Promise<void> {
+    if (this.defaults.sending_queue?.enabled !== false) await prepareDirectory(this.config.directory);
+  }
+
+  async stop(): Promise<void> {}
+
+  private get tools() {
+    const { clock, logger, metrics } = this.context;
+    return { clock, logger, metrics, generation: this.generation };
+  }
+
+  private outletOf(own: OutletSettings): Outlet {
+    const layers = [own.settings, this.defaults, own.typeDefaults];
+    const settings = completeSettings(...layers);
+    if (!settings.sending_queue.enabled) {
+      const { outlet, control } = directPath(own, settings);
+      this.controls.set(own.id, control);
+      return outlet;
+    }
+    const outlet = new QueueOutlet({
+      ...own,
+      settings,
+      isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
+      generation: this.generation,
+      createStore: (onDamage) => this.storeOf(own.id, settings, onDamage),
+      startKeeper: (control) => startKeeper(control, this.tools),
+    });
+    this.controls.set(own.id, outlet);
+    return outlet;
+  }
+
+  private storeOf(id: string, settings: CompleteSettings, onDamage: (report: OpenReport) => void): QueueStore {
+    const { durability, durability_interval: intervalMs } = settings;
+    const directory = join(this.config.directory, directoryNameOf(id));
+    const now = () => this.context.clock.now();
+    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, onDamage });
+  }
+}

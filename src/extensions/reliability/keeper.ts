@@ -1,0 +1,56 @@
+import { createAutoReplay } from "./auto-replay.js";
+import type { ExporterControl } from "./control.js";
+import type { Found } from "./dead-letters.js";
+import type { ReplayTools } from "./replay.js";
+import { createRetention } from "./retention.js";
+
+const CLEANING_INTERVAL_MS = 5000;
+const SHORTEST_INTERVAL_MS = 1000;
+
+/**
+ * Looks after one exporter's dead letters by itself: cleans up, and replays if it is configured to. The returned function
+ * stops it. A failed round is logged; the next one tries again.
+ */
+export function startKeeper(control: ExporterControl, tools: ReplayTools): () => void {
+  if (!hasStore(control)) return () => {};
+  const { enabled, interval } = control.settings.dead_letter.auto_replay;
+  const stopped = new AbortController();
+  const every = (ms: number, work: () => Promise<void>) => repeat(ms, work, stopped.signal, control.id, tools);
+  every(CLEANING_INTERVAL_MS, createRetention(control, tools));
+  if (enabled) {
+    const autoReplay = createAutoReplay(control, tools);
+    every(Math.max(interval, SHORTEST_INTERVAL_MS), () => autoReplay(stopped.signal));
+  }
+  return () => stopped.abort();
+}
+
+function hasStore(control: ExporterControl): control is Found["control"] {
+  return control.store !== undefined;
+}
+
+/** One round begins `ms` after the one before has ended. */
+function repeat(
+  ms: number,
+  work: () => Promise<void>,
+  stopped: AbortSignal,
+  exporter: string,
+  tools: ReplayTools,
+): void {
+  const again = () => {
+    const cancel = tools.clock.after(ms, () => {
+      stopped.removeEventListener("abort", cancel);
+      void round();
+    });
+    stopped.addEventListener("abort", cancel, { once: true });
+  };
+  const round = async () => {
+    try {
+      await work();
+    } catch (error) {
+      if (!stopped.aborted)
+        tools.logger.error({ err: error, exporter }, "looking after dead letters failed; will try again");
+    }
+    if (!stopped.aborted) again();
+  };
+  again();
+}

@@ -1,0 +1,97 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type Admin, AdminError, completeSettings, noMetrics, silentLogger } from "../../plugin.js";
+import { createAdmin } from "./admin.js";
+import type { ExporterControl } from "./control.js";
+import { exporterOfDirectory } from "./directory-name.js";
+import { LevelStore } from "./store/level-store.js";
+import type { QueueStore, StoreError } from "./store/store.js";
+
+export interface Offline {
+  readonly admin: Admin;
+  close(): Promise<void>;
+}
+
+/**
+ * The queues of a directory while no agent runs. What is replayed is sent when an agent runs again. The config is not
+ * known here: retention is not looked at, and there is no breaker. Rejects with an `AdminError`, and opens nothing, when
+ * the directory holds no queues, or one of them is in use or cannot be opened.
+ */
+export async function openOffline(directory: string): Promise<Offline> {
+  const names = (await readdir(directory, { withFileTypes: true })).filter((each) => each.isDirectory());
+  const queues = names.flatMap(({ name }) => {
+    const exporter = exporterOfDirectory(name);
+    return exporter === undefined ? [] : [{ exporter, path: join(directory, name) }];
+  });
+  if (queues.length === 0) throw new AdminError("not_found", `there are no queues in ${directory}`);
+  const controls = new Map<string, ExporterControl>();
+  const close = async () => {
+    for (const { store } of controls.values()) await store?.close();
+  };
+  try {
+    for (const { exporter, path } of queues)
+      controls.set(exporter, offlineControl(exporter, await openStore(exporter, path)));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const tools = { clock: TIME, logger: silentLogger, metrics: noMetrics, generation: "offline" };
+  return { admin: createAdmin(controls, tools), close };
+}
+
+async function openStore(exporter: string, directory: string): Promise<QueueStore> {
+  const store = new LevelStore({ exporter, directory, durability: "fsync", intervalMs: 0 });
+  try {
+    await store.open();
+    return store;
+  } catch (error) {
+    throw explained(error, directory);
+  }
+}
+
+function explained(error: unknown, directory: string): unknown {
+  const { name, code, message } = error as StoreError;
+  if (name !== "StoreError") return error;
+  const advice =
+    "leave out --dir to ask the agent that runs (--api URL if it is not at the default address), or stop it";
+  const text = code === "locked" ? `${directory} is in use by a running agent; ${advice}` : message;
+  return new AdminError("unavailable", text, { cause: error });
+}
+
+/** Nothing is sent and nothing waits for its turn: replaying only writes. */
+function offlineControl(id: string, store: QueueStore): ExporterControl {
+  return {
+    id,
+    settings: completeSettings({ dead_letter: { retention: 0 }, replay: { batch_size: 500 } }),
+    store,
+    replayRate: Number.MAX_SAFE_INTEGER,
+    status() {
+      const { pending, failed, oldestPendingAt, oldestFailedAt } = store.stats;
+      return {
+        id,
+        state: "DOWN",
+        paused: true,
+        breaker: { state: "closed", forced: false, since: 0 },
+        queue: { enabled: true, ...pending, inFlight: 0, oldestAt: oldestPendingAt },
+        deadLetters: { ...failed, oldestAt: oldestFailedAt },
+        lastSentAt: undefined,
+        lastError: undefined,
+        failureRate: 0,
+        replayRate: 0,
+      };
+    },
+    pause() {},
+    resume() {},
+    forceBreaker() {},
+    wake() {},
+  };
+}
+
+const TIME = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(ms: number, run: () => void) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};

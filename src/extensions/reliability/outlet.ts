@@ -1,0 +1,320 @@
+import {
+  Batcher,
+  type CompleteSettings,
+  type Delivery,
+  type Entry,
+  type ExporterStatus,
+  limitedLog,
+  type Outlet,
+  type OutletSettings,
+  Refusal,
+  StartError,
+} from "../../plugin.js";
+import { Capacity, EMPTY, type Size } from "./capacity.js";
+import type { ExporterControl } from "./control.js";
+import { DeadLetterWriter } from "./dead-letter-writer.js";
+import { createDeadLetterFilter } from "./filter.js";
+import type { HeadLimits } from "./head.js";
+import { QueueMetrics } from "./metrics.js";
+import { type Incoming, Overflow, QUEUE_FULL } from "./overflow.js";
+import { Scheduler } from "./scheduler.js";
+import { statusOf } from "./status.js";
+import { type NewEntry, type OpenReport, type QueueStore, type StoredEntry, StoreError } from "./store/store.js";
+
+export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
+  readonly settings: CompleteSettings;
+  /** Merge before the queue: sending_queue.batch is written somewhere. */
+  readonly isBatching: boolean;
+  /** `onDamage` is to be told when the store had to be opened again, or set an entry aside, while in use. */
+  readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
+  /** Names the config the agent runs with. */
+  readonly generation: string;
+  /** How much of the queue is kept in memory. */
+  readonly limits?: HeadLimits;
+  /** Looks after its dead letters; gives the function that stops it. */
+  readonly startKeeper: (control: ExporterControl) => () => void;
+}
+
+const RETRY_AFTER_MS = 5000;
+
+/**
+ * An exporter's queue as the end of a pipeline: a delivery is accepted when the store has it. Everything after that is
+ * the scheduler's.
+ */
+export class QueueOutlet implements Outlet, ExporterControl {
+  readonly id: string;
+  readonly settings: CompleteSettings;
+  readonly store: QueueStore;
+  replayRate: number;
+  private readonly own: QueueOutletSettings;
+  private readonly metrics: QueueMetrics;
+  private readonly scheduler: Scheduler;
+  private readonly deadLetters: DeadLetterWriter;
+  private readonly capacity: Capacity;
+  private readonly overflow: Overflow;
+  private readonly filter: ReturnType<typeof createDeadLetterFilter>;
+  /** By pipeline. */
+  private readonly batchers = new Map<string, Batcher>();
+  private readonly logWriteFailure: (error: unknown) => void;
+  /** Deliveries whose put is under way. */
+  private readonly putting = new Set<Delivery>();
+  private onNonePutting: (() => void) | undefined;
+  private onPut: (() => void) | undefined;
+  private isAborted = false;
+  private stopKeeper = () => {};
+
+  constructor(own: QueueOutletSettings) {
+    this.own = own;
+    const { id, settings, clock, logger } = own;
+    const store = own.createStore((report) => this.damaged(report));
+    this.id = id;
+    this.settings = settings;
+    this.store = store;
+    this.replayRate = settings.replay.rate;
+    this.metrics = new QueueMetrics(id, own.metrics);
+    this.filter = createDeadLetterFilter(settings.dead_letter.filter);
+    const { filter, metrics } = this;
+    this.deadLetters = new DeadLetterWriter({ store, filter, clock, logger, metrics });
+    this.capacity = new Capacity(settings.sending_queue);
+    this.scheduler = new Scheduler({
+      ...own,
+      store,
+      metrics,
+      deadLetters: this.deadLetters,
+      onLeft: (entry, parts) => this.left(entry, parts),
+    });
+    this.overflow = new Overflow({
+      queue: settings.sending_queue,
+      fits: ({ delivery }) => this.capacity.fits(sizeOf(delivery)),
+      put: (incoming) => this.put(incoming),
+      refuse: (incoming, refusal) => this.refuse(incoming, refusal),
+      deadLetter: (incoming) => this.keepOut(incoming),
+      dropOldest: () => this.dropOldest(),
+    });
+    this.logWriteFailure = limitedLog(clock, (error, suppressed) =>
+      logger.error({ err: error, suppressed }, "the queue cannot be written; refusing what comes"),
+    );
+  }
+
+  async start(): Promise<void> {
+    this.report(await this.open());
+    this.capacity.reset(this.store.stats.pending);
+    this.watch();
+    this.stopKeeper = this.own.startKeeper(this);
+    this.scheduler.start();
+  }
+
+  accept(delivery: Delivery, pipeline: string): void {
+    if (this.own.isBatching) this.batcherOf(pipeline).add(delivery);
+    else this.enqueue(delivery, pipeline);
+  }
+
+  async drain(): Promise<void> {
+    for (const batcher of this.batchers.values()) batcher.flush();
+    this.overflow.stop(stopped(this.id));
+    if (this.putting.size > 0 && !this.isAborted) {
+      await new Promise<void>((resolve) => {
+        this.onNonePutting = resolve;
+      });
+    }
+    await this.scheduler.drain();
+  }
+
+  abort(): void {
+    this.isAborted = true;
+    const refusal = stopped(this.id);
+    for (const batcher of this.batchers.values()) for (const delivery of batcher.discard()) delivery.refuse(refusal);
+    this.overflow.stop(refusal);
+    for (const delivery of this.putting) delivery.refuse(refusal);
+    this.scheduler.abort();
+    this.onNonePutting?.();
+  }
+
+  async stop(): Promise<void> {
+    this.stopKeeper();
+    this.deadLetters.stop();
+    this.metrics.stop();
+    await this.store.close();
+  }
+
+  pause(): void {
+    this.scheduler.pause();
+  }
+
+  resume(): void {
+    this.scheduler.resume();
+  }
+
+  forceBreaker(state: "open" | "closed" | "auto"): void {
+    this.scheduler.forceBreaker(state);
+  }
+
+  wake(): void {
+    this.capacity.reset(this.store.stats.pending);
+    this.scheduler.wake();
+  }
+
+  status(): ExporterStatus {
+    const { scheduler, replayRate } = this;
+    const { state, forced, since } = scheduler.breaker;
+    return statusOf({ id: this.id, stats: this.store.stats, scheduler, breaker: { state, forced, since }, replayRate });
+  }
+
+  private enqueue(delivery: Delivery, pipeline: string): void {
+    const isFree = this.overflow.isEmpty && this.capacity.fits(sizeOf(delivery));
+    if (isFree) this.put({ delivery, pipeline });
+    else this.overflow.add({ delivery, pipeline });
+  }
+
+  private put({ delivery, pipeline }: Incoming, asDeadLetter = false): void {
+    const { batch } = delivery;
+    if (!asDeadLetter) this.capacity.add(sizeOf(delivery));
+    this.putting.add(delivery);
+    this.store.put(this.newEntry(delivery, pipeline, asDeadLetter)).then(
+      (stored) => {
+        this.putDone(delivery);
+        if (asDeadLetter) return this.keptOut(delivery, stored.entry);
+        const waits = this.settings.sending_queue.wait_for_result;
+        if (!waits) delivery.accept();
+        this.scheduler.add(stored, batch, waits ? delivery : undefined);
+        this.onPut?.();
+      },
+      (error: unknown) => {
+        this.putDone(delivery);
+        if (!asDeadLetter) this.capacity.remove(sizeOf(delivery));
+        this.onPut?.();
+        this.logWriteFailure(error);
+        this.refuse({ delivery, pipeline }, unwritten(error));
+      },
+    );
+  }
+
+  /** What is on its way into the store cannot be given up yet: then it waits for that. */
+  private async dropOldest(): Promise<boolean> {
+    const wasPutting = this.putting.size > 0;
+    if (await this.scheduler.dropOldest(QUEUE_FULL)) return true;
+    if (this.putting.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.onPut = resolve;
+      });
+    }
+    return wasPutting;
+  }
+
+  private left(entry: Entry, parts: readonly StoredEntry[]): void {
+    this.capacity.remove(entry);
+    for (const part of parts) this.capacity.add(part.entry);
+    // What was put back by others is only roughly known; with nothing left, it is known exactly.
+    if (this.putting.size === 0 && this.scheduler.isEmpty) this.capacity.reset(EMPTY);
+    this.overflow.onRoom();
+  }
+
+  private putDone(delivery: Delivery): void {
+    this.putting.delete(delivery);
+    if (this.putting.size === 0) this.onNonePutting?.();
+  }
+
+  private newEntry({ batch, origin }: Delivery, pipeline: string, asDeadLetter: boolean): NewEntry {
+    const { clock, generation } = this.own;
+    const source = { receiver: origin.receiver, transport: origin.transport };
+    const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation };
+    if (!asDeadLetter) return fresh;
+    const { failure } = this.deadLetters.failureOf(this.id, batch, QUEUE_FULL);
+    return { ...fresh, fields: { state: "failed", failure } };
+  }
+
+  /** There is no room and the newest has to go: to the dead letters, or nowhere if the filter says so. */
+  private keepOut(incoming: Incoming): void {
+    const { delivery } = incoming;
+    if (this.filter(delivery.batch) === "save") return this.put(incoming, true);
+    this.metrics.filteredOut.add(1);
+    this.metrics.enqueueFailed[delivery.batch.signal].add(delivery.batch.count);
+    delivery.accept();
+  }
+
+  private keptOut(delivery: Delivery, entry: Entry): void {
+    this.metrics.enqueueFailed[entry.signal].add(entry.items);
+    this.deadLetters.tell(entry, QUEUE_FULL);
+    delivery.accept();
+  }
+
+  private refuse({ delivery }: Incoming, refusal: Refusal): void {
+    this.metrics.enqueueFailed[delivery.batch.signal].add(delivery.batch.count);
+    delivery.refuse(refusal);
+  }
+
+  private batcherOf(pipeline: string): Batcher {
+    let batcher = this.batchers.get(pipeline);
+    if (batcher === undefined) {
+      const {
+        flush_timeout: timeoutMs,
+        min_size: minSize,
+        max_size: maxSize,
+        sizer,
+      } = this.settings.sending_queue.batch;
+      const settings = { timeoutMs, minSize, maxSize, sizer };
+      batcher = new Batcher(settings, this.own.clock, (merged) => this.enqueue(merged, pipeline));
+      this.batchers.set(pipeline, batcher);
+    }
+    return batcher;
+  }
+
+  private async open(): Promise<OpenReport> {
+    try {
+      return await this.store.open();
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      throw new StartError(`the queue of exporter ${this.id} cannot be opened: ${message}`, [], { cause: error });
+    }
+  }
+
+  /** What the scheduler knows of the store may be wrong now. */
+  private damaged(report: OpenReport): void {
+    this.report(report);
+    this.wake();
+  }
+
+  private report({ lostEntries, corruptEntries, setAside }: OpenReport): void {
+    const { logger, metrics } = this.own;
+    const damaged = lostEntries + corruptEntries;
+    if (damaged === 0 && setAside === undefined) return;
+    this.metrics.unreadable.add(corruptEntries);
+    const description = "Entries that were in the queue before the agent started and are gone.";
+    metrics.counter("sluice_queue_lost_entries", { description }, { exporter: this.id }).add(lostEntries);
+    logger.error({ lostEntries, corruptEntries, setAside }, "the queue was damaged; what can be read goes on");
+  }
+
+  private watch(): void {
+    const { store, scheduler, settings } = this;
+    const { clock } = this.own;
+    const sinceOldest = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at) / 1000);
+    this.metrics.watch({
+      entries: () => store.stats.pending.entries,
+      capacity: () => settings.sending_queue.queue_size,
+      bytes: () => store.stats.pending.bytes,
+      inFlight: () => scheduler.inFlight,
+      breaker: () => scheduler.breaker.state,
+      deadLetters: () => store.stats.failed.entries,
+      deadLetterBytes: () => store.stats.failed.bytes,
+      oldestDeadLetterSeconds: () => sinceOldest(store.stats.oldestFailedAt),
+    });
+  }
+}
+
+function sizeOf({ batch }: Delivery): Size {
+  return { items: batch.count, bytes: batch.byteLength };
+}
+
+function stopped(id: string): Refusal {
+  return new Refusal("transient", `exporter ${id} is stopping`, { code: "SLUICE_SHUTTING_DOWN", retryAfterMs: 1000 });
+}
+
+function unwritten(error: unknown): Refusal {
+  const isFull = error instanceof StoreError && error.code === "full";
+  const message = `the queue cannot be written${isFull ? ": the disk is full" : ""}`;
+  return new Refusal("transient", message, {
+    code: "SLUICE_QUEUE_WRITE",
+    retryAfterMs: RETRY_AFTER_MS,
+    cause: error,
+  });
+}

@@ -1,0 +1,36 @@
+import { AdminError, type DeadLetterQuery, type FailureReason, SIGNALS } from "../../plugin.js";
+import { MOST_ON_A_PAGE } from "./dead-letters.js";
+
+export const FAILURE_REASONS: readonly FailureReason[] = [
+  "permanent",
+  "retry_exhausted",
+  "poison",
+  "rate_limited",
+  "circuit_open",
+  "queue_full",
+  "expired",
+  "partial_success",
+  "imported",
+];
+
+/** Rejects a query that cannot be meant, with an `AdminError` that says what to write. */
+export function checkQuery(query: DeadLetterQuery): void {
+  const { reason, signal, limit, since, until, order } = query;
+  oneOf("reason", reason, FAILURE_REASONS);
+  oneOf("signal", signal, SIGNALS);
+  oneOf("order", order, ["oldest", "newest"]);
+  if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= MOST_ON_A_PAGE)) {
+    throw new AdminError("bad_request", `limit must be a number from 1 to ${MOST_ON_A_PAGE}`);
+  }
+  for (const [name, time] of Object.entries({ since, until })) {
+    if (time !== undefined && !Number.isFinite(time)) throw new AdminError("bad_request", `${name} is no time`);
+  }
+  if (since !== undefined && until !== undefined && since >= until) {
+    throw new AdminError("bad_request", "since must be before until");
+  }
+}
+
+function oneOf(name: string, value: string | undefined, known: readonly string[]): void {
+  if (value === undefined || known.includes(value)) return;
+  throw new AdminError("bad_request", `${name} ${JSON.stringify(value)} is not known; there are: ${known.join(", ")}`);
+}

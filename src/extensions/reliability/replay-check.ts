@@ -1,0 +1,49 @@
+import { Batch, type Entry, isMalformed, type ReplaySkip } from "../../plugin.js";
+import type { Found } from "./dead-letters.js";
+
+export interface ReplayTerms {
+  readonly now: number;
+  readonly approved: boolean;
+}
+
+/**
+ * Why a dead letter must not be replayed, or undefined when it may be. Asked in this order: is it approved, does its payload
+ * still decode, is it not expired, is its backend healthy.
+ */
+export async function whyNot(found: Found, terms: ReplayTerms): Promise<ReplaySkip | undefined> {
+  const { entry, control } = found;
+  if (!terms.approved) {
+    if (isRisky(entry)) return "skip_approval";
+    if (entry.replays >= control.settings.replay.max_replays) return "skip_max_replays";
+  }
+  if (!(await decodes(found))) return "skip_schema";
+  if (isExpired(entry, control.settings.dead_letter.retention, terms.now)) return "skip_expired";
+  if (!terms.approved && control.status().breaker.state === "open") return "skip_downstream";
+  return undefined;
+}
+
+/** The backend has taken a part of it already: all of it would arrive again. */
+export function isRisky({ failure }: Entry): boolean {
+  return failure?.reason === "partial_success";
+}
+
+/** Kept longer than it should be; the next cleaning takes it. A retention of 0 is for ever. */
+export function isExpired({ failure }: Entry, retentionMs: number, now: number): boolean {
+  return retentionMs > 0 && failure !== undefined && failure.at + retentionMs <= now;
+}
+
+async function decodes({ control, ref, entry }: Found): Promise<boolean> {
+  try {
+    const batch = await control.store.payload(ref);
+    Batch.admit(entry.signal, batch.bytes);
+    return true;
+  } catch (error) {
+    if (isMalformed(error) || isUnreadable(error)) return false;
+    throw error;
+  }
+}
+
+function isUnreadable(error: unknown): boolean {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return code === "corrupt" || code === "not_found";
+}

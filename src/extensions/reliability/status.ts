@@ -1,0 +1,45 @@
+import type { AttemptError, ExporterStatus } from "../../plugin.js";
+import type { StoreStats } from "./store/store.js";
+
+/** More dead letters than this, and the exporter is not quite well. */
+const MANY_DEAD_LETTERS = 100;
+
+export interface StatusParts {
+  readonly id: string;
+  /** Undefined: there is no queue. */
+  readonly stats: StoreStats | undefined;
+  readonly scheduler: {
+    readonly paused: boolean;
+    readonly inFlight: number;
+    readonly lastSentAt: number | undefined;
+    readonly lastError: { readonly at: number; readonly error: AttemptError } | undefined;
+    readonly failureRate: number;
+  };
+  readonly breaker: ExporterStatus["breaker"];
+  readonly replayRate: number;
+}
+
+const NOTHING = { entries: 0, items: 0, bytes: 0 };
+
+/** DOWN while the breaker is open; DEGRADED while it probes, while it is paused, and with many dead letters. */
+export function statusOf({ id, stats, scheduler, breaker, replayRate }: StatusParts): ExporterStatus {
+  const { paused, inFlight, lastSentAt, lastError, failureRate } = scheduler;
+  const isDegraded = paused || breaker.state === "half_open" || (stats?.failed.entries ?? 0) > MANY_DEAD_LETTERS;
+  return {
+    id,
+    state: breaker.state === "open" ? "DOWN" : isDegraded ? "DEGRADED" : "UP",
+    paused,
+    breaker,
+    queue: {
+      enabled: stats !== undefined,
+      ...(stats?.pending ?? NOTHING),
+      inFlight,
+      oldestAt: stats?.oldestPendingAt,
+    },
+    deadLetters: { ...(stats?.failed ?? NOTHING), oldestAt: stats?.oldestFailedAt },
+    lastSentAt,
+    lastError: lastError && { at: lastError.at, class: lastError.error.class, message: lastError.error.message },
+    failureRate,
+    replayRate,
+  };
+}

@@ -1,0 +1,45 @@
+import { StoreError } from "../store.js";
+
+/** What went wrong inside LevelDB or the file system, as a `StoreError` that says what to do. */
+export function storeErrorOf(error: unknown, directory: string): StoreError {
+  if (error instanceof StoreError) return error;
+  const text = messagesOf(error);
+  const options = { cause: error };
+  if (/LEVEL_LOCKED|Resource temporarily unavailable/.test(text))
+    return new StoreError(
+      "locked",
+      `the queue directory ${directory} is in use by another process: stop that one, or give this one a directory of its own`,
+      options,
+    );
+  if (/ENOSPC|EDQUOT|No space left|Disk quota/i.test(text))
+    return new StoreError(
+      "full",
+      `no space left for the queue in ${directory}: free some, nothing else is needed`,
+      options,
+    );
+  if (/LEVEL_CORRUPTION|Corruption:/.test(text))
+    return new StoreError("corrupt", `the queue in ${directory} is damaged: ${text}`, options);
+  return new StoreError("io", `cannot use the queue in ${directory}: ${text}`, options);
+}
+
+/** Whether LevelDB found its own files damaged. A table that is gone or was cut comes as an I/O error. */
+export function isDamage(error: unknown): boolean {
+  return DAMAGE.test(messagesOf(error));
+}
+
+const DAMAGE =
+  /LEVEL_CORRUPTION|Corruption:|missing files|\.(ldb|sst|log): No such file|MANIFEST-\d+: No such file|\.(ldb|sst): Invalid argument/;
+
+/** Whether a read came while the database was closed, to be opened again in a moment. */
+export function isClosed(error: unknown): boolean {
+  return /LEVEL_DATABASE_NOT_OPEN|LEVEL_ITERATOR_NOT_OPEN/.test(messagesOf(error));
+}
+
+function messagesOf(error: unknown): string {
+  const texts: string[] = [];
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const code = (at as NodeJS.ErrnoException).code;
+    texts.push(code === undefined ? at.message : `${code}: ${at.message}`);
+  }
+  return texts.join(": ");
+}

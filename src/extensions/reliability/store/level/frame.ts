@@ -1,0 +1,64 @@
+import type { EntryRef } from "../store.js";
+import { crc32c } from "./crc32c.js";
+import type { Range } from "./keys.js";
+
+/**
+ * How every value looks: checksum (4 bytes, over all that follows), range letter, format, number of the chunk (2),
+ * ref (8), length of the head (4), head (JSON, or nothing), body. Range, number and ref stand for the key, so that a
+ * value is unreadable anywhere but in its own place.
+ */
+export const FORMAT = 1;
+
+const HEAD_AT = 20;
+
+export interface Frame {
+  readonly head: unknown;
+  /** Shares its memory with the value. */
+  readonly body: Buffer;
+}
+
+/** The value; it is valid until the next call, so it has to be copied (or written) before. */
+export function frame(
+  range: Range,
+  ref: EntryRef,
+  number: number,
+  head: unknown,
+  parts: readonly Uint8Array[],
+): Uint8Array {
+  const text = head === undefined ? "" : JSON.stringify(head);
+  let length = HEAD_AT + text.length * 3;
+  for (const part of parts) length += part.length;
+  const value = scratchOf(length);
+  const headLength = value.write(text, HEAD_AT);
+  value[4] = range.charCodeAt(0);
+  value[5] = FORMAT;
+  value.writeUInt16LE(number, 6);
+  value.writeUInt32LE(ref >>> 0, 8);
+  value.writeUInt32LE(Math.floor(ref / 2 ** 32), 12);
+  value.writeUInt32LE(headLength, 16);
+  let at = HEAD_AT + headLength;
+  for (const part of parts) {
+    value.set(part, at);
+    at += part.length;
+  }
+  value.writeUInt32LE(crc32c(value.subarray(4, at)), 0);
+  return value.subarray(0, at);
+}
+
+/** What is in a value; undefined when it is damaged or does not belong where it was found. */
+export function unframe(range: Range, ref: EntryRef, number: number, value: Uint8Array): Frame | undefined {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
+  if (bytes.length < HEAD_AT || bytes.readUInt32LE(0) !== crc32c(bytes.subarray(4))) return undefined;
+  if (bytes[4] !== range.charCodeAt(0) || bytes.readUInt16LE(6) !== number) return undefined;
+  if (bytes.readUInt32LE(12) * 2 ** 32 + bytes.readUInt32LE(8) !== ref) return undefined;
+  const bodyAt = HEAD_AT + bytes.readUInt32LE(16);
+  const head = bodyAt === HEAD_AT ? undefined : JSON.parse(bytes.toString("utf8", HEAD_AT, bodyAt));
+  return { head, body: bytes.subarray(bodyAt) };
+}
+
+let scratch = Buffer.allocUnsafeSlow(64 * 1024);
+
+function scratchOf(length: number): Buffer {
+  if (scratch.length < length) scratch = Buffer.allocUnsafeSlow(length * 2);
+  return scratch;
+}

@@ -1,0 +1,108 @@
+import type { EntryRef } from "../store.js";
+import type { Transaction } from "./transaction.js";
+
+/** One wish to change the store. */
+export interface Change {
+  /** Entries that `apply` looks up. */
+  readonly refs: readonly EntryRef[];
+  /** Bytes it will write, roughly. */
+  readonly bytes: number;
+  /** Nobody waits for it: it rides along, needs no fsync, and is tried again when a commit fails. */
+  readonly lazy: boolean;
+  /** Whether it needs an fsync; else by durability. */
+  readonly sync?: boolean;
+  apply(transaction: Transaction): void;
+  done(): void;
+  fail(error: unknown): void;
+}
+
+export interface GroupCommitSettings {
+  /** Makes all of them durable in one write; rejects when none was written. Changes it could not apply have been told. */
+  readonly commit: (changes: readonly Change[]) => Promise<void>;
+  /** How long lazy changes wait for others to ride along with, and how long after a failed commit. */
+  readonly lazyMs: number;
+  readonly retryMs: number;
+}
+
+/**
+ * Writes changes in the order they come, one commit at a time: while one is under way, others gather into the next.
+ * That makes fsync affordable, since its cost is shared by all who wait.
+ */
+export class GroupCommit {
+  private readonly settings: GroupCommitSettings;
+  private waiting: Change[] = [];
+  private running: Promise<void> | undefined;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(settings: GroupCommitSettings) {
+    this.settings = settings;
+  }
+
+  add(change: Change): void {
+    this.waiting.push(change);
+    if (change.lazy) this.startLater(this.settings.lazyMs);
+    else this.start();
+  }
+
+  /** Resolves when everything that was added has been tried. */
+  async flush(): Promise<void> {
+    this.start();
+    await this.running;
+  }
+
+  /** Gives up what could not be written. */
+  stop(): void {
+    clearTimeout(this.timer);
+    this.waiting = [];
+  }
+
+  private start(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.running ??= this.run().finally(() => {
+      this.running = undefined;
+    });
+  }
+
+  private startLater(ms: number): void {
+    if (this.running !== undefined || this.timer !== undefined) return;
+    this.timer = setTimeout(() => this.start(), ms).unref();
+  }
+
+  private async run(): Promise<void> {
+    // Those who call in the same turn of the event loop are in the same commit.
+    await Promise.resolve();
+    while (this.waiting.length > 0) {
+      const changes = this.take();
+      try {
+        await this.settings.commit(changes);
+        for (const change of changes) change.done();
+      } catch (error) {
+        for (const change of changes) if (!change.lazy) change.fail(error);
+        if (this.postpone(changes.filter((change) => change.lazy))) return;
+      }
+    }
+  }
+
+  /** Puts lazy changes back in front; true when nothing else waits. */
+  private postpone(lazy: readonly Change[]): boolean {
+    this.waiting = [...lazy, ...this.waiting];
+    if (this.waiting.some((change) => !change.lazy)) return false;
+    if (lazy.length > 0) this.timer ??= setTimeout(() => this.start(), this.settings.retryMs).unref();
+    return true;
+  }
+
+  private take(): Change[] {
+    let bytes = 0;
+    let count = 0;
+    for (const change of this.waiting) {
+      if (count > 0 && (bytes + change.bytes > MAX_BYTES || count >= MAX_CHANGES)) break;
+      bytes += change.bytes;
+      count++;
+    }
+    return this.waiting.splice(0, count);
+  }
+}
+
+const MAX_BYTES = 8 * 1024 * 1024;
+const MAX_CHANGES = 4096;

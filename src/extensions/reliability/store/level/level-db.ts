@@ -1,0 +1,35 @@
+import { ClassicLevel } from "classic-level";
+
+export type LevelDb = ClassicLevel<Uint8Array, Uint8Array>;
+
+/** Makes the database object of a directory, not yet open; tests put one in that fails. */
+export type MakeLevelDb = (directory: string) => LevelDb;
+
+/** Values are written once and read about once, in order: caches would only cost memory. */
+const OPTIONS = {
+  keyEncoding: "view",
+  valueEncoding: "view",
+  compression: false,
+  writeBufferSize: 32 * 1024 * 1024,
+  maxFileSize: 4 * 1024 * 1024,
+  maxOpenFiles: 74,
+  cacheSize: 1024 * 1024,
+} as const;
+
+export const makeLevelDb: MakeLevelDb = (directory) =>
+  new ClassicLevel<Uint8Array, Uint8Array>(directory, { ...OPTIONS, createIfMissing: true });
+
+/**
+ * Rejects if somebody else has it open, and touches nothing: LevelDB takes its lock first, and is then told not to open
+ * what is there, nor to make what is not.
+ */
+export async function checkUnlocked(directory: string): Promise<void> {
+  const probe = new ClassicLevel(directory, { createIfMissing: false, errorIfExists: true });
+  try {
+    await probe.open();
+    await probe.close();
+  } catch (error) {
+    const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;
+    if (!/error_if_exists|does not exist/.test(cause?.message ?? "")) throw error;
+  }
+}

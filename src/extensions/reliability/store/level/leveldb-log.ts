@@ -1,0 +1,43 @@
+import { crc32c, masked } from "./crc32c.js";
+
+/**
+ * LevelDB's logs (and its MANIFEST, which has the same form) are blocks of 32 KiB, filled with records: checksum (4),
+ * length (2), type (1), bytes. What a crash leaves is a record that ends with the file; anything else that does not
+ * add up is damage.
+ */
+export function isLogWhole(bytes: Buffer): boolean {
+  let at = 0;
+  while (at < bytes.length) {
+    const left = BLOCK - (at % BLOCK);
+    if (left < HEADER) {
+      at += left;
+      continue;
+    }
+    const length = recordAt(bytes, at, left);
+    if (length === TORN) return true;
+    if (length === DAMAGED) return false;
+    at += length;
+  }
+  return true;
+}
+
+const BLOCK = 32_768;
+const HEADER = 7;
+const TORN = -1;
+const DAMAGED = -2;
+
+/** The length of the record there, header included. */
+function recordAt(bytes: Buffer, at: number, left: number): number {
+  if (at + HEADER > bytes.length) return TORN;
+  const length = HEADER + bytes.readUInt16LE(at + 4);
+  const type = bytes[at + 6]!;
+  if (length > left) return DAMAGED;
+  if (at + length > bytes.length) return TORN;
+  if (type < 1 || type > 4) return isZero(bytes.subarray(at)) ? TORN : DAMAGED;
+  return masked(crc32c(bytes.subarray(at + 6, at + length))) === bytes.readUInt32LE(at) ? length : DAMAGED;
+}
+
+/** A crash of the machine may leave a file longer than what was written to it. */
+function isZero(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0);
+}

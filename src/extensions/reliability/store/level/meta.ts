@@ -1,0 +1,50 @@
+import { NOTHING } from "../amounts.js";
+import { newTag } from "../new-entry.js";
+import type { Amount, EntryRef } from "../store.js";
+import { FORMAT, frame, unframe } from "./frame.js";
+
+/**
+ * What is known of the whole store; written with the commits, in the same step as what it counts. Entries behind `last`
+ * came after it was written, and have to be counted.
+ */
+export interface Meta {
+  readonly format: number;
+  readonly tag: string;
+  readonly exporter: string;
+  /** Times it was written so far, and the last ref given out. */
+  readonly commits: number;
+  readonly last: EntryRef;
+  /** No pending entry, and no failed one, is before these. */
+  readonly head: EntryRef;
+  readonly failedHead: EntryRef;
+  readonly pending: Amount;
+  readonly failed: Amount;
+  /** Payloads that belong to a replayed entry. */
+  readonly moved: number;
+  readonly corrupt: number;
+}
+
+export function newMeta(exporter: string): Meta {
+  return {
+    format: FORMAT,
+    tag: newTag(),
+    exporter,
+    commits: 0,
+    last: 0,
+    head: 1,
+    failedHead: 1,
+    pending: NOTHING,
+    failed: NOTHING,
+    moved: 0,
+    corrupt: 0,
+  };
+}
+
+export function writeMeta(meta: Meta): Uint8Array {
+  return frame("m", 0, 0, meta, []);
+}
+
+/** Undefined when it cannot be read. */
+export function readMeta(value: Uint8Array | undefined): Meta | undefined {
+  return value === undefined ? undefined : (unframe("m", 0, 0, value)?.head as Meta | undefined);
+}

@@ -1,0 +1,56 @@
+import type { EntryRef } from "../store.js";
+import { unframe } from "./frame.js";
+import { endOf, type Range, refKey, refOf } from "./keys.js";
+import type { LevelDb } from "./level-db.js";
+
+/** The keys of a range between two refs, both included, in pages that grow. */
+export async function* keysOf(
+  db: LevelDb,
+  range: Range,
+  from: EntryRef,
+  to?: EntryRef,
+  start = 1000,
+): AsyncGenerator<Uint8Array[]> {
+  const keys = db.keys({ gte: refKey(range, from), lt: to === undefined ? endOf(range) : refKey(range, to + 1) });
+  try {
+    for (let size = start; ; size = Math.min(4096, size * 4)) {
+      const page = await keys.nextv(size);
+      if (page.length === 0) return;
+      yield page;
+    }
+  } finally {
+    await keys.close();
+  }
+}
+
+export async function refsOf(db: LevelDb, range: Range, from: EntryRef, to: EntryRef): Promise<Set<EntryRef>> {
+  const found = new Set<EntryRef>();
+  for await (const page of keysOf(db, range, from, to)) for (const key of page) found.add(refOf(key));
+  return found;
+}
+
+/** Values of a range from a ref on, page by page; pages are small since values may be large. */
+export async function* valuesOf(
+  db: LevelDb,
+  range: Range,
+  from: EntryRef,
+  to?: EntryRef,
+): AsyncGenerator<[Uint8Array, Uint8Array][]> {
+  const rows = db.iterator({
+    gte: refKey(range, from),
+    lt: to === undefined ? endOf(range) : refKey(range, to + 1),
+    highWaterMarkBytes: PAGE_BYTES,
+  });
+  try {
+    for (let page = await rows.nextv(64); page.length > 0; page = await rows.nextv(64)) yield page;
+  } finally {
+    await rows.close();
+  }
+}
+
+/** The head of a value; undefined when there is none or it is damaged. */
+export function headIn<T>(range: Range, ref: EntryRef, value: Uint8Array | undefined): T | undefined {
+  return value === undefined ? undefined : (unframe(range, ref, 0, value)?.head as T | undefined);
+}
+
+const PAGE_BYTES = 4 * 1024 * 1024;

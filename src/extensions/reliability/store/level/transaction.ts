@@ -1,0 +1,202 @@
+import type { Batch, Entry } from "../../../../plugin.js";
+import { counted, NOTHING } from "../amounts.js";
+import { entryId, entryOf } from "../new-entry.js";
+import { type Amount, type EntryRef, type NewEntry, type StoredEntry, StoreError } from "../store.js";
+import { chunksOf, headOf, type Info, infoOf, isIndexed } from "./entry-value.js";
+import { frame } from "./frame.js";
+import { chunkKey, idKey, META_KEY, refKey, remainsKey } from "./keys.js";
+import { type Meta, writeMeta } from "./meta.js";
+
+/** Where a transaction writes: LevelDB's chained batch. Keys and values are copied at once. */
+export interface Writes {
+  put(key: Uint8Array, value: Uint8Array): unknown;
+  del(key: Uint8Array): unknown;
+}
+
+/** Bytes that a commit makes free, by where they lie. */
+export interface Removed {
+  readonly ref: EntryRef;
+  readonly bytes: number;
+}
+
+/**
+ * What one commit changes. Sees its own changes, and leaves the rest of the world as it was: the counters and what is
+ * known of entries are taken over only once LevelDB has written it all. A method that throws has changed nothing.
+ */
+export class Transaction {
+  /** Entries as this transaction leaves them; null for those it removes. */
+  readonly infos = new Map<EntryRef, Info | null>();
+  readonly removed: Removed[] = [];
+  meta: Meta;
+  private onlyAdds = true;
+  private readonly writes: Writes;
+  private readonly lookUp: (ref: EntryRef) => Info | undefined;
+
+  constructor(writes: Writes, meta: Meta, lookUp: (ref: EntryRef) => Info | undefined) {
+    this.writes = writes;
+    this.meta = meta;
+    this.lookUp = lookUp;
+  }
+
+  /**
+   * The last thing to write: the counters. Commits that only add entries to the end may leave them out, since whoever
+   * opens the store can count those himself. That is what makes filling a queue cheap: LevelDB need not merge tables
+   * that have no key in common.
+   */
+  finish(mayLeaveOut: boolean): { wroteMeta: boolean } {
+    if (mayLeaveOut && this.onlyAdds) return { wroteMeta: false };
+    this.meta = { ...this.meta, commits: this.meta.commits + 1 };
+    this.writes.put(META_KEY, writeMeta(this.meta));
+    return { wroteMeta: true };
+  }
+
+  info(ref: EntryRef): Info | undefined {
+    const own = this.infos.get(ref);
+    return own === undefined ? this.lookUp(ref) : (own ?? undefined);
+  }
+
+  put(fresh: NewEntry, wantedId: string | undefined): StoredEntry {
+    const ref = this.nextRef();
+    const entry = entryOf(fresh, wantedId ?? entryId(this.meta.tag, ref), this.meta.exporter);
+    const chunks = this.putPayload(ref, entry, fresh.batch);
+    const head = { entry, chunks };
+    if (entry.state === "failed") this.writes.put(refKey("f", ref), frame("f", ref, 0, head, []));
+    if (entry.state === "failed" || isIndexed(entry.id, ref)) this.onlyAdds = false;
+    this.index(entry.id, ref);
+    this.set(ref, infoOf(ref, head, false));
+    return { ref, entry };
+  }
+
+  remove(ref: EntryRef): void {
+    const info = this.info(ref);
+    if (info === undefined) return;
+    this.onlyAdds = false;
+    this.writes.del(refKey("p", ref));
+    if (info.changed) this.writes.del(refKey("u", ref));
+    if (info.state === "failed") this.writes.del(refKey("f", ref));
+    if (isIndexed(info.id, ref)) this.writes.del(idKey(info.id));
+    this.removePayload(ref, info);
+    this.set(ref, null);
+    this.removed.push({ ref: info.origin, bytes: info.bytes });
+  }
+
+  update(ref: EntryRef, entry: Entry): void {
+    const info = this.info(ref);
+    if (info === undefined) return;
+    this.onlyAdds = false;
+    const changed = { ...entry, state: info.state };
+    const head = headOf(ref, changed, info);
+    const range = info.state === "failed" ? "f" : "u";
+    this.writes.put(refKey(range, ref), frame(range, ref, 0, head, []));
+    this.set(ref, infoOf(ref, head, info.changed || range === "u"));
+  }
+
+  fail(ref: EntryRef, entry: Entry): void {
+    const info = this.need(ref);
+    this.onlyAdds = false;
+    const head = headOf(ref, { ...entry, state: "failed" }, info);
+    this.writes.put(refKey("f", ref), frame("f", ref, 0, head, []));
+    if (info.changed) this.writes.del(refKey("u", ref));
+    this.set(ref, infoOf(ref, head, false));
+    this.meta = { ...this.meta, failedHead: Math.min(this.meta.failedHead, ref) };
+  }
+
+  replace(ref: EntryRef, parts: readonly NewEntry[], ids: readonly (string | undefined)[]): StoredEntry[] {
+    this.need(ref);
+    this.remove(ref);
+    return parts.map((part, i) => this.put(part, ids[i]));
+  }
+
+  replay(changes: ReadonlyMap<EntryRef, Entry>): StoredEntry[] {
+    for (const ref of changes.keys()) {
+      if (this.need(ref).state !== "failed") throw new StoreError("not_found", `entry ${ref} is not a dead letter`);
+    }
+    return [...changes].map(([ref, entry]) => this.moveToEnd(ref, entry));
+  }
+
+  /** Removes what cannot be read; `remains` are its values, as far as there are any. */
+  quarantine(ref: EntryRef, remains: readonly (readonly [Uint8Array, Uint8Array])[]): void {
+    this.onlyAdds = false;
+    for (const [key, value] of remains) {
+      this.writes.put(remainsKey(ref, key), value);
+      this.writes.del(key);
+    }
+    this.remove(ref);
+    this.meta = { ...this.meta, corrupt: this.meta.corrupt + 1 };
+  }
+
+  /** Stops counting pending entries that are nowhere to be found. */
+  writeOff({ entries, items, bytes }: Amount): void {
+    this.onlyAdds = false;
+    const { pending, corrupt } = this.meta;
+    const left = { entries: pending.entries - entries, items: pending.items - items, bytes: pending.bytes - bytes };
+    this.meta = { ...this.meta, pending: left, corrupt: corrupt + entries };
+  }
+
+  /** Gives a payload back to the entry it came with, when the one that it was replayed as is gone. */
+  restore(origin: EntryRef): void {
+    this.writes.del(refKey("h", origin));
+    this.meta = { ...this.meta, moved: this.meta.moved - 1, head: Math.min(this.meta.head, origin) };
+  }
+
+  private moveToEnd(from: EntryRef, entry: Entry): StoredEntry {
+    this.onlyAdds = false;
+    const info = this.need(from);
+    const ref = this.nextRef();
+    const replayed: Entry = { ...entry, state: "pending" };
+    const head = headOf(ref, replayed, info);
+    this.writes.put(refKey("p", ref), frame("p", ref, 0, head, []));
+    this.writes.del(refKey("f", from));
+    if (isIndexed(info.id, from)) this.writes.del(idKey(info.id));
+    this.index(entry.id, ref);
+    this.writes.put(refKey("h", info.origin), frame("h", info.origin, 0, { owner: ref }, []));
+    if (from === info.origin) this.meta = { ...this.meta, moved: this.meta.moved + 1 };
+    else this.writes.del(refKey("p", from));
+    this.set(from, null);
+    this.set(ref, infoOf(ref, head, false));
+    return { ref, entry: replayed };
+  }
+
+  private putPayload(ref: EntryRef, entry: Entry, batch: Batch): number {
+    const [first, ...rest] = chunksOf(batch);
+    for (const [i, part] of rest.entries())
+      this.writes.put(chunkKey(ref, i + 1), frame("c", ref, i + 1, undefined, part));
+    this.writes.put(refKey("p", ref), frame("p", ref, 0, { entry, chunks: rest.length }, first!));
+    return rest.length;
+  }
+
+  private removePayload(ref: EntryRef, info: Info): void {
+    for (let n = 1; n <= info.chunks; n++) this.writes.del(chunkKey(info.origin, n));
+    if (info.origin === ref) return;
+    this.writes.del(refKey("p", info.origin));
+    this.writes.del(refKey("h", info.origin));
+    this.meta = { ...this.meta, moved: this.meta.moved - 1 };
+  }
+
+  private index(id: string, ref: EntryRef): void {
+    if (isIndexed(id, ref)) this.writes.put(idKey(id), frame("i", 0, 0, { id, ref }, []));
+  }
+
+  private nextRef(): EntryRef {
+    this.meta = { ...this.meta, last: this.meta.last + 1 };
+    return this.meta.last;
+  }
+
+  private need(ref: EntryRef): Info {
+    const info = this.info(ref);
+    if (info === undefined) throw new StoreError("not_found", `there is no entry ${ref} in the queue`);
+    return info;
+  }
+
+  private set(ref: EntryRef, info: Info | null): void {
+    const before = this.info(ref);
+    if (before !== undefined) this.count(before, -1);
+    if (info !== null) this.count(info, 1);
+    this.infos.set(ref, info);
+  }
+
+  private count(info: Info, times: 1 | -1): void {
+    const amount = counted(this.meta[info.state], info, times);
+    this.meta = { ...this.meta, [info.state]: amount.entries <= 0 ? NOTHING : amount };
+  }
+}

@@ -1,0 +1,40 @@
+import type { Entry } from "../../../plugin.js";
+import type { NewEntry } from "./store.js";
+
+/** The entry that a store keeps for what it is given: fresh and pending, unless its fields say otherwise. */
+export function entryOf(fresh: NewEntry, id: string, exporter: string): Entry {
+  return {
+    state: "pending",
+    attempts: 0,
+    calls: 0,
+    history: [],
+    cycles: [],
+    replays: 0,
+    ...fresh.fields,
+    id,
+    exporter,
+    pipeline: fresh.pipeline,
+    signal: fresh.batch.signal,
+    items: fresh.batch.count,
+    bytes: fresh.batch.byteLength,
+    enqueuedAt: fresh.enqueuedAt,
+    source: fresh.source,
+    generation: fresh.generation,
+  };
+}
+
+/** Names an entry for ever: `sequence` is never used twice under the same tag. */
+export function entryId(tag: string, sequence: number): string {
+  return `${tag}-${sequence}`;
+}
+
+/** The sequence number an id was made from; undefined when it is not one of ours. */
+export function sequenceOf(id: string): number | undefined {
+  const digits = /-(\d{1,15})$/.exec(id)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** What entries of a store are told apart by from those of every other. */
+export function newTag(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

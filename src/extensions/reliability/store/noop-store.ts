@@ -1,0 +1,72 @@
+import type { Batch } from "../../../plugin.js";
+import { NOTHING } from "./amounts.js";
+import { entryId, entryOf, newTag } from "./new-entry.js";
+import {
+  type EntryRef,
+  type NewEntry,
+  type OpenReport,
+  type QueueStore,
+  type StoredEntry,
+  StoreError,
+  type StoreStats,
+} from "./store.js";
+
+/** Takes everything and keeps nothing: for measuring and testing what is built on a store. */
+export class NoopStore implements QueueStore {
+  private readonly exporter: string;
+  private readonly tag = newTag();
+  private last = 0;
+
+  readonly stats: StoreStats = {
+    pending: NOTHING,
+    failed: NOTHING,
+    oldestPendingAt: undefined,
+    oldestFailedAt: undefined,
+    corrupt: 0,
+  };
+
+  constructor(settings: { readonly exporter: string }) {
+    this.exporter = settings.exporter;
+  }
+
+  async open(): Promise<OpenReport> {
+    return { isNew: true, lostEntries: 0, corruptEntries: 0, setAside: undefined };
+  }
+
+  async close(): Promise<void> {}
+
+  async put(fresh: NewEntry): Promise<StoredEntry> {
+    const ref = ++this.last;
+    return { ref, entry: entryOf(fresh, fresh.fields?.id ?? entryId(this.tag, ref), this.exporter) };
+  }
+
+  ack(): void {}
+  update(): void {}
+  async fail(): Promise<void> {}
+
+  async replace(_ref: EntryRef, parts: readonly NewEntry[]): Promise<StoredEntry[]> {
+    return Promise.all(parts.map((part) => this.put(part)));
+  }
+
+  async replay(): Promise<StoredEntry[]> {
+    return [];
+  }
+
+  async delete(): Promise<void> {}
+
+  async pending(): Promise<StoredEntry[]> {
+    return [];
+  }
+
+  async failed(): Promise<StoredEntry[]> {
+    return [];
+  }
+
+  async find(): Promise<undefined> {
+    return undefined;
+  }
+
+  async payload(ref: EntryRef): Promise<Batch> {
+    throw new StoreError("not_found", `there is no entry ${ref}: this store keeps nothing`);
+  }
+}

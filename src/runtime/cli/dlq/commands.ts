@@ -1,0 +1,165 @@
+import type { Command, CommandGroup, Option } from "../command.js";
+
+const WHERE: Record<string, Option> = {
+  api: { type: "string", value: "URL", description: "The agent to ask, if not the one at http://127.0.0.1:55679." },
+  dir: {
+    type: "string",
+    value: "DIR",
+    description: "Work on the queues in this directory while no agent runs (extensions.reliability.directory).",
+  },
+};
+
+const FILTERS: Record<string, Option> = {
+  exporter: { type: "string", value: "ID", description: "Of this exporter." },
+  reason: {
+    type: "string",
+    value: "REASON",
+    description:
+      "permanent, retry_exhausted, poison, rate_limited, circuit_open, queue_full, expired, partial_success, imported.",
+  },
+  category: { type: "string", value: "NAME", description: "Of this category: schema, business, integration ..." },
+  signature: { type: "string", value: "HASH", description: "Alike failures; dlq stats shows the signatures." },
+  signal: { type: "string", value: "SIGNAL", description: "logs, traces or metrics." },
+  event: { type: "string", value: "NAME", description: "With this event, span or metric name; * stands for any text." },
+  since: {
+    type: "string",
+    value: "TIME",
+    description: "Failed at or after: 2026-01-31T08:00, or 2h for two hours ago.",
+  },
+  until: { type: "string", value: "TIME", description: "Failed before." },
+};
+
+const JSON_OUT: Record<string, Option> = { json: { type: "boolean", description: "Print JSON, for programs." } };
+const YES: Record<string, Option> = { yes: { type: "boolean", short: "y", description: "Do not ask." } };
+const ALL: Record<string, Option> = { all: { type: "boolean", description: "Every dead letter." } };
+const DRY_RUN: Record<string, Option> = { "dry-run": { type: "boolean", description: "Only say what would happen." } };
+
+const list: Command = {
+  name: "dlq list",
+  summary: "List dead letters, the newest first.",
+  details: ["Prints a page; --cursor, as printed below it, gives the next."],
+  options: {
+    ...FILTERS,
+    limit: { type: "string", value: "N", description: "Entries on the page, 1 to 1000; default 50." },
+    cursor: { type: "string", value: "CURSOR", description: "Where the page before ended." },
+    oldest: { type: "boolean", description: "The oldest first." },
+    ...WHERE,
+    ...JSON_OUT,
+  },
+  examples: ["sluice dlq list", "sluice dlq list --exporter otlp_http --since 2h --reason permanent"],
+  load: async () => (await import("./list.js")).list,
+};
+
+const show: Command = {
+  name: "dlq show",
+  summary: "Show one entry: its error, its attempts, its earlier cycles.",
+  details: ["With --payload also its records, which may hold what not everybody should see."],
+  options: {
+    payload: { type: "boolean", description: "Show the records too, as OTLP/JSON." },
+    ...WHERE,
+    ...JSON_OUT,
+  },
+  names: "ID",
+  examples: ["sluice dlq show 5f0c1d2e3a4b5c6d-17", "sluice dlq show 5f0c1d2e3a4b5c6d-17 --payload"],
+  load: async () => (await import("./show.js")).show,
+};
+
+const replay: Command = {
+  name: "dlq replay",
+  summary: "Put dead letters back into their queues.",
+  details: [
+    "Select them by their ids, by filters, or with --all. They keep their ids and their history.",
+    "Left where they are: what was replayed too often, was partly taken before, has expired, cannot be read, or whose",
+    "backend is down; the reasons are printed. --approve replays also the first two kinds and those whose backend is down.",
+    "Exit code 0 when all of them were replayed, 1 when some were not.",
+  ],
+  options: {
+    ...ALL,
+    ...FILTERS,
+    limit: { type: "string", value: "N", description: "At most so many, the oldest first." },
+    by: { type: "string", value: "NAME", description: "Who replays, for the history; default: your user name." },
+    rate: { type: "string", value: "N", description: "Entries per second; default: the exporter's own rate." },
+    approve: { type: "boolean", description: "Also what is risky." },
+    ...DRY_RUN,
+    ...WHERE,
+    ...JSON_OUT,
+  },
+  names: "[ID ...]",
+  examples: [
+    "sluice dlq replay --all --dry-run",
+    "sluice dlq replay 5f0c1d2e3a4b5c6d-17 --by ann",
+    "sluice dlq replay --signature 0f3a9c21d4e8 --rate 10",
+  ],
+  load: async () => (await import("./replay.js")).replay,
+};
+
+const remove: Command = {
+  name: "dlq delete",
+  summary: "Delete the dead letters with these ids for good.",
+  details: ["Asks before it deletes several; in a script say --yes. When one id is unknown, none is deleted."],
+  options: { ...YES, ...WHERE, ...JSON_OUT },
+  names: "ID ...",
+  examples: ["sluice dlq delete 5f0c1d2e3a4b5c6d-17"],
+  load: async () => (await import("./delete.js")).remove,
+};
+
+const purge: Command = {
+  name: "dlq purge",
+  summary: "Delete all dead letters that filters find, or --all, for good.",
+  details: ["Says how many there are and asks; in a script say --yes."],
+  options: { ...ALL, ...FILTERS, ...DRY_RUN, ...YES, ...WHERE, ...JSON_OUT },
+  examples: ["sluice dlq purge --signature 0f3a9c21d4e8", "sluice dlq purge --all --yes"],
+  load: async () => (await import("./purge.js")).purge,
+};
+
+const exported: Command = {
+  name: "dlq export",
+  summary: "Write dead letters with their records as lines of JSON.",
+  details: ["Each line has a checksum; dlq import reads them again. They stay where they are."],
+  options: {
+    ...FILTERS,
+    out: { type: "string", short: "o", value: "FILE", description: "Where to write; default: standard output." },
+    ...WHERE,
+  },
+  examples: ["sluice dlq export --out dead-letters.jsonl", "sluice dlq export --exporter otlp_http | gzip > dead.gz"],
+  load: async () => (await import("./export.js")).exportTo,
+};
+
+const imported: Command = {
+  name: "dlq import",
+  summary: "Take in dead letters that were exported.",
+  details: [
+    "They keep their ids: what is there already is not taken in again. A file with a damaged line changes nothing and the",
+    "lines are named, unless --skip-damaged says to take in the others.",
+  ],
+  options: {
+    "skip-damaged": { type: "boolean", description: "Take in what is not damaged." },
+    ...WHERE,
+    ...JSON_OUT,
+  },
+  names: "FILE",
+  examples: ["sluice dlq import dead-letters.jsonl"],
+  load: async () => (await import("./import.js")).importFrom,
+};
+
+const stats: Command = {
+  name: "dlq stats",
+  summary: "Count dead letters by reason, exporter and kind of failure.",
+  details: [],
+  options: { ...FILTERS, ...WHERE, ...JSON_OUT },
+  examples: ["sluice dlq stats", "sluice dlq stats --since 24h --json"],
+  load: async () => (await import("./stats.js")).stats,
+};
+
+export const DLQ: CommandGroup = {
+  name: "dlq",
+  summary: "See, understand and replay what could not be delivered.",
+  details: [
+    "Asks the agent that runs at http://127.0.0.1:55679, or the one named with --api. When no agent answers there and",
+    "./data/queue exists, works on that directory; --dir names another. The agent must not run then.",
+    "",
+    "Exit codes: 0 all well, 1 it failed or not all was done, 2 wrong usage.",
+  ],
+  examples: ["sluice dlq stats", "sluice dlq list --since 2h", "sluice dlq replay --all --by ann"],
+  commands: [list, show, replay, remove, purge, exported, imported, stats],
+};

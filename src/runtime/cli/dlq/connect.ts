@@ -1,0 +1,68 @@
+import { stat } from "node:fs/promises";
+import { AdminError } from "../../contract/admin.js";
+import type { CommandContext } from "../command.js";
+import { UsageError } from "../terminal.js";
+import type { Connection } from "./dead-letter-admin.js";
+import { askJson, isNobody } from "./http.js";
+import { remoteAdmin } from "./remote.js";
+
+const DEFAULT_API = "http://127.0.0.1:55679";
+const DEFAULT_DIRECTORY = "./data/queue";
+
+/**
+ * Finds the dead letters: those of the agent named with --api or of the one at the default address, or those in the
+ * directory named with --dir. When nothing is named and no agent answers, the default directory is tried; what is done
+ * then is said.
+ */
+export async function connect({ values, terminal }: CommandContext): Promise<Connection> {
+  const api = values["api"] as string | undefined;
+  const directory = values["dir"] as string | undefined;
+  if (api !== undefined && directory !== undefined) throw new UsageError("--api and --dir exclude each other");
+  if (directory !== undefined) return openDirectory(directory);
+  const base = baseOf(api ?? DEFAULT_API);
+  if (await isAgent(base))
+    return { admin: remoteAdmin(base), where: base.origin, isOffline: false, close: async () => {} };
+  if (api !== undefined) throw new AdminError("unavailable", `no agent answers at ${base.origin}`);
+  if (!(await isDirectory(DEFAULT_DIRECTORY))) throw nobody(base);
+  terminal.err.write(`No agent answers at ${base.origin}; working on ${DEFAULT_DIRECTORY}.\n`);
+  return openDirectory(DEFAULT_DIRECTORY);
+}
+
+function nobody(base: URL): AdminError {
+  const advice = "name a running agent with --api URL, or the directory of its queues with --dir DIR";
+  return new AdminError(
+    "unavailable",
+    `no agent answers at ${base.origin}, and there is no ${DEFAULT_DIRECTORY} here; ${advice}`,
+  );
+}
+
+function baseOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new UsageError(`--api ${text} is no URL`, `write ${DEFAULT_API}`);
+  }
+  url.pathname = url.pathname.replace(/\/?(api\/v1\/?)?$/, "/");
+  return url;
+}
+
+/** False when nobody listens there; throws when somebody does who is no agent: that is worth knowing. */
+async function isAgent(base: URL): Promise<boolean> {
+  try {
+    const { name } = await askJson<{ name?: unknown }>(new URL("api/v1", base), { method: "GET" });
+    if (name === "sluice") return true;
+  } catch (error) {
+    if (isNobody(error)) return false;
+    if (error instanceof AdminError) throw error;
+  }
+  throw new AdminError("unavailable", `what answers at ${base.origin} is not the API of a Sluice agent`);
+}
+
+async function openDirectory(directory: string): Promise<Connection> {
+  if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
+  const { openOffline } = await import("../../../extensions/reliability/offline.js");
+  return { ...(await openOffline(directory)), where: directory, isOffline: true };
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+}

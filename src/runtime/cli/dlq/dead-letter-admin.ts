@@ -1,0 +1,24 @@
+import type { Admin } from "../../contract/admin.js";
+
+/** The part of an agent's administration that is about dead letters: a running agent's, or one over a directory. */
+export type DeadLetterAdmin = Pick<
+  Admin,
+  | "listDeadLetters"
+  | "deadLetter"
+  | "payload"
+  | "deadLetterStats"
+  | "replay"
+  | "deleteDeadLetters"
+  | "exportDeadLetters"
+  | "importDeadLetters"
+>;
+
+/** Where the dead letters are. `close` lets go of them. */
+export interface Connection {
+  readonly admin: DeadLetterAdmin;
+  /** For people: the URL or the directory. */
+  readonly where: string;
+  /** No agent runs: nothing is sent for now. */
+  readonly isOffline: boolean;
+  close(): Promise<void>;
+}

@@ -1,0 +1,72 @@
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { AdminError, type AdminErrorCode } from "../../contract/admin.js";
+
+export interface Sent {
+  readonly method: string;
+  readonly json?: unknown;
+  /** Sent as they come, each with a newline. */
+  readonly lines?: AsyncIterable<string>;
+}
+
+/** Asks the API; an error it answers with is thrown as the `AdminError` it was. No proxy, no redirect: this is for agents nearby. */
+export async function ask(url: URL, sent: Sent): Promise<IncomingMessage> {
+  const type = sent.lines === undefined ? "application/json" : "application/x-ndjson";
+  const headers = sent.method === "POST" ? { "content-type": type } : {};
+  const send = url.protocol === "https:" ? httpsRequest : httpRequest;
+  const request = send(url, { method: sent.method, headers });
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    request.on("response", resolve).on("error", reject);
+  });
+  if (sent.lines === undefined) request.end(sent.json === undefined ? undefined : JSON.stringify(sent.json));
+  else pipeline(Readable.from(withNewlines(sent.lines)), request).catch((error: Error) => request.destroy(error));
+  const response = await answered;
+  if (response.statusCode! >= 400) throw await errorOf(response, url);
+  return response;
+}
+
+export async function askJson<T>(url: URL, sent: Sent): Promise<T> {
+  return JSON.parse(await textOf(await ask(url, sent))) as T;
+}
+
+export async function textOf(response: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
+  return text;
+}
+
+/** True when there is nobody to ask. */
+export function isNobody(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code;
+  return code === "ECONNREFUSED" || code === "ENOENT" || code === "EHOSTUNREACH";
+}
+
+async function errorOf(response: IncomingMessage, url: URL): Promise<AdminError> {
+  const text = await textOf(response);
+  const said = parse(text)?.error;
+  if (typeof said?.message !== "string") {
+    return new AdminError(
+      "unavailable",
+      `${url.origin} answered ${response.statusCode}: this is not the API of a Sluice agent`,
+    );
+  }
+  const code =
+    CODES.find((known) => known === said.code) ?? (response.statusCode! < 500 ? "bad_request" : "unavailable");
+  return new AdminError(code, said.message);
+}
+
+const CODES: readonly AdminErrorCode[] = ["not_found", "bad_request", "conflict", "unavailable"];
+
+function parse(text: string): { error?: { code?: unknown; message?: unknown } } | undefined {
+  try {
+    return JSON.parse(text) as { error?: { code?: unknown; message?: unknown } };
+  } catch {
+    return undefined;
+  }
+}
+
+async function* withNewlines(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield `${line}\n`;
+}

@@ -1,0 +1,53 @@
+import { createReadStream } from "node:fs";
+import type { ImportReport } from "../../contract/admin.js";
+import { splitLines } from "../../text/lines.js";
+import { printable } from "../../text/terminal.js";
+import type { CommandContext } from "../command.js";
+import { EXIT, UsageError } from "../terminal.js";
+import { namesOf, onDeadLetters, printJson } from "./run.js";
+import { counted } from "./text.js";
+
+const MOST_SHOWN = 20;
+
+/** `sluice dlq import`: looks at the whole file first, so that a damaged one changes nothing. */
+export async function importFrom(context: CommandContext): Promise<number> {
+  const { values } = context;
+  const [file, ...more] = namesOf(context);
+  if (file === undefined || more.length > 0) throw new UsageError("import needs one file");
+  return onDeadLetters(context, async ({ admin }) => {
+    const damaged = values["skip-damaged"] === true ? [] : await damagedLines(file);
+    if (damaged.length > 0) {
+      tell(context, { imported: 0, problems: damaged }, "nothing was imported; --skip-damaged takes in the others");
+      return EXIT.failed;
+    }
+    const report = await admin.importDeadLetters(linesOf(file));
+    tell(context, report);
+    return report.problems.length === 0 ? EXIT.ok : EXIT.failed;
+  });
+}
+
+function linesOf(file: string): AsyncIterable<string> {
+  return splitLines(createReadStream(file, "utf8"));
+}
+
+async function damagedLines(file: string): Promise<{ line: number; message: string }[]> {
+  const { readTransferLine } = await import("../../../extensions/reliability/transfer-line.js");
+  const damaged: { line: number; message: string }[] = [];
+  let line = 0;
+  for await (const text of linesOf(file)) {
+    line++;
+    const read = text.trim() === "" ? undefined : readTransferLine(text);
+    if (read !== undefined && "problem" in read) damaged.push({ line, message: read.problem });
+  }
+  return damaged;
+}
+
+function tell(context: CommandContext, { imported, problems }: ImportReport, advice?: string): void {
+  const { values, terminal } = context;
+  if (values["json"] === true) return printJson(context, { imported, problems });
+  for (const { line, message } of problems.slice(0, MOST_SHOWN))
+    terminal.err.write(`line ${line}: ${printable(message)}\n`);
+  if (problems.length > MOST_SHOWN) terminal.err.write(`and ${problems.length - MOST_SHOWN} more\n`);
+  if (advice !== undefined) terminal.err.write(`sluice: ${advice}\n`);
+  else terminal.out.write(`${counted(imported, "dead letter")} imported.\n`);
+}

@@ -1,0 +1,39 @@
+import type { Entry } from "../../contract/entry.js";
+import type { CommandContext } from "../command.js";
+import { EXIT } from "../terminal.js";
+import { queryOf } from "./filters.js";
+import { onDeadLetters, printJson } from "./run.js";
+import { type Column, table } from "./table.js";
+import { ageText, errorText } from "./text.js";
+
+const COLUMNS: readonly Column[] = [
+  { title: "ID" },
+  { title: "FAILED" },
+  { title: "EXPORTER", shrinks: true },
+  { title: "REASON" },
+  { title: "ITEMS", align: "right" },
+  { title: "ERROR", shrinks: true },
+];
+
+/** `sluice dlq list` */
+export async function list(context: CommandContext): Promise<number> {
+  const { values, terminal } = context;
+  const now = Date.now();
+  const query = queryOf(values, now);
+  return onDeadLetters(context, async ({ admin }) => {
+    const page = await admin.listDeadLetters(query);
+    if (values["json"] === true) printJson(context, page);
+    else if (page.entries.length === 0) terminal.out.write("No dead letters.\n");
+    else {
+      const rows = page.entries.map((entry) => rowOf(entry, now));
+      terminal.out.write(`${table(COLUMNS, rows, terminal.out).join("\n")}\n`);
+      if (page.cursor !== undefined) terminal.err.write(`\nThere are more: add --cursor ${page.cursor}\n`);
+    }
+    return EXIT.ok;
+  });
+}
+
+function rowOf({ id, exporter, items, failure }: Entry, now: number): string[] {
+  const { at, reason, error } = failure!;
+  return [id, ageText(at, now), exporter, reason, String(items), errorText(error)];
+}

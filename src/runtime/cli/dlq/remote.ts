@@ -1,0 +1,120 @@
+import {
+  AdminError,
+  type DeadLetterQuery,
+  type ReplayOptions,
+  type ReplayReport,
+  type Selection,
+} from "../../contract/admin.js";
+import type { Entry } from "../../contract/entry.js";
+import { splitLines } from "../../text/lines.js";
+import type { DeadLetterAdmin } from "./dead-letter-admin.js";
+import { ask, askJson } from "./http.js";
+
+const POLL_MS = 250;
+
+interface Job {
+  readonly id: string;
+  readonly state: "running" | "done" | "cancelled" | "failed";
+  readonly done: number;
+  readonly total: number;
+  readonly report?: ReplayReport;
+  readonly error?: string;
+}
+
+/** The dead letters of a running agent, over its API. `base` is the URL of the agent. */
+export function remoteAdmin(base: URL): DeadLetterAdmin {
+  const at = (path: string, query: DeadLetterQuery = {}) => {
+    const url = new URL(`api/v1${path}`, base);
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    return url;
+  };
+  const get = <T>(url: URL) => askJson<T>(url, { method: "GET" });
+  const post = <T>(path: string, json: unknown) => askJson<T>(at(path), { method: "POST", json });
+  const entryAt = (id: string) => `/dead-letters/${encodeURIComponent(id)}`;
+
+  return {
+    listDeadLetters: (query) => get(at("/dead-letters", query)),
+    deadLetter: (id) => unlessMissing(async () => (await get<{ entry: Entry }>(at(entryAt(id)))).entry),
+    payload: (id) =>
+      unlessMissing(async () => {
+        const url = at(entryAt(id));
+        url.searchParams.set("payload", "true");
+        return JSON.stringify((await get<{ payload: unknown }>(url)).payload);
+      }),
+    deadLetterStats: (query) => get(at("/dead-letters/stats", query)),
+    async replay(selection, options) {
+      const job = await post<Job>("/dead-letters/replay", replayBody(selection, options));
+      return watch(job, options, {
+        get: () => get<Job>(at(`/replays/${job.id}`)),
+        cancel: () => askJson<Job>(at(`/replays/${job.id}`), { method: "DELETE" }),
+      });
+    },
+    async deleteDeadLetters(selection, options) {
+      const body = { ...selectionBody(selection), dry_run: options?.dryRun ?? false };
+      return (await post<{ deleted: number }>("/dead-letters/purge", body)).deleted;
+    },
+    exportDeadLetters: (query) => linesOf(at("/dead-letters/export", query)),
+    importDeadLetters: (lines) => askJson(at("/dead-letters/import"), { method: "POST", lines }),
+  };
+}
+
+function selectionBody(selection: Selection) {
+  if ("ids" in selection) return { ids: selection.ids };
+  return { query: selection.query, all: Object.keys(selection.query).length === 0 };
+}
+
+function replayBody(selection: Selection, { by, rate, approved = false, dryRun = false }: ReplayOptions) {
+  return { ...selectionBody(selection), by, approved, dry_run: dryRun, ...(rate !== undefined && { rate }) };
+}
+
+/** Follows a replay to its end; an abort cancels it. */
+async function watch(
+  first: Job,
+  { onProgress, abort }: ReplayOptions,
+  job: { get(): Promise<Job>; cancel(): Promise<Job> },
+): Promise<ReplayReport> {
+  let now = first;
+  let isCancelled = false;
+  for (;;) {
+    onProgress?.(now.done, now.total);
+    if (now.state === "failed") throw new AdminError("unavailable", now.error ?? "the replay failed");
+    if (now.report !== undefined) return now.report;
+    if (abort?.aborted && !isCancelled) {
+      isCancelled = true;
+      await job.cancel();
+    }
+    await pause(abort);
+    now = await job.get();
+  }
+}
+
+function pause(abort: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(end, POLL_MS);
+    function end() {
+      clearTimeout(timer);
+      abort?.removeEventListener("abort", end);
+      resolve();
+    }
+    abort?.addEventListener("abort", end);
+  });
+}
+
+async function* linesOf(url: URL): AsyncGenerator<string> {
+  const response = await ask(url, { method: "GET" });
+  try {
+    yield* splitLines(response.setEncoding("utf8"));
+  } catch (error) {
+    throw new AdminError("unavailable", "the agent broke off: what was written is not all", { cause: error });
+  }
+}
+
+async function unlessMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof AdminError && error.code === "not_found") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,96 @@
+import { userInfo } from "node:os";
+import process from "node:process";
+import type { ReplayReport, Selection } from "../../contract/admin.js";
+import { printable } from "../../text/terminal.js";
+import type { CommandContext } from "../command.js";
+import { EXIT, UsageError } from "../terminal.js";
+import { numberOf, selectedBy } from "./filters.js";
+import { progressBar } from "./progress.js";
+import { namesOf, onDeadLetters, printJson } from "./run.js";
+import { counted } from "./text.js";
+
+/** `sluice dlq replay` */
+export async function replay(context: CommandContext): Promise<number> {
+  const { values, terminal } = context;
+  const selection = selectionOf(context);
+  const dryRun = values["dry-run"] === true;
+  const options = {
+    by: (values["by"] as string | undefined) ?? userName(terminal.env),
+    dryRun,
+    approved: values["approve"] === true,
+    ...(values["rate"] !== undefined && { rate: numberOf("rate", values["rate"] as string) }),
+  };
+  return onDeadLetters(context, async ({ admin, isOffline }) => {
+    const progress = progressBar(terminal.err);
+    const interrupt = onInterrupt();
+    const report = await admin
+      .replay(selection, { ...options, onProgress: progress.show, abort: interrupt.signal })
+      .finally(() => {
+        progress.end();
+        interrupt.end();
+      });
+    if (values["json"] === true) printJson(context, report);
+    else terminal.out.write(describe(report, dryRun, interrupt.signal.aborted));
+    if (isOffline && report.replayed > 0 && !dryRun)
+      terminal.err.write("They are sent when an agent runs there again.\n");
+    const isWhole = report.replayed === report.selected && !interrupt.signal.aborted;
+    return isWhole || dryRun ? EXIT.ok : EXIT.failed;
+  });
+}
+
+function selectionOf(context: CommandContext): Selection {
+  const ids = namesOf(context);
+  const { values } = context;
+  if (ids.length === 0) return { query: selectedBy(values, Date.now()) };
+  const filter = [
+    "all",
+    "exporter",
+    "reason",
+    "category",
+    "signature",
+    "signal",
+    "event",
+    "since",
+    "until",
+    "limit",
+  ].find((name) => values[name] !== undefined);
+  if (filter !== undefined) throw new UsageError(`ids and --${filter} exclude each other`);
+  return { ids };
+}
+
+/** Ctrl-C stops the replay, not the command: what was put back is still reported. */
+function onInterrupt(): { signal: AbortSignal; end(): void } {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  process.once("SIGINT", abort);
+  return { signal: controller.signal, end: () => void process.off("SIGINT", abort) };
+}
+
+function userName(env: Readonly<Record<string, string | undefined>>): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return env["USER"] || "unknown";
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  skip_approval: "partly taken by the backend before (--approve sends all of it again)",
+  skip_max_replays: "replayed too often (--approve does it once more)",
+  skip_schema: "not readable any more",
+  skip_expired: "older than dead_letter.retention",
+  skip_downstream: "the backend is down, its circuit breaker open",
+  skip_not_found: "not found among the dead letters",
+};
+
+function describe({ selected, replayed, skipped, examples }: ReplayReport, dryRun: boolean, aborted: boolean): string {
+  if (selected === 0) return "No dead letters were selected.\n";
+  const verb = dryRun ? "would be replayed" : replayed === 1 ? "was replayed" : "were replayed";
+  const lines = [`${counted(replayed, "dead letter")} ${verb}${aborted ? ", then it was interrupted" : ""}.`];
+  for (const [reason, number] of Object.entries(skipped)) {
+    const ids = examples.filter((each) => each.reason === reason).map(({ id }) => id);
+    const shown = `${ids.slice(0, 3).join(", ")}${number > Math.min(3, ids.length) ? " ..." : ""}`;
+    lines.push(`  ${number} left: ${REASONS[reason] ?? reason}: ${printable(shown)}`);
+  }
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,57 @@
+import type { DeadLetterStats } from "../../contract/admin.js";
+import type { CommandContext } from "../command.js";
+import { EXIT, type Output } from "../terminal.js";
+import { queryOf } from "./filters.js";
+import { onDeadLetters, printJson } from "./run.js";
+import { type Column, table } from "./table.js";
+import { ageText, bytesText, counted, errorText } from "./text.js";
+
+const COLUMNS: readonly Column[] = [
+  { title: "SIGNATURE" },
+  { title: "ENTRIES", align: "right" },
+  { title: "ITEMS", align: "right" },
+  { title: "LAST" },
+  { title: "EXPORTER", shrinks: true },
+  { title: "ERROR", shrinks: true },
+];
+
+/** `sluice dlq stats` */
+export async function stats(context: CommandContext): Promise<number> {
+  const { values, terminal } = context;
+  const now = Date.now();
+  const query = queryOf(values, now);
+  return onDeadLetters(context, async ({ admin }) => {
+    const found = await admin.deadLetterStats(query);
+    if (values["json"] === true) printJson(context, found);
+    else terminal.out.write(`${describe(found, now, terminal.out).join("\n")}\n`);
+    return EXIT.ok;
+  });
+}
+
+function describe(found: DeadLetterStats, now: number, out: Output): string[] {
+  if (found.entries === 0) return ["No dead letters."];
+  const { entries, items, bytes, oldestAt, byReason, byExporter, signatures } = found;
+  const rows = signatures.map((each) => [
+    each.signature,
+    String(each.entries),
+    String(each.items),
+    ageText(each.lastAt, now),
+    each.exporter,
+    errorText(each),
+  ]);
+  const total = `${counted(entries, "dead letter")}, ${counted(items, "item")}, ${bytesText(bytes)}`;
+  return [
+    `${total}; the oldest failed ${ageText(oldestAt, now)}.`,
+    `By reason: ${shares(byReason)}`,
+    `By exporter: ${shares(byExporter)}`,
+    "",
+    ...table(COLUMNS, rows, out),
+  ];
+}
+
+function shares(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, number]) => `${name} ${number}`)
+    .join(", ");
+}

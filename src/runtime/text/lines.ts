@@ -1,0 +1,24 @@
+/**
+ * The lines of a text that comes in pieces, without their newlines; read no faster than they are taken. `tooLong` gives the
+ * error to throw when a line grows beyond `longest` characters.
+ */
+export async function* splitLines(
+  chunks: AsyncIterable<string>,
+  longest = Number.POSITIVE_INFINITY,
+  tooLong: () => Error = () => new RangeError("a line is too long"),
+): AsyncGenerator<string> {
+  let pieces: string[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    const [first = "", ...more] = chunk.split("\n");
+    pieces.push(first);
+    length += first.length;
+    if (length > longest) throw tooLong();
+    if (more.length === 0) continue;
+    yield pieces.join("");
+    yield* more.slice(0, -1);
+    pieces = [more.at(-1)!];
+    length = pieces[0]!.length;
+  }
+  if (length > 0) yield pieces.join("");
+}

@@ -1,0 +1,141 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Dice } from "../support/wire-forms.js";
+import { startClients } from "./client.js";
+import { BAD_MOODS, type FaultySink } from "./faulty-sink.js";
+import type { Ledger, Verdict } from "./ledger.js";
+import type { Victim } from "./victim.js";
+
+/**
+ * Load on an agent that is killed and started again at random moments, on a backend that has its moods, until so many
+ * kills have happened; then everything is well again, and what is still in the queue may arrive.
+ *
+ * A seed decides the schedule. What the operating system makes of it, it does not decide.
+ */
+export interface CampaignSettings {
+  readonly seed: number;
+  readonly kills: number;
+  readonly victim: Victim;
+  readonly ledger: Ledger;
+  readonly sink: FaultySink;
+  readonly resendUnanswered?: boolean;
+  /** Records that may stay away: the backend refuses them for good. */
+  readonly isBad?: (number: number) => boolean;
+  /** How long the last records may take. */
+  readonly patienceMs?: number;
+  readonly say?: (line: string) => void;
+}
+
+export interface CampaignReport extends Verdict {
+  readonly seed: number;
+  readonly kills: number;
+  readonly stops: number;
+  readonly refusals: number;
+  /** How often each kind of moment was chosen. */
+  readonly moments: Readonly<Record<string, number>>;
+  readonly seconds: number;
+}
+
+type Moment = (campaign: Campaign) => Promise<void>;
+
+interface Campaign {
+  readonly victim: Victim;
+  readonly sink: FaultySink;
+  readonly dice: Dice;
+}
+
+const MOMENTS: Readonly<Record<string, Moment>> = {
+  starting: async ({ victim, dice }) => {
+    victim.spawn();
+    await delay(dice.upTo(300));
+    await victim.end("SIGKILL");
+  },
+  "just ready": async ({ victim, dice }) => {
+    await victim.start();
+    await delay(dice.upTo(10));
+    await victim.end("SIGKILL");
+  },
+  "under load": async ({ victim, dice }) => {
+    await victim.start();
+    await delay(dice.upTo(200));
+    await victim.end("SIGKILL");
+  },
+  "backend fails": async ({ victim, sink, dice }) => {
+    await victim.start();
+    await delay(dice.upTo(50));
+    sink.mood = moodOf(dice);
+    await delay(dice.upTo(200));
+    await victim.end("SIGKILL");
+  },
+  "backend returns": async ({ victim, sink, dice }) => {
+    sink.mood = moodOf(dice);
+    await victim.start();
+    await delay(dice.upTo(150));
+    sink.mood = "ok";
+    await delay(dice.upTo(150));
+    await victim.end("SIGKILL");
+  },
+  stopping: async ({ victim, sink, dice }) => {
+    if (dice.upTo(1) > 0) sink.mood = moodOf(dice);
+    await victim.start();
+    await delay(dice.upTo(100));
+    victim.signal("SIGTERM");
+    await delay(dice.upTo(60));
+    await victim.end("SIGKILL");
+  },
+  "stopped in peace": async ({ victim, sink, dice }) => {
+    if (dice.upTo(2) === 0) sink.mood = moodOf(dice);
+    await victim.start();
+    await delay(dice.upTo(100));
+    await victim.end("SIGTERM");
+  },
+};
+/** A stop is not a kill; it happens in between. */
+const STOP = "stopped in peace";
+const SILENCE_MS = 300;
+
+export async function runCampaign(settings: CampaignSettings): Promise<CampaignReport> {
+  const { victim, ledger, sink, seed, say = () => {} } = settings;
+  const started = performance.now();
+  const dice = new Dice(seed);
+  const clients = startClients({
+    ledger,
+    dice: new Dice(seed + 1),
+    port: () => victim.port,
+    clients: 8,
+    maxRecords: 20,
+    resendUnanswered: settings.resendUnanswered ?? true,
+  });
+  const moments: Record<string, number> = {};
+  let kills = 0;
+  try {
+    while (kills < settings.kills) {
+      const name = Object.keys(MOMENTS)[dice.upTo(Object.keys(MOMENTS).length - 1)]!;
+      await MOMENTS[name]!({ victim, sink, dice });
+      moments[name] = (moments[name] ?? 0) + 1;
+      if (name !== STOP) kills++;
+      if (dice.upTo(1) > 0) sink.mood = "ok";
+      say(`seed ${seed}: ${kills} of ${settings.kills} kills, ${ledger.acknowledgedCount} records acknowledged`);
+    }
+    sink.mood = "ok";
+    await victim.start();
+    await delay(50);
+  } finally {
+    await clients.stop();
+  }
+  await everythingArrived(settings);
+  const stops = moments[STOP] ?? 0;
+  const seconds = Math.round((performance.now() - started) / 100) / 10;
+  return { seed, kills, stops, refusals: clients.refusals, moments, seconds, ...ledger.verdict() };
+}
+
+/** Until nothing acknowledged is missing (or it takes too long), and until the backend hears no more. */
+async function everythingArrived(settings: CampaignSettings): Promise<void> {
+  const { ledger, sink, patienceMs = 15_000, isBad = () => false } = settings;
+  const deadline = performance.now() + patienceMs;
+  while (ledger.missing().some((number) => !isBad(number)) && performance.now() < deadline) await delay(20);
+  for (let heard = -1; heard !== sink.requests; await delay(SILENCE_MS)) heard = sink.requests;
+}
+
+function moodOf(dice: Dice): FaultySink["mood"] {
+  return BAD_MOODS[dice.upTo(BAD_MOODS.length - 1)]!;
+}

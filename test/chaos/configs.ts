@@ -1,0 +1,48 @@
+/** An agent between clients and a backend, impatient in everything, so that a second holds many retries. */
+export interface AgentShape {
+  readonly backend: string;
+  /** Where the queue is; without, clients wait for the export. */
+  readonly queue?: string;
+  readonly durability?: "fsync" | "interval" | "process";
+  /** Keys of the otlp receiver beside `protocols`. */
+  readonly receiver?: object;
+  /** More keys of the exporter. */
+  readonly exporter?: object;
+}
+
+export function agentConfig({ backend, queue, durability = "fsync", receiver, exporter }: AgentShape): object {
+  const reliability = queue === undefined ? {} : { reliability: { directory: queue } };
+  return {
+    extensions: { health_check: { endpoint: "127.0.0.1:0" }, ...reliability },
+    receivers: { otlp: { protocols: { http: { endpoint: "127.0.0.1:0" } }, ...receiver } },
+    processors: { batch: { timeout: "2ms", send_batch_size: 40 } },
+    exporters: {
+      otlphttp: {
+        endpoint: backend,
+        compression: "none",
+        timeout: "200ms",
+        ...(queue === undefined ? { sending_queue: { enabled: false } } : QUEUED),
+        ...(queue === undefined ? {} : { durability }),
+        ...exporter,
+      },
+    },
+    service: {
+      extensions: ["health_check", ...Object.keys(reliability)],
+      shutdown_timeout: "1s",
+      telemetry: { metrics: { level: "none" } },
+      pipelines: { logs: { receivers: ["otlp"], processors: ["batch"], exporters: ["otlphttp"] } },
+    },
+  };
+}
+
+const QUEUED = {
+  sending_queue: { num_consumers: 4 },
+  retry_on_failure: {
+    initial_interval: "10ms",
+    max_interval: "50ms",
+    max_retries: 100_000,
+    rate_limit: { per_second: 10_000, burst: 1000 },
+  },
+  circuit_breaker: { reset_timeout: "50ms", success_threshold: 1 },
+  replay: { ramp: "100ms" },
+};

@@ -1,0 +1,229 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Dice } from "../support/wire-forms.js";
+import { post, startClients } from "./client.js";
+import { agentConfig } from "./configs.js";
+import { copyOf, type Damage, filesBelow, flipBit, kindsBelow, remove, truncateTo } from "./damage.js";
+import { type FaultySink, startFaultySink } from "./faulty-sink.js";
+import { Ledger } from "./ledger.js";
+import { isLongForm } from "./long-form.js";
+import { encodeNumbers } from "./numbered.js";
+import { Victim } from "./victim.js";
+
+const directory = mkdtempSync(join(tmpdir(), "sluice-disk-"));
+const cleanups: (() => unknown)[] = [];
+let serial = 0;
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+async function sinkOf(ledger: Ledger): Promise<FaultySink> {
+  const sink = await startFaultySink(ledger);
+  cleanups.push(() => sink.close());
+  return sink;
+}
+
+function agentOn(queue: string, sink: FaultySink): Victim {
+  const home = join(directory, `agent-${++serial}`);
+  mkdirSync(home);
+  const victim = Victim.agent(home, agentConfig({ backend: sink.url, queue }));
+  cleanups.push(() => victim.end("SIGKILL"));
+  return victim;
+}
+
+/** Sends so many requests of ten records, which must all be acknowledged. */
+async function fill(victim: Victim, ledger: Ledger, requests: number): Promise<void> {
+  for (let i = 0; i < requests; i++) {
+    const numbers = ledger.take(10);
+    expect(await post(victim.port!, undefined, encodeNumbers(numbers))).toMatchObject({ status: 200 });
+    ledger.acknowledge(numbers);
+  }
+}
+
+/** Waits until nothing is missing, or nothing has come for a while. */
+async function settle(ledger: Ledger, sink: FaultySink): Promise<void> {
+  for (let quiet = 0; quiet < 25 && ledger.missing().length > 0; quiet++) {
+    const heard = sink.requests;
+    await delay(20);
+    if (sink.requests > heard) quiet = 0;
+  }
+}
+
+/** Lines of the log that are warnings or worse. */
+function complaints(victim: Victim): string[] {
+  return victim.lines.filter((line) => /"level":"?(40|50|60|warn|error|fatal)/i.test(line));
+}
+
+describe("files damaged between two runs", () => {
+  const ledger = new Ledger();
+  const master = join(directory, "master");
+  let sink: FaultySink;
+
+  beforeAll(async () => {
+    sink = await startFaultySink(ledger);
+    sink.mood = "unavailable";
+    // What the first run wrote is in a table after the second one's start; what the second wrote is in the log.
+    for (let run = 0; run < 2; run++) {
+      const home = join(directory, `filling-${run}`);
+      mkdirSync(home);
+      const victim = Victim.agent(home, agentConfig({ backend: sink.url, queue: master }));
+      await victim.start();
+      await fill(victim, ledger, 30);
+      await victim.end("SIGKILL");
+    }
+    await sink.close();
+  });
+
+  const damages: Damage[] = [
+    flipBit(/\.log$/, 0.3),
+    flipBit(/\.ldb$/, 0.3),
+    flipBit(/^MANIFEST/, 0.1),
+    flipBit(/^CURRENT$/, 0.5),
+    remove(/^CURRENT$/),
+    remove(/^MANIFEST/),
+    remove(/\.ldb$/),
+    remove(/\.log$/),
+    truncateTo(/\.log$/, 0.5),
+    truncateTo(/\.ldb$/, 0.5),
+    truncateTo(/^CURRENT$/, 0),
+    ...(isLongForm ? moreDamages() : []),
+  ];
+
+  it.each(damages)("delivers the rest and says what was lost when $title", async (damage) => {
+    const queue = copyOf(master, join(directory, `copy-${++serial}`));
+    expect(damage.apply(queue), `there are ${kindsBelow(queue).join(", ")}`).toBe(true);
+    const mine = ledger.fork();
+    const backend = await sinkOf(mine);
+    const victim = agentOn(queue, backend);
+    await victim.start();
+    await settle(mine, backend);
+    const { missing } = mine.verdict();
+    if (missing > 0) expect(complaints(victim).join("\n")).toMatch(/lost|damaged|set aside|corrupt/i);
+    expect(mine.arrivedCount, complaints(victim).join("\n")).toBeGreaterThan(0);
+    await fill(victim, mine, 1);
+    await settle(mine, backend);
+    expect(mine.verdict().missing).toBe(missing);
+  });
+
+  it("says so when everything in the directory is gone but the directory", async () => {
+    const queue = copyOf(master, join(directory, `copy-${++serial}`));
+    for (const file of filesBelow(queue).filter((name) => /\.(log|ldb)$|CURRENT$|MANIFEST[^/]*$/.test(name)))
+      rmSync(file);
+    const mine = ledger.fork();
+    const backend = await sinkOf(mine);
+    const victim = agentOn(queue, backend);
+    await victim.start();
+    expect(complaints(victim).join("\n")).toMatch(/lost|gone|damaged|set aside|corrupt/i);
+  });
+});
+
+describe("a directory that two agents want", () => {
+  it("belongs to the first; the second says why it cannot start, and the first goes on", async () => {
+    const ledger = new Ledger();
+    const sink = await sinkOf(ledger);
+    const queue = join(directory, `shared-${++serial}`);
+    const [first, second] = [agentOn(queue, sink), agentOn(queue, sink)];
+    await first.start();
+    await fill(first, ledger, 3);
+    await expect(second.start()).rejects.toThrow(/another process|in use|locked/i);
+    await fill(first, ledger, 3);
+    await settle(ledger, sink);
+    expect(ledger.verdict()).toMatchObject({ missing: 0, duplicates: 0, acknowledged: 60 });
+  });
+});
+
+describe.skipIf(!canMount())("a disk of its own (needs root and mount)", () => {
+  it("refuses retryably when full, loses nothing, and takes data again when it has drained", {
+    timeout: 60_000,
+  }, async () => {
+    const queue = mountTmpfs("size=120m");
+    const ledger = new Ledger();
+    const sink = await sinkOf(ledger);
+    sink.mood = "unavailable";
+    const victim = agentOn(queue, sink);
+    await victim.start();
+    const clients = load(ledger, victim);
+    while (clients.refusals < 20) await delay(20);
+    expect(ledger.acknowledgedCount).toBeGreaterThan(100);
+    sink.mood = "ok";
+    const before = ledger.acknowledgedCount;
+    while (ledger.acknowledgedCount < before + 100) await delay(20);
+    await clients.stop();
+    await settle(ledger, sink);
+    expect(ledger.verdict(), complaints(victim).slice(-5).join("\n")).toMatchObject({ missing: 0, rejected: 0 });
+    expect(complaints(victim).join("\n")).toMatch(/space|ENOSPC|full/i);
+  });
+
+  it("survives a kill and a start while the disk is full", { timeout: 60_000 }, async () => {
+    const queue = mountTmpfs("size=120m");
+    const ledger = new Ledger();
+    const sink = await sinkOf(ledger);
+    sink.mood = "unavailable";
+    const victim = agentOn(queue, sink);
+    await victim.start();
+    const clients = load(ledger, victim);
+    while (clients.refusals < 20) await delay(20);
+    await clients.stop();
+    await victim.end("SIGKILL");
+    sink.mood = "ok";
+    await victim.start();
+    await settle(ledger, sink);
+    expect(ledger.verdict(), complaints(victim).slice(-5).join("\n")).toMatchObject({ missing: 0, rejected: 0 });
+  });
+
+  it("says which directory cannot be written when it is read-only", async () => {
+    const queue = mountTmpfs("ro");
+    const sink = await sinkOf(new Ledger());
+    const victim = agentOn(queue, sink);
+    await expect(victim.start()).rejects.toThrow(queue);
+    expect(victim.output).toMatch(/read-only|EROFS|not be written|cannot write/i);
+  });
+});
+
+function moreDamages(): Damage[] {
+  const shares = [0, 0.02, 0.1, 0.5, 0.7, 0.9, 0.98, 0.999];
+  const kinds = [/\.log$/, /\.ldb$/, /^MANIFEST/, /^CURRENT$/, /^LOG$/, /\.witness$/];
+  return kinds.flatMap((kind) => shares.flatMap((share) => [flipBit(kind, share), truncateTo(kind, share)]));
+}
+
+function load(ledger: Ledger, victim: Victim) {
+  const clients = startClients({
+    ledger,
+    dice: new Dice(1),
+    port: () => victim.port,
+    clients: 8,
+    maxRecords: 2,
+    padding: "z".repeat(100_000),
+    resendUnanswered: true,
+  });
+  cleanups.push(() => clients.stop());
+  return clients;
+}
+
+function mountTmpfs(options: string): string {
+  const path = join(directory, `disk-${++serial}`);
+  mkdirSync(path);
+  execFileSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", path]);
+  cleanups.unshift(() => execFileSync("umount", ["-l", path]));
+  return path;
+}
+
+function canMount(): boolean {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return false;
+  const path = mkdtempSync(join(tmpdir(), "sluice-mount-"));
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", path], { stdio: "ignore" });
+    execFileSync("umount", [path]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(path, { recursive: true, force: true });
+  }
+}

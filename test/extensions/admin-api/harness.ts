@@ -1,0 +1,87 @@
+import { request as httpRequest } from "node:http";
+import { onTestFinished } from "vitest";
+import { adminApi } from "../../../src/extensions/admin-api/index.js";
+import { createAdmin } from "../../../src/extensions/reliability/admin.js";
+import type { Admin, Host } from "../../../src/plugin.js";
+import { systemClock } from "../../../src/runtime/contract/clock.js";
+import { noMetrics } from "../../../src/runtime/contract/observability.js";
+import { control, type FakeControl } from "../reliability/controls.js";
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+type Json = any;
+
+export interface Api {
+  readonly url: string;
+  readonly said: { readonly level: string; readonly message: string }[];
+  readonly a: FakeControl;
+  readonly b: FakeControl;
+  readonly host: { state: Host["state"]; admin: Admin | undefined };
+  /** Status and JSON of a request; a body is sent as JSON. */
+  ask(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; body: Json }>;
+}
+
+/** The extension on a port of its own, over two exporters whose senders are the test. */
+export async function startApi(config: object = { endpoint: "127.0.0.1:0" }): Promise<Api> {
+  const [a, b] = [await control("a"), await control("b/x")];
+  const said: Api["said"] = [];
+  const note = (level: string) => (_: object, message: string) => void said.push({ level, message });
+  let endpoint = "";
+  const logger = {
+    debug: note("debug"),
+    info(fields: { endpoint?: string }, message: string) {
+      endpoint ||= fields.endpoint ?? "";
+      said.push({ level: "info", message });
+    },
+    warn: note("warn"),
+    error: note("error"),
+    child: () => logger,
+  };
+  const tools = { clock: systemClock, logger, metrics: noMetrics, generation: "2" };
+  const host: Api["host"] = {
+    state: "ready",
+    admin: createAdmin(
+      new Map([
+        ["a", a],
+        ["b/x", b],
+      ]),
+      tools,
+    ),
+  };
+  const context = {
+    id: "admin",
+    kind: "extension",
+    logger,
+    metrics: noMetrics,
+    clock: systemClock,
+    random: Math.random,
+    host,
+  } as const;
+  const extension = adminApi.create(adminApi.schema.parse(config), context);
+  onTestFinished(() => extension.stop());
+  await extension.start();
+  const url = `http://${endpoint}/api/v1`;
+  return { url, said, a, b, host, ask: (...args) => ask(url, ...args) };
+}
+
+async function ask(url: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+  const type = method === "POST" ? { "content-type": "application/json" } : {};
+  const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
+  return new Promise<{ status: number; body: Json }>((resolve, reject) => {
+    const request = httpRequest(url + path, { method, headers: { ...type, ...headers } }, (response) => {
+      let answer = "";
+      response.setEncoding("utf8").on("data", (chunk) => (answer += chunk));
+      response.on("error", reject);
+      response.on("end", () => {
+        const isJson = response.headers["content-type"] === "application/json" && answer !== "";
+        resolve({ status: response.statusCode!, body: isJson ? JSON.parse(answer) : answer });
+      });
+    });
+    request.on("error", reject);
+    request.end(text);
+  });
+}

@@ -1,0 +1,131 @@
+import type { HeadLimits } from "../../../src/extensions/reliability/head.js";
+import { QueueOutlet } from "../../../src/extensions/reliability/outlet.js";
+import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
+import type { QueueStore } from "../../../src/extensions/reliability/store/store.js";
+import {
+  type Batch,
+  completeSettings,
+  type Entry,
+  exporterSettingsSchema,
+  type Logger,
+  type Outcome,
+  type PartialRejection,
+} from "../../../src/plugin.js";
+import { bodies, logs } from "../../support/batches.js";
+import { owed } from "../../support/deliveries.js";
+import { FakeClock } from "../../support/fake-clock.js";
+import { type CountedMetrics, countedMetrics } from "./counted-metrics.js";
+
+/** What the backend does with a batch: throws, hangs, or takes it. */
+export type Backend = (bodies: string[], batch: Batch, abort: AbortSignal) => Promise<PartialRejection | undefined>;
+
+export interface Queue {
+  readonly outlet: QueueOutlet;
+  readonly store: QueueStore;
+  readonly clock: FakeClock;
+  readonly metrics: CountedMetrics;
+  /** Bodies of every call, and of what was taken. */
+  readonly calls: string[][];
+  readonly taken: string[];
+  readonly keys: string[];
+  readonly lines: { readonly level: string; readonly message: string; readonly fields: Record<string, unknown> }[];
+  send(...bodies: string[]): Outcome[];
+  /** Lets everything happen that can without time passing. */
+  settle(): Promise<void>;
+  /** Moves time on in steps, letting everything happen after each. */
+  pass(ms: number, step?: number): Promise<void>;
+  pending(): Promise<string[]>;
+  deadLetters(): Promise<Entry[]>;
+}
+
+export interface QueueOptions {
+  readonly settings?: Record<string, unknown>;
+  readonly backend?: Backend;
+  readonly store?: QueueStore;
+  readonly clock?: FakeClock;
+  readonly random?: () => number;
+  readonly limits?: HeadLimits;
+  readonly check?: () => Promise<void>;
+}
+
+/** A queue with a backend that is a function, on a clock that stands still. Started. */
+export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
+  const { store = new MemoryStore({ exporter: "out" }), clock = new FakeClock(), random = () => 0.5 } = options;
+  const written = exporterSettingsSchema.parse(options.settings ?? {});
+  const calls: string[][] = [];
+  const taken: string[] = [];
+  const keys: string[] = [];
+  const lines: Queue["lines"] = [];
+  const metrics = countedMetrics();
+  const outlet = new QueueOutlet({
+    id: "out",
+    exporter: {
+      async send(batch, abort, options) {
+        const texts = bodies(batch);
+        calls.push(texts);
+        keys.push(options?.idempotencyKey ?? "");
+        const partial = await backend(texts, batch, abort);
+        taken.push(...texts);
+        return partial;
+      },
+      ...(options.check && { check: options.check }),
+    },
+    settings: completeSettings(written),
+    isBatching: written.sending_queue?.batch !== undefined,
+    createStore: () => store,
+    generation: "1",
+    clock,
+    random,
+    logger: loggerTo(lines),
+    metrics,
+    ...(options.limits && { limits: options.limits }),
+    startKeeper: () => () => {},
+  });
+  const backend: Backend = options.backend ?? (async () => undefined);
+  await outlet.start();
+  const settle = async () => {
+    for (let i = 0; i < 20; i++) await new Promise(setImmediate);
+  };
+  return {
+    outlet,
+    store,
+    clock,
+    metrics,
+    calls,
+    taken,
+    keys,
+    lines,
+    settle,
+    send(...texts) {
+      const { delivery, outcomes } = owed(logs(...texts));
+      outlet.accept(delivery, "logs");
+      return outcomes;
+    },
+    async pass(ms, step = ms) {
+      await settle();
+      for (let gone = 0; gone < ms; gone += step) {
+        clock.advance(Math.min(step, ms - gone));
+        await settle();
+      }
+    },
+    async pending() {
+      const found = await store.pending(undefined, 1e6);
+      const batches = await Promise.all(found.map(({ ref }) => store.payload(ref)));
+      return batches.flatMap(bodies);
+    },
+    deadLetters: async () => (await store.failed(undefined, 1e6, "oldest")).map(({ entry }) => entry),
+  };
+}
+
+function loggerTo(lines: Queue["lines"]): Logger {
+  const to = (level: string) => (fields: object, message: string) =>
+    void lines.push({ level, message, fields: fields as Record<string, unknown> });
+  const logger: Logger = {
+    debug: to("debug"),
+    info: to("info"),
+    warn: to("warn"),
+    error: to("error"),
+    child: () => logger,
+  };
+  return logger;
+}

@@ -1,0 +1,59 @@
+import { type LevelDb, makeLevelDb } from "../../../../src/extensions/reliability/store/level/level-db.js";
+
+/** A real database whose writes, or next walk over a range, can be told to fail. */
+export interface FailingDb {
+  readonly make: (directory: string) => LevelDb;
+  /** Fails all writes with this message until it is called without one. */
+  failWrites(message?: string): void;
+  /** Fails the next iterator with this error. */
+  failNextRead(error: Error): void;
+  /** Databases made so far. */
+  readonly made: number;
+}
+
+export function failingDb(): FailingDb {
+  let writeMessage: string | undefined;
+  let readError: Error | undefined;
+  let made = 0;
+
+  function make(directory: string): LevelDb {
+    made++;
+    const db = makeLevelDb(directory);
+    const batch = db.batch.bind(db) as () => ReturnType<LevelDb["batch"]>;
+    const iterator = db.iterator.bind(db);
+    const failingBatch = () => {
+      const chained = batch();
+      const write = chained.write.bind(chained);
+      chained.write = async (options?: object) => {
+        if (writeMessage !== undefined) throw Object.assign(new Error(writeMessage), { code: "LEVEL_IO_ERROR" });
+        return write(options ?? {});
+      };
+      return chained;
+    };
+    const failingIterator = (options: object) => {
+      const walk = iterator(options);
+      const nextv = walk.nextv.bind(walk);
+      walk.nextv = async (size: number) => {
+        const error = readError;
+        readError = undefined;
+        if (error !== undefined) throw error;
+        return nextv(size);
+      };
+      return walk;
+    };
+    return Object.assign(db, { batch: failingBatch, iterator: failingIterator }) as LevelDb;
+  }
+
+  return {
+    make,
+    failWrites(message) {
+      writeMessage = message;
+    },
+    failNextRead(error) {
+      readError = error;
+    },
+    get made() {
+      return made;
+    },
+  };
+}

@@ -1,0 +1,270 @@
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { crc32c } from "../../../../src/extensions/reliability/store/level/crc32c.js";
+import { startApi } from "../../../extensions/admin-api/harness.js";
+import { deadLetter } from "../../../extensions/reliability/controls.js";
+import { openQueue, queueOf, sluice, temporary } from "./support.js";
+
+/** An agent's API with these dead letters of exporter a, and the command line pointed at it. */
+async function running(...failures: Parameters<typeof deadLetter>[1][]) {
+  const api = await startApi();
+  const ids: string[] = [];
+  for (const own of failures) ids.push((await deadLetter(api.a, { at: Date.now() - 1000, ...own })).entry.id);
+  const at = ["--api", api.url.replace("/api/v1", "")];
+  return { ...api, ids, dlq: (args: string[], options = {}) => sluice(["dlq", ...args, ...at], options) };
+}
+
+describe("dlq list", () => {
+  it("prints a table that fits the terminal, without what a terminal might obey", async () => {
+    const message = `\x1b[31m${"long ".repeat(100)}`;
+    const { dlq, ids } = await running({ error: { kind: "permanent", class: "HTTP 400", message, code: "X" } });
+    const { code, out } = await dlq(["list"], { columns: 80 });
+    expect(code).toBe(0);
+    expect(out).toMatch(/^ID +FAILED +EXPORTER +REASON +ITEMS +ERROR\n/);
+    expect(out).toContain(ids[0]);
+    expect(out).not.toContain("\x1b");
+    for (const line of out.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+    expect((await dlq(["list"])).out).toContain("long ".repeat(100).trim());
+  });
+
+  it("filters, and pages with the cursor it prints", async () => {
+    const { dlq, ids } = await running({ names: ["a.x"] }, { names: ["b"] }, { names: ["a.y"] });
+    const args = ["list", "--event", "a.*", "--since", "2h", "--limit", "1", "--exporter", "a", "--json"];
+    const first = JSON.parse((await dlq(args)).out);
+    expect(first.entries.map(({ id }: { id: string }) => id)).toEqual([ids[2]]);
+    const second = await dlq([...args, "--cursor", first.cursor]);
+    expect([second.code, second.err]).toEqual([2, expect.stringContaining("other filters")]);
+  });
+
+  it("goes on where the page before ended", async () => {
+    const { dlq, ids } = await running({}, {}, {});
+    const first = await dlq(["list", "--limit", "2"]);
+    const cursor = /--cursor (\S+)/.exec(first.err)![1]!;
+    const second = await dlq(["list", "--limit", "2", "--cursor", cursor]);
+    expect([second.out.includes(ids[0]!), second.out.includes(ids[1]!), second.err]).toEqual([true, false, ""]);
+  });
+
+  it("says when there are none", async () => {
+    expect(await (await running()).dlq(["list"])).toMatchObject({ code: 0, out: "No dead letters.\n" });
+  });
+
+  it.each([
+    [["list", "--since", "yesterday"], "--since yesterday is no time"],
+    [["list", "--limit", "x"], "--limit x is no number"],
+    [["list", "--limit", "5000"], "limit must be"],
+    [["list", "--reason", "bored"], "reason"],
+    [["list", "--cursor", "nonsense"], "cursor"],
+    [["list", "--exportr", "a"], "did you mean --exporter?"],
+    [["list", "extra"], 'unexpected argument "extra"'],
+    [["show"], "one id"],
+    [["show", "a", "b"], "one id"],
+    [["replay"], "nothing is selected"],
+    [["replay", "--limit", "3"], "nothing is selected"],
+    [["replay", "x", "--all"], "exclude each other"],
+    [["replay", "--all", "--reason", "poison"], "exclude each other"],
+    [["replay", "--all", "--rate", "0"], "--rate 0 is no number"],
+    [["delete"], "no id was given"],
+    [["delete", "a", "b"], "--yes"],
+    [["purge"], "nothing is selected"],
+    [["import"], "one file"],
+  ])("%j is wrong usage", async (args, message) => {
+    const { dlq } = await running({});
+    const { code, out, err } = await dlq(args);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toContain(message);
+  });
+
+  it("needs to know where, and not twice", async () => {
+    expect(await sluice(["dlq", "list", "--api", "here"])).toMatchObject({ code: 2 });
+    expect(await sluice(["dlq", "list", "--api", "http://x", "--dir", "y"])).toMatchObject({ code: 2 });
+    expect(await sluice(["dlq"])).toMatchObject({ code: 2, err: expect.stringContaining("list, show, replay") });
+  });
+});
+
+describe("dlq show", () => {
+  it("tells the error, the attempts and the cycles, and the records when asked", async () => {
+    const { dlq, ids } = await running({ body: "hello", traceIds: ["abc"] });
+    await dlq(["replay", ids[0]!, "--by", "ann"]);
+    const { code, out } = await dlq(["show", ids[0]!]);
+    expect(code).toBe(0);
+    expect(out).toContain("waiting to be sent, replayed 1 time");
+    expect(out).toMatch(/permanent after 7 attempts: HTTP 400: bad; replayed .* by ann/);
+    expect(out).not.toContain("hello");
+    expect((await dlq(["show", ids[0]!, "--payload"])).out).toContain('"stringValue": "hello"');
+    expect(JSON.parse((await dlq(["show", ids[0]!, "--json"])).out)).toMatchObject({ entry: { id: ids[0] } });
+  });
+
+  it("says that an id is unknown", async () => {
+    expect(await (await running()).dlq(["show", "nobody-1"])).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringContaining("nobody-1"),
+    });
+  });
+});
+
+describe("dlq replay", () => {
+  it("replays by id, filter or all, and says what it left", async () => {
+    const { dlq, ids, a } = await running({}, { reason: "poison" }, { reason: "partial_success" });
+    expect(await dlq(["replay", "--all", "--dry-run"])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("2 dead letters would be replayed"),
+    });
+    expect(a.store.stats.failed.entries).toBe(3);
+    expect(await dlq(["replay", ids[0]!])).toMatchObject({ code: 0, out: "1 dead letter was replayed.\n" });
+    expect((await dlq(["replay", "--reason", "poison"])).code).toBe(0);
+    const left = await dlq(["replay", "--all"]);
+    expect([left.code, left.out]).toEqual([1, expect.stringContaining(`1 left: partly taken by the backend before`)]);
+    expect(await dlq(["replay", "--all", "--approve", "--json"])).toMatchObject({ code: 0 });
+    expect(await dlq(["replay", "--all"])).toMatchObject({ code: 0, out: "No dead letters were selected.\n" });
+    expect((await dlq(["replay", "nobody-1"])).code).toBe(1);
+  });
+
+  it("shows how far it is, to a person who waits", async () => {
+    const { dlq } = await running({}, {}, {});
+    const { err, code } = await dlq(["replay", "--all", "--rate", "1.5"], { columns: 80 });
+    expect(code).toBe(0);
+    expect(err).toMatch(/] [12] of 3/);
+    expect(err.endsWith("\r\x1b[K")).toBe(true);
+  });
+});
+
+describe("dlq delete and purge", () => {
+  it("ask before they delete many", async () => {
+    const { dlq, ids, a } = await running({}, {}, {}, {});
+    expect(await dlq(["delete", ids[0]!])).toMatchObject({ code: 0, asked: [], out: "1 dead letter deleted.\n" });
+    expect(await dlq(["delete", ids[1]!, ids[2]!], { answer: "n" })).toMatchObject({
+      code: 1,
+      asked: [expect.stringContaining("2 dead letters")],
+    });
+    expect(await dlq(["purge", "--all"], { answer: "" })).toMatchObject({
+      code: 1,
+      asked: [expect.stringContaining("3 dead letters")],
+    });
+    expect((await dlq(["purge", "--all"])).code).toBe(2);
+    expect(a.store.stats.failed.entries).toBe(3);
+    expect((await dlq(["purge", "--all", "--dry-run"])).out).toBe("3 dead letters would be deleted.\n");
+    expect((await dlq(["delete", ids[1]!, "nobody-1", "--yes"])).code).toBe(1);
+    expect(a.store.stats.failed.entries).toBe(3);
+    expect(await dlq(["delete", ids[1]!, ids[2]!, "--yes"])).toMatchObject({ code: 0 });
+    expect(await dlq(["purge", "--all"], { answer: "yes" })).toMatchObject({
+      code: 0,
+      out: "1 dead letter deleted.\n",
+    });
+  });
+});
+
+describe("dlq export and import", () => {
+  it("carry dead letters from one agent to another, once", async () => {
+    const from = await running({ body: "one" }, { body: "two" });
+    const folder = await temporary();
+    const file = join(folder, "dead.jsonl");
+    expect(await from.dlq(["export", "--out", file])).toMatchObject({ code: 0, out: "" });
+    expect(await readdir(folder)).toEqual(["dead.jsonl"]);
+    expect((await from.dlq(["export"])).out).toBe(await readFile(file, "utf8"));
+    const to = await running();
+    expect(await to.dlq(["import", file])).toMatchObject({ code: 0, out: "2 dead letters imported.\n" });
+    expect(await to.dlq(["import", file])).toMatchObject({ code: 1, err: expect.stringContaining("line 1: entry") });
+    expect((await to.dlq(["export"])).out).toBe(await readFile(file, "utf8"));
+  });
+
+  it("change nothing when a line is damaged, unless told to skip it", async () => {
+    const from = await running({}, {});
+    const file = join(await temporary(), "dead.jsonl");
+    const lines = (await from.dlq(["export"])).out.split("\n");
+    await writeFile(file, [lines[0]!.slice(0, 100), lines[1], ""].join("\n"));
+    const to = await running();
+    expect(await to.dlq(["import", file])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/line 1: .*\n.*--skip-damaged/),
+    });
+    expect(to.a.store.stats.failed.entries).toBe(0);
+    expect(await to.dlq(["import", file, "--skip-damaged"])).toMatchObject({
+      code: 1,
+      out: "1 dead letter imported.\n",
+    });
+    expect(await to.dlq(["import", "/no/such/file"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("ENOENT"),
+    });
+  });
+});
+
+describe("dlq stats", () => {
+  it("groups alike failures", async () => {
+    const { dlq } = await running({ signature: "aaa" }, { signature: "aaa" }, { signature: "bbb", reason: "poison" });
+    const { out } = await dlq(["stats"]);
+    expect(out).toContain("3 dead letters, 3 items");
+    expect(out).toContain("By reason: permanent 2, poison 1");
+    expect(out).toMatch(/\naaa +2 +2 .*\nbbb +1 +1/);
+    expect(JSON.parse((await dlq(["stats", "--json"])).out)).toMatchObject({ entries: 3 });
+  });
+});
+
+describe("without an agent", () => {
+  it("works on a directory of queues", async () => {
+    const directory = await temporary();
+    const [id] = await queueOf(directory, "otlp_http", [{}]);
+    await queueOf(directory, "otlp/B.x", [{ reason: "poison" }, {}]);
+    const dlq = (...args: string[]) => sluice(["dlq", ...args, "--dir", directory]);
+    expect(JSON.parse((await dlq("stats", "--json")).out).byExporter).toEqual({ otlp_http: 1, "otlp/B.x": 2 });
+    expect(await dlq("replay", id!)).toMatchObject({ code: 0, err: "They are sent when an agent runs there again.\n" });
+    expect(await dlq("purge", "--reason", "poison", "--yes")).toMatchObject({ code: 0 });
+    expect((await dlq("list", "--json")).out.match(/"id"/g)).toHaveLength(1);
+    const store = await openQueue(directory, "otlp_http");
+    expect(await store.pending(undefined, 10)).toMatchObject([{ entry: { id, state: "pending", replays: 1 } }]);
+    await store.close();
+  });
+
+  it("says when a queue is in use, and opens no other", async () => {
+    const directory = await temporary();
+    await queueOf(directory, "a", [{}]);
+    await queueOf(directory, "b", [{}]);
+    const store = await openQueue(directory, "b");
+    const { code, err } = await sluice(["dlq", "list", "--dir", directory]);
+    expect([code, err]).toEqual([1, expect.stringContaining("in use by a running agent")]);
+    await store.close();
+    expect((await sluice(["dlq", "list", "--dir", directory])).code).toBe(0);
+  });
+
+  it("leaves the queue of a newer version alone", async () => {
+    const directory = await temporary();
+    await queueOf(directory, "a", [{}]);
+    const witness = join(directory, "a.witness");
+    const said = (await readFile(witness, "utf8")).slice(0, 502).replace('"format":1', '"format":9');
+    const newer = `${said} ${crc32c(Buffer.from(said)).toString(16).padStart(8, "0")}\n`;
+    await writeFile(witness, newer);
+    const { code, err } = await sluice(["dlq", "purge", "--all", "--yes", "--dir", directory]);
+    expect([code, err]).toEqual([1, expect.stringMatching(/newer|version/)]);
+    expect(await readFile(witness, "utf8")).toBe(newer);
+  });
+
+  it("makes no queues where there are none", async () => {
+    const directory = await temporary();
+    expect(await sluice(["dlq", "list", "--dir", directory])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("no queues"),
+    });
+    expect(await sluice(["dlq", "list", "--dir", join(directory, "x")])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("no directory"),
+    });
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  it("says so when a named agent does not answer, or is something else", async () => {
+    expect(await sluice(["dlq", "list", "--api", "http://127.0.0.1:1"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("no agent answers"),
+    });
+    const other = createServer((_, response) => response.end("<html>"));
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as AddressInfo;
+    const { code, err } = await sluice(["dlq", "list", "--api", `http://127.0.0.1:${port}`]);
+    expect([code, err]).toEqual([1, expect.stringContaining("not the API of a Sluice agent")]);
+  });
+});
