@@ -48,6 +48,8 @@ export { decodeStatus, encodeStatus, type RpcStatus } from "./runtime/otlp/statu
 export { type Condition, compileCondition, compileStatement, type Statement } from "./runtime/ottl/compiled.js";
 export { CONTEXT_SIGNALS, CONTEXTS, type ContextName } from "./runtime/ottl/context.js";
 export { isOttlError, isOttlSyntaxError, OttlError, OttlSyntaxError, pointAt } from "./runtime/ottl/error.js";
+export { ERROR_MODES, type ErrorMode, errorHandler } from "./runtime/ottl/error-mode.js";
+export { type CompiledGroup, compileIn, compileInferred, ottlIssue, SIGNAL_CONTEXTS } from "./runtime/ottl/infer.js";
 export {
   anyMatches,
   ConditionSet,

@@ -238,7 +238,8 @@ export function messagesAccess(pick: Pick, name: string): Access {
   };
 }
 
-function rawMessages(level: Level, field: Field): Uint8Array[] {
+/** The messages of a repeated field, each as its bytes, with the changes. */
+export function rawMessages(level: Level, field: Field): Uint8Array[] {
   const items: Uint8Array[] = [];
   const edited = level.edits?.fields.get(field.number);
   const bytes = edited ?? level.bytes;

@@ -1,8 +1,11 @@
+import { BYTES } from "../../telemetry/wire.js";
 import { lengthOf, toBool, toBytes, toDouble, toInt, toText } from "../conversions.js";
 import { OttlError } from "../error.js";
-import { readField } from "../fields.js";
+import { rawMessages, readField } from "../fields.js";
 import { type FunctionSpec, parameters } from "../function-spec.js";
-import { OttlDuration, OttlMessages, OttlTime, type OttlValue, typeName } from "../value.js";
+import type { Scene } from "../scene.js";
+import { OttlDuration, type OttlMap, OttlMessages, OttlTime, type OttlValue, typeName } from "../value.js";
+import { readKeyValues } from "../wire-value.js";
 
 /** Converters between types, and those that ask for one. */
 
@@ -126,9 +129,43 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
       };
     },
   },
+  {
+    name: "HasAttrKeyOnDatapoint",
+    parameters: parameters("key: string"),
+    returns: "bool",
+    summary: "Whether a data point of the metric has this attribute.",
+    example: 'HasAttrKeyOnDatapoint("http.method")',
+    contexts: ["metric"],
+    make(args) {
+      const key = args.text("key");
+      return (scene) => attributesOfPoints(scene).some((map) => map.has(key(scene)));
+    },
+  },
+  {
+    name: "HasAttrOnDatapoint",
+    parameters: parameters("key: string", "expected_val: string"),
+    returns: "bool",
+    summary: "Whether a data point of the metric has this attribute with this text.",
+    example: 'HasAttrOnDatapoint("http.method", "GET")',
+    contexts: ["metric"],
+    make(args) {
+      const key = args.text("key");
+      const wanted = args.text("expected_val");
+      return (scene) => attributesOfPoints(scene).some((map) => map.get(key(scene)) === wanted(scene));
+    },
+  },
   id("TraceID", 16),
   id("SpanID", 8),
 ];
+
+function attributesOfPoints(scene: Scene): OttlMap[] {
+  const data = scene.metricData.here();
+  const points = data.message.byNumber[1]!.message!;
+  const tag = (points.byName.get("attributes")!.number << 3) | BYTES;
+  return rawMessages(data, data.message.byNumber[1]!).map((bytes) =>
+    readKeyValues(bytes, 0, bytes.length, tag, new Map()),
+  );
+}
 
 function id(name: string, size: number): FunctionSpec {
   return {
