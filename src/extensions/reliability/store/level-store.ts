@@ -113,6 +113,7 @@ export class LevelStore implements QueueStore {
     try {
       const { report } = await this.openDatabase(false);
       await this.witness.start(this.meta);
+      await this.room.look();
       this.state = "open";
       this.startSyncing();
       return report;
@@ -143,8 +144,7 @@ export class LevelStore implements QueueStore {
   }
 
   async put(fresh: NewEntry): Promise<StoredEntry> {
-    const looking = this.room.claim(fresh.batch.byteLength);
-    if (looking !== undefined) await looking.catch((error) => this.noRoom(error));
+    this.claimRoom(fresh.batch.byteLength);
     const [stored] = await this.withIds([fresh], ([id]) =>
       this.change([], fresh.batch.byteLength, (transaction) => [transaction.put(fresh, id)]),
     );
@@ -538,9 +538,13 @@ export class LevelStore implements QueueStore {
     return this.db;
   }
 
-  private noRoom(error: unknown): never {
-    this.reclaim.hurry();
-    throw storeErrorOf(error, this.settings.directory);
+  private claimRoom(bytes: number): void {
+    try {
+      this.room.claim(bytes);
+    } catch (error) {
+      this.reclaim.hurry();
+      throw storeErrorOf(error, this.settings.directory);
+    }
   }
 
   private problem(code: "closed" | "locked", what: string): StoreError {

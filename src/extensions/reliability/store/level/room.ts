@@ -6,7 +6,7 @@ const MIB = 1024 * 1024;
 const NEEDED = 48 * MIB;
 /** The free space is looked at again after so many bytes, or milliseconds. */
 const STEP = 8 * MIB;
-const LOOK_MS = 1000;
+const LOOK_MS = 250;
 
 /**
  * Keeps new entries from filling the disk to the brim. LevelDB frees nothing without writing first: delivered entries
@@ -16,26 +16,35 @@ const LOOK_MS = 1000;
  */
 export class Room {
   private readonly directory: string;
-  private readonly now: () => number;
-  private left = 0;
+  private hasRoom = true;
+  private sinceLook = 0;
   private lookedAt = Number.NEGATIVE_INFINITY;
+  private looking: Promise<void> | undefined;
 
-  constructor(directory: string, now: () => number = () => performance.now()) {
+  constructor(directory: string) {
     this.directory = directory;
-    this.now = now;
   }
 
-  /** Takes room for a new entry. Undefined: there is some; otherwise it has to be looked for, and may reject with ENOSPC. */
-  claim(bytes: number): Promise<void> | undefined {
-    this.left -= bytes;
-    return this.left >= 0 && this.now() - this.lookedAt < LOOK_MS ? undefined : this.look(bytes);
+  /** Throws ENOSPC when a new entry must not be written, by what was last seen; never waits, so the order stays. */
+  claim(bytes: number): void {
+    this.sinceLook += bytes;
+    if (this.sinceLook > STEP || performance.now() - this.lookedAt > LOOK_MS) void this.look();
+    if (!this.hasRoom) throw noSpace();
   }
 
-  private async look(bytes: number): Promise<void> {
-    const free = await freeIn(this.directory);
-    this.lookedAt = this.now();
-    this.left = Math.min(free.bytes - reserveOf(free.of), STEP) - bytes;
-    if (this.left < 0 && free.bytes - bytes < reserveOf(free.of)) throw noSpace();
+  /** Looks at the disk now. Never rejects: what cannot be told is no reason to refuse. */
+  look(): Promise<void> {
+    this.looking ??= this.measure().finally(() => {
+      this.looking = undefined;
+    });
+    return this.looking;
+  }
+
+  private async measure(): Promise<void> {
+    this.sinceLook = 0;
+    this.lookedAt = performance.now();
+    const free = await freeIn(this.directory).catch(() => undefined);
+    this.hasRoom = free === undefined || free.bytes >= reserveOf(free.of);
   }
 }
 
