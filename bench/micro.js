@@ -2,11 +2,15 @@ import {
   Batch,
   batchFromJson,
   batchToJson,
+  compileCondition,
+  compileStatement,
   decodeTree,
+  dropWhere,
   editRecords,
   encodeTree,
   readRecords,
   splitBatch,
+  transformBatch,
 } from "../dist/plugin.js";
 import { findAttribute } from "../dist/runtime/telemetry/views/attributes.js";
 import { KEEP, RecordWalk } from "../dist/runtime/telemetry/walk.js";
@@ -32,6 +36,8 @@ export function cases(records) {
   const batch = Batch.admit("logs", bytes);
   const tree = decodeTree(batch);
   const halves = splitBatch(batch, { records: Math.ceil(records / 2) });
+  const condition = compileCondition('attributes["user.id"] == "nobody"', "log");
+  const statement = compileStatement('set(attributes["user.id"], "redacted")', "log");
   const all = (/** @type {number} */ n) => n === records;
   return [
     { name: BASELINE, run: () => Buffer.from(bytes), expect: (copy) => copy.equals(bytes) },
@@ -42,6 +48,16 @@ export function cases(records) {
     {
       name: "edit 6th of 10 attributes, view",
       run: () => editRecords(batch, (record) => void record.attributes.set("user.id", "redacted")),
+      expect: (edited) => edited.count === records && edited !== batch,
+    },
+    {
+      name: "filter on 6th of 10 attributes, OTTL",
+      run: () => dropWhere(batch, [condition]),
+      expect: (kept) => kept === batch,
+    },
+    {
+      name: "set 6th of 10 attributes, OTTL",
+      run: () => transformBatch(batch, [statement]),
       expect: (edited) => edited.count === records && edited !== batch,
     },
     {

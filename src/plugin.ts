@@ -45,6 +45,19 @@ export * from "./runtime/otlp/refusals.js";
 export { decodeResponse, encodeResponse } from "./runtime/otlp/response.js";
 export * from "./runtime/otlp/services.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./runtime/otlp/status.js";
+export { type Condition, compileCondition, compileStatement, type Statement } from "./runtime/ottl/compiled.js";
+export { CONTEXT_SIGNALS, CONTEXTS, type ContextName } from "./runtime/ottl/context.js";
+export { isOttlError, isOttlSyntaxError, OttlError, OttlSyntaxError, pointAt } from "./runtime/ottl/error.js";
+export { ERROR_MODES, type ErrorMode, errorHandler } from "./runtime/ottl/error-mode.js";
+export { type CompiledGroup, compileIn, compileInferred, ottlIssue, SIGNAL_CONTEXTS } from "./runtime/ottl/infer.js";
+export {
+  anyMatches,
+  ConditionSet,
+  dropWhere,
+  keepWhere,
+  type OnOttlError,
+  transformBatch,
+} from "./runtime/ottl/run.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";

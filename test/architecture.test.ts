@@ -15,6 +15,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/runtime/pipeline/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/config/": ["src/runtime/contract/", "src/runtime/telemetry/", "src/runtime/registry.ts"],
   "src/runtime/registry.ts": ["src/runtime/contract/"],
+  "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/text/": [],
   "src/runtime/self-telemetry/": [
     "src/runtime/contract/",
@@ -39,6 +40,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/telemetry/",
     "src/runtime/net/",
     "src/runtime/otlp/",
+    "src/runtime/ottl/",
     "src/runtime/text/",
     "src/runtime/match/",
   ],

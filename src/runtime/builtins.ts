@@ -9,7 +9,9 @@ import { healthCheck } from "../extensions/health-check.js";
 import { reliability } from "../extensions/reliability/index.js";
 import { attributesProcessor, resourceProcessor } from "../processors/attributes/index.js";
 import { batch } from "../processors/batch.js";
+import { filter } from "../processors/filter/index.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
+import { transform } from "../processors/transform.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
 
@@ -18,6 +20,8 @@ export const builtins: readonly ComponentFactory[] = [
   otlpReceiver,
   batch,
   memoryLimiter,
+  filter,
+  transform,
   attributesProcessor,
   resourceProcessor,
   otlpHttpExporter,

@@ -1,17 +1,8 @@
-import {
-  type AttemptError,
-  type CompleteSettings,
-  directOutlet,
-  type Exporter,
-  type Outlet,
-  type OutletSettings,
-} from "../../plugin.js";
+import { type CompleteSettings, directOutlet, type Exporter, type Outlet, type OutletSettings } from "../../plugin.js";
 import { createClassifier } from "./classify.js";
 import type { ExporterControl } from "./control.js";
-import { FailureShare } from "./failure-share.js";
+import { RecentCalls } from "./recent-calls.js";
 import { statusOf } from "./status.js";
-
-const FAILURE_WINDOW_MS = 60_000;
 
 /**
  * The path without a queue: the client waits for the export and gets its outcome, so the retries are the client's.
@@ -34,7 +25,9 @@ export function directPath(
       statusOf({
         id: own.id,
         stats: undefined,
-        scheduler: watched,
+        paused: false,
+        inFlight: watched.inFlight,
+        recent: watched.recent,
         breaker: { state: "closed", forced: false, since },
         replayRate: control.replayRate,
       }),
@@ -48,33 +41,24 @@ export function directPath(
 
 /** An exporter that remembers how its calls went. */
 class WatchedExporter implements Exporter {
-  readonly paused = false;
   inFlight = 0;
-  lastSentAt: number | undefined;
-  lastError: { readonly at: number; readonly error: AttemptError } | undefined;
-  private readonly own: OutletSettings;
-  private readonly share: FailureShare;
+  readonly recent: RecentCalls;
+  private readonly exporter: Exporter;
   private readonly classify = createClassifier({ retry_on: [], permanent_on: [] });
 
-  constructor(own: OutletSettings) {
-    this.own = own;
-    this.share = new FailureShare(FAILURE_WINDOW_MS, own.clock);
-  }
-
-  get failureRate(): number {
-    return this.share.read().share;
+  constructor({ exporter, clock }: OutletSettings) {
+    this.exporter = exporter;
+    this.recent = new RecentCalls(clock);
   }
 
   async send(...call: Parameters<Exporter["send"]>): ReturnType<Exporter["send"]> {
     this.inFlight += 1;
     try {
-      const partial = await this.own.exporter.send(...call);
-      this.lastSentAt = this.own.clock.now();
-      this.share.note(false);
+      const partial = await this.exporter.send(...call);
+      this.recent.sent();
       return partial;
     } catch (error) {
-      this.lastError = { at: this.own.clock.now(), error: this.classify(error) };
-      this.share.note(true);
+      this.recent.failed(this.classify(error));
       throw error;
     } finally {
       this.inFlight -= 1;

@@ -14,6 +14,7 @@ export interface QueueReadings {
   deadLetters(): number;
   deadLetterBytes(): number;
   oldestDeadLetterSeconds(): number;
+  corrupt(): number;
 }
 
 /** All numbers one exporter's queue shows of itself. Their names are listed in docs/reliability.md. */
@@ -109,6 +110,7 @@ export class QueueMetrics {
     gauge("otelcol_exporter_queue_capacity", "Most that may wait, by its sizer; 0: no limit.", read.capacity, all);
     gauge("otelcol_exporter_in_flight_requests", "Calls under way.", read.inFlight, all);
     gauge("sluice_exporter_queue_bytes", "Bytes that wait to be sent.", read.bytes);
+    gauge("sluice_queue_set_aside_entries", "Damaged entries set aside since the queue was made.", read.corrupt);
     gauge("sluice_breaker_state", "0 closed, 1 half open, 2 open.", () => STATE_NUMBERS[read.breaker()]);
     gauge("sluice_dead_letters_entries", "Dead letters that are kept.", read.deadLetters);
     gauge("sluice_dead_letters_bytes", "Bytes of the dead letters that are kept.", read.deadLetterBytes);

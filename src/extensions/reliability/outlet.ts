@@ -62,6 +62,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   private onPut: (() => void) | undefined;
   private isAborted = false;
   private stopKeeper = () => {};
+  private knownCorrupt = 0;
 
   constructor(own: QueueOutletSettings) {
     this.own = own;
@@ -82,6 +83,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
       metrics,
       deadLetters: this.deadLetters,
       onLeft: (entry, parts) => this.left(entry, parts),
+      onLoaded: () => this.lookForDamage(),
     });
     this.overflow = new Overflow({
       queue: settings.sending_queue,
@@ -99,6 +101,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   async start(): Promise<void> {
     this.report(await this.open());
     this.capacity.reset(this.store.stats.pending);
+    this.knownCorrupt = this.store.stats.corrupt;
     this.watch();
     this.stopKeeper = this.own.startKeeper(this);
     this.scheduler.start();
@@ -155,9 +158,11 @@ export class QueueOutlet implements Outlet, ExporterControl {
   }
 
   status(): ExporterStatus {
-    const { scheduler, replayRate } = this;
-    const { state, forced, since } = scheduler.breaker;
-    return statusOf({ id: this.id, stats: this.store.stats, scheduler, breaker: { state, forced, since }, replayRate });
+    const { id, replayRate } = this;
+    const { paused, inFlight, recent, breaker } = this.scheduler;
+    const { state, forced, since } = breaker;
+    const { stats } = this.store;
+    return statusOf({ id, stats, paused, inFlight, recent, breaker: { state, forced, since }, replayRate });
   }
 
   private enqueue(delivery: Delivery, pipeline: string): void {
@@ -284,6 +289,16 @@ export class QueueOutlet implements Outlet, ExporterControl {
     logger.error({ lostEntries, corruptEntries, setAside }, "the queue was damaged; what can be read goes on");
   }
 
+  /** Entries that the store could not read while it looked for the next ones: it has set them aside. */
+  private lookForDamage(): void {
+    const { corrupt } = this.store.stats;
+    const entries = corrupt - this.knownCorrupt;
+    this.knownCorrupt = corrupt;
+    if (entries <= 0) return;
+    this.metrics.unreadable.add(entries);
+    this.own.logger.error({ entries }, "entries of the queue were damaged and have been set aside; the others go on");
+  }
+
   private watch(): void {
     const { store, scheduler, settings } = this;
     const { clock } = this.own;
@@ -296,6 +311,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
       breaker: () => scheduler.breaker.state,
       deadLetters: () => store.stats.failed.entries,
       deadLetterBytes: () => store.stats.failed.bytes,
+      corrupt: () => store.stats.corrupt,
       oldestDeadLetterSeconds: () => sinceOldest(store.stats.oldestFailedAt),
     });
   }

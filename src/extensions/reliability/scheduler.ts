@@ -18,15 +18,16 @@ import { canBisect, Families, halvesOf } from "./bisect.js";
 import { Breaker, type BreakerState, type Permit } from "./breaker.js";
 import { type Classify, createClassifier } from "./classify.js";
 import type { DeadLetterWriter } from "./dead-letter-writer.js";
-import { FailureShare } from "./failure-share.js";
 import { HEAD_LIMITS, Head, type HeadLimits } from "./head.js";
 import type { Item, Verdict } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
 import { categoryOf, PoisonWatch } from "./poison.js";
 import { Ramp } from "./ramp.js";
+import { RecentCalls } from "./recent-calls.js";
 import { RetryLimiter } from "./retry-limiter.js";
 import { type QueueStore, type StoredEntry, StoreError } from "./store/store.js";
-import { type Call, CallTimeout } from "./timeout.js";
+import { CallTimeout } from "./timeout.js";
+import { EXPIRED, gaveUp, LIMITED, OPEN, partialSuccess } from "./verdicts.js";
 import { Waiting } from "./waiting.js";
 
 export interface SchedulerSettings {
@@ -41,6 +42,8 @@ export interface SchedulerSettings {
   readonly deadLetters: DeadLetterWriter;
   /** Called whenever an entry has left the queue, and what is there in its place. */
   readonly onLeft: (entry: Entry, parts: readonly StoredEntry[]) => void;
+  /** Called whenever entries were read from the store. */
+  readonly onLoaded: () => void;
   readonly limits?: HeadLimits;
 }
 
@@ -48,7 +51,6 @@ export interface SchedulerSettings {
 const MOST_WAITING = 10_000;
 /** How long to wait before the store is asked again after it failed. */
 const STORE_RETRY_MS = 5000;
-const FAILURE_WINDOW_MS = 60_000;
 
 /**
  * The queue at work: takes entries in order, sends a bounded number of them at a time and sees each to its end.
@@ -61,6 +63,7 @@ const FAILURE_WINDOW_MS = 60_000;
  */
 export class Scheduler {
   readonly breaker: Breaker;
+  readonly recent: RecentCalls;
   private readonly own: SchedulerSettings;
   private readonly head: Head;
   private readonly waiting = new Waiting();
@@ -73,7 +76,6 @@ export class Scheduler {
   private readonly poison: PoisonWatch;
   private readonly ramp: Ramp;
   private readonly calls: CallTimeout;
-  private readonly share: FailureShare;
   private readonly alarm: Alarm;
   private readonly logStoreTrouble: (error: unknown) => void;
   private readonly logPartial: (partial: PartialRejection) => void;
@@ -84,8 +86,6 @@ export class Scheduler {
   private isAborted = false;
   private onIdle: (() => void) | undefined;
   private onLoad: ((isGood: boolean) => void) | undefined;
-  private sentAt: number | undefined;
-  private failedWith: { readonly at: number; readonly error: AttemptError } | undefined;
 
   constructor(own: SchedulerSettings) {
     this.own = own;
@@ -99,7 +99,7 @@ export class Scheduler {
     this.poison = new PoisonWatch(clock);
     this.ramp = new Ramp(settings.replay.ramp, clock);
     this.calls = new CallTimeout(own.id, settings.timeout, clock);
-    this.share = new FailureShare(FAILURE_WINDOW_MS, clock);
+    this.recent = new RecentCalls(clock);
     this.alarm = new Alarm(clock, () => this.pump());
     this.logStoreTrouble = limitedLog(clock, (error, suppressed) =>
       logger.error({ err: error, suppressed }, "the queue cannot be read; will try again"),
@@ -120,19 +120,6 @@ export class Scheduler {
 
   get paused(): boolean {
     return this.isPaused;
-  }
-
-  get lastSentAt(): number | undefined {
-    return this.sentAt;
-  }
-
-  get lastError(): { readonly at: number; readonly error: AttemptError } | undefined {
-    return this.failedWith;
-  }
-
-  /** Share of the calls of the last minute that failed. */
-  get failureRate(): number {
-    return this.share.read().share;
   }
 
   /** Begins to send what is in the store. */
@@ -254,22 +241,16 @@ export class Scheduler {
 
   private checkHealth(permit: Permit): boolean {
     this.active += 1;
-    let isOver = false;
-    const finish = (isWell: boolean, call?: Call) => {
-      if (isOver) return;
-      isOver = true;
-      if (call !== undefined) this.calls.end(call);
+    const finish = (isWell: boolean) => {
       this.own.metrics.checked(isWell);
       this.breaker.settle(permit, this.isAborted ? "cancelled" : isWell ? "success" : "failure");
       this.free();
     };
-    const call = this.calls.begin(() => finish(false));
-    Promise.resolve()
-      .then(() => this.own.exporter.check?.(call.controller.signal))
-      .then(
-        () => finish(true, call),
-        () => finish(false, call),
-      );
+    this.calls.run(
+      async (abort) => this.own.exporter.check?.(abort),
+      () => finish(true),
+      () => finish(false),
+    );
     return true;
   }
 
@@ -279,7 +260,7 @@ export class Scheduler {
       if (item === undefined) return false;
       this.active += 1;
       this.own.metrics.rejected.add(1);
-      const error = this.failedWith?.error ?? OPEN;
+      const error = this.recent.lastError?.error ?? OPEN;
       void this.giveUp(item, { reason: "circuit_open", category: categoryOf(error), error });
       return true;
     }
@@ -367,42 +348,19 @@ export class Scheduler {
   }
 
   private send(item: Item, batch: Batch, permit: Permit): void {
-    let isOver = false;
-    const call = this.calls.begin((refusal) => {
-      if (isOver) return;
-      isOver = true;
-      this.failed(item, batch, permit, refusal);
-    });
-    const { signal } = call.controller;
-    let sending: Promise<PartialRejection | undefined>;
-    try {
-      sending = this.own.exporter.send(batch, signal, { idempotencyKey: item.entry.id });
-    } catch (error) {
-      sending = Promise.reject(error);
-    }
-    sending.then(
-      (partial) => {
-        if (isOver) return;
-        isOver = true;
-        this.calls.end(call);
-        this.sent(item, batch, permit, partial);
-      },
-      (error: unknown) => {
-        if (isOver) return;
-        isOver = true;
-        this.calls.end(call);
-        this.failed(item, batch, permit, signal.aborted ? signal.reason : error);
-      },
+    this.calls.run(
+      (abort) => this.own.exporter.send(batch, abort, { idempotencyKey: item.entry.id }),
+      (partial) => this.sent(item, batch, permit, partial),
+      (error) => this.failed(item, batch, permit, error),
     );
   }
 
   private sent(item: Item, batch: Batch, permit: Permit, partial: PartialRejection | undefined): void {
-    const { store, metrics, clock } = this.own;
+    const { store, metrics } = this.own;
     this.breaker.settle(permit, "success");
     this.poison.succeeded();
-    this.share.note(false);
+    this.recent.sent();
     this.families.delivered(item);
-    this.sentAt = clock.now();
     const rejected = Math.min(partial?.rejected ?? 0, batch.count);
     metrics.sent[batch.signal].add(batch.count - rejected);
     if (partial !== undefined) this.logPartial(partial);
@@ -415,13 +373,7 @@ export class Scheduler {
   /** Which records were rejected is not known, so the whole batch is kept, marked as one that was mostly taken. */
   private partlyTaken(item: Item, partial: PartialRejection, rejected: number): void {
     const { entry } = item;
-    const error: AttemptError = {
-      kind: "permanent",
-      class: "partial_success",
-      code: "SLUICE_PARTIAL_SUCCESS",
-      category: "schema",
-      message: `${rejected} of ${entry.items} records were rejected: ${partial.message}`.slice(0, 1000),
-    };
+    const error = partialSuccess(entry, partial, rejected);
     this.own.metrics.partialSuccess.add(1);
     item.entry = withFailure(entry, error, this.own.clock.now(), true);
     item.delivery?.accept({ rejected, message: partial.message });
@@ -436,8 +388,7 @@ export class Scheduler {
     }
     const error = this.classify(cause);
     const at = this.own.clock.now();
-    this.failedWith = { at, error };
-    this.share.note(true);
+    this.recent.failed(error);
     if (error.kind === "permanent") return this.refused(item, batch, permit, error);
     const counts = this.breaker.settle(permit, "failure");
     const isPoison = this.poison.failed(item, error) && counts;
@@ -568,7 +519,10 @@ export class Scheduler {
       if (!this.isStarted) return;
       this.logStoreTrouble(error);
       this.alarm.within(STORE_RETRY_MS);
-    } else this.pump();
+    } else {
+      this.own.onLoaded();
+      this.pump();
+    }
   }
 
   private breakerChanged(to: BreakerState, from: BreakerState): void {
@@ -578,7 +532,7 @@ export class Scheduler {
       metrics.closed.add(1);
       this.ramp.begin();
     }
-    const error = this.failedWith?.error;
+    const error = this.recent.lastError?.error;
     const why = to === "open" && error !== undefined ? { error: error.class, message: error.message } : {};
     const level = to === "open" ? "warn" : "info";
     logger[level]({ from, to, forced: this.breaker.forced, ...why }, `circuit breaker: ${to.replace("_", " ")}`);
@@ -586,17 +540,3 @@ export class Scheduler {
 }
 
 const NO_PARTS: readonly StoredEntry[] = [];
-const OPEN = unsent("SLUICE_BREAKER_OPEN", "the circuit breaker is open");
-const EXPIRED = unsent("SLUICE_EXPIRED", "waited longer than sending_queue.max_age");
-const LIMITED = unsent("SLUICE_RETRY_LIMIT", "over the rate limit of retries");
-
-function unsent(code: string, message: string): AttemptError {
-  return { kind: "transient", class: code, code, message };
-}
-
-/** What a client is told that waited for the result: it must not send again, for the data is kept here. */
-function gaveUp({ entry }: Item, { reason, error }: Verdict): Refusal {
-  return new Refusal("permanent", `kept as dead letter ${entry.id} (${reason}): ${error.message}`, {
-    code: "SLUICE_DEAD_LETTERED",
-  });
-}

@@ -1,4 +1,5 @@
-import type { AttemptError, ExporterStatus } from "../../plugin.js";
+import type { ExporterStatus } from "../../plugin.js";
+import type { RecentCalls } from "./recent-calls.js";
 import type { StoreStats } from "./store/store.js";
 
 /** More dead letters than this, and the exporter is not quite well. */
@@ -8,13 +9,9 @@ export interface StatusParts {
   readonly id: string;
   /** Undefined: there is no queue. */
   readonly stats: StoreStats | undefined;
-  readonly scheduler: {
-    readonly paused: boolean;
-    readonly inFlight: number;
-    readonly lastSentAt: number | undefined;
-    readonly lastError: { readonly at: number; readonly error: AttemptError } | undefined;
-    readonly failureRate: number;
-  };
+  readonly paused: boolean;
+  readonly inFlight: number;
+  readonly recent: RecentCalls;
   readonly breaker: ExporterStatus["breaker"];
   readonly replayRate: number;
 }
@@ -22,8 +19,9 @@ export interface StatusParts {
 const NOTHING = { entries: 0, items: 0, bytes: 0 };
 
 /** DOWN while the breaker is open; DEGRADED while it probes, while it is paused, and with many dead letters. */
-export function statusOf({ id, stats, scheduler, breaker, replayRate }: StatusParts): ExporterStatus {
-  const { paused, inFlight, lastSentAt, lastError, failureRate } = scheduler;
+export function statusOf(parts: StatusParts): ExporterStatus {
+  const { id, stats, paused, inFlight, breaker, replayRate } = parts;
+  const { lastSentAt, lastError, failureRate } = parts.recent;
   const isDegraded = paused || breaker.state === "half_open" || (stats?.failed.entries ?? 0) > MANY_DEAD_LETTERS;
   return {
     id,

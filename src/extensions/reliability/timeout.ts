@@ -37,6 +37,40 @@ export class CallTimeout {
     this.clock = clock;
   }
 
+  /**
+   * Makes a call. Exactly one of `done` and `failed` is called, once: with what came of it, with the reason it was aborted
+   * for, or, if the exporter does not even give up then, with that reason a little later.
+   */
+  run<T>(work: (abort: AbortSignal) => Promise<T>, done: (result: T) => void, failed: (error: unknown) => void): void {
+    let isOver = false;
+    const call = this.begin((refusal) => {
+      if (isOver) return;
+      isOver = true;
+      failed(refusal);
+    });
+    const { signal } = call.controller;
+    let working: Promise<T>;
+    try {
+      working = work(signal);
+    } catch (error) {
+      working = Promise.reject(error);
+    }
+    working.then(
+      (result) => {
+        if (isOver) return;
+        isOver = true;
+        this.end(call);
+        done(result);
+      },
+      (error: unknown) => {
+        if (isOver) return;
+        isOver = true;
+        this.end(call);
+        failed(signal.aborted ? signal.reason : error);
+      },
+    );
+  }
+
   begin(abandon: (refusal: Refusal) => void): Call {
     const last = this.spare.pop();
     const controller = last?.controller ?? new AbortController();

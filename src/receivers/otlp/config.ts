@@ -89,8 +89,9 @@ export const grpcConfig = z.strictObject({
   write_buffer_size: ignored(BUFFERS),
 });
 
+/** Off unless it is written. */
 const dedup = z.strictObject({
-  enabled: z.boolean().default(false).meta({
+  enabled: z.boolean().default(true).meta({
     description: "Answer requests that were taken before, by their idempotency key, without taking them again.",
   }),
   max_entries: z.number().int().positive().default(100_000).meta({ description: "Keys that are remembered." }),

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { alternatives, didYouMean } from "../contract/suggest.js";
 import { isNull, locate, type Node, nodeAt, type Path, placeOf, type Span } from "./node.js";
+import { placeInText } from "./place-in-text.js";
 import type { Place, Problem } from "./problem.js";
 import { isSensitive, REDACTED, withoutUrlSecrets } from "./sensitive.js";
 import { keysOf, schemasAt, wordsOf } from "./shape.js";
@@ -88,11 +89,18 @@ function valueProblem(issue: Issue, parsed: Parsed): Problem {
   return {
     severity: "error",
     code: missing ? "missing_key" : (CODES[issue.code] ?? "wrong_value"),
-    place: placeFor(parsed, path),
+    place: placeWithin(issue, node) ?? placeFor(parsed, path),
     path: fullPath.join("."),
     message: hidden ? scrubbed(message, node) : message,
     ...hint(issue, node, hidden, schemas),
   };
+}
+
+/** An issue about a part of a text says which with `params: { offset, length }`. */
+function placeWithin(issue: Issue, node: Node | undefined): Place | undefined {
+  if (issue.code !== "custom" || node?.kind !== "scalar") return undefined;
+  const { offset, length } = issue.params ?? {};
+  return typeof offset === "number" ? placeInText(node, offset, typeof length === "number" ? length : 1) : undefined;
 }
 
 const CODES: Readonly<Record<string, string>> = { invalid_type: "wrong_type", invalid_union: "wrong_type" };
@@ -104,6 +112,8 @@ function hint(
   schemas: readonly z.ZodType[],
 ): { suggestion?: string } {
   if (node?.kind !== "scalar" || hidden) return {};
+  if (issue.code === "custom" && typeof issue.params?.["suggestion"] === "string")
+    return { suggestion: issue.params["suggestion"] };
   if (issue.code === "invalid_value" || issue.code === "invalid_union")
     return didYouMean(node.text, schemas.flatMap(wordsOf));
   if (issue.code !== "invalid_type") return {};

@@ -1,5 +1,5 @@
 import { Batch } from "./batch.js";
-import { SHAPES, type SignalShape } from "./signal.js";
+import { SHAPES } from "./signal.js";
 import { after, skip, varint } from "./wire.js";
 import { WireWriter } from "./writer.js";
 
@@ -11,6 +11,18 @@ export type Verdict = typeof KEEP | typeof DROP;
 /** Sees every record of a batch in order, in a message of `walk.bytes` that spans [start, end). */
 export interface RecordVisitor {
   visit(walk: RecordWalk, start: number, end: number): Verdict;
+}
+
+/**
+ * What a walk takes for records: usually those of the signal, but any repeated message of a request will do, a metric
+ * or a span's events for instance. The count of the batch is kept right only for the records of the signal.
+ */
+export interface WalkShape {
+  /** The tags to descend through from the request to the message that holds the records. */
+  readonly levels: readonly (readonly number[])[];
+  readonly record: number;
+  /** Frames from this depth on stay when they have lost all their records. */
+  readonly staysFrom?: number;
 }
 
 /** Something that changes a message around the records (a resource, a scope, a metric) once its records are through. */
@@ -36,7 +48,8 @@ export interface Frame {
  *   present position is still to be copied as it is. So the place in `out` of any position not yet copied is known:
  *   `out.length + position - done`. An untouched batch comes back as itself.
  * - A frame's length is mended when the frame closes, if its body has changed size; its enclosing frames follow.
- * - A frame that has lost all its records is taken out with everything in it; one that never had any stays.
+ * - A frame that has lost all its records is taken out with everything in it, unless the shape says otherwise; one
+ *   that never had any stays.
  */
 export class RecordWalk {
   readonly batch: Batch;
@@ -47,7 +60,8 @@ export class RecordWalk {
   readonly serials: number[];
 
   private readonly states: OpenFrame[];
-  private readonly shape: SignalShape;
+  private readonly shape: WalkShape;
+  private readonly staysFrom: number;
   private out: WireWriter | undefined;
   private done = 0;
   private dropped = 0;
@@ -55,10 +69,11 @@ export class RecordWalk {
   private recordTag = 0;
   private recordEnd = 0;
 
-  constructor(batch: Batch) {
+  constructor(batch: Batch, shape: WalkShape = SHAPES[batch.signal]) {
     this.batch = batch;
     this.bytes = batch.bytes;
-    this.shape = SHAPES[batch.signal];
+    this.shape = shape;
+    this.staysFrom = shape.staysFrom ?? shape.levels.length;
     this.states = this.shape.levels.map(() => new OpenFrame());
     this.frames = this.states;
     this.serials = this.shape.levels.map(() => 0);
@@ -119,7 +134,7 @@ export class RecordWalk {
   private records(p: number, end: number, visitor: RecordVisitor): void {
     const b = this.bytes;
     const { record } = this.shape;
-    const frame = this.states[this.states.length - 1]!;
+    const frame = this.states[this.states.length - 1] ?? new OpenFrame();
     while (p < end) {
       const at = p;
       let tag = b[p++]!;
@@ -162,7 +177,7 @@ export class RecordWalk {
   private closeFrame(depth: number): void {
     const frame = this.states[depth]!;
     const parent = this.states[depth - 1];
-    if (frame.lost > 0 && frame.kept === 0) {
+    if (frame.lost > 0 && frame.kept === 0 && depth < this.staysFrom) {
       this.out!.length = frame.outTag;
       this.done = frame.end;
       if (parent) parent.lost++;

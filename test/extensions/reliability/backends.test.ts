@@ -13,6 +13,11 @@ afterEach(async () => {
   await sink.close();
 });
 
+/** Patient: other tests may keep the machine busy. */
+function eventually<T>(read: () => T) {
+  return expect.poll(read, { timeout: 15_000 });
+}
+
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Retries and probes come at once, so that nothing here waits for them. */
@@ -58,11 +63,11 @@ describe("a backend that misbehaves for a while", () => {
     sink.respond(answer);
     const wrapped = await startWrapped(exporter());
     expect(await wrapped.send("a", "b")).toMatchObject({ ok: true });
-    await expect.poll(() => sink.requests.length).toBeGreaterThan(1);
+    await eventually(() => sink.requests.length).toBeGreaterThan(1);
     sink.respond(undefined);
-    await expect.poll(taken).toEqual(["a", "b"]);
+    await eventually(taken).toEqual(["a", "b"]);
     expect(await deadLetters(wrapped)).toEqual([]);
-    await expect.poll(() => wrapped.agent.admin!.exporters()[0]?.queue.entries).toBe(0);
+    await eventually(() => wrapped.agent.admin!.exporters()[0]?.queue.entries).toBe(0);
   });
 
   it("gets it again when it hangs or drips, after the timeout", async () => {
@@ -76,16 +81,16 @@ describe("a backend that misbehaves for a while", () => {
     sink.respond((request, response) => answers[sink.requests.length % 2]!(request, response));
     const wrapped = await startWrapped(exporter("timeout: 50ms"));
     expect(await wrapped.send("a")).toMatchObject({ ok: true });
-    await expect.poll(() => sink.requests.length).toBeGreaterThan(0);
+    await eventually(() => sink.requests.length).toBeGreaterThan(0);
     sink.respond(undefined);
-    await expect.poll(taken, { timeout: 15_000 }).toEqual(["a"]);
+    await eventually(taken).toEqual(["a"]);
   });
 
   it("and closes idle connections gets every request once", async () => {
     const wrapped = await startWrapped(exporter());
     for (const body of ["a", "b", "c"]) {
       await wrapped.send(body);
-      await expect.poll(() => sink.count).toBe(body.charCodeAt(0) - 96);
+      await eventually(() => sink.count).toBe(body.charCodeAt(0) - 96);
       for (const request of sink.requests) request.socket.destroy();
     }
     expect(taken()).toEqual(["a", "b", "c"]);
@@ -104,7 +109,7 @@ describe("a backend that refuses for good", () => {
     sink.respond(status(code));
     const wrapped = await startWrapped(exporter());
     expect(await wrapped.send("a")).toMatchObject({ ok: true });
-    await expect.poll(() => deadLetters(wrapped)).toHaveLength(1);
+    await eventually(() => deadLetters(wrapped)).toHaveLength(1);
     expect(await deadLetters(wrapped)).toMatchObject([
       {
         exporter: "otlp_http",
@@ -124,8 +129,8 @@ describe("a backend that refuses for good", () => {
     const wrapped = await startWrapped(exporter().replace(sink.url, server.url));
     const records = Array.from({ length: 1000 }, (_, i) => ([7, 512, 998].includes(i) ? `bad${i}` : `r${i}`));
     await wrapped.send(...records);
-    await expect.poll(() => deadLetters(wrapped), { timeout: 10_000 }).toHaveLength(3);
-    await expect.poll(() => server.taken.length).toBe(997);
+    await eventually(() => deadLetters(wrapped)).toHaveLength(3);
+    await eventually(() => server.taken.length).toBe(997);
     expect(new Set(server.taken).size).toBe(997);
     const messages = (await deadLetters(wrapped))
       .map(({ items, lastError }) => `${items} ${lastError?.message}`)
@@ -141,7 +146,7 @@ describe("a backend that refuses for good", () => {
     });
     const wrapped = await startWrapped(exporter());
     await wrapped.send("a", "b");
-    await expect.poll(() => deadLetters(wrapped)).toMatchObject([{ failure: { reason: "partial_success" } }]);
+    await eventually(() => deadLetters(wrapped)).toMatchObject([{ failure: { reason: "partial_success" } }]);
     expect(wrapped.metrics.value("otelcol_exporter_sent_log_records")).toBe(1);
     expect(wrapped.metrics.value("otelcol_exporter_send_failed_log_records")).toBe(1);
   });
@@ -152,9 +157,9 @@ describe("a backend that refuses for good", () => {
       exporter().replace(QUICK, "retry_on_failure: {initial_interval: 1ms, retry_on: [404]}"),
     );
     await wrapped.send("a");
-    await expect.poll(() => sink.requests.length).toBeGreaterThan(1);
+    await eventually(() => sink.requests.length).toBeGreaterThan(1);
     sink.respond(undefined);
-    await expect.poll(taken).toEqual(["a"]);
+    await eventually(taken).toEqual(["a"]);
   });
 });
 
@@ -168,7 +173,7 @@ describe("the agent", () => {
     sink.respond(undefined);
     const options = { directory: first.directory };
     await startWrapped(exporter("sending_queue: {num_consumers: 1}"), options);
-    await expect.poll(() => sink.count).toBe(20);
+    await eventually(() => sink.count).toBe(20);
     expect(sink.batches.flatMap(bodies)).toEqual(Array.from({ length: 20 }, (_, i) => `r${i}`));
   });
 
@@ -176,9 +181,9 @@ describe("the agent", () => {
     sink.respond(status(503));
     const wrapped = await startWrapped(exporter());
     await wrapped.send("a");
-    await expect.poll(() => sink.requests.length).toBeGreaterThan(1);
+    await eventually(() => sink.requests.length).toBeGreaterThan(1);
     sink.respond(undefined);
-    await expect.poll(() => sink.count).toBe(1);
+    await eventually(() => sink.count).toBe(1);
     const keys = sink.requests.map(({ headers }) => headers["sluice-idempotency-key"]);
     expect(keys[0]).toMatch(/^[0-9a-f]+-\d+$/);
     expect(new Set(keys).size).toBe(1);
@@ -193,7 +198,7 @@ describe("the agent", () => {
     timeout: 0s`;
     const wrapped = await startWrapped(both);
     for (let i = 0; i < 50; i++) expect(await wrapped.send(`r${i}`)).toMatchObject({ ok: true });
-    await expect.poll(() => sink.count).toBe(50);
+    await eventually(() => sink.count).toBe(50);
     expect(hanging.count).toBe(0);
     expect(wrapped.agent.admin!.exporters().map(({ id, queue }) => [id, queue.entries])).toEqual([
       ["otlp_http", expect.any(Number)],

@@ -666,6 +666,25 @@ describe("a store that fails", () => {
   });
 });
 
+describe("a store that sets entries aside while it is read", () => {
+  it("is noticed, counted and told", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const { pending } = store;
+    let corrupt = 0;
+    Object.defineProperty(store, "stats", {
+      get: () => ({ pending: { entries: 0, items: 0, bytes: 0 }, failed: { entries: 0, items: 0, bytes: 0 }, corrupt }),
+    });
+    store.pending = async (after, limit) => {
+      corrupt = 2;
+      return pending.call(store, after, limit);
+    };
+    const queue = await startQueue({ store });
+    await queue.settle();
+    expect(queue.metrics.value("sluice_queue_unreadable_entries")).toBe(2);
+    expect(queue.lines).toMatchObject([{ level: "error", fields: { entries: 2 } }]);
+  });
+});
+
 describe("the filter", () => {
   it("decides what is saved, and what it discards is counted", async () => {
     const settings = { dead_letter: { filter: { never_save: ["severity < 17"] } } };

@@ -2,6 +2,7 @@ import type { Batch, Entry } from "../../../plugin.js";
 import type { Info } from "./level/entry-value.js";
 import { isClosed, isDamage, storeErrorOf } from "./level/errors.js";
 import { type Change, GroupCommit } from "./level/group-commit.js";
+import { ImportIds } from "./level/import-ids.js";
 import { type LevelDb, type MakeLevelDb, makeLevelDb } from "./level/level-db.js";
 import { type Meta, newMeta } from "./level/meta.js";
 import { type Found, Oldest } from "./level/oldest.js";
@@ -71,7 +72,7 @@ export class LevelStore implements QueueStore {
   /** Acknowledged and changed, but not yet written. */
   private readonly acking = new Set<EntryRef>();
   private readonly updating = new Map<EntryRef, Entry>();
-  private readonly importing = new Set<string>();
+  private readonly importIds = new ImportIds(async (id) => (await this.find(id)) !== undefined);
   /** What commits changed while reads are under way, which may not have seen it. */
   private readonly touched = new Map<EntryRef, Info | null>();
   private reads = 0;
@@ -113,7 +114,6 @@ export class LevelStore implements QueueStore {
     try {
       const { report } = await this.openDatabase(false);
       await this.witness.start(this.meta);
-      await this.room.look();
       this.state = "open";
       this.startSyncing();
       return report;
@@ -144,8 +144,9 @@ export class LevelStore implements QueueStore {
   }
 
   async put(fresh: NewEntry): Promise<StoredEntry> {
-    this.claimRoom(fresh.batch.byteLength);
-    const [stored] = await this.withIds([fresh], ([id]) =>
+    const looking = this.room.claim(fresh.batch.byteLength);
+    if (looking !== undefined) await looking.catch((error) => this.noRoom(error));
+    const [stored] = await this.importIds.hold([fresh], ([id]) =>
       this.change([], fresh.batch.byteLength, (transaction) => [transaction.put(fresh, id)]),
     );
     return stored!;
@@ -184,7 +185,7 @@ export class LevelStore implements QueueStore {
 
   async replace(ref: EntryRef, parts: readonly NewEntry[]): Promise<StoredEntry[]> {
     const bytes = parts.reduce((sum, { batch }) => sum + batch.byteLength, 0);
-    return this.withIds(parts, (ids) =>
+    return this.importIds.hold(parts, (ids) =>
       this.change([ref], bytes, (transaction) => transaction.replace(ref, parts, ids)),
     );
   }
@@ -263,33 +264,6 @@ export class LevelStore implements QueueStore {
       oldestFailedAt: failed.entries === 0 ? undefined : this.oldestFailed.at,
       corrupt,
     };
-  }
-
-  /** Ids that imports bring along, as far as they are free, held until `run` is done. */
-  private async withIds<T>(
-    fresh: readonly NewEntry[],
-    run: (ids: readonly (string | undefined)[]) => Promise<T>,
-  ): Promise<T> {
-    if (fresh.every(({ fields }) => fields?.id === undefined)) return run([]);
-    const ids: (string | undefined)[] = [];
-    for (const { fields } of fresh) ids.push(await this.reserve(fields?.id));
-    try {
-      return await run(ids);
-    } finally {
-      for (const id of ids) if (id !== undefined) this.importing.delete(id);
-    }
-  }
-
-  private async reserve(id: string | undefined): Promise<string | undefined> {
-    if (id === undefined || this.importing.has(id)) return undefined;
-    this.importing.add(id);
-    const taken = await this.find(id).catch((error) => {
-      this.importing.delete(id);
-      throw error;
-    });
-    if (taken === undefined) return id;
-    this.importing.delete(id);
-    return undefined;
   }
 
   private change<T>(refs: readonly EntryRef[], bytes: number, work: (transaction: Transaction) => T): Promise<T> {
@@ -538,13 +512,9 @@ export class LevelStore implements QueueStore {
     return this.db;
   }
 
-  private claimRoom(bytes: number): void {
-    try {
-      this.room.claim(bytes);
-    } catch (error) {
-      this.reclaim.hurry();
-      throw storeErrorOf(error, this.settings.directory);
-    }
+  private noRoom(error: unknown): never {
+    this.reclaim.hurry();
+    throw storeErrorOf(error, this.settings.directory);
   }
 
   private problem(code: "closed" | "locked", what: string): StoreError {

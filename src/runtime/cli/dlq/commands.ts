@@ -1,7 +1,11 @@
 import type { Command, CommandGroup, Option } from "../command.js";
 
 const WHERE: Record<string, Option> = {
-  api: { type: "string", value: "URL", description: "The agent to ask, if not the one at http://127.0.0.1:55679." },
+  api: {
+    type: "string",
+    value: "URL",
+    description: "The agent to ask; default: SLUICE_API, or http://127.0.0.1:55679.",
+  },
   dir: {
     type: "string",
     value: "DIR",

@@ -7,10 +7,11 @@ import { askJson, isNobody } from "./http.js";
 import { remoteAdmin } from "./remote.js";
 
 const DEFAULT_API = "http://127.0.0.1:55679";
+const PROBE_TIMEOUT_MS = 2000;
 const DEFAULT_DIRECTORY = "./data/queue";
 
 /**
- * Finds the dead letters: those of the agent named with --api or of the one at the default address, or those in the
+ * Finds the dead letters: those of the agent named with --api or of the one at the default address (SLUICE_API in the environment changes it), or those in the
  * directory named with --dir. When nothing is named and no agent answers, the default directory is tried; what is done
  * then is said.
  */
@@ -19,7 +20,7 @@ export async function connect({ values, terminal }: CommandContext): Promise<Con
   const directory = values["dir"] as string | undefined;
   if (api !== undefined && directory !== undefined) throw new UsageError("--api and --dir exclude each other");
   if (directory !== undefined) return openDirectory(directory);
-  const base = baseOf(api ?? DEFAULT_API);
+  const base = baseOf(api ?? (terminal.env["SLUICE_API"] || DEFAULT_API));
   if (await isAgent(base))
     return { admin: remoteAdmin(base), where: base.origin, isOffline: false, close: async () => {} };
   if (api !== undefined) throw new AdminError("unavailable", `no agent answers at ${base.origin}`);
@@ -39,7 +40,7 @@ function nobody(base: URL): AdminError {
 function baseOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
-    throw new UsageError(`--api ${text} is no URL`, `write ${DEFAULT_API}`);
+    throw new UsageError(`${text} is no URL of an agent`, `write ${DEFAULT_API}`);
   }
   url.pathname = url.pathname.replace(/\/?(api\/v1\/?)?$/, "/");
   return url;
@@ -48,7 +49,10 @@ function baseOf(text: string): URL {
 /** False when nobody listens there; throws when somebody does who is no agent: that is worth knowing. */
 async function isAgent(base: URL): Promise<boolean> {
   try {
-    const { name } = await askJson<{ name?: unknown }>(new URL("api/v1", base), { method: "GET" });
+    const { name } = await askJson<{ name?: unknown }>(new URL("api/v1", base), {
+      method: "GET",
+      timeoutMs: PROBE_TIMEOUT_MS,
+    });
     if (name === "sluice") return true;
   } catch (error) {
     if (isNobody(error)) return false;

@@ -9,6 +9,8 @@ export interface Sent {
   readonly json?: unknown;
   /** Sent as they come, each with a newline. */
   readonly lines?: AsyncIterable<string>;
+  /** Give up when nothing has been answered by then. */
+  readonly timeoutMs?: number;
 }
 
 /** Asks the API; an error it answers with is thrown as the `AdminError` it was. No proxy, no redirect: this is for agents nearby. */
@@ -20,6 +22,9 @@ export async function ask(url: URL, sent: Sent): Promise<IncomingMessage> {
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.on("response", resolve).on("error", reject);
   });
+  const tooLong = () =>
+    request.destroy(new AdminError("unavailable", `${url.origin} takes the connection but does not answer`));
+  if (sent.timeoutMs !== undefined) request.setTimeout(sent.timeoutMs, tooLong);
   if (sent.lines === undefined) request.end(sent.json === undefined ? undefined : JSON.stringify(sent.json));
   else pipeline(Readable.from(withNewlines(sent.lines)), request).catch((error: Error) => request.destroy(error));
   const response = await answered;

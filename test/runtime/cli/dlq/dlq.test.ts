@@ -266,5 +266,11 @@ describe("without an agent", () => {
     const { port } = other.address() as AddressInfo;
     const { code, err } = await sluice(["dlq", "list", "--api", `http://127.0.0.1:${port}`]);
     expect([code, err]).toEqual([1, expect.stringContaining("not the API of a Sluice agent")]);
+    other.removeAllListeners("request");
+    expect(await sluice(["dlq", "list", "--api", `http://127.0.0.1:${port}`])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("does not answer"),
+    });
+    other.closeAllConnections();
   });
 });

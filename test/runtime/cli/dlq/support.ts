@@ -34,10 +34,14 @@ export async function sluice(args: readonly string[], options: { answer?: string
 }
 
 /** Runs the built command line as people do. */
-export function sluiceProcess(args: readonly string[], cwd = process.cwd()) {
+export function sluiceProcess(args: readonly string[], cwd = process.cwd(), env: Record<string, string> = {}) {
   return new Promise<{ code: number | null; out: string; err: string }>((resolve) => {
     const script = join(import.meta.dirname, "../../../../bin/sluice.js");
-    const child = spawn(process.execPath, [script, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [script, ...args], {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let out = "";
     let err = "";
     child.stdout.on("data", (chunk) => (out += chunk));

@@ -6,7 +6,7 @@ const MIB = 1024 * 1024;
 const NEEDED = 48 * MIB;
 /** The free space is looked at again after so many bytes, or milliseconds. */
 const STEP = 8 * MIB;
-const LOOK_MS = 250;
+const LOOK_MS = 1000;
 
 /**
  * Keeps new entries from filling the disk to the brim. LevelDB frees nothing without writing first: delivered entries
@@ -16,35 +16,45 @@ const LOOK_MS = 250;
  */
 export class Room {
   private readonly directory: string;
-  private hasRoom = true;
-  private sinceLook = 0;
+  private readonly now: () => number;
+  private left = 0;
   private lookedAt = Number.NEGATIVE_INFINITY;
-  private looking: Promise<void> | undefined;
+  /** Ends with the last one who waits for a look at the disk. */
+  private line: Promise<void> | undefined;
 
-  constructor(directory: string) {
+  constructor(directory: string, now: () => number = () => performance.now()) {
     this.directory = directory;
+    this.now = now;
   }
 
-  /** Throws ENOSPC when a new entry must not be written, by what was last seen; never waits, so the order stays. */
-  claim(bytes: number): void {
-    this.sinceLook += bytes;
-    if (this.sinceLook > STEP || performance.now() - this.lookedAt > LOOK_MS) void this.look();
-    if (!this.hasRoom) throw noSpace();
+  /**
+   * Takes room for a new entry. Undefined: there is some; otherwise it has to be looked for, and may reject with ENOSPC.
+   * Whoever comes while somebody looks stands in line, so that entries keep their order.
+   */
+  claim(bytes: number): Promise<void> | undefined {
+    if (this.line === undefined && this.take(bytes)) return undefined;
+    const mine = (this.line ?? Promise.resolve())
+      .catch(() => {})
+      .then(() => (this.take(bytes) ? undefined : this.look(bytes)));
+    const done = () => {
+      if (this.line === mine) this.line = undefined;
+    };
+    this.line = mine;
+    mine.then(done, done);
+    return mine;
   }
 
-  /** Looks at the disk now. Never rejects: what cannot be told is no reason to refuse. */
-  look(): Promise<void> {
-    this.looking ??= this.measure().finally(() => {
-      this.looking = undefined;
-    });
-    return this.looking;
+  private take(bytes: number): boolean {
+    if (this.left < bytes || this.now() - this.lookedAt >= LOOK_MS) return false;
+    this.left -= bytes;
+    return true;
   }
 
-  private async measure(): Promise<void> {
-    this.sinceLook = 0;
-    this.lookedAt = performance.now();
-    const free = await freeIn(this.directory).catch(() => undefined);
-    this.hasRoom = free === undefined || free.bytes >= reserveOf(free.of);
+  private async look(bytes: number): Promise<void> {
+    const free = await freeIn(this.directory);
+    this.lookedAt = this.now();
+    this.left = Math.min(free.bytes - reserveOf(free.of), STEP) - bytes;
+    if (this.left < 0 && free.bytes - bytes < reserveOf(free.of)) throw noSpace();
   }
 }
 

@@ -1,0 +1,146 @@
+import { z } from "zod";
+import {
+  anyCase,
+  type Condition,
+  type ContextName,
+  compileIn,
+  compileInferred,
+  ERROR_MODES,
+  type ErrorMode,
+  ignored,
+  ottlIssue,
+  SIGNAL_CONTEXTS,
+  SIGNALS,
+  type Signal,
+} from "../../plugin.js";
+import { legacyConditions, logProperties, metricProperties, spanProperties } from "./legacy.js";
+
+const texts = () => z.array(z.string()).nullish();
+const errorMode = () => anyCase(ERROR_MODES);
+const group = z.strictObject({
+  context: z
+    .string()
+    .optional()
+    .meta({ description: "What the conditions are about; inferred from their paths when left out." }),
+  error_mode: errorMode().optional(),
+  conditions: texts(),
+});
+const groups = (what: string) =>
+  z
+    .array(z.union([z.string(), group]))
+    .nullish()
+    .meta({ description: `Conditions, or groups of them, that drop ${what}.` });
+
+const written = z.strictObject({
+  error_mode: errorMode()
+    .default("ignore")
+    .meta({ description: "ignore (log, take the condition for false), silent, or propagate (refuse the batch)." }),
+  log_conditions: groups("logs"),
+  trace_conditions: groups("spans and span events"),
+  metric_conditions: groups("metrics and data points"),
+  logs: z
+    .strictObject({
+      resource: texts(),
+      log_record: texts(),
+      include: logProperties.nullish(),
+      exclude: logProperties.nullish(),
+    })
+    .nullish(),
+  traces: z.strictObject({ resource: texts(), span: texts(), spanevent: texts() }).nullish(),
+  spans: z.strictObject({ include: spanProperties.nullish(), exclude: spanProperties.nullish() }).nullish(),
+  metrics: z
+    .strictObject({
+      resource: texts(),
+      metric: texts(),
+      datapoint: texts(),
+      include: metricProperties.nullish(),
+      exclude: metricProperties.nullish(),
+    })
+    .nullish(),
+  profile_conditions: ignored("profiles are not supported"),
+  profiles: ignored("profiles are not supported"),
+});
+
+/** Conditions of one context that are decided together: if any holds, the thing is dropped. */
+export interface FilterGroup {
+  readonly context: ContextName;
+  readonly conditions: readonly Condition[];
+  readonly mode: ErrorMode;
+}
+
+export interface FilterConfig {
+  /** From the outermost context to the innermost. */
+  readonly groups: Readonly<Record<Signal, readonly FilterGroup[]>>;
+}
+
+type Path = readonly (string | number)[];
+
+/** What is written under the Collector's old keys, by context. */
+const OLD_KEYS = [
+  ["logs", "logs", "resource", "resource"],
+  ["logs", "logs", "log_record", "log"],
+  ["traces", "traces", "resource", "resource"],
+  ["traces", "traces", "span", "span"],
+  ["traces", "traces", "spanevent", "spanevent"],
+  ["metrics", "metrics", "resource", "resource"],
+  ["metrics", "metrics", "metric", "metric"],
+  ["metrics", "metrics", "datapoint", "datapoint"],
+] as const;
+
+const NEW_KEYS = { logs: "log_conditions", traces: "trace_conditions", metrics: "metric_conditions" } as const;
+
+export const filterSchema = written.transform((config, zod): FilterConfig => {
+  const found: Record<Signal, FilterGroup[]> = { logs: [], traces: [], metrics: [] };
+  const mode = config.error_mode;
+  const add = (
+    signal: Signal,
+    context: ContextName | undefined,
+    conditions: readonly string[],
+    errors: ErrorMode,
+    place: (i: number) => Path,
+  ) => {
+    for (const [i, text] of conditions.entries()) {
+      const result = context === undefined ? compileInferred(signal, [], [text]) : compileIn(context, [], [text]);
+      if ("context" in result)
+        found[signal].push({ context: result.context, conditions: result.conditions, mode: errors });
+      else zod.addIssue(ottlIssue(result.error, place(i)));
+    }
+  };
+  for (const [signal, section, key, context] of OLD_KEYS) {
+    const list = (config[section] as { [key: string]: string[] | null | undefined } | null | undefined)?.[key];
+    add(signal, context, list ?? [], mode, (i) => [section, key, i]);
+  }
+  add("logs", "log", legacyConditions(config.logs?.include, config.logs?.exclude), mode, () => ["logs"]);
+  add("traces", "span", legacyConditions(config.spans?.include, config.spans?.exclude), mode, () => ["spans"]);
+  add("metrics", "metric", legacyConditions(config.metrics?.include, config.metrics?.exclude), mode, () => ["metrics"]);
+  for (const signal of SIGNALS) {
+    for (const [i, item] of (config[NEW_KEYS[signal]] ?? []).entries()) {
+      const path = [NEW_KEYS[signal], i];
+      if (typeof item === "string") add(signal, undefined, [item], mode, () => path);
+      else {
+        const context = SIGNAL_CONTEXTS[signal].find((known) => known === item.context);
+        if (item.context && context === undefined)
+          zod.addIssue({
+            code: "custom",
+            message: `expected one of ${SIGNAL_CONTEXTS[signal].join(", ")}`,
+            path: [...path, "context"],
+          });
+        else add(signal, context, item.conditions ?? [], item.error_mode ?? mode, (at) => [...path, "conditions", at]);
+      }
+    }
+    found[signal] = inOrder(found[signal], SIGNAL_CONTEXTS[signal]);
+  }
+  return { groups: found };
+});
+
+/** One group for each context and mode, outermost context first. */
+function inOrder(groups: readonly FilterGroup[], contexts: readonly ContextName[]): FilterGroup[] {
+  return contexts.flatMap((context) =>
+    ERROR_MODES.flatMap((mode) => {
+      const conditions = groups
+        .filter((one) => one.context === context && one.mode === mode)
+        .flatMap((one) => one.conditions);
+      return conditions.length === 0 ? [] : [{ context, conditions, mode }];
+    }),
+  );
+}

@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { unsupported } from "../../plugin.js";
+
+/**
+ * The older way to say what to drop: `include` and `exclude` with a match_type. It is translated into conditions, so
+ * that there is one way in which things are dropped. All kinds of criteria must fit; of a list of names any one.
+ */
+
+const attribute = z.strictObject({ key: z.string(), value: z.union([z.string(), z.number(), z.boolean()]).nullish() });
+const attributes = () => z.array(attribute).nullish();
+const texts = () => z.array(z.string()).nullish();
+const matchType = z.enum(["strict", "regexp"], {
+  error: 'expected "strict" or "regexp"; for expressions write OTTL conditions',
+});
+const common = {
+  match_type: matchType.default("strict"),
+  regexp: z.unknown().optional().meta({ ignored: "patterns are compiled once and need no cache" }),
+  resource_attributes: attributes(),
+};
+
+export const logProperties = z.strictObject({
+  ...common,
+  record_attributes: attributes(),
+  severity_texts: texts(),
+  severity_number: z.strictObject({ min: z.string().nullish(), match_undefined: z.boolean().default(false) }).nullish(),
+  bodies: texts(),
+});
+
+export const metricProperties = z.strictObject({
+  ...common,
+  metric_names: texts(),
+  expressions: unsupported("write OTTL conditions instead"),
+});
+
+export const spanProperties = z.strictObject({
+  match_type: matchType.default("strict"),
+  regexp: common.regexp,
+  services: texts(),
+  span_names: texts(),
+  span_kinds: texts(),
+  attributes: attributes(),
+  resources: attributes(),
+  libraries: z.array(z.strictObject({ name: z.string(), version: z.string().nullish() })).nullish(),
+});
+
+type Properties = Partial<
+  z.infer<typeof logProperties> & z.infer<typeof metricProperties> & z.infer<typeof spanProperties>
+>;
+
+/** The conditions under which `include` and `exclude` drop something. */
+export function legacyConditions(
+  include: Properties | null | undefined,
+  exclude: Properties | null | undefined,
+): string[] {
+  return [...(include ? [`not (${conditionOf(include)})`] : []), ...(exclude ? [conditionOf(exclude)] : [])];
+}
+
+function conditionOf(properties: Properties): string {
+  const regexp = properties.match_type === "regexp";
+  const fits = (path: string, wanted: string | number | boolean) =>
+    regexp && typeof wanted === "string" ? `IsMatch(${path}, ${literal(wanted)})` : `${path} == ${literal(wanted)}`;
+  const anyOf = (path: string, names: readonly string[] | null | undefined) =>
+    names?.length ? [`(${names.map((name) => fits(path, name)).join(" or ")})`] : [];
+  const allOf = (path: string, list: Properties["attributes"]) =>
+    (list ?? []).map(({ key, value }) => {
+      const at = `${path}[${literal(key)}]`;
+      return value === null || value === undefined ? `${at} != nil` : fits(at, value);
+    });
+  const parts = [
+    ...anyOf("name", properties.metric_names ?? properties.span_names),
+    ...anyOf('resource.attributes["service.name"]', properties.services),
+    ...anyOf("kind.deprecated_string", properties.span_kinds),
+    ...anyOf("severity_text", properties.severity_texts),
+    ...anyOf("body", properties.bodies),
+    ...severity(properties.severity_number),
+    ...allOf("attributes", properties.attributes ?? properties.record_attributes),
+    ...allOf("resource.attributes", properties.resources ?? properties.resource_attributes),
+    ...libraries(properties.libraries, fits),
+  ];
+  return parts.length === 0 ? "true" : parts.join(" and ");
+}
+
+function severity(number: Properties["severity_number"]): string[] {
+  if (!number?.min) return number?.match_undefined ? ["severity_number == 0"] : [];
+  const least = `severity_number >= SEVERITY_NUMBER_${number.min.toUpperCase()}`;
+  return [number.match_undefined ? `(severity_number == 0 or ${least})` : least];
+}
+
+function libraries(list: Properties["libraries"], fits: (path: string, wanted: string) => string): string[] {
+  if (!list?.length) return [];
+  const each = list.map(({ name, version }) =>
+    [fits("scope.name", name), ...(version ? [fits("scope.version", version)] : [])].join(" and "),
+  );
+  return [`(${each.map((one) => `(${one})`).join(" or ")})`];
+}
+
+function literal(value: string | number | boolean): string {
+  return typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : String(value);
+}

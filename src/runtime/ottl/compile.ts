@@ -1,0 +1,309 @@
+import { didYouMean } from "../contract/suggest.js";
+import { findAttribute } from "../telemetry/views/attributes.js";
+import type { Access, Getter, Key } from "./access.js";
+import { calculate, negate } from "./arithmetic.js";
+import { bindArguments, type Compiler } from "./bind.js";
+import { type Comparison, compare } from "./compare.js";
+import type { ContextName } from "./context.js";
+import { ENUMS } from "./enums.js";
+import { OttlError, OttlSyntaxError } from "./error.js";
+import type { FunctionSpec } from "./function-spec.js";
+import { indexed } from "./indexing.js";
+import type { PathSpec } from "./path-table.js";
+import { PATHS } from "./paths.js";
+import type { Scene } from "./scene.js";
+import type { CallNode, CompareNode, NameNode, Node, PathNode, StatementTree } from "./tree.js";
+import { copyValue, type OttlMap, type OttlValue, typeName } from "./value.js";
+import { anyEnd, anyValueAt, isText } from "./wire-value.js";
+
+export type Test = (scene: Scene) => boolean;
+
+/** Turns trees into closures that read and edit records where they lie. Throws an `OttlSyntaxError` with the place. */
+export class TreeCompiler implements Compiler {
+  private readonly context: ContextName;
+  private readonly functions: ReadonlyMap<string, FunctionSpec>;
+
+  constructor(context: ContextName, functions: ReadonlyMap<string, FunctionSpec>) {
+    this.context = context;
+    this.functions = functions;
+  }
+
+  statement({ editor, where }: StatementTree): (scene: Scene) => boolean {
+    const spec = this.functionOf(editor.name, editor);
+    if (!isEditor(editor.name))
+      throw misplaced(editor, "is a converter, which changes nothing: a statement begins with an editor, such as set");
+    const run = spec.make(bindArguments(spec, editor, this));
+    if (where === undefined) {
+      return (scene) => {
+        run(scene);
+        return true;
+      };
+    }
+    const test = this.condition(where);
+    return (scene) => {
+      if (!test(scene)) return false;
+      run(scene);
+      return true;
+    };
+  }
+
+  condition(node: Node): Test {
+    switch (node.kind) {
+      case "compare":
+        return this.comparison(node);
+      case "and":
+        return every(node.parts.map((part) => this.condition(part)));
+      case "or":
+        return some(node.parts.map((part) => this.condition(part)));
+      case "not": {
+        const test = this.condition(node.operand);
+        return (scene) => !test(scene);
+      }
+      case "call":
+        return this.truth(node);
+      case "literal":
+        if (typeof node.value === "boolean") {
+          const { value } = node;
+          return () => value;
+        }
+    }
+    const hint = node.kind === "path" ? ": compare it, for instance with == true or != nil" : "";
+    throw misplaced(node, `is not a condition${hint}`);
+  }
+
+  value(node: Node): Getter {
+    switch (node.kind) {
+      case "literal": {
+        const { value } = node;
+        return () => value;
+      }
+      case "path": {
+        const access = this.path(node);
+        return (scene) => access.get(scene);
+      }
+      case "call":
+        return this.call(node);
+      case "name": {
+        const value = this.enumValue(node);
+        return () => value;
+      }
+      case "list":
+        return this.list(node.items);
+      case "map":
+        return this.map(node.entries);
+      case "math": {
+        const { operator } = node;
+        const left = this.value(node.left);
+        const right = this.value(node.right);
+        return (scene) => calculate(left(scene), operator, right(scene));
+      }
+      case "negate": {
+        const operand = this.value(node.operand);
+        return (scene) => negate(operand(scene));
+      }
+    }
+    throw misplaced(node, "is a condition, not a value");
+  }
+
+  path(node: Node): Access {
+    if (node.kind !== "path") throw misplaced(node, 'is not a path, such as attributes["key"]');
+    const spec = this.pathSpec(node);
+    for (const segment of node.segments.slice(0, -1)) {
+      if (segment.keys.length > 0) throw misplaced(segment.keys[0]!, "stands where no key can be");
+    }
+    const keys = node.segments.at(-1)!.keys;
+    const allowed = spec.keys ?? (spec.type === "map" ? "any" : "none");
+    if (keys.length > (allowed === "any" ? Number.POSITIVE_INFINITY : allowed === "one" ? 1 : 0))
+      return this.insideOf(spec, keys);
+    return spec.make(keys.map((key) => this.key(key)));
+  }
+
+  converter(name: string, node: Node): (input: Getter) => Getter {
+    const spec = this.functionOf(name, node);
+    const first = spec.parameters[0];
+    const alone = first !== undefined && spec.parameters.slice(1).every(({ optional }) => optional);
+    if (isEditor(name) || !alone) throw misplaced(node, "is not a converter of one value");
+    return (input) => {
+      const value: PathNode = { kind: "path", segments: [], at: node.at, end: node.end };
+      const argument = { name: undefined, value, at: node.at, end: node.end };
+      const call: CallNode = { kind: "call", name, arguments: [argument], keys: [], at: node.at, end: node.end };
+      const compiler: Compiler = {
+        value: (part) => (part === value ? input : this.value(part)),
+        path: (part) => this.path(part),
+        converter: (inner, part) => this.converter(inner, part),
+      };
+      return spec.make(bindArguments(spec, call, compiler));
+    };
+  }
+
+  /** A list field, such as bucket_counts, can be read and set item by item. */
+  private insideOf(spec: PathSpec, keys: readonly Node[]): Access {
+    if (spec.type !== "list" || keys.length > 1)
+      throw misplaced(keys[0]!, `stands behind a ${spec.type}, which cannot be indexed`);
+    const whole = spec.make([]);
+    const compiled = keys.map((key) => this.key(key));
+    return {
+      get: (scene) => indexed(whole.get(scene), compiled, scene),
+      set: (scene, value) => {
+        const list = copyValue(whole.get(scene)) as OttlValue[];
+        const index = compiled[0]!.get(scene);
+        if (typeof index !== "bigint" || index < 0n || index >= BigInt(list?.length ?? 0))
+          throw new OttlError(`index ${String(index)} is out of bounds`);
+        list[Number(index)] = value;
+        whole.set(scene, list);
+      },
+    };
+  }
+
+  private pathSpec(node: PathNode): PathSpec {
+    const name = node.segments.map((segment) => segment.name).join(".");
+    const paths = PATHS[this.context];
+    const spec = Object.hasOwn(paths, name) ? paths[name] : undefined;
+    if (spec !== undefined) return spec;
+    const { suggestion } = didYouMean(name, Object.keys(paths));
+    throw new OttlSyntaxError(
+      `no such path in the context ${this.context}: ${name}`,
+      node.at,
+      node.end - node.at,
+      suggestion,
+    );
+  }
+
+  private key(node: Node): Key {
+    const literal =
+      node.kind === "literal" && (typeof node.value === "string" || typeof node.value === "bigint")
+        ? node.value
+        : undefined;
+    if (node.kind === "literal" && literal === undefined)
+      throw misplaced(node, "is no key: use a string or an integer");
+    return { literal, get: this.value(node) };
+  }
+
+  private functionOf(name: string, node: Node): FunctionSpec {
+    const spec = this.functions.get(name);
+    const place = [node.at, name.length] as const;
+    if (spec === undefined) {
+      const { suggestion } = didYouMean(name, this.functions.keys());
+      throw new OttlSyntaxError(`no such function: ${name}`, ...place, suggestion);
+    }
+    if (spec.contexts !== undefined && !spec.contexts.includes(this.context))
+      throw new OttlSyntaxError(`${name} works only in the context ${spec.contexts.join(" or ")}`, ...place);
+    return spec;
+  }
+
+  private call(node: CallNode): Getter {
+    const spec = this.functionOf(node.name, node);
+    if (isEditor(node.name))
+      throw misplaced(node, "is an editor, which gives no value: converters begin with a capital letter");
+    const get = spec.make(bindArguments(spec, node, this));
+    if (node.keys.length === 0) return get;
+    const keys = node.keys.map((key) => this.key(key));
+    return (scene) => indexed(get(scene), keys, scene, 0, true);
+  }
+
+  private truth(node: CallNode): Test {
+    const get = this.call(node);
+    return (scene) => {
+      const value = get(scene);
+      if (typeof value === "boolean") return value;
+      throw new OttlError(`${node.name} gave ${typeName(value)}, not a bool`);
+    };
+  }
+
+  private enumValue(node: NameNode): bigint {
+    const value = ENUMS[this.context].get(node.name);
+    if (value !== undefined) return value;
+    const { suggestion } = didYouMean(node.name, [...ENUMS[this.context].keys(), ...this.functions.keys()]);
+    throw new OttlSyntaxError(
+      `no such name in the context ${this.context}: ${node.name}`,
+      node.at,
+      node.name.length,
+      suggestion,
+    );
+  }
+
+  private list(nodes: readonly Node[]): Getter {
+    const items = nodes.map((item) => this.value(item));
+    return (scene) => items.map((item) => item(scene));
+  }
+
+  private map(nodes: readonly (readonly [string, Node])[]): Getter {
+    const entries = nodes.map(([key, value]) => [key, this.value(value)] as const);
+    return (scene) => {
+      const map: OttlMap = new Map();
+      for (const [key, value] of entries) map.set(key, value(scene));
+      return map;
+    };
+  }
+
+  private comparison(node: CompareNode): Test {
+    const { operator } = node;
+    return (
+      this.attributeTest(node.left, node.right, operator) ??
+      this.attributeTest(node.right, node.left, operator) ??
+      this.anyComparison(node)
+    );
+  }
+
+  private anyComparison({ left, operator, right }: CompareNode): Test {
+    const a = this.value(left);
+    const b = this.value(right);
+    return (scene) => compare(a(scene), b(scene), operator);
+  }
+
+  /** One attribute is or is not a literal text or nil: answered by comparing bytes, with nothing decoded. */
+  private attributeTest(path: Node, other: Node, operator: Comparison): Test | undefined {
+    if (path.kind !== "path" || other.kind !== "literal" || (operator !== "==" && operator !== "!=")) return undefined;
+    const { value } = other;
+    const attribute = this.path(path).attribute;
+    if (attribute === undefined || (typeof value !== "string" && value !== null)) return undefined;
+    const { pick, key, encoded } = attribute;
+    const text = value === null ? undefined : Buffer.from(value, "utf8");
+    const wanted = operator === "==";
+    return (scene) => {
+      const level = pick(scene);
+      if (level.edits !== undefined) return compare(level.attribute(key, encoded), value, operator);
+      const at = findAttribute(level.bytes, level.start, level.end, level.attributesTag, encoded);
+      const start = at < 0 ? -1 : anyValueAt(level.bytes, at);
+      if (text !== undefined) return (start >= 0 && isText(level.bytes, start, anyEnd, text)) === wanted;
+      return (start < 0 || start === anyEnd) === wanted;
+    };
+  }
+}
+
+function isEditor(name: string): boolean {
+  return /^[a-z]/.test(name);
+}
+
+function misplaced(node: Node, why: string): OttlSyntaxError {
+  return new OttlSyntaxError(`this ${WORDS[node.kind]} ${why}`, node.at, node.end - node.at);
+}
+
+const WORDS: Readonly<Record<Node["kind"], string>> = {
+  literal: "value",
+  path: "path",
+  call: "function",
+  name: "name",
+  list: "list",
+  map: "map",
+  math: "calculation",
+  negate: "calculation",
+  compare: "comparison",
+  and: "condition",
+  or: "condition",
+  not: "condition",
+};
+
+function every(tests: readonly Test[]): Test {
+  return (scene) => {
+    for (let i = 0; i < tests.length; i++) if (!tests[i]!(scene)) return false;
+    return true;
+  };
+}
+
+function some(tests: readonly Test[]): Test {
+  return (scene) => {
+    for (let i = 0; i < tests.length; i++) if (tests[i]!(scene)) return true;
+    return false;
+  };
+}

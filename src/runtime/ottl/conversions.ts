@@ -1,0 +1,154 @@
+import { OttlError } from "./error.js";
+import { OttlDuration, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
+
+/** From any value to text and numbers, for the functions that take any. Nil stays nil. */
+
+/** Bytes in hex, maps and lists as JSON, everything else as it is written. */
+export function toText(value: OttlValue, bytes: "hex" | "base64" = "hex"): string | null {
+  if (typeof value === "string") return value;
+  if (value === null) return null;
+  if (value instanceof Uint8Array) return Buffer.from(value).toString(bytes);
+  return toJson(value);
+}
+
+/** JSON with the keys in order, as Go writes it; bytes in base64. */
+export function toJson(value: OttlValue): string {
+  switch (typeof value) {
+    case "string":
+      return quoted(value);
+    case "bigint":
+    case "boolean":
+      return String(value);
+    case "number":
+      if (!Number.isFinite(value)) throw new OttlError(`${value} has no form in JSON`);
+      return String(value);
+  }
+  if (value === null) return "null";
+  if (value instanceof Uint8Array) return quoted(Buffer.from(value).toString("base64"));
+  if (Array.isArray(value)) return `[${value.map(toJson).join(",")}]`;
+  if (value instanceof Map) {
+    const keys = [...value.keys()].sort();
+    return `{${keys.map((key) => `${quoted(key)}:${toJson(value.get(key)!)}`).join(",")}}`;
+  }
+  if (value instanceof OttlTime) return quoted(rfc3339(value));
+  if (value instanceof OttlDuration) return String(value.nanos);
+  throw new OttlError(`${typeName(value)} has no form as text`);
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text).replace(
+    /[<>&\u2028\u2029]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** Like 2023-04-05T06:07:08.5Z, in the time's own zone, with as many decimals as it takes. */
+export function rfc3339(time: OttlTime): string {
+  const local = time.nanos + BigInt(time.zone.offsetSeconds) * 1_000_000_000n;
+  const fraction = ((local % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
+  const date = new Date(Number((local - fraction) / 1_000_000n));
+  const decimals = fraction === 0n ? "" : `.${String(fraction).padStart(9, "0").replace(/0+$/, "")}`;
+  return `${date.toISOString().slice(0, 19)}${decimals}${offsetText(time.zone.offsetSeconds)}`;
+}
+
+function offsetText(seconds: number): string {
+  if (seconds === 0) return "Z";
+  const minutes = Math.abs(Math.trunc(seconds / 60));
+  const pad = (n: number) => String(n).padStart(2, "0");
+  return `${seconds < 0 ? "-" : "+"}${pad(Math.trunc(minutes / 60))}:${pad(minutes % 60)}`;
+}
+
+const INT_MIN = -(2n ** 63n);
+const INT_MAX = 2n ** 63n - 1n;
+
+/** Text that is no integer gives nil; a double is cut. */
+export function toInt(value: OttlValue): bigint | null {
+  switch (typeof value) {
+    case "bigint":
+      return value;
+    case "number":
+      return doubleToInt(value);
+    case "boolean":
+      return value ? 1n : 0n;
+    case "string":
+      return parseInteger(value);
+  }
+  if (value === null) return null;
+  throw new OttlError(`${typeName(value)} cannot become an int`);
+}
+
+function parseInteger(text: string): bigint | null {
+  if (text.length > 64 || !/^[+-]?\d+$/.test(text)) return null;
+  const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
+  return value < INT_MIN || value > INT_MAX ? null : value;
+}
+
+function doubleToInt(value: number): bigint {
+  if (Number.isNaN(value) || value < -(2 ** 63) || value >= 2 ** 63) return INT_MIN;
+  return BigInt(Math.trunc(value));
+}
+
+/** Text that is no number is an error. */
+export function toDouble(value: OttlValue): number | null {
+  switch (typeof value) {
+    case "number":
+      return value;
+    case "bigint":
+      return Number(value);
+    case "boolean":
+      return value ? 1 : 0;
+    case "string":
+      return parseDouble(value);
+  }
+  if (value === null) return null;
+  throw new OttlError(`${typeName(value)} cannot become a double`);
+}
+
+function parseDouble(text: string): number {
+  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return Number(text);
+  if (/^[+-]?(inf|infinity)$/i.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
+  if (/^nan$/i.test(text)) return Number.NaN;
+  throw new OttlError(`${JSON.stringify(text.slice(0, 40))} is no number`);
+}
+
+const TRUE = new Set(["1", "t", "T", "true", "TRUE", "True"]);
+const FALSE = new Set(["0", "f", "F", "false", "FALSE", "False"]);
+
+export function toBool(value: OttlValue): boolean | null {
+  switch (typeof value) {
+    case "boolean":
+      return value;
+    case "number":
+      return value !== 0;
+    case "bigint":
+      return value !== 0n;
+    case "string":
+      if (TRUE.has(value)) return true;
+      if (FALSE.has(value)) return false;
+      throw new OttlError(`${JSON.stringify(value.slice(0, 40))} is no bool`);
+  }
+  if (value === null) return null;
+  throw new OttlError(`${typeName(value)} cannot become a bool`);
+}
+
+/** Numbers as 8 bytes, most significant first. */
+export function toBytes(value: OttlValue): Uint8Array | null {
+  if (value === null) return null;
+  if (value instanceof Uint8Array) return value;
+  if (typeof value === "string") return Buffer.from(value);
+  if (typeof value === "boolean") return Uint8Array.of(value ? 1 : 0);
+  const bytes = Buffer.alloc(8);
+  if (typeof value === "bigint") bytes.writeBigInt64BE(value);
+  else if (typeof value === "number") bytes.writeDoubleBE(value);
+  else throw new OttlError(`${typeName(value)} cannot become bytes`);
+  return bytes;
+}
+
+/** How many entries, items or bytes of text there are. */
+export function lengthOf(value: OttlValue): number {
+  if (typeof value === "string") return Buffer.byteLength(value);
+  if (value instanceof Map) return value.size;
+  if (Array.isArray(value) || value instanceof Uint8Array) return value.length;
+  if (value instanceof OttlMessages) return value.items.length;
+  throw new OttlError(`${typeName(value)} has no length`);
+}

@@ -1,0 +1,47 @@
+/**
+ * A condition or statement that cannot be compiled. `offset` and `length` say which part of its text is meant; whoever
+ * knows where the text lies in the configuration makes line and column of it. Recognise it by `code`.
+ */
+export class OttlSyntaxError extends Error {
+  override readonly name = "OttlSyntaxError";
+  readonly code = "SLUICE_OTTL_SYNTAX";
+  readonly offset: number;
+  readonly length: number;
+  /** `did you mean "attributes"?`, where something is near. */
+  readonly suggestion: string | undefined;
+
+  constructor(message: string, offset: number, length = 1, suggestion?: string) {
+    super(message);
+    this.offset = offset;
+    this.length = Math.max(1, length);
+    this.suggestion = suggestion;
+  }
+}
+
+export function isOttlSyntaxError(error: unknown): error is OttlSyntaxError {
+  return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_OTTL_SYNTAX";
+}
+
+/** A condition or statement that failed on a record: a value of the wrong type, text that does not parse and so on. */
+export class OttlError extends Error {
+  override readonly name = "OttlError";
+  readonly code = "SLUICE_OTTL";
+}
+
+export function isOttlError(error: unknown): error is OttlError {
+  return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_OTTL";
+}
+
+/** The text with a caret under the place, for showing to people. Long lines are cut around the place. */
+export function pointAt(text: string, error: OttlSyntaxError): string {
+  const lineStart = text.lastIndexOf("\n", error.offset - 1) + 1;
+  const lineEnd = text.indexOf("\n", error.offset);
+  const line = text.slice(lineStart, lineEnd < 0 ? undefined : lineEnd).replaceAll("\t", " ");
+  const column = Math.min(error.offset - lineStart, line.length);
+  const from = Math.max(0, column - CONTEXT);
+  const shown = line.slice(from, column + CONTEXT);
+  const carets = "^".repeat(Math.max(1, Math.min(error.length, shown.length - (column - from))));
+  return `${shown}\n${" ".repeat(column - from)}${carets}`;
+}
+
+const CONTEXT = 60;

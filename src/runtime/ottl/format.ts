@@ -1,0 +1,138 @@
+import { rfc3339, toJson } from "./conversions.js";
+import { OttlError } from "./error.js";
+import { OttlDuration, OttlMessages, OttlTime, type OttlValue } from "./value.js";
+
+const WIDEST = 10_000;
+
+/** Go's Sprintf for the values of the language; what does not fit is written the way Go writes it, as %!d(string=x). */
+export function sprintf(format: string, values: readonly OttlValue[]): string {
+  let next = 0;
+  const text = format.replace(
+    /%([-+# 0]*)(\d+)?(?:\.(\d+)?)?(.)|%$/gsu,
+    (whole, flags = "", width, precision, verb) => {
+      if (verb === "%") return "%";
+      if (verb === undefined) return "%!(NOVERB)";
+      if (next >= values.length) return `%!${verb}(MISSING)`;
+      const size = Number(width ?? 0);
+      if (size > WIDEST || Number(precision ?? 0) > WIDEST)
+        throw new OttlError(`Format: more than ${WIDEST} characters wide`);
+      const decimals = precision === undefined ? (whole.includes(".") ? 0 : undefined) : Number(precision);
+      return padded(verbText(verb, values[next++]!, flags, decimals), size, flags);
+    },
+  );
+  if (next >= values.length) return text;
+  const extra = values.slice(next).map((value) => `${goType(value)}=${plain(value)}`);
+  return `${text}%!(EXTRA ${extra.join(", ")})`;
+}
+
+function padded(text: string, width: number, flags: string): string {
+  const length = [...text].length;
+  if (length >= width) return text;
+  const fill = width - length;
+  if (flags.includes("-")) return text + " ".repeat(fill);
+  if (!flags.includes("0")) return " ".repeat(fill) + text;
+  const sign = /^[+-]/.test(text) ? text[0]! : "";
+  return sign + "0".repeat(fill) + text.slice(sign.length);
+}
+
+function verbText(verb: string, value: OttlValue, flags: string, precision: number | undefined): string {
+  const written = attempt(verb, value, flags, precision);
+  if (written !== undefined) return written;
+  return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${goType(value)}=${plain(value)})`;
+}
+
+function attempt(verb: string, value: OttlValue, flags: string, precision: number | undefined): string | undefined {
+  if (verb === "v") return plain(value);
+  if (verb === "T") return goType(value);
+  if (typeof value === "bigint") return integerText(verb, value, flags);
+  if (typeof value === "number") return doubleText(verb, value, flags, precision);
+  if (typeof value === "boolean") return verb === "t" ? String(value) : undefined;
+  if (typeof value === "string" || value instanceof Uint8Array) return stringText(verb, value, precision);
+  return verb === "s" && value !== null ? plain(value) : undefined;
+}
+
+function integerText(verb: string, value: bigint, flags: string): string | undefined {
+  const radix = { d: 10, x: 16, X: 16, o: 8, b: 2 }[verb];
+  if (verb === "c") return String.fromCodePoint(value >= 0n && value <= 0x10ffffn ? Number(value) : 0xfffd);
+  if (radix === undefined) return undefined;
+  const prefix = flags.includes("#") ? ({ x: "0x", X: "0X", o: "0", b: "0b" }[verb] ?? "") : "";
+  const digits = (value < 0n ? -value : value).toString(radix);
+  return signOf(value < 0n, flags) + prefix + (verb === "X" ? digits.toUpperCase() : digits);
+}
+
+function doubleText(verb: string, value: number, flags: string, precision: number | undefined): string | undefined {
+  if (!"feEgGF".includes(verb)) return undefined;
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
+  const sign = signOf(value < 0 || Object.is(value, -0), flags);
+  const absolute = Math.abs(value);
+  if (verb === "f" || verb === "F") return sign + absolute.toFixed(Math.min(100, precision ?? 6));
+  if (verb === "e" || verb === "E") {
+    const text = exponent(absolute.toExponential(Math.min(100, precision ?? 6)));
+    return sign + (verb === "E" ? text.toUpperCase() : text);
+  }
+  return sign + shortest(absolute, precision);
+}
+
+function shortest(absolute: number, precision: number | undefined): string {
+  const rounded =
+    precision === undefined ? absolute : Number(absolute.toPrecision(Math.min(100, Math.max(1, precision))));
+  const exponentOf = rounded === 0 ? 0 : Math.floor(Math.log10(rounded));
+  const limit = precision === undefined ? 21 : Math.max(1, precision);
+  if (exponentOf < -4 || exponentOf >= limit) return exponent(rounded.toExponential());
+  return String(rounded);
+}
+
+/** At least two digits in the exponent, as Go writes it. */
+function exponent(text: string): string {
+  return text.replace(/e([+-])(\d)$/, "e$10$2");
+}
+
+function stringText(verb: string, value: string | Uint8Array, precision: number | undefined): string | undefined {
+  const bytes = typeof value === "string" ? undefined : Buffer.from(value);
+  const text = typeof value === "string" ? value : bytes!.toString("utf8");
+  const cut = precision === undefined ? text : [...text].slice(0, precision).join("");
+  if (verb === "s") return cut;
+  if (verb === "q") return JSON.stringify(cut);
+  if (verb === "x") return Buffer.from(bytes ?? cut).toString("hex");
+  if (verb === "X")
+    return Buffer.from(bytes ?? cut)
+      .toString("hex")
+      .toUpperCase();
+  return undefined;
+}
+
+function signOf(negative: boolean, flags: string): string {
+  if (negative) return "-";
+  return flags.includes("+") ? "+" : flags.includes(" ") ? " " : "";
+}
+
+function plain(value: OttlValue): string {
+  if (value === null) return "<nil>";
+  if (typeof value === "string") return value;
+  if (typeof value === "number")
+    return Number.isFinite(value)
+      ? shortest(Math.abs(value), undefined).replace(/^/, value < 0 ? "-" : "")
+      : (doubleText("g", value, "", undefined) ?? "");
+  if (value instanceof Uint8Array) return `[${[...value].join(" ")}]`;
+  if (Array.isArray(value)) return `[${value.map(plain).join(" ")}]`;
+  if (value instanceof Map)
+    return `map[${[...value]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([k, v]) => `${k}:${plain(v)}`)
+      .join(" ")}]`;
+  if (value instanceof OttlTime) return rfc3339(value);
+  if (value instanceof OttlMessages) return `[${value.items.length} ${value.kind}]`;
+  return toJson(value);
+}
+
+function goType(value: OttlValue): string {
+  if (value === null) return "<nil>";
+  if (typeof value === "bigint") return "int64";
+  if (typeof value === "number") return "float64";
+  if (typeof value === "boolean") return "bool";
+  if (typeof value === "string") return "string";
+  if (value instanceof Uint8Array) return "[]uint8";
+  if (value instanceof OttlTime) return "time.Time";
+  if (value instanceof OttlDuration) return "time.Duration";
+  return Array.isArray(value) ? "[]interface {}" : "map[string]interface {}";
+}

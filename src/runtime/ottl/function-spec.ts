@@ -1,0 +1,93 @@
+import type { Access, Getter } from "./access.js";
+import type { ContextName } from "./context.js";
+import type { Pattern } from "./pattern.js";
+import type { Scene } from "./scene.js";
+import type { OttlDuration, OttlMap, OttlTime, OttlValue } from "./value.js";
+
+/**
+ * What an argument may be. Types in capital letters must be literals, because they are needed before there is data;
+ * `path` and `map path` are places that are changed; `pattern` and `glob` are text that is compiled, at once if it is
+ * a literal; `converter` is the name of one.
+ */
+export type ParameterType =
+  | "any"
+  | "string"
+  | "int"
+  | "bool"
+  | "map"
+  | "list"
+  | "time"
+  | "duration"
+  | "STRING"
+  | "INT"
+  | "BOOL"
+  | "any[]"
+  | "string[]"
+  | "STRING[]"
+  | "pattern"
+  | "glob"
+  | "path"
+  | "map path"
+  | "converter";
+
+export interface Parameter {
+  readonly name: string;
+  readonly type: ParameterType;
+  readonly optional?: boolean;
+}
+
+/** A function of the language: the one description that parsing, errors and the reference come from. */
+export interface FunctionSpec {
+  readonly name: string;
+  readonly parameters: readonly Parameter[];
+  /** The type it gives; "" for an editor. */
+  readonly returns: string;
+  /** A sentence or two for the reference. */
+  readonly summary: string;
+  readonly example: string;
+  /** Where it can be used; everywhere when absent. */
+  readonly contexts?: readonly ContextName[];
+  make(args: Arguments): Getter;
+}
+
+/**
+ * The arguments of one call, checked against the parameters: text(...) and its like give functions that throw an
+ * `OttlError` when the value is of another type. Those for optional parameters take a default.
+ */
+export interface Arguments {
+  has(name: string): boolean;
+  any(name: string): Getter;
+  text(name: string): (scene: Scene) => string;
+  int(name: string): (scene: Scene) => bigint;
+  map(name: string): (scene: Scene) => OttlMap;
+  list(name: string): (scene: Scene) => OttlValue[];
+  time(name: string): (scene: Scene) => OttlTime;
+  duration(name: string): (scene: Scene) => OttlDuration;
+  items(name: string): readonly Getter[];
+  texts(name: string): readonly ((scene: Scene) => string)[];
+  pattern(name: string): (scene: Scene) => Pattern;
+  path(name: string): Access;
+  converter(name: string): ((scene: Scene, input: OttlValue) => OttlValue) | undefined;
+  literalText(name: string, otherwise?: string): string;
+  literalInt(name: string, otherwise?: bigint): bigint;
+  literalBool(name: string, otherwise?: boolean): boolean;
+  literalTexts(name: string): readonly string[];
+  /** The value if it is a literal. */
+  constant(name: string): OttlValue | undefined;
+  /** Refuses an argument at compile time, at its place. */
+  refuse(name: string, why: string): never;
+}
+
+/** `name(target, limit, [marker])` as a person would write it. */
+export function signature(spec: FunctionSpec): string {
+  const parameters = spec.parameters.map(({ name, optional }) => (optional ? `[${name}]` : name));
+  return `${spec.name}(${parameters.join(", ")})`;
+}
+
+/** `target: map path`, and a question mark behind what may be left out. */
+export function parameters(...written: readonly string[]): Parameter[] {
+  return written.map((text) => {
+    const [name, type] = text.split(": ") as [string, ParameterType];
+    return name.endsWith("?") ? { name: name.slice(0, -1), type, optional: true } : { name, type };
+  });
+}

@@ -1,0 +1,121 @@
+import { compare, compareText } from "../compare.js";
+import { toText } from "../conversions.js";
+import { OttlError } from "../error.js";
+import { type FunctionSpec, parameters } from "../function-spec.js";
+import { type OttlMap, type OttlValue, typeName } from "../value.js";
+
+/** Converters of maps and lists. */
+
+function indexOf(target: OttlValue, value: OttlValue): bigint {
+  if (typeof target === "string") {
+    if (typeof value !== "string") throw new OttlError(`Index in a string needs a string, got ${typeName(value)}`);
+    return BigInt(Buffer.from(target).indexOf(value));
+  }
+  if (!Array.isArray(target)) throw new OttlError(`Index needs a string or list, got ${typeName(target)}`);
+  return BigInt(target.findIndex((item) => compare(item, value, "==")));
+}
+
+function sorted(list: readonly OttlValue[], descending: boolean): OttlValue[] {
+  const types = new Set(list.map((item) => typeof item));
+  if (types.has("object")) throw new OttlError("Sort needs a list of numbers, strings and bools");
+  const numeric = !types.has("string") && !types.has("boolean");
+  const order = numeric
+    ? (a: OttlValue, b: OttlValue) => (compare(a, b, "<") ? -1 : compare(a, b, ">") ? 1 : 0)
+    : (a: OttlValue, b: OttlValue) => compareText(toText(a) ?? "", toText(b) ?? "");
+  return [...list].sort(descending ? (a, b) => order(b, a) : order);
+}
+
+function follow(value: OttlValue, path: readonly string[]): OttlValue | undefined {
+  let current: OttlValue | undefined = value;
+  for (const key of path) current = current instanceof Map ? current.get(key) : undefined;
+  return current;
+}
+
+export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
+  {
+    name: "Keys",
+    parameters: parameters("target: map"),
+    returns: "list",
+    summary: "The keys of a map.",
+    example: "Keys(resource.attributes)",
+    make(args) {
+      const target = args.map("target");
+      return (scene) => [...target(scene).keys()];
+    },
+  },
+  {
+    name: "Values",
+    parameters: parameters("target: map"),
+    returns: "list",
+    summary: "The values of a map.",
+    example: "Values(attributes)",
+    make(args) {
+      const target = args.map("target");
+      return (scene) => [...target(scene).values()];
+    },
+  },
+  {
+    name: "ContainsValue",
+    parameters: parameters("target: list", "item: any"),
+    returns: "bool",
+    summary: "Whether the list has an item that equals this.",
+    example: 'ContainsValue(attributes["tags"], "prod")',
+    make(args) {
+      const target = args.list("target");
+      const item = args.any("item");
+      return (scene) => {
+        const wanted = item(scene);
+        return target(scene).some((value) => compare(value, wanted, "=="));
+      };
+    },
+  },
+  {
+    name: "Index",
+    parameters: parameters("target: any", "value: any"),
+    returns: "int",
+    summary: "Where the value first is in a list, or a text in a text (in bytes); -1 when it is not.",
+    example: 'Index(body, "error")',
+    make(args) {
+      const target = args.any("target");
+      const value = args.any("value");
+      return (scene) => indexOf(target(scene), value(scene));
+    },
+  },
+  {
+    name: "Sort",
+    parameters: parameters("target: list", "order?: STRING"),
+    returns: "list",
+    summary: 'The items of a list in order, "asc" or "desc": numbers as numbers, everything mixed as text.',
+    example: 'Sort(attributes["tags"], "desc")',
+    make(args) {
+      const target = args.list("target");
+      const order = args.literalText("order", "asc");
+      if (order !== "asc" && order !== "desc") args.refuse("order", 'the order is "asc" or "desc"');
+      return (scene) => sorted(target(scene), order === "desc");
+    },
+  },
+  {
+    name: "SliceToMap",
+    parameters: parameters("target: list", "key_path?: STRING[]", "value_path?: STRING[]"),
+    returns: "map",
+    summary:
+      "A list of maps as one map: each item under what `key_path` leads to in it (else its index), as what `value_path` leads to (else whole).",
+    example: 'SliceToMap(attributes["things"], ["name"], ["value"])',
+    make(args) {
+      const target = args.list("target");
+      const keyPath = args.literalTexts("key_path");
+      const valuePath = args.literalTexts("value_path");
+      return (scene) => {
+        const map: OttlMap = new Map();
+        target(scene).forEach((item, i) => {
+          const key = keyPath.length === 0 ? String(i) : follow(item, keyPath);
+          const value = follow(item, valuePath);
+          if (typeof key !== "string") throw new OttlError("SliceToMap: the key of an item is not a string");
+          if (value === undefined) throw new OttlError("SliceToMap: an item has no such value");
+          map.set(key, value);
+        });
+        return map;
+      };
+    },
+  },
+];

@@ -1,0 +1,150 @@
+import { OttlError } from "../error.js";
+import { type Arguments, type FunctionSpec, parameters } from "../function-spec.js";
+import { grokPattern } from "../grok.js";
+import { parseCsvRow, parseJson, parseKeyValue } from "../parse-text.js";
+import { parseUrl } from "../parse-url.js";
+import { compilePattern, type Pattern } from "../pattern.js";
+import { parseUserAgent } from "../user-agent.js";
+import type { OttlMap, OttlValue } from "../value.js";
+
+/** Converters that take text apart. */
+
+function extractPatterns(args: Arguments) {
+  const target = args.text("target");
+  const pattern = args.pattern("pattern");
+  const named = (compiled: Pattern) => Object.entries(compiled.namedGroups());
+  const literal = args.constant("pattern");
+  if (typeof literal === "string" && named(compilePattern(literal)).length === 0)
+    args.refuse("pattern", "the pattern has no named group, such as (?P<user>\\\\w+)");
+  return (scene: Parameters<typeof target>[0]): OttlValue => {
+    const compiled = pattern(scene);
+    const matcher = compiled.matcher(target(scene));
+    const map: OttlMap = new Map();
+    if (matcher.find()) for (const [name, index] of named(compiled)) map.set(name, matcher.group(index) ?? "");
+    return map;
+  };
+}
+
+function singleCharacter(args: Arguments, name: string, otherwise: string): string {
+  const text = args.literalText(name, otherwise);
+  if ([...text].length !== 1) args.refuse(name, "a delimiter is a single character");
+  return text;
+}
+
+const MODES = ["strict", "lazyQuotes", "ignoreQuotes"] as const;
+
+export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
+  {
+    name: "ParseJSON",
+    parameters: parameters("target: string"),
+    returns: "map or list",
+    summary: "The map or list that a text in JSON is. All numbers are doubles.",
+    example: 'ParseJSON(body)["user"]["id"]',
+    make(args) {
+      const target = args.text("target");
+      return (scene) => parseJson(target(scene));
+    },
+  },
+  {
+    name: "ParseKeyValue",
+    parameters: parameters("target: string", "delimiter?: STRING", "pair_delimiter?: STRING"),
+    returns: "map",
+    summary:
+      'The map that a text of pairs is: "=" between key and value and a space between pairs, unless others are given. Quotes keep what is in them together.',
+    example: 'ParseKeyValue("k1=v1 k2=v2")',
+    make(args) {
+      const target = args.text("target");
+      const delimiter = args.literalText("delimiter", "=");
+      const pairDelimiter = args.literalText("pair_delimiter", " ");
+      if (delimiter === "") args.refuse("delimiter", "the delimiter cannot be empty");
+      if (pairDelimiter === "") args.refuse("pair_delimiter", "the delimiter cannot be empty");
+      if (delimiter === pairDelimiter) args.refuse("pair_delimiter", "the two delimiters cannot be the same");
+      return (scene) => parseKeyValue(target(scene), delimiter, pairDelimiter);
+    },
+  },
+  {
+    name: "ParseCSV",
+    parameters: parameters(
+      "target: string",
+      "header: string",
+      "delimiter?: STRING",
+      "header_delimiter?: STRING",
+      "mode?: STRING",
+    ),
+    returns: "map",
+    summary: `The fields of a row of CSV under the names in \`header\`. The mode is one of ${MODES.join(", ")}.`,
+    example: 'ParseCSV(body, "time,level,message")',
+    make(args) {
+      const target = args.text("target");
+      const header = args.text("header");
+      const delimiter = singleCharacter(args, "delimiter", ",");
+      const headerDelimiter = singleCharacter(args, "header_delimiter", delimiter);
+      const mode = args.literalText("mode", "strict");
+      if (!MODES.some((known) => known === mode)) args.refuse("mode", `the mode is one of ${MODES.join(", ")}`);
+      return (scene) => {
+        const names = header(scene).split(headerDelimiter);
+        if (names.length === 1 && names[0] === "") throw new OttlError("ParseCSV: the header is empty");
+        const row = parseCsvRow(target(scene), delimiter, mode as (typeof MODES)[number]);
+        if (row.length !== names.length)
+          throw new OttlError(`ParseCSV: the row has ${row.length} fields, the header ${names.length}`);
+        return new Map(names.map((name, i) => [name, row[i]!]));
+      };
+    },
+  },
+  {
+    name: "ExtractPatterns",
+    parameters: parameters("target: string", "pattern: pattern"),
+    returns: "map",
+    summary: "What the named groups of a pattern found in a text; an empty map when it does not match.",
+    example: 'ExtractPatterns(body, "user=(?P<user>\\\\w+)")',
+    make: extractPatterns,
+  },
+  {
+    name: "ExtractGrokPatterns",
+    parameters: parameters(
+      "target: string",
+      "pattern: STRING",
+      "named_captures_only?: BOOL",
+      "pattern_definitions?: STRING[]",
+    ),
+    returns: "map",
+    summary: "What a grok pattern (%{NUMBER:status:int}) found in a text; an empty map when it does not match.",
+    example: 'ExtractGrokPatterns(body, "%{IP:client} %{WORD:method} %{NUMBER:status:int}", true)',
+    make(args) {
+      const target = args.text("target");
+      const namedOnly = args.literalBool("named_captures_only", false);
+      const definitions = args.literalTexts("pattern_definitions");
+      try {
+        const extract = grokPattern(args.literalText("pattern"), namedOnly, definitions);
+        return (scene) => extract(target(scene));
+      } catch (error) {
+        if (error instanceof OttlError) args.refuse("pattern", error.message);
+        throw error;
+      }
+    },
+  },
+  {
+    name: "URL",
+    parameters: parameters("uri: string"),
+    returns: "map",
+    summary:
+      "The parts of a URL under the names of the semantic conventions: url.scheme, url.domain, url.path and so on.",
+    example: 'merge_maps(attributes, URL(attributes["url.full"]), "insert")',
+    make(args) {
+      const uri = args.text("uri");
+      return (scene) => parseUrl(uri(scene));
+    },
+  },
+  {
+    name: "UserAgent",
+    parameters: parameters("user_agent: string"),
+    returns: "map",
+    summary:
+      "The name and version in a User-Agent header: user_agent.name, user_agent.version, user_agent.original, os.name and os.version where they are known.",
+    example: 'merge_maps(attributes, UserAgent(attributes["user_agent.original"]), "insert")',
+    make(args) {
+      const agent = args.text("user_agent");
+      return (scene) => parseUserAgent(agent(scene));
+    },
+  },
+];

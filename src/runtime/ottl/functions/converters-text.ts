@@ -1,0 +1,236 @@
+import { toText } from "../conversions.js";
+import { OttlError } from "../error.js";
+import { sprintf } from "../format.js";
+import { type FunctionSpec, type Parameter, parameters } from "../function-spec.js";
+import type { OttlValue } from "../value.js";
+
+/** Converters of text. Positions and lengths are in bytes of UTF-8, as everywhere in OTLP. */
+
+function onText(
+  name: string,
+  summary: string,
+  example: string,
+  convert: (text: string) => OttlValue,
+  returns = "string",
+): FunctionSpec {
+  return {
+    name,
+    parameters: parameters("target: string"),
+    returns,
+    summary,
+    example,
+    make(args) {
+      const target = args.text("target");
+      return (scene) => convert(target(scene));
+    },
+  };
+}
+
+/** Of a text and another one. */
+function onTexts(
+  name: string,
+  second: string,
+  returns: string,
+  summary: string,
+  example: string,
+  convert: (text: string, other: string) => OttlValue,
+  first = "target",
+): FunctionSpec {
+  const list: Parameter[] = parameters(`${first}: string`, `${second}: string`);
+  return {
+    name,
+    parameters: list,
+    returns,
+    summary,
+    example,
+    make(args) {
+      const target = args.text(first);
+      const other = args.text(second);
+      return (scene) => convert(target(scene), other(scene));
+    },
+  };
+}
+
+const CASES: Readonly<Record<string, (text: string) => string>> = {
+  lower: (text) => text.toLowerCase(),
+  upper: (text) => text.toUpperCase(),
+  snake: snakeCase,
+  camel: camelCase,
+};
+
+export function snakeCase(text: string): string {
+  return text
+    .trim()
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .replace(/([A-Z])([A-Z][a-z])/g, "$1_$2")
+    .replace(/([A-Za-z])(\d)/g, "$1_$2")
+    .replace(/(\d)([A-Za-z])/g, "$1_$2")
+    .replace(/[\s\-.]/g, "_")
+    .toLowerCase();
+}
+
+export function camelCase(text: string): string {
+  return text
+    .trim()
+    .replace(
+      /(^|[\s\-._]+|\d)([a-zA-Z]?)/g,
+      (_, before: string, letter: string) => (/\d/.test(before) ? before : "") + letter.toUpperCase(),
+    );
+}
+
+function substring(text: string, start: bigint, length: bigint, whole: boolean): string {
+  if (start < 0n) throw new OttlError(`Substring: the start cannot be negative, got ${start}`);
+  if (length <= 0n) throw new OttlError(`Substring: the length must be above 0, got ${length}`);
+  const bytes = Buffer.from(text);
+  if (start + length > BigInt(bytes.length))
+    throw new OttlError(`Substring: ${start} and ${length} go past the end of a text of ${bytes.length} bytes`);
+  let from = Number(start);
+  let to = Number(start + length);
+  if (whole) {
+    while (from < bytes.length && isInside(bytes[from]!)) from++;
+    while (from < to && to < bytes.length && isInside(bytes[to]!)) to--;
+  }
+  return bytes.toString("utf8", from, Math.max(from, to));
+}
+
+function isInside(byte: number): boolean {
+  return (byte & 0xc0) === 0x80;
+}
+
+/** Takes the characters in `cutset` from both ends. */
+function trim(text: string, cutset: string): string {
+  const characters = [...text];
+  const cut = new Set(cutset);
+  let from = 0;
+  let to = characters.length;
+  while (from < to && cut.has(characters[from]!)) from++;
+  while (to > from && cut.has(characters[to - 1]!)) to--;
+  return characters.slice(from, to).join("");
+}
+
+const MOST_PARTS = 1_000_000;
+
+export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
+  {
+    name: "Concat",
+    parameters: parameters("vals: any[]", "delimiter: string"),
+    returns: "string",
+    summary: "The values as text, one behind the other, with the delimiter between them. Nil is written as <nil>.",
+    example: 'Concat([attributes["http.method"], attributes["http.route"]], " ")',
+    make(args) {
+      const values = args.items("vals");
+      const delimiter = args.text("delimiter");
+      return (scene) => values.map((get) => toText(get(scene)) ?? "<nil>").join(delimiter(scene));
+    },
+  },
+  onTexts(
+    "Split",
+    "delimiter",
+    "list",
+    "The parts of a text between the delimiters.",
+    'Split("a,b", ",")',
+    (text, delimiter) => {
+      const parts = delimiter === "" ? [...text] : text.split(delimiter);
+      if (parts.length > MOST_PARTS) throw new OttlError(`Split gave more than ${MOST_PARTS} parts`);
+      return parts;
+    },
+  ),
+  {
+    name: "Substring",
+    parameters: parameters("target: string", "start: int", "length: int", "utf8_safe?: BOOL"),
+    returns: "string",
+    summary: "A part of a text, in bytes; with `utf8_safe` no character is cut in two. Past the end is an error.",
+    example: "Substring(body, 0, 10)",
+    make(args) {
+      const target = args.text("target");
+      const start = args.int("start");
+      const length = args.int("length");
+      const whole = args.literalBool("utf8_safe", false);
+      return (scene) => substring(target(scene), start(scene), length(scene), whole);
+    },
+  },
+  {
+    name: "Trim",
+    parameters: parameters("target: string", "replacement?: STRING"),
+    returns: "string",
+    summary: "The text without these characters at its ends: spaces, unless others are given.",
+    example: 'Trim("  text ")',
+    make(args) {
+      const target = args.text("target");
+      const cutset = args.literalText("replacement", " ");
+      return (scene) => trim(target(scene), cutset);
+    },
+  },
+  onTexts(
+    "TrimPrefix",
+    "prefix",
+    "string",
+    "The text without this beginning, if it has it.",
+    'TrimPrefix(name, "GET ")',
+    (text, prefix) => (text.startsWith(prefix) ? text.slice(prefix.length) : text),
+  ),
+  onTexts(
+    "TrimSuffix",
+    "suffix",
+    "string",
+    "The text without this ending, if it has it.",
+    'TrimSuffix(name, "_total")',
+    (text, suffix) => (suffix !== "" && text.endsWith(suffix) ? text.slice(0, -suffix.length) : text),
+  ),
+  onTexts("HasPrefix", "prefix", "bool", "Whether the text begins so.", 'HasPrefix(body, "GET ")', (text, prefix) =>
+    text.startsWith(prefix),
+  ),
+  onTexts("HasSuffix", "suffix", "bool", "Whether the text ends so.", 'HasSuffix(name, "_total")', (text, suffix) =>
+    text.endsWith(suffix),
+  ),
+  onText("ToLowerCase", "The text in small letters.", "ToLowerCase(severity_text)", CASES["lower"]!),
+  onText("ToUpperCase", "The text in capital letters.", "ToUpperCase(severity_text)", CASES["upper"]!),
+  onText("ToSnakeCase", "The text in snake_case.", "ToSnakeCase(name)", snakeCase),
+  onText("ToCamelCase", "The text in CamelCase.", "ToCamelCase(name)", camelCase),
+  {
+    name: "ConvertCase",
+    parameters: parameters("target: string", "to_case: STRING"),
+    returns: "string",
+    summary: 'The text in another case: "lower", "upper", "snake" or "camel".',
+    example: 'ConvertCase(name, "lower")',
+    make(args) {
+      const target = args.text("target");
+      const name = args.literalText("to_case");
+      if (!Object.hasOwn(CASES, name)) args.refuse("to_case", 'the case is "lower", "upper", "snake" or "camel"');
+      const convert = CASES[name]!;
+      return (scene) => convert(target(scene));
+    },
+  },
+  {
+    name: "IsMatch",
+    parameters: parameters("target: any", "pattern: pattern"),
+    returns: "bool",
+    summary: "Whether the pattern matches somewhere in the value as text. False for nil.",
+    example: 'IsMatch(body, "^(GET|POST) ")',
+    make(args) {
+      const target = args.any("target");
+      const pattern = args.pattern("pattern");
+      return (scene) => {
+        const text = toText(target(scene));
+        return text !== null && pattern(scene).test(text);
+      };
+    },
+  },
+  {
+    name: "Format",
+    parameters: parameters("format: string", "vals: any[]"),
+    returns: "string",
+    summary:
+      "The values put into a format of Go's Sprintf: %s, %d, %v, %q, %x, %t, %f, %e, %g, %c, %b, %o, with flags, width and precision.",
+    example: 'Format("%04d-%02d", [Year(Now()), Month(Now())])',
+    make(args) {
+      const format = args.text("format");
+      const values = args.items("vals");
+      return (scene) =>
+        sprintf(
+          format(scene),
+          values.map((get) => get(scene)),
+        );
+    },
+  },
+];

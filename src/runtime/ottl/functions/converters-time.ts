@@ -1,0 +1,205 @@
+import { isOttlError, OttlError } from "../error.js";
+import { type Arguments, type FunctionSpec, parameters } from "../function-spec.js";
+import { type Calendar, calendarOf, formatTime } from "../time-format.js";
+import { type LayoutPart, parseLayout } from "../time-layout.js";
+import { parseTime, zoneAt } from "../time-parse.js";
+import { OttlDuration, OttlTime, type OttlValue } from "../value.js";
+
+/** Converters of times and durations. */
+
+const DIRECTIVES = "directives as of strptime (%Y-%m-%dT%H:%M:%S) or a layout of Go (2006-01-02T15:04:05)";
+
+function part(name: string, what: string, read: (calendar: Calendar) => number): FunctionSpec {
+  return {
+    name,
+    parameters: parameters("time: time"),
+    returns: "int",
+    summary: `The ${what} of a time.`,
+    example: `${name}(Now())`,
+    make(args) {
+      const time = args.time("time");
+      return (scene) => BigInt(read(calendarOf(time(scene))));
+    },
+  };
+}
+
+function ofDuration(name: string, nanos: bigint, whole: boolean): FunctionSpec {
+  return {
+    name,
+    parameters: parameters("duration: duration"),
+    returns: whole ? "int" : "double",
+    summary: `A duration as ${whole ? "a whole number of" : ""} ${name.toLowerCase()}.`.replace("  ", " "),
+    example: `${name}(Duration("1h"))`,
+    make(args) {
+      const duration = args.duration("duration");
+      return (scene) => (whole ? duration(scene).nanos / nanos : Number(duration(scene).nanos) / Number(nanos));
+    },
+  };
+}
+
+function sinceEpoch(name: string, what: string, nanos: bigint): FunctionSpec {
+  return {
+    name,
+    parameters: parameters("time: time"),
+    returns: "int",
+    summary: `A time as ${what} since 1970.`,
+    example: `${name}(Now())`,
+    make(args) {
+      const time = args.time("time");
+      return (scene) => floorDivide(time(scene).nanos, nanos);
+    },
+  };
+}
+
+function floorDivide(a: bigint, b: bigint): bigint {
+  const quotient = a / b;
+  return a % b < 0n ? quotient - 1n : quotient;
+}
+
+function layoutOf(args: Arguments, name: string): LayoutPart[] {
+  try {
+    return parseLayout(args.literalText(name));
+  } catch (error) {
+    if (isOttlError(error)) args.refuse(name, error.message);
+    throw error;
+  }
+}
+
+function location(args: Arguments): string | undefined {
+  if (!args.has("location")) return undefined;
+  const name = args.literalText("location");
+  if (name === "") return undefined;
+  try {
+    zoneAt(name, 0);
+  } catch {
+    args.refuse("location", `no such time zone: ${name}`);
+  }
+  return name;
+}
+
+const UNITS: Readonly<Record<string, bigint>> = {
+  ns: 1n,
+  us: 1000n,
+  µs: 1000n,
+  μs: 1000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+};
+
+/** A duration as Go writes it, such as -1h30m or 1.5s. */
+export function parseDuration(text: string): OttlDuration {
+  const match = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
+  if (match === null || text.length > 100) throw new OttlError(`${JSON.stringify(text.slice(0, 40))} is no duration`);
+  let nanos = 0n;
+  for (const [, whole, fraction, unit] of match[2]!.matchAll(/(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g)) {
+    const scale = UNITS[unit!]!;
+    nanos += BigInt(whole || 0) * scale;
+    if (fraction) nanos += (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
+  }
+  if (nanos >= 2n ** 63n) throw new OttlError(`the duration ${JSON.stringify(text.slice(0, 40))} is too long`);
+  return new OttlDuration(match[1] === "-" ? -nanos : nanos);
+}
+
+/** Go counts from the year 1 when it truncates. */
+const YEAR_ONE = 62_135_596_800n * 1_000_000_000n;
+
+function truncate(time: OttlTime, duration: OttlDuration): OttlTime {
+  if (duration.nanos <= 0n) return time;
+  const since = time.nanos + YEAR_ONE;
+  return new OttlTime(time.nanos - (((since % duration.nanos) + duration.nanos) % duration.nanos), time.zone);
+}
+
+const now = () => BigInt(Date.now()) * 1_000_000n;
+
+export const TIME_CONVERTERS: readonly FunctionSpec[] = [
+  {
+    name: "Now",
+    parameters: [],
+    returns: "time",
+    summary: "The present time.",
+    example: 'set(attributes["seen"], UnixMilli(Now()))',
+    make: () => () => new OttlTime(now()),
+  },
+  {
+    name: "Time",
+    parameters: parameters("time: string", "format: STRING", "location?: STRING", "locale?: STRING"),
+    returns: "time",
+    summary: `The time that a text names: the format has ${DIRECTIVES}. Without a zone in it the time is in \`location\`, or UTC. Only English names of months and days are known.`,
+    example: 'Time(body["time"], "%Y-%m-%d %H:%M:%S", "Europe/Berlin")',
+    make(args) {
+      const text = args.text("time");
+      const layout = layoutOf(args, "format");
+      const place = location(args);
+      if (args.has("locale") && !/^en\b/i.test(args.literalText("locale")))
+        args.refuse("locale", "only English is known");
+      return (scene) => parseTime(layout, text(scene), place, now());
+    },
+  },
+  {
+    name: "FormatTime",
+    parameters: parameters("time: time", "format: STRING"),
+    returns: "string",
+    summary: `A time as text: the format has ${DIRECTIVES}.`,
+    example: 'FormatTime(time, "%Y-%m-%d")',
+    make(args) {
+      const time = args.time("time");
+      const layout = layoutOf(args, "format");
+      return (scene) => formatTime(layout, time(scene));
+    },
+  },
+  {
+    name: "TruncateTime",
+    parameters: parameters("time: time", "duration: duration"),
+    returns: "time",
+    summary: "A time cut to a multiple of the duration.",
+    example: 'TruncateTime(start_time, Duration("1h"))',
+    make(args) {
+      const time = args.time("time");
+      const duration = args.duration("duration");
+      return (scene) => truncate(time(scene), duration(scene));
+    },
+  },
+  {
+    name: "Unix",
+    parameters: parameters("seconds: int", "nanoseconds?: int"),
+    returns: "time",
+    summary: "The time that is so many seconds and nanoseconds after 1970.",
+    example: "Unix(1672527600)",
+    make(args) {
+      const seconds = args.int("seconds");
+      const nanos = args.has("nanoseconds") ? args.int("nanoseconds") : () => 0n;
+      return (scene): OttlValue => new OttlTime(seconds(scene) * 1_000_000_000n + nanos(scene));
+    },
+  },
+  {
+    name: "Duration",
+    parameters: parameters("duration: string"),
+    returns: "duration",
+    summary: "The duration that a text names, such as 1h30m, 1.5s or 100ms.",
+    example: 'Duration("3s")',
+    make(args) {
+      const text = args.text("duration");
+      return (scene) => parseDuration(text(scene));
+    },
+  },
+  sinceEpoch("UnixNano", "nanoseconds", 1n),
+  sinceEpoch("UnixMicro", "microseconds", 1000n),
+  sinceEpoch("UnixMilli", "milliseconds", 1_000_000n),
+  sinceEpoch("UnixSeconds", "seconds", 1_000_000_000n),
+  ofDuration("Nanoseconds", 1n, true),
+  ofDuration("Microseconds", 1000n, true),
+  ofDuration("Milliseconds", 1_000_000n, true),
+  ofDuration("Seconds", 1_000_000_000n, false),
+  ofDuration("Minutes", 60_000_000_000n, false),
+  ofDuration("Hours", 3_600_000_000_000n, false),
+  part("Year", "year", (c) => c.year),
+  part("Month", "month (1 to 12)", (c) => c.month),
+  part("Day", "day of the month", (c) => c.day),
+  part("Weekday", "day of the week (0 is Sunday)", (c) => c.weekday),
+  part("Hour", "hour", (c) => c.hour),
+  part("Minute", "minute", (c) => c.minute),
+  part("Second", "second", (c) => c.second),
+  part("Nanosecond", "nanosecond", (c) => c.nanosecond),
+];

@@ -1,0 +1,191 @@
+import { BYTES } from "../../telemetry/wire.js";
+import { lengthOf, toBool, toBytes, toDouble, toInt, toText } from "../conversions.js";
+import { OttlError } from "../error.js";
+import { rawMessages, readField } from "../fields.js";
+import { type FunctionSpec, parameters } from "../function-spec.js";
+import type { Scene } from "../scene.js";
+import { OttlDuration, type OttlMap, OttlMessages, OttlTime, type OttlValue, typeName } from "../value.js";
+import { readKeyValues } from "../wire-value.js";
+
+/** Converters between types, and those that ask for one. */
+
+const VALUE = parameters("value: any");
+
+function of(
+  name: string,
+  returns: string,
+  summary: string,
+  example: string,
+  convert: (value: OttlValue) => OttlValue,
+): FunctionSpec {
+  return {
+    name,
+    parameters: VALUE,
+    returns,
+    summary,
+    example,
+    make(args) {
+      const value = args.any("value");
+      return (scene) => convert(value(scene));
+    },
+  };
+}
+
+function is(name: string, what: string, test: (value: OttlValue) => boolean): FunctionSpec {
+  return of(name, "bool", `Whether the value is ${what}.`, `${name}(attributes["key"])`, test);
+}
+
+/** Nil instead of an error for what cannot be converted. */
+function lenient<T extends OttlValue>(convert: (value: OttlValue) => T | null): (value: OttlValue) => T | null {
+  return (value) => {
+    try {
+      return convert(value);
+    } catch (error) {
+      if (error instanceof OttlError) return null;
+      throw error;
+    }
+  };
+}
+
+function isEmpty(value: OttlValue): boolean {
+  if (value === null || value === "" || value === 0n || value === 0 || value === false) return true;
+  if (value instanceof Uint8Array) return value.every((byte) => byte === 0);
+  if (Array.isArray(value)) return value.length === 0;
+  if (value instanceof Map) return value.size === 0;
+  if (value instanceof OttlMessages) return value.items.length === 0;
+  return (value instanceof OttlTime || value instanceof OttlDuration) && value.nanos === 0n;
+}
+
+export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
+  of(
+    "String",
+    "string",
+    "The value as text: bytes in hex, maps and lists as JSON. Nil stays nil.",
+    "String(span_id)",
+    (value) => toText(value),
+  ),
+  of(
+    "Int",
+    "int",
+    "The value as an integer: a double is cut, text is parsed, true is 1. Nil when it cannot be.",
+    'Int(attributes["http.status_code"])',
+    toInt,
+  ),
+  of("Double", "double", "The value as a double. Nil when it cannot be.", 'Double("1.5")', lenient(toDouble)),
+  of(
+    "Bool",
+    "bool",
+    "The value as a bool: numbers are true unless 0, text is parsed. Nil when it cannot be.",
+    'Bool("true")',
+    lenient(toBool),
+  ),
+  of("Hex", "string", "The bytes of the value in hex; of a number its 8 bytes.", 'Hex("abc")', (value) =>
+    Buffer.from(toBytes(value) ?? []).toString("hex"),
+  ),
+  of("Len", "int", "How many entries a map has, items a list, or bytes a text.", "Len(body)", (value) =>
+    BigInt(lengthOf(value)),
+  ),
+  of("Log", "double", "The natural logarithm of a number.", 'Log(attributes["duration_ms"])', (value) => {
+    const number = toDouble(value);
+    if (number === null || !(number > 0)) throw new OttlError(`Log needs a number above 0, got ${number ?? "nil"}`);
+    return Math.log(number);
+  }),
+  is("IsString", "a string", (value) => typeof value === "string"),
+  is("IsInt", "an integer", (value) => typeof value === "bigint"),
+  is("IsDouble", "a double", (value) => typeof value === "number"),
+  is("IsBool", "a bool", (value) => typeof value === "boolean"),
+  is("IsMap", "a map", (value) => value instanceof Map),
+  is("IsList", "a list", (value) => Array.isArray(value) || value instanceof OttlMessages),
+  is("IsEmpty", "nil, zero, false, or without content", isEmpty),
+  {
+    name: "IsRootSpan",
+    parameters: [],
+    returns: "bool",
+    summary: "Whether the span has no parent.",
+    example: "IsRootSpan()",
+    contexts: ["span", "spanevent"],
+    make: () => (scene) => {
+      const level = scene.span.here();
+      const field = level.message.byName.get("parentSpanId")!;
+      const id = readField(level, field);
+      return !(id instanceof Uint8Array && id.length === 8 && id.some((byte) => byte !== 0));
+    },
+  },
+  {
+    name: "Coalesce",
+    parameters: parameters("values: any[]"),
+    returns: "any",
+    summary: "The first of the values that is not nil.",
+    example: 'Coalesce([attributes["user.id"], attributes["enduser.id"], "unknown"])',
+    make(args) {
+      const values = args.items("values");
+      if (values.length === 0) args.refuse("values", "at least one value is needed");
+      return (scene) => {
+        for (const get of values) {
+          const value = get(scene);
+          if (value !== null) return value;
+        }
+        return null;
+      };
+    },
+  },
+  {
+    name: "HasAttrKeyOnDatapoint",
+    parameters: parameters("key: string"),
+    returns: "bool",
+    summary: "Whether a data point of the metric has this attribute.",
+    example: 'HasAttrKeyOnDatapoint("http.method")',
+    contexts: ["metric"],
+    make(args) {
+      const key = args.text("key");
+      return (scene) => attributesOfPoints(scene).some((map) => map.has(key(scene)));
+    },
+  },
+  {
+    name: "HasAttrOnDatapoint",
+    parameters: parameters("key: string", "expected_val: string"),
+    returns: "bool",
+    summary: "Whether a data point of the metric has this attribute with this text.",
+    example: 'HasAttrOnDatapoint("http.method", "GET")',
+    contexts: ["metric"],
+    make(args) {
+      const key = args.text("key");
+      const wanted = args.text("expected_val");
+      return (scene) => attributesOfPoints(scene).some((map) => map.get(key(scene)) === wanted(scene));
+    },
+  },
+  id("TraceID", 16),
+  id("SpanID", 8),
+];
+
+function attributesOfPoints(scene: Scene): OttlMap[] {
+  const data = scene.metricData.here();
+  const points = data.message.byNumber[1]!.message!;
+  const tag = (points.byName.get("attributes")!.number << 3) | BYTES;
+  return rawMessages(data, data.message.byNumber[1]!).map((bytes) =>
+    readKeyValues(bytes, 0, bytes.length, tag, new Map()),
+  );
+}
+
+function id(name: string, size: number): FunctionSpec {
+  return {
+    name,
+    parameters: parameters("bytes: any"),
+    returns: "bytes",
+    summary: `An id of ${size} bytes from bytes or from ${size * 2} hex digits.`,
+    example: `${name}(0x${"00".repeat(size)})`,
+    make(args) {
+      const value = args.any("bytes");
+      return (scene) => idOf(name, size, value(scene));
+    },
+  };
+}
+
+function idOf(name: string, size: number, value: OttlValue): Uint8Array {
+  if (value instanceof Uint8Array && value.length === size) return value;
+  if (value instanceof Uint8Array) throw new OttlError(`${name} needs ${size} bytes, got ${value.length}`);
+  if (typeof value !== "string") throw new OttlError(`${name} needs bytes or a string, got ${typeName(value)}`);
+  if (value.length !== size * 2 || !/^[0-9a-fA-F]*$/.test(value))
+    throw new OttlError(`${name} needs ${size * 2} hex digits, got ${JSON.stringify(value.slice(0, 40))}`);
+  return new Uint8Array(Buffer.from(value, "hex"));
+}

@@ -1,0 +1,194 @@
+import { encodedKey } from "../../telemetry/views/attributes.js";
+import type { Access, Getter } from "../access.js";
+import { OttlError } from "../error.js";
+import { type Arguments, type FunctionSpec, parameters } from "../function-spec.js";
+import type { Scene } from "../scene.js";
+import { isMap, type OttlMap, type OttlValue, typeName } from "../value.js";
+
+/** Editors of values, lists and the keys of maps. */
+
+/** Reads a map, lets it be changed, and sets it again: a map that is still the same changes nothing. */
+export function editMap(args: Arguments, change: (map: OttlMap, scene: Scene) => OttlMap | undefined): Getter {
+  const target = args.path("target");
+  return (scene) => {
+    const map = target.get(scene);
+    if (!isMap(map)) throw new OttlError(`expected a map to edit, got ${typeName(map)}`);
+    target.set(scene, change(map, scene) ?? map);
+    return null;
+  };
+}
+
+function deleteKey(target: Access, key: (scene: Scene) => string): Getter {
+  const { attributes } = target;
+  if (attributes !== undefined) {
+    return (scene) => {
+      const name = key(scene);
+      attributes(scene).deleteAttribute(name, encodedKey(name));
+      return null;
+    };
+  }
+  return (scene) => {
+    const map = target.get(scene);
+    if (!isMap(map)) throw new OttlError(`delete_key: expected map, got ${typeName(map)}`);
+    if (map.delete(key(scene))) target.set(scene, map);
+    return null;
+  };
+}
+
+function asList(value: OttlValue): OttlValue[] {
+  if (value === null) return [];
+  return Array.isArray(value) ? [...value] : [value];
+}
+
+export const EDITORS: readonly FunctionSpec[] = [
+  {
+    name: "set",
+    parameters: parameters("target: path", "value: any"),
+    returns: "",
+    summary: "Sets the target to the value. Nothing happens when the value is nil.",
+    example: 'set(attributes["env"], "prod")',
+    make(args) {
+      const target = args.path("target");
+      const value = args.any("value");
+      return (scene) => {
+        const resolved = value(scene);
+        if (resolved !== null) target.set(scene, resolved);
+        return null;
+      };
+    },
+  },
+  {
+    name: "delete_key",
+    parameters: parameters("target: map path", "key: string"),
+    returns: "",
+    summary: "Takes one key out of a map.",
+    example: 'delete_key(attributes, "password")',
+    make: (args) => deleteKey(args.path("target"), args.text("key")),
+  },
+  {
+    name: "delete_matching_keys",
+    parameters: parameters("target: map path", "pattern: pattern"),
+    returns: "",
+    summary: "Takes the keys out of a map that match the pattern.",
+    example: 'delete_matching_keys(attributes, "(?i).*password.*")',
+    make(args) {
+      const pattern = args.pattern("pattern");
+      return editMap(args, (map, scene) => {
+        const matching = pattern(scene);
+        for (const key of [...map.keys()]) if (matching.test(key)) map.delete(key);
+        return undefined;
+      });
+    },
+  },
+  {
+    name: "keep_matching_keys",
+    parameters: parameters("target: map path", "pattern: pattern"),
+    returns: "",
+    summary: "Takes the keys out of a map that do not match the pattern.",
+    example: 'keep_matching_keys(attributes, "^http\\\\.")',
+    make(args) {
+      const pattern = args.pattern("pattern");
+      return editMap(args, (map, scene) => {
+        const matching = pattern(scene);
+        for (const key of [...map.keys()]) if (!matching.test(key)) map.delete(key);
+        return undefined;
+      });
+    },
+  },
+  {
+    name: "keep_keys",
+    parameters: parameters("target: map path", "keys: string[]"),
+    returns: "",
+    summary: "Takes all keys out of a map but these.",
+    example: 'keep_keys(attributes, ["http.route", "http.method"])',
+    make(args) {
+      const keys = args.texts("keys");
+      return editMap(args, (map, scene) => {
+        const kept = new Set(keys.map((key) => key(scene)));
+        for (const key of [...map.keys()]) if (!kept.has(key)) map.delete(key);
+        return undefined;
+      });
+    },
+  },
+  {
+    name: "limit",
+    parameters: parameters("target: map path", "limit: INT", "priority_keys: STRING[]"),
+    returns: "",
+    summary: "Takes keys out of a map until it has no more than `limit`; the priority keys stay, then the first ones.",
+    example: 'limit(attributes, 10, ["http.route"])',
+    make(args) {
+      const limit = args.literalInt("limit");
+      const priority = new Set(args.literalTexts("priority_keys"));
+      if (limit < 0n) args.refuse("limit", "a limit cannot be negative");
+      if (limit < BigInt(priority.size)) args.refuse("limit", "the limit is less than the number of priority keys");
+      return editMap(args, (map) => {
+        let room = Number(limit) - [...priority].filter((key) => map.has(key)).length;
+        if (BigInt(map.size) <= limit) return undefined;
+        for (const key of [...map.keys()]) if (!priority.has(key) && --room < 0) map.delete(key);
+        return undefined;
+      });
+    },
+  },
+  {
+    name: "merge_maps",
+    parameters: parameters("target: map path", "source: map", "strategy: STRING"),
+    returns: "",
+    summary:
+      'Merges a map into another: "insert" only what is not there, "update" only what is there, "upsert" everything.',
+    example: 'merge_maps(attributes, ParseJSON(body), "upsert")',
+    make(args) {
+      const source = args.map("source");
+      const strategy = args.literalText("strategy");
+      if (!["insert", "update", "upsert"].includes(strategy))
+        args.refuse("strategy", 'the strategy is "insert", "update" or "upsert"');
+      return editMap(args, (map, scene) => {
+        for (const [key, value] of source(scene)) {
+          if (strategy === "upsert" || map.has(key) === (strategy === "update")) map.set(key, value);
+        }
+        return undefined;
+      });
+    },
+  },
+  {
+    name: "append",
+    parameters: parameters("target: path", "value?: any", "values?: any[]"),
+    returns: "",
+    summary: "Appends to a list. A single value becomes a list first, nothing becomes a new list.",
+    example: 'append(attributes["tags"], "prod")',
+    make(args) {
+      if (!args.has("value") && !args.has("values")) args.refuse("value", "append needs value or values");
+      const target = args.path("target");
+      const added = [
+        ...(args.has("value") ? [args.any("value")] : []),
+        ...(args.has("values") ? args.items("values") : []),
+      ];
+      return (scene) => {
+        const list = asList(target.get(scene));
+        for (const get of added) list.push(get(scene));
+        target.set(scene, list);
+        return null;
+      };
+    },
+  },
+  {
+    name: "delete_index",
+    parameters: parameters("target: path", "start_index: int", "end_index?: int"),
+    returns: "",
+    summary: "Takes items out of a list: one, or those from `start_index` up to `end_index`.",
+    example: 'delete_index(attributes["tags"], 0)',
+    make(args) {
+      const target = args.path("target");
+      const start = args.int("start_index");
+      const end = args.has("end_index") ? args.int("end_index") : undefined;
+      return (scene) => {
+        const list = target.get(scene);
+        if (!Array.isArray(list)) throw new OttlError(`delete_index: expected list, got ${typeName(list)}`);
+        const from = start(scene);
+        const to = end === undefined ? from + 1n : end(scene);
+        if (from < 0n || to < from || to > BigInt(list.length)) throw new OttlError(`index ${from} is out of bounds`);
+        target.set(scene, [...list.slice(0, Number(from)), ...list.slice(Number(to))]);
+        return null;
+      };
+    },
+  },
+];

@@ -1,0 +1,98 @@
+import { toDouble, toInt } from "./conversions.js";
+import { OttlError } from "./error.js";
+import { GROK_PATTERNS } from "./grok-patterns.js";
+import { compilePattern } from "./pattern.js";
+import type { OttlMap, OttlValue } from "./value.js";
+
+const MAX_DEPTH = 20;
+const LONGEST = 100_000;
+
+interface Capture {
+  readonly name: string;
+  readonly type: string | undefined;
+}
+
+/**
+ * A grok pattern: a pattern in which %{NAME}, %{NAME:field} and %{NAME:field:type} stand for other patterns. Throws
+ * when it is not one. Group names of grok may hold dots and the like, so captures are found by their index.
+ */
+export function grokPattern(
+  text: string,
+  namedOnly: boolean,
+  definitions: readonly string[],
+): (target: string) => OttlMap {
+  const own = new Map(definitions.map(definition));
+  const captures: Capture[] = [];
+  const regex = new Expansion(own, captures, namedOnly).expand(text, 0);
+  if (captures.length === 0 && namedOnly) throw new OttlError("the pattern names nothing to extract");
+  const pattern = compilePattern(regex);
+  const groups = pattern.namedGroups();
+  return (target) => {
+    const map: OttlMap = new Map();
+    const matcher = pattern.matcher(target);
+    if (!matcher.find()) return map;
+    captures.forEach(({ name, type }, i) => {
+      const found = matcher.group(groups[groupName(i)]!);
+      if (found !== null && !(map.has(name) && found === "")) map.set(name, typed(found, type));
+    });
+    return map;
+  };
+}
+
+function definition(text: string): [name: string, pattern: string] {
+  const at = text.indexOf("=");
+  if (at <= 0) throw new OttlError(`a pattern is defined as NAME=pattern, not ${JSON.stringify(text.slice(0, 40))}`);
+  return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+}
+
+function groupName(index: number): string {
+  return `g${index}`;
+}
+
+class Expansion {
+  private readonly own: ReadonlyMap<string, string>;
+  private readonly captures: Capture[];
+  private readonly namedOnly: boolean;
+  private length = 0;
+
+  constructor(own: ReadonlyMap<string, string>, captures: Capture[], namedOnly: boolean) {
+    this.own = own;
+    this.captures = captures;
+    this.namedOnly = namedOnly;
+  }
+
+  expand(text: string, depth: number): string {
+    if (depth > MAX_DEPTH) throw new OttlError("the patterns refer to each other in a circle");
+    this.length += text.length;
+    if (this.length > LONGEST) throw new OttlError("the pattern is too long");
+    return text.replace(/%\{(\w+)(?::([^:}]+))?(?::(\w+))?\}|\(\?P?<([^>=!]+)>/g, (_, name, field, type, group) => {
+      if (group !== undefined) return `(?P<${this.capture(group, undefined)}>`;
+      const pattern = this.own.get(name) ?? GROK_PATTERNS[name];
+      if (pattern === undefined) throw new OttlError(`no such grok pattern: ${name}`);
+      const wanted = field ?? (this.namedOnly || depth > 0 ? undefined : name);
+      const opening = wanted === undefined ? "(?:" : `(?P<${this.capture(wanted, type)}>`;
+      return `${opening}${this.expand(pattern, depth + 1)})`;
+    });
+  }
+
+  private capture(name: string, type: string | undefined): string {
+    this.captures.push({ name, type });
+    return groupName(this.captures.length - 1);
+  }
+}
+
+function typed(text: string, type: string | undefined): OttlValue {
+  switch (type) {
+    case "int":
+    case "long":
+      return toInt(text) ?? text;
+    case "float":
+    case "double":
+      return /^[+-]?[\d.]+([eE][+-]?\d+)?$/.test(text) ? toDouble(text) : text;
+    case "bool":
+    case "boolean":
+      return text === "true" || text === "false" ? text === "true" : text;
+    default:
+      return text;
+  }
+}

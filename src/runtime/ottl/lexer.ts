@@ -1,0 +1,96 @@
+import { OttlSyntaxError } from "./error.js";
+
+export type TokenKind = "string" | "int" | "float" | "bytes" | "word" | "symbol" | "end";
+
+/** A piece of the text in [at, end). `text` is the content of a string, else what is written. */
+export interface Token {
+  readonly kind: TokenKind;
+  readonly text: string;
+  readonly at: number;
+  readonly end: number;
+}
+
+const LONGEST = 65_536;
+const SPACE = /\s+/y;
+const PATTERNS: readonly (readonly [TokenKind, RegExp])[] = [
+  ["bytes", /0x[0-9a-fA-F]+/y],
+  ["float", /(?:\d+\.\d*|\d*\.\d+)(?:[eE][-+]?\d+)?/y],
+  ["int", /\d+/y],
+  ["word", /[A-Za-z_][A-Za-z0-9_]*/y],
+  ["symbol", /==|!=|>=|<=|=>|[><=+\-*/()[\]{},.:]/y],
+];
+
+/** The text as tokens, the last of them of kind "end". Throws an `OttlSyntaxError` at what is no token. */
+export function tokenize(text: string): Token[] {
+  if (text.length > LONGEST) throw new OttlSyntaxError(`longer than ${LONGEST} characters`, LONGEST);
+  const tokens: Token[] = [];
+  let p = 0;
+  while (true) {
+    p = skipSpace(text, p);
+    if (p >= text.length) break;
+    const token = text[p] === '"' ? stringAt(text, p) : tokenAt(text, p);
+    tokens.push(token);
+    p = token.end;
+  }
+  tokens.push({ kind: "end", text: "", at: text.length, end: text.length });
+  return tokens;
+}
+
+function skipSpace(text: string, p: number): number {
+  SPACE.lastIndex = p;
+  return SPACE.test(text) ? SPACE.lastIndex : p;
+}
+
+function tokenAt(text: string, at: number): Token {
+  for (const [kind, pattern] of PATTERNS) {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text)?.[0];
+    if (found !== undefined) return { kind, text: found, at, end: at + found.length };
+  }
+  const character = String.fromCodePoint(text.codePointAt(at)!);
+  const hint = character === "'" ? ": strings are written in double quotes" : "";
+  throw new OttlSyntaxError(`unexpected ${JSON.stringify(character)}${hint}`, at, character.length);
+}
+
+function stringAt(text: string, at: number): Token {
+  let content = "";
+  for (let p = at + 1; p < text.length; ) {
+    const character = text[p]!;
+    if (character === '"') return { kind: "string", text: content, at, end: p + 1 };
+    if (character !== "\\") {
+      content += character;
+      p++;
+      continue;
+    }
+    const [unescaped, next] = escapeAt(text, p);
+    content += unescaped;
+    p = next;
+  }
+  throw new OttlSyntaxError("the string does not end", at, text.length - at);
+}
+
+const SIMPLE: Readonly<Record<string, string>> = {
+  a: "\x07",
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  v: "\v",
+  "\\": "\\",
+  '"': '"',
+};
+const NUMERIC = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))/y;
+
+/** An escape as Go reads it. One that Go does not know, such as \d of a pattern, stands for itself. */
+function escapeAt(text: string, at: number): [text: string, next: number] {
+  const simple = SIMPLE[text[at + 1] ?? ""];
+  if (simple !== undefined) return [simple, at + 2];
+  NUMERIC.lastIndex = at;
+  const match = NUMERIC.exec(text);
+  if (match === null) return ["\\", at + 1];
+  const code =
+    match[4] === undefined ? Number.parseInt(match[1] ?? match[2] ?? match[3]!, 16) : Number.parseInt(match[4], 8);
+  if (code > 0x10ffff) throw new OttlSyntaxError("no such character", at, match[0].length);
+  return [String.fromCodePoint(code), NUMERIC.lastIndex];
+}

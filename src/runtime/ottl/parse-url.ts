@@ -1,0 +1,51 @@
+import { OttlError } from "./error.js";
+import type { OttlMap } from "./value.js";
+
+const PARTS = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s;
+
+/** The parts of an absolute or relative URL under the names of the semantic conventions. */
+export function parseUrl(text: string): OttlMap {
+  if (text === "") throw new OttlError("URL: the text is empty");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a URL cannot hold
+  const match = /[\u0000-\u001f\u007f]/.test(text) ? null : PARTS.exec(text);
+  if (match === null) throw new OttlError("URL: not a URL");
+  const [, scheme = "", authority = "", rawPath = "", query = "", fragment = ""] = match;
+  const at = authority.lastIndexOf("@");
+  const { host, port } = hostAndPort(authority.slice(at + 1));
+  const path = decoded(rawPath);
+  const map: OttlMap = new Map<string, string | bigint>([
+    ["url.original", text],
+    ["url.domain", host],
+    ["url.scheme", scheme.toLowerCase()],
+    ["url.path", path],
+  ]);
+  if (port !== "") map.set("url.port", BigInt(port));
+  if (fragment !== "") map.set("url.fragment", decoded(fragment));
+  if (at >= 0) addUser(map, authority.slice(0, at));
+  if (query !== "") map.set("url.query", query);
+  const extension = /\.([^.]+)$/s.exec(path)?.[1];
+  if (extension !== undefined) map.set("url.extension", extension);
+  return map;
+}
+
+function hostAndPort(text: string): { host: string; port: string } {
+  const match = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{0,5}))?$/.exec(text);
+  if (match === null) throw new OttlError("URL: not a valid host and port");
+  return { host: match[1] ?? match[2] ?? "", port: match[3] ?? "" };
+}
+
+function addUser(map: OttlMap, user: string): void {
+  const colon = user.indexOf(":");
+  const name = colon < 0 ? user : user.slice(0, colon);
+  map.set("url.user_info", user);
+  if (name !== "") map.set("url.username", decoded(name));
+  if (colon >= 0) map.set("url.password", decoded(user.slice(colon + 1)));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new OttlError("URL: a percent sign that escapes nothing");
+  }
+}

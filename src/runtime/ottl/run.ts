@@ -1,0 +1,166 @@
+import { Batch } from "../telemetry/batch.js";
+import { checkRequest } from "../telemetry/check.js";
+import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
+import type { Condition, Statement } from "./compiled.js";
+import { CONTEXT_SHAPES, CONTEXT_SIGNALS, COUNTS_RECORDS, type ContextName } from "./context.js";
+import { isOttlError, type OttlError } from "./error.js";
+import { Scene } from "./scene.js";
+
+/**
+ * Told of a condition or statement that failed on a record; the work then goes on as if it had not matched. Without
+ * one the error is thrown, and the batch stays as it was.
+ */
+export type OnOttlError = (error: OttlError, failed: Condition | Statement) => void;
+
+/** The batch without the records (or resources, scopes, metrics, span events) for which any of the conditions holds. */
+export function dropWhere(batch: Batch, conditions: readonly Condition[], onError?: OnOttlError): Batch {
+  return conditions.length === 0
+    ? batch
+    : walked(batch, conditions[0]!.context, new Dropper(conditions, true, onError));
+}
+
+/** The batch with only those for which any of the conditions holds. */
+export function keepWhere(batch: Batch, conditions: readonly Condition[], onError?: OnOttlError): Batch {
+  return conditions.length === 0
+    ? Batch.empty(batch.signal)
+    : walked(batch, conditions[0]!.context, new Dropper(conditions, false, onError));
+}
+
+/** Does any of the conditions hold for anything in the batch? */
+export function anyMatches(batch: Batch, conditions: readonly Condition[], onError?: OnOttlError): boolean {
+  if (conditions.length === 0) return false;
+  const searcher = new Searcher(conditions, onError);
+  walked(batch, conditions[0]!.context, searcher);
+  return searcher.found;
+}
+
+/**
+ * Executes statements of one context on everything in the batch that they are about, one record after the other, if
+ * there are no conditions or any of them holds for it. Gives the same batch when nothing changed.
+ */
+export function transformBatch(
+  batch: Batch,
+  statements: readonly Statement[],
+  conditions: readonly Condition[] = [],
+  onError?: OnOttlError,
+): Batch {
+  if (statements.length === 0) return batch;
+  return walked(batch, statements[0]!.context, new Transformer(statements, conditions, onError));
+}
+
+/** Decides conditions on records that another walk visits: call `meet` for each record, then ask. */
+export class ConditionSet {
+  private readonly conditions: readonly Condition[];
+  private readonly onError: OnOttlError | undefined;
+  private readonly scene: Scene;
+
+  constructor(conditions: readonly Condition[], onError?: OnOttlError) {
+    this.conditions = conditions;
+    this.onError = onError;
+    this.scene = new Scene(conditions[0]?.context ?? "log");
+  }
+
+  /** Does any of them hold for the record in [start, end) of the walk? */
+  any(walk: RecordWalk, start: number, end: number): boolean {
+    this.scene.begin(walk, start, end);
+    return anyHolds(this.conditions, this.scene, this.onError);
+  }
+}
+
+function walked(batch: Batch, context: ContextName, visitor: RecordVisitor): Batch {
+  if (!CONTEXT_SIGNALS[context].includes(batch.signal))
+    throw new TypeError(`there is no ${context} in a batch of ${batch.signal}`);
+  const result = new RecordWalk(batch, CONTEXT_SHAPES[context]).run(visitor);
+  if (result === batch || COUNTS_RECORDS.has(context)) return result;
+  const count = context === "spanevent" ? batch.count : checkRequest(result.signal, result.bytes);
+  return Batch.trusted(result.signal, result.bytes, count);
+}
+
+function anyHolds(conditions: readonly Condition[], scene: Scene, onError: OnOttlError | undefined): boolean {
+  for (let i = 0; i < conditions.length; i++) {
+    const condition = conditions[i]!;
+    if (onError === undefined) {
+      if (condition.matches(scene)) return true;
+    } else if (holds(condition, scene, onError)) return true;
+  }
+  return false;
+}
+
+function holds(condition: Condition, scene: Scene, onError: OnOttlError): boolean {
+  try {
+    return condition.matches(scene);
+  } catch (error) {
+    if (!isOttlError(error)) throw error;
+    onError(error, condition);
+    return false;
+  }
+}
+
+class Dropper implements RecordVisitor {
+  private readonly conditions: readonly Condition[];
+  private readonly drops: boolean;
+  private readonly onError: OnOttlError | undefined;
+  private readonly scene: Scene;
+
+  constructor(conditions: readonly Condition[], drops: boolean, onError: OnOttlError | undefined) {
+    this.conditions = conditions;
+    this.drops = drops;
+    this.onError = onError;
+    this.scene = new Scene(conditions[0]!.context);
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    this.scene.begin(walk, start, end);
+    return anyHolds(this.conditions, this.scene, this.onError) === this.drops ? DROP : KEEP;
+  }
+}
+
+class Searcher implements RecordVisitor {
+  found = false;
+  private readonly set: ConditionSet;
+
+  constructor(conditions: readonly Condition[], onError: OnOttlError | undefined) {
+    this.set = new ConditionSet(conditions, onError);
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    this.found ||= this.set.any(walk, start, end);
+    return KEEP;
+  }
+}
+
+class Transformer implements RecordVisitor {
+  private readonly statements: readonly Statement[];
+  private readonly conditions: readonly Condition[];
+  private readonly onError: OnOttlError | undefined;
+  private readonly scene: Scene;
+
+  constructor(statements: readonly Statement[], conditions: readonly Condition[], onError: OnOttlError | undefined) {
+    this.statements = statements;
+    this.conditions = conditions;
+    this.onError = onError;
+    this.scene = new Scene(statements[0]!.context);
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    const { scene } = this;
+    scene.begin(walk, start, end);
+    if (this.conditions.length > 0 && !anyHolds(this.conditions, scene, this.onError)) return KEEP;
+    for (let i = 0; i < this.statements.length; i++) this.execute(this.statements[i]!);
+    scene.finish();
+    return KEEP;
+  }
+
+  private execute(statement: Statement): void {
+    if (this.onError === undefined) {
+      statement.execute(this.scene);
+      return;
+    }
+    try {
+      statement.execute(this.scene);
+    } catch (error) {
+      if (!isOttlError(error)) throw error;
+      this.onError(error, statement);
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import { type Batch, type ProcessorContext, silentLogger } from "../../src/plugin.js";
+import { transform } from "../../src/processors/transform.js";
+import { systemClock } from "../../src/runtime/contract/clock.js";
+import { noMetrics } from "../../src/runtime/contract/observability.js";
+import { feed, owed } from "../support/deliveries.js";
+import { batchFor, evaluate, LOG } from "../support/ottl.js";
+
+function run(config: object, batch: Batch) {
+  const context: ProcessorContext = {
+    id: "transform",
+    kind: "processor",
+    signal: batch.signal,
+    pipeline: "p",
+    logger: silentLogger,
+    metrics: noMetrics,
+    clock: systemClock,
+    random: Math.random,
+  };
+  const { source, out } = feed(transform.create(transform.schema.parse(config), context));
+  const { delivery, outcomes } = owed(batch);
+  source.next(delivery);
+  return { batch: out[0]?.batch, outcomes };
+}
+
+const BATCH = batchFor("log", LOG);
+
+describe("transform", () => {
+  it("executes groups of statements in their contexts, in order", () => {
+    const config = {
+      log_statements: [
+        { context: "resource", statements: ['set(attributes["env"], "prod")'] },
+        {
+          context: "log",
+          conditions: ['resource.attributes["env"] == "prod"'],
+          statements: ['set(body, "one")', 'set(attributes["b"], body)'],
+        },
+        { context: "log", conditions: ["false"], statements: ['set(body, "two")'] },
+      ],
+    };
+    const { batch } = run(config, BATCH);
+    expect(evaluate('[body, attributes["b"], resource.attributes["env"]]', "log", batch)).toEqual([
+      "one",
+      "one",
+      "prod",
+    ]);
+  });
+
+  it("infers the contexts of a flat list", () => {
+    const config = {
+      log_statements: [
+        'set(resource.attributes["a"], 1)',
+        'set(log.cache["x"], "kept")',
+        'set(log.attributes["a"], log.cache["x"])',
+        'set(scope.name, "s") where resource.attributes["a"] == 1',
+      ],
+    };
+    const { batch } = run(config, BATCH);
+    expect(evaluate('[resource.attributes["a"], attributes["a"], scope.name]', "log", batch)).toEqual([
+      1n,
+      "kept",
+      "s",
+    ]);
+  });
+
+  it("infers the context from functions and names where paths do not tell", () => {
+    const { batch } = run({ metric_statements: ["convert_sum_to_gauge()"] }, batchFor("metric"));
+    expect(evaluate("type", "metric", batch)).toBe(1n);
+  });
+
+  it("transforms traces, span events, metrics and data points", () => {
+    const spans = run(
+      { trace_statements: ['set(spanevent.name, "e")', { context: "span", statements: ['set(name, "n")'] }] },
+      batchFor("span"),
+    ).batch;
+    expect(evaluate("[name, span.name]", "spanevent", spans)).toEqual(["e", "n"]);
+    const metrics = run(
+      { metric_statements: [{ context: "datapoint", statements: ['set(attributes["unit"], metric.unit)'] }] },
+      batchFor("datapoint"),
+    ).batch;
+    expect(evaluate('attributes["unit"]', "datapoint", metrics)).toBe("1");
+  });
+
+  it("passes the same batch on when nothing changes", () => {
+    expect(run({ log_statements: ["set(log.body, log.body)"] }, BATCH).batch).toBe(BATCH);
+    expect(run({ trace_statements: ['set(span.name, "x")'] }, BATCH).batch).toBe(BATCH);
+    expect(run({}, BATCH).batch).toBe(BATCH);
+  });
+
+  it("goes on after a statement that fails, or refuses the batch when errors propagate", () => {
+    const statements = ['set(log.attributes["n"], Int(log.attributes["text"]) + 1)', 'set(log.body, "x")'];
+    expect(evaluate("body", "log", run({ log_statements: statements }, BATCH).batch)).toBe("x");
+    const refused = run({ log_statements: [{ error_mode: "propagate", statements }] }, BATCH);
+    expect(refused.batch).toBeUndefined();
+    expect(refused.outcomes).toMatchObject([{ ok: false }]);
+  });
+
+  it.each([
+    [{ log_statements: ["set(log.bodi, 1)"] }, ["log_statements", 0], { offset: 4, length: 8 }],
+    [
+      { log_statements: [{ context: "log", statements: ["set(body, 1)", "sett(body, 1)"] }] },
+      ["log_statements", 0, "statements", 1],
+      { suggestion: 'did you mean "set"?' },
+    ],
+    [
+      { log_statements: [{ context: "log", conditions: ["body"], statements: [] }] },
+      ["log_statements", 0, "conditions", 0],
+      { offset: 0 },
+    ],
+    [{ log_statements: [{ context: "metric", statements: [] }] }, ["log_statements", 0, "context"], undefined],
+  ])("refuses %j at its place", (config, path, params) => {
+    const [issue] = transform.schema.safeParse(config).error!.issues;
+    expect(issue).toMatchObject({ path, ...(params ? { params } : {}) });
+  });
+});
