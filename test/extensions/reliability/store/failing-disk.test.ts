@@ -58,7 +58,7 @@ describe("a queue whose disk fails", () => {
       const kept = await fillUp(store);
       expect(await textsIn(store)).toEqual(kept.map(({ text }) => text));
       resize("400m");
-      await store.put(fresh("room"));
+      await untilTaken(store, "room");
       const texts = [...kept.map(({ text }) => text), "room"];
       expect(await textsIn(store)).toEqual(texts);
       await store.close();
@@ -88,6 +88,15 @@ describe("a queue whose disk fails", () => {
     },
   );
 });
+
+async function untilTaken(store: LevelStore, text: string): Promise<void> {
+  const isTaken = () =>
+    store.put(fresh(text)).then(
+      () => true,
+      () => false,
+    );
+  await expect.poll(isTaken, { timeout: 10_000 }).toBe(true);
+}
 
 /** Puts until there is no room; gives what was kept. */
 async function fillUp(store: LevelStore): Promise<{ text: string; ref: number }[]> {
