@@ -21,6 +21,27 @@ export function isLogWhole(bytes: Buffer): boolean {
   return true;
 }
 
+/** What was written to a log that is whole, put together again. */
+export function recordsOf(bytes: Buffer): Buffer[] {
+  const records: Buffer[] = [];
+  let parts: Buffer[] = [];
+  for (let at = 0; at + HEADER <= bytes.length; ) {
+    const left = BLOCK - (at % BLOCK);
+    const length = left < HEADER ? left : recordAt(bytes, at, left);
+    if (length < 0) break;
+    if (left >= HEADER) {
+      parts.push(bytes.subarray(at + HEADER, at + length));
+      const type = bytes[at + 6]!;
+      if (type === FULL || type === LAST) records.push(Buffer.concat(parts));
+      if (type === FULL || type === LAST) parts = [];
+    }
+    at += length;
+  }
+  return records;
+}
+
+const FULL = 1;
+const LAST = 4;
 const BLOCK = 32_768;
 const HEADER = 7;
 const TORN = -1;

@@ -1,4 +1,4 @@
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { counted } from "../amounts.js";
@@ -10,6 +10,7 @@ import { FORMAT } from "./frame.js";
 import { inspect } from "./inspect.js";
 import { META_KEY, refOf } from "./keys.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "./level-db.js";
+import { salvage } from "./leveldb-salvage.js";
 import { type Meta, newMeta, readMeta, writeMeta } from "./meta.js";
 import { firstPending } from "./reader.js";
 import { recount } from "./recount.js";
@@ -43,9 +44,11 @@ export async function openDirectory(options: OpeningOptions): Promise<Opened> {
   const aside = new Aside(options);
   if (said === "damaged") await aside.keepWitness();
   if (found.damaged.length > 0) await aside.keep(found.needsRepair ? await dataFiles(directory) : found.damaged);
+  for (const name of found.unusable) await rm(join(directory, name));
   const mustRepair = found.needsRepair || (options.suspect === true && found.hasData);
   const { db, repaired } = await openDb(options, mustRepair, aside);
   try {
+    for (const name of found.unusable) await putBack(db, join(aside.folder!, name));
     const damaged = repaired || found.damaged.length > 0;
     return { db, ...(await takeStock(db, options, said, found.hasData, damaged)).withAside(aside.folder) };
   } catch (error) {
@@ -53,6 +56,15 @@ export async function openDirectory(options: OpeningOptions): Promise<Opened> {
     if (repaired || !isDamage(error)) throw error;
     return openDirectory({ ...options, suspect: true });
   }
+}
+
+/** What was in a table that LevelDB cannot use; of keys that others have a value for, theirs counts. */
+async function putBack(db: LevelDb, table: string): Promise<void> {
+  const batch = db.batch();
+  for (const [key, value] of salvage(await readFile(table))) {
+    if (!META_KEY.equals(key) && (await db.get(key)) === undefined) batch.put(key, value);
+  }
+  await batch.write({ sync: true });
 }
 
 /** Keeps files aside, in a folder that is made when it is first needed. */

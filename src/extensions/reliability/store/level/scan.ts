@@ -29,23 +29,37 @@ export async function refsOf(db: LevelDb, range: Range, from: EntryRef, to: Entr
   return found;
 }
 
-/** Values of a range from a ref on, page by page; pages are small since values may be large. */
+/**
+ * Values of a range from a ref on, page by page; pages are small since values may be large. An open iterator keeps all
+ * that it could still show on disk, whatever is removed meanwhile, so none is kept for long.
+ */
 export async function* valuesOf(
   db: LevelDb,
   range: Range,
   from: EntryRef,
   to?: EntryRef,
 ): AsyncGenerator<[Uint8Array, Uint8Array][]> {
-  const rows = db.iterator({
-    gte: refKey(range, from),
-    lt: to === undefined ? endOf(range) : refKey(range, to + 1),
-    highWaterMarkBytes: PAGE_BYTES,
-  });
-  try {
-    for (let page = await rows.nextv(64); page.length > 0; page = await rows.nextv(64)) yield page;
-  } finally {
-    await rows.close();
+  const lt = to === undefined ? endOf(range) : refKey(range, to + 1);
+  for (let gte: Uint8Array | undefined = refKey(range, from); gte !== undefined; ) {
+    const rows = db.iterator({ gte, lt, highWaterMarkBytes: PAGE_BYTES });
+    gte = undefined;
+    try {
+      for (let bytes = 0; bytes < ITERATOR_BYTES; ) {
+        const page = await rows.nextv(64);
+        if (page.length === 0) return;
+        for (const [, value] of page) bytes += value.length;
+        gte = behind(page.at(-1)![0]);
+        yield page;
+      }
+    } finally {
+      await rows.close();
+    }
   }
+}
+
+/** The first key that can follow. */
+function behind(key: Uint8Array): Uint8Array {
+  return Buffer.concat([key, Buffer.of(0)]);
 }
 
 /** The head of a value; undefined when there is none or it is damaged. */
@@ -54,3 +68,4 @@ export function headIn<T>(range: Range, ref: EntryRef, value: Uint8Array | undef
 }
 
 const PAGE_BYTES = 4 * 1024 * 1024;
+const ITERATOR_BYTES = 16 * 1024 * 1024;

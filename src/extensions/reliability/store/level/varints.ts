@@ -1,0 +1,38 @@
+/** Reads the numbers that LevelDB writes seven bits a byte. Throws a RangeError at the end of the bytes. */
+export class Varints {
+  private readonly bytes: Uint8Array;
+  private at: number;
+
+  constructor(bytes: Uint8Array, at = 0) {
+    this.bytes = bytes;
+    this.at = at;
+  }
+
+  get position(): number {
+    return this.at;
+  }
+
+  get isAtEnd(): boolean {
+    return this.at >= this.bytes.length;
+  }
+
+  next(): number {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = this.bytes[this.at++];
+      if (byte === undefined || scale > 2 ** 49) throw new RangeError("not a number");
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+    }
+  }
+
+  skip(length: number): void {
+    this.at += length;
+    if (this.at > this.bytes.length) throw new RangeError("too short");
+  }
+
+  take(length: number): Uint8Array {
+    this.skip(length);
+    return this.bytes.subarray(this.at - length, this.at);
+  }
+}
