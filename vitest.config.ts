@@ -6,5 +6,7 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 20_000,
     pool: "forks",
+    // Most tests wait for sockets, disks and child processes, so two at a time pay also on two cores.
+    maxWorkers: 2,
   },
 });
