@@ -135,7 +135,7 @@ function mountSmall() {
   const settings = { exporter: "x", directory: join(root, "queue"), durability: "fsync", intervalMs: 10 } as const;
   const resize = (size: string) => execFileSync("mount", ["-o", `remount,size=${size}`, root]);
   const unmount = () => {
-    execFileSync("umount", [root]);
+    execFileSync("umount", ["-l", root]);
     void other.remove();
   };
   return { settings, resize, unmount };
