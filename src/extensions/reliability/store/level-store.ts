@@ -75,6 +75,8 @@ export class LevelStore implements QueueStore {
   private readonly importIds = new ImportIds(async (id) => (await this.find(id)) !== undefined);
   /** What commits changed while reads are under way, which may not have seen it. */
   private readonly touched = new Map<EntryRef, Info | null>();
+  /** Updates that were written while something is being read, which may have seen what was there before. */
+  private readonly rewritten = new Map<EntryRef, Entry>();
   private reads = 0;
   /** Commits and repairs, one at a time. */
   private lane: Promise<unknown> = Promise.resolve();
@@ -174,6 +176,7 @@ export class LevelStore implements QueueStore {
     const done = () => {
       const latest = this.updating.get(ref);
       this.updating.delete(ref);
+      if (this.reads > 0 && written !== undefined) this.rewritten.set(ref, written);
       if (latest !== undefined && latest !== written) this.update(ref, latest);
     };
     this.commits.add({ refs: [ref], bytes: 1000, lazy: true, apply, done, fail: done });
@@ -330,6 +333,7 @@ export class LevelStore implements QueueStore {
     this.changes++;
     for (const [ref, info] of transaction.infos) {
       if (this.reads > 0) this.touched.set(ref, info);
+      this.rewritten.delete(ref);
       if (info === null) {
         this.infos.delete(ref);
         this.payloads.delete(ref);
@@ -381,7 +385,7 @@ export class LevelStore implements QueueStore {
     try {
       return await work();
     } finally {
-      if (--this.reads === 0) this.touched.clear();
+      if (--this.reads === 0) this.forgetChanges();
     }
   }
 
@@ -491,7 +495,7 @@ export class LevelStore implements QueueStore {
   private seen({ ref, entry, info, batch }: FoundEntry): StoredEntry {
     if (!this.touched.has(ref)) this.infos.set(ref, info);
     if (batch !== undefined) this.payloads.set(ref, batch);
-    const changed = this.updating.get(ref);
+    const changed = this.updating.get(ref) ?? this.rewritten.get(ref);
     return { ref, entry: changed === undefined ? entry : { ...changed, state: entry.state } };
   }
 
@@ -500,6 +504,11 @@ export class LevelStore implements QueueStore {
     const now = this.touched.get(ref);
     if (this.acking.has(ref) || now === null) return false;
     return now === undefined || state === undefined || now.state === state;
+  }
+
+  private forgetChanges(): void {
+    this.touched.clear();
+    this.rewritten.clear();
   }
 
   private forget(): void {
