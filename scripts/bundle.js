@@ -11,6 +11,9 @@ const require = createRequire(import.meta.url);
 /** Node.js resolves rxjs to its CommonJS build, of which nothing can be left out. */
 const rxjs = join(dirname(require.resolve("rxjs/package.json")), "dist", "esm", "index.js");
 
+/** Less to read and compile at every start; names stay, so that stack traces can be read. */
+const MINIFY = { compress: true, mangle: false, codegen: { removeWhitespace: true } };
+
 const bundle = await rolldown({
   cwd: root,
   input: { main: "dist/runtime/cli/main.js" },
@@ -19,5 +22,5 @@ const bundle = await rolldown({
   external: [/^pino/, /^@opentelemetry\//, /^classic-level/],
   resolve: { alias: { rxjs } },
 });
-await bundle.write({ dir: join(root, "dist", "bundle"), format: "esm", chunkFileNames: "[name].js" });
+await bundle.write({ dir: join(root, "dist", "bundle"), format: "esm", chunkFileNames: "[name].js", minify: MINIFY });
 await bundle.close();

@@ -1,4 +1,12 @@
-import { ClassicLevel } from "classic-level";
+import { createRequire } from "node:module";
+import type { ClassicLevel } from "classic-level";
+
+const require = createRequire(import.meta.url);
+
+/** LevelDB's native part, loaded when the first store is opened: a command that opens none does not wait for it. */
+export function classicLevel(): typeof ClassicLevel {
+  return (require("classic-level") as { ClassicLevel: typeof ClassicLevel }).ClassicLevel;
+}
 
 export type LevelDb = ClassicLevel<Uint8Array, Uint8Array>;
 
@@ -17,14 +25,14 @@ const OPTIONS = {
 } as const;
 
 export const makeLevelDb: MakeLevelDb = (directory) =>
-  new ClassicLevel<Uint8Array, Uint8Array>(directory, { ...OPTIONS, createIfMissing: true });
+  new (classicLevel())<Uint8Array, Uint8Array>(directory, { ...OPTIONS, createIfMissing: true });
 
 /**
  * Rejects if somebody else has it open, and touches nothing: LevelDB takes its lock first, and is then told not to open
  * what is there, nor to make what is not.
  */
 export async function checkUnlocked(directory: string): Promise<void> {
-  const probe = new ClassicLevel(directory, { createIfMissing: false, errorIfExists: true });
+  const probe = new (classicLevel())(directory, { createIfMissing: false, errorIfExists: true });
   try {
     await probe.open();
     await probe.close();

@@ -1,6 +1,5 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { ClassicLevel } from "classic-level";
 import { counted } from "../amounts.js";
 import { newTag } from "../new-entry.js";
 import { type OpenReport, StoreError } from "../store.js";
@@ -9,7 +8,7 @@ import { isDamage } from "./errors.js";
 import { FORMAT } from "./frame.js";
 import { inspect } from "./inspect.js";
 import { META_KEY, refOf } from "./keys.js";
-import { checkUnlocked, type LevelDb, type MakeLevelDb } from "./level-db.js";
+import { checkUnlocked, classicLevel, type LevelDb, type MakeLevelDb } from "./level-db.js";
 import { salvage } from "./leveldb-salvage.js";
 import { type Meta, newMeta, readMeta, writeMeta } from "./meta.js";
 import { firstPending } from "./reader.js";
@@ -116,7 +115,7 @@ async function openDb(
   }
   await aside.keep(await dataFiles(options.directory));
   try {
-    await ClassicLevel.repair(options.directory);
+    await classicLevel().repair(options.directory);
     const db = await opened(options);
     await rm(join(options.directory, "lost"), { recursive: true, force: true });
     return { db, repaired: true };
