@@ -27,7 +27,7 @@ describe("the README", () => {
       await expect.poll(() => output).toContain("order paid");
       expect(output).toContain("order.id=42");
     } finally {
-      process.kill(-agent.pid!, "SIGTERM");
+      if (agent.exitCode === null) process.kill(-agent.pid!, "SIGTERM");
       await exited;
     }
   });
