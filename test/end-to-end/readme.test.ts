@@ -26,6 +26,14 @@ describe("the README", () => {
       expect(execFileSync("bash", ["-c", curl], { encoding: "utf8" })).toBe("{}");
       await expect.poll(() => output).toContain("order paid");
       expect(output).toContain("order.id=42");
+      const commands = blocks.find((block) => block.includes(" dlq "))!.split("\n");
+      for (const line of commands) {
+        const args = line
+          .replace(/\s+#.*$/, "")
+          .split(/\s+/)
+          .slice(1);
+        expect(execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" })).toContain("No dead letters");
+      }
     } finally {
       if (agent.exitCode === null) process.kill(-agent.pid!, "SIGTERM");
       await exited;

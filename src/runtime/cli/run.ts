@@ -67,7 +67,7 @@ async function runConfig(
     return code;
   } finally {
     const patience = code === EXIT.ok ? TELEMETRY_STOP_MS : HURRIED_STOP_MS;
-    await Promise.race([telemetry.stop(), new Promise<void>((resolve) => setTimeout(resolve, patience))]);
+    await Promise.race([telemetry.stop(), new Promise<void>((resolve) => void systemClock.after(patience, resolve))]);
   }
 }
 
