@@ -4,6 +4,7 @@ export * from "./runtime/contract/admin.js";
 export { Batcher, type BatcherSettings } from "./runtime/contract/batcher.js";
 export type * from "./runtime/contract/clock.js";
 export * from "./runtime/contract/component.js";
+export { DeadLetter, deadLetter, isDeadLetter, nowhereToKeep, type Setback } from "./runtime/contract/dead-letter.js";
 export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
 export { directOutlet } from "./runtime/contract/direct-outlet.js";
 export { type BatchResult, eachBatch } from "./runtime/contract/each-batch.js";

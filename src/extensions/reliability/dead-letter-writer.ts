@@ -1,5 +1,6 @@
 import type { Batch, Clock, Entry, Failure, Logger } from "../../plugin.js";
 import { FailureLog } from "./failure-log.js";
+import type { DeadLetterFilter } from "./filter.js";
 import type { Item, Verdict } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
 import { sampleOf } from "./sample.js";
@@ -8,7 +9,7 @@ import { type QueueStore, StoreError } from "./store/store.js";
 
 export interface DeadLetterTools {
   readonly store: QueueStore;
-  readonly filter: (batch: Batch) => "save" | "discard";
+  readonly filter: DeadLetterFilter;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
@@ -75,7 +76,7 @@ export class DeadLetterWriter {
 
   private async write(item: Item, batch: Batch, failed: Entry): Promise<"saved" | "discarded"> {
     const { store, filter, metrics } = this.tools;
-    if (filter(batch) === "save") {
+    if (filter.judge(batch) === "save") {
       await store.fail(item.ref, failed);
       return "saved";
     }

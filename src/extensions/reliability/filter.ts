@@ -2,11 +2,20 @@ import {
   type AnyRecordView,
   type Batch,
   type CompleteSettings,
+  editRecords,
   parseRecordPattern,
   readRecords,
 } from "../../plugin.js";
 
 type FilterSettings = CompleteSettings["dead_letter"]["filter"];
+
+export interface DeadLetterFilter {
+  /** Whether the batch is kept. */
+  judge(batch: Batch): "save" | "discard";
+  /** Those of its records that are kept also when they were dropped on purpose; undefined when there are none. */
+  alwaysSaved(batch: Batch): Batch | undefined;
+}
+
 type Test = (record: AnyRecordView) => boolean;
 
 /**
@@ -16,16 +25,24 @@ type Test = (record: AnyRecordView) => boolean;
  *
  * `save_if` is one pattern for now; a condition language plugs in at `conditionOf`.
  */
-export function createDeadLetterFilter(settings: FilterSettings): (batch: Batch) => "save" | "discard" {
+export function createDeadLetterFilter(settings: FilterSettings): DeadLetterFilter {
   const never = anyOf(settings.never_save);
   const always = anyOf(settings.always_save);
   const condition = conditionOf(settings.save_if);
-  if (never === undefined && condition === undefined) return () => "save";
+  const keepsAll = never === undefined && condition === undefined;
   const isWorthKeeping: Test = (record) => {
     if (never?.(record)) return false;
     return always?.(record) || (condition?.(record) ?? true);
   };
-  return (batch) => (hasOne(batch, isWorthKeeping) ? "save" : "discard");
+  const isAlwaysSaved: Test = (record) => !never?.(record) && always?.(record) === true;
+  return {
+    judge: (batch) => (keepsAll || hasOne(batch, isWorthKeeping) ? "save" : "discard"),
+    alwaysSaved: (batch) => {
+      if (always === undefined) return undefined;
+      const saved = editRecords(batch, (record) => (isAlwaysSaved(record) ? undefined : "drop"));
+      return saved.count === 0 ? undefined : saved;
+    },
+  };
 }
 
 function conditionOf(text: string): Test | undefined {

@@ -8,13 +8,15 @@ import {
   type Outlet,
   type OutletSettings,
   Refusal,
+  type Setback,
   StartError,
 } from "../../plugin.js";
 import { Capacity, EMPTY, type Size } from "./capacity.js";
 import type { ExporterControl } from "./control.js";
 import { DeadLetterWriter } from "./dead-letter-writer.js";
-import { createDeadLetterFilter } from "./filter.js";
+import { createDeadLetterFilter, type DeadLetterFilter } from "./filter.js";
 import type { HeadLimits } from "./head.js";
+import type { Verdict } from "./item.js";
 import { QueueMetrics } from "./metrics.js";
 import { type Incoming, Overflow, QUEUE_FULL } from "./overflow.js";
 import { Scheduler } from "./scheduler.js";
@@ -52,7 +54,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   private readonly deadLetters: DeadLetterWriter;
   private readonly capacity: Capacity;
   private readonly overflow: Overflow;
-  private readonly filter: ReturnType<typeof createDeadLetterFilter>;
+  private readonly filter: DeadLetterFilter;
   /** By pipeline. */
   private readonly batchers = new Map<string, Batcher>();
   private readonly logWriteFailure: (error: unknown) => void;
@@ -107,8 +109,15 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.scheduler.start();
   }
 
+  /** An exporter whose breaker is open is available again once nothing is left in its queue to try it with. */
+  get isAvailable(): boolean {
+    const { paused, breaker, isEmpty } = this.scheduler;
+    return !paused && (breaker.state === "closed" || (!breaker.forced && isEmpty));
+  }
+
   accept(delivery: Delivery, pipeline: string): void {
-    if (this.own.isBatching) this.batcherOf(pipeline).add(delivery);
+    if (delivery.setback !== undefined) this.setAside({ delivery, pipeline }, delivery.setback);
+    else if (this.own.isBatching) this.batcherOf(pipeline).add(delivery);
     else this.enqueue(delivery, pipeline);
   }
 
@@ -171,14 +180,14 @@ export class QueueOutlet implements Outlet, ExporterControl {
     else this.overflow.add({ delivery, pipeline });
   }
 
-  private put({ delivery, pipeline }: Incoming, asDeadLetter = false): void {
+  private put({ delivery, pipeline }: Incoming, asDeadLetter?: Verdict): void {
     const { batch } = delivery;
-    if (!asDeadLetter) this.capacity.add(sizeOf(delivery));
+    if (asDeadLetter === undefined) this.capacity.add(sizeOf(delivery));
     this.putting.add(delivery);
     this.store.put(this.newEntry(delivery, pipeline, asDeadLetter)).then(
       (stored) => {
         this.putDone(delivery);
-        if (asDeadLetter) return this.keptOut(delivery, stored.entry);
+        if (asDeadLetter !== undefined) return this.keptOut(delivery, stored.entry, asDeadLetter);
         const waits = this.settings.sending_queue.wait_for_result;
         if (!waits) delivery.accept();
         this.scheduler.add(stored, batch, waits ? delivery : undefined);
@@ -186,7 +195,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
       },
       (error: unknown) => {
         this.putDone(delivery);
-        if (!asDeadLetter) this.capacity.remove(sizeOf(delivery));
+        if (asDeadLetter === undefined) this.capacity.remove(sizeOf(delivery));
         this.onPut?.();
         this.logWriteFailure(error);
         this.refuse({ delivery, pipeline }, unwritten(error));
@@ -219,27 +228,40 @@ export class QueueOutlet implements Outlet, ExporterControl {
     if (this.putting.size === 0) this.onNonePutting?.();
   }
 
-  private newEntry({ batch, origin }: Delivery, pipeline: string, asDeadLetter: boolean): NewEntry {
+  private newEntry({ batch, origin }: Delivery, pipeline: string, asDeadLetter: Verdict | undefined): NewEntry {
     const { clock, generation } = this.own;
     const source = { receiver: origin.receiver, transport: origin.transport };
     const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation };
-    if (!asDeadLetter) return fresh;
-    const { failure } = this.deadLetters.failureOf(this.id, batch, QUEUE_FULL);
+    if (asDeadLetter === undefined) return fresh;
+    const { failure } = this.deadLetters.failureOf(this.id, batch, asDeadLetter);
     return { ...fresh, fields: { state: "failed", failure } };
   }
 
   /** There is no room and the newest has to go: to the dead letters, or nowhere if the filter says so. */
   private keepOut(incoming: Incoming): void {
     const { delivery } = incoming;
-    if (this.filter(delivery.batch) === "save") return this.put(incoming, true);
-    this.metrics.filteredOut.add(1);
     this.metrics.enqueueFailed[delivery.batch.signal].add(delivery.batch.count);
+    this.keepDead(incoming, QUEUE_FULL);
+  }
+
+  /** A processor took it out of its pipeline. */
+  private setAside({ delivery, pipeline }: Incoming, setback: Setback): void {
+    const verdict = verdictOf(setback);
+    if (!setback.onlyIfAlwaysSaved) return this.keepDead({ delivery, pipeline }, verdict);
+    const saved = this.filter.alwaysSaved(delivery.batch);
+    if (saved === undefined) delivery.accept();
+    else this.put({ delivery: delivery.with(saved), pipeline }, verdict);
+  }
+
+  private keepDead(incoming: Incoming, verdict: Verdict): void {
+    const { delivery } = incoming;
+    if (this.filter.judge(delivery.batch) === "save") return this.put(incoming, verdict);
+    this.metrics.filteredOut.add(1);
     delivery.accept();
   }
 
-  private keptOut(delivery: Delivery, entry: Entry): void {
-    this.metrics.enqueueFailed[entry.signal].add(entry.items);
-    this.deadLetters.tell(entry, QUEUE_FULL);
+  private keptOut(delivery: Delivery, entry: Entry, verdict: Verdict): void {
+    this.deadLetters.tell(entry, verdict);
     delivery.accept();
   }
 
@@ -315,6 +337,10 @@ export class QueueOutlet implements Outlet, ExporterControl {
       oldestDeadLetterSeconds: () => sinceOldest(store.stats.oldestFailedAt),
     });
   }
+}
+
+function verdictOf({ reason, category, code, message }: Setback): Verdict {
+  return { reason, category, error: { kind: "permanent", class: code, code, message } };
 }
 
 function sizeOf({ batch }: Delivery): Size {

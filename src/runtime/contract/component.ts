@@ -60,6 +60,17 @@ export interface ProcessorContext extends ComponentContext {
 }
 
 /**
+ * Where in a pipeline a processor belongs; a config that puts a later zone before an earlier one gets a warning. A
+ * processor that is at home anywhere has none.
+ */
+export type Zone = "validate" | "pii" | "rate_limit" | "sampling" | "versioning" | "routing";
+
+export const ZONES: readonly Zone[] = ["validate", "pii", "rate_limit", "sampling", "versioning", "routing"];
+
+/** What a processor does to a batch that is sent again by hand. Throws a `Refusal` when it is not fit to be sent. */
+export type ReplayStep = (batch: Batch) => Batch;
+
+/**
  * A processor is an operator on deliveries. Each pipeline gets its own. It must settle, hand on, split or merge every
  * delivery it is given. On `complete` it flushes what it holds; on unsubscribe it lets go (the runtime then refuses).
  */
@@ -72,6 +83,8 @@ export interface ConnectorContext extends ComponentContext {
   readonly to: Signal;
   /** Those pipelines' ids; `delivery.to([...])` chooses among them. */
   readonly targets: readonly string[];
+  /** False while data for this target would only wait: an exporter of it is paused, or its breaker is open. */
+  readonly isAvailable: (target: string) => boolean;
 }
 
 export type ExporterContext = ComponentContext;
@@ -141,7 +154,13 @@ export interface ReceiverFactory<Config = unknown> extends FactoryBase<"receiver
 
 export interface ProcessorFactory<Config = unknown> extends FactoryBase<"processor", Config> {
   readonly signals: readonly Signal[];
+  readonly zone?: Zone;
   create(config: Config, context: ProcessorContext): Processor;
+  /**
+   * What is done to batches of this pipeline that were dead letters and are sent again; they do not pass the pipeline
+   * a second time. For processors that bring old data up to date.
+   */
+  replay?(config: Config, context: ProcessorContext): ReplayStep;
 }
 
 export interface ExporterFactory<Config = unknown> extends FactoryBase<"exporter", Config> {
@@ -154,6 +173,7 @@ export interface ExporterFactory<Config = unknown> extends FactoryBase<"exporter
 export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connector", Config> {
   /** Which signals it turns into which. */
   readonly routes: readonly { readonly from: Signal; readonly to: Signal }[];
+  readonly zone?: Zone;
   create(config: Config, context: ConnectorContext): Processor;
 }
 

@@ -1,4 +1,5 @@
 import type { Batch } from "../telemetry/batch.js";
+import { type DeadLetter, isDeadLetter, type Setback } from "./dead-letter.js";
 import { type Refusal, toRefusal, worseRefusal } from "./refusal.js";
 
 /**
@@ -17,37 +18,40 @@ export class Delivery {
   /** Pipelines a connector chose for this delivery; undefined means all that the connector feeds. */
   readonly route: readonly string[] | undefined;
   readonly debt: Debt;
+  /** Set on what a processor took out of the pipeline: no other processor sees it, exporters keep it as a dead letter. */
+  readonly setback: Setback | undefined;
 
-  constructor(batch: Batch, origin: Origin, debt: Debt, route?: readonly string[]) {
+  constructor(batch: Batch, origin: Origin, debt: Debt, route?: readonly string[], setback?: Setback) {
     this.batch = batch;
     this.origin = origin;
     this.debt = debt;
     this.route = route;
+    this.setback = setback;
   }
 
   /** The same debt for another batch, such as an edited one. */
   with(batch: Batch): Delivery {
-    return batch === this.batch ? this : new Delivery(batch, this.origin, this.debt, this.route);
+    return batch === this.batch ? this : new Delivery(batch, this.origin, this.debt, this.route, this.setback);
   }
 
   /** The same delivery, meant for these pipelines only. For connectors. */
   to(pipelines: readonly string[]): Delivery {
-    return new Delivery(this.batch, this.origin, this.debt, pipelines);
+    return new Delivery(this.batch, this.origin, this.debt, pipelines, this.setback);
   }
 
   /** Several deliveries that share this debt. No batches at all means a deliberate drop: the debt is accepted. */
-  split(batches: readonly Batch[]): Delivery[] {
-    if (batches.length === 0) this.accept();
-    if (batches.length === 1) return [this.with(batches[0]!)];
-    const parts = this.debt.divide(batches.length, sum);
-    return batches.map((batch, i) => new Delivery(batch, this.origin, parts[i]!, this.route));
+  split(parts: readonly (Batch | DeadLetter)[]): Delivery[] {
+    if (parts.length === 0) this.accept();
+    if (parts.length === 1) return [this.part(parts[0]!, this.debt)];
+    const debts = this.debt.divide(parts.length, sum);
+    return parts.map((part, i) => this.part(part, debts[i]!));
   }
 
   /** The whole batch so many times, for branches that all must take it. None at all means a deliberate drop. */
   copies(count: number): Delivery[] {
     if (count === 0) this.accept();
     if (count === 1) return [this];
-    return this.debt.divide(count, Math.max).map((debt) => new Delivery(this.batch, this.origin, debt, this.route));
+    return this.debt.divide(count, Math.max).map((debt) => this.part(this.batch, debt));
   }
 
   /** One delivery that owes what all of these owed. The origin is that of the first. */
@@ -55,7 +59,13 @@ export class Delivery {
     const first = deliveries[0];
     if (first === undefined) throw new RangeError("cannot merge no deliveries");
     if (deliveries.length === 1) return first.with(batch);
-    return new Delivery(batch, first.origin, Debt.join(deliveries.map((d) => d.debt)), first.route);
+    return new Delivery(batch, first.origin, Debt.join(deliveries.map((d) => d.debt)), first.route, first.setback);
+  }
+
+  private part(part: Batch | DeadLetter, debt: Debt): Delivery {
+    const [batch, setback] = isDeadLetter(part) ? [part.batch, part.setback] : [part, this.setback];
+    const isSame = batch === this.batch && debt === this.debt && setback === this.setback;
+    return isSame ? this : new Delivery(batch, this.origin, debt, this.route, setback);
   }
 
   /** Takes responsibility: the data is safe, or was dropped on purpose. */

@@ -1,4 +1,5 @@
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
+import { nowhereToKeep, type Setback } from "./dead-letter.js";
 import { type Delivery, Habitat, type PartialRejection } from "./delivery.js";
 import { completeSettings } from "./exporter-settings.js";
 import { limitedLog } from "./limited-log.js";
@@ -57,6 +58,7 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
 
   return {
     accept(delivery) {
+      if (delivery.setback !== undefined) return leaveOut(delivery, delivery.setback);
       const controller = new AbortController();
       sending.add(controller);
       inside.enter(delivery.debt);
@@ -82,6 +84,12 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
     },
   };
 };
+
+/** Nothing is kept here: what was to be kept is given back to its sender. */
+function leaveOut(delivery: Delivery, setback: Setback): void {
+  if (setback.onlyIfAlwaysSaved) delivery.accept();
+  else delivery.refuse(nowhereToKeep(setback));
+}
 
 function timedOut(id: string, ms: number): Refusal {
   return new Refusal("transient", `exporter ${id} did not finish within ${ms} ms`, { code: "SLUICE_TIMEOUT" });

@@ -1,11 +1,12 @@
 import { Observable } from "rxjs";
 import type { Batch } from "../telemetry/batch.js";
 import type { Processor } from "./component.js";
+import type { DeadLetter } from "./dead-letter.js";
 import type { Delivery } from "./delivery.js";
 import { Refusal } from "./refusal.js";
 
-/** What a function of one batch may answer: a batch, several, or null (or none) to drop it on purpose. */
-export type BatchResult = Batch | readonly Batch[] | null;
+/** What a function of one batch may answer: a batch, several, dead letters, or null (or none) to drop it on purpose. */
+export type BatchResult = Batch | DeadLetter | readonly (Batch | DeadLetter)[] | null;
 
 /**
  * A processor from a function of one batch, the way most processors are written.
@@ -55,7 +56,7 @@ function outputs(delivery: Delivery, result: BatchResult): readonly Delivery[] {
     return NONE;
   }
   if (result === undefined) throw new Refusal("transient", FORGOTTEN, { code: "SLUICE_NO_RESULT" });
-  return delivery.split(Array.isArray(result) ? result : [result as Batch]);
+  return delivery.split(Array.isArray(result) ? result : [result as Batch | DeadLetter]);
 }
 
 const NONE: readonly Delivery[] = [];

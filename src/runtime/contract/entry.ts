@@ -66,6 +66,7 @@ export type FailureReason =
   | "queue_full"
   | "expired"
   | "partial_success"
+  | "rejected"
   | "imported";
 
 export interface Failure {

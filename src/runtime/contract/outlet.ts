@@ -1,3 +1,4 @@
+import type { Batch } from "../telemetry/batch.js";
 import type { Clock } from "./clock.js";
 import type { Exporter } from "./component.js";
 import type { Delivery } from "./delivery.js";
@@ -8,8 +9,13 @@ import type { Logger, Metrics } from "./observability.js";
 export interface Outlet {
   /** Opens what it keeps data in. Called once, when its exporter has started, before the first `accept`. */
   start?(): Promise<void>;
-  /** Settles the delivery, now or later. `pipeline` is the one it comes from. */
+  /**
+   * Settles the delivery, now or later. `pipeline` is the one it comes from. One with a setback is kept as a dead
+   * letter, or refused when there is nowhere to keep it.
+   */
   accept(delivery: Delivery, pipeline: string): void;
+  /** False while what it is given would only wait. */
+  readonly isAvailable?: boolean;
   /** Called when nothing more comes. Resolves when nothing is being sent any more; what is kept durably may stay. */
   drain(): Promise<void>;
   /** Breaks off whatever is being sent; deliveries that nobody has answered for are refused. */
@@ -29,6 +35,8 @@ export interface OutletSettings {
   readonly random: () => number;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** To be done to a batch from this pipeline before it is sent again; throws a `Refusal` when it is not fit to be. */
+  readonly prepareReplay?: (batch: Batch, pipeline: string) => Batch;
 }
 
 /** Makes the outlet of an exporter. */

@@ -6,8 +6,10 @@ import type {
   Exporter,
   Intake,
   Processor,
+  ProcessorContext,
   Receiver,
 } from "../contract/component.js";
+import { nowhereToKeep } from "../contract/dead-letter.js";
 import type { Delivery } from "../contract/delivery.js";
 import { exporterSettingsSchema } from "../contract/exporter-settings.js";
 import type { Logger, Metrics } from "../contract/observability.js";
@@ -18,6 +20,7 @@ import { Budget } from "./budget.js";
 import { fanOut } from "./fanout.js";
 import { createIntake, type Inlet } from "./intake.js";
 import { isolate } from "./isolate.js";
+import { ReplaySteps } from "./replay-steps.js";
 import { type RunningPipeline, runPipeline } from "./run.js";
 
 export interface GraphSettings {
@@ -71,6 +74,7 @@ class GraphBuilder {
   private readonly pipelines = new Map<string, RunningPipeline>();
   /** By connector, then by "from>to". */
   private readonly connectors = new Map<string, RunningPipeline>();
+  private readonly replaySteps: ReplaySteps;
   /** Built from the last to the first, so drained from the last built to the first. */
   private readonly built: RunningPipeline[] = [];
 
@@ -78,6 +82,7 @@ class GraphBuilder {
     this.settings = settings;
     this.plan = settings.plan;
     this.budget = new Budget(settings.intakeLimit);
+    this.replaySteps = new ReplaySteps(this.plan, (id, pipeline) => this.processorContext(id, pipeline));
   }
 
   build(): Graph {
@@ -101,7 +106,8 @@ class GraphBuilder {
     const { clock, random, logger, metrics } = context;
     const { id, settings } = spec;
     const typeDefaults = exporterSettingsSchema.parse(spec.factory.defaults ?? {});
-    const own = { id, exporter, settings, typeDefaults };
+    const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
+    const own = { id, exporter, settings, typeDefaults, prepareReplay };
     const outlet = this.settings.outletFactory({ ...own, clock, random, logger, metrics });
     return { spec, exporter, outlet };
   }
@@ -109,9 +115,13 @@ class GraphBuilder {
   private processorsOf(pipeline: PlannedPipeline): Processor[] {
     return pipeline.processors.map((id) => {
       const spec = this.plan.processors.get(id)!;
-      const context = { ...this.contextOf(id, "processor"), signal: pipeline.signal, pipeline: pipeline.id };
+      const context = this.processorContext(id, pipeline);
       return this.isolated(spec, "processor", pipeline.signal, () => spec.factory.create(spec.config, context));
     });
+  }
+
+  private processorContext(id: string, pipeline: PlannedPipeline): ProcessorContext {
+    return { ...this.contextOf(id, "processor"), signal: pipeline.signal, pipeline: pipeline.id };
   }
 
   /** Where a pipeline's exporter id leads: to the exporter, or through a connector to the pipelines it feeds. */
@@ -122,7 +132,40 @@ class GraphBuilder {
     const fed = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(id));
     return [...new Set(fed.map((pipeline) => pipeline.signal))]
       .filter((to) => spec.factory.routes.some((route) => route.from === from.signal && route.to === to))
-      .map((to) => this.connector(spec, from.signal, to, fed).inlet);
+      .map((to) => {
+        const { inlet } = this.connector(spec, from.signal, to, fed);
+        return to === from.signal ? inlet : this.withoutSetbacks(inlet, from);
+      });
+  }
+
+  /** What was taken out of a pipeline is not turned into another signal. It must have an exporter elsewhere. */
+  private withoutSetbacks(inlet: Inlet, from: PlannedPipeline): Inlet {
+    const isKeptElsewhere = this.reachesExporter(from);
+    return (delivery) => {
+      if (delivery.setback === undefined) inlet(delivery);
+      else if (isKeptElsewhere || delivery.setback.onlyIfAlwaysSaved) delivery.accept();
+      else delivery.refuse(nowhereToKeep(delivery.setback));
+    };
+  }
+
+  private reachesExporter(pipeline: PlannedPipeline): boolean {
+    return pipeline.exporters.some(
+      (id) => this.exporters.has(id) || this.fedBy(id, pipeline.signal).some((p) => this.reachesExporter(p)),
+    );
+  }
+
+  private fedBy(connector: string, signal: Signal): PlannedPipeline[] {
+    return this.plan.pipelines.filter((p) => p.receivers.includes(connector) && p.signal === signal);
+  }
+
+  /** A pipeline is available while all of its exporters are, and one at least of the pipelines behind each connector. */
+  private isAvailable(pipeline: PlannedPipeline): boolean {
+    return pipeline.exporters.every((id) => {
+      const exporter = this.exporters.get(id);
+      if (exporter !== undefined) return exporter.outlet.isAvailable ?? true;
+      const fed = this.fedBy(id, pipeline.signal);
+      return fed.length === 0 || fed.some((next) => this.isAvailable(next));
+    });
   }
 
   private connector(
@@ -134,8 +177,13 @@ class GraphBuilder {
     const key = `${spec.id} ${from}>${to}`;
     const existing = this.connectors.get(key);
     if (existing !== undefined) return existing;
-    const targets = fed.filter((pipeline) => pipeline.signal === to).map((pipeline) => pipeline.id);
-    const context = { ...this.contextOf(spec.id, "connector"), from, to, targets };
+    const byId = new Map(fed.filter((pipeline) => pipeline.signal === to).map((pipeline) => [pipeline.id, pipeline]));
+    const targets = [...byId.keys()];
+    const isAvailable = (target: string) => {
+      const pipeline = byId.get(target);
+      return pipeline !== undefined && this.isAvailable(pipeline);
+    };
+    const context = { ...this.contextOf(spec.id, "connector"), from, to, targets, isAvailable };
     const operator = this.isolated(spec, "connector", from, () => spec.factory.create(spec.config, context));
     const inlets = new Map(targets.map((id) => [id, this.pipelines.get(id)!.inlet]));
     return this.addRun(this.connectors, key, [operator], route(inlets));
@@ -164,6 +212,7 @@ class GraphBuilder {
         incoming: counter(`otelcol_${kind}_incoming_items`, "Records that went in."),
         outgoing: counter(`otelcol_${kind}_outgoing_items`, "Records that came out."),
         failures: counter("sluice_component_failures", "Times the component failed and was started anew."),
+        takesSetbacks: kind === "connector",
       }),
     );
   }

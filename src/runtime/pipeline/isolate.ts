@@ -10,6 +10,8 @@ export interface IsolateSettings {
   readonly incoming: Counter;
   readonly outgoing: Counter;
   readonly failures: Counter;
+  /** Also give it what was taken out of the pipeline: for connectors, which decide where that goes. */
+  readonly takesSetbacks?: boolean;
 }
 
 /**
@@ -19,6 +21,8 @@ export interface IsolateSettings {
  * operator is made anew for the deliveries to come. One that completes by itself is treated the same. `create` is
  * called again for that, so a processor keeps its state inside what it returns. The first call is made here and now: a
  * processor that cannot be made is the caller's to report.
+ *
+ * What a processor before it took out of the pipeline passes by, unless `takesSetbacks`.
  */
 export function isolate(create: () => Processor, settings: IsolateSettings): Processor {
   let first: Processor | undefined = create();
@@ -47,7 +51,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
         current = make()(input).subscribe({
           next(delivery) {
             inside.leave(delivery.debt);
-            settings.outgoing.add(delivery.batch.count);
+            if (delivery.setback === undefined) settings.outgoing.add(delivery.batch.count);
             out.next(delivery);
           },
           error: restart,
@@ -55,6 +59,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
         });
       };
       const push = (delivery: Delivery) => {
+        if (delivery.setback !== undefined && settings.takesSetbacks !== true) return out.next(delivery);
         settings.incoming.add(delivery.batch.count);
         inside.enter(delivery.debt);
         try {

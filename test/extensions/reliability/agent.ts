@@ -3,7 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { reliability } from "../../../src/extensions/reliability/index.js";
-import { defineReceiver, type Intake, type Outcome, SIGNALS } from "../../../src/plugin.js";
+import {
+  type Batch,
+  type ComponentFactory,
+  defineReceiver,
+  type Intake,
+  type Outcome,
+  SIGNALS,
+  type Signal,
+} from "../../../src/plugin.js";
 import type { Agent, AgentOptions } from "../../../src/runtime/agent.js";
 import { agentOf } from "../../support/agent.js";
 import { logs } from "../../support/batches.js";
@@ -15,6 +23,7 @@ export interface WrappedAgent {
   readonly metrics: CountedMetrics;
   /** Hands records in as a receiver would. */
   send(...bodies: string[]): Promise<Outcome>;
+  hand(batch: Batch): Promise<Outcome>;
 }
 
 const started: { readonly agent: Agent; readonly directory: string }[] = [];
@@ -27,37 +36,45 @@ export async function cleanUp(): Promise<void> {
   }
 }
 
+export interface WrappedOptions extends Partial<AgentOptions> {
+  readonly directory?: string;
+  /** Keys of the extension, as YAML in flow style, each after a comma. */
+  readonly defaults?: string;
+  /** By id, in the order of the pipeline. */
+  readonly processors?: Readonly<Record<string, unknown>>;
+  readonly components?: readonly ComponentFactory[];
+}
+
 /** An agent whose exporters are wrapped, with its queues in a directory of its own, fed by hand. Started. */
-export async function startWrapped(
-  exporters: string,
-  options: { readonly directory?: string; readonly defaults?: string } & Partial<AgentOptions> = {},
-): Promise<WrappedAgent> {
+export async function startWrapped(exporters: string, options: WrappedOptions = {}): Promise<WrappedAgent> {
   const own = mkdtempSync(join(tmpdir(), "sluice-queue-"));
-  const { directory = own, defaults = "", ...rest } = options;
-  const state: { intake?: Intake } = {};
-  const hand = defineReceiver({
+  const { directory = own, defaults = "", processors = {}, components = [], ...rest } = options;
+  const state: { intakes?: Readonly<Partial<Record<Signal, Intake>>> } = {};
+  const receiver = defineReceiver({
     type: "hand",
     summary: "test",
     signals: SIGNALS,
     schema: z.strictObject({}),
     create: (_config, { intakes }) => {
-      state.intake = intakes.logs!;
+      state.intakes = intakes;
       return { start: async () => {}, stop: async () => {} };
     },
   });
   const ids = [...exporters.matchAll(/^ {2}([\w/]+):/gm)].map((match) => match[1]);
   const yaml = `
 receivers: {hand: }
+processors: ${JSON.stringify(processors)}
 exporters:
 ${exporters}
 extensions: {reliability: {directory: ${JSON.stringify(directory)}${defaults}}, health_check: {endpoint: "127.0.0.1:0"}}
 service:
   extensions: [reliability, health_check]
-  pipelines: {logs: {receivers: [hand], exporters: [${ids.join(", ")}]}}
+  pipelines: {logs: {receivers: [hand], processors: [${Object.keys(processors).join(", ")}], exporters: [${ids.join(", ")}]}}
 `;
   const metrics = countedMetrics();
-  const agent = agentOf(yaml, { components: [reliability, hand], metrics, ...rest });
+  const agent = agentOf(yaml, { components: [reliability, receiver, ...components], metrics, ...rest });
   started.push({ agent, directory: own });
   await agent.start();
-  return { agent, directory, metrics, send: (...bodies) => state.intake!.accept(logs(...bodies)) };
+  const hand = (batch: Batch) => state.intakes![batch.signal]!.accept(batch);
+  return { agent, directory, metrics, hand, send: (...bodies) => hand(logs(...bodies)) };
 }

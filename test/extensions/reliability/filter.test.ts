@@ -19,7 +19,7 @@ const nothing = { never_save: [], always_save: [], save_if: "" };
 
 describe("the dead-letter filter", () => {
   it("saves everything by default", () => {
-    expect(createDeadLetterFilter(nothing)(batchOf({}))).toBe("save");
+    expect(createDeadLetterFilter(nothing).judge(batchOf({}))).toBe("save");
   });
 
   it.each([
@@ -35,8 +35,8 @@ describe("the dead-letter filter", () => {
     ["resource.service.name=shop and severity>WARN", { severity: 17 }, { severity: 13 }],
   ])("discards what %s names, and only that", (pattern, like, unlike) => {
     const filter = createDeadLetterFilter({ ...nothing, never_save: [pattern] });
-    expect(filter(batchOf(like))).toBe("discard");
-    expect(filter(batchOf(unlike))).toBe("save");
+    expect(filter.judge(batchOf(like))).toBe("discard");
+    expect(filter.judge(batchOf(unlike))).toBe("save");
   });
 
   it("asks never_save before always_save before save_if", () => {
@@ -45,16 +45,16 @@ describe("the dead-letter filter", () => {
       always_save: ["*.audit"],
       save_if: "severity>=ERROR",
     });
-    expect(filter(batchOf({ name: "debug.audit", severity: 21 }))).toBe("discard");
-    expect(filter(batchOf({ name: "login.audit", severity: 1 }))).toBe("save");
-    expect(filter(batchOf({ name: "other", severity: 17 }))).toBe("save");
-    expect(filter(batchOf({ name: "other", severity: 9 }))).toBe("discard");
+    expect(filter.judge(batchOf({ name: "debug.audit", severity: 21 }))).toBe("discard");
+    expect(filter.judge(batchOf({ name: "login.audit", severity: 1 }))).toBe("save");
+    expect(filter.judge(batchOf({ name: "other", severity: 17 }))).toBe("save");
+    expect(filter.judge(batchOf({ name: "other", severity: 9 }))).toBe("discard");
   });
 
   it("keeps a batch as long as one of its records is worth it", () => {
     const filter = createDeadLetterFilter({ ...nothing, never_save: ["noise"] });
-    expect(filter(batchOf({ name: "noise" }, { name: "signal" }))).toBe("save");
-    expect(filter(batchOf({ name: "noise" }, { name: "noise" }))).toBe("discard");
+    expect(filter.judge(batchOf({ name: "noise" }, { name: "signal" }))).toBe("save");
+    expect(filter.judge(batchOf({ name: "noise" }, { name: "noise" }))).toBe("discard");
   });
 });
 

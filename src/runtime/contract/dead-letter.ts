@@ -1,0 +1,45 @@
+import type { Batch } from "../telemetry/batch.js";
+import type { FailureReason } from "./entry.js";
+import { Refusal } from "./refusal.js";
+
+/** Why a processor takes records out of its pipeline. */
+export interface Setback {
+  readonly reason: FailureReason;
+  /** Groups alike ones for people: "rate_limited", "schema" and so on. */
+  readonly category: string;
+  /** A stable name, such as "SLUICE_RATE_LIMITED". */
+  readonly code: string;
+  readonly message: string;
+  /** The records are dropped on purpose: an exporter keeps only those that its `dead_letter.filter` always saves. */
+  readonly onlyIfAlwaysSaved?: boolean;
+}
+
+const BRAND = Symbol.for("sluice.dead_letter");
+
+/**
+ * Records that are not to go on, and are not to be lost: what a processor may answer in the place of a batch. They pass
+ * the processors that follow, and every exporter of the pipeline keeps them as a dead letter, to be seen and replayed.
+ */
+export class DeadLetter {
+  readonly [BRAND] = true;
+  readonly batch: Batch;
+  readonly setback: Setback;
+
+  constructor(batch: Batch, setback: Setback) {
+    this.batch = batch;
+    this.setback = setback;
+  }
+}
+
+export function deadLetter(batch: Batch, setback: Setback): DeadLetter {
+  return new DeadLetter(batch, setback);
+}
+
+export function isDeadLetter(value: unknown): value is DeadLetter {
+  return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
+}
+
+/** The answer where no exporter could keep a dead letter. */
+export function nowhereToKeep({ message, code }: Setback): Refusal {
+  return new Refusal("permanent", `${message}; no queue to keep it as a dead letter`, { code });
+}

@@ -1,0 +1,104 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import {
+  Batch,
+  batchFromJson,
+  deadLetter,
+  defineExporter,
+  defineProcessor,
+  eachBatch,
+  type Processor,
+  type Setback,
+  SIGNALS,
+  splitBatch,
+} from "../../../src/plugin.js";
+import { cleanUp, startWrapped } from "../../extensions/reliability/agent.js";
+import { bodies, logs } from "../../support/batches.js";
+import { sketch } from "../../support/plan.js";
+
+afterEach(cleanUp);
+
+const setback: Setback = { reason: "rejected", category: "schema", code: "TEST_BAD", message: "not like that" };
+
+/** Takes records whose body begins with "bad" out of the pipeline. */
+function rejecting(own: Setback = setback): Processor {
+  return eachBatch((batch) =>
+    splitBatch(batch, { records: 1 }).map((one) => (bodies(one)[0]!.startsWith("bad") ? deadLetter(one, own) : one)),
+  );
+}
+
+const schema = z.unknown();
+const summary = "test";
+
+function parts(own?: Setback) {
+  const seen: string[] = [];
+  const sent: string[] = [];
+  const reject = defineProcessor({ type: "reject", summary, schema, signals: SIGNALS, create: () => rejecting(own) });
+  const create = () =>
+    eachBatch((batch) => {
+      seen.push(...bodies(batch));
+      return batch;
+    });
+  const watch = defineProcessor({ type: "watch", summary, schema, signals: SIGNALS, create });
+  const out = defineExporter({
+    type: "out",
+    summary,
+    schema,
+    signals: SIGNALS,
+    create: () => ({ send: async (batch) => void sent.push(...bodies(batch)) }),
+  });
+  return { seen, sent, options: { components: [reject, watch, out], processors: { reject: {}, watch: {} } } };
+}
+
+function severe(body: string): Batch {
+  const logRecords = [{ severityNumber: 17, body: { stringValue: body } }];
+  return batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+}
+
+describe("what a processor takes out of a pipeline", () => {
+  it("is kept as a dead letter of every exporter, unseen by the processors that follow, and is accepted", async () => {
+    const { seen, sent, options } = parts();
+    const { agent, send } = await startWrapped("  out: {}\n  out/second: {}", options);
+    expect(await send("good 1", "bad 2", "good 3")).toMatchObject({ ok: true });
+    const { entries } = await agent.admin!.listDeadLetters({});
+    expect(entries.map((entry) => entry.exporter).sort()).toEqual(["out", "out/second"]);
+    expect(entries[0]).toMatchObject({
+      items: 1,
+      pipeline: "logs",
+      calls: 0,
+      failure: { reason: "rejected", category: "schema" },
+    });
+    expect(entries[0]!.failure!.error).toMatchObject({ class: "TEST_BAD", message: "not like that" });
+    expect(seen).toEqual(["good 1", "good 3"]);
+    await expect.poll(() => [...sent].sort()).toEqual(["good 1", "good 1", "good 3", "good 3"]);
+  });
+
+  it("is sent to its exporter when it is replayed", async () => {
+    const { sent, options } = parts();
+    const { agent, send } = await startWrapped("  out: {}", options);
+    await send("bad");
+    await agent.admin!.replay({ query: {} }, { by: "test" });
+    await expect.poll(() => sent).toEqual(["bad"]);
+  });
+
+  it("is kept only where the filter always saves it, when it was dropped on purpose", async () => {
+    const { options } = parts({ ...setback, onlyIfAlwaysSaved: true });
+    const filter = 'dead_letter: {filter: {always_save: ["severity>=ERROR"]}}';
+    const { agent, hand } = await startWrapped(`  out: {${filter}}\n  out/second: {}`, options);
+    const [low, high] = [logs("bad a"), severe("bad b")];
+    expect(await hand(Batch.merge([low, high]))).toMatchObject({ ok: true });
+    const { entries } = await agent.admin!.listDeadLetters({});
+    expect(entries.map(({ exporter, items }) => ({ exporter, items }))).toEqual([{ exporter: "out", items: 1 }]);
+  });
+
+  it("is refused for good where there is no queue to keep it in", async () => {
+    const { graph, intake } = sketch({
+      processors: { reject: () => rejecting() },
+      exporters: { out: { send: async () => undefined } },
+      pipelines: { logs: { receivers: ["in"], processors: ["reject"], exporters: ["out"] } },
+    });
+    const outcome = await intake("in").accept(logs("bad"));
+    expect(outcome).toMatchObject({ ok: false, refusal: { kind: "permanent", code: "TEST_BAD" } });
+    expect(graph.budget.used).toBe(0);
+  });
+});
