@@ -57,6 +57,7 @@ export {
   dropWhere,
   keepWhere,
   type OnOttlError,
+  sortWhere,
   transformBatch,
 } from "./runtime/ottl/run.js";
 export { Batch } from "./runtime/telemetry/batch.js";

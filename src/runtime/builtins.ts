@@ -1,4 +1,5 @@
 import { forward } from "../connectors/forward.js";
+import { routing } from "../connectors/routing/index.js";
 import { debugExporter } from "../exporters/debug/index.js";
 import { fileExporter } from "../exporters/file/index.js";
 import { nopExporter } from "../exporters/nop.js";
@@ -30,6 +31,7 @@ export const builtins: readonly ComponentFactory[] = [
   fileExporter,
   nopExporter,
   forward,
+  routing,
   healthCheck,
   reliability,
   adminApi,

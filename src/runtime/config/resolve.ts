@@ -8,7 +8,7 @@ import type { ParsedComponent } from "./parse-component.js";
 import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./pipelines.js";
 import { readService } from "./service.js";
 import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
-import { orderPipelines } from "./topology.js";
+import { checkNamedPipelines, orderPipelines } from "./topology.js";
 
 export interface ResolveOptions {
   readonly registry: Registry;
@@ -28,6 +28,10 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   const extensions = linkExtensions(service, linkOptions);
   const used = new Set([...pipelines.flatMap(linksOf), ...extensions].map((link) => link.definition));
   const parsed = checkAll(definitions, used, registry, findings);
+  for (const connector of definitions.connectors.values()) {
+    const read = used.has(connector) ? parsed.get(connector) : undefined;
+    if (read !== undefined) checkNamedPipelines(connector, read.config, pipelines, findings);
+  }
   const ordered = orderPipelines(pipelines, definitions.connectors.values(), findings);
   if (findings.hasErrors || service.settings === undefined) return undefined;
 
