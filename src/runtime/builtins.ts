@@ -1,3 +1,4 @@
+import { failover } from "../connectors/failover/index.js";
 import { forward } from "../connectors/forward.js";
 import { routing } from "../connectors/routing/index.js";
 import { debugExporter } from "../exporters/debug/index.js";
@@ -31,6 +32,7 @@ export const builtins: readonly ComponentFactory[] = [
   fileExporter,
   nopExporter,
   forward,
+  failover,
   routing,
   healthCheck,
   reliability,

@@ -36,8 +36,8 @@ export class Delivery {
     return batch === this.batch ? this : new Delivery(batch, this.origin, this.debt, this.route, this.setback);
   }
 
-  /** The same delivery, meant for these pipelines only. For connectors. */
-  to(pipelines: readonly string[]): Delivery {
+  /** The same delivery, meant for these pipelines only; undefined means all. For connectors. */
+  to(pipelines: readonly string[] | undefined): Delivery {
     return new Delivery(this.batch, this.origin, this.debt, pipelines, this.setback);
   }
 
