@@ -60,6 +60,7 @@ export {
   sortWhere,
   transformBatch,
 } from "./runtime/ottl/run.js";
+export { type Count, type ResourceTally, type TallySpec, tally } from "./runtime/ottl/tally.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";

@@ -1,3 +1,4 @@
+import { count } from "../connectors/count/index.js";
 import { failover } from "../connectors/failover/index.js";
 import { forward } from "../connectors/forward.js";
 import { routing } from "../connectors/routing/index.js";
@@ -31,8 +32,9 @@ export const builtins: readonly ComponentFactory[] = [
   debugExporter,
   fileExporter,
   nopExporter,
-  forward,
+  count,
   failover,
+  forward,
   routing,
   healthCheck,
   reliability,
