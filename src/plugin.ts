@@ -63,8 +63,10 @@ export {
 export { type Count, type ResourceTally, type TallySpec, tally } from "./runtime/ottl/tally.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
+export { isRegroupOverflow, RegroupOverflow } from "./runtime/telemetry/group-tree.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
+export { type Regrouped, regroup } from "./runtime/telemetry/regroup.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
 export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";

@@ -13,6 +13,7 @@ import { reliability } from "../extensions/reliability/index.js";
 import { attributesProcessor, resourceProcessor } from "../processors/attributes/index.js";
 import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
+import { groupByAttrs } from "../processors/groupbyattrs.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { transform } from "../processors/transform.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
@@ -27,6 +28,7 @@ export const builtins: readonly ComponentFactory[] = [
   transform,
   attributesProcessor,
   resourceProcessor,
+  groupByAttrs,
   otlpHttpExporter,
   otlpGrpcExporter,
   debugExporter,

@@ -35,12 +35,9 @@ const metric = z
   .strictObject({
     description: z.string().nullish(),
     conditions: z.array(z.string()).nullish().meta({ description: "Counts that for which any of these holds." }),
-    attributes: z
-      .array(attribute)
-      .nullish()
-      .meta({
-        description: "Counts by the values of these, which are looked for in the record, its scope and resource.",
-      }),
+    attributes: z.array(attribute).nullish().meta({
+      description: "Counts by the values of these, which are looked for in the record, its scope and resource.",
+    }),
   })
   .nullish();
 const metrics = (what: string) =>
