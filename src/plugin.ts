@@ -61,13 +61,22 @@ export {
   transformBatch,
 } from "./runtime/ottl/run.js";
 export { Batch } from "./runtime/telemetry/batch.js";
-export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
+export {
+  type AnyRecordView,
+  editRecords,
+  type RecordVerdict,
+  RecordViews,
+  readRecords,
+} from "./runtime/telemetry/edit.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
+export { partitionByMarks } from "./runtime/telemetry/partition.js";
+export { RecordReader } from "./runtime/telemetry/record-reader.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
 export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
+export { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./runtime/telemetry/walk.js";
 export { splitLines } from "./runtime/text/lines.js";
 export { type Paint, painterFor, printable, type Style } from "./runtime/text/terminal.js";

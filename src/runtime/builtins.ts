@@ -13,6 +13,7 @@ import { attributesProcessor, resourceProcessor } from "../processors/attributes
 import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
+import { rateLimit } from "../processors/rate-limit/index.js";
 import { transform } from "../processors/transform.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
@@ -22,6 +23,7 @@ export const builtins: readonly ComponentFactory[] = [
   otlpReceiver,
   batch,
   memoryLimiter,
+  rateLimit,
   filter,
   transform,
   attributesProcessor,

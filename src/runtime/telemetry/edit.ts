@@ -31,24 +31,52 @@ export function readRecords(batch: Batch, read: (record: AnyRecordView) => void)
   );
 }
 
+/** Views of the records that another walk visits: for visitors that need one only now and then. */
+export class RecordViews {
+  private readonly walk: RecordWalk;
+  private readonly owners: FrameOwners;
+
+  constructor(walk: RecordWalk) {
+    this.walk = walk;
+    this.owners = new FrameOwners(walk);
+  }
+
+  /** The record in [start, end), which must be the one the walk is at. */
+  at(start: number, end: number): AnyRecordView {
+    return viewOf(this.walk, start, end, this.owners);
+  }
+
+  /** Puts the changes made to the present record, and to what it shares with its neighbours, into the batch. */
+  write(view: AnyRecordView): void {
+    this.writeOwners();
+    if (!view.changed) return;
+    view.encodeInto(this.walk.beginRecord());
+    this.walk.endRecord();
+  }
+
+  /** Only those to what it shares with its neighbours. */
+  writeOwners(): void {
+    this.owners.submitChanges();
+  }
+}
+
 class ViewVisitor implements RecordVisitor {
   private readonly edit: (record: AnyRecordView) => RecordVerdict;
-  private owners: FrameOwners | undefined;
+  private views: RecordViews | undefined;
 
   constructor(edit: (record: AnyRecordView) => RecordVerdict) {
     this.edit = edit;
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
-    this.owners ??= new FrameOwners(walk);
-    const view = viewOf(walk, start, end, this.owners);
+    this.views ??= new RecordViews(walk);
+    const view = this.views.at(start, end);
     const verdict = this.edit(view);
-    this.owners.submitChanges();
-    if (verdict === "drop" || view.dropped) return DROP;
-    if (view.changed) {
-      view.encodeInto(walk.beginRecord());
-      walk.endRecord();
+    if (verdict === "drop" || view.dropped) {
+      this.views.writeOwners();
+      return DROP;
     }
+    this.views.write(view);
     return KEEP;
   }
 }
