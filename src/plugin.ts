@@ -59,6 +59,7 @@ export {
   type OnOttlError,
   transformBatch,
 } from "./runtime/ottl/run.js";
+export { type OnDecided, ProbabilisticSampler, type ProbabilisticSettings } from "./runtime/sampling/probabilistic.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";

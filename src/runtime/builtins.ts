@@ -11,6 +11,7 @@ import { attributesProcessor, resourceProcessor } from "../processors/attributes
 import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
+import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
 import { transform } from "../processors/transform.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
@@ -20,6 +21,7 @@ export const builtins: readonly ComponentFactory[] = [
   otlpReceiver,
   batch,
   memoryLimiter,
+  probabilisticSampler,
   filter,
   transform,
   attributesProcessor,
