@@ -60,6 +60,14 @@ export {
   transformBatch,
 } from "./runtime/ottl/run.js";
 export { type OnDecided, ProbabilisticSampler, type ProbabilisticSettings } from "./runtime/sampling/probabilistic.js";
+export {
+  RATE_ATTRIBUTE,
+  type RateRules,
+  RateSampler,
+  type RateSamplerSettings,
+  type RecordFacts,
+} from "./runtime/sampling/rate-sampler.js";
+export { parseValuePath, type ValuePath } from "./runtime/sampling/value-path.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";

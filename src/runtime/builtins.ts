@@ -7,6 +7,7 @@ import { otlpHttpExporter } from "../exporters/otlp-http/otlp-http-exporter.js";
 import { adminApi } from "../extensions/admin-api/index.js";
 import { healthCheck } from "../extensions/health-check.js";
 import { reliability } from "../extensions/reliability/index.js";
+import { adaptiveSampling } from "../processors/adaptive-sampling/index.js";
 import { attributesProcessor, resourceProcessor } from "../processors/attributes/index.js";
 import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
@@ -22,6 +23,7 @@ export const builtins: readonly ComponentFactory[] = [
   batch,
   memoryLimiter,
   probabilisticSampler,
+  adaptiveSampling,
   filter,
   transform,
   attributesProcessor,

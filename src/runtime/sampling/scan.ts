@@ -6,14 +6,31 @@ export interface ScanShape {
   readonly traceId: number;
   readonly traceState: number;
   readonly attributes: number;
+  readonly name: number;
+  readonly severity: number;
+  readonly status: number;
 }
 
-export const LOG_SHAPE: ScanShape = { traceId: 74, traceState: 0, attributes: 50 };
-export const SPAN_SHAPE: ScanShape = { traceId: 10, traceState: 26, attributes: 74 };
+export const LOG_SHAPE: ScanShape = {
+  traceId: 74,
+  traceState: 0,
+  attributes: 50,
+  name: 98,
+  severity: 16,
+  status: 0,
+};
+export const SPAN_SHAPE: ScanShape = {
+  traceId: 10,
+  traceState: 26,
+  attributes: 74,
+  name: 42,
+  severity: 0,
+  status: 122,
+};
 
 /**
- * Finds what a sampler asks of a record in one pass over its fields, without making anything: the trace id, the
- * tracestate and a few attributes. The results are positions in the bytes of the record scanned last; -1 means absent.
+ * Finds what a sampler asks of a record in one pass over its fields, without making anything: ids, name,
+ * severity, tracestate and a few attributes. The results are positions in the bytes of the record scanned last; -1 means absent.
  */
 export class RecordScan {
   /** Where the sixteen bytes of the trace id are; -1 also when they are all zero, or not sixteen. */
@@ -23,6 +40,14 @@ export class RecordScan {
   /** Its text. */
   stateStart = -1;
   stateEnd = -1;
+  /** The event's or span's name. */
+  nameStart = -1;
+  nameEnd = -1;
+  /** A log record's severity number; 0 when it has none. */
+  severity = 0;
+  /** The status message of a span. */
+  statusStart = -1;
+  statusEnd = -1;
   /** For each of the keys: the whole field, from its tag. */
   readonly fields: number[];
   /** For each of the keys: the length of its KeyValue. */
@@ -40,9 +65,12 @@ export class RecordScan {
 
   run(b: Uint8Array, start: number, end: number): void {
     const { shape, keys, fields, values } = this;
-    const { traceId, traceState, attributes } = shape;
+    const { traceId, traceState, attributes, name, severity, status } = shape;
     this.traceId = -1;
     this.stateField = -1;
+    this.nameStart = -1;
+    this.statusStart = -1;
+    this.severity = 0;
     for (let i = 0; i < keys.length; i++) values[i] = -1;
     let p = start;
     while (p < end) {
@@ -53,6 +81,7 @@ export class RecordScan {
         p = after;
       }
       if ((tag & 7) !== 2) {
+        if (tag === severity) this.severity = varint(b, p);
         p = skip(b, p, tag);
         continue;
       }
@@ -75,6 +104,12 @@ export class RecordScan {
         this.stateField = at;
         this.stateStart = p;
         this.stateEnd = p + size;
+      } else if (tag === name) {
+        this.nameStart = p;
+        this.nameEnd = p + size;
+      } else if (tag === status) {
+        this.statusStart = p;
+        this.statusEnd = p + size;
       }
       p += size;
     }
