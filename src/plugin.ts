@@ -60,6 +60,15 @@ export {
   sortWhere,
   transformBatch,
 } from "./runtime/ottl/run.js";
+export { type OnDecided, ProbabilisticSampler, type ProbabilisticSettings } from "./runtime/sampling/probabilistic.js";
+export {
+  RATE_ATTRIBUTE,
+  type RateRules,
+  RateSampler,
+  type RateSamplerSettings,
+  type RecordFacts,
+} from "./runtime/sampling/rate-sampler.js";
+export { parseValuePath, type ValuePath } from "./runtime/sampling/value-path.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export {
   type AnyRecordView,

@@ -16,6 +16,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/runtime/config/": ["src/runtime/contract/", "src/runtime/telemetry/", "src/runtime/registry.ts"],
   "src/runtime/registry.ts": ["src/runtime/contract/"],
   "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/telemetry/"],
+  "src/runtime/sampling/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/text/": [],
   "src/runtime/self-telemetry/": [
     "src/runtime/contract/",
@@ -41,6 +42,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/net/",
     "src/runtime/otlp/",
     "src/runtime/ottl/",
+    "src/runtime/sampling/",
     "src/runtime/text/",
     "src/runtime/match/",
   ],
