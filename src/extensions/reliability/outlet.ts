@@ -19,6 +19,7 @@ import type { HeadLimits } from "./head.js";
 import type { Verdict } from "./item.js";
 import { QueueMetrics } from "./metrics.js";
 import { type Incoming, Overflow, QUEUE_FULL } from "./overflow.js";
+import { createPreparation, type Prepare } from "./preparation.js";
 import { Scheduler } from "./scheduler.js";
 import { statusOf } from "./status.js";
 import { type NewEntry, type OpenReport, type QueueStore, type StoredEntry, StoreError } from "./store/store.js";
@@ -47,6 +48,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   readonly id: string;
   readonly settings: CompleteSettings;
   readonly store: QueueStore;
+  readonly prepare: Prepare;
   replayRate: number;
   private readonly own: QueueOutletSettings;
   private readonly metrics: QueueMetrics;
@@ -73,6 +75,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.id = id;
     this.settings = settings;
     this.store = store;
+    this.prepare = createPreparation(own.prepareReplay);
     this.replayRate = settings.replay.rate;
     this.metrics = new QueueMetrics(id, own.metrics);
     this.filter = createDeadLetterFilter(settings.dead_letter.filter);
@@ -84,6 +87,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
       store,
       metrics,
       deadLetters: this.deadLetters,
+      prepare: this.prepare,
       onLeft: (entry, parts) => this.left(entry, parts),
       onLoaded: () => this.lookForDamage(),
     });

@@ -46,6 +46,7 @@ export interface QueueOptions {
   readonly random?: () => number;
   readonly limits?: HeadLimits;
   readonly check?: () => Promise<void>;
+  readonly prepareReplay?: (batch: Batch, pipeline: string) => Batch;
 }
 
 /** A queue with a backend that is a function, on a clock that stands still. Started. */
@@ -78,6 +79,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     random,
     logger: loggerTo(lines),
     metrics,
+    ...(options.prepareReplay && { prepareReplay: options.prepareReplay }),
     ...(options.limits && { limits: options.limits }),
     startKeeper: () => () => {},
   });
