@@ -1,4 +1,4 @@
-import type { CompleteSettings, ExporterStatus } from "../../plugin.js";
+import type { CompleteSettings, Entry, ExporterStatus } from "../../plugin.js";
 import type { Prepare } from "./preparation.js";
 import type { QueueStore } from "./store/store.js";
 
@@ -17,6 +17,6 @@ export interface ExporterControl {
   forceBreaker(state: "open" | "closed" | "auto"): void;
   /** Entries per second at which dead letters are put back. */
   replayRate: number;
-  /** There are pending entries in the store that it did not put there itself: replayed or imported ones. */
-  wake(): void;
+  /** These are pending in the store now, and it did not put them there itself: they were replayed. */
+  wake(entries: readonly Entry[]): void;
 }
