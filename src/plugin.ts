@@ -14,7 +14,6 @@ export {
   type CompleteSettings,
   completeSettings,
   type ExporterSettings,
-  exporterSettingsSchema,
 } from "./runtime/contract/exporter-settings.js";
 export { limitedLog } from "./runtime/contract/limited-log.js";
 export * from "./runtime/contract/observability.js";
@@ -51,6 +50,12 @@ export { CONTEXT_SIGNALS, CONTEXTS, type ContextName } from "./runtime/ottl/cont
 export { isOttlError, isOttlSyntaxError, OttlError, OttlSyntaxError, pointAt } from "./runtime/ottl/error.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./runtime/ottl/error-mode.js";
 export { type CompiledGroup, compileIn, compileInferred, ottlIssue, SIGNAL_CONTEXTS } from "./runtime/ottl/infer.js";
+export {
+  exporterSettingsSchema,
+  parseRecordCondition,
+  type RecordCondition,
+  recordCondition,
+} from "./runtime/ottl/record-condition.js";
 export {
   anyMatches,
   ConditionSet,

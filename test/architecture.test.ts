@@ -13,7 +13,12 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/runtime/otlp/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/match/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/pipeline/": ["src/runtime/contract/", "src/runtime/telemetry/"],
-  "src/runtime/config/": ["src/runtime/contract/", "src/runtime/telemetry/", "src/runtime/registry.ts"],
+  "src/runtime/config/": [
+    "src/runtime/contract/",
+    "src/runtime/telemetry/",
+    "src/runtime/ottl/",
+    "src/runtime/registry.ts",
+  ],
   "src/runtime/registry.ts": ["src/runtime/contract/"],
   "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/sampling/": ["src/runtime/contract/", "src/runtime/telemetry/"],

@@ -3,6 +3,7 @@ import { alternatives, didYouMean } from "../contract/suggest.js";
 import type { FactoryOf, Registry } from "../registry.js";
 import { checkDefinition, type Definition, type Definitions, readDefinitions, SECTIONS } from "./components.js";
 import type { Findings } from "./findings.js";
+import { generationOf } from "./generation.js";
 import { locate, type MapNode, type Path } from "./node.js";
 import type { ParsedComponent } from "./parse-component.js";
 import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./pipelines.js";
@@ -48,6 +49,7 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
     extensions: new Map([...(options.addDefaults ? defaultExtensions(registry, extensions) : []), ...enabled]),
     pipelines: ordered.map(pipelineSpec),
     service: service.settings,
+    generation: generationOf(root),
     placeOf(path: Path) {
       const found = locate(root, path);
       return found.exact ? found.place : undefined;

@@ -119,6 +119,8 @@ export interface Host {
   readonly state: "starting" | "ready" | "draining" | "stopped";
   /** What the extension that wraps exporters offers; undefined before it has started, or without one. */
   readonly admin?: Admin | undefined;
+  /** Names the config it runs with: the same for the same config, whenever it was started. */
+  readonly generation?: string;
 }
 
 export interface ExtensionContext extends ComponentContext {

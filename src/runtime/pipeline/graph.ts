@@ -107,7 +107,9 @@ class GraphBuilder {
     const { id, settings } = spec;
     const typeDefaults = exporterSettingsSchema.parse(spec.factory.defaults ?? {});
     const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
-    const own = { id, exporter, settings, typeDefaults, prepareReplay };
+    const pipelines = this.plan.pipelines.filter(({ exporters }) => exporters.includes(id));
+    const signals = [...new Set(pipelines.map(({ signal }) => signal))];
+    const own = { id, exporter, settings, typeDefaults, signals, prepareReplay };
     const outlet = this.settings.outletFactory({ ...own, clock, random, logger, metrics });
     return { spec, exporter, outlet };
   }
