@@ -14,7 +14,7 @@ import { PATHS } from "./paths.js";
 import type { Scene } from "./scene.js";
 import type { CallNode, CompareNode, NameNode, Node, PathNode, StatementTree } from "./tree.js";
 import { copyValue, type OttlMap, type OttlValue, typeName } from "./value.js";
-import { anyEnd, anyValueAt, isText } from "./wire-value.js";
+import { anyEnd, anyValueAt, isNothing, isText } from "./wire-value.js";
 
 export type Test = (scene: Scene) => boolean;
 
@@ -258,15 +258,16 @@ export class TreeCompiler implements Compiler {
     const attribute = this.path(path).attribute;
     if (attribute === undefined || (typeof value !== "string" && value !== null)) return undefined;
     const { pick, key, encoded } = attribute;
-    const text = value === null ? undefined : Buffer.from(value, "utf8");
+    const text = Buffer.from(value ?? "", "utf8");
     const wanted = operator === "==";
     return (scene) => {
       const level = pick(scene);
       if (level.edits !== undefined) return compare(level.attribute(key, encoded), value, operator);
-      const at = findAttribute(level.bytes, level.start, level.end, level.attributesTag, encoded);
-      const start = at < 0 ? -1 : anyValueAt(level.bytes, at);
-      if (text !== undefined) return (start >= 0 && isText(level.bytes, start, anyEnd, text)) === wanted;
-      return (start < 0 || start === anyEnd) === wanted;
+      const { bytes } = level;
+      const at = findAttribute(bytes, level.start, level.end, level.attributesTag, encoded);
+      const start = at < 0 ? -1 : anyValueAt(bytes, at);
+      if (start < 0) return (value === null) === wanted;
+      return (value === null ? isNothing(bytes, start, anyEnd) : isText(bytes, start, anyEnd, value, text)) === wanted;
     };
   }
 }

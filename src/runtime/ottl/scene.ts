@@ -221,7 +221,8 @@ class OwnerPlace extends FramePlace {
   protected override locate(bytes: Uint8Array, start: number, end: number): void {
     const [from, to] = fieldRange(bytes, start, end, OWNER);
     if (from === to) return this.level.place(bytes, start, start);
-    varint(bytes, from + 1);
+    varint(bytes, from);
+    varint(bytes, after);
     this.level.place(bytes, after, to);
   }
 }
