@@ -157,7 +157,7 @@ function messageOf(owner: ContextName, thing: Thing): Tree {
 export type PathValue = string | bigint | number | boolean | { readonly time: bigint } | { readonly id: string };
 
 /** What a plain field is, with the default of its kind when it is not set. */
-export function valueOf({ at, kind }: TreePath, thing: Thing): PathValue {
+export function fieldOf({ at, kind }: TreePath, thing: Thing): PathValue {
   const { message, name } = at(thing);
   const raw = message[name];
   switch (kind) {

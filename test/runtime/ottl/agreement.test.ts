@@ -14,12 +14,12 @@ import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetr
 import { KEEP, RecordWalk } from "../../../src/runtime/telemetry/walk.js";
 import {
   attributeOwners,
+  fieldOf,
   fieldPaths,
   type Kind,
   type PathValue,
   type Thing,
   thingsOf,
-  valueOf,
 } from "../../support/ottl-paths-on-trees.js";
 import { request } from "../../support/telemetry-arbitraries.js";
 import { expectSame, meaning } from "../../support/trees.js";
@@ -104,7 +104,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
         const things = thingsOf(context, decodeTree(batch));
         for (const { field, get } of compiled) {
           const read = forEach(batch, context, (scene) => seen(get(scene)));
-          expectSame([field.path, read], [field.path, things.map((thing) => valueOf(field, thing))]);
+          expectSame([field.path, read], [field.path, things.map((thing) => fieldOf(field, thing))]);
         }
         for (const { tests, expected } of conditions) {
           const decided = forEach(batch, context, (scene) => tests.map((test) => test.matches(scene)));
