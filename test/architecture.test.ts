@@ -14,6 +14,12 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/runtime/match/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/pipeline/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/config/": ["src/runtime/contract/", "src/runtime/telemetry/", "src/runtime/registry.ts"],
+  "src/runtime/plugins/": [
+    "src/runtime/contract/",
+    "src/runtime/telemetry/",
+    "src/runtime/config/",
+    "src/runtime/registry.ts",
+  ],
   "src/runtime/registry.ts": ["src/runtime/contract/"],
   "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/text/": [],
