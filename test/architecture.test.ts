@@ -19,6 +19,12 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/ottl/",
     "src/runtime/registry.ts",
   ],
+  "src/runtime/plugins/": [
+    "src/runtime/contract/",
+    "src/runtime/telemetry/",
+    "src/runtime/config/",
+    "src/runtime/registry.ts",
+  ],
   "src/runtime/registry.ts": ["src/runtime/contract/"],
   "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/sampling/": ["src/runtime/contract/", "src/runtime/telemetry/"],

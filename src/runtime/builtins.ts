@@ -14,8 +14,8 @@ import { attributesProcessor, resourceProcessor } from "../processors/attributes
 import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
-import { rateLimit } from "../processors/rate-limit/index.js";
 import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
+import { rateLimit } from "../processors/rate-limit/index.js";
 import { transform } from "../processors/transform.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
