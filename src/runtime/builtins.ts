@@ -10,11 +10,14 @@ import { otlpHttpExporter } from "../exporters/otlp-http/otlp-http-exporter.js";
 import { adminApi } from "../extensions/admin-api/index.js";
 import { healthCheck } from "../extensions/health-check.js";
 import { reliability } from "../extensions/reliability/index.js";
+import { adaptiveSampling } from "../processors/adaptive-sampling/index.js";
 import { attributesProcessor, resourceProcessor } from "../processors/attributes/index.js";
 import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
 import { groupByAttrs } from "../processors/groupbyattrs.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
+import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
+import { rateLimit } from "../processors/rate-limit/index.js";
 import { transform } from "../processors/transform.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
@@ -24,6 +27,9 @@ export const builtins: readonly ComponentFactory[] = [
   otlpReceiver,
   batch,
   memoryLimiter,
+  rateLimit,
+  probabilisticSampler,
+  adaptiveSampling,
   filter,
   transform,
   attributesProcessor,

@@ -118,6 +118,12 @@ export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
 /** The debts that are inside one component at the moment. */
 export class Habitat {
   private readonly debts = new Set<Debt>();
+  private readonly explain: ((refusal: Refusal) => Refusal) | undefined;
+
+  /** `explain` sees every refusal of what is inside, and gives the one that is passed on. */
+  constructor(explain?: (refusal: Refusal) => Refusal) {
+    this.explain = explain;
+  }
 
   get size(): number {
     return this.debts.size;
@@ -136,6 +142,11 @@ export class Habitat {
     const inside = [...this.debts];
     for (const debt of inside) debt.settle({ ok: false, refusal });
     return inside.length;
+  }
+
+  /** @internal called by Debt alone */
+  explained(outcome: Outcome): Outcome {
+    return outcome.ok || this.explain === undefined ? outcome : { ok: false, refusal: this.explain(outcome.refusal) };
   }
 
   /** @internal called by Debt alone */
@@ -193,8 +204,9 @@ export class Debt {
   settle(outcome: Outcome): void {
     if (!this.open) return;
     this.open = false;
+    const explained = this.habitat?.explained(outcome) ?? outcome;
     this.moveTo(undefined);
-    this.conclude(outcome);
+    this.conclude(explained);
   }
 
   moveTo(habitat: Habitat | undefined): void {

@@ -4,7 +4,7 @@ import { partition } from "../telemetry/partition.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
 import type { Condition, Statement } from "./compiled.js";
 import { CONTEXT_SHAPES, CONTEXT_SIGNALS, COUNTS_RECORDS, type ContextName } from "./context.js";
-import { isOttlError, type OttlError } from "./error.js";
+import { isOttlError, OttlError } from "./error.js";
 import { Scene } from "./scene.js";
 
 /**
@@ -93,6 +93,9 @@ export class ConditionSet {
   }
 }
 
+/** Metrics that may come of one: conditions that hold for what they make would never end. */
+const MOST_ADDED = 100;
+
 function walked(batch: Batch, context: ContextName, visitor: RecordVisitor): Batch {
   checkContext(batch, context);
   const result = new RecordWalk(batch, CONTEXT_SHAPES[context]).run(visitor);
@@ -159,6 +162,12 @@ class Searcher implements RecordVisitor {
   }
 }
 
+function endless(): OttlError {
+  return new OttlError(
+    `statements made more than ${MOST_ADDED} metrics of one: their conditions hold for the new ones`,
+  );
+}
+
 class Transformer implements RecordVisitor {
   private readonly statements: readonly Statement[];
   private readonly conditions: readonly Condition[];
@@ -178,7 +187,27 @@ class Transformer implements RecordVisitor {
     if (this.conditions.length > 0 && !anyHolds(this.conditions, scene, this.onError)) return KEEP;
     for (let i = 0; i < this.statements.length; i++) this.execute(this.statements[i]!);
     scene.finish();
+    if (scene.added.length > 0) this.visitAdded();
     return KEEP;
+  }
+
+  /** Added metrics are transformed like any other, which may add more. */
+  private visitAdded(): void {
+    const { scene, statements } = this;
+    for (let n = 0; scene.added.length > 0; n++) {
+      scene.beginAdded(scene.added.shift()!);
+      const meant = this.conditions.length === 0 || anyHolds(this.conditions, scene, this.onError);
+      for (let i = 0; meant && i < statements.length; i++) this.execute(statements[i]!);
+      scene.finishAdded();
+      if (n === MOST_ADDED) this.stopAdding();
+    }
+  }
+
+  private stopAdding(): void {
+    this.scene.added.length = 0;
+    const error = endless();
+    if (this.onError === undefined) throw error;
+    this.onError(error, this.statements[0]!);
   }
 
   private execute(statement: Statement): void {

@@ -29,6 +29,12 @@ export function partition(batch: Batch, shape: WalkShape, heaps: number, heapOf:
   return result;
 }
 
+/** Two heaps of one batch: the records whose mark is 0, and the others. `marks` has one for each record, in order. */
+export function partitionByMarks(batch: Batch, marks: Uint8Array): (Batch | undefined)[] {
+  let index = 0;
+  return partition(batch, SHAPES[batch.signal], 2, () => (marks[index++] === 0 ? 0 : 1));
+}
+
 /** A message around records as it lies in the batch. The request itself is the outermost, without a tag. */
 interface SourceFrame {
   readonly tag: number;
