@@ -89,6 +89,9 @@ class Tallier implements RecordVisitor {
   private readonly specs: readonly TallySpec[];
   private readonly conditions: readonly (ConditionSet | undefined)[];
   private readonly times: readonly number[];
+  /** Of each specification, the keys of its attributes in UTF-8. */
+  private readonly keys: readonly (readonly Uint8Array[])[];
+  private readonly ownTag: number;
 
   constructor(context: ContextName, specs: readonly TallySpec[], onError: OnOttlError | undefined) {
     this.context = context;
@@ -97,6 +100,8 @@ class Tallier implements RecordVisitor {
       conditions.length === 0 ? undefined : new ConditionSet(conditions, onError),
     );
     this.times = TIMES[context] ?? [];
+    this.keys = specs.map(({ attributes }) => attributes.map(({ key }) => encodedKey(key)));
+    this.ownTag = ATTRIBUTES(RECORDS[context]);
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
@@ -111,7 +116,7 @@ class Tallier implements RecordVisitor {
 
   private count(spec: number, counts: Map<string, Count>, walk: RecordWalk, start: number, end: number): void {
     const { attributes } = this.specs[spec]!;
-    const found = attributes.length === 0 ? NONE : this.values(attributes, walk, start, end);
+    const found = attributes.length === 0 ? NONE : this.values(spec, walk, start, end);
     if (found === undefined || this.conditions[spec]?.any(walk, start, end) === false) return;
     const key = attributes.length === 0 ? String(spec) : keyOf(spec, found, walk.bytes);
     const same = counts.get(key);
@@ -120,28 +125,18 @@ class Tallier implements RecordVisitor {
   }
 
   /** Where the KeyValues are; null for a fallback. Undefined when one is missing. */
-  private values(
-    wanted: TallySpec["attributes"],
-    walk: RecordWalk,
-    start: number,
-    end: number,
-  ): (Range | null)[] | undefined {
+  private values(spec: number, walk: RecordWalk, start: number, end: number): (Range | null)[] | undefined {
+    const { bytes } = walk;
+    const { attributes } = this.specs[spec]!;
+    const tag = this.context === "datapoint" ? pointTag(walk) : this.ownTag;
     const values: (Range | null)[] = [];
-    for (const { key, fallback } of wanted) {
-      const encoded = encodedKey(key);
-      const value =
-        keyValue(walk.bytes, { start, end }, this.attributesTag(walk), encoded) ??
-        keyValue(walk.bytes, ownerIn(walk, 1), SCOPE_ATTRIBUTES, encoded) ??
-        keyValue(walk.bytes, ownerIn(walk, 0), RESOURCE_ATTRIBUTES, encoded);
-      if (value === undefined && fallback === undefined) return undefined;
+    for (let i = 0; i < attributes.length; i++) {
+      const key = this.keys[spec]![i]!;
+      const value = keyValue(bytes, start, end, tag, key) ?? inOwners(walk, key);
+      if (value === undefined && attributes[i]!.fallback === undefined) return undefined;
       values.push(value ?? null);
     }
     return values;
-  }
-
-  private attributesTag(walk: RecordWalk): number {
-    if (this.context !== "datapoint") return ATTRIBUTES(RECORDS[this.context]);
-    return ATTRIBUTES(RECORDS.metric.byNumber[walk.frames[3]!.tag >>> 3]!.message!.byNumber[1]!.message!);
   }
 
   private resourceOf(walk: RecordWalk) {
@@ -168,7 +163,21 @@ function ownerIn({ bytes, frames }: RecordWalk, depth: number): Range {
   return { start: after, end: after + size };
 }
 
-function keyValue(b: Uint8Array, { start, end }: Range, tag: number, key: Uint8Array): Range | undefined {
+function inOwners(walk: RecordWalk, key: Uint8Array): Range | undefined {
+  const scope = ownerIn(walk, 1);
+  const resource = ownerIn(walk, 0);
+  return (
+    keyValue(walk.bytes, scope.start, scope.end, SCOPE_ATTRIBUTES, key) ??
+    keyValue(walk.bytes, resource.start, resource.end, RESOURCE_ATTRIBUTES, key)
+  );
+}
+
+/** Tag of the attributes of the present data point, which depends on what it is a point of. */
+function pointTag(walk: RecordWalk): number {
+  return ATTRIBUTES(RECORDS.metric.byNumber[walk.frames[3]!.tag >>> 3]!.message!.byNumber[1]!.message!);
+}
+
+function keyValue(b: Uint8Array, start: number, end: number, tag: number, key: Uint8Array): Range | undefined {
   const at = findAttribute(b, start, end, tag, key);
   if (at < 0) return undefined;
   const size = varint(b, at);

@@ -36,8 +36,10 @@ export class Group {
   readonly head: Uint8Array;
   /** By what they say. */
   readonly children = new Map<string, Group>();
-  /** Records in threes: from, to, and 1 when it is a body that attributes are to be taken out of. */
-  readonly runs: number[] = [];
+  /** Parts of the batch, from and to, in turn. */
+  readonly pieces: number[] = [];
+  /** How many of the pieces make the body of a record; or the next one is whole records. */
+  readonly counts: number[] = [];
   private own = 0;
 
   constructor(frame: GroupedFrame, depth: number, head: Uint8Array) {
@@ -47,13 +49,22 @@ export class Group {
     this.head = head;
   }
 
-  /** [from, to) is a record with its tag, or, to be edited, its body. Neighbours become one run. */
-  add(from: number, to: number, isEdited: boolean): void {
-    const { runs } = this;
-    const last = runs.length - 3;
-    if (!isEdited && runs[last + 1] === from && runs[last + 2] === 0) runs[last + 1] = to;
-    else runs.push(from, to, isEdited ? 1 : 0);
-    this.own += to - from + ROOM;
+  /** [from, to) is a record with its tag. Neighbours become one run. */
+  add(from: number, to: number): void {
+    const { pieces, counts } = this;
+    const last = counts.length - 1;
+    if (counts[last] === WHOLE && pieces[pieces.length - 1] === from) pieces[pieces.length - 1] = to;
+    else {
+      counts.push(WHOLE);
+      pieces.push(from, to);
+    }
+    this.own += to - from;
+  }
+
+  /** What the finder leaves of the record whose body is [start, end). */
+  addRest(start: number, end: number, finder: KeyFinder): void {
+    this.counts.push(finder.pushRest(start, end, this.pieces));
+    this.own += end - start + ROOM;
   }
 
   /** At most so many bytes. */
@@ -64,6 +75,7 @@ export class Group {
   }
 }
 
+const WHOLE = 0;
 /** A tag and a length. */
 const ROOM = 6;
 const OWNER_TAG = 10;
@@ -78,17 +90,14 @@ export class GroupTree {
   private readonly roots = new Map<string, Group>();
   private readonly bytes: Uint8Array;
   private readonly shape: SignalShape;
-  private readonly finder: KeyFinder;
-
   private readonly limit: number;
   private heads = 0;
 
   /** Throws a `RegroupOverflow` as soon as more than `limit` bytes would have to be written. */
-  constructor(batch: Batch, finder: KeyFinder, limit: number) {
+  constructor(batch: Batch, limit: number) {
     this.limit = limit - batch.byteLength;
     this.bytes = batch.bytes;
     this.shape = SHAPES[batch.signal];
-    this.finder = finder;
   }
 
   get size(): number {
@@ -128,19 +137,22 @@ export class GroupTree {
     writer.begin(group.size);
     writer.copy(group.head, 0, group.head.length);
     for (const child of group.children.values()) this.writeGroup(writer, child);
-    const { runs } = group;
-    for (let i = 0; i < runs.length; i += 3) {
-      if (runs[i + 2] === 0) writer.copy(this.bytes, runs[i]!, runs[i + 1]!);
-      else this.writeEdited(writer, runs[i]!, runs[i + 1]!, this.finder.tagIn(group.tag));
-    }
+    this.writeRecords(writer, group);
     writer.end();
   }
 
-  private writeEdited(writer: WireWriter, start: number, end: number, attributesTag: number): void {
-    writer.byte(this.shape.record);
-    writer.begin(end - start);
-    copyWithout(writer, this.bytes, start, end, attributesTag, this.finder.encoded);
-    writer.end();
+  private writeRecords(writer: WireWriter, { pieces, counts }: Group): void {
+    let at = 0;
+    for (const count of counts) {
+      const stop = at + 2 * Math.max(count, 1);
+      if (count !== WHOLE) {
+        let size = 0;
+        for (let i = at; i < stop; i += 2) size += pieces[i + 1]! - pieces[i]!;
+        writer.byte(this.shape.record);
+        writer.varint(size);
+      }
+      for (; at < stop; at += 2) writer.copy(this.bytes, pieces[at]!, pieces[at + 1]!);
+    }
   }
 
   /** The fields of a frame that are not at this depth on the way to a record, with the attributes moved into it. */
@@ -165,7 +177,7 @@ export class GroupTree {
   private writeResource(writer: WireWriter, [start, end]: readonly [number, number], moved: Extraction): void {
     writer.byte(OWNER_TAG);
     writer.begin(end - start);
-    copyWithout(writer, this.bytes, start, end, RESOURCE_ATTRIBUTES, moved.names);
+    copyWithout(writer, this.bytes, start, end, moved.names);
     for (const [from, to] of moved.values) {
       writer.byte(RESOURCE_ATTRIBUTES);
       writer.varint(to - from);
@@ -175,22 +187,15 @@ export class GroupTree {
   }
 }
 
-/** A message without the attributes that have one of these keys. */
-function copyWithout(
-  writer: WireWriter,
-  b: Uint8Array,
-  start: number,
-  end: number,
-  attributesTag: number,
-  keys: readonly Uint8Array[],
-): void {
+/** A resource without the attributes that have one of these keys. */
+function copyWithout(writer: WireWriter, b: Uint8Array, start: number, end: number, keys: readonly Uint8Array[]): void {
   let copied = start;
   for (let p = start; p < end; ) {
     const at = p;
     const tag = varint(b, p);
     const lengthAt = after;
     p = skip(b, lengthAt, tag);
-    if (tag !== attributesTag) continue;
+    if (tag !== RESOURCE_ATTRIBUTES) continue;
     varint(b, lengthAt);
     const body = after;
     const next = p;

@@ -1,23 +1,26 @@
 import type { Batch } from "./batch.js";
 import { MESSAGES, type Message } from "./messages.js";
-import { encodedKey, findAttribute } from "./views/attributes.js";
-import { after, BYTES, varint } from "./wire.js";
+import { encodedKey, hasKey } from "./views/attributes.js";
+import { after, BYTES, skip, varint } from "./wire.js";
 
-/** The attributes of a record that are among the keys. */
+/** Attributes of a record: their keys, and where their KeyValues are. */
 export interface Extraction {
-  /** The same for the same attributes. */
-  readonly key: string;
-  /** Where their KeyValues are. */
-  readonly values: readonly (readonly [start: number, end: number])[];
-  /** Their keys in UTF-8. */
   readonly names: readonly Uint8Array[];
+  readonly values: readonly (readonly [start: number, end: number])[];
 }
 
-/** Finds the attributes of records that have one of these keys. */
+/** An attribute takes so many numbers in `found`: its field from and to, its KeyValue from and to, which key it has. */
+const STEP = 5;
+
+/**
+ * Finds the attributes of records that have one of these keys. One object serves all records, one after the other, so
+ * that a record costs no objects of its own.
+ */
 export class KeyFinder {
-  readonly encoded: readonly Uint8Array[];
+  private readonly encoded: readonly Uint8Array[];
   private readonly bytes: Uint8Array;
   private readonly recordTag: number;
+  private readonly found: number[] = [];
 
   constructor(batch: Batch, keys: readonly string[]) {
     this.encoded = [...new Set(keys)].map(encodedKey);
@@ -25,26 +28,76 @@ export class KeyFinder {
     this.recordTag = batch.signal === "metrics" ? 0 : attributesTag(RECORD[batch.signal]);
   }
 
-  /** Undefined when the record, which lies in a frame of this tag, has none of them. */
-  find(start: number, end: number, frameTag: number): Extraction | undefined {
-    let key = "";
-    let found: { values: [number, number][]; names: Uint8Array[] } | undefined;
-    const tag = this.tagIn(frameTag);
-    for (const name of this.encoded) {
-      const at = findAttribute(this.bytes, start, end, tag, name);
-      if (at < 0) continue;
-      const size = varint(this.bytes, at);
-      found ??= { values: [], names: [] };
-      found.values.push([after, after + size]);
-      found.names.push(name);
-      key += `${size} ${Buffer.prototype.latin1Slice.call(this.bytes, after, after + size)}`;
+  /**
+   * A text that is the same for the same attributes, if the record, which lies in a frame of this tag, has any. Of
+   * several attributes of one key the first counts.
+   */
+  find(start: number, end: number, frameTag: number): string | undefined {
+    const { encoded, found, bytes } = this;
+    found.length = 0;
+    if (encoded.length === 0) return undefined;
+    const wanted = this.recordTag === 0 ? POINT_TAGS[frameTag]! : this.recordTag;
+    let text: string | undefined;
+    for (let p = start; p < end; ) {
+      const at = p;
+      let tag = bytes[p++]!;
+      if (tag > 127) {
+        tag = varint(bytes, at);
+        p = after;
+      }
+      if (tag !== wanted) {
+        p = skip(bytes, p, tag);
+        continue;
+      }
+      let size = bytes[p++]!;
+      if (size > 127) {
+        size = varint(bytes, p - 1);
+        p = after;
+      }
+      const body = p;
+      p += size;
+      const key = this.keyOf(body, p);
+      if (key < 0) continue;
+      if (!this.has(key)) text = `${text ?? ""}${size} ${Buffer.prototype.latin1Slice.call(bytes, body, p)}`;
+      found.push(at, p, body, p, key);
     }
-    return found && { key, ...found };
+    return text;
   }
 
-  /** Tag of the attributes of records in a frame of this tag. */
-  tagIn(frameTag: number): number {
-    return this.recordTag === 0 ? POINT_TAGS[frameTag]! : this.recordTag;
+  /** What was found last. */
+  extraction(): Extraction {
+    const names: Uint8Array[] = [];
+    const values: [number, number][] = [];
+    for (let i = 0; i < this.found.length; i += STEP) {
+      const name = this.encoded[this.found[i + 4]!]!;
+      if (names.includes(name)) continue;
+      names.push(name);
+      values.push([this.found[i + 2]!, this.found[i + 3]!]);
+    }
+    return { names, values };
+  }
+
+  /** Says where what is left of the record [start, end) is, without the attributes found: from, to, from, to ... */
+  pushRest(start: number, end: number, into: number[]): number {
+    let from = start;
+    for (let i = 0; i < this.found.length; i += STEP) {
+      into.push(from, this.found[i]!);
+      from = this.found[i + 1]!;
+    }
+    into.push(from, end);
+    return this.found.length / STEP + 1;
+  }
+
+  /** Which of the keys the KeyValue in [start, end) has, or -1. */
+  private keyOf(start: number, end: number): number {
+    const { encoded } = this;
+    for (let i = 0; i < encoded.length; i++) if (hasKey(this.bytes, start, end, encoded[i]!)) return i;
+    return -1;
+  }
+
+  private has(key: number): boolean {
+    for (let i = 4; i < this.found.length; i += STEP) if (this.found[i] === key) return true;
+    return false;
   }
 }
 

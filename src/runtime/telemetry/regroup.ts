@@ -1,6 +1,6 @@
 import { Batch } from "./batch.js";
 import { type Group, type GroupedFrame, GroupTree } from "./group-tree.js";
-import { type Extraction, KeyFinder } from "./key-finder.js";
+import { KeyFinder } from "./key-finder.js";
 import { SHAPES, type SignalShape } from "./signal.js";
 import { after, skip, varint } from "./wire.js";
 
@@ -42,7 +42,7 @@ class Regrouper {
     this.bytes = batch.bytes;
     this.shape = SHAPES[batch.signal];
     this.finder = new KeyFinder(batch, keys);
-    this.tree = new GroupTree(batch, this.finder, limit);
+    this.tree = new GroupTree(batch, limit);
   }
 
   run(): Regrouped {
@@ -71,20 +71,23 @@ class Regrouper {
   }
 
   private record(at: number, start: number, end: number): void {
-    const found = this.finder.find(start, end, this.frames.at(-1)!.tag);
+    const { finder } = this;
+    const found = finder.find(start, end, this.frames[this.frames.length - 1]!.tag);
     const group = this.groupOf(found);
-    if (found === undefined) return group.add(at, end, false);
+    if (found === undefined) return group.add(at, end);
     this.moved++;
-    group.add(start, end, true);
+    group.addRest(start, end, finder);
   }
 
-  private groupOf(found: Extraction | undefined): Group {
+  private groupOf(found: string | undefined): Group {
     let parent: Group | undefined;
-    for (const frame of this.frames) {
-      const within: Group | string = parent ?? found?.key ?? "";
+    for (let i = 0; i < this.frames.length; i++) {
+      const frame = this.frames[i]!;
+      const within: Group | string = parent ?? found ?? "";
       let group = frame.groups.get(within);
       if (group === undefined) {
-        group = this.tree.group(parent, frame, parent === undefined ? found : undefined);
+        const moved = i === 0 && found !== undefined ? this.finder.extraction() : undefined;
+        group = this.tree.group(parent, frame, moved);
         frame.groups.set(within, group);
       }
       parent = group;
