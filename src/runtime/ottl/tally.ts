@@ -1,6 +1,7 @@
 import type { Batch } from "../telemetry/batch.js";
 import { decodeMessage } from "../telemetry/decode.js";
 import { MESSAGES, type Message } from "../telemetry/messages.js";
+import { RecentTexts } from "../telemetry/recent-texts.js";
 import type { Tree } from "../telemetry/tree.js";
 import { encodedKey, findAttribute } from "../telemetry/views/attributes.js";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
@@ -44,13 +45,13 @@ export function tally(
   specs: readonly TallySpec[],
   onError?: OnOttlError,
 ): (ResourceTally | undefined)[] {
-  const tallier = new Tallier(context, specs, onError);
+  const tallier = new Tallier(batch.bytes, context, specs, onError);
   const walk = new RecordWalk(batch, CONTEXT_SHAPES[context]);
   walk.run(tallier);
   const result = new Array<ResourceTally | undefined>(walk.serials[0]!).fill(undefined);
   for (const [at, { counts, resource, span }] of tallier.found) {
     const { earliest, latest } = span;
-    if (counts.size > 0) result[at] = { resource, counts: [...counts.values()], earliest, latest };
+    if (counts.length > 0) result[at] = { resource, counts, earliest, latest };
   }
   return result;
 }
@@ -83,8 +84,17 @@ const TIMES: Readonly<Partial<Record<ContextName, readonly number[]>>> = {
   datapoint: [25],
 };
 
+/** What was found below one resource. */
+interface Found {
+  readonly resource: Tree;
+  readonly counts: Count[];
+  /** The same by specification, then by what attributes they have. */
+  readonly bySpec: readonly Map<string, Count>[];
+  readonly span: TimeSpan;
+}
+
 class Tallier implements RecordVisitor {
-  readonly found = new Map<number, { resource: Tree; counts: Map<string, Count>; span: TimeSpan }>();
+  readonly found = new Map<number, Found>();
   private readonly context: ContextName;
   private readonly specs: readonly TallySpec[];
   private readonly conditions: readonly (ConditionSet | undefined)[];
@@ -92,8 +102,10 @@ class Tallier implements RecordVisitor {
   /** Of each specification, the keys of its attributes in UTF-8. */
   private readonly keys: readonly (readonly Uint8Array[])[];
   private readonly ownTag: number;
+  private readonly texts: RecentTexts;
 
-  constructor(context: ContextName, specs: readonly TallySpec[], onError: OnOttlError | undefined) {
+  constructor(bytes: Uint8Array, context: ContextName, specs: readonly TallySpec[], onError: OnOttlError | undefined) {
+    this.texts = new RecentTexts(bytes);
     this.context = context;
     this.specs = specs;
     this.conditions = specs.map(({ conditions }) =>
@@ -105,23 +117,28 @@ class Tallier implements RecordVisitor {
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
-    const { counts, span } = this.resourceOf(walk);
+    const found = this.resourceOf(walk);
     for (const tag of this.times) {
       const at = findField(walk.bytes, start, end, tag);
-      if (at >= 0) span.note(walk.bytes, at);
+      if (at >= 0) found.span.note(walk.bytes, at);
     }
-    for (let i = 0; i < this.specs.length; i++) this.count(i, counts, walk, start, end);
+    for (let i = 0; i < this.specs.length; i++) this.count(i, found, walk, start, end);
     return KEEP;
   }
 
-  private count(spec: number, counts: Map<string, Count>, walk: RecordWalk, start: number, end: number): void {
+  private count(spec: number, { counts, bySpec }: Found, walk: RecordWalk, start: number, end: number): void {
     const { attributes } = this.specs[spec]!;
     const found = attributes.length === 0 ? NONE : this.values(spec, walk, start, end);
     if (found === undefined || this.conditions[spec]?.any(walk, start, end) === false) return;
-    const key = attributes.length === 0 ? String(spec) : keyOf(spec, found, walk.bytes);
-    const same = counts.get(key);
-    if (same !== undefined) same.count++;
-    else counts.set(key, { spec, attributes: found.map((value, i) => decoded(value, attributes[i]!, walk)), count: 1 });
+    const key = found.length === 0 ? "" : keyOf(found, this.texts);
+    const same = bySpec[spec]!.get(key);
+    if (same !== undefined) {
+      same.count++;
+      return;
+    }
+    const one = { spec, attributes: found.map((value, i) => decoded(value, attributes[i]!, walk)), count: 1 };
+    bySpec[spec]!.set(key, one);
+    counts.push(one);
   }
 
   /** Where the KeyValues are; null for a fallback. Undefined when one is missing. */
@@ -145,7 +162,7 @@ class Tallier implements RecordVisitor {
     if (found === undefined) {
       const { start, end } = ownerIn(walk, 0);
       const resource = decodeMessage(MESSAGES["Resource"]!, walk.bytes, start, end);
-      found = { resource, counts: new Map(), span: new TimeSpan() };
+      found = { resource, counts: [], bySpec: this.specs.map(() => new Map()), span: new TimeSpan() };
       this.found.set(at, found);
     }
     return found;
@@ -184,12 +201,14 @@ function keyValue(b: Uint8Array, start: number, end: number, tag: number, key: U
   return { start: after, end: after + size };
 }
 
-/** The same for attributes of the same bytes. */
-function keyOf(spec: number, values: readonly (Range | null)[], b: Uint8Array): string {
-  let key = String(spec);
+/** The same for attributes of the same bytes. A KeyValue begins with no zero. */
+function keyOf(values: readonly (Range | null)[], texts: RecentTexts): string {
+  const [only] = values;
+  if (values.length === 1) return only == null ? "\0" : texts.of(only.start, only.end);
+  let key = "";
   for (const value of values) {
-    if (value === null) key += " -";
-    else key += ` ${value.end - value.start} ${Buffer.prototype.latin1Slice.call(b, value.start, value.end)}`;
+    const text = value === null ? "\0" : texts.of(value.start, value.end);
+    key += `${text.length} ${text}`;
   }
   return key;
 }

@@ -1,5 +1,6 @@
 import type { Batch } from "./batch.js";
 import { MESSAGES, type Message } from "./messages.js";
+import { RecentTexts } from "./recent-texts.js";
 import { encodedKey, hasKey } from "./views/attributes.js";
 import { after, BYTES, skip, varint } from "./wire.js";
 
@@ -21,10 +22,12 @@ export class KeyFinder {
   private readonly bytes: Uint8Array;
   private readonly recordTag: number;
   private readonly found: number[] = [];
+  private readonly texts: RecentTexts;
 
   constructor(batch: Batch, keys: readonly string[]) {
     this.encoded = [...new Set(keys)].map(encodedKey);
     this.bytes = batch.bytes;
+    this.texts = new RecentTexts(batch.bytes);
     this.recordTag = batch.signal === "metrics" ? 0 : attributesTag(RECORD[batch.signal]);
   }
 
@@ -58,7 +61,8 @@ export class KeyFinder {
       p += size;
       const key = this.keyOf(body, p);
       if (key < 0) continue;
-      if (!this.has(key)) text = `${text ?? ""}${size} ${Buffer.prototype.latin1Slice.call(bytes, body, p)}`;
+      if (text === undefined) text = this.texts.of(body, p);
+      else if (!this.has(key)) text = both(text, this.texts.of(body, p));
       found.push(at, p, body, p, key);
     }
     return text;
@@ -99,6 +103,12 @@ export class KeyFinder {
     for (let i = 4; i < this.found.length; i += STEP) if (this.found[i] === key) return true;
     return false;
   }
+}
+
+/** No KeyValue begins with a zero, so the text of several is never that of one. */
+function both(text: string, next: string): string {
+  const first = text.charCodeAt(0) === 0 ? text : `\0${text.length} ${text}`;
+  return `${first}${next.length} ${next}`;
 }
 
 const RECORD = { logs: MESSAGES["LogRecord"]!, traces: MESSAGES["Span"]! };
