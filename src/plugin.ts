@@ -79,3 +79,5 @@ export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
 export { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./runtime/telemetry/walk.js";
 export { splitLines } from "./runtime/text/lines.js";
 export { type Paint, painterFor, printable, type Style } from "./runtime/text/terminal.js";
+export { defineVersioning, type VersioningDefinition } from "./runtime/versioning/define-versioning.js";
+export type { Upcaster, VersionedEvent } from "./runtime/versioning/upcast.js";

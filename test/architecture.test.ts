@@ -17,6 +17,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/runtime/registry.ts": ["src/runtime/contract/"],
   "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/text/": [],
+  "src/runtime/versioning/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/self-telemetry/": [
     "src/runtime/contract/",
     "src/runtime/config/",
@@ -43,6 +44,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/ottl/",
     "src/runtime/text/",
     "src/runtime/match/",
+    "src/runtime/versioning/",
   ],
   "src/index.ts": ["src/plugin.ts", "src/runtime/"],
   "src/testing.ts": ["src/plugin.ts", "src/runtime/"],

@@ -13,6 +13,7 @@ import { filter } from "../processors/filter/index.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { rateLimit } from "../processors/rate-limit/index.js";
 import { transform } from "../processors/transform.js";
+import { versioning } from "../processors/versioning.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
 
@@ -24,6 +25,7 @@ export const builtins: readonly ComponentFactory[] = [
   rateLimit,
   filter,
   transform,
+  versioning,
   attributesProcessor,
   resourceProcessor,
   otlpHttpExporter,
