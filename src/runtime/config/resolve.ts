@@ -9,6 +9,7 @@ import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkP
 import { readService } from "./service.js";
 import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
 import { orderPipelines } from "./topology.js";
+import { checkZones } from "./zone-order.js";
 
 export interface ResolveOptions {
   readonly registry: Registry;
@@ -29,6 +30,7 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   const used = new Set([...pipelines.flatMap(linksOf), ...extensions].map((link) => link.definition));
   const parsed = checkAll(definitions, used, registry, findings);
   const ordered = orderPipelines(pipelines, definitions.connectors.values(), findings);
+  checkZones(ordered, service.settings?.strict_order ?? false, findings);
   if (findings.hasErrors || service.settings === undefined) return undefined;
 
   const build = new Builder(root, used, parsed);
