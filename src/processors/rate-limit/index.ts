@@ -7,7 +7,7 @@ import {
   errorHandler,
   limitedLog,
   type ProcessorContext,
-  partition,
+  partitionByMarks,
   Refusal,
   type Setback,
   SIGNALS,
@@ -60,8 +60,8 @@ const EXCESS: Readonly<Record<RateLimitConfig["onExcess"], OnExcess>> = {
 
 function takenOut(batch: Batch, { marks }: Judgement, limiter: Limiter, why: Setback): BatchResult {
   limiter.take();
-  const { unmarked, marked } = partition(batch, marks!);
-  return unmarked.count === 0 ? deadLetter(marked, why) : [unmarked, deadLetter(marked, why)];
+  const [within, over] = partitionByMarks(batch, marks!);
+  return [...(within === undefined ? [] : [within]), ...(over === undefined ? [] : [deadLetter(over, why)])];
 }
 
 function setback({ overKey }: Judgement, { perKey, global }: RateLimitConfig): Setback {

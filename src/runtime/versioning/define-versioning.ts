@@ -3,7 +3,7 @@ import { deadLetter } from "../contract/dead-letter.js";
 import { type BatchResult, eachBatch } from "../contract/each-batch.js";
 import { Refusal } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";
-import { partition } from "../telemetry/partition.js";
+import { partitionByMarks } from "../telemetry/partition.js";
 import { SIGNALS } from "../telemetry/signal.js";
 import { type VersioningConfig, versioningSchema } from "./config.js";
 import { EventUpcaster, type Upcasted } from "./event-upcaster.js";
@@ -61,7 +61,7 @@ function updater(config: VersioningConfig, context: ProcessorContext): (batch: B
 
 function fitOnes({ batch, marks, setback }: Upcasted, unknown: VersioningConfig["unknown"]): BatchResult {
   if (marks === undefined) return batch;
-  const { unmarked, marked } = partition(batch, marks);
-  const kept = unmarked.count === 0 ? [] : [unmarked];
-  return unknown === "drop" ? kept : [...kept, deadLetter(marked, setback!)];
+  const [fit, unfit] = partitionByMarks(batch, marks);
+  const kept = fit === undefined ? [] : [fit];
+  return unknown === "drop" ? kept : [...kept, deadLetter(unfit!, setback!)];
 }

@@ -147,7 +147,8 @@ class UpcastVisitor implements RecordVisitor {
     if (reached === undefined) return false;
     if (event.name !== plain) event.name = plain;
     if (reached > 1 && reached !== stated) event.attributes.set(VERSION_ATTRIBUTE, reached);
-    if (versions !== undefined && reached !== versions.current) return this.isUnknown(plain, `the unknown version ${version}`);
+    if (versions !== undefined && reached !== versions.current)
+      return this.isUnknown(plain, `the unknown version ${version}`);
     if (versions !== undefined && version < reached) this.upcaster.watch.deprecated(plain, version);
     return true;
   }
