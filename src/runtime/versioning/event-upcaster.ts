@@ -145,7 +145,7 @@ class UpcastVisitor implements RecordVisitor {
     const version = stated ?? written ?? 1;
     const reached = versions === undefined ? version : this.climb(event, plain, version, versions);
     if (reached === undefined) return false;
-    if (event.name !== plain) event.name = plain;
+    if (written !== undefined) event.name = plain;
     if (reached > 1 && reached !== stated) event.attributes.set(VERSION_ATTRIBUTE, reached);
     if (versions !== undefined && reached !== versions.current)
       return this.isUnknown(plain, `the unknown version ${version}`);
