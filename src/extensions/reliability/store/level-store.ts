@@ -38,6 +38,9 @@ import {
 /** What is counted on opening takes time: about a third of a second for this much. */
 const MAX_UNCOUNTED = 128 * 1024 * 1024;
 
+/** In one commit: who puts an entry meanwhile waits for all of it. */
+const MOST_DELETED = 256;
+
 export interface LevelStoreTools {
   readonly makeDb?: MakeLevelDb;
   readonly now?: () => number;
@@ -199,9 +202,12 @@ export class LevelStore implements QueueStore {
   }
 
   async delete(refs: readonly EntryRef[]): Promise<void> {
-    await this.change(refs, 100 * refs.length, (transaction) => {
-      for (const ref of refs) transaction.remove(ref);
-    });
+    for (let i = 0; i < refs.length || i === 0; i += MOST_DELETED) {
+      const some = refs.slice(i, i + MOST_DELETED);
+      await this.change(some, 100 * some.length, (transaction) => {
+        for (const ref of some) transaction.remove(ref);
+      });
+    }
   }
 
   async pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]> {
