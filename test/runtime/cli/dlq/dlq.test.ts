@@ -36,7 +36,16 @@ describe("dlq list", () => {
     const first = JSON.parse((await dlq(args)).out);
     expect(first.entries.map(({ id }: { id: string }) => id)).toEqual([ids[2]]);
     const second = await dlq([...args, "--cursor", first.cursor]);
-    expect([second.code, second.err]).toEqual([2, expect.stringContaining("other filters")]);
+    expect(JSON.parse(second.out)).toMatchObject({ entries: [{ id: ids[0] }] });
+    const other = await dlq(["list", "--event", "b", "--cursor", first.cursor]);
+    expect([other.code, other.err]).toEqual([2, expect.stringContaining("other filters")]);
+  });
+
+  it("looks on until the page is full when a filter finds little", async () => {
+    const { dlq, ids } = await running({ names: ["rare"] }, ...Array.from({ length: 5100 }, () => ({})));
+    const { out, err } = await dlq(["list", "--event", "rare"]);
+    expect(out).toContain(ids[0]);
+    expect(err).toBe("");
   });
 
   it("goes on where the page before ended", async () => {
