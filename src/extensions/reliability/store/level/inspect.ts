@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isLogWhole } from "./leveldb-log.js";
 import { tablesIn } from "./leveldb-manifest.js";
 import { checkTable, type TableDamage } from "./leveldb-table-check.js";
+import { readWitness } from "./witness.js";
 
 /**
  * LevelDB opens a store whose CURRENT file is gone as a new one, drops what it cannot read of a log without a word, and
@@ -61,6 +62,12 @@ async function damagedTables(
     await new Promise((resolve) => setImmediate(resolve));
   }
   return found;
+}
+
+/** Whether there is, or was, a store in a directory. */
+export async function isStore(directory: string): Promise<boolean> {
+  if ((await readdir(directory)).some((name) => DATA_FILE.test(name))) return true;
+  return (await readWitness(directory)) !== "missing";
 }
 
 /** LevelDB's files that hold data, as opposed to its lock and its diary. */
