@@ -91,7 +91,7 @@ describe("a queue whose disk fails", () => {
 
   it("sends what reached the disk in a write that failed, once", async () => {
     const failing = failingDb();
-    const wake = () => queue.outlet.wake();
+    const wake = () => queue.outlet.wake([]);
     const store = place.store({ durability: "fsync" }, { makeDb: failing.make, onDamage: wake });
     const queue: Queue = await startQueue({ store });
     failing.failWrites("IO error: 000005.log: Input/output error", "late");
