@@ -1,28 +1,33 @@
 import type { Batch, Clock, Delivery } from "../../plugin.js";
 import { Families } from "./bisect.js";
-import type { Head } from "./head.js";
+import { Head, type HeadLimits } from "./head.js";
 import type { Item } from "./item.js";
-import type { StoredEntry } from "./store/store.js";
+import type { QueueStore, StoredEntry } from "./store/store.js";
 import { Waiting } from "./waiting.js";
 
-/** More than this many waiting retries, and no first attempts are begun: what waits is kept in memory. */
-const MOST_WAITING = 10_000;
-
 /**
- * All entries that are not being sent, and whose turn is next: parts of one that was taken apart first, then retries that
- * are due, then the others in the order they came. Parts of one entry come out one after the other.
+ * All entries that are not being sent, and whose turn is next: parts of one that was taken apart, retries that are due,
+ * and the others in the order they came. Retries and first attempts take turns, so that neither has to wait for the other.
+ * Parts of one entry come out one after the other.
  */
 export class Backlog {
   readonly families = new Families();
-  private readonly head: Head;
+  readonly head: Head;
   private readonly clock: Clock;
   private readonly waiting = new Waiting();
+  private readonly mostWaiting: number;
   /** To be sent before all others; the last one first. */
   private readonly urgent: Item[] = [];
+  /** Were found too old while they waited for a retry. */
+  private readonly tooOld: Item[] = [];
+  private lastWasRetry = false;
 
-  constructor(head: Head, clock: Clock) {
-    this.head = head;
+  /** `onLoaded` is called after each reading of the store; the error is there when it failed. */
+  constructor(store: QueueStore, clock: Clock, limits: HeadLimits, onLoaded: (error?: unknown) => void) {
     this.clock = clock;
+    this.head = new Head(store, clock, limits, this.waiting, onLoaded);
+    // More than that wait only when dead letters cannot be written.
+    this.mostWaiting = limits.waiting + 2 * limits.entries;
   }
 
   /** Milliseconds until the next retry is due; undefined when none waits. */
@@ -39,8 +44,14 @@ export class Backlog {
 
   /** A probe prefers an entry that has not failed: a bad one must not keep the breaker open. */
   next(probe: boolean): Item | undefined {
-    if (probe) return this.nextFresh() ?? this.nextRetry();
-    return this.nextRetry() ?? this.nextFresh();
+    const isRetryFirst = !probe && !this.lastWasRetry;
+    const first = isRetryFirst ? this.nextRetry() : this.nextFresh();
+    if (first !== undefined) {
+      this.lastWasRetry = isRetryFirst;
+      return first;
+    }
+    this.lastWasRetry = !isRetryFirst;
+    return isRetryFirst ? this.nextFresh() : this.nextRetry();
   }
 
   /** The oldest, whether its turn has come or not. */
@@ -48,9 +59,29 @@ export class Backlog {
     return this.head.take() ?? this.waiting.take(Number.POSITIVE_INFINITY);
   }
 
-  /** Its payload may go from memory until then. */
+  /** Takes out an entry that has waited since before `then`, whether its turn has come or not. */
+  takeBornBefore(then: number): Item | undefined {
+    if ((this.urgent.at(-1)?.bornAt ?? then) < then) return this.urgent.pop();
+    if ((this.head.first?.bornAt ?? then) < then) return this.head.take();
+    if (this.tooOld.length === 0) this.tooOld.push(...this.waiting.takeBornBefore(then));
+    return this.tooOld.pop();
+  }
+
+  /** Since when the oldest of them waits, or before; undefined when there is none. */
+  get bornFirst(): number | undefined {
+    const born = [this.urgent.at(-1)?.bornAt, this.head.first?.bornAt, this.waiting.bornFirst];
+    const known = born.filter((time) => time !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
+  }
+
+  /** It is tried again after that time. */
+  retryIn(item: Item, ms: number): void {
+    item.dueAt = this.clock.monotonic() + ms;
+    this.head.keepOrPark(item);
+  }
+
+  /** Its turn comes again after that time; it stays in memory. */
   wait(item: Item, ms: number): void {
-    this.head.relax(item);
     item.dueAt = this.clock.monotonic() + ms;
     this.waiting.add(item);
   }
@@ -73,7 +104,7 @@ export class Backlog {
   }
 
   private get hasFresh(): boolean {
-    return this.head.size > 0 && this.waiting.size < MOST_WAITING;
+    return this.head.size > 0 && this.waiting.size < this.mostWaiting;
   }
 
   private nextRetry(): Item | undefined {

@@ -29,18 +29,19 @@ export class Gate {
     this.limiter = new RetryLimiter(settings.retry_on_failure.rate_limit, clock);
   }
 
+  /** Entries that came before this time have expired; undefined when none ever does. */
+  get oldestAllowed(): number | undefined {
+    const { max_age } = this.settings.sending_queue;
+    return max_age === 0 ? undefined : this.clock.monotonic() - max_age;
+  }
+
   judge(item: Item): Admission {
     if (item.verdict !== undefined) return { do: "give_up", verdict: item.verdict };
-    if (this.isExpired(item)) return { do: "give_up", verdict: expired(item) };
+    if (item.bornAt < (this.oldestAllowed ?? item.bornAt)) return { do: "give_up", verdict: expired(item) };
     if (item.entry.calls === 0 || item.hasTurn) return SEND;
     const admission = this.takeTurn(item);
     (admission === SEND ? this.metrics.limiterAllowed : this.metrics.limiterLimited).add(1);
     return admission;
-  }
-
-  private isExpired({ bornAt }: Item): boolean {
-    const { max_age } = this.settings.sending_queue;
-    return max_age > 0 && this.clock.monotonic() - bornAt > max_age;
   }
 
   private takeTurn(item: Item): Admission {
@@ -57,6 +58,6 @@ export class Gate {
   }
 }
 
-function expired({ entry }: Item): Verdict {
+export function expired({ entry }: Item): Verdict {
   return { reason: "expired", category: "expired", error: entry.lastError ?? EXPIRED };
 }

@@ -85,7 +85,7 @@ export class Results {
     const delay = this.backoff(Math.max(1, item.entry.attempts), error.retryAfterMs);
     item.entry = withDelay(item.entry, delay);
     store.update(item.ref, item.entry);
-    backlog.wait(item, delay);
+    backlog.retryIn(item, delay);
     onLeft(item);
   }
 }

@@ -16,8 +16,8 @@ import { Caller, type CallOutcome } from "./caller.js";
 import { createClassifier } from "./classify.js";
 import type { DeadLetterWriter } from "./dead-letter-writer.js";
 import { Endings, STORE_RETRY_MS } from "./endings.js";
-import { type Admission, Gate } from "./gate.js";
-import { HEAD_LIMITS, Head, type HeadLimits } from "./head.js";
+import { type Admission, expired, Gate } from "./gate.js";
+import { HEAD_LIMITS, type Head, type HeadLimits } from "./head.js";
 import type { Item, Verdict } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
 import { categoryOf } from "./poison.js";
@@ -88,8 +88,8 @@ export class Scheduler {
     const { recent } = this;
     const onClosed = () => this.ramp.begin();
     this.breaker = watchedBreaker(settings.circuit_breaker, { clock, logger, metrics, recent, onClosed });
-    this.head = new Head(store, clock, own.limits ?? HEAD_LIMITS, (error) => this.loaded(error));
-    this.backlog = new Backlog(this.head, clock);
+    this.backlog = new Backlog(store, clock, own.limits ?? HEAD_LIMITS, (error) => this.loaded(error));
+    this.head = this.backlog.head;
     this.gate = new Gate(settings, clock, metrics);
     const classify = createClassifier(settings.retry_on_failure);
     this.caller = new Caller({ ...own, classify, calls: new CallTimeout(own.id, settings.timeout, clock) });
@@ -192,13 +192,30 @@ export class Scheduler {
   private pump(): void {
     if (this.isPumping || !this.isStarted) return;
     this.isPumping = true;
-    while (this.isStarted && !this.isPaused && this.hasPlace()) {
-      if (!(this.mayCheckHealth() || this.backlog.hasWork) || !this.next()) break;
+    while (this.isStarted && this.hasPlace()) {
+      if (this.giveUpExpired()) continue;
+      if (this.isPaused || !(this.mayCheckHealth() || this.backlog.hasWork) || !this.next()) break;
     }
     this.isPumping = false;
+    this.setAlarm();
+    this.head.refill();
+  }
+
+  private setAlarm(): void {
     const { dueIn } = this.backlog;
     if (dueIn !== undefined && dueIn > 0) this.alarm.within(dueIn);
-    if (!this.isPaused) this.head.refill();
+    const { oldestAllowed } = this.gate;
+    if (oldestAllowed === undefined) return;
+    const { bornFirst } = this.backlog;
+    if (bornFirst !== undefined && bornFirst >= oldestAllowed) this.alarm.within(bornFirst - oldestAllowed + 1);
+  }
+
+  /** Whether anything may be sent or not: what is too old goes. False when nothing is. */
+  private giveUpExpired(): boolean {
+    const { oldestAllowed } = this.gate;
+    const item = oldestAllowed === undefined ? undefined : this.backlog.takeBornBefore(oldestAllowed);
+    if (item !== undefined) void this.endings.giveUpInPassing(item, expired(item));
+    return item !== undefined;
   }
 
   private hasPlace(): boolean {

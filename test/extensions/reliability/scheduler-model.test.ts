@@ -35,7 +35,7 @@ class World {
     this.queue = await startQueue({
       store: this.store,
       clock: this.clock,
-      limits: { entries: 4, bytes: 100 },
+      limits: { entries: 4, waiting: 3, bytes: 100 },
       settings: { timeout: "2s", sending_queue: { num_consumers: 3 }, retry_on_failure: { max_retries: 2 } },
       backend: async (bodies, _batch, abort) => {
         await new Promise(setImmediate);
