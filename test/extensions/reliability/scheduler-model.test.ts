@@ -63,8 +63,11 @@ class World {
     else if (step.do === "pause") this.queue.outlet.pause();
     else if (step.do === "resume") this.queue.outlet.resume();
     else {
-      if (step.do === "restart" && this.status !== 0) await this.queue.outlet.drain();
-      else this.queue.outlet.abort();
+      const drained = step.do === "restart" ? this.queue.outlet.drain() : undefined;
+      if (drained !== undefined) await this.queue.settle();
+      // What hangs is broken off, as the agent does when its time is up.
+      if (drained === undefined || this.queue.outlet.status().queue.inFlight > 0) this.queue.outlet.abort();
+      await drained;
       await this.queue.outlet.stop();
       await this.open();
     }
