@@ -19,8 +19,15 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/ottl/",
     "src/runtime/registry.ts",
   ],
+  "src/runtime/plugins/": [
+    "src/runtime/contract/",
+    "src/runtime/telemetry/",
+    "src/runtime/config/",
+    "src/runtime/registry.ts",
+  ],
   "src/runtime/registry.ts": ["src/runtime/contract/"],
   "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/telemetry/"],
+  "src/runtime/sampling/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/text/": [],
   "src/runtime/self-telemetry/": [
     "src/runtime/contract/",
@@ -46,6 +53,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/net/",
     "src/runtime/otlp/",
     "src/runtime/ottl/",
+    "src/runtime/sampling/",
     "src/runtime/text/",
     "src/runtime/match/",
   ],

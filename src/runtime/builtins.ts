@@ -1,4 +1,6 @@
+import { failover } from "../connectors/failover/index.js";
 import { forward } from "../connectors/forward.js";
+import { routing } from "../connectors/routing/index.js";
 import { debugExporter } from "../exporters/debug/index.js";
 import { fileExporter } from "../exporters/file/index.js";
 import { nopExporter } from "../exporters/nop.js";
@@ -7,10 +9,13 @@ import { otlpHttpExporter } from "../exporters/otlp-http/otlp-http-exporter.js";
 import { adminApi } from "../extensions/admin-api/index.js";
 import { healthCheck } from "../extensions/health-check.js";
 import { reliability } from "../extensions/reliability/index.js";
+import { adaptiveSampling } from "../processors/adaptive-sampling/index.js";
 import { attributesProcessor, resourceProcessor } from "../processors/attributes/index.js";
 import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
+import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
+import { rateLimit } from "../processors/rate-limit/index.js";
 import { transform } from "../processors/transform.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
@@ -20,6 +25,9 @@ export const builtins: readonly ComponentFactory[] = [
   otlpReceiver,
   batch,
   memoryLimiter,
+  rateLimit,
+  probabilisticSampler,
+  adaptiveSampling,
   filter,
   transform,
   attributesProcessor,
@@ -30,6 +38,8 @@ export const builtins: readonly ComponentFactory[] = [
   fileExporter,
   nopExporter,
   forward,
+  failover,
+  routing,
   healthCheck,
   reliability,
   adminApi,
