@@ -71,6 +71,7 @@ export {
   sortWhere,
   transformBatch,
 } from "./runtime/ottl/run.js";
+export { type Count, type ResourceTally, type TallySpec, tally } from "./runtime/ottl/tally.js";
 export { type OnDecided, ProbabilisticSampler, type ProbabilisticSettings } from "./runtime/sampling/probabilistic.js";
 export {
   RATE_ATTRIBUTE,
@@ -88,10 +89,12 @@ export {
   RecordViews,
   readRecords,
 } from "./runtime/telemetry/edit.js";
+export { isRegroupOverflow, RegroupOverflow } from "./runtime/telemetry/group-tree.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
 export { partitionByMarks } from "./runtime/telemetry/partition.js";
 export { RecordReader } from "./runtime/telemetry/record-reader.js";
+export { type Regrouped, regroup } from "./runtime/telemetry/regroup.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
 export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";

@@ -207,7 +207,8 @@ function sameBytes(b: Uint8Array, p: number, key: Uint8Array): boolean {
   return true;
 }
 
-function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+/** Is this the key of the KeyValue in [start, end)? */
+export function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
   if (end - start > 1 && b[start] === KEY && b[start + 1]! < 128) {
     return b[start + 1] === key.length && sameBytes(b, start + 2, key);
   }
