@@ -10,7 +10,7 @@ const { cells: shared, json, limitMs } = workerData;
 const cells = new Int32Array(shared);
 const names = [""];
 const GROWTH = 512 * 1024 * 1024;
-const FULL = 90;
+const FULL = 85;
 
 parentPort.on("message", (name) => names.push(name));
 let beat = -1;

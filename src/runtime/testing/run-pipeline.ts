@@ -24,8 +24,8 @@ export interface TestPipeline {
   readonly exported: readonly Batch[];
   /** The records of `exported`, as plain objects. */
   records(): PlainRecord[];
-  /** Drains and stops. */
-  stop(): Promise<void>;
+  /** Drains and stops; what is not settled in time is refused. */
+  stop(timeoutMs?: number): Promise<void>;
 }
 
 /**
@@ -53,7 +53,7 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
     send: (batch) => memory.send(batch),
     exported: memory.exported,
     records: () => memory.exported.flatMap(plainRecords),
-    stop: () => agent.stop(),
+    stop: (timeoutMs) => agent.stop(timeoutMs),
   };
 }
 
