@@ -54,7 +54,7 @@ watchdog.enter(0);`;
 const kept = (globalThis.kept = []);
 const isFull = () => { const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics(); return used > 0.86 * limit; };
 while (!isFull()) {
-  for (let i = 0; i < 1000; i++) kept.push({ i, text: "x" + i });
+  kept.push(new Array(50000).fill(kept.length + 0.5));
   await alive(0);
 }`;
     const lines = await watched(code, { limitMs: 60_000, args: ["--max-old-space-size=128"] });
