@@ -57,7 +57,10 @@ while (!isFull()) {
   kept.push(new Array(50000).fill(kept.length + 0.5));
   await alive(0);
 }`;
-    const lines = await watched(code, { limitMs: 60_000, args: ["--max-old-space-size=128"] });
+    const lines = await watched(code, {
+      limitMs: 60_000,
+      args: ["--max-old-space-size=128", "--max-semi-space-size=1"],
+    });
     expect(lines).toMatchObject([
       {
         component: "exporter second",
