@@ -13,6 +13,9 @@ export interface WatchdogSettings {
 const LIMIT_MS = 5000;
 const BEAT_MS = 500;
 
+/** Of the heap's limit so much is for young objects, and not there for what stays. */
+const YOUNG_BYTES = 48 * 1024 * 1024;
+
 /** Cells of the memory that both threads see. */
 const BEAT = 0;
 const RUNNING = 1;
@@ -77,7 +80,8 @@ export class Watchdog implements Watch {
 
   private beat(): void {
     const { used_heap_size, heap_size_limit } = getHeapStatistics();
-    this.cells[HEAP_PERCENT] = Math.round((100 * used_heap_size) / heap_size_limit);
+    const old = Math.max(heap_size_limit - YOUNG_BYTES, heap_size_limit / 2);
+    this.cells[HEAP_PERCENT] = Math.round((100 * used_heap_size) / old);
     Atomics.add(this.cells, BEAT, 1);
   }
 }
