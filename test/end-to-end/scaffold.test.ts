@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
@@ -65,6 +65,11 @@ describe("what sluice create writes", { timeout: 60_000 }, () => {
     ]);
     expect(test.stdout).toMatch(/2 passed/);
     expect([check.stderr, build.stderr].join("")).not.toContain("error");
+  });
+
+  it("uses the Sluice that wrote it when that is no installed package", () => {
+    const { devDependencies } = JSON.parse(readFileSync(join(root, "my-processor/package.json"), "utf8"));
+    expect(devDependencies.sluice).toBe(`file:${relative(join(root, "my-processor"), project)}`);
   });
 
   it("runs a record through the processor", async () => {

@@ -19,9 +19,10 @@ const KINDS: Readonly<Record<ScaffoldKind, (scaffold: Scaffold) => Files>> = {
 export async function create({ values, terminal, registry }: CommandContext): Promise<number> {
   const [kind, name, ...more] = (values["names"] ?? []) as readonly string[];
   if (more.length > 0) throw new UsageError(`unexpected argument "${more[0]}"`);
-  const scaffold = scaffoldOf(kindOf(kind), name, await registry());
-  const shown = (values["directory"] as string | undefined) ?? scaffold.name.replace(/^@[^/]+\//, "");
+  const named = namedComponent(kindOf(kind), name, await registry());
+  const shown = (values["directory"] as string | undefined) ?? named.name.replace(/^@[^/]+\//, "");
   const folder = resolve(shown);
+  const scaffold = { ...named, folder };
   if (!isFree(folder)) {
     terminal.err.write(`sluice: ${shown} exists and is not empty; nothing was written. Choose another --directory.\n`);
     return EXIT.failed;
@@ -48,7 +49,7 @@ function kindOf(word: string | undefined): ScaffoldKind {
   );
 }
 
-function scaffoldOf(kind: ScaffoldKind, name: string | undefined, registry: Registry): Scaffold {
+function namedComponent(kind: ScaffoldKind, name: string | undefined, registry: Registry): Omit<Scaffold, "folder"> {
   if (name === undefined) throw new UsageError("a name is missing", `sluice create ${kind} my-${kind}`);
   if (name.length > 100 || !/^(@[a-z0-9][a-z0-9._-]*\/)?[a-z][a-z0-9._-]*$/.test(name)) {
     const rule = "a name begins with a letter and has lower-case letters, digits and dashes, as npm wants it";

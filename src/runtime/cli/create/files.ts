@@ -1,4 +1,5 @@
-import { packageVersion } from "../../contract/version.js";
+import { relative, sep } from "node:path";
+import { packageFolder, packageVersion } from "../../contract/version.js";
 
 export type ScaffoldKind = "processor" | "receiver" | "exporter";
 
@@ -9,6 +10,8 @@ export interface Scaffold {
   readonly name: string;
   /** Of the component, as a config names it. */
   readonly type: string;
+  /** Where it is written. */
+  readonly folder: string;
 }
 
 /** Paths and texts. */
@@ -28,7 +31,7 @@ export function commonFiles(scaffold: Scaffold): Files {
   };
 }
 
-function manifest({ name, kind }: Scaffold): object {
+function manifest({ name, kind, folder }: Scaffold): object {
   const { zod, ...tools } = VERSIONS;
   const sluice = `^${packageVersion()}`;
   return {
@@ -52,11 +55,18 @@ function manifest({ name, kind }: Scaffold): object {
     dependencies: { zod },
     devDependencies: {
       "@types/node": tools["@types/node"],
-      sluice,
+      sluice: ownSluice(folder) ?? sluice,
       typescript: tools.typescript,
       vitest: tools.vitest,
     },
   };
+}
+
+/** Created by a Sluice that is not an installed package, but a checkout: then that one is used. */
+function ownSluice(folder: string): string | undefined {
+  const own = packageFolder();
+  if (own.split(sep).includes("node_modules")) return undefined;
+  return `file:${relative(folder, own).replaceAll("\\", "/")}`;
 }
 
 const TSCONFIG = {
