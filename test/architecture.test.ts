@@ -45,6 +45,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/connectors/",
     "src/extensions/",
   ],
+  "src/runtime/testing/": ["src/runtime/"],
   "src/runtime/cli/": ["src/runtime/"],
   // Without a running agent the command line works on the queues themselves.
   "src/runtime/cli/dlq/": ["src/runtime/", "src/extensions/reliability/"],
