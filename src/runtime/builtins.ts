@@ -11,7 +11,7 @@ import { attributesProcessor, resourceProcessor } from "../processors/attributes
 import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
-import { transform } from "../processors/transform.js";
+import { transform } from "../processors/transform/index.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
 
