@@ -120,7 +120,7 @@ class ListCompiler {
     if ("context" in together) return [{ ...together, mode: this.mode }];
     const groups: TransformGroup[] = [];
     for (const [i, statement] of statements.entries()) {
-      const result = compileInferred(this.signal, [statement], []);
+      const result = compileInferred(this.signal, [statement], [], statements);
       if ("context" in result) add(groups, { ...result, mode: this.mode });
       else this.addIssue(ottlIssue(result.error, [KEYS[this.signal], from + i]));
     }

@@ -30,15 +30,16 @@ export interface GroupFailure {
  * Compiles texts that share a context which nobody has named. It is the innermost one that their paths begin with, or
  * else the first from there inwards in which all of them compile. When there is none, the failure in the most likely
  * one is given. Where no path begins with a context, and more than one would do, it is refused: `attributes` alone
- * may be the record's or the resource's.
+ * may be the record's or the resource's. The paths of `neighbours` count too, but these are not compiled.
  */
 export function compileInferred(
   signal: Signal,
   statements: readonly string[],
   conditions: readonly string[],
+  neighbours: readonly string[] = [],
 ): CompiledGroup | GroupFailure {
   const contexts = SIGNAL_CONTEXTS[signal];
-  const hints = [...statements, ...conditions].map((text) => deepest(text, contexts));
+  const hints = [...statements, ...conditions, ...neighbours].map((text) => deepest(text, contexts));
   const innermost = Math.max(0, ...hints);
   const candidates = [...contexts.slice(innermost), ...contexts.slice(0, innermost).reverse()];
   const results = candidates.map((context) => compileIn(context, statements, conditions));
