@@ -55,7 +55,14 @@ export { type Condition, compileCondition, compileStatement, type Statement } fr
 export { CONTEXT_SIGNALS, CONTEXTS, type ContextName } from "./runtime/ottl/context.js";
 export { isOttlError, isOttlSyntaxError, OttlError, OttlSyntaxError, pointAt } from "./runtime/ottl/error.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./runtime/ottl/error-mode.js";
-export { type CompiledGroup, compileIn, compileInferred, ottlIssue, SIGNAL_CONTEXTS } from "./runtime/ottl/infer.js";
+export {
+  type CompiledGroup,
+  compileIn,
+  compileInferred,
+  contextNamed,
+  ottlIssue,
+  SIGNAL_CONTEXTS,
+} from "./runtime/ottl/infer.js";
 export {
   exporterSettingsSchema,
   parseRecordCondition,

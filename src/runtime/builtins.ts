@@ -20,6 +20,7 @@ import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
 import { rateLimit } from "../processors/rate-limit/index.js";
 import { transform } from "../processors/transform.js";
 import { versioning } from "../processors/versioning.js";
+import { transform } from "../processors/transform/index.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
 
