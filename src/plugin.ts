@@ -55,7 +55,14 @@ export { type Condition, compileCondition, compileStatement, type Statement } fr
 export { CONTEXT_SIGNALS, CONTEXTS, type ContextName } from "./runtime/ottl/context.js";
 export { isOttlError, isOttlSyntaxError, OttlError, OttlSyntaxError, pointAt } from "./runtime/ottl/error.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./runtime/ottl/error-mode.js";
-export { type CompiledGroup, compileIn, compileInferred, ottlIssue, SIGNAL_CONTEXTS } from "./runtime/ottl/infer.js";
+export {
+  type CompiledGroup,
+  compileIn,
+  compileInferred,
+  contextNamed,
+  ottlIssue,
+  SIGNAL_CONTEXTS,
+} from "./runtime/ottl/infer.js";
 export {
   exporterSettingsSchema,
   parseRecordCondition,
@@ -106,3 +113,5 @@ export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
 export { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./runtime/telemetry/walk.js";
 export { splitLines } from "./runtime/text/lines.js";
 export { type Paint, painterFor, printable, type Style } from "./runtime/text/terminal.js";
+export { defineVersioning, type VersioningDefinition } from "./runtime/versioning/define-versioning.js";
+export type { Upcaster, VersionedEvent } from "./runtime/versioning/upcast.js";

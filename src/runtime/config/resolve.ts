@@ -10,6 +10,7 @@ import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkP
 import { readService } from "./service.js";
 import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
 import { checkNamedPipelines, orderPipelines } from "./topology.js";
+import { checkZones } from "./zone-order.js";
 
 export interface ResolveOptions {
   readonly registry: Registry;
@@ -34,6 +35,7 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
     if (read !== undefined) checkNamedPipelines(connector, read.config, pipelines, findings);
   }
   const ordered = orderPipelines(pipelines, definitions.connectors.values(), findings);
+  checkZones(ordered, service.settings?.strict_order ?? false, findings);
   if (findings.hasErrors || service.settings === undefined) return undefined;
 
   const build = new Builder(root, used, parsed, registry);
