@@ -197,8 +197,15 @@ export class LevelStore implements QueueStore {
     if (limit <= 0) return [];
     return this.read(async (db) => {
       const floor = this.ledger.oldest?.positionsIn(this.ledger.meta) ?? this.ledger.meta;
-      const found = await failedBehind(db, after, limit, order, floor);
-      return found.filter(({ ref }) => this.isThere(ref, "failed")).map((entry) => this.seen(entry));
+      const found: StoredEntry[] = [];
+      // What went away meanwhile leaves room for more: a short page means that there are no others.
+      for (let at = after; ; ) {
+        const wanted = limit - found.length;
+        const page = await failedBehind(db, at, wanted, order, floor);
+        for (const entry of page) if (this.isThere(entry.ref, "failed")) found.push(this.seen(entry));
+        if (page.length < wanted || found.length === limit) return found;
+        at = page.at(-1)!.ref;
+      }
     });
   }
 

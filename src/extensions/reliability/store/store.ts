@@ -28,9 +28,9 @@ export interface QueueStore {
   /** Removes entries for good, whatever their state. Those that are gone already do not matter. */
   delete(refs: readonly EntryRef[]): Promise<void>;
 
-  /** Pending entries behind `after` (from the beginning without), in order, at most `limit`. Payloads are not read. */
+  /** Pending entries behind `after` (from the beginning without), in order, at most `limit`, fewer when there are no more. Payloads are not read. */
   pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]>;
-  /** Failed entries behind `after` in the given order, which is that of their refs; at most `limit`. */
+  /** Failed entries behind `after` in the given order, which is that of their refs; fewer than `limit` when there are no more. */
   failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]>;
   /** By id, in any state. */
   find(id: string): Promise<StoredEntry | undefined>;
