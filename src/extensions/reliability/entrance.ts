@@ -154,6 +154,7 @@ export class Entrance {
         this.onPut?.();
         this.logWriteFailure(error);
         this.refuse({ delivery, pipeline }, unwritten(error));
+        this.overflow.onRoom();
       },
     );
   }
