@@ -1,6 +1,6 @@
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
 import { nowhereToKeep, type Setback } from "./dead-letter.js";
-import { type Delivery, Habitat, type PartialRejection } from "./delivery.js";
+import { type Delivery, Habitat, type PartialRejection, rejectionOf } from "./delivery.js";
 import { completeSettings } from "./exporter-settings.js";
 import { limitedLog } from "./limited-log.js";
 import type { Counter, Metrics } from "./observability.js";
@@ -40,8 +40,8 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
     const counter = counters[delivery.batch.signal];
     const { count } = delivery.batch;
     try {
-      const partial = await inTurn(delivery, controller.signal);
-      const rejected = Math.min(partial?.rejected ?? 0, count);
+      const partial = rejectionOf(await inTurn(delivery, controller.signal), count);
+      const rejected = partial?.rejected ?? 0;
       counter.sent.add(count - rejected);
       if (partial !== undefined) {
         counter.failed.add(rejected);
