@@ -62,7 +62,9 @@ export class LevelStore implements QueueStore {
   private readonly commits: GroupCommit;
   private readonly riders: Riders;
   private readonly meanwhile = new Meanwhile();
-  private readonly importIds = new ImportIds(async (id) => (await this.find(id)) !== undefined);
+  private readonly importIds = new ImportIds(
+    async (id) => this.ledger.willGive(id) || (await this.find(id)) !== undefined,
+  );
   private readonly reclaim = new Reclaim(() => this.database.current);
   private readonly witness: Witness;
   private readonly room: Room;
