@@ -96,8 +96,7 @@ export class Endings {
 
   unreadable(item: Item, cause: unknown): void {
     const { metrics, logger, onEnded } = this.parts;
-    if (!(cause instanceof StoreError && (cause.code === "corrupt" || cause.code === "not_found")))
-      return this.tryAgainLater(item, cause);
+    if (!isGone(cause)) return this.tryAgainLater(item, cause);
     const { id, items } = item.entry;
     metrics.unreadable.add(1);
     logger.error({ id, items, err: cause }, "an entry cannot be read; it has been set aside");
@@ -126,8 +125,14 @@ export class Endings {
         backlog.replaced(item, parts);
         onEnded(item, stored);
       },
-      (error: unknown) => this.tryAgainLater(item, error),
+      (error: unknown) => (isGone(error) ? this.takenApartBefore(item) : this.tryAgainLater(item, error)),
     );
+  }
+
+  /** By a write that was said to have failed: its parts are found when the store is read again. */
+  private takenApartBefore(item: Item): void {
+    item.delivery?.refuse(lostToDamage());
+    this.parts.onEnded(item, NO_PARTS);
   }
 
   private async giveUpWhenWritten(item: Item, verdict: Verdict, lost?: number): Promise<void> {
@@ -148,6 +153,10 @@ export class Endings {
     backlog.wait(item, STORE_RETRY_MS);
     onLeft(item);
   }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found");
 }
 
 const NO_PARTS: readonly StoredEntry[] = [];

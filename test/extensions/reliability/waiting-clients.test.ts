@@ -11,6 +11,34 @@ const down = async () => {
   throw new Refusal("transient", "no");
 };
 
+describe("an entry that was taken apart by a write that was said to have failed", () => {
+  it("is not sent again as a whole for ever, and its parts are", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const replace = store.replace.bind(store);
+    let replaced = 0;
+    store.replace = async (...args) => {
+      const parts = await replace(...args);
+      if (replaced++ === 0) throw new StoreError("io", "cannot sync");
+      return parts;
+    };
+    const queue = await startQueue({
+      store,
+      backend: async (bodies) => {
+        if (bodies.includes("bad")) throw new Refusal("permanent", "no", { category: "schema" });
+        return undefined;
+      },
+    });
+    queue.send("bad", "good");
+    await queue.settle();
+    queue.outlet.wake([]);
+    await queue.pass(60_000, 1000);
+    expect(queue.taken).toEqual(["good"]);
+    expect(await queue.deadLetters()).toHaveLength(1);
+    expect(queue.calls.filter((bodies) => bodies.length === 2)).toHaveLength(2);
+    expect(queue.outlet.status().queue).toMatchObject({ entries: 0, inFlight: 0 });
+  });
+});
+
 describe("a client that waits", () => {
   it("for room gets it when a write that held the room fails", async () => {
     const store = new MemoryStore({ exporter: "out" });
