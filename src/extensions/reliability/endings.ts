@@ -13,7 +13,7 @@ import type { DeadLetterWriter } from "./dead-letter-writer.js";
 import type { Item, Verdict } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
 import { categoryOf } from "./poison.js";
-import { type QueueStore, type StoredEntry, StoreError } from "./store/store.js";
+import { isGone, type QueueStore, type StoredEntry } from "./store/store.js";
 import { droppedByConfig, gaveUp, lostToDamage, partialSuccess } from "./verdicts.js";
 
 /** How long to wait before the store is asked again after it failed. */
@@ -95,11 +95,9 @@ export class Endings {
   }
 
   unreadable(item: Item, cause: unknown): void {
-    const { metrics, logger, onEnded } = this.parts;
+    const { deadLetters, onEnded } = this.parts;
     if (!isGone(cause)) return this.tryAgainLater(item, cause);
-    const { id, items } = item.entry;
-    metrics.unreadable.add(1);
-    logger.error({ id, items, err: cause }, "an entry cannot be read; it has been set aside");
+    deadLetters.unreadable(item.entry, cause);
     item.delivery?.refuse(lostToDamage());
     onEnded(item, NO_PARTS);
   }
@@ -153,10 +151,6 @@ export class Endings {
     backlog.wait(item, STORE_RETRY_MS);
     onLeft(item);
   }
-}
-
-function isGone(error: unknown): boolean {
-  return error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found");
 }
 
 const NO_PARTS: readonly StoredEntry[] = [];

@@ -99,6 +99,11 @@ export class StoreError extends Error {
   }
 }
 
+/** The entry cannot be read, or is not there any more: asking again is of no use. */
+export function isGone(error: unknown): error is StoreError {
+  return error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found");
+}
+
 export interface StoreSettings {
   readonly exporter: string;
   readonly directory: string;
