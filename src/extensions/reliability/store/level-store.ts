@@ -1,4 +1,5 @@
 import type { Batch, Entry } from "../../../plugin.js";
+import { less } from "./amounts.js";
 import { Database } from "./level/database.js";
 import { storeErrorOf } from "./level/errors.js";
 import { GroupCommit } from "./level/group-commit.js";
@@ -146,7 +147,8 @@ export class LevelStore implements QueueStore {
   ack(ref: EntryRef): void {
     if (this.state !== "open") return;
     this.ledger.payloads.delete(ref);
-    this.riders.ack(ref);
+    const info = this.ledger.infos.get(ref);
+    this.riders.ack(ref, info?.state === "pending" ? info : undefined);
   }
 
   update(ref: EntryRef, entry: Entry): void {
@@ -240,7 +242,8 @@ export class LevelStore implements QueueStore {
   }
 
   get stats(): StoreStats {
-    const { pending, failed, corrupt } = this.ledger.meta;
+    const { failed, corrupt } = this.ledger.meta;
+    const pending = less(this.ledger.meta.pending, this.riders.stillCounted);
     return {
       pending,
       failed,
@@ -263,6 +266,7 @@ export class LevelStore implements QueueStore {
 
   private written({ infos, removed, meta }: Transaction): void {
     this.meanwhile.noteCommit(infos);
+    for (const [ref, info] of infos) if (info === null) this.riders.uncounted(ref);
     this.reclaim.note(removed);
     this.witness.note(meta);
   }

@@ -68,6 +68,7 @@ export interface Amount {
 }
 
 export interface StoreStats {
+  /** Without what was acknowledged, written or not. */
   readonly pending: Amount;
   readonly failed: Amount;
   /** When the oldest pending entry, and the oldest failed one, came; undefined when there is none. */
