@@ -59,6 +59,7 @@ export {
   type OnOttlError,
   transformBatch,
 } from "./runtime/ottl/run.js";
+export { FNV64_START, fnv64 } from "./runtime/sampling/fnv.js";
 export { type OnDecided, ProbabilisticSampler, type ProbabilisticSettings } from "./runtime/sampling/probabilistic.js";
 export {
   RATE_ATTRIBUTE,
@@ -67,6 +68,7 @@ export {
   type RateSamplerSettings,
   type RecordFacts,
 } from "./runtime/sampling/rate-sampler.js";
+export { batchOfSlices, isSameSpan, type SpanSlice, sliceByTrace } from "./runtime/sampling/trace-slices.js";
 export { parseValuePath, type ValuePath } from "./runtime/sampling/value-path.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
@@ -76,6 +78,7 @@ export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
 export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
+export type { SpanView } from "./runtime/telemetry/views/span-view.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
 export { splitLines } from "./runtime/text/lines.js";
 export { type Paint, painterFor, printable, type Style } from "./runtime/text/terminal.js";

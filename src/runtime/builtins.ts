@@ -13,6 +13,7 @@ import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
+import { tailSampling } from "../processors/tail-sampling/index.js";
 import { transform } from "../processors/transform.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
@@ -24,6 +25,7 @@ export const builtins: readonly ComponentFactory[] = [
   memoryLimiter,
   probabilisticSampler,
   adaptiveSampling,
+  tailSampling,
   filter,
   transform,
   attributesProcessor,

@@ -1,4 +1,4 @@
-import { glob, type Metrics, type RateRules, type RecordFacts } from "../../plugin.js";
+import { type Counter, glob, type Metrics, type RateRules, type RecordFacts } from "../../plugin.js";
 import { type AdaptiveConfig, type CompiledValueRule, compileValueRule, SEVERITIES } from "./config.js";
 import type { Pressure } from "./pressure.js";
 
@@ -9,6 +9,13 @@ interface Stratum {
   dropped: number;
   /** The sum of 1/rate over what was kept: an estimate of what came. */
   estimate: number;
+  counters?: StratumCounters;
+}
+
+interface StratumCounters {
+  readonly kept: Counter;
+  readonly dropped: Counter;
+  readonly estimate: Counter;
 }
 
 /**
@@ -117,16 +124,23 @@ function stratum(name: string, rate: number): Stratum {
 }
 
 function publish(one: Stratum, metrics: Metrics): void {
-  const count = (kept: boolean) =>
-    metrics.counter("sluice_adaptive_sampling_records", COUNTED, { stratum: one.name, sampled: String(kept) });
-  if (one.kept > 0) {
-    count(true).add(one.kept);
-    metrics.counter("sluice_adaptive_sampling_estimated_records", ESTIMATED, { stratum: one.name }).add(one.estimate);
-  }
-  if (one.dropped > 0) count(false).add(one.dropped);
+  one.counters ??= countersOf(one.name, metrics);
+  if (one.kept > 0) one.counters.kept.add(one.kept);
+  if (one.kept > 0) one.counters.estimate.add(one.estimate);
+  if (one.dropped > 0) one.counters.dropped.add(one.dropped);
   one.kept = 0;
   one.dropped = 0;
   one.estimate = 0;
+}
+
+function countersOf(name: string, metrics: Metrics): StratumCounters {
+  const decided = (sampled: string) =>
+    metrics.counter("sluice_adaptive_sampling_records", COUNTED, { stratum: name, sampled });
+  return {
+    kept: decided("true"),
+    dropped: decided("false"),
+    estimate: metrics.counter("sluice_adaptive_sampling_estimated_records", ESTIMATED, { stratum: name }),
+  };
 }
 
 const COUNTED = { description: "Records decided, by the rule that decided." };
