@@ -14,6 +14,7 @@ export const SCENARIOS = {
   backlog: () => import("./backlog.js"),
   neighbour: () => import("./neighbour.js"),
   overload: () => import("./overload.js"),
+  sampling: () => import("./sampling.js"),
   startup: () => import("./startup.js"),
   micro: () => import("./micro.js"),
 };

@@ -1,4 +1,6 @@
+import { failover } from "../connectors/failover/index.js";
 import { forward } from "../connectors/forward.js";
+import { routing } from "../connectors/routing/index.js";
 import { debugExporter } from "../exporters/debug/index.js";
 import { fileExporter } from "../exporters/file/index.js";
 import { nopExporter } from "../exporters/nop.js";
@@ -14,6 +16,7 @@ import { filter } from "../processors/filter/index.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
 import { tailSampling } from "../processors/tail-sampling/index.js";
+import { rateLimit } from "../processors/rate-limit/index.js";
 import { transform } from "../processors/transform.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
@@ -23,6 +26,7 @@ export const builtins: readonly ComponentFactory[] = [
   otlpReceiver,
   batch,
   memoryLimiter,
+  rateLimit,
   probabilisticSampler,
   adaptiveSampling,
   tailSampling,
@@ -36,6 +40,8 @@ export const builtins: readonly ComponentFactory[] = [
   fileExporter,
   nopExporter,
   forward,
+  failover,
+  routing,
   healthCheck,
   reliability,
   adminApi,

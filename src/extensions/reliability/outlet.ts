@@ -19,6 +19,7 @@ import type { HeadLimits } from "./head.js";
 import type { Verdict } from "./item.js";
 import { QueueMetrics } from "./metrics.js";
 import { type Incoming, Overflow, QUEUE_FULL } from "./overflow.js";
+import { createPreparation, type Prepare } from "./preparation.js";
 import { Scheduler } from "./scheduler.js";
 import { statusOf } from "./status.js";
 import { type NewEntry, type OpenReport, type QueueStore, type StoredEntry, StoreError } from "./store/store.js";
@@ -47,6 +48,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   readonly id: string;
   readonly settings: CompleteSettings;
   readonly store: QueueStore;
+  readonly prepare: Prepare;
   replayRate: number;
   private readonly own: QueueOutletSettings;
   private readonly metrics: QueueMetrics;
@@ -58,8 +60,9 @@ export class QueueOutlet implements Outlet, ExporterControl {
   /** By pipeline. */
   private readonly batchers = new Map<string, Batcher>();
   private readonly logWriteFailure: (error: unknown) => void;
-  /** Deliveries whose put is under way. */
+  /** Deliveries whose put is under way, and those of them that are put into the queue, not beside it as dead letters. */
   private readonly putting = new Set<Delivery>();
+  private readonly queueing = new Set<Delivery>();
   private onNonePutting: (() => void) | undefined;
   private onPut: (() => void) | undefined;
   private isAborted = false;
@@ -73,6 +76,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.id = id;
     this.settings = settings;
     this.store = store;
+    this.prepare = createPreparation(own.prepareReplay);
     this.replayRate = settings.replay.rate;
     this.metrics = new QueueMetrics(id, own.metrics);
     this.filter = createDeadLetterFilter(settings.dead_letter.filter);
@@ -84,6 +88,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
       store,
       metrics,
       deadLetters: this.deadLetters,
+      prepare: this.prepare,
       onLeft: (entry, parts) => this.left(entry, parts),
       onLoaded: () => this.lookForDamage(),
     });
@@ -161,8 +166,8 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.scheduler.forceBreaker(state);
   }
 
-  wake(): void {
-    this.capacity.reset(this.store.stats.pending);
+  wake(entries: readonly Entry[]): void {
+    for (const entry of entries) this.capacity.add(entry);
     this.scheduler.wake();
   }
 
@@ -182,8 +187,11 @@ export class QueueOutlet implements Outlet, ExporterControl {
 
   private put({ delivery, pipeline }: Incoming, asDeadLetter?: Verdict): void {
     const { batch } = delivery;
-    if (asDeadLetter === undefined) this.capacity.add(sizeOf(delivery));
     this.putting.add(delivery);
+    if (asDeadLetter === undefined) {
+      this.queueing.add(delivery);
+      this.capacity.add(sizeOf(delivery));
+    }
     this.store.put(this.newEntry(delivery, pipeline, asDeadLetter)).then(
       (stored) => {
         this.putDone(delivery);
@@ -218,13 +226,14 @@ export class QueueOutlet implements Outlet, ExporterControl {
   private left(entry: Entry, parts: readonly StoredEntry[]): void {
     this.capacity.remove(entry);
     for (const part of parts) this.capacity.add(part.entry);
-    // What was put back by others is only roughly known; with nothing left, it is known exactly.
+    // After damage it is only roughly known; with nothing left, it is known exactly.
     if (this.putting.size === 0 && this.scheduler.isEmpty) this.capacity.reset(EMPTY);
     this.overflow.onRoom();
   }
 
   private putDone(delivery: Delivery): void {
     this.putting.delete(delivery);
+    this.queueing.delete(delivery);
     if (this.putting.size === 0) this.onNonePutting?.();
   }
 
@@ -295,10 +304,17 @@ export class QueueOutlet implements Outlet, ExporterControl {
     }
   }
 
-  /** What the scheduler knows of the store may be wrong now. */
+  /** What is known of the store may be wrong now. */
   private damaged(report: OpenReport): void {
     this.report(report);
-    this.wake();
+    this.recount();
+    this.scheduler.wake();
+  }
+
+  /** By what the store says, and what is on its way there; what it has still to forget is counted too. */
+  private recount(): void {
+    this.capacity.reset(this.store.stats.pending);
+    for (const delivery of this.queueing) this.capacity.add(sizeOf(delivery));
   }
 
   private report({ lostEntries, corruptEntries, setAside }: OpenReport): void {
@@ -317,17 +333,22 @@ export class QueueOutlet implements Outlet, ExporterControl {
     const entries = corrupt - this.knownCorrupt;
     this.knownCorrupt = corrupt;
     if (entries <= 0) return;
+    this.recount();
     this.metrics.unreadable.add(entries);
     this.own.logger.error({ entries }, "entries of the queue were damaged and have been set aside; the others go on");
   }
 
   private watch(): void {
     const { store, scheduler, settings } = this;
-    const { clock } = this.own;
+    const { clock, signals = [] } = this.own;
+    const { sizer, queue_size: capacity, max_bytes: byteCapacity } = settings.sending_queue;
+    const unit = sizer === "requests" ? "entries" : sizer;
     const sinceOldest = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at) / 1000);
     this.metrics.watch({
-      entries: () => store.stats.pending.entries,
-      capacity: () => settings.sending_queue.queue_size,
+      signals,
+      size: () => store.stats.pending[unit],
+      capacity,
+      byteCapacity,
       bytes: () => store.stats.pending.bytes,
       inFlight: () => scheduler.inFlight,
       breaker: () => scheduler.breaker.state,

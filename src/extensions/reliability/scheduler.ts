@@ -12,7 +12,7 @@ import {
   Refusal,
 } from "../../plugin.js";
 import { Alarm } from "./alarm.js";
-import { withDelay, withFailure } from "./attempt-record.js";
+import { withDelay, withFailure, withRefusal } from "./attempt-record.js";
 import { type Backoff, createBackoff } from "./backoff.js";
 import { canBisect, Families, halvesOf } from "./bisect.js";
 import { Breaker, type BreakerState, type Permit } from "./breaker.js";
@@ -22,6 +22,7 @@ import { HEAD_LIMITS, Head, type HeadLimits } from "./head.js";
 import type { Item, Verdict } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
 import { categoryOf, PoisonWatch } from "./poison.js";
+import type { Prepare } from "./preparation.js";
 import { Ramp } from "./ramp.js";
 import { RecentCalls } from "./recent-calls.js";
 import { RetryLimiter } from "./retry-limiter.js";
@@ -40,6 +41,8 @@ export interface SchedulerSettings {
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   readonly deadLetters: DeadLetterWriter;
+  /** What is done to replayed entries before every send. */
+  readonly prepare: Prepare;
   /** Called whenever an entry has left the queue, and what is there in its place. */
   readonly onLeft: (entry: Entry, parts: readonly StoredEntry[]) => void;
   /** Called whenever entries were read from the store. */
@@ -348,11 +351,21 @@ export class Scheduler {
   }
 
   private send(item: Item, batch: Batch, permit: Permit): void {
+    const prepared = item.entry.replays === 0 ? { batch } : this.own.prepare(item.entry, batch);
+    if (prepared.batch === undefined) return this.unfit(item, batch, permit, prepared.error);
+    const { batch: sent } = prepared;
     this.calls.run(
-      (abort) => this.own.exporter.send(batch, abort, { idempotencyKey: item.entry.id }),
-      (partial) => this.sent(item, batch, permit, partial),
+      (abort) => this.own.exporter.send(sent, abort, { idempotencyKey: item.entry.id }),
+      (partial) => this.sent(item, sent, permit, partial),
       (error) => this.failed(item, batch, permit, error),
     );
+  }
+
+  /** A replayed entry that its pipeline's replay steps refuse; the backend has no part in it. */
+  private unfit(item: Item, batch: Batch, permit: Permit, error: AttemptError): void {
+    this.breaker.settle(permit, "cancelled");
+    item.entry = withRefusal(item.entry, error, this.own.clock.now());
+    this.giveUpOrTakeApart(item, batch, error);
   }
 
   private sent(item: Item, batch: Batch, permit: Permit, partial: PartialRejection | undefined): void {
@@ -415,11 +428,15 @@ export class Scheduler {
     this.leave(item);
   }
 
-  /** Refused for good: only the bad records of it, if they can be found, and otherwise all of it. */
   private refused(item: Item, batch: Batch, permit: Permit, error: AttemptError): void {
     this.breaker.settle(permit, "answered");
     this.own.metrics.permanent.add(1);
     item.entry = withFailure(item.entry, error, this.own.clock.now(), true);
+    this.giveUpOrTakeApart(item, batch, error);
+  }
+
+  /** Refused for good: only the bad records of it, if they can be found, and otherwise all of it. */
+  private giveUpOrTakeApart(item: Item, batch: Batch, error: AttemptError): void {
     const verdict: Verdict = { reason: "permanent", category: categoryOf(error), error };
     if (item.entry.parent === undefined && !canBisect(item.entry, error)) return void this.giveUp(item, verdict);
     if (this.families.refused(item)) {

@@ -1,12 +1,13 @@
-import { type LoadedConfig, loadConfig } from "../config/load.js";
+import type { LoadedConfig } from "../config/load.js";
+import { loadConfigWithPlugins } from "../plugins/load-config.js";
 import type { CommandContext } from "./command.js";
 import { UsageError } from "./terminal.js";
 
-/** Loads what `--config` and `--set` name. */
+/** Loads what `--config` and `--set` name, with its plugins. */
 export async function loadFromArguments({ values, terminal, registry }: CommandContext): Promise<LoadedConfig> {
   const files = (values["config"] ?? []) as readonly string[];
   if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
-  return loadConfig({
+  return loadConfigWithPlugins({
     sources: files.map((file) => ({ file })),
     sets: (values["set"] ?? []) as readonly string[],
     env: terminal.env,

@@ -177,6 +177,19 @@ describe("the agent", () => {
     expect(sink.batches.flatMap(bodies)).toEqual(Array.from({ length: 20 }, (_, i) => `r${i}`));
   });
 
+  it("names the config on every entry, and a replay that of the replay", async () => {
+    sink.respond(status(401));
+    const first = await startWrapped(exporter("timeout: 7s"));
+    await first.send("a");
+    await eventually(() => deadLetters(first)).toMatchObject([{ generation: first.agent.generation }]);
+    await first.agent.stop();
+    const second = await startWrapped(exporter(), { directory: first.directory });
+    expect(second.agent.generation).not.toBe(first.agent.generation);
+    await second.agent.admin!.replay({ query: {} }, { by: "test" });
+    const [now, before] = [second.agent.generation, first.agent.generation];
+    await eventually(() => deadLetters(second)).toMatchObject([{ generation: now, cycles: [{ generation: before }] }]);
+  });
+
   it("sends the idempotency key, the same for every attempt", async () => {
     sink.respond(status(503));
     const wrapped = await startWrapped(exporter());

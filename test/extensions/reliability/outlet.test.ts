@@ -364,14 +364,38 @@ describe("poison", () => {
       },
     });
     queue.send("poison");
-    for (let i = 0; i < 10; i++) {
+    for (let i = 0; i < 600; i++) {
       queue.send(`r${i}`);
-      await queue.pass(1000, 250);
+      if (i % 30 === 0) await queue.pass(100);
     }
-    expect(queue.taken).toEqual(numbers(10));
+    await queue.settle();
+    expect(queue.taken).toEqual(numbers(600));
     expect(await queue.deadLetters()).toMatchObject([
       { calls: 3, failure: { reason: "poison", category: "downstream_error" } },
     ]);
+  });
+
+  it("is never what fails now and then: a backend that fails one call in ten at random", async () => {
+    let seed = 1;
+    const random = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    const queue = await startQueue({
+      random,
+      settings: { retry_on_failure: { rate_limit: { per_second: 1e6, burst: 1e6 } } },
+      backend: async () => {
+        if (random() < 0.1) throw http(500);
+        return undefined;
+      },
+    });
+    for (let i = 0; i < 5000; i++) {
+      queue.send(`r${i}`);
+      if (i % 100 === 0) await queue.pass(100);
+    }
+    await queue.pass(60_000, 2000);
+    expect((await queue.deadLetters()).filter(({ failure }) => failure?.reason === "poison")).toEqual([]);
+    expect(queue.taken.length).toBeGreaterThan(4990);
   });
 });
 
@@ -511,8 +535,7 @@ describe("an operator", () => {
     isBad = false;
     const [dead] = await queue.store.failed(undefined, 1, "oldest");
     const { failure: _, ...entry } = dead!.entry;
-    await queue.store.replay([{ ref: dead!.ref, entry: { ...entry, attempts: 0, calls: 0, history: [] } }]);
-    queue.outlet.wake();
+    await queue.replay([{ ref: dead!.ref, entry: { ...entry, attempts: 0, calls: 0, history: [] } }]);
     await queue.settle();
     expect(queue.taken).toEqual(["a"]);
     expect(queue.keys[0]).toBe(queue.keys[1]);
@@ -626,6 +649,58 @@ describe("age", () => {
     clock.set(clock.now() + 2e9);
     await queue.pass(1000);
     expect(queue.taken).toEqual(["a"]);
+  });
+});
+
+describe("the age of a replayed entry", () => {
+  it("counts from the replay", async () => {
+    let isBad = true;
+    const queue = await startQueue({
+      settings: { sending_queue: { max_age: "1h" } },
+      backend: async () => {
+        if (isBad) throw http(401);
+        return undefined;
+      },
+    });
+    queue.send("a");
+    await queue.pass(2 * 3_600_000);
+    isBad = false;
+    await queue.replayAll();
+    await queue.settle();
+    expect(queue.taken).toEqual(["a"]);
+  });
+});
+
+describe("a replay that fails again", () => {
+  it("is counted, and is a dead letter with one more cycle", async () => {
+    const queue = await startQueue({ backend: refusing(() => true, 401) });
+    queue.send("a");
+    await queue.settle();
+    for (const times of [1, 2]) {
+      await queue.replayAll();
+      await queue.settle();
+      expect(queue.metrics.value("sluice_dead_letter_replays_failed")).toBe(times);
+      expect((await queue.deadLetters()).map(({ cycles, replays }) => [cycles.length, replays])).toEqual([
+        [times, times],
+      ]);
+    }
+  });
+});
+
+describe("the metrics of a queue", () => {
+  it("name its signal where there is one, count by its sizer, and know no limit of 0", async () => {
+    const items = { sizer: "items", queue_size: 100 };
+    for (const [settings, signals, type, size, capacity] of [
+      [{}, ["logs", "traces"], "all", 1, undefined],
+      [{ sending_queue: items }, ["logs"], "logs", 3, 100],
+    ] as const) {
+      const queue = await startQueue({ settings, signals, backend: hangs });
+      queue.send("a", "b", "c");
+      await queue.settle();
+      expect(queue.metrics.value("otelcol_exporter_queue_size", { data_type: type })).toBe(size);
+      expect(queue.metrics.names.has("otelcol_exporter_queue_capacity")).toBe(capacity !== undefined);
+      expect(queue.metrics.value("otelcol_exporter_queue_capacity", { data_type: type })).toBe(capacity ?? 0);
+    }
   });
 });
 
