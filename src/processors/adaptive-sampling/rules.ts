@@ -50,7 +50,7 @@ export class AdaptiveRules implements RateRules {
   rateOf(record: RecordFacts): number {
     const { isError } = record;
     if (isError) this.errors++;
-    const named = this.names.of(record.name);
+    const named = this.names.of(record);
     if (named === this.exempt) return this.choose(named);
     for (let i = 0; i < this.values.length; i++) {
       const rule = this.values[i]!;
@@ -58,7 +58,7 @@ export class AdaptiveRules implements RateRules {
     }
     if (isError) return this.choose(this.isLogs ? this.severityOf(record) : this.erroneous);
     const { trace } = record;
-    const traced = trace === "" ? undefined : this.traced;
+    const traced = trace < 0 ? undefined : this.traced;
     const base = this.choose(named ?? traced ?? (this.isLogs ? this.severityOf(record) : this.spans));
     return base === 0 ? 0 : Math.min(1, base * this.pressure.factorOf(trace));
   }
@@ -89,11 +89,11 @@ export class AdaptiveRules implements RateRules {
   }
 }
 
-/** Finds the rule of a name; the same few names come again and again. */
+/** Finds the rule of a name. The same few names come again and again, so they are known by their bytes. */
 class NameRules {
   readonly all: readonly Stratum[];
   private readonly rules: readonly { matches: (name: string) => boolean; stratum: Stratum }[];
-  private readonly known = new Map<string, Stratum | undefined>();
+  private readonly known = new Map<number, { readonly name: Uint8Array; readonly stratum: Stratum | undefined }>();
 
   constructor({ events, exempt }: AdaptiveConfig, exempted: Stratum) {
     const named = Object.entries(events).map(
@@ -106,12 +106,16 @@ class NameRules {
     ];
   }
 
-  of(name: string): Stratum | undefined {
-    if (name === "" || this.rules.length === 0) return undefined;
-    if (this.known.has(name)) return this.known.get(name);
+  of(record: RecordFacts): Stratum | undefined {
+    if (this.rules.length === 0) return undefined;
+    const hash = record.nameHash;
+    if (hash === 0) return undefined;
+    const known = this.known.get(hash);
+    if (known !== undefined && record.isNamed(known.name)) return known.stratum;
+    const { name } = record;
     const found = this.rules.find(({ matches }) => matches(name))?.stratum;
     if (this.known.size >= MAX_KNOWN) this.known.clear();
-    if (name.length <= LONGEST_KNOWN) this.known.set(name, found);
+    if (name.length <= LONGEST_KNOWN) this.known.set(hash, { name: Buffer.from(name), stratum: found });
     return found;
   }
 }

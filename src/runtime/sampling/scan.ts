@@ -145,3 +145,26 @@ function hasKeySomewhere(b: Uint8Array, start: number, end: number, key: Uint8Ar
   }
   return key.length === 0;
 }
+
+/** Where the text found last by `findText` ends. */
+export let textEnd = 0;
+
+/** Where the text of the KeyValue begins whose length is at `lengthAt`; -1 when its value is none. */
+export function findText(b: Uint8Array, lengthAt: number): number {
+  const end = varint(b, lengthAt) + after;
+  for (let p = after; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== VALUE) continue;
+    const size = varint(b, at);
+    if (size === 0 || b[after] !== STRING) return -1;
+    const length = varint(b, after + 1);
+    textEnd = after + length;
+    return textEnd === p ? after : -1;
+  }
+  return -1;
+}
+
+const VALUE = 18;
+const STRING = 10;
