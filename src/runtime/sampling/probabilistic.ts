@@ -102,13 +102,21 @@ export class ProbabilisticSampler implements RecordVisitor {
   visit(walk: RecordWalk, start: number, end: number): Verdict {
     const { scan } = this.carriers;
     scan.run(walk.bytes, start, end);
-    if (this.isNever || !this.carriers.isPlain() || !this.findRandomness(walk.bytes))
-      return this.decide(walk, start, end);
+    if (this.isNever || !this.carriers.isPlain()) return this.decide(walk, start, end);
+    if (!this.findRandomness(walk.bytes)) return this.without(walk, start, end);
     const sampled = keeps(this.threshold, this.randomness);
     this.counts[(this.policy << 1) | (sampled ? 1 : 0)]!++;
     if (!sampled) return DROP;
     this.stamp.append(walk, start, end, this.randomness);
     return KEEP;
+  }
+
+  /** A plain record with nothing to decide by is soon decided if that means to drop it. */
+  private without(walk: RecordWalk, start: number, end: number): Verdict {
+    const hasSource = this.isHash && this.carriers.sourceAt() >= 0;
+    if (hasSource || !this.settings.failClosed) return this.decide(walk, start, end);
+    this.counts[MISSING << 1]!++;
+    return DROP;
   }
 
   /** Of a plain record, without making anything: from its trace id, or from an attribute that is a text. */

@@ -210,7 +210,7 @@ export class RecordWalk {
   }
 
   private copyTo(position: number): WireWriter {
-    this.out ??= new WireWriter(this.bytes.length + 512);
+    this.out ??= new WireWriter(this.bytes.length + (this.bytes.length >> 2) + 512); // most edits add a little
     if (position > this.done) {
       this.out.copy(this.bytes, this.done, position);
       this.done = position;

@@ -202,7 +202,7 @@ describe("tail_sampling", () => {
     expect(Batch.admit("traces", out[0]!.batch.bytes).count).toBe(50);
   });
 
-  it("holds a million traces in bounded memory", () => {
+  it("holds a million traces in bounded memory", { timeout: 60_000 }, () => {
     const { source, counts, clock } = sampling({
       num_traces: 1000,
       policies: [{ name: "two", type: "span_count", span_count: { min_spans: 2 } }],
