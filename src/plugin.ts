@@ -55,7 +55,14 @@ export { type Condition, compileCondition, compileStatement, type Statement } fr
 export { CONTEXT_SIGNALS, CONTEXTS, type ContextName } from "./runtime/ottl/context.js";
 export { isOttlError, isOttlSyntaxError, OttlError, OttlSyntaxError, pointAt } from "./runtime/ottl/error.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./runtime/ottl/error-mode.js";
-export { type CompiledGroup, compileIn, compileInferred, ottlIssue, SIGNAL_CONTEXTS } from "./runtime/ottl/infer.js";
+export {
+  type CompiledGroup,
+  compileIn,
+  compileInferred,
+  contextNamed,
+  ottlIssue,
+  SIGNAL_CONTEXTS,
+} from "./runtime/ottl/infer.js";
 export {
   exporterSettingsSchema,
   parseRecordCondition,
@@ -71,6 +78,7 @@ export {
   sortWhere,
   transformBatch,
 } from "./runtime/ottl/run.js";
+export { type Count, type ResourceTally, type TallySpec, tally } from "./runtime/ottl/tally.js";
 export { FNV64_START, fnv64 } from "./runtime/sampling/fnv.js";
 export { type OnDecided, ProbabilisticSampler, type ProbabilisticSettings } from "./runtime/sampling/probabilistic.js";
 export {
@@ -90,10 +98,12 @@ export {
   RecordViews,
   readRecords,
 } from "./runtime/telemetry/edit.js";
+export { isRegroupOverflow, RegroupOverflow } from "./runtime/telemetry/group-tree.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
 export { partitionByMarks } from "./runtime/telemetry/partition.js";
 export { RecordReader } from "./runtime/telemetry/record-reader.js";
+export { type Regrouped, regroup } from "./runtime/telemetry/regroup.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
 export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
@@ -105,3 +115,5 @@ export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
 export { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./runtime/telemetry/walk.js";
 export { splitLines } from "./runtime/text/lines.js";
 export { type Paint, painterFor, printable, type Style } from "./runtime/text/terminal.js";
+export { defineVersioning, type VersioningDefinition } from "./runtime/versioning/define-versioning.js";
+export type { Upcaster, VersionedEvent } from "./runtime/versioning/upcast.js";

@@ -29,6 +29,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/sampling/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/text/": [],
+  "src/runtime/versioning/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/self-telemetry/": [
     "src/runtime/contract/",
     "src/runtime/config/",
@@ -44,6 +45,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/connectors/",
     "src/extensions/",
   ],
+  "src/runtime/testing/": ["src/runtime/"],
   "src/runtime/cli/": ["src/runtime/"],
   // Without a running agent the command line works on the queues themselves.
   "src/runtime/cli/dlq/": ["src/runtime/", "src/extensions/reliability/"],
@@ -56,6 +58,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/sampling/",
     "src/runtime/text/",
     "src/runtime/match/",
+    "src/runtime/versioning/",
   ],
   "src/index.ts": ["src/plugin.ts", "src/runtime/"],
   "src/testing.ts": ["src/plugin.ts", "src/runtime/"],

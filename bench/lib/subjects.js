@@ -8,7 +8,7 @@ import { sluiceConfig } from "./sluice-config.js";
  * @typedef {{ http: number, grpc: number, health: number, sink: number }} Ports
  * @typedef {{ ports: Ports, signal: import("./records.js").Signal, encoding: import("./supply.js").Encoding,
  *   batch: { timeout: string, size: number }, intake?: string | undefined, folder: string, queue?: Queue,
- *   processors?: Record<string, object> }} Place
+ *   processors?: Record<string, object> }} Place processors come before the batch processor
  * @typedef {{ durability: "fsync" | "process", exporter?: object, beside?: number }} Queue
  *   keep everything on disk before answering; `exporter` are more keys of the agent's exporter, `beside` is the port of
  *   a second exporter's backend
@@ -39,9 +39,9 @@ export const sluice = {
   }),
 };
 
-/** The agent with these processors before its batch. @param {string} name @param {Record<string, object>} processors */
-export function sluiceWith(name, processors) {
-  return { name, command: (/** @type {Place} */ place) => sluice.command({ ...place, processors }) };
+/** The agent with these processors before the batch processor. @returns {Subject} */
+export function sluiceWith(/** @type {string} */ name, /** @type {Record<string, object>} */ processors) {
+  return { name, command: (place) => sluice.command({ ...place, processors }) };
 }
 
 /** @type {Record<string, Subject>} */

@@ -14,7 +14,9 @@ export const SCENARIOS = {
   backlog: () => import("./backlog.js"),
   neighbour: () => import("./neighbour.js"),
   overload: () => import("./overload.js"),
-  sampling: () => import("./sampling.js"),
   startup: () => import("./startup.js"),
+  sampling: () => import("./sampling.js"),
+  rate_limit: () => import("./rate-limit.js"),
+  versioning: () => import("./versioning.js"),
   micro: () => import("./micro.js"),
 };

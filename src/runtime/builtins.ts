@@ -1,3 +1,4 @@
+import { count } from "../connectors/count/index.js";
 import { failover } from "../connectors/failover/index.js";
 import { forward } from "../connectors/forward.js";
 import { routing } from "../connectors/routing/index.js";
@@ -13,11 +14,13 @@ import { adaptiveSampling } from "../processors/adaptive-sampling/index.js";
 import { attributesProcessor, resourceProcessor } from "../processors/attributes/index.js";
 import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
+import { groupByAttrs } from "../processors/groupbyattrs.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
 import { rateLimit } from "../processors/rate-limit/index.js";
 import { tailSampling } from "../processors/tail-sampling/index.js";
-import { transform } from "../processors/transform.js";
+import { transform } from "../processors/transform/index.js";
+import { versioning } from "../processors/versioning.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
 
@@ -32,15 +35,18 @@ export const builtins: readonly ComponentFactory[] = [
   tailSampling,
   filter,
   transform,
+  versioning,
   attributesProcessor,
   resourceProcessor,
+  groupByAttrs,
   otlpHttpExporter,
   otlpGrpcExporter,
   debugExporter,
   fileExporter,
   nopExporter,
-  forward,
+  count,
   failover,
+  forward,
   routing,
   healthCheck,
   reliability,

@@ -30,5 +30,5 @@ service:
     logs/out: {receivers: [forward], exporters: [otlp_http]}
 `);
   expect(await hand(logs("a", "b"))).toEqual(ACCEPTED);
-  await vi.waitFor(() => expect(sink.batches.flatMap(bodies).sort()).toEqual(["a", "b"]));
+  await vi.waitFor(() => expect(sink.batches.flatMap(bodies).sort()).toEqual(["a", "b"]), { timeout: 10_000 });
 });

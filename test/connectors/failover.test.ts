@@ -22,6 +22,7 @@ async function sink(): Promise<OtlpSink> {
   return made;
 }
 
+const until = (check: () => void) => vi.waitFor(check, { timeout: 10_000 });
 const received = (from: OtlpSink) => from.batches.flatMap(bodies);
 const down: Parameters<OtlpSink["respond"]>[0] = (_request, response) => response.writeHead(503).end();
 
@@ -51,23 +52,23 @@ describe("failover with queues", () => {
     const { hand, admin, metrics } = await startFed(twoLevels(first, second, QUEUED), { clock });
     const level = () => metrics.value("sluice_failover_level", { connector: "failover" });
     expect(await hand(logs("a"))).toEqual(ACCEPTED);
-    await vi.waitFor(() => expect(received(first)).toEqual(["a"]));
+    await until(() => expect(received(first)).toEqual(["a"]));
     first.respond(down);
     expect(await hand(logs("b"))).toEqual(ACCEPTED);
     const breaker = () => admin.exporters()[0]!.breaker.state;
-    await vi.waitFor(() => expect(breaker()).toBe("open"));
+    await until(() => expect(breaker()).toBe("open"));
     expect(await hand(logs("c"))).toEqual(ACCEPTED);
-    await vi.waitFor(() => expect(received(second)).toEqual(["c"]));
+    await until(() => expect(received(second)).toEqual(["c"]));
     expect(level()).toBe(2);
 
     first.respond(undefined);
-    await vi.waitFor(() => {
-      clock.advance(31_000);
+    await until(() => {
+      if (admin.exporters()[0]!.queue.inFlight === 0) clock.advance(31_000);
       expect(received(first)).toEqual(["a", "b"]);
     });
-    await vi.waitFor(() => expect(admin.exporters()[0]!.queue.entries).toBe(0));
+    await until(() => expect(admin.exporters()[0]!.queue.entries).toBe(0));
     expect(await hand(logs("d"))).toEqual(ACCEPTED);
-    await vi.waitFor(() => expect(received(first)).toEqual(["a", "b", "d"]));
+    await until(() => expect(received(first)).toEqual(["a", "b", "d"]));
     expect(received(second)).toEqual(["c"]);
     expect([level(), metrics.value("sluice_failover_switches")]).toEqual([1, 2]);
   });
@@ -77,12 +78,12 @@ describe("failover with queues", () => {
     const { hand, admin } = await startFed(twoLevels(first, second, QUEUED));
     admin.pause("otlp_http/1");
     expect(await hand(logs("a"))).toEqual(ACCEPTED);
-    await vi.waitFor(() => expect(received(second)).toEqual(["a"]));
+    await until(() => expect(received(second)).toEqual(["a"]));
     admin.pause("otlp_http/2");
     expect(await hand(logs("b"))).toEqual(ACCEPTED);
     expect(admin.exporters().map((one) => one.queue.entries)).toEqual([1, 0]);
     admin.resume("otlp_http/1");
-    await vi.waitFor(() => expect(received(first)).toEqual(["b"]));
+    await until(() => expect(received(first)).toEqual(["b"]));
   });
 
   it("goes to the next level when a queue is full, before the sender is refused", async () => {
@@ -91,7 +92,7 @@ describe("failover with queues", () => {
     first.respond(() => {});
     expect(await hand(logs("a"))).toEqual(ACCEPTED);
     expect(await hand(logs("b"))).toEqual(ACCEPTED);
-    await vi.waitFor(() => expect(received(second)).toEqual(["b"]));
+    await until(() => expect(received(second)).toEqual(["b"]));
     expect(admin.exporters()[0]!.queue.entries).toBe(1);
   });
 });

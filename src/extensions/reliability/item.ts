@@ -35,6 +35,9 @@ export function itemOf({ ref, entry }: StoredEntry, now: number, monotonic: numb
   const then = (time: number) => monotonic - Math.max(0, now - time);
   const bornAt = then(entry.cycles.at(-1)?.replayedAt ?? entry.enqueuedAt);
   const failingSince = entry.firstFailedAt === undefined ? undefined : then(entry.firstFailedAt);
+  const lastDelay = entry.history.at(-1)?.delayMs;
+  const isWaiting = entry.lastAttemptAt !== undefined && lastDelay !== undefined;
+  const dueAt = isWaiting ? then(entry.lastAttemptAt!) + lastDelay! : 0;
   const nothing = { batch: undefined, delivery: undefined, evidence: undefined, verdict: undefined };
-  return { ref, entry, bornAt, failingSince, dueAt: 0, hasTurn: false, ...nothing };
+  return { ref, entry, bornAt, failingSince, dueAt, hasTurn: false, ...nothing };
 }

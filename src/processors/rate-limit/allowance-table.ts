@@ -48,9 +48,10 @@ export class AllowanceTable {
     this.own.set(key, allowance);
   }
 
-  /** Nothing was taken for this key: one that is as good as new need not be kept. */
+  /** Nothing was taken for this key: one that never was, or is as good as new, need not be kept. */
   unused(key: string, now: number): void {
-    if (this.own.get(key)?.isIdle(now)) this.own.delete(key);
+    const allowance = this.own.get(key);
+    if (allowance !== undefined && (!allowance.isTouched || allowance.isIdle(now))) this.own.delete(key);
   }
 
   private forgetIdle(now: number, turn: number): void {

@@ -31,6 +31,8 @@ export class Allowance {
   room = 0;
   asked = 0;
   taken = 0;
+  /** Whether something was ever taken from it, and not only inherited. */
+  isTouched = false;
 
   /** When something was taken, oldest first, and how much. */
   private readonly times: number[] = [];
@@ -73,6 +75,7 @@ export class Allowance {
     }
     this.inWindow += count;
     this.debt += count;
+    this.isTouched = true;
   }
 
   /** Milliseconds until `count` are available, if nothing else is taken; infinite when they never are. */

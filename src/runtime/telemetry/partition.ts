@@ -63,6 +63,8 @@ class Partitioner {
   private readonly heaps = new Map<number, Heap>();
   private readonly frames: SourceFrame[] = [];
   private index = 0;
+  /** Records that lie one behind the other and go to the same heap are copied at once. */
+  private run: { readonly heap: Heap; readonly from: number; to: number } | undefined;
 
   constructor(batch: Batch, shape: WalkShape, found: readonly number[]) {
     this.batch = batch;
@@ -73,6 +75,7 @@ class Partitioner {
 
   into(result: (Batch | undefined)[]): void {
     this.children(0, this.enter(0, 0, 0, this.bytes.length));
+    this.endRun();
     for (const [i, { writer, open, count }] of this.heaps) {
       for (let depth = open.length; depth > 1; depth--) writer.end();
       result[i] = Batch.trusted(this.batch.signal, writer.written(), count);
@@ -110,10 +113,27 @@ class Partitioner {
 
   private record(at: number, valueAt: number, end: number): void {
     const heap = this.heapAt(this.found[this.index++]!);
+    heap.count += this.countIn(valueAt, end);
+    if (this.run?.heap === heap && this.run.to === at) {
+      this.run.to = end;
+      return;
+    }
+    this.endRun();
     this.openFrames(heap);
-    heap.writer.copy(this.bytes, at, end);
-    varint(this.bytes, valueAt);
-    heap.count += countRecords(this.bytes, after, end, SHAPES[this.batch.signal], this.shape.levels.length + 1);
+    this.run = { heap, from: at, to: end };
+  }
+
+  private endRun(): void {
+    this.run?.heap.writer.copy(this.bytes, this.run.from, this.run.to);
+    this.run = undefined;
+  }
+
+  private countIn(lengthAt: number, end: number): number {
+    const depth = this.shape.levels.length + 1;
+    const shape = SHAPES[this.batch.signal];
+    if (depth > shape.levels.length) return 1;
+    varint(this.bytes, lengthAt);
+    return countRecords(this.bytes, after, end, shape, depth);
   }
 
   private openFrames({ writer, open }: Heap): void {
@@ -134,10 +154,16 @@ class Partitioner {
   private heapAt(index: number): Heap {
     let heap = this.heaps.get(index);
     if (heap === undefined) {
-      heap = new Heap(this.batch.byteLength / 2 + 64);
+      heap = new Heap(this.batch.byteLength * this.shareOf(index) * 1.1 + 256);
       this.heaps.set(index, heap);
     }
     return heap;
+  }
+
+  private shareOf(index: number): number {
+    let own = 0;
+    for (const heap of this.found) if (heap === index) own++;
+    return own / this.found.length;
   }
 
   private isChild(depth: number, tag: number): boolean {

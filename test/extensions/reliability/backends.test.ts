@@ -221,6 +221,25 @@ describe("the agent", () => {
     await hanging.close();
   });
 
+  it("delivers through one exporter while the breaker of another is open", async () => {
+    const broken = await startSink();
+    broken.respond(status(503));
+    const both = `${exporter()}
+  otlp_http/broken:
+    endpoint: ${broken.url}
+    ${QUICK}`;
+    const wrapped = await startWrapped(both);
+    for (let i = 0; i < 20; i++) await wrapped.send(`r${i}`);
+    const breakers = () => wrapped.agent.admin!.exporters().map(({ breaker }) => breaker.state);
+    await eventually(breakers).toEqual(["closed", "open"]);
+    for (let i = 20; i < 40; i++) await wrapped.send(`r${i}`);
+    await eventually(() => sink.count).toBe(40);
+    expect(breakers()).toEqual(["closed", "open"]);
+    expect(await deadLetters(wrapped)).toEqual([]);
+    await wrapped.agent.stop(1);
+    await broken.close();
+  });
+
   it("lets the client wait for the export when the queue is off", async () => {
     sink.respond(status(503, { "retry-after": "7" }));
     const wrapped = await startWrapped(exporter("sending_queue: {enabled: false}"));

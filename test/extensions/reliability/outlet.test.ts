@@ -4,7 +4,7 @@ import { MemoryStore } from "../../../src/extensions/reliability/store/memory-st
 import { StoreError } from "../../../src/extensions/reliability/store/store.js";
 import { Refusal, refusalOfHttp } from "../../../src/plugin.js";
 import { FakeClock } from "../../support/fake-clock.js";
-import { type Backend, startQueue } from "./queue.js";
+import { type Backend, type Queue, startQueue } from "./queue.js";
 
 const http = (status: number, retryAfterMs?: number) => refusalOfHttp(status, "no", retryAfterMs);
 const down: Backend = async () => {
@@ -210,6 +210,77 @@ describe("retries", () => {
     expect(queue.calls).toHaveLength(1);
     expect(await queue.pending()).toEqual(["a"]);
     expect(queue.clock.pending).toBe(0);
+  });
+
+  it("hold up no first attempts, however many wait, and each is tried again when there is room for it", async () => {
+    let isDown = true;
+    const queue = await startQueue({
+      limits: { entries: 4, waiting: 10, bytes: 1e6 },
+      settings: {
+        circuit_breaker: { enabled: false },
+        retry_on_failure: { jitter: "none", max_retries: 50, rate_limit: { per_second: 10, burst: 1 } },
+      },
+      backend: async ([body]) => {
+        if (isDown && body?.startsWith("r")) throw http(503);
+        return undefined;
+      },
+    });
+    for (const body of numbers(200)) queue.send(body);
+    await queue.settle();
+    await queue.settle();
+    expect(queue.calls).toHaveLength(200);
+    queue.send("new");
+    await queue.settle();
+    expect(queue.taken).toEqual(["new"]);
+    isDown = false;
+    await queue.pass(120_000, 1000);
+    expect(queue.taken.slice(1).sort()).toEqual(numbers(200).sort());
+    expect(await queue.pending()).toEqual([]);
+    expect(queue.outlet.status().queue.entries).toBe(0);
+  });
+
+  it("take turns with first attempts", async () => {
+    const queue = await startQueue({
+      settings: {
+        circuit_breaker: { enabled: false },
+        sending_queue: { num_consumers: 1 },
+        retry_on_failure: { initial_interval: "1ms", max_interval: "1ms", jitter: "none", max_retries: 1000 },
+      },
+      backend: async ([body]) => {
+        queue.clock.advance(10);
+        await new Promise(setImmediate);
+        if (body?.startsWith("bad")) throw http(503);
+        return undefined;
+      },
+    });
+    for (const body of numbers(20)) queue.send(`bad ${body}`);
+    while (queue.calls.length < 20) await new Promise(setImmediate);
+    for (const body of numbers(10)) queue.send(body);
+    const before = queue.calls.length;
+    while (queue.taken.length < 10) await new Promise(setImmediate);
+    expect(queue.calls.length - before).toBeLessThan(45);
+    queue.outlet.abort();
+  });
+
+  it("keep the time they are due over a restart", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const clock = new FakeClock();
+    const first = await startQueue({
+      store,
+      clock,
+      backend: async () => {
+        throw http(429, 90_000);
+      },
+    });
+    first.send("a");
+    await first.pass(10_000);
+    await first.outlet.drain();
+    await first.outlet.stop();
+    const second = await startQueue({ store, clock });
+    await second.pass(79_000, 1000);
+    expect(second.calls).toEqual([]);
+    await second.pass(1000);
+    expect(second.taken).toEqual(["a"]);
   });
 
   it("stay within their rate, and first attempts do not wait for it", async () => {
@@ -629,6 +700,30 @@ describe("age", () => {
     await queue.settle();
     expect(await queue.deadLetters()).toMatchObject([{ failure: { reason: "expired" } }]);
     expect(queue.taken).toEqual(["new"]);
+  });
+
+  it.each<[string, (queue: Queue) => void]>([
+    ["the exporter is paused", ({ outlet }) => outlet.pause()],
+    ["the breaker is held open", ({ outlet }) => outlet.forceBreaker("open")],
+    ["the backend is down", () => {}],
+  ])("over max_age makes dead letters also while %s, of retries and of what is not in memory", async (_why, hinder) => {
+    const queue = await startQueue({
+      settings: { sending_queue: { max_age: "1h", num_consumers: 2 }, retry_on_failure: { initial_interval: "50m" } },
+      limits: { entries: 4, waiting: 100, bytes: 100 },
+      backend: down,
+    });
+    for (const body of numbers(3)) queue.send(body);
+    await queue.settle();
+    hinder(queue);
+    for (const body of numbers(20)) queue.send(body);
+    await queue.pass(3_599_000, 599_000);
+    expect(await queue.deadLetters()).toEqual([]);
+    await queue.pass(3000, 1000);
+    const dead = await queue.deadLetters();
+    expect(dead.map(({ failure }) => failure?.reason)).toEqual(Array(23).fill("expired"));
+    expect(await queue.pending()).toEqual([]);
+    await queue.outlet.drain();
+    expect(queue.clock.pending).toBe(0);
   });
 
   it("and retries do not mind a clock that jumps back and forward", async () => {

@@ -137,6 +137,18 @@ describe("a limiter", () => {
     expect(limiter.size).toBe(1);
   });
 
+  it("gives no place to keys of requests that are refused, also while a limit is shared", () => {
+    const clock = new FakeClock();
+    const limiter = limiterOf({ limit: 1, window: "100ms", max_keys: 2 }, clock);
+    pass(limiter, ["a", "b"]);
+    clock.advance(50);
+    pass(limiter, ["c"]);
+    clock.advance(60);
+    limiter.judge(events(["d", "e"]), ORIGIN);
+    limiter.leave();
+    expect(limiter.size).toBe(0);
+  });
+
   it("spends nothing on what is left, and says when all of it would fit", () => {
     const clock = new FakeClock();
     const limiter = limiterOf({ limit: 3, window: "1s", global: { limit: 4, window: "2s" } }, clock);

@@ -159,7 +159,9 @@ const scenario = fc.record({
 });
 
 describe("every delivery", () => {
-  it("is settled exactly once, and what is acknowledged arrived everywhere or was dropped on purpose", async () => {
+  it("is settled exactly once, and what is acknowledged arrived everywhere or was dropped on purpose", {
+    timeout: 30_000,
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (s) => {
         const dropped = new Set<string>();
