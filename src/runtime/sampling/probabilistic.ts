@@ -107,7 +107,7 @@ export class ProbabilisticSampler implements RecordVisitor {
     const sampled = keeps(this.threshold, this.randomness);
     this.counts[(this.policy << 1) | (sampled ? 1 : 0)]!++;
     if (!sampled) return DROP;
-    this.stamp.append(walk, start, end, this.randomness);
+    this.stamp.append(walk, start, this.randomness);
     return KEEP;
   }
 

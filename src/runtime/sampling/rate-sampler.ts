@@ -149,7 +149,7 @@ export class RateSampler implements RecordVisitor, RecordFacts {
   private write(rate: number): void {
     const { walk, start, end } = this;
     const lengthAt = this.scan.values[RATE]!;
-    if (lengthAt === -1) return this.stampFor(rate).append(walk, start, end, ALWAYS);
+    if (lengthAt === -1) return this.stampFor(rate).append(walk, start, ALWAYS);
     const before = attributeValue(walk.bytes, lengthAt);
     const combined = typeof before === "number" && before > 0 && before < 1 ? before * rate : rate;
     const size = varint(walk.bytes, lengthAt);
