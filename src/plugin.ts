@@ -79,6 +79,7 @@ export {
   transformBatch,
 } from "./runtime/ottl/run.js";
 export { type Count, type ResourceTally, type TallySpec, tally } from "./runtime/ottl/tally.js";
+export { FNV64_START, fnv64 } from "./runtime/sampling/fnv.js";
 export { type OnDecided, ProbabilisticSampler, type ProbabilisticSettings } from "./runtime/sampling/probabilistic.js";
 export {
   RATE_ATTRIBUTE,
@@ -87,6 +88,7 @@ export {
   type RateSamplerSettings,
   type RecordFacts,
 } from "./runtime/sampling/rate-sampler.js";
+export { batchOfSlices, isSameSpan, type SpanSlice, sliceByTrace } from "./runtime/sampling/trace-slices.js";
 export { parseValuePath, type ValuePath } from "./runtime/sampling/value-path.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export {

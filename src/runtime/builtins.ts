@@ -18,6 +18,7 @@ import { groupByAttrs } from "../processors/groupbyattrs.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
 import { rateLimit } from "../processors/rate-limit/index.js";
+import { tailSampling } from "../processors/tail-sampling/index.js";
 import { transform } from "../processors/transform/index.js";
 import { versioning } from "../processors/versioning.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
@@ -31,6 +32,7 @@ export const builtins: readonly ComponentFactory[] = [
   rateLimit,
   probabilisticSampler,
   adaptiveSampling,
+  tailSampling,
   filter,
   transform,
   versioning,
