@@ -64,6 +64,10 @@ export class Agent implements Host {
     return this.current;
   }
 
+  get generation(): string {
+    return this.config.generation;
+  }
+
   get admin(): Admin | undefined {
     return this.extensions.find(({ extension }) => extension.admin !== undefined)?.extension.admin;
   }

@@ -120,6 +120,8 @@ export interface Host {
   readonly state: "starting" | "ready" | "draining" | "stopped";
   /** What the extension that wraps exporters offers; undefined before it has started, or without one. */
   readonly admin?: Admin | undefined;
+  /** Names the config it runs with: the same for the same config, whenever it was started. */
+  readonly generation?: string;
 }
 
 export interface ExtensionContext extends ComponentContext {
@@ -172,10 +174,18 @@ export interface ExporterFactory<Config = unknown> extends FactoryBase<"exporter
   create(config: Config, context: ExporterContext): Exporter;
 }
 
+/** A pipeline that a connector's config names, and the path of the name in that config. */
+export interface NamedPipeline {
+  readonly pipeline: string;
+  readonly path: readonly (string | number)[];
+}
+
 export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connector", Config> {
   /** Which signals it turns into which. */
   readonly routes: readonly { readonly from: Signal; readonly to: Signal }[];
   readonly zone?: Zone;
+  /** The pipelines its config names: one that this connector does not feed is a problem of the config. */
+  namedPipelines?(config: Config): readonly NamedPipeline[];
   create(config: Config, context: ConnectorContext): Processor;
 }
 

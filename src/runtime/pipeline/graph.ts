@@ -113,7 +113,9 @@ class GraphBuilder {
     const { id, settings } = spec;
     const typeDefaults = exporterSettingsSchema.parse(spec.factory.defaults ?? {});
     const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
-    const own = { id, exporter, settings, typeDefaults, prepareReplay };
+    const pipelines = this.plan.pipelines.filter(({ exporters }) => exporters.includes(id));
+    const signals = [...new Set(pipelines.map(({ signal }) => signal))];
+    const own = { id, exporter, settings, typeDefaults, signals, prepareReplay };
     const outlet = this.settings.outletFactory({ ...own, clock, random, logger, metrics });
     return { spec, exporter, outlet };
   }
@@ -245,13 +247,16 @@ class GraphBuilder {
   }
 }
 
-/** Sends a connector's delivery to the pipelines it chose, or to all. None chosen is a deliberate drop. */
+/**
+ * Sends a connector's delivery to the pipelines it chose, or to all. None chosen is a deliberate drop. The choice ends
+ * there: it says nothing to the next connector.
+ */
 function route(inlets: ReadonlyMap<string, Inlet>): Inlet {
   const toAll = fanOut([...inlets.values()]);
   return (delivery: Delivery) => {
     if (delivery.route === undefined) return toAll(delivery);
     const chosen = delivery.route.flatMap((id) => inlets.get(id) ?? []);
-    const parts = delivery.copies(chosen.length);
+    const parts = delivery.to(undefined).copies(chosen.length);
     parts.forEach((part, i) => {
       chosen[i]!(part);
     });

@@ -56,17 +56,18 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
       let current: Subscription | undefined;
       let draining = false;
 
+      // Refusing may bring data back in at once, by a connector that knows another way: by then the broken one is gone.
       const restart = (why: unknown) => {
+        current?.unsubscribe();
+        current = undefined;
         const lost = inside.refuseAll(failed(settings.id, why));
         settings.failures.add(1);
         settings.logger.error({ err: why, refused: lost }, "the processor failed and was started anew");
-        current?.unsubscribe();
-        current = undefined;
         if (draining) out.complete();
       };
       const begin = () => {
         input = new Subject<Delivery>();
-        current = observable(make()(input)).subscribe({
+        const begun = observable(make()(input)).subscribe({
           next(delivery) {
             inside.leave(delivery.debt);
             if (delivery.setback === undefined) settings.outgoing.add(delivery.batch.count);
@@ -77,6 +78,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
           error: restart,
           complete: () => (draining ? out.complete() : restart(new Error("completed by itself"))),
         });
+        if (!begun.closed) current = begun;
       };
       const push = (delivery: Delivery) => {
         if (delivery.setback !== undefined && settings.takesSetbacks !== true) return out.next(delivery);

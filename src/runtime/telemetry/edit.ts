@@ -31,19 +31,46 @@ export function readRecords(batch: Batch, read: (record: AnyRecordView) => void)
   );
 }
 
+/** Views of the records that another walk visits: for visitors that need one only now and then. */
+export class RecordViews {
+  private readonly walk: RecordWalk;
+  private readonly owners: FrameOwners;
+
+  constructor(walk: RecordWalk) {
+    this.walk = walk;
+    this.owners = new FrameOwners(walk);
+  }
+
+  /** The record in [start, end), which must be the one the walk is at. */
+  at(start: number, end: number): AnyRecordView {
+    return viewOf(this.walk, start, end, this.owners);
+  }
+
+  /** Puts the changes made to the present record, and to what it shares with its neighbours, into the batch. */
+  write(view: AnyRecordView): void {
+    this.writeOwners();
+    conclude(this.walk, view, "keep");
+  }
+
+  /** Only those to what it shares with its neighbours. */
+  writeOwners(): void {
+    this.owners.submitChanges();
+  }
+}
+
 class ViewVisitor implements RecordVisitor {
   private readonly edit: (record: AnyRecordView) => RecordVerdict;
-  private owners: FrameOwners | undefined;
+  private views: RecordViews | undefined;
 
   constructor(edit: (record: AnyRecordView) => RecordVerdict) {
     this.edit = edit;
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
-    this.owners ??= new FrameOwners(walk);
-    const view = viewOf(walk, start, end, this.owners);
+    this.views ??= new RecordViews(walk);
+    const view = this.views.at(start, end);
     const verdict = this.edit(view);
-    this.owners.submitChanges();
+    this.views.writeOwners();
     return conclude(walk, view, verdict);
   }
 }
