@@ -18,9 +18,8 @@ import { groupByAttrs } from "../processors/groupbyattrs.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
 import { rateLimit } from "../processors/rate-limit/index.js";
-import { transform } from "../processors/transform.js";
-import { versioning } from "../processors/versioning.js";
 import { transform } from "../processors/transform/index.js";
+import { versioning } from "../processors/versioning.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
 
