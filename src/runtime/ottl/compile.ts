@@ -1,19 +1,20 @@
 import { didYouMean } from "../contract/suggest.js";
 import { findAttribute } from "../telemetry/views/attributes.js";
 import type { Access, Getter, Key } from "./access.js";
-import { calculate, negate } from "./arithmetic.js";
+import { calculate, type MathOperator, negate } from "./arithmetic.js";
 import { bindArguments, type Compiler } from "./bind.js";
 import { type Comparison, compare } from "./compare.js";
 import type { ContextName } from "./context.js";
 import { ENUMS } from "./enums.js";
 import { OttlError, OttlSyntaxError } from "./error.js";
 import type { FunctionSpec } from "./function-spec.js";
-import { indexed } from "./indexing.js";
+import { indexed, withIndexed } from "./indexing.js";
+import { LONGEST_TEXT, tooLong } from "./limits.js";
 import type { PathSpec } from "./path-table.js";
 import { PATHS } from "./paths.js";
 import type { Scene } from "./scene.js";
-import type { CallNode, CompareNode, NameNode, Node, PathNode, StatementTree } from "./tree.js";
-import { copyValue, type OttlMap, type OttlValue, typeName } from "./value.js";
+import type { CallNode, CompareNode, MathNode, NameNode, Node, PathNode, StatementTree } from "./tree.js";
+import { type OttlMap, typeName } from "./value.js";
 import { anyEnd, anyValueAt, isNothing, isText } from "./wire-value.js";
 
 export type Test = (scene: Scene) => boolean;
@@ -86,18 +87,28 @@ export class TreeCompiler implements Compiler {
         return this.list(node.items);
       case "map":
         return this.map(node.entries);
-      case "math": {
-        const { operator } = node;
-        const left = this.operand(node.left);
-        const right = this.operand(node.right);
-        return (scene) => calculate(left(scene), operator, right(scene));
-      }
+      case "math":
+        return this.calculation(node);
       case "negate": {
         const operand = this.operand(node.operand);
         return (scene) => negate(operand(scene));
       }
     }
     throw misplaced(node, "is a condition, not a value");
+  }
+
+  /** a + b - c leans to the left as deep as it is long: it is walked in a loop, here and for every record. */
+  private calculation(node: MathNode): Getter {
+    const steps: { operator: MathOperator; right: Getter }[] = [];
+    let first: Node = node;
+    for (; first.kind === "math"; first = first.left)
+      steps.unshift({ operator: first.operator, right: this.operand(first.right) });
+    const left = this.operand(first);
+    return (scene) => {
+      let result = left(scene);
+      for (let i = 0; i < steps.length; i++) result = calculate(result, steps[i]!.operator, steps[i]!.right(scene));
+      return result;
+    };
   }
 
   /** A value to calculate with. */
@@ -147,12 +158,8 @@ export class TreeCompiler implements Compiler {
     return {
       get: (scene) => indexed(whole.get(scene), compiled, scene),
       set: (scene, value) => {
-        const list = copyValue(whole.get(scene)) as OttlValue[];
-        const index = compiled[0]!.get(scene);
-        if (typeof index !== "bigint" || index < 0n || index >= BigInt(list?.length ?? 0))
-          throw new OttlError(`index ${String(index)} is out of bounds`);
-        list[Number(index)] = value;
-        whole.set(scene, list);
+        const list = whole.get(scene) ?? [];
+        whole.set(scene, withIndexed(list, compiled, 0, scene, value));
       },
     };
   }
@@ -197,7 +204,12 @@ export class TreeCompiler implements Compiler {
     const spec = this.functionOf(node.name, node);
     if (isEditor(node.name))
       throw misplaced(node, "is an editor, which gives no value: converters begin with a capital letter");
-    const get = spec.make(bindArguments(spec, node, this));
+    const make = spec.make(bindArguments(spec, node, this));
+    const get: Getter = (scene) => {
+      const value = make(scene);
+      if (typeof value === "string" && value.length > LONGEST_TEXT) throw tooLong();
+      return value;
+    };
     if (node.keys.length === 0) return get;
     const keys = node.keys.map((key) => this.key(key));
     return (scene) => indexed(get(scene), keys, scene, 0, true);

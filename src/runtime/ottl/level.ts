@@ -77,8 +77,8 @@ export class Level {
   }
 
   setAttribute(key: string, encoded: Uint8Array, value: OttlValue): void {
-    if (typeof value === "object") checkStorable(value);
     const current = this.attribute(key, encoded);
+    checkStorable(value, current);
     if (sameValue(current, value) && (value !== null || this.hasAttribute(key, encoded))) return;
     this.edit().change(key, encoded, value);
   }
@@ -101,8 +101,8 @@ export class Level {
 
   /** Makes the attributes what is in the map; those that stay the same are left as they are. */
   setAttributes(map: OttlMap): void {
-    for (const value of map.values()) checkStorable(value);
     const current = this.attributes();
+    for (const [key, value] of map) checkStorable(value, current.get(key));
     for (const key of current.keys()) if (!map.has(key)) this.edit().change(key, encodedKey(key), DELETED);
     for (const [key, value] of map) {
       const before = current.get(key);

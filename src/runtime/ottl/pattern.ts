@@ -1,11 +1,16 @@
 import { RE2JS } from "re2js";
 import { OttlError } from "./error.js";
+import { LONGEST_TEXT, tooLong } from "./limits.js";
 
 /** Patterns of users: they run in time linear to the text, whatever they are. */
 export type Pattern = RE2JS;
 
+/** What users write is far shorter; what comes out of the data may be anything. */
+const LONGEST_PATTERN = 100_000;
+
 /** Throws with the reason when it is no pattern. */
 export function compilePattern(text: string): Pattern {
+  if (text.length > LONGEST_PATTERN) throw new OttlError(`the pattern is longer than ${LONGEST_PATTERN} characters`);
   try {
     return RE2JS.compile(text);
   } catch (error) {
@@ -49,33 +54,54 @@ export function replaceAll(
   pattern: Pattern,
   text: string,
   replacement: string,
-  finish: (replaced: string) => string = (replaced) => replaced,
+  finish?: (replaced: string) => string,
 ): string {
   const matcher = pattern.matcher(text);
+  if (!matcher.find()) return text;
+  const longest = Math.max(LONGEST_TEXT, text.length);
+  const parts = partsOf(pattern, replacement);
   let result = "";
   let from = 0;
-  let found = false;
-  while (matcher.find()) {
-    if (found && matcher.start() === matcher.end() && matcher.start() === from) continue; // right behind a match
-    found = true;
-    const group = (name: string) => groupOf(pattern, matcher, name);
-    result += text.slice(from, matcher.start()) + finish(expand(replacement, group));
-    from = matcher.end();
+  let count = 0;
+  do {
+    const start = matcher.start();
+    const end = matcher.end();
+    if (count > 0 && start === end && start === from) continue; // an empty match right behind another
+    if (++count > MOST_MATCHES) throw new OttlError(`the pattern matches more than ${MOST_MATCHES} times`);
+    const replaced = expand(parts, matcher);
+    result += text.slice(from, start) + (finish === undefined ? replaced : finish(replaced));
+    if (result.length > longest) throw tooLong();
+    from = end;
+  } while (matcher.find());
+  return result + text.slice(from);
+}
+
+/** A match takes some microseconds: what has more of them would keep everybody else waiting. */
+const MOST_MATCHES = 100_000;
+
+/** Texts, and the indexes of groups between them. */
+function partsOf(pattern: Pattern, replacement: string): (string | number)[] {
+  const names = pattern.namedGroups();
+  const parts: (string | number)[] = [];
+  let from = 0;
+  for (const match of replacement.matchAll(/\$(?:(\$)|(\w+)|\{(\w+)\})/g)) {
+    parts.push(replacement.slice(from, match.index));
+    from = match.index + match[0].length;
+    const name = match[2] ?? match[3];
+    if (name === undefined) parts.push("$");
+    else {
+      const index = /^\d+$/.test(name) ? Number(name) : names[name];
+      if (index !== undefined && index <= pattern.groupCount()) parts.push(index);
+    }
   }
-  return found ? result + text.slice(from) : text;
+  parts.push(replacement.slice(from));
+  return parts;
 }
 
-function groupOf(pattern: Pattern, matcher: ReturnType<Pattern["matcher"]>, name: string): string {
-  const index = /^\d+$/.test(name) ? Number(name) : pattern.namedGroups()[name];
-  if (index === undefined || index > pattern.groupCount()) return "";
-  return matcher.group(index) ?? "";
-}
-
-function expand(replacement: string, group: (name: string) => string): string {
-  if (!replacement.includes("$")) return replacement;
-  return replacement.replace(/\$(?:(\$)|(\w+)|\{(\w+)\})/g, (_, dollar, bare, braced) =>
-    dollar === undefined ? group(bare ?? braced) : "$",
-  );
+function expand(parts: readonly (string | number)[], matcher: ReturnType<Pattern["matcher"]>): string {
+  let text = "";
+  for (const part of parts) text += typeof part === "string" ? part : (matcher.group(part) ?? "");
+  return text;
 }
 
 /** `*` is any text, `?` one character, `[ab]`, `[!ab]`, `{a,b}`; a backslash takes a character for itself. */

@@ -3,7 +3,7 @@ import { checkRequest } from "../telemetry/check.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
 import type { Condition, Statement } from "./compiled.js";
 import { CONTEXT_SHAPES, CONTEXT_SIGNALS, COUNTS_RECORDS, type ContextName } from "./context.js";
-import { isOttlError, OttlError } from "./error.js";
+import { failureOf, OttlError } from "./error.js";
 import { Scene } from "./scene.js";
 
 /**
@@ -93,8 +93,7 @@ function holds(condition: Condition, scene: Scene, onError: OnOttlError): boolea
   try {
     return condition.matches(scene);
   } catch (error) {
-    if (!isOttlError(error)) throw error;
-    onError(error, condition);
+    onError(failureOf(error), condition);
     return false;
   }
 }
@@ -188,8 +187,7 @@ class Transformer implements RecordVisitor {
     try {
       statement.execute(this.scene);
     } catch (error) {
-      if (!isOttlError(error)) throw error;
-      this.onError(error, statement);
+      this.onError(failureOf(error), statement);
     }
   }
 }

@@ -2,6 +2,7 @@ import { decodeText } from "../telemetry/decode.js";
 import { after, double, skip, varint, varint64 } from "../telemetry/wire.js";
 import type { WireWriter } from "../telemetry/writer.js";
 import { OttlError } from "./error.js";
+import { checkSize } from "./limits.js";
 import { OttlDuration, type OttlMap, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
 
 /** Values of the language from and to OTLP's AnyValue and KeyValue, with integers and doubles kept apart. */
@@ -219,12 +220,17 @@ function writeObject(writer: WireWriter, value: OttlValue & object, depth: numbe
 }
 
 /** Throws unless the value can be an attribute: times, durations and messages cannot, nor what holds them. */
-export function checkStorable(value: OttlValue, depth = MAX_DEPTH): void {
+export function checkStorable(value: OttlValue, current: OttlValue = null): void {
+  checkSize(value, current);
+  checkParts(value, MAX_DEPTH);
+}
+
+function checkParts(value: OttlValue, depth: number): void {
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return;
   if (depth === 0) throw new OttlError(`the value is nested more than ${MAX_DEPTH} deep`);
   if (value instanceof OttlTime || value instanceof OttlDuration || value instanceof OttlMessages)
     throw notStorable(value);
-  for (const item of value.values()) checkStorable(item, depth - 1);
+  for (const item of value.values()) checkParts(item, depth - 1);
 }
 
 function notStorable(value: OttlValue): OttlError {

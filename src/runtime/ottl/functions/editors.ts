@@ -7,12 +7,13 @@ import { isMap, type OttlMap, type OttlValue, typeName } from "../value.js";
 
 /** Editors of values, lists and the keys of maps. */
 
-/** Reads a map, lets it be changed, and sets it again: a map that is still the same changes nothing. */
+/** Reads a map, lets a copy of it be changed, and sets that: a map that is still the same changes nothing. */
 export function editMap(args: Arguments, change: (map: OttlMap, scene: Scene) => OttlMap | undefined): Getter {
   const target = args.path("target");
   return (scene) => {
-    const map = target.get(scene);
-    if (!isMap(map)) throw new OttlError(`expected a map to edit, got ${typeName(map)}`);
+    const current = target.get(scene);
+    if (!isMap(current)) throw new OttlError(`expected a map to edit, got ${typeName(current)}`);
+    const map = new Map(current);
     target.set(scene, change(map, scene) ?? map);
     return null;
   };
@@ -28,8 +29,9 @@ function deleteKey(target: Access, key: (scene: Scene) => string): Getter {
     };
   }
   return (scene) => {
-    const map = target.get(scene);
-    if (!isMap(map)) throw new OttlError(`delete_key: expected map, got ${typeName(map)}`);
+    const current = target.get(scene);
+    if (!isMap(current)) throw new OttlError(`delete_key: expected map, got ${typeName(current)}`);
+    const map = new Map(current);
     if (map.delete(key(scene))) target.set(scene, map);
     return null;
   };
