@@ -15,5 +15,7 @@ export const SCENARIOS = {
   neighbour: () => import("./neighbour.js"),
   overload: () => import("./overload.js"),
   startup: () => import("./startup.js"),
+  rate_limit: () => import("./rate-limit.js"),
+  versioning: () => import("./versioning.js"),
   micro: () => import("./micro.js"),
 };

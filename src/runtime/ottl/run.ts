@@ -1,5 +1,6 @@
 import { Batch } from "../telemetry/batch.js";
 import { checkRequest } from "../telemetry/check.js";
+import { partition } from "../telemetry/partition.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
 import type { Condition, Statement } from "./compiled.js";
 import { CONTEXT_SHAPES, CONTEXT_SIGNALS, COUNTS_RECORDS, type ContextName } from "./context.js";
@@ -24,6 +25,31 @@ export function keepWhere(batch: Batch, conditions: readonly Condition[], onErro
   return conditions.length === 0
     ? Batch.empty(batch.signal)
     : walked(batch, conditions[0]!.context, new Dropper(conditions, false, onError));
+}
+
+/**
+ * Sorts by the first of the conditions (all of one context) that holds: what the batch at each condition's index has,
+ * and behind them, what none holds for. Those with nothing in them are undefined; a batch that goes to one place whole
+ * is the same batch.
+ */
+export function sortWhere(
+  batch: Batch,
+  conditions: readonly Condition[],
+  onError?: OnOttlError,
+): (Batch | undefined)[] {
+  if (conditions.length === 0) return [batch];
+  const { context } = conditions[0]!;
+  checkContext(batch, context);
+  if (context === "spanevent") throw new TypeError("span events cannot be taken apart from their spans");
+  const scene = new Scene(context);
+  return partition(batch, CONTEXT_SHAPES[context], conditions.length + 1, (walk, start, end) => {
+    scene.begin(walk, start, end);
+    for (let i = 0; i < conditions.length; i++) {
+      const condition = conditions[i]!;
+      if (onError === undefined ? condition.matches(scene) : holds(condition, scene, onError)) return i;
+    }
+    return conditions.length;
+  });
 }
 
 /** Does any of the conditions hold for anything in the batch? */
@@ -71,12 +97,16 @@ export class ConditionSet {
 const MOST_ADDED = 100;
 
 function walked(batch: Batch, context: ContextName, visitor: RecordVisitor): Batch {
-  if (!CONTEXT_SIGNALS[context].includes(batch.signal))
-    throw new TypeError(`there is no ${context} in a batch of ${batch.signal}`);
+  checkContext(batch, context);
   const result = new RecordWalk(batch, CONTEXT_SHAPES[context]).run(visitor);
   if (result === batch || COUNTS_RECORDS.has(context)) return result;
   const count = context === "spanevent" ? batch.count : checkRequest(result.signal, result.bytes);
   return Batch.trusted(result.signal, result.bytes, count);
+}
+
+function checkContext(batch: Batch, context: ContextName): void {
+  if (!CONTEXT_SIGNALS[context].includes(batch.signal))
+    throw new TypeError(`there is no ${context} in a batch of ${batch.signal}`);
 }
 
 function anyHolds(conditions: readonly Condition[], scene: Scene, onError: OnOttlError | undefined): boolean {
