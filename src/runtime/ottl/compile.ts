@@ -1,4 +1,5 @@
 import { didYouMean } from "../contract/suggest.js";
+import { anyEnd, anyValueAt } from "../telemetry/any-value.js";
 import { findAttribute } from "../telemetry/views/attributes.js";
 import type { Access, Getter, Key } from "./access.js";
 import { calculate, type MathOperator, negate } from "./arithmetic.js";
@@ -15,7 +16,7 @@ import { PATHS } from "./paths.js";
 import type { Scene } from "./scene.js";
 import type { CallNode, CompareNode, MathNode, NameNode, Node, PathNode, StatementTree } from "./tree.js";
 import { type OttlMap, typeName } from "./value.js";
-import { anyEnd, anyValueAt, isNothing, isText } from "./wire-value.js";
+import { isNothing, isText } from "./wire-value.js";
 
 export type Test = (scene: Scene) => boolean;
 

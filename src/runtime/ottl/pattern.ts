@@ -1,18 +1,17 @@
-import { RE2JS } from "re2js";
+import { compilePattern as compile, type Pattern, quotePattern } from "../match/pattern.js";
 import { OttlError } from "./error.js";
 import { LONGEST_TEXT, tooLong } from "./limits.js";
 
-/** Patterns of users: they run in time linear to the text, whatever they are. */
-export type Pattern = RE2JS;
+export type { Pattern } from "../match/pattern.js";
 
 /** What users write is far shorter; what comes out of the data may be anything. */
 const LONGEST_PATTERN = 100_000;
 
-/** Throws with the reason when it is no pattern. */
+/** Throws an `OttlError` with the reason when it is no pattern. */
 export function compilePattern(text: string): Pattern {
   if (text.length > LONGEST_PATTERN) throw new OttlError(`the pattern is longer than ${LONGEST_PATTERN} characters`);
   try {
-    return RE2JS.compile(text);
+    return compile(text);
   } catch (error) {
     throw new OttlError(`not a valid pattern: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -46,62 +45,21 @@ export function patternOf(text: string): Pattern {
   return patterns.of(text);
 }
 
-/**
- * Every match replaced. The replacement names groups as Go does: $1, ${1}, $name, ${name}, and $$ for a dollar sign;
- * a name is as long as it can be, and one that does not exist is empty. `finish` sees each replacement last.
- */
+/** A match takes some microseconds: what has more of them would keep everybody else waiting. */
+const MOST_MATCHES = 100_000;
+
+/** Every match replaced; an `OttlError` when there are too many, or the text becomes too long. */
 export function replaceAll(
   pattern: Pattern,
   text: string,
   replacement: string,
   finish?: (replaced: string) => string,
 ): string {
-  const matcher = pattern.matcher(text);
-  if (!matcher.find()) return text;
   const longest = Math.max(LONGEST_TEXT, text.length);
-  const parts = partsOf(pattern, replacement);
-  let result = "";
-  let from = 0;
-  let count = 0;
-  do {
-    const start = matcher.start();
-    const end = matcher.end();
-    if (count > 0 && start === end && start === from) continue; // an empty match right behind another
-    if (++count > MOST_MATCHES) throw new OttlError(`the pattern matches more than ${MOST_MATCHES} times`);
-    const replaced = expand(parts, matcher);
-    result += text.slice(from, start) + (finish === undefined ? replaced : finish(replaced));
-    if (result.length > longest) throw tooLong();
-    from = end;
-  } while (matcher.find());
-  return result + text.slice(from);
-}
-
-/** A match takes some microseconds: what has more of them would keep everybody else waiting. */
-const MOST_MATCHES = 100_000;
-
-/** Texts, and the indexes of groups between them. */
-function partsOf(pattern: Pattern, replacement: string): (string | number)[] {
-  const names = pattern.namedGroups();
-  const parts: (string | number)[] = [];
-  let from = 0;
-  for (const match of replacement.matchAll(/\$(?:(\$)|(\w+)|\{(\w+)\})/g)) {
-    parts.push(replacement.slice(from, match.index));
-    from = match.index + match[0].length;
-    const name = match[2] ?? match[3];
-    if (name === undefined) parts.push("$");
-    else {
-      const index = /^\d+$/.test(name) ? Number(name) : names[name];
-      if (index !== undefined && index <= pattern.groupCount()) parts.push(index);
-    }
-  }
-  parts.push(replacement.slice(from));
-  return parts;
-}
-
-function expand(parts: readonly (string | number)[], matcher: ReturnType<Pattern["matcher"]>): string {
-  let text = "";
-  for (const part of parts) text += typeof part === "string" ? part : (matcher.group(part) ?? "");
-  return text;
+  return pattern.replaceAll(text, replacement, finish, (matches, length) => {
+    if (matches > MOST_MATCHES) throw new OttlError(`the pattern matches more than ${MOST_MATCHES} times`);
+    if (length > longest) throw tooLong();
+  });
 }
 
 /** `*` is any text, `?` one character, `[ab]`, `[!ab]`, `{a,b}`; a backslash takes a character for itself. */
@@ -112,7 +70,7 @@ export function compileGlob(glob: string): Pattern {
     const c = glob[i]!;
     if (c === "*") regex += ".*";
     else if (c === "?") regex += ".";
-    else if (c === "\\" && i + 1 < glob.length) regex += RE2JS.quote(glob[++i]!);
+    else if (c === "\\" && i + 1 < glob.length) regex += quotePattern(glob[++i]!);
     else if (c === "{") {
       depth++;
       regex += "(?:";
@@ -128,7 +86,7 @@ export function compileGlob(glob: string): Pattern {
         .replace(/^!/, "^")
         .replaceAll("[", "\\[")}]`;
       i = close;
-    } else regex += RE2JS.quote(c);
+    } else regex += quotePattern(c);
   }
   if (depth > 0) throw new OttlError("not a valid glob: { without }");
   return compilePattern(`(?s)^${regex}$`);

@@ -37,6 +37,24 @@ function deleteKey(target: Access, key: (scene: Scene) => string): Getter {
   };
 }
 
+function byPattern(name: string, summary: string, example: string, stays: (matches: boolean) => boolean): FunctionSpec {
+  return {
+    name,
+    parameters: parameters("target: map path", "pattern: pattern"),
+    returns: "",
+    summary,
+    example,
+    make(args) {
+      const pattern = args.pattern("pattern");
+      return editMap(args, (map, scene) => {
+        const matching = pattern(scene);
+        for (const key of [...map.keys()]) if (!stays(matching.test(key))) map.delete(key);
+        return undefined;
+      });
+    },
+  };
+}
+
 function asList(value: OttlValue): OttlValue[] {
   if (value === null) return [];
   return Array.isArray(value) ? [...value] : [value];
@@ -67,36 +85,18 @@ export const EDITORS: readonly FunctionSpec[] = [
     example: 'delete_key(attributes, "password")',
     make: (args) => deleteKey(args.path("target"), args.text("key")),
   },
-  {
-    name: "delete_matching_keys",
-    parameters: parameters("target: map path", "pattern: pattern"),
-    returns: "",
-    summary: "Takes the keys out of a map that match the pattern.",
-    example: 'delete_matching_keys(attributes, "(?i).*password.*")',
-    make(args) {
-      const pattern = args.pattern("pattern");
-      return editMap(args, (map, scene) => {
-        const matching = pattern(scene);
-        for (const key of [...map.keys()]) if (matching.test(key)) map.delete(key);
-        return undefined;
-      });
-    },
-  },
-  {
-    name: "keep_matching_keys",
-    parameters: parameters("target: map path", "pattern: pattern"),
-    returns: "",
-    summary: "Takes the keys out of a map that do not match the pattern.",
-    example: 'keep_matching_keys(attributes, "^http\\\\.")',
-    make(args) {
-      const pattern = args.pattern("pattern");
-      return editMap(args, (map, scene) => {
-        const matching = pattern(scene);
-        for (const key of [...map.keys()]) if (!matching.test(key)) map.delete(key);
-        return undefined;
-      });
-    },
-  },
+  byPattern(
+    "delete_matching_keys",
+    "Takes the keys out of a map that match the pattern.",
+    'delete_matching_keys(attributes, "(?i).*password.*")',
+    (matches) => !matches,
+  ),
+  byPattern(
+    "keep_matching_keys",
+    "Takes the keys out of a map that do not match the pattern.",
+    'keep_matching_keys(attributes, "^http\\\\.")',
+    (matches) => matches,
+  ),
   {
     name: "keep_keys",
     parameters: parameters("target: map path", "keys: string[]"),
