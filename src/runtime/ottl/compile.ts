@@ -1,8 +1,7 @@
 import { didYouMean } from "../contract/suggest.js";
-import { anyEnd, anyValueAt } from "../telemetry/any-value.js";
-import { findAttribute } from "../telemetry/views/attributes.js";
 import type { Access, Getter, Key } from "./access.js";
 import { calculate, type MathOperator, negate } from "./arithmetic.js";
+import { attributeTest } from "./attribute-test.js";
 import { bindArguments, type Compiler } from "./bind.js";
 import { type Comparison, compare } from "./compare.js";
 import type { ContextName } from "./context.js";
@@ -11,14 +10,12 @@ import { OttlError, OttlSyntaxError } from "./error.js";
 import type { FunctionSpec } from "./function-spec.js";
 import { indexed, withIndexed } from "./indexing.js";
 import { LONGEST_TEXT, tooLong } from "./limits.js";
+import { ALWAYS, every, NEVER, not, some, type Test } from "./logic.js";
 import type { PathSpec } from "./path-table.js";
 import { PATHS } from "./paths.js";
 import type { Scene } from "./scene.js";
 import type { CallNode, CompareNode, MathNode, NameNode, Node, PathNode, StatementTree } from "./tree.js";
 import { type OttlMap, typeName } from "./value.js";
-import { isNothing, isText } from "./wire-value.js";
-
-export type Test = (scene: Scene) => boolean;
 
 /** Turns trees into closures that read and edit records where they lie. Throws an `OttlSyntaxError` with the place. */
 export class TreeCompiler implements Compiler {
@@ -268,24 +265,10 @@ export class TreeCompiler implements Compiler {
     return (scene) => compare(a(scene), b(scene), operator);
   }
 
-  /** One attribute is or is not a literal text or nil: answered by comparing bytes, with nothing decoded. */
   private attributeTest(path: Node, other: Node, operator: Comparison): Test | undefined {
-    if (path.kind !== "path" || other.kind !== "literal" || (operator !== "==" && operator !== "!=")) return undefined;
-    const { value } = other;
-    const attribute = this.path(path).attribute;
-    if (attribute === undefined || (typeof value !== "string" && value !== null)) return undefined;
-    const { pick, key, encoded } = attribute;
-    const text = Buffer.from(value ?? "", "utf8");
-    const wanted = operator === "==";
-    return (scene) => {
-      const level = pick(scene);
-      if (level.edits !== undefined) return compare(level.attribute(key, encoded), value, operator);
-      const { bytes } = level;
-      const at = findAttribute(bytes, level.start, level.end, level.attributesTag, encoded);
-      const start = at < 0 ? -1 : anyValueAt(bytes, at);
-      if (start < 0) return (value === null) === wanted;
-      return (value === null ? isNothing(bytes, start, anyEnd) : isText(bytes, start, anyEnd, value, text)) === wanted;
-    };
+    if (path.kind !== "path" || other.kind !== "literal") return undefined;
+    const { attribute } = this.path(path);
+    return attribute === undefined ? undefined : attributeTest(attribute, operator, other.value);
   }
 }
 
@@ -311,32 +294,3 @@ const WORDS: Readonly<Record<Node["kind"], string>> = {
   or: "condition",
   not: "condition",
 };
-
-const ALWAYS: Test = () => true;
-const NEVER: Test = () => false;
-
-function not(test: Test): Test {
-  if (test === ALWAYS) return NEVER;
-  return test === NEVER ? ALWAYS : (scene) => !test(scene);
-}
-
-/** What is known beforehand decides, wherever it stands: no other part is then asked, and none can fail. */
-function every(all: readonly Test[]): Test {
-  if (all.includes(NEVER)) return NEVER;
-  const tests = all.filter((test) => test !== ALWAYS);
-  if (tests.length < 2) return tests[0] ?? ALWAYS;
-  return (scene) => {
-    for (let i = 0; i < tests.length; i++) if (!tests[i]!(scene)) return false;
-    return true;
-  };
-}
-
-function some(all: readonly Test[]): Test {
-  if (all.includes(ALWAYS)) return ALWAYS;
-  const tests = all.filter((test) => test !== NEVER);
-  if (tests.length < 2) return tests[0] ?? NEVER;
-  return (scene) => {
-    for (let i = 0; i < tests.length; i++) if (tests[i]!(scene)) return true;
-    return false;
-  };
-}
