@@ -59,12 +59,18 @@ export {
   type OnOttlError,
   transformBatch,
 } from "./runtime/ottl/run.js";
+export { DETECTORS, type DetectorName } from "./runtime/pii/detect/detectors.js";
+export { STRATEGIES, type Strategy } from "./runtime/pii/strategies.js";
+export { Treatment, type TreatmentSettings } from "./runtime/pii/treatment.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
+export { type FieldVisitor, type Owner, rewriteFields, type TextField } from "./runtime/telemetry/field-walk.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
+export type { Rewriter } from "./runtime/telemetry/rewriter.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
 export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
+export { SummaryAttributes } from "./runtime/telemetry/summary-attributes.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";

@@ -11,6 +11,7 @@ import { attributesProcessor, resourceProcessor } from "../processors/attributes
 import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
+import { pii } from "../processors/pii/index.js";
 import { transform } from "../processors/transform.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
@@ -24,6 +25,7 @@ export const builtins: readonly ComponentFactory[] = [
   transform,
   attributesProcessor,
   resourceProcessor,
+  pii,
   otlpHttpExporter,
   otlpGrpcExporter,
   debugExporter,

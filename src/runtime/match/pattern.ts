@@ -7,6 +7,8 @@ export interface Pattern {
   test(text: string): boolean;
   /** The named groups of the first match, or undefined when there is none; groups that took no part are left out. */
   groups(text: string): Record<string, string> | undefined;
+  /** Where it matches, from left to right, as [start, end). Matches of nothing are left out. */
+  spans(text: string): [start: number, end: number][];
   readonly groupNames: readonly string[];
 }
 
@@ -26,6 +28,12 @@ export function compilePattern(source: string): Pattern {
         const value = matcher.group(name);
         if (value !== null) found[name] = value;
       }
+      return found;
+    },
+    spans(text) {
+      const found: [number, number][] = [];
+      const matcher = compiled.matcher(text);
+      while (matcher.find()) if (matcher.end() > matcher.start()) found.push([matcher.start(), matcher.end()]);
       return found;
     },
   };
