@@ -6,7 +6,7 @@
  * @param {import("./subjects.js").Place} place
  */
 export function sluiceConfig(place) {
-  const { ports, signal, batch, intake, queue, folder } = place;
+  const { ports, signal, batch, intake, queue, folder, processors = {} } = place;
   const reliability = queue === undefined ? {} : { reliability: { directory: `${folder}/queue` } };
   const exporters = exportersOf(place);
   return JSON.stringify(
@@ -20,13 +20,19 @@ export function sluiceConfig(place) {
           },
         },
       },
-      processors: { batch: { timeout: batch.timeout, send_batch_size: batch.size } },
+      processors: { ...processors, batch: { timeout: batch.timeout, send_batch_size: batch.size } },
       exporters,
       service: {
         extensions: ["health_check", ...Object.keys(reliability)],
         telemetry: { metrics: { level: "none" }, logs: { level: "warn" } },
         ...(intake === undefined ? {} : { intake: { max_bytes: intake } }),
-        pipelines: { [signal]: { receivers: ["otlp"], processors: ["batch"], exporters: Object.keys(exporters) } },
+        pipelines: {
+          [signal]: {
+            receivers: ["otlp"],
+            processors: [...Object.keys(processors), "batch"],
+            exporters: Object.keys(exporters),
+          },
+        },
       },
     },
     null,

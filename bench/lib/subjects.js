@@ -7,7 +7,8 @@ import { sluiceConfig } from "./sluice-config.js";
  *
  * @typedef {{ http: number, grpc: number, health: number, sink: number }} Ports
  * @typedef {{ ports: Ports, signal: import("./records.js").Signal, encoding: import("./supply.js").Encoding,
- *   batch: { timeout: string, size: number }, intake?: string | undefined, folder: string, queue?: Queue }} Place
+ *   batch: { timeout: string, size: number }, intake?: string | undefined, folder: string, queue?: Queue,
+ *   processors?: Record<string, object> }} Place processors come before the batch processor
  * @typedef {{ durability: "fsync" | "process", exporter?: object, beside?: number }} Queue
  *   keep everything on disk before answering; `exporter` are more keys of the agent's exporter, `beside` is the port of
  *   a second exporter's backend
@@ -37,6 +38,11 @@ export const sluice = {
     files: { "sluice.yaml": sluiceConfig(place) },
   }),
 };
+
+/** The agent with these processors before the batch processor. @returns {Subject} */
+export function sluiceWith(/** @type {string} */ name, /** @type {Record<string, object>} */ processors) {
+  return { name, command: (place) => sluice.command({ ...place, processors }) };
+}
 
 /** @type {Record<string, Subject>} */
 export const BUILTIN = { bare, sluice };

@@ -15,5 +15,7 @@ export const SCENARIOS = {
   neighbour: () => import("./neighbour.js"),
   overload: () => import("./overload.js"),
   startup: () => import("./startup.js"),
+  pii: () => import("./pii.js"),
+  "pii-quality": () => import("./pii-quality.js"),
   micro: () => import("./micro.js"),
 };

@@ -96,6 +96,10 @@ export class Treatment implements FieldVisitor {
       this.summary.see(rewriter, field.path, at, lengthAt, end);
       return;
     }
+    if (field.strategy === undefined && b[valueStart] === STRING && b[valueStart + 1]! === size - 2 && size < 130) {
+      // The usual attribute is a short text with nothing in it.
+      if (this.texts.find(b, valueStart + 2, valueStart + size, field.hints) === 0) return;
+    } else if (field.strategy === undefined && HOLDS_NO_TEXT[b[valueStart]!] === 1) return;
     this.pair(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
   }
 
@@ -341,6 +345,10 @@ function keyOf(b: Uint8Array, start: number, end: number): string {
 function isConfidential(b: Uint8Array, start: number, end: number): boolean {
   return end > start && b[start] !== BOOL;
 }
+
+/** Tags of booleans, integers, doubles and bytes. */
+const HOLDS_NO_TEXT = new Uint8Array(256);
+for (const tag of [16, 24, 33, 58]) HOLDS_NO_TEXT[tag] = 1;
 
 const KEY = 10;
 const VALUE = 18;

@@ -29,6 +29,13 @@ const PREFIXES: readonly (readonly [prefix: string, least: number, bits: number]
 /** By the last two bytes of the prefix. */
 const BY_ENDING: readonly (readonly (readonly [string, number, number])[] | undefined)[] = byEnding();
 
+/** By the last two bytes: does any prefix end like that? Small enough to stay near, unlike the lists. */
+const ENDS_PREFIX = Uint8Array.from(BY_ENDING, (list) => (list === undefined ? 0 : 1));
+
+export function endsPrefix(b: Uint8Array, p: number): boolean {
+  return ENDS_PREFIX[(b[p - 1]! << 8) | b[p]!] !== 0;
+}
+
 /** The bytes with which prefixes end: where the scan stops to ask. */
 export const KEY_ENDINGS: readonly number[] = [
   ...new Set(PREFIXES.map(([prefix]) => prefix.charCodeAt(prefix.length - 1))),

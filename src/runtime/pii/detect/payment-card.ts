@@ -35,12 +35,13 @@ const GROUPINGS: readonly (readonly number[])[] = [
   [4, 6, 4],
 ];
 
-/** A card number that begins with group `i`: the group behind it, or 0. */
+/** A card number that begins with group `i`, which is not tied to what is before it: the group behind it, or 0. */
 export function findPaymentCard(b: Uint8Array, i: number): number {
   const size = groups.size(i);
-  if (groups.isTied(b, i, matches.floor)) return 0;
-  if (size >= 13 && size <= 19) return check(b, i, i + 1);
-  if (size !== 4) return 0;
+  if (size !== 4 && (size < 13 || size > 19)) return 0;
+  const first = b[groups.starts[i]!]! - 48;
+  if (first < 2 || first > 6) return 0;
+  if (size !== 4) return check(b, i, i + 1);
   for (const sizes of GROUPINGS) {
     if (!groups.areSized(i, sizes, " -")) continue;
     const next = check(b, i, i + sizes.length);

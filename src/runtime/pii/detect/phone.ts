@@ -80,7 +80,6 @@ export function findPhone(b: Uint8Array, i: number): number {
   const start = groups.starts[i]!;
   const { floor } = matches;
   if (start > floor && b[start - 1] === PLUS) return isBefore(b, start - 1, floor, ALNUM) ? 0 : international(b, i, 0);
-  if (groups.isTied(b, i, floor)) return 0;
   const next = i === 0 || groups.between[i - 1] === BLANK || groups.between[i - 1] === MIXED ? national(b, i) : 0;
   return next === 0 ? named(b, i) : next;
 }
@@ -89,6 +88,7 @@ function national(b: Uint8Array, i: number): number {
   const start = groups.starts[i]!;
   if (b[start] !== ZERO) return northAmerican(b, i);
   if (b[start + 1] === ZERO && groups.size(i) > 1) {
+    if (isPadded(b, start)) return 0;
     return i + 1 < groups.count || isNamed(b, start) ? international(b, i, 2) : 0;
   }
   return trunk(b, i);
@@ -164,8 +164,13 @@ function named(b: Uint8Array, i: number): number {
     digits += groups.size(end++);
     if (!isPhoneSeparator(groups.between[end - 1]!)) break;
   }
-  if (digits < 7 || !isEnd(end) || !isNamed(b, groups.starts[i]!)) return 0;
+  if (digits < 7 || !isEnd(end) || isPadded(b, groups.starts[i]!) || !isNamed(b, groups.starts[i]!)) return 0;
   return found(b, i, end);
+}
+
+/** 000123: no number is dialled like that. */
+function isPadded(b: Uint8Array, p: number): boolean {
+  return b[p] === ZERO && b[p + 1] === ZERO && b[p + 2] === ZERO;
 }
 
 function isNamed(b: Uint8Array, start: number): boolean {

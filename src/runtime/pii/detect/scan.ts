@@ -1,4 +1,4 @@
-import { findApiKey, findAwsKey, findPrivateKey, KEY_ENDINGS } from "./api-key.js";
+import { endsPrefix, findApiKey, findAwsKey, findPrivateKey, KEY_ENDINGS } from "./api-key.js";
 import { findAssignedSecret } from "./assigned-secret.js";
 import { CHARACTER, DIGIT } from "./characters.js";
 import { API_KEY, ASSIGNED_SECRET, BEARER_TOKEN, EMAIL, IPV6, JWT, URL_CREDENTIALS } from "./detectors.js";
@@ -23,10 +23,21 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
       p++;
       continue;
     }
-    const found = anchor === NUMBER ? findNumbers(b, p) : look(b, p, anchor);
+    if (anchor === NUMBER) {
+      p = findNumbers(b, p);
+      continue;
+    }
+    const found = isPromising(b, p, anchor) ? look(b, p, anchor) : NOTHING;
     p = found === NOTHING ? p + 1 : found;
   }
   return matches.count;
+}
+
+/** A second byte rules most anchors out before anybody is called. What lies beyond the text only costs a closer look. */
+function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
+  if ((anchor & KEY_ENDING) !== 0) return endsPrefix(b, p) || ((anchor & DASH) !== 0 && b[p + 1] === 45);
+  if (anchor === LETTER_B) return (b[p + 1]! | 36) === 101; // e or a
+  return anchor !== LETTER_J || b[p - 1] === 121;
 }
 
 const NUMBER = 1;

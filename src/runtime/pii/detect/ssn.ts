@@ -10,7 +10,8 @@ const WORDS = wordsInLatin1(["\\bssn", "social.?security", "\\bsocial\\b"]);
  * only where a word or the key says what they are.
  */
 export function findSsn(b: Uint8Array, i: number): number {
-  if (groups.isTied(b, i, matches.floor)) return 0;
+  const size = groups.size(i);
+  if (size !== 3 && size !== 9) return 0;
   if (groups.areSized(i, [3, 2, 4], "- ")) {
     const isBlank = groups.between[i] === BLANK;
     if (!groups.isFree(i + 3) || (isBlank && !isAlone(i))) return 0;
@@ -18,7 +19,7 @@ export function findSsn(b: Uint8Array, i: number): number {
     matches.add(SSN, groups.starts[i]!, groups.ends[i + 2]!);
     return i + 3;
   }
-  if (groups.size(i) !== 9 || !groups.isFree(i + 1)) return 0;
+  if (size !== 9 || !groups.isFree(i + 1)) return 0;
   const value = groupValue(b, i);
   if (!isIssued(Math.floor(value / 1e6), Math.floor(value / 1e4) % 100, value % 1e4)) return 0;
   if ((matches.hints & HINT_SSN) === 0 && !isBehind(b, groups.starts[i]!, WORDS)) return 0;
