@@ -1,4 +1,17 @@
-import { ALNUM, BASE64URL, DIGIT, HEX, has, isBefore, latin1, span, stands, TOKEN, UPPER } from "./characters.js";
+import {
+  ALNUM,
+  BASE64URL,
+  DIGIT,
+  HEX,
+  has,
+  isBefore,
+  LOWER,
+  latin1,
+  span,
+  stands,
+  TOKEN,
+  UPPER,
+} from "./characters.js";
 import { API_KEY } from "./detectors.js";
 import { matches, NOTHING } from "./match.js";
 
@@ -60,10 +73,16 @@ export function findApiKey(b: Uint8Array, p: number): number {
     const start = p + 1 - prefix.length;
     if (start < last || !stands(b, start, end, prefix) || isBefore(b, start, floor, ALNUM)) continue;
     const stop = span(b, p + 1, end, bits);
-    if (stop - p <= least || !has(b, p + 1, stop, DIGIT)) continue;
+    if (stop - p <= least || !looksRandom(b, p + 1, stop, prefix)) continue;
     return matches.add(API_KEY, start, trimmed(b, stop));
   }
   return NOTHING;
+}
+
+/** Digits, or letters in both cases where the prefix is nobody's word. */
+function looksRandom(b: Uint8Array, start: number, stop: number, prefix: string): boolean {
+  if (has(b, start, stop, DIGIT)) return true;
+  return prefix !== "sk-" && prefix !== "key-" && has(b, start, stop, UPPER) && has(b, start, stop, LOWER);
 }
 
 /** An access key of AWS whose `KIA` or `SIA` begins before the I at `p`. */

@@ -23,6 +23,7 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   if (last === p - 1 && last > floor && b[last] === BLANK) last--;
   if (last < floor || LAST_LETTERS[b[last]!] === 0) return NOTHING;
   const word = wordBefore(b, last + 1);
+  if (word.includes("public")) return NOTHING;
   const isStrong = STRONG.test(word);
   if (!isStrong && !WEAK.test(word)) return NOTHING;
   const start = valueStart(b, p + 1);

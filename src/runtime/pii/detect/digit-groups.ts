@@ -8,7 +8,7 @@ class DigitGroups {
   count = 0;
   readonly starts: number[] = [];
   readonly ends: number[] = [];
-  /** The byte between a group and the next one; MIXED where there are several. The last group has what follows it, or 0. */
+  /** What is between a group and the next one: a byte, or how several of them open or close a bracket; 0 behind the last. */
   readonly between: number[] = [];
   digits = 0;
   /** Where the text goes on. */
@@ -25,7 +25,7 @@ class DigitGroups {
       this.ends[count] = p;
       digits += p - start;
       const next = nextGroup(b, p, end);
-      this.between[count++] = next < 0 ? 0 : next === p + 1 ? b[p]! : MIXED;
+      this.between[count++] = next < 0 ? 0 : next === p + 1 ? b[p]! : severalOf(b, p, next);
       if (next < 0 || count === MOST) break;
       p = next;
     }
@@ -64,18 +64,19 @@ class DigitGroups {
 
   /** Group `i` is a word's, or follows another group with no blank between them. */
   isTied(b: Uint8Array, i: number, floor: number): boolean {
-    if (i > 0) return this.between[i - 1] !== BLANK && this.between[i - 1] !== MIXED;
+    if (i > 0) return this.between[i - 1] !== BLANK && this.between[i - 1]! > OPENING;
     const start = this.starts[0]!;
     if (start === floor) return false;
     const c = b[start - 1]!;
-    return (CHARACTER[c]! & WORD) !== 0 || c === DOT || c === STAR || (c === DASH && isAnyWord(b, start - 2, floor));
+    if ((CHARACTER[c]! & WORD) !== 0 || c === DOT || c === STAR) return true;
+    return (c === DASH && isA(b, start - 2, floor, WORD)) || (c === COLON && isA(b, start - 2, floor, DIGIT));
   }
 
   /** The groups end before `i`, and what follows is not tied to them. */
   isFree(i: number): boolean {
     if (i > this.count) return false;
     const between = this.between[i - 1]!;
-    return between === 0 || between === BLANK || between === MIXED;
+    return between === BLANK || (between <= OPENING && between !== ATTACHED);
   }
 }
 
@@ -86,14 +87,27 @@ function nextGroup(b: Uint8Array, p: number, end: number): number {
   return q > p && q < end && (CHARACTER[b[q]!]! & DIGIT) !== 0 ? q : -1;
 }
 
-function isAnyWord(b: Uint8Array, p: number, floor: number): boolean {
-  return p >= floor && (CHARACTER[b[p]!]! & WORD) !== 0;
+function isA(b: Uint8Array, p: number, floor: number, bits: number): boolean {
+  return p >= floor && (CHARACTER[b[p]!]! & bits) !== 0;
 }
 
-export const MIXED = 1;
-export const ATTACHED = 2;
+function severalOf(b: Uint8Array, p: number, end: number): number {
+  if (b[p] === CLOSE) return CLOSING;
+  for (; p < end; p++) if (b[p] === OPEN) return OPENING;
+  return MIXED;
+}
+
+export const ATTACHED = 1;
+export const MIXED = 2;
+/** A `)` first: `(030) 123`. */
+export const CLOSING = 3;
+/** A `(` among them: `+44 (0)`. */
+export const OPENING = 4;
 const MOST = 24;
 const BLANK = 32;
+const OPEN = 40;
+const CLOSE = 41;
+const COLON = 58;
 const STAR = 42;
 const DASH = 45;
 const DOT = 46;

@@ -20,7 +20,7 @@ export function isBehind(b: Uint8Array, p: number, words: RegExp): boolean {
 
 /** A pattern of words in any script, for `isBehind`. */
 export function wordsInLatin1(words: readonly string[]): RegExp {
-  return new RegExp(words.map((word) => Buffer.from(word, "utf8").toString("latin1")).join("|"));
+  return new RegExp(words.map((word) => Buffer.from(word, "utf8").toString("latin1").toLowerCase()).join("|"));
 }
 
 const STAR = 42;

@@ -29,8 +29,8 @@ const ISSUERS: readonly (readonly [from: number, to: number, digits: number, len
 
 /** How the digits are grouped on cards. */
 const GROUPINGS: readonly (readonly number[])[] = [
-  [4, 4, 4, 4],
   [4, 4, 4, 4, 3],
+  [4, 4, 4, 4],
   [4, 6, 5],
   [4, 6, 4],
 ];

@@ -1,6 +1,6 @@
 import { ALNUM, isBefore } from "./characters.js";
 import { HINT_PHONE, PHONE } from "./detectors.js";
-import { groups, groupValue, MIXED } from "./digit-groups.js";
+import { CLOSING, groups, groupValue, MIXED, OPENING } from "./digit-groups.js";
 import { isBehind, wordsInLatin1 } from "./lookback.js";
 import { matches } from "./match.js";
 
@@ -12,7 +12,7 @@ const WORDS = wordsInLatin1([
   ..."phone,\\btel\\b,telef,tél,mobile,\\bmob\\b,\\bcell\\b,cellular,\\bfax\\b,whatsapp,\\bsms\\b,msisdn,\\bgsm\\b,handy,rufnummer,móvil".split(
     ",",
   ),
-  ..."celular,cellulare,numéro,puhelin,telefoon,\\btlf\\b,\\bkomórka,电话,手机,電話,携帯,전화,휴대폰,телефон,моб,dial(?:ed|led|ing)?\\b".split(
+  ..."celular,cellulare,numéro,puhelin,telefoon,\\btlf\\b,komórk,电话,手机,電話,携帯,전화,휴대폰,елефон,мобил,dial(?:ed|led|ing)?\\b".split(
     ",",
   ),
   ..."call (?:me|us|him|her|them|back)\\b".split(","),
@@ -80,8 +80,7 @@ export function findPhone(b: Uint8Array, i: number): number {
   const start = groups.starts[i]!;
   const { floor } = matches;
   if (start > floor && b[start - 1] === PLUS) return isBefore(b, start - 1, floor, ALNUM) ? 0 : international(b, i, 0);
-  const next = i === 0 || groups.between[i - 1] === BLANK || groups.between[i - 1] === MIXED ? national(b, i) : 0;
-  return next === 0 ? named(b, i) : next;
+  return national(b, i) || bracketed(b, i) || named(b, i);
 }
 
 function national(b: Uint8Array, i: number): number {
@@ -101,10 +100,11 @@ function international(b: Uint8Array, i: number, skipped: number): number {
   const most = (LONGEST[code] ?? 13) + skipped;
   let end = i;
   let digits = 0;
-  while (end < groups.count && digits + groups.size(end) <= most + (isTrunkZero(b, end) ? 1 : 0)) {
-    digits += groups.size(end++);
+  while (end < groups.count && digits + groups.size(end) <= most) {
+    digits += isTrunkZero(b, end) ? 0 : groups.size(end);
+    end++;
     if (digits >= 10 + skipped && end === i + 1) break; // in one piece
-    if (!isPhoneSeparator(groups.between[end - 1]!)) break;
+    if (!isPhoneSeparator(groups.between[end - 1]!) && groups.between[end - 1] !== OPENING) break;
   }
   if (digits < 8 + skipped || !isEnd(end)) return 0;
   return found(b, i, end);
@@ -136,15 +136,40 @@ function northAmerican(b: Uint8Array, i: number): number {
   if (groupValue(b, first) < 200 || groupValue(b, first + 1) < 200) return 0;
   const between = groups.between[first]!;
   const next = groups.between[first + 1]!;
-  if (between === MIXED ? !isPhoneSeparator(next) || next === MIXED : between !== next || !isPhoneSeparator(between))
+  if (
+    between === CLOSING || between === CLOSE
+      ? !isPhoneSeparator(next) || next === CLOSING
+      : between !== next || !isPhoneSeparator(between)
+  )
     return 0;
-  if (between === BLANK && (i > 0 || first + 3 < groups.count)) return 0; // among other numbers
+  if (between === BLANK && !isOpen(b, first) && (i > 0 || first + 3 < groups.count)) return 0; // among other numbers
   return found(b, i, first + 3);
+}
+
+/** An area code in brackets, perhaps behind a 1 or an 8, and the rest in groups. */
+function bracketed(b: Uint8Array, i: number): number {
+  const isBehind = groups.size(i) === 1 && groups.between[i] === OPENING && i + 1 < groups.count;
+  const area = isBehind ? i + 1 : i;
+  if (!isOpen(b, area) || groups.size(area) < 2 || groups.size(area) > 5) return 0;
+  if (groups.between[area] !== CLOSING && groups.between[area] !== CLOSE) return 0;
+  let end = area + 1;
+  let digits = groups.size(area);
+  while (end < groups.count && groups.size(end) > 1 && digits + groups.size(end) <= 11) {
+    digits += groups.size(end++);
+    if (!isPhoneSeparator(groups.between[end - 1]!)) break;
+  }
+  return digits >= 9 && isEnd(end) ? found(b, i, end) : 0;
+}
+
+function isOpen(b: Uint8Array, i: number): boolean {
+  const start = groups.starts[i]!;
+  return start > matches.floor && b[start - 1] === OPEN;
 }
 
 /** 0 and nine or more digits in groups, all with the same separator but for the first one. */
 function trunk(b: Uint8Array, i: number): number {
-  if (groups.size(i) < 2 || i + 1 >= groups.count) return 0;
+  if (groups.size(i) < 2 || groups.size(i) > 5 || i + 1 >= groups.count) return 0;
+  if (groups.areSized(i, [5, 4], "-")) return 0; // a ZIP code
   let end = i + 1;
   let digits = groups.size(i);
   const between = groups.between[i + 1]!;
@@ -189,16 +214,14 @@ function found(b: Uint8Array, from: number, to: number): number {
 }
 
 function isPhoneSeparator(c: number): boolean {
-  return c === BLANK || c === DASH || c === DOT || c === MIXED;
+  return c === BLANK || c === DASH || c === DOT || c === CLOSING || c === CLOSE;
 }
 
 /** Nothing is tied to the groups before `end`. */
 function isEnd(end: number): boolean {
   const between = groups.between[end - 1]!;
-  return (
-    end <= groups.count &&
-    (end === groups.count ? between === 0 : between === BLANK || between === MIXED || between === SLASH)
-  );
+  if (end > groups.count) return false;
+  return between === 0 || between === BLANK || between === SLASH || between === MIXED || between === OPENING;
 }
 
 const BLANK = 32;

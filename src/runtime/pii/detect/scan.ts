@@ -102,8 +102,8 @@ function apiKey(b: Uint8Array, p: number, anchor: number): number {
     const aws = findAwsKey(b, p);
     return aws === NOTHING ? findGoogleKey(b, p) : aws;
   }
-  if ((anchor & DASH) !== 0 && b[p + 1] === 45) return findPrivateKey(b, p);
-  return findApiKey(b, p);
+  const key = (anchor & DASH) !== 0 && b[p + 1] === 45 ? findPrivateKey(b, p) : NOTHING;
+  return key === NOTHING ? findApiKey(b, p) : key;
 }
 
 /** AIza, known by its I: an `a` is no anchor. */
