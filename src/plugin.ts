@@ -72,6 +72,12 @@ export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
 export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
 export { SummaryAttributes } from "./runtime/telemetry/summary-attributes.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
+export {
+  rewriteAttribute,
+  rewriteValue,
+  type ValueVerdict,
+  type ValueVisitor,
+} from "./runtime/telemetry/value-walk.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
 export { splitLines } from "./runtime/text/lines.js";

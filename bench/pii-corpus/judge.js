@@ -1,4 +1,3 @@
-import { batchFromJson, DETECTORS, readRecords, Treatment } from "../../dist/plugin.js";
 import { ordinaryLines } from "./ordinary.js";
 import { plantedLines } from "./planted.js";
 
@@ -7,17 +6,15 @@ import { plantedLines } from "./planted.js";
  *
  * @typedef {{ detector: string, recall: number, exact: number, falsePositives: number, missed: string[],
  *   wrong: string[] }} Judgement
- * @param {{ ordinary: number, planted: number, seed?: number }} size @returns {Judgement[]}
+ * @typedef {typeof import("../../dist/plugin.js")} Plugin
+ * @param {Plugin} plugin @param {{ ordinary: number, planted: number, seed?: number }} size @returns {Judgement[]}
  */
-export function judge({ ordinary, planted, seed = 1 }) {
+export function judge(plugin, { ordinary, planted, seed = 1 }) {
   const lines = ordinaryLines(ordinary, seed);
-  const rows = DETECTORS.map((detector) => {
-    const only = treatmentOf([detector]);
+  const rows = plugin.DETECTORS.map((detector) => {
+    const only = bodiesThrough(plugin, [detector]);
     const values = plantedLines(detector, planted, seed + 6);
-    const after = treated(
-      only,
-      values.map(({ line }) => line),
-    );
+    const after = only(values.map(({ line }) => line));
     const missed = values.filter((one, i) => !isGone(one, after[i])).map(({ line }) => line);
     const exact = values.filter(({ line, value }, i) => after[i] === line.replace(value, () => "****"));
     const recall = 1 - missed.length / planted;
@@ -30,7 +27,7 @@ export function judge({ ordinary, planted, seed = 1 }) {
       recall: Number.NaN,
       exact: Number.NaN,
       missed: [],
-      ...falsePositives(treatmentOf(DETECTORS), lines),
+      ...falsePositives(bodiesThrough(plugin, plugin.DETECTORS), lines),
     },
   ];
 }
@@ -47,14 +44,15 @@ function isGone(/** @type {import("./planted.js").Planted} */ { line, value }, /
   return /^[^\p{L}\p{N}]*\*{4}[^\p{L}\p{N}]*$/u.test(after.slice(from, after.length - to));
 }
 
-function falsePositives(/** @type {Treatment} */ treatment, /** @type {string[]} */ lines) {
-  const after = treated(treatment, lines);
+function falsePositives(/** @type {(lines: string[]) => string[]} */ treated, /** @type {string[]} */ lines) {
+  const after = treated(lines);
   const wrong = lines.filter((line, i) => after[i] !== line);
   return { falsePositives: wrong.length / lines.length, wrong };
 }
 
-function treatmentOf(/** @type {readonly string[]} */ detectors) {
-  return new Treatment({
+/** Lines as bodies of log records, through a treatment with these detectors. */
+function bodiesThrough(/** @type {Plugin} */ plugin, /** @type {readonly string[]} */ detectors) {
+  const treatment = new plugin.Treatment({
     changes: true,
     detectors: new Map(detectors.map((name) => [name, "mask"])),
     patterns: [],
@@ -64,16 +62,14 @@ function treatmentOf(/** @type {readonly string[]} */ detectors) {
     summary: "silent",
     jsonBodies: false,
   });
-}
-
-/** Bodies of log records, through the treatment. */
-function treated(/** @type {Treatment} */ treatment, /** @type {string[]} */ lines) {
-  const logRecords = lines.map((line) => ({ body: { stringValue: line } }));
-  const batch = batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
-  /** @type {string[]} */
-  const bodies = [];
-  readRecords(treatment.treat(batch), (record) => {
-    if (record.signal === "logs") bodies.push(String(record.body));
-  });
-  return bodies;
+  return (/** @type {string[]} */ lines) => {
+    const logRecords = lines.map((line) => ({ body: { stringValue: line } }));
+    const batch = plugin.batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+    /** @type {string[]} */
+    const bodies = [];
+    plugin.readRecords(treatment.treat(batch), (record) => {
+      if (record.signal === "logs") bodies.push(String(record.body));
+    });
+    return bodies;
+  };
 }

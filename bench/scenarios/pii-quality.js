@@ -1,3 +1,4 @@
+import * as plugin from "../../dist/plugin.js";
 import { show } from "../lib/table.js";
 import { judge } from "../pii-corpus/judge.js";
 
@@ -11,7 +12,7 @@ const MOST_FALSE = 0.01;
 export async function run({ options, progress }) {
   const size = options.quick ? { ordinary: 1000, planted: 200 } : { ordinary: 10_000, planted: 2000 };
   progress.say("pii-quality");
-  const results = judge(size).map((row) => ({ scenario: "pii-quality", ...row }));
+  const results = judge(plugin, size).map((row) => ({ scenario: "pii-quality", ...row }));
   const failures = results.flatMap(({ detector, recall, falsePositives }) => [
     ...(recall < LEAST_RECALL ? [`${detector}: recall ${percent(recall)}`] : []),
     ...(falsePositives > MOST_FALSE ? [`${detector}: false positives ${percent(falsePositives)}`] : []),

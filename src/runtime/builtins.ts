@@ -12,6 +12,7 @@ import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
 import { pii } from "../processors/pii/index.js";
+import { redaction } from "../processors/redaction/index.js";
 import { transform } from "../processors/transform.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
@@ -26,6 +27,7 @@ export const builtins: readonly ComponentFactory[] = [
   attributesProcessor,
   resourceProcessor,
   pii,
+  redaction,
   otlpHttpExporter,
   otlpGrpcExporter,
   debugExporter,

@@ -93,8 +93,10 @@ export class Treatment implements FieldVisitor {
     }
     const field = this.fields.attribute(b, start + 2, keyEnd);
     if (this.hasSummary && (field.path === SUMMARY_COUNT || field.path === SUMMARY_KEYS)) {
-      this.summary.see(rewriter, field.path, at, lengthAt, end);
-      return;
+      if (this.texts.find(b, valueStart, valueStart + size, field.hints) === 0) {
+        this.summary.see(rewriter, field.path, at, lengthAt, end);
+        return;
+      }
     }
     if (field.strategy === undefined && b[valueStart] === STRING && b[valueStart + 1]! === size - 2 && size < 130) {
       // The usual attribute is a short text with nothing in it.

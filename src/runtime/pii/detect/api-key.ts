@@ -39,6 +39,9 @@ const PREFIXES: readonly (readonly [prefix: string, least: number, bits: number]
   ["AIza", 35, BASE64URL],
 ];
 
+/** As far as a key is looked at before it is known to be one: what is no key must not cost more. */
+const FAR = 256;
+
 /** By the last two bytes of the prefix. */
 const BY_ENDING: readonly (readonly (readonly [string, number, number])[] | undefined)[] = byEnding();
 
@@ -72,9 +75,9 @@ export function findApiKey(b: Uint8Array, p: number): number {
   for (const [prefix, least, bits] of candidates) {
     const start = p + 1 - prefix.length;
     if (start < last || !stands(b, start, end, prefix) || isBefore(b, start, floor, ALNUM)) continue;
-    const stop = span(b, p + 1, end, bits);
+    const stop = span(b, p + 1, Math.min(end, p + FAR), bits);
     if (stop - p <= least || !looksRandom(b, p + 1, stop, prefix)) continue;
-    return matches.add(API_KEY, start, trimmed(b, stop));
+    return matches.add(API_KEY, start, trimmed(b, span(b, stop, end, bits)));
   }
   return NOTHING;
 }
@@ -101,9 +104,9 @@ export function findPrivateKey(b: Uint8Array, p: number): number {
   if (!stands(b, p, end, "-----BEGIN ")) return NOTHING;
   const head = latin1(b, p + 11, Math.min(end, p + 50));
   if (!/^[A-Z ]*PRIVATE KEY-----/.test(head)) return NOTHING;
-  const foot = Buffer.prototype.indexOf.call(b, "-----END ", p + 11);
-  const stop = foot < 0 || foot >= end ? end : Buffer.prototype.indexOf.call(b, "KEY-----", foot) + 8;
-  return matches.add(API_KEY, p, foot >= 0 && stop > foot && stop <= end ? stop : end);
+  const text = latin1(b, p, end);
+  const foot = /-----END [A-Z ]{0,30}KEY-----/.exec(text);
+  return matches.add(API_KEY, p, foot === null ? end : p + foot.index + foot[0].length);
 }
 
 function trimmed(b: Uint8Array, stop: number): number {

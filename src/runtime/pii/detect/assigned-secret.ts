@@ -9,7 +9,8 @@ const LAST_LETTERS = new Uint8Array(256);
 for (const c of "dDeEyYtTnNhHlLsS") LAST_LETTERS[c.charCodeAt(0)] = 1;
 
 const LONGEST_WORD = 40;
-const LONGEST_SECRET = 4096;
+/** As far as a value is looked at before it is known to be a secret: what is none must not cost more. */
+const FAR = 128;
 
 /** Said in the place of a secret, not one. */
 const NO_SECRET =
@@ -28,16 +29,16 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   if (!isStrong && !WEAK.test(word)) return NOTHING;
   const start = valueStart(b, p + 1);
   const isQuoted = start > p + 1 && b[start - 1] !== BLANK;
-  const stop = valueEnd(b, start, isQuoted ? b[start - 1]! : 0);
+  const quote = isQuoted ? b[start - 1]! : 0;
+  const stop = valueEnd(b, start, Math.min(end, start + FAR), quote);
   if (start >= stop || stop > end || isStandIn(b, start, stop)) return NOTHING;
   const isCertain = isStrong && (b[p] === EQUALS || (isQuoted && last < p - 1));
-  return isCertain ? asFound(b, start, stop, 3, false) : asFound(b, start, stop, 8, true);
+  if (stop - start < (isCertain ? 3 : 8) || (!isCertain && !isMixed(b, start, stop))) return NOTHING;
+  return matches.add(ASSIGNED_SECRET, start, valueEnd(b, start, end, quote));
 }
 
-function asFound(b: Uint8Array, start: number, stop: number, least: number, mixed: boolean): number {
-  if (stop - start < least) return NOTHING;
-  if (mixed && !(has(b, start, stop, DIGIT) && has(b, start, stop, LETTER))) return NOTHING;
-  return matches.add(ASSIGNED_SECRET, start, stop);
+function isMixed(b: Uint8Array, start: number, stop: number): boolean {
+  return has(b, start, stop, DIGIT) && has(b, start, stop, LETTER);
 }
 
 /** The word that ends before `p`, with its dashes and dots as `_`, in lower case. */
@@ -56,8 +57,7 @@ function valueStart(b: Uint8Array, p: number): number {
   return p < end && (b[p] === QUOTE || b[p] === APOSTROPHE) ? p + 1 : p;
 }
 
-function valueEnd(b: Uint8Array, start: number, quote: number): number {
-  const limit = Math.min(matches.end, start + LONGEST_SECRET);
+function valueEnd(b: Uint8Array, start: number, limit: number, quote: number): number {
   let p = start;
   if (quote === QUOTE || quote === APOSTROPHE) {
     while (p < limit && b[p] !== quote && b[p] !== BACKSLASH) p++;
