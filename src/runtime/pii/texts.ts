@@ -1,10 +1,8 @@
 import type { Pattern } from "../match/pattern.js";
-import type { Rewriter } from "../telemetry/rewriter.js";
-import { varintSize } from "../telemetry/wire.js";
 import { DETECTORS } from "./detect/detectors.js";
 import { matches } from "./detect/match.js";
 import { scan } from "./detect/scan.js";
-import { type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
+import { MASK, type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
 
 export interface UserPattern {
   readonly name: string;
@@ -42,41 +40,41 @@ export class Texts {
     return this.patterns.length === 0 ? count : this.findPatterns(b, start, end);
   }
 
-  /** Writes the text that was looked at last, with its findings treated, in its place; its length is at `lengthAt`. */
-  write(rewriter: Rewriter, lengthAt: number, start: number, end: number): void {
-    const b = rewriter.bytes;
-    const { parts } = this;
-    const { count, starts, ends } = matches;
-    const size = this.treat(b, end - start);
-    const out = rewriter.copyTo(lengthAt);
-    out.reserve(size + varintSize(size));
-    out.varint(size);
-    let from = start;
-    for (let i = 0; i < count; i++) {
-      out.copy(b, from, starts[i]!);
-      const part = parts[i]!;
-      for (let k = 0; k < part.length; k++) out.byte(part.charCodeAt(k));
-      from = ends[i]!;
+  /**
+   * The text [start, end), in which `find` has just found something, with everything in it treated. What is left is looked
+   * at again until there is nothing to find, since a part that is gone can uncover another. `count` hears of each round's
+   * findings, which are in `matches` then.
+   */
+  treated(b: Uint8Array, start: number, end: number, hints: number, count: () => void): Uint8Array {
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      count();
+      b = this.rewritten(b, start, end);
+      start = 0;
+      end = b.length;
+      if (this.find(b, start, end, hints) === 0) return b;
     }
-    out.copy(b, from, end);
-    rewriter.skipTo(end);
+    return Buffer.from(MASK);
   }
 
-  /** The text of `b` that was looked at last, treated. */
-  treated(b: Uint8Array): string {
+  /** The text with the findings of the last scan treated. */
+  private rewritten(b: Uint8Array, start: number, end: number): Uint8Array {
+    const { parts } = this;
     const { count, starts, ends } = matches;
-    this.treat(b, b.length);
-    const pieces: Uint8Array[] = [];
-    let from = 0;
+    const out = Buffer.allocUnsafe(this.treatParts(b, end - start));
+    let at = 0;
+    let from = start;
     for (let i = 0; i < count; i++) {
-      pieces.push(b.subarray(from, starts[i]), Buffer.from(this.parts[i]!, "latin1"));
+      at = copied(b, from, starts[i]!, out, at);
+      const part = parts[i]!;
+      for (let k = 0; k < part.length; k++) out[at++] = part.charCodeAt(k);
       from = ends[i]!;
     }
-    return Buffer.concat([...pieces, b.subarray(from)]).toString("utf8");
+    copied(b, from, end, out, at);
+    return out;
   }
 
   /** Makes the parts, and gives the size of the whole. */
-  private treat(b: Uint8Array, size: number): number {
+  private treatParts(b: Uint8Array, size: number): number {
     const { count, starts, ends, detectors } = matches;
     for (let i = 0; i < count; i++) {
       const detector = detectors[i]!;
@@ -95,25 +93,30 @@ export class Texts {
   /** Adds what users' patterns find; where that overlaps something found already, both are treated as the pattern says. */
   private findPatterns(b: Uint8Array, start: number, end: number): number {
     const text = Buffer.prototype.utf8Slice.call(b, start, end);
+    const treated = [...text.matchAll(TREATED)].map((one) => [one.index, one.index + one[0].length] as const);
     for (const [i, { pattern, strategy }] of this.patterns.entries()) {
       if (strategy === "allow") continue;
       const detector = DETECTORS.length + i;
       for (const [from, to] of pattern.spans(text)) {
+        if (treated.some(([first, last]) => from >= first && to <= last)) continue;
         const first = start + bytesBefore(text, from, end - start);
         const last = start + bytesBefore(text, to, end - start);
-        if (last > first && !this.isTreated(b, first, last, detector)) matches.merge(detector, first, last);
+        if (last > first) matches.merge(detector, first, last);
       }
     }
     return matches.count;
   }
+}
 
-  private isTreated(b: Uint8Array, start: number, end: number, detector: number): boolean {
-    const text = Buffer.prototype.latin1Slice.call(b, start, end);
-    return (
-      /^(?:\*{4}|\[REDACTED\]|hash\([0-9a-f]{32}\))$/.test(text) ||
-      this.treatments[detector]!(b, start, end, detector) === text
-    );
-  }
+/** What treatments leave. */
+const TREATED = /\*{4}|\[REDACTED\]|hash\([0-9a-f]{32}\)/g;
+
+/** So often a text is looked at again; one that still holds something then is masked as a whole. */
+const MOST_ROUNDS = 8;
+
+function copied(b: Uint8Array, from: number, to: number, out: Uint8Array, at: number): number {
+  for (let i = from; i < to; i++) out[at++] = b[i]!;
+  return at;
 }
 
 /** The byte at which character `index` begins. Text that is not UTF-8 is cut at its end at the latest. */

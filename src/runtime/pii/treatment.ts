@@ -39,6 +39,7 @@ export class Treatment implements FieldVisitor {
   private readonly wholes: Readonly<Record<Strategy, WholeTreatment>>;
   private readonly summary = new SummaryAttributes();
   private readonly hasSummary: boolean;
+  private path = "";
 
   constructor(settings: TreatmentSettings) {
     this.settings = settings;
@@ -262,8 +263,11 @@ export class Treatment implements FieldVisitor {
   ): void {
     if (strategy === undefined) {
       if (this.texts.find(rewriter.bytes, start, end, field.hints) === 0) return;
-      this.countMatches(field);
-      if (this.settings.changes) this.texts.write(rewriter, lengthAt, start, end);
+      this.path = field.path;
+      if (!this.settings.changes) return this.countMatches();
+      const treated = this.texts.treated(rewriter.bytes, start, end, field.hints, this.countMatches);
+      rewriter.copyTo(lengthAt).lengthDelimited(treated);
+      rewriter.skipTo(end);
       return;
     }
     if (start === end || strategy === "allow") return;
@@ -326,14 +330,18 @@ export class Treatment implements FieldVisitor {
     }
     const b = Buffer.from(text, "utf8");
     if (this.texts.find(b, 0, b.length, field.hints) === 0) return text;
-    this.countMatches(field);
-    return this.texts.treated(b);
+    this.path = field.path;
+    if (this.settings.changes)
+      return Buffer.from(this.texts.treated(b, 0, b.length, field.hints, this.countMatches)).toString();
+    this.countMatches();
+    return text;
   }
 
-  private countMatches(field: Field): void {
+  /** Counts what was found last, in the text of the field whose path was noted. */
+  private readonly countMatches = (): void => {
     const { count, detectors } = matches;
-    for (let i = 0; i < count; i++) this.tally.detected(detectors[i]!, field.path);
-  }
+    for (let i = 0; i < count; i++) this.tally.detected(detectors[i]!, this.path);
+  };
 }
 
 function keyOf(b: Uint8Array, start: number, end: number): string {

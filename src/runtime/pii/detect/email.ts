@@ -1,4 +1,4 @@
-import { ALNUM, CHARACTER, HOST, LETTER, LOCAL, latin1 } from "./characters.js";
+import { ALNUM, CHARACTER, HOST, LETTER, LOCAL, latin1, stands } from "./characters.js";
 import { EMAIL } from "./detectors.js";
 import { matches, NOTHING } from "./match.js";
 
@@ -91,7 +91,7 @@ function isHost(b: Uint8Array, start: number, end: number): boolean {
   if (dot < 0 || end - dot < 3) return false;
   for (let p = dot + 1; p < end; p++) {
     const c = b[p]!;
-    if (c < 128 && (CHARACTER[c]! & LETTER) === 0) return latin1(b, dot + 1, dot + 5) === "xn--";
+    if (c < 128 && (CHARACTER[c]! & LETTER) === 0) return stands(b, dot + 1, end, "xn--");
   }
   return !NO_DOMAINS.test(latin1(b, dot + 1, end));
 }
