@@ -125,4 +125,4 @@ function bytesBefore(text: string, index: number, size: number): number {
 }
 
 /** No detector finds anything in less. */
-const SHORTEST = 5;
+const SHORTEST = 6;

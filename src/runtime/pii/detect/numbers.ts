@@ -15,18 +15,32 @@ export function findNumbers(b: Uint8Array, p: number): number {
     const found = matches.isOn(IBAN) ? findIban(b, p) : NOTHING;
     return found === NOTHING ? span(b, p, end, ALNUM) : found;
   }
-  const stop = span(b, p + 1, end, DIGIT);
-  if (stop - p < 7 && !goesOn(b, stop, end)) return stop; // most numbers end here
+  const stop = shortEnd(b, p, end);
+  if (stop > 0) return stop;
   groups.read(b, p, end);
   if (groups.digits < 8 && groups.count < 4) return groups.after;
   for (let i = 0; i < groups.count; ) i = findAt(b, i);
   return Math.max(groups.after, matches.last);
 }
 
-/** Can there be another group of digits behind the one that ends at `p`? */
-function goesOn(b: Uint8Array, p: number, end: number): boolean {
-  return p + 1 < end && (CHARACTER[b[p]!]! & BETWEEN) !== 0 && (CHARACTER[b[p + 1]!]! & (DIGIT | BETWEEN)) !== 0;
+/** Where the digits end, if there are too few of them for anything, as in most numbers; else 0. */
+function shortEnd(b: Uint8Array, p: number, end: number): number {
+  let digits = 0;
+  let dots = 0;
+  let stop = p;
+  for (; p < end; p++) {
+    const c = b[p]!;
+    const bits = CHARACTER[c]!;
+    if ((bits & DIGIT) !== 0) {
+      digits++;
+      stop = p + 1;
+    } else if ((bits & BETWEEN) === 0) break;
+    else if (c === DOT) dots++;
+  }
+  return digits < 8 && dots < 3 ? stop : 0;
 }
+
+const DOT = 46;
 
 /** Looks at the groups from `i` on; gives the group to go on with. */
 function findAt(b: Uint8Array, i: number): number {

@@ -17,18 +17,15 @@ import { findAuthorization, findJwt, findUrlCredentials } from "./tokens.js";
  */
 export function scan(b: Uint8Array, start: number, end: number, hints: number, enabled: number): number {
   matches.begin(start, end, hints, enabled);
-  for (let p = start; p < end; ) {
+  for (let p = start; ; ) {
+    while (p < end && ANCHORS[b[p]!] === 0) p++;
+    if (p >= end) break;
     const anchor = ANCHORS[b[p]!]!;
-    if (anchor === 0) {
-      p++;
-      continue;
-    }
-    if (anchor === NUMBER) {
-      p = findNumbers(b, p);
-      continue;
-    }
-    const found = isPromising(b, p, anchor) ? look(b, p, anchor) : NOTHING;
-    p = found === NOTHING ? p + 1 : found;
+    if (anchor === NUMBER) p = findNumbers(b, p);
+    else if (isPromising(b, p, anchor)) {
+      const found = look(b, p, anchor);
+      p = found === NOTHING ? p + 1 : found;
+    } else p++;
   }
   return matches.count;
 }
