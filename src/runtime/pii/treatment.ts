@@ -7,6 +7,7 @@ import { after, findField, skip, varint } from "../telemetry/wire.js";
 import { matches } from "./detect/match.js";
 import { type Field, type FieldSettings, Fields } from "./fields.js";
 import { treatJson } from "./json-text.js";
+import { RecordBefore } from "./record-before.js";
 import { STRATEGIES, type Strategy, type WholeTreatment, wholeTreatment } from "./strategies.js";
 import { Tally } from "./tally.js";
 import { type TextSettings, Texts } from "./texts.js";
@@ -39,6 +40,7 @@ export class Treatment implements FieldVisitor {
   private readonly wholes: Readonly<Record<Strategy, WholeTreatment>>;
   private readonly summary = new SummaryAttributes();
   private readonly hasSummary: boolean;
+  private readonly before = new RecordBefore();
   private path = "";
 
   constructor(settings: TreatmentSettings) {
@@ -68,10 +70,12 @@ export class Treatment implements FieldVisitor {
   }
 
   treat(batch: Batch): Batch {
+    this.before.begin();
     return rewriteFields(batch, this);
   }
 
   open(owner: Owner): void {
+    if (owner === "record") this.before.next();
     if (owner === "event" || owner === "link" || owner === "exemplar") return; // belong to their record
     this.tally.forget();
     if (this.hasSummary) this.summary.begin();
@@ -79,6 +83,7 @@ export class Treatment implements FieldVisitor {
 
   attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
     const b = rewriter.bytes;
+    if (this.before.isSame(b, start, end)) return;
     const keySize = b[start + 1]!;
     const keyEnd = start + 2 + keySize;
     if (b[start] !== KEY || keySize > 127 || b[keyEnd] !== VALUE || keyEnd >= end) {
@@ -101,8 +106,8 @@ export class Treatment implements FieldVisitor {
     }
     if (field.strategy === undefined && b[valueStart] === STRING && b[valueStart + 1]! === size - 2 && size < 130) {
       // The usual attribute is a short text with nothing in it.
-      if (this.texts.find(b, valueStart + 2, valueStart + size, field.hints) === 0) return;
-    } else if (field.strategy === undefined && HOLDS_NO_TEXT[b[valueStart]!] === 1) return;
+      if (this.texts.find(b, valueStart + 2, valueStart + size, field.hints) === 0) return this.before.keep(start, end);
+    } else if (field.strategy === undefined && HOLDS_NO_TEXT[b[valueStart]!] === 1) return this.before.keep(start, end);
     this.pair(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
   }
 

@@ -1,4 +1,4 @@
-import { ALNUM, BETWEEN, CHARACTER, DIGIT, isBefore, span, WORD } from "./characters.js";
+import { ALNUM, BETWEEN, CHARACTER, DIGIT, isAt, isBefore, LETTER, span, WORD } from "./characters.js";
 import { IBAN, IPV4, PAYMENT_CARD, PHONE, SSN } from "./detectors.js";
 import { groups } from "./digit-groups.js";
 import { findIban } from "./iban.js";
@@ -12,7 +12,7 @@ import { findSsn } from "./ssn.js";
 export function findNumbers(b: Uint8Array, p: number): number {
   const { floor, end } = matches;
   if (isBefore(b, p, floor, WORD)) {
-    const found = matches.isOn(IBAN) ? findIban(b, p) : NOTHING;
+    const found = isAt(b, p + 1, end, DIGIT) && matches.isOn(IBAN) ? findIban(b, p) : NOTHING;
     return found === NOTHING ? span(b, p, end, ALNUM) : found;
   }
   const stop = shortEnd(b, p, end);
@@ -37,7 +37,8 @@ function shortEnd(b: Uint8Array, p: number, end: number): number {
     } else if ((bits & BETWEEN) === 0) break;
     else if (c === DOT) dots++;
   }
-  return digits < 8 && dots < 3 ? stop : 0;
+  if (digits >= 8 || dots >= 3) return 0;
+  return isAt(b, stop, end, LETTER) ? span(b, stop, end, ALNUM) : stop; // 7c9f
 }
 
 const DOT = 46;
