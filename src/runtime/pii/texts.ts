@@ -1,5 +1,7 @@
 import type { Pattern } from "../match/pattern.js";
+import type { Rewriter } from "../telemetry/rewriter.js";
 import { DETECTORS } from "./detect/detectors.js";
+import { areIsolated } from "./detect/isolated.js";
 import { matches } from "./detect/match.js";
 import { scan } from "./detect/scan.js";
 import { MASK, type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
@@ -56,6 +58,29 @@ export class Texts {
     return Buffer.from(MASK);
   }
 
+  /** Writes the text [start, end) with everything in it treated, as `treated` gives it; its length is at `lengthAt`. */
+  write(rewriter: Rewriter, lengthAt: number, start: number, end: number, hints: number, count: () => void): void {
+    const b = rewriter.bytes;
+    if (this.patterns.length > 0 || !areIsolated(b)) {
+      const text = this.treated(b, start, end, hints, count);
+      rewriter.copyTo(lengthAt).lengthDelimited(text);
+    } else {
+      count();
+      const size = this.treatParts(b, end - start);
+      const out = rewriter.copyTo(lengthAt);
+      out.varint(size);
+      out.reserve(size);
+      let from = start;
+      for (let i = 0; i < matches.count; i++) {
+        out.copy(b, from, matches.starts[i]!);
+        out.length = written(this.parts[i]!, out.bytes, out.length);
+        from = matches.ends[i]!;
+      }
+      out.copy(b, from, end);
+    }
+    rewriter.skipTo(end);
+  }
+
   /** The text with the findings of the last scan treated. */
   private rewritten(b: Uint8Array, start: number, end: number): Uint8Array {
     const { parts } = this;
@@ -65,8 +90,7 @@ export class Texts {
     let from = start;
     for (let i = 0; i < count; i++) {
       at = copied(b, from, starts[i]!, out, at);
-      const part = parts[i]!;
-      for (let k = 0; k < part.length; k++) out[at++] = part.charCodeAt(k);
+      at = written(parts[i]!, out, at);
       from = ends[i]!;
     }
     copied(b, from, end, out, at);
@@ -113,6 +137,12 @@ const TREATED = /\*{4}|\[REDACTED\]|hash\([0-9a-f]{32}\)/g;
 
 /** So often a text is looked at again; one that still holds something then is masked as a whole. */
 const MOST_ROUNDS = 8;
+
+/** Writes Latin-1 at `at`; gives the position behind it. */
+function written(part: string, out: Uint8Array, at: number): number {
+  for (let k = 0; k < part.length; k++) out[at++] = part.charCodeAt(k);
+  return at;
+}
 
 function copied(b: Uint8Array, from: number, to: number, out: Uint8Array, at: number): number {
   for (let i = from; i < to; i++) out[at++] = b[i]!;

@@ -270,9 +270,7 @@ export class Treatment implements FieldVisitor {
       if (this.texts.find(rewriter.bytes, start, end, field.hints) === 0) return;
       this.path = field.path;
       if (!this.settings.changes) return this.countMatches();
-      const treated = this.texts.treated(rewriter.bytes, start, end, field.hints, this.countMatches);
-      rewriter.copyTo(lengthAt).lengthDelimited(treated);
-      rewriter.skipTo(end);
+      this.texts.write(rewriter, lengthAt, start, end, field.hints, this.countMatches);
       return;
     }
     if (start === end || strategy === "allow") return;
