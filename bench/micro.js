@@ -1,3 +1,4 @@
+import { Subject } from "rxjs";
 import {
   Batch,
   batchFromJson,
@@ -7,6 +8,7 @@ import {
   DETECTORS,
   decodeTree,
   dropWhere,
+  eachRecord,
   editRecords,
   encodeTree,
   readRecords,
@@ -16,6 +18,7 @@ import {
 } from "../dist/plugin.js";
 import { findAttribute } from "../dist/runtime/telemetry/views/attributes.js";
 import { KEEP, RecordWalk } from "../dist/runtime/telemetry/walk.js";
+import { Debt, Delivery } from "../dist/testing.js";
 import { jsonRequest, protoRequest } from "./lib/records.js";
 
 /**
@@ -64,6 +67,11 @@ export function cases(records) {
       expect: (edited) => edited.count === records && edited !== batch,
     },
     {
+      name: "edit 6th of 10 attributes, eachRecord",
+      run: through(batch, (record) => record.attributes.set("user.id", "redacted")),
+      expect: (edited) => edited.count === records && edited !== batch,
+    },
+    {
       name: "filter on 6th of 10 attributes, OTTL",
       run: () => dropWhere(batch, [condition]),
       expect: (kept) => kept === batch,
@@ -97,6 +105,24 @@ export function cases(records) {
     { name: "from OTLP/JSON", run: () => batchFromJson("logs", json).count, expect: all },
     { name: "JSON.parse alone", run: () => JSON.parse(json.toString()), expect: (o) => o.resourceLogs.length === 1 },
   ];
+}
+
+/**
+ * Sends a batch through the processor that a plugin would make of the function; gives what came out.
+ *
+ * @param {Batch} batch @param {(record: import("../dist/plugin.js").AnyRecordView) => any} edit
+ */
+function through(batch, edit) {
+  const source = new Subject();
+  /** @type {Delivery | undefined} */
+  let out;
+  eachRecord(edit)(source).subscribe((delivery) => {
+    out = delivery;
+  });
+  return () => {
+    source.next(new Delivery(batch, { receiver: "bench", transport: "" }, new Debt(undefined)));
+    return out?.batch;
+  };
 }
 
 /** @param {Batch} batch @param {{ n: number, visit: any }} visitor */

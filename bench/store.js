@@ -41,6 +41,7 @@ const fresh = {
 const root = await mkdtemp(join(options.directory, "bench-store-"));
 try {
   for (const durability of /** @type {const} */ (["fsync", "process"])) await costOf(durability);
+  await halfLoad("fsync");
   await backlogOf("fsync");
 } finally {
   await rm(root, { recursive: true, force: true });
@@ -66,6 +67,35 @@ async function costOf(/** @type {"fsync" | "process"} */ durability) {
     await store.close();
     await bare.close();
   }
+}
+
+/** Latency of put and acknowledge when entries come at half the speed that the store just managed. */
+async function halfLoad(/** @type {"fsync" | "process"} */ durability) {
+  const store = await openStore(durability, "half");
+  const full = await measure(() => inParallel(ENTRIES, async () => store.ack((await store.put(fresh)).ref)));
+  const pause = (2 * full.ms) / ENTRIES;
+  report(
+    `${durability} half load`,
+    await measure(async (took) => {
+      const start = performance.now();
+      /** @type {Promise<unknown>[]} */
+      const under = [];
+      for (let i = 0; i < ENTRIES; ) {
+        for (; i < ENTRIES && i * pause <= performance.now() - start; i++) {
+          const began = performance.now();
+          under.push(
+            store.put(fresh).then(({ ref }) => {
+              took(performance.now() - began);
+              store.ack(ref);
+            }),
+          );
+        }
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      await Promise.all(under);
+    }),
+  );
+  await store.close();
 }
 
 async function backlogOf(/** @type {"fsync" | "process"} */ durability) {

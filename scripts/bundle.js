@@ -1,6 +1,7 @@
 /**
- * Bundles the command line into a few files under dist/bundle. Loaded one by one, its 500 modules (of Sluice, zod, yaml
- * and rxjs) take longer than validating a config does. The doors for embedders and plugins stay the plain modules in dist.
+ * Bundles the command line and the doors of the package into a few files under dist/bundle. Loaded one by one, their 500
+ * modules (of Sluice, zod, yaml and rxjs) take longer than validating a config does. Bundled together, they share their
+ * code: a plugin that imports sluice/plugin works with the very classes that run it. Types come from dist.
  */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -16,7 +17,12 @@ const MINIFY = { compress: true, mangle: false, codegen: { removeWhitespace: tru
 
 const bundle = await rolldown({
   cwd: root,
-  input: { main: "dist/runtime/cli/main.js" },
+  input: {
+    main: "dist/runtime/cli/main.js",
+    index: "dist/index.js",
+    plugin: "dist/plugin.js",
+    testing: "dist/testing.js",
+  },
   platform: "node",
   // Not every command needs these, and they look for their own files.
   external: [/^pino/, /^@opentelemetry\//, /^classic-level/],

@@ -4,17 +4,22 @@ export * from "./runtime/contract/admin.js";
 export { Batcher, type BatcherSettings } from "./runtime/contract/batcher.js";
 export type * from "./runtime/contract/clock.js";
 export * from "./runtime/contract/component.js";
+export { type ConfigSchema, configSchema } from "./runtime/contract/config-schema.js";
 export { DeadLetter, deadLetter, isDeadLetter, nowhereToKeep, type Setback } from "./runtime/contract/dead-letter.js";
 export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
 export { directOutlet } from "./runtime/contract/direct-outlet.js";
-export { type BatchResult, eachBatch } from "./runtime/contract/each-batch.js";
-export { eachRecord } from "./runtime/contract/each-record.js";
+export { type BatchResult, type EachBatchOptions, eachBatch } from "./runtime/contract/each-batch.js";
+export {
+  type EachRecordOptions,
+  eachRecord,
+  type RecordAnswer,
+  type RecordSetback,
+} from "./runtime/contract/each-record.js";
 export type * from "./runtime/contract/entry.js";
 export {
   type CompleteSettings,
   completeSettings,
   type ExporterSettings,
-  exporterSettingsSchema,
 } from "./runtime/contract/exporter-settings.js";
 export { limitedLog } from "./runtime/contract/limited-log.js";
 export * from "./runtime/contract/observability.js";
@@ -50,23 +55,57 @@ export { type Condition, compileCondition, compileStatement, type Statement } fr
 export { CONTEXT_SIGNALS, CONTEXTS, type ContextName } from "./runtime/ottl/context.js";
 export { isOttlError, isOttlSyntaxError, OttlError, OttlSyntaxError, pointAt } from "./runtime/ottl/error.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./runtime/ottl/error-mode.js";
-export { type CompiledGroup, compileIn, compileInferred, ottlIssue, SIGNAL_CONTEXTS } from "./runtime/ottl/infer.js";
+export {
+  type CompiledGroup,
+  compileIn,
+  compileInferred,
+  contextNamed,
+  ottlIssue,
+  SIGNAL_CONTEXTS,
+} from "./runtime/ottl/infer.js";
+export {
+  exporterSettingsSchema,
+  parseRecordCondition,
+  type RecordCondition,
+  recordCondition,
+} from "./runtime/ottl/record-condition.js";
 export {
   anyMatches,
   ConditionSet,
   dropWhere,
   keepWhere,
   type OnOttlError,
+  sortWhere,
   transformBatch,
 } from "./runtime/ottl/run.js";
+export { type Count, type ResourceTally, type TallySpec, tally } from "./runtime/ottl/tally.js";
 export { DETECTORS, type DetectorName } from "./runtime/pii/detect/detectors.js";
 export { STRATEGIES, type Strategy } from "./runtime/pii/strategies.js";
 export { Treatment, type TreatmentSettings } from "./runtime/pii/treatment.js";
+export { type OnDecided, ProbabilisticSampler, type ProbabilisticSettings } from "./runtime/sampling/probabilistic.js";
+export {
+  RATE_ATTRIBUTE,
+  type RateRules,
+  RateSampler,
+  type RateSamplerSettings,
+  type RecordFacts,
+} from "./runtime/sampling/rate-sampler.js";
+export { parseValuePath, type ValuePath } from "./runtime/sampling/value-path.js";
 export { Batch } from "./runtime/telemetry/batch.js";
-export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/telemetry/edit.js";
+export {
+  type AnyRecordView,
+  editRecords,
+  type RecordVerdict,
+  RecordViews,
+  readRecords,
+} from "./runtime/telemetry/edit.js";
 export { type FieldVisitor, type Owner, rewriteFields, type TextField } from "./runtime/telemetry/field-walk.js";
+export { isRegroupOverflow, RegroupOverflow } from "./runtime/telemetry/group-tree.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
+export { partitionByMarks } from "./runtime/telemetry/partition.js";
+export { RecordReader } from "./runtime/telemetry/record-reader.js";
+export { type Regrouped, regroup } from "./runtime/telemetry/regroup.js";
 export type { Rewriter } from "./runtime/telemetry/rewriter.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
 export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
@@ -79,6 +118,12 @@ export {
   type ValueVisitor,
 } from "./runtime/telemetry/value-walk.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
+export type { DataPointView } from "./runtime/telemetry/views/data-point-view.js";
+export type { LogRecordView } from "./runtime/telemetry/views/log-record-view.js";
+export type { SpanView } from "./runtime/telemetry/views/span-view.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
+export { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./runtime/telemetry/walk.js";
 export { splitLines } from "./runtime/text/lines.js";
 export { type Paint, painterFor, printable, type Style } from "./runtime/text/terminal.js";
+export { defineVersioning, type VersioningDefinition } from "./runtime/versioning/define-versioning.js";
+export type { Upcaster, VersionedEvent } from "./runtime/versioning/upcast.js";

@@ -17,5 +17,7 @@ export const SCENARIOS = {
   startup: () => import("./startup.js"),
   pii: () => import("./pii.js"),
   "pii-quality": () => import("./pii-quality.js"),
+  rate_limit: () => import("./rate-limit.js"),
+  versioning: () => import("./versioning.js"),
   micro: () => import("./micro.js"),
 };

@@ -6,6 +6,8 @@ import { type Extension, type Host, isStartError } from "./contract/component.js
 import { directOutlet } from "./contract/direct-outlet.js";
 import type { Logger, Metrics } from "./contract/observability.js";
 import type { Planned } from "./contract/plan.js";
+import type { Watch } from "./contract/watch.js";
+import { checkMade } from "./pipeline/check-made.js";
 import { buildGraph, ComponentError, type Graph } from "./pipeline/graph.js";
 
 export interface AgentOptions {
@@ -13,6 +15,8 @@ export interface AgentOptions {
   readonly metrics: Metrics;
   readonly clock?: Clock;
   readonly random?: () => number;
+  /** Notes which plugin's code is running. */
+  readonly watch?: Watch;
 }
 
 /** How long a component may take to stop, and a receiver to answer what was refused at the last moment. */
@@ -60,6 +64,10 @@ export class Agent implements Host {
     return this.current;
   }
 
+  get generation(): string {
+    return this.config.generation;
+  }
+
   get admin(): Admin | undefined {
     return this.extensions.find(({ extension }) => extension.admin !== undefined)?.extension.admin;
   }
@@ -103,7 +111,8 @@ export class Agent implements Host {
       const isOpen = () => this.taking;
       const intakeLimit = this.config.service.intake.max_bytes;
       const { config: plan, clock } = this;
-      return buildGraph({ plan, intakeLimit, logger, metrics, clock, random, outletFactory, isOpen });
+      const { watch } = this.options;
+      return buildGraph({ plan, intakeLimit, logger, metrics, clock, random, outletFactory, isOpen, watch });
     } catch (error) {
       if (error instanceof ComponentError) throw new FailedStart(error.component, error.cause);
       throw error;
@@ -123,7 +132,7 @@ export class Agent implements Host {
           clock: this.clock,
           random,
         };
-        const extension = spec.factory.create(spec.config, { ...context, host: this });
+        const extension = checkMade("extension", spec.factory.create(spec.config, { ...context, host: this }));
         await extension.start();
         this.extensions.push({ id: spec.id, extension });
       });

@@ -7,25 +7,43 @@ export type FactoryOf<Kind extends ComponentKind> = Extract<ComponentFactory, { 
 export class Registry {
   private readonly factories: ComponentFactory[] = [];
   private readonly byName = new Map<string, ComponentFactory>();
+  private readonly origins = new Map<ComponentFactory, string>();
 
   constructor(factories: Iterable<ComponentFactory> = []) {
     for (const factory of factories) this.add(factory);
   }
 
-  /** Throws when a spelling is taken, or when the factory was built for another contract. */
-  add(factory: ComponentFactory): this {
-    if (factory.contract !== CONTRACT_VERSION) {
-      throw new RegistryError(
-        `${factory.kind} "${factory.type}" was built for contract ${factory.contract}; this is contract ${CONTRACT_VERSION}`,
-      );
+  /**
+   * Throws when a spelling is taken, or when the factory was built for another contract. `origin` is the plugin it comes
+   * from, as a config names it.
+   */
+  add(factory: ComponentFactory, origin?: string): this {
+    const { kind, type, contract } = factory;
+    if (contract !== CONTRACT_VERSION) {
+      const what = contract > CONTRACT_VERSION ? "update Sluice" : "update the plugin, or build it anew";
+      const words = `${kind} "${type}" was built for contract ${contract}; this Sluice has contract ${CONTRACT_VERSION}`;
+      throw new RegistryError("SLUICE_CONTRACT", words, what);
     }
     for (const name of spellings(factory)) {
-      const key = nameKey(factory.kind, name);
-      if (this.byName.has(key)) throw new RegistryError(`another ${factory.kind} is called "${name}"`);
-      this.byName.set(key, factory);
+      const taken = this.byName.get(nameKey(kind, name));
+      if (taken !== undefined) throw this.nameTaken(kind, name, taken);
     }
+    for (const name of spellings(factory)) this.byName.set(nameKey(kind, name), factory);
+    if (origin !== undefined) this.origins.set(factory, origin);
     this.factories.push(factory);
     return this;
+  }
+
+  /** The same types again, to add others to. */
+  copy(): Registry {
+    const copy = new Registry();
+    for (const factory of this.factories) copy.add(factory, this.origins.get(factory));
+    return copy;
+  }
+
+  /** The plugin a factory comes from; undefined for what comes with Sluice. */
+  originOf(factory: ComponentFactory): string | undefined {
+    return this.origins.get(factory);
   }
 
   get<Kind extends ComponentKind>(kind: Kind, type: string): FactoryOf<Kind> | undefined {
@@ -43,15 +61,29 @@ export class Registry {
     return nearest(type, this.all(kind).flatMap(spellings));
   }
 
+  private nameTaken(kind: ComponentKind, name: string, by: ComponentFactory): RegistryError {
+    const origin = this.originOf(by);
+    const whose = origin === undefined ? "comes with Sluice" : `is in the plugin "${origin}"`;
+    return new RegistryError("SLUICE_TYPE_TAKEN", `another ${kind} called "${name}" ${whose}`, "give it another type");
+  }
+
   /** The kinds in which a type of this name exists. */
   kindsOf(type: string): ComponentKind[] {
     return this.factories.filter((factory) => spellings(factory).includes(type)).map((factory) => factory.kind);
   }
 }
 
+/** A component type cannot be added. `hint` says what to do about it. */
 export class RegistryError extends Error {
   override readonly name = "RegistryError";
-  readonly code = "SLUICE_REGISTRY";
+  readonly code: "SLUICE_CONTRACT" | "SLUICE_TYPE_TAKEN";
+  readonly hint: string;
+
+  constructor(code: RegistryError["code"], message: string, hint: string) {
+    super(message);
+    this.code = code;
+    this.hint = hint;
+  }
 }
 
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { loadCases, withPlugins } from "../runtime/plugins/load-cases.js";
 
 const project = join(import.meta.dirname, "../..");
 const readme = readFileSync(join(project, "README.md"), "utf8");
@@ -51,8 +52,28 @@ describe("the README", () => {
     const results = shown
       .filter(([, command]) => command !== "run")
       .map((args) => execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" }));
-    expect(results).toHaveLength(3);
+    expect(results).toHaveLength(4);
     expect(results[1]).toContain("otlp_http");
     expect(results[2]).toContain("[REDACTED]");
+    expect(JSON.parse(results[3]!)).toHaveProperty("properties.receivers");
+  });
+
+  // That these commands do what they say is held by scaffold.test.ts, without the network.
+  it("creates, installs, tests and starts a processor", () => {
+    expect(blocks.find((block) => block.includes(" create "))!.split("\n")).toEqual([
+      "node bin/sluice.js create processor my-processor",
+      "cd my-processor",
+      "npm install",
+      "npm test",
+      "npm start",
+    ]);
+  });
+
+  it("shows a processor that loads", async () => {
+    const [, code] = /```ts\n([\s\S]*?)```/.exec(readme)!;
+    const imports = 'import { defineProcessor, eachRecord } from "sluice/plugin";\nimport { z } from "zod";\n';
+    const yaml = withPlugins("[./p.mjs]", "{my_processor: {attribute: a}}", "[my_processor]");
+    const { shown } = await loadCases({ shown: { yaml, files: { "p.mjs": imports + code } } });
+    expect(shown).toMatchObject({ valid: true, problems: [], types: ["processor my_processor"] });
   });
 });

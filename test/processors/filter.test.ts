@@ -187,6 +187,8 @@ describe("filter", () => {
     [{ log_conditions: [{ context: "span", conditions: ["true"] }] }, ["log_conditions", 0, "context"], undefined],
     [{ metrics: { metric: ["nam == 1"] } }, ["metrics", "metric", 0], { suggestion: 'did you mean "name"?' }],
     [{ traces: { span: ["("] } }, ["traces", "span", 0], { offset: 0 }],
+    [{ log_conditions: ['attributes["a"] == 1'] }, ["log_conditions", 0], { offset: 0, length: 10 }],
+    [{ metric_conditions: ['IsMatch(name, "a")'] }, ["metric_conditions", 0], { offset: 8, length: 4 }],
   ])("refuses %j at its place", (config, path, params) => {
     const [issue] = filter.schema.safeParse(config).error!.issues;
     expect(issue).toMatchObject({ path, ...(params ? { params } : {}) });

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { type Batch, type ProcessorContext, silentLogger } from "../../src/plugin.js";
-import { transform } from "../../src/processors/transform.js";
+import { transform } from "../../src/processors/transform/index.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
+import { decodeTree } from "../../src/runtime/telemetry/tree.js";
 import { feed, owed } from "../support/deliveries.js";
-import { batchFor, evaluate, LOG } from "../support/ottl.js";
+import { batchFor, evaluate, LOG, logsOf } from "../support/ottl.js";
+import { recordsOf } from "../support/trees.js";
 
 function run(config: object, batch: Batch) {
   const context: ProcessorContext = {
@@ -63,6 +65,37 @@ describe("transform", () => {
     ]);
   });
 
+  it("executes a flat list in one context, record by record, as long as one fits", () => {
+    const config = {
+      log_statements: [
+        'set(log.attributes["was"], resource.attributes["seen"])',
+        'set(resource.attributes["seen"], "yes")',
+      ],
+    };
+    const { batch } = run(config, logsOf({ severityNumber: 1 }, { severityNumber: 2 }));
+    const records = recordsOf("logs", decodeTree(batch!)).map(({ record }) => record["attributes"] ?? []);
+    expect(records).toEqual([[], [{ key: "was", value: { stringValue: "yes" } }]]);
+  });
+
+  it("takes a path without a context for what the rest of the list is about", () => {
+    const { batch } = run(
+      { trace_statements: ['set(attributes["a"], span.name)', 'set(attributes["b"], 1)'] },
+      batchFor("span"),
+    );
+    expect(evaluate('[attributes["a"], attributes["b"]]', "span", batch)).toEqual(["GET /health", 1n]);
+  });
+
+  it("executes statements that no context fits together each in its own", () => {
+    const config = { metric_statements: ["convert_sum_to_gauge()", 'set(datapoint.attributes["a"], metric.type)'] };
+    const { batch } = run(config, batchFor("metric"));
+    expect(evaluate('attributes["a"]', "datapoint", batch)).toBe(1n);
+  });
+
+  it("knows contexts and error modes in any case", () => {
+    const config = { error_mode: "Ignore", log_statements: [{ context: "Log", statements: ['set(body, "x")'] }] };
+    expect(evaluate("body", "log", run(config, BATCH).batch)).toBe("x");
+  });
+
   it("infers the context from functions and names where paths do not tell", () => {
     const { batch } = run({ metric_statements: ["convert_sum_to_gauge()"] }, batchFor("metric"));
     expect(evaluate("type", "metric", batch)).toBe(1n);
@@ -108,6 +141,13 @@ describe("transform", () => {
       { offset: 0 },
     ],
     [{ log_statements: [{ context: "metric", statements: [] }] }, ["log_statements", 0, "context"], undefined],
+    [{ log_statements: ['set(attributes["a"], 1)'] }, ["log_statements", 0], { offset: 4, length: 10 }],
+    [{ log_statements: ["set(log.body, 1)", "set(log.bodi, 1)"] }, ["log_statements", 1], { offset: 4 }],
+    [
+      { metric_statements: [{ conditions: ['name == "a"'], statements: [] }] },
+      ["metric_statements", 0, "conditions", 0],
+      { offset: 0, length: 4 },
+    ],
   ])("refuses %j at its place", (config, path, params) => {
     const [issue] = transform.schema.safeParse(config).error!.issues;
     expect(issue).toMatchObject({ path, ...(params ? { params } : {}) });

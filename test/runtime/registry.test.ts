@@ -35,7 +35,9 @@ describe("Registry", () => {
   });
 
   it("refuses a second component of a name, alias or not", () => {
-    expect(() => new Registry([extension("a"), extension("b", ["a"])])).toThrow('another extension is called "a"');
+    expect(() => new Registry([extension("a"), extension("b", ["a"])])).toThrow(
+      'another extension called "a" comes with Sluice',
+    );
   });
 
   it("refuses a component built for another contract, by name", () => {

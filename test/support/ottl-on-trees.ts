@@ -105,7 +105,8 @@ function anyValue(tree: Tree | undefined): Plain {
   }
 }
 
-function related(a: Plain, b: Plain, operator: string): boolean {
+function related(left: Plain, right: Plain, operator: string): boolean {
+  const [a, b] = [somethingOrNil(left), somethingOrNil(right)];
   const order = orderOf(a, b);
   switch (operator) {
     case "==":
@@ -121,6 +122,11 @@ function related(a: Plain, b: Plain, operator: string): boolean {
     default:
       return order === "more" || (order === "equal" && isOrdered(a));
   }
+}
+
+/** Bytes without a byte compare as nil. */
+function somethingOrNil(value: Plain): Plain {
+  return typeof value === "object" && value !== null && "bytes" in value && value.bytes === "" ? null : value;
 }
 
 function isOrdered(value: Plain): boolean {
@@ -139,7 +145,7 @@ function orderOf(a: Plain, b: Plain): "equal" | "less" | "more" | "none" {
   if (typeof a === "object" && typeof b === "object") {
     if ("bytes" in a && "bytes" in b)
       return ordered(Buffer.compare(Buffer.from(a.bytes, "hex"), Buffer.from(b.bytes, "hex")), 0);
-    return text(a) === text(b) ? "equal" : "none";
+    return text(a) === text(b) && !text(a).includes("double NaN") ? "equal" : "none";
   }
   return "none";
 }
@@ -151,6 +157,6 @@ function ordered(a: number, b: number): "equal" | "less" | "more" | "none" {
 function text(value: Plain): string {
   return JSON.stringify(value, (_, part) => {
     if (typeof part === "bigint") return `int ${part}`;
-    return typeof part === "number" ? `double ${Object.is(part, -0) ? "-0" : part}` : part;
+    return typeof part === "number" ? `double ${part}` : part;
   });
 }

@@ -5,7 +5,7 @@ import { type Controls, type Found, listPage, searched } from "./dead-letters.js
 import { exclusively } from "./exclusive.js";
 import { checkQuery } from "./query.js";
 import { type ReplayTools, replay } from "./replay.js";
-import { findEntry, select } from "./selection.js";
+import { candidatesOf, findEntry, select, selectIds } from "./selection.js";
 import { exportLines, importLines } from "./transfer.js";
 
 const MOST_BY = 200;
@@ -85,14 +85,18 @@ async function deleteSelected(
   dryRun: boolean,
   { logger }: ReplayTools,
 ): Promise<number> {
-  const { candidates, missing = [] } = await select(controls, selection);
-  if (missing.length > 0) {
-    throw new AdminError("not_found", `there is no dead letter ${missing.slice(0, 5).join(", ")}; nothing was deleted`);
-  }
   let deleted = 0;
-  for await (const group of groups(candidates)) deleted += dryRun ? group.length : await deleteGroup(group);
+  for await (const group of groups(await deletable(controls, selection)))
+    deleted += dryRun ? group.length : await deleteGroup(group);
   if (!dryRun && deleted > 0) logger.info({ deleted }, "dead letters were deleted");
   return deleted;
+}
+
+async function deletable(controls: Controls, selection: Selection): Promise<AsyncIterable<Found>> {
+  if (!("ids" in selection)) return candidatesOf(controls, selection.query);
+  const { candidates, missing = [] } = await selectIds(controls, selection.ids);
+  if (missing.length === 0) return candidates;
+  throw new AdminError("not_found", `there is no dead letter ${missing.slice(0, 5).join(", ")}; nothing was deleted`);
 }
 
 /** What was replayed or removed meanwhile is left alone. */

@@ -17,6 +17,11 @@ export function withFailure(entry: Entry, error: AttemptError, at: number, count
   };
 }
 
+/** The entry after it was found unfit to be sent: no call was made. */
+export function withRefusal(entry: Entry, error: AttemptError, at: number): Entry {
+  return { ...withFailure(entry, error, at, true), calls: entry.calls };
+}
+
 /** The entry whose last attempt is followed by a wait. */
 export function withDelay(entry: Entry, delayMs: number): Entry {
   const last = entry.history.at(-1);

@@ -1,4 +1,5 @@
-import type { CompleteSettings, ExporterStatus } from "../../plugin.js";
+import type { CompleteSettings, Entry, ExporterStatus } from "../../plugin.js";
+import type { Prepare } from "./preparation.js";
 import type { QueueStore } from "./store/store.js";
 
 /** One exporter's queue at work, as those see it who look after dead letters and operators. */
@@ -7,6 +8,8 @@ export interface ExporterControl {
   readonly settings: CompleteSettings;
   /** Undefined when the exporter has no queue: then its clients wait for the export, and nothing is kept. */
   readonly store: QueueStore | undefined;
+  /** What is done to replayed entries before they are sent; undefined where that is not known. */
+  readonly prepare?: Prepare;
   status(): ExporterStatus;
   /** Stops sending; what is under way is finished. */
   pause(): void;
@@ -14,6 +17,6 @@ export interface ExporterControl {
   forceBreaker(state: "open" | "closed" | "auto"): void;
   /** Entries per second at which dead letters are put back. */
   replayRate: number;
-  /** There are pending entries in the store that it did not put there itself: replayed or imported ones. */
-  wake(): void;
+  /** These are pending in the store now, and it did not put them there itself: they were replayed. */
+  wake(entries: readonly Entry[]): void;
 }

@@ -7,7 +7,8 @@ export type Positions = Readonly<Record<string, EntryRef>>;
 
 /**
  * A cursor names the last entry that was looked at in each store, so it holds whatever comes or goes meanwhile, and after a
- * restart. It belongs to its query: the filters and the order must be the same for every page.
+ * restart. It belongs to its query: the filters and the order must be the same for every page, but for its times: those
+ * that are given as "two hours ago" are others for every page.
  */
 export function encodeCursor(positions: Positions, query: DeadLetterQuery): string {
   const body = JSON.stringify([VERSION, fingerprint(query), positions]);
@@ -40,7 +41,7 @@ function seal(body: string): string {
   return createHash("sha256").update(`sluice cursor ${body}`).digest("base64url").slice(0, SEAL_LENGTH);
 }
 
-function fingerprint({ cursor: _, limit: __, ...filters }: DeadLetterQuery): string {
+function fingerprint({ cursor: _, limit: __, since: ___, until: ____, ...filters }: DeadLetterQuery): string {
   const entries = Object.entries({ order: "newest", ...filters }).filter(([, value]) => value !== undefined);
   return seal(JSON.stringify(entries.sort(([a], [b]) => (a < b ? -1 : 1))));
 }

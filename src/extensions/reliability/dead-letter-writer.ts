@@ -41,6 +41,7 @@ export class DeadLetterWriter {
       const written = await this.write(item, batch, failed);
       metrics.sendFailed[item.entry.signal].add(lost);
       if (verdict.reason === "retry_exhausted") metrics.exhausted.add(1);
+      if (failed.replays > 0) metrics.replaysFailed.add(1);
       if (written === "saved") this.tell(failed, verdict);
       else this.log.note(failed, verdict, failure.names, DISCARDED);
       return written;

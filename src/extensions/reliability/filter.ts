@@ -3,7 +3,10 @@ import {
   type Batch,
   type CompleteSettings,
   editRecords,
+  isOttlSyntaxError,
+  parseRecordCondition,
   parseRecordPattern,
+  type RecordCondition,
   readRecords,
 } from "../../plugin.js";
 
@@ -21,32 +24,42 @@ type Test = (record: AnyRecordView) => boolean;
 /**
  * Decides whether a batch that could not be delivered is kept as a dead letter. Each record is judged by the first rule
  * that speaks of it: `never_save`, `always_save`, `save_if`, else it is worth keeping. A batch is discarded only if none of
- * its records is worth keeping, so a discard never takes along what should have been saved.
- *
- * `save_if` is one pattern for now; a condition language plugs in at `conditionOf`.
+ * its records is worth keeping, so a discard never takes along what should have been saved. What cannot be judged is not
+ * ours to throw away: it is saved.
  */
 export function createDeadLetterFilter(settings: FilterSettings): DeadLetterFilter {
   const never = anyOf(settings.never_save);
   const always = anyOf(settings.always_save);
   const condition = conditionOf(settings.save_if);
-  const keepsAll = never === undefined && condition === undefined;
-  const isWorthKeeping: Test = (record) => {
-    if (never?.(record)) return false;
-    return always?.(record) || (condition?.(record) ?? true);
-  };
   const isAlwaysSaved: Test = (record) => !never?.(record) && always?.(record) === true;
+
+  function isWorthKeeping(batch: Batch): boolean {
+    const rest = never === undefined ? batch : without(batch, never);
+    if (rest.count === 0) return batch.count === 0;
+    return condition === undefined || (always !== undefined && hasOne(rest, always)) || condition(rest);
+  }
+
   return {
-    judge: (batch) => (keepsAll || hasOne(batch, isWorthKeeping) ? "save" : "discard"),
+    judge: (batch) => {
+      try {
+        return isWorthKeeping(batch) ? "save" : "discard";
+      } catch {
+        return "save";
+      }
+    },
     alwaysSaved: (batch) => {
       if (always === undefined) return undefined;
-      const saved = editRecords(batch, (record) => (isAlwaysSaved(record) ? undefined : "drop"));
+      const saved = without(batch, (record) => !isAlwaysSaved(record));
       return saved.count === 0 ? undefined : saved;
     },
   };
 }
 
-function conditionOf(text: string): Test | undefined {
-  return text === "" ? undefined : testOf(text);
+function conditionOf(text: string): RecordCondition | undefined {
+  if (text === "") return undefined;
+  const condition = parseRecordCondition(text);
+  if (isOttlSyntaxError(condition)) throw condition;
+  return condition;
 }
 
 function anyOf(patterns: readonly string[]): Test | undefined {
@@ -61,15 +74,14 @@ function testOf(text: string): Test {
   return pattern;
 }
 
-/** An empty batch has nothing to discard, and what cannot be read is not ours to throw away: both are saved. */
+function without(batch: Batch, test: Test): Batch {
+  return editRecords(batch, (record) => (test(record) ? "drop" : undefined));
+}
+
 function hasOne(batch: Batch, test: Test): boolean {
-  let found = batch.count === 0;
-  try {
-    readRecords(batch, (record) => {
-      found ||= test(record);
-    });
-  } catch {
-    return true;
-  }
+  let found = false;
+  readRecords(batch, (record) => {
+    found ||= test(record);
+  });
   return found;
 }

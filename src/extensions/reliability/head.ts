@@ -1,184 +1,209 @@
 import type { Batch, Clock, Delivery } from "../../plugin.js";
-import { type Item, itemOf } from "./item.js";
+import { Holdings } from "./holdings.js";
+import type { Item } from "./item.js";
+import { Ready } from "./ready.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store/store.js";
+import { behind, joined, type Stretch } from "./stretch.js";
+import type { Waiting } from "./waiting.js";
 
 export interface HeadLimits {
-  /** Entries in memory that wait to be sent for the first time. */
+  /** Entries in memory that wait for their turn. */
   readonly entries: number;
+  /** Entries in memory that wait for the time of their retry. */
+  readonly waiting: number;
   /** Bytes of payloads kept in memory. */
   readonly bytes: number;
 }
 
-export const HEAD_LIMITS: HeadLimits = { entries: 2048, bytes: 32 * 1024 * 1024 };
+export const HEAD_LIMITS: HeadLimits = { entries: 2048, waiting: 10_000, bytes: 32 * 1024 * 1024 };
 
 /**
  * The front of the queue, in memory and bounded; the rest is read from the store as it comes to its turn.
  *
  * Invariants:
- * - An entry is in memory at most once: everything that was taken in is in `held` until `done`.
- * - All pending entries up to `cursor` have been taken in. While it is behind, there may be more behind it in the store,
- *   and nothing new is taken in but by reading the store, so the order stays.
- * - What is done while the store is being read is not taken in by that reading, however old what it saw is.
+ * - An entry is in memory at most once: everything that was taken in is held until `done` or `park`.
+ * - All pending entries up to `cursor` have been taken in, or are in `parked`. While it is behind, there may be more behind
+ *   it in the store, and nothing new is taken in but by reading the store, so the order stays.
+ * - `parked` covers all entries that wait for a retry and found no room in memory. They are read again when there is, and
+ *   hold up nobody meanwhile.
+ * - What is done or parked while the store is being read is not taken in by that reading, however old what it saw is.
  */
 export class Head {
   private readonly store: QueueStore;
   private readonly clock: Clock;
   private readonly limits: HeadLimits;
+  private readonly waiting: Waiting;
   private readonly onLoaded: (error?: unknown) => void;
-  /** A queue in an array: the first one is at `start`. */
-  private ready: Item[] = [];
-  private start = 0;
-  private readonly held = new Map<EntryRef, Item>();
-  /** Of clients that wait for the result of an entry that is not in memory. */
-  private readonly deliveries = new Map<EntryRef, Delivery>();
-  private heldBytes = 0;
+  private readonly ready = new Ready();
+  private readonly holdings: Holdings;
   private cursor: EntryRef | undefined;
-  private behind = true;
+  private isNotAtEnd = true;
+  private parked: Stretch | undefined;
+  private lastReadParked = false;
   /** Grows whenever something came into the store that is not in memory, and when all of it is to be looked at again. */
   private news = 0;
   private looks = 0;
-  private doneWhileLoading: Set<EntryRef> | undefined;
+  private goneWhileLoading: Set<EntryRef> | undefined;
 
-  /** `onLoaded` is called after each reading of the store; the error is there when it failed. */
-  constructor(store: QueueStore, clock: Clock, limits: HeadLimits, onLoaded: (error?: unknown) => void) {
+  /** `waiting` is where it puts retries that are not due. `onLoaded` is called after each reading; with what went wrong. */
+  constructor(
+    store: QueueStore,
+    clock: Clock,
+    limits: HeadLimits,
+    waiting: Waiting,
+    onLoaded: (error?: unknown) => void,
+  ) {
     this.store = store;
     this.clock = clock;
     this.limits = limits;
+    this.waiting = waiting;
     this.onLoaded = onLoaded;
+    this.holdings = new Holdings(clock, limits.bytes);
   }
 
   /** Entries that are ready to be taken. */
   get size(): number {
-    return this.ready.length - this.start;
+    return this.ready.size;
+  }
+
+  get first(): Item | undefined {
+    return this.ready.first;
   }
 
   /** There may be pending entries in the store that are not in memory. */
   get isBehind(): boolean {
-    return this.behind;
+    return this.isNotAtEnd || this.parked !== undefined;
   }
 
   /** Nothing is pending, here or in the store, as far as is known. */
   get isEmpty(): boolean {
-    return this.held.size === 0 && !this.behind;
+    return this.holdings.isEmpty && !this.isBehind;
   }
 
   /** Takes in what was just put into the store, if it is its turn; otherwise it will be read later. */
   add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void {
-    if (this.held.has(stored.ref)) {
-      if (delivery !== undefined) this.attach(stored.ref, delivery);
-      return;
-    }
-    const isMissed = this.cursor !== undefined && stored.ref < this.cursor;
-    if (!isMissed && (this.behind || this.size >= this.limits.entries)) {
-      this.behind = true;
+    const { ref } = stored;
+    const isHeld = this.holdings.has(ref);
+    const isMissed = this.cursor !== undefined && ref < this.cursor;
+    const isLater = !isHeld && !isMissed && (this.isNotAtEnd || this.size >= this.limits.entries);
+    if (isLater) {
+      this.isNotAtEnd = true;
       this.news += 1;
-      if (delivery !== undefined) this.attach(stored.ref, delivery);
-      return;
     }
-    if (!isMissed) this.cursor = stored.ref;
-    this.ready.push(this.hold(stored, batch, delivery));
+    if (isHeld || isLater) return delivery && this.holdings.attach(ref, delivery);
+    if (!isMissed) this.cursor = ref;
+    this.ready.add(this.holdings.take(stored, batch, delivery));
   }
 
   /** Takes in entries that are sent before all others: the parts of one that was taken. */
   adopt(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): Item {
-    return this.hold(stored, batch, delivery);
+    return this.holdings.take(stored, batch, delivery);
   }
 
   take(): Item | undefined {
-    const item = this.ready[this.start];
-    if (item === undefined) return undefined;
-    this.start += 1;
-    if (this.start === this.ready.length) {
-      this.ready = [];
-      this.start = 0;
-    } else if (this.start > 1024 && this.start * 2 > this.ready.length) {
-      this.ready = this.ready.slice(this.start);
-      this.start = 0;
-    }
-    return item;
+    return this.ready.take();
   }
 
   /** The entry is pending no more. */
   done(item: Item): void {
-    this.forget(item);
-    this.held.delete(item.ref);
-    this.doneWhileLoading?.add(item.ref);
+    this.holdings.release(item);
+    this.goneWhileLoading?.add(item.ref);
   }
 
-  /** Lets go of the payload when there is little room: it can be read again. */
-  relax(item: Item): void {
-    if (this.heldBytes > this.limits.bytes / 2) this.forget(item);
+  /** Keeps an entry in memory until the time of its retry, or has it read again when there is room. */
+  keepOrPark(item: Item): void {
+    if (this.waiting.size < this.limits.waiting) {
+      this.holdings.relax(item);
+      this.waiting.add(item);
+    } else {
+      this.holdings.putDown(item);
+      this.goneWhileLoading?.add(item.ref);
+      this.park(item.ref);
+    }
   }
 
   /** There may be pending entries anywhere in the store that are not in memory. */
   lookAgain(): void {
     this.cursor = undefined;
-    this.behind = true;
+    this.isNotAtEnd = true;
     this.news += 1;
     this.looks += 1;
   }
 
-  /** Reads more from the store, if there is more and room for it. */
+  /** Reads more from the store, if there is more and room for it. New ones and parked ones take turns. */
   refill(): void {
-    if (!this.behind || this.doneWhileLoading !== undefined || this.size * 2 > this.limits.entries) return;
-    this.doneWhileLoading = new Set();
+    if (this.goneWhileLoading !== undefined || this.size * 2 > this.limits.entries) return;
+    const wantsParked = this.parked !== undefined && this.waiting.size * 2 <= this.limits.waiting;
+    if (wantsParked && !(this.isNotAtEnd && this.lastReadParked)) this.readParked(this.parked!);
+    else if (this.isNotAtEnd) this.readOn();
+  }
+
+  /** Clients that wait for results that will not come any more. */
+  releaseDeliveries(): Delivery[] {
+    return this.holdings.takeDeliveries();
+  }
+
+  private readOn(): void {
     const { news, looks } = this;
     const limit = this.limits.entries;
-    this.store.pending(this.cursor, limit).then(
+    this.lastReadParked = false;
+    this.read(this.cursor, (found) => {
+      if (looks === this.looks) this.cursor = found.at(-1)?.ref ?? this.cursor;
+      if (found.length < limit && news === this.news) this.isNotAtEnd = false;
+      return found;
+    });
+  }
+
+  private readParked(stretch: Stretch): void {
+    this.lastReadParked = true;
+    this.parked = undefined;
+    this.read(
+      stretch.from - 1,
       (found) => {
-        this.takeIn(found);
-        if (looks === this.looks) this.cursor = found.at(-1)?.ref ?? this.cursor;
-        if (found.length < limit && news === this.news) this.behind = false;
+        const isAll = found.length < this.limits.entries;
+        const rest = isAll ? undefined : behind(stretch, found.at(-1)!.ref);
+        this.parked = joined(this.parked, rest);
+        return found.filter(({ ref }) => ref <= stretch.to);
+      },
+      () => {
+        this.parked = joined(this.parked, stretch);
+      },
+    );
+  }
+
+  private read(
+    after: EntryRef | undefined,
+    choose: (found: readonly StoredEntry[]) => readonly StoredEntry[],
+    failed = () => {},
+  ): void {
+    const gone = new Set<EntryRef>();
+    this.goneWhileLoading = gone;
+    this.store.pending(after, this.limits.entries).then(
+      (found) => {
+        this.goneWhileLoading = undefined;
+        for (const stored of choose(found)) {
+          if (!this.holdings.has(stored.ref) && !gone.has(stored.ref)) this.takeIn(stored);
+        }
         this.onLoaded();
       },
       (error: unknown) => {
-        this.doneWhileLoading = undefined;
+        this.goneWhileLoading = undefined;
+        failed();
         this.onLoaded(error);
       },
     );
   }
 
-  /** Clients that wait for results that will not come any more. */
-  releaseDeliveries(): Delivery[] {
-    const waiting = [...this.deliveries.values()];
-    this.deliveries.clear();
-    for (const item of this.held.values()) {
-      if (item.delivery !== undefined) waiting.push(item.delivery);
-      item.delivery = undefined;
-    }
-    return waiting;
+  /** A retry that is due takes its turn like a first attempt; the gate holds it to its rate. */
+  private takeIn(stored: StoredEntry): void {
+    const isRetry = stored.entry.calls > 0;
+    if (isRetry && this.waiting.size >= this.limits.waiting) return this.park(stored.ref);
+    const item = this.holdings.take(stored);
+    if (isRetry && item.dueAt > this.clock.monotonic()) this.waiting.add(item);
+    else this.ready.add(item);
   }
 
-  private takeIn(found: readonly StoredEntry[]): void {
-    const done = this.doneWhileLoading!;
-    this.doneWhileLoading = undefined;
-    for (const stored of found) {
-      if (this.held.has(stored.ref) || done.has(stored.ref)) continue;
-      this.ready.push(this.hold(stored, undefined, this.deliveries.get(stored.ref)));
-      this.deliveries.delete(stored.ref);
-    }
-  }
-
-  private attach(ref: EntryRef, delivery: Delivery): void {
-    const item = this.held.get(ref);
-    if (item === undefined) this.deliveries.set(ref, delivery);
-    else item.delivery = delivery;
-  }
-
-  private hold(stored: StoredEntry, batch: Batch | undefined, delivery: Delivery | undefined): Item {
-    const item = itemOf(stored, this.clock.now(), this.clock.monotonic());
-    item.delivery = delivery;
-    if (batch !== undefined && this.heldBytes + batch.byteLength <= this.limits.bytes) {
-      item.batch = batch;
-      this.heldBytes += batch.byteLength;
-    }
-    this.held.set(item.ref, item);
-    return item;
-  }
-
-  private forget(item: Item): void {
-    if (item.batch === undefined) return;
-    this.heldBytes -= item.batch.byteLength;
-    item.batch = undefined;
+  private park(ref: EntryRef): void {
+    this.parked = joined(this.parked, { from: ref, to: ref });
   }
 }

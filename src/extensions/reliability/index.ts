@@ -46,7 +46,7 @@ class Reliability implements Extension {
     const { directory: _, ...defaults } = config;
     this.defaults = defaults;
     this.context = context;
-    this.generation = new Date(context.clock.now()).toISOString();
+    this.generation = context.host.generation ?? new Date(context.clock.now()).toISOString();
     this.admin = createAdmin(this.controls, this.tools);
   }
 

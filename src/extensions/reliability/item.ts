@@ -11,7 +11,7 @@ export interface Item {
   batch: Batch | undefined;
   /** Whom to tell what became of it, when the client waits for that. */
   delivery: Delivery | undefined;
-  /** Monotonic time of its beginning, so that its age is right also when the clock is set. */
+  /** Monotonic time since which it waits: when it came, or was replayed. So its age is right also when the clock is set. */
   readonly bornAt: number;
   /** Monotonic time of the first failure of the present cycle. */
   failingSince: number | undefined;
@@ -33,8 +33,11 @@ export interface Verdict {
 
 export function itemOf({ ref, entry }: StoredEntry, now: number, monotonic: number): Item {
   const then = (time: number) => monotonic - Math.max(0, now - time);
-  const bornAt = then(entry.enqueuedAt);
+  const bornAt = then(entry.cycles.at(-1)?.replayedAt ?? entry.enqueuedAt);
   const failingSince = entry.firstFailedAt === undefined ? undefined : then(entry.firstFailedAt);
+  const lastDelay = entry.history.at(-1)?.delayMs;
+  const isWaiting = entry.lastAttemptAt !== undefined && lastDelay !== undefined;
+  const dueAt = isWaiting ? then(entry.lastAttemptAt!) + lastDelay! : 0;
   const nothing = { batch: undefined, delivery: undefined, evidence: undefined, verdict: undefined };
-  return { ref, entry, bornAt, failingSince, dueAt: 0, hasTurn: false, ...nothing };
+  return { ref, entry, bornAt, failingSince, dueAt, hasTurn: false, ...nothing };
 }

@@ -6,8 +6,12 @@ const MOST_ATTEMPTS = 10;
 const STATE_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
 
 export interface QueueReadings {
-  entries(): number;
-  capacity(): number;
+  /** What waits, by the sizer. */
+  size(): number;
+  /** 0: no limit. */
+  readonly capacity: number;
+  readonly byteCapacity: number;
+  readonly signals: readonly Signal[];
   bytes(): number;
   inFlight(): number;
   breaker(): BreakerState;
@@ -29,6 +33,7 @@ export class QueueMetrics {
   readonly rejected: Counter;
   readonly deadLetterWriteFailures: Counter;
   readonly filteredOut: Counter;
+  readonly replaysFailed: Counter;
   readonly dropped: Counter;
   readonly limiterAllowed: Counter;
   readonly limiterLimited: Counter;
@@ -68,6 +73,10 @@ export class QueueMetrics {
       "Dead letters that could not be written; they are tried again.",
     );
     this.filteredOut = count("sluice_dead_letters_filtered_out", "Entries given up that the filter did not save.");
+    this.replaysFailed = count(
+      "sluice_dead_letter_replays_failed",
+      "Replayed entries that were given up again, each time counted.",
+    );
     this.dropped = count("sluice_exporter_dropped", "Entries dropped because the config says so.");
     this.limiterAllowed = count("sluice_retry_limiter_allowed", "Retries that went on at once.");
     this.limiterLimited = count("sluice_retry_limiter_limited", "Retries over the rate limit.");
@@ -105,11 +114,15 @@ export class QueueMetrics {
   watch(read: QueueReadings): void {
     const gauge = (name: string, description: string, value: () => number, more = {}) =>
       this.remove.push(this.metrics.gauge(name, { description }, value, { exporter: this.id, ...more }));
-    const all = { data_type: "all" };
-    gauge("otelcol_exporter_queue_size", "Entries that wait to be sent.", read.entries, all);
-    gauge("otelcol_exporter_queue_capacity", "Most that may wait, by its sizer; 0: no limit.", read.capacity, all);
-    gauge("otelcol_exporter_in_flight_requests", "Calls under way.", read.inFlight, all);
+    // One queue holds all signals of its exporter, and does not count them apart.
+    const signal = { data_type: read.signals.length === 1 ? read.signals[0]! : "all" };
+    gauge("otelcol_exporter_queue_size", "What waits to be sent, by sending_queue.sizer.", read.size, signal);
+    // A limit of 0 would make every alert on their ratio fire.
+    if (read.capacity > 0)
+      gauge("otelcol_exporter_queue_capacity", "Most that may wait, by the sizer.", () => read.capacity, signal);
+    gauge("otelcol_exporter_in_flight_requests", "Calls under way.", read.inFlight, signal);
     gauge("sluice_exporter_queue_bytes", "Bytes that wait to be sent.", read.bytes);
+    gauge("sluice_exporter_queue_max_bytes", "Most bytes that may wait; 0: no limit.", () => read.byteCapacity);
     gauge("sluice_queue_set_aside_entries", "Damaged entries set aside since the queue was made.", read.corrupt);
     gauge("sluice_breaker_state", "0 closed, 1 half open, 2 open.", () => STATE_NUMBERS[read.breaker()]);
     gauge("sluice_dead_letters_entries", "Dead letters that are kept.", read.deadLetters);

@@ -4,11 +4,14 @@ import { type Admin, AdminError, completeSettings, noMetrics, silentLogger } fro
 import { createAdmin } from "./admin.js";
 import type { ExporterControl } from "./control.js";
 import { exporterOfDirectory } from "./directory-name.js";
+import { isStore } from "./store/level/inspect.js";
 import { LevelStore } from "./store/level-store.js";
-import type { QueueStore, StoreError } from "./store/store.js";
+import type { OpenReport, QueueStore, StoreError } from "./store/store.js";
 
 export interface Offline {
   readonly admin: Admin;
+  /** What opening has found damaged, in sentences: nobody else will hear of it. */
+  readonly damage: readonly string[];
   close(): Promise<void>;
 }
 
@@ -18,32 +21,50 @@ export interface Offline {
  * the directory holds no queues, or one of them is in use or cannot be opened.
  */
 export async function openOffline(directory: string): Promise<Offline> {
-  const names = (await readdir(directory, { withFileTypes: true })).filter((each) => each.isDirectory());
-  const queues = names.flatMap(({ name }) => {
-    const exporter = exporterOfDirectory(name);
-    return exporter === undefined ? [] : [{ exporter, path: join(directory, name) }];
-  });
+  const queues = await queuesIn(directory);
   if (queues.length === 0) throw new AdminError("not_found", `there are no queues in ${directory}`);
   const controls = new Map<string, ExporterControl>();
+  const damage: string[] = [];
   const close = async () => {
     for (const { store } of controls.values()) await store?.close();
   };
   try {
-    for (const { exporter, path } of queues)
-      controls.set(exporter, offlineControl(exporter, await openStore(exporter, path)));
+    for (const { exporter, path } of queues) {
+      const { store, report } = await openStore(exporter, path);
+      controls.set(exporter, offlineControl(exporter, store));
+      damage.push(...damageIn(exporter, report));
+    }
   } catch (error) {
     await close();
     throw error;
   }
   const tools = { clock: TIME, logger: silentLogger, metrics: noMetrics, generation: "offline" };
-  return { admin: createAdmin(controls, tools), close };
+  return { admin: createAdmin(controls, tools), damage, close };
 }
 
-async function openStore(exporter: string, directory: string): Promise<QueueStore> {
+/** Directories that are queues, by their name and what is in them: no other must become one. */
+async function queuesIn(directory: string): Promise<{ exporter: string; path: string }[]> {
+  const found: { exporter: string; path: string }[] = [];
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    const exporter = entry.isDirectory() ? exporterOfDirectory(entry.name) : undefined;
+    const path = join(directory, entry.name);
+    if (exporter !== undefined && (await isStore(path))) found.push({ exporter, path });
+  }
+  return found;
+}
+
+function damageIn(exporter: string, { lostEntries, corruptEntries, setAside }: OpenReport): string[] {
+  if (lostEntries + corruptEntries === 0 && setAside === undefined) return [];
+  const kept = setAside === undefined ? "" : `; the files as they were are in ${setAside}`;
+  return [
+    `the queue of ${exporter} was damaged and has been repaired: ${lostEntries} entries are lost, ${corruptEntries} could not be read${kept}`,
+  ];
+}
+
+async function openStore(exporter: string, directory: string): Promise<{ store: QueueStore; report: OpenReport }> {
   const store = new LevelStore({ exporter, directory, durability: "fsync", intervalMs: 0 });
   try {
-    await store.open();
-    return store;
+    return { store, report: await store.open() };
   } catch (error) {
     throw explained(error, directory);
   }

@@ -1,20 +1,23 @@
 import type { AttemptError, Clock } from "../../plugin.js";
 
-const TIMES = 3;
+const LEAST_TIMES = 3;
 const WINDOW_MS = 60_000;
-/** Others count as succeeding while at most one in so many of their calls fails. */
-const ONE_IN = 5;
+const MOST_MARKS = 16;
+/** A good entry is taken for poison less often than once in so many. */
+const ONE_IN = 1_000_000;
 
 /** What an entry's last failures were like. Kept with the entry while it is in memory. */
 export interface Evidence {
   class: string;
-  /** The last failures: when, and how many calls of the exporter had succeeded and failed by then. */
+  /** The last failures in a row: when, and how many calls of the exporter had succeeded and failed by then. */
   readonly marks: { readonly at: number; readonly successes: number; readonly failures: number }[];
 }
 
 /**
- * Finds entries that it is futile to send again: the same error three times within a minute, while nearly everything
- * else goes through. Being throttled is never the entry's fault.
+ * Finds entries that it is futile to send again: the same error at least three times within a minute, while so many
+ * others go through that it cannot be chance. If the entry were like the others, each of its calls would fail with the
+ * share of calls that failed in that time, its own among them, and all n of them with the n-th power of it; below one
+ * in a million the entry is to blame. Being throttled is never the entry's fault.
  */
 export class PoisonWatch {
   private readonly clock: Clock;
@@ -38,16 +41,17 @@ export class PoisonWatch {
     }
     if (entry.evidence?.class !== error.class) entry.evidence = { class: error.class, marks: [] };
     const { marks } = entry.evidence;
-    marks.push({ at: this.clock.monotonic(), successes: this.successes, failures: this.failures });
-    if (marks.length > TIMES) marks.shift();
-    return marks.length === TIMES && this.isAlone(marks);
+    const at = this.clock.monotonic();
+    marks.push({ at, successes: this.successes, failures: this.failures });
+    while (marks.length > MOST_MARKS || at - marks[0]!.at > WINDOW_MS) marks.shift();
+    return marks.length >= LEAST_TIMES && this.isNoChance(marks);
   }
 
-  private isAlone([first, , last]: Evidence["marks"]): boolean {
-    if (first === undefined || last === undefined || last.at - first.at > WINDOW_MS) return false;
-    const successes = last.successes - first.successes;
-    const othersFailed = last.failures - first.failures - (TIMES - 1);
-    return successes > 0 && othersFailed * ONE_IN <= successes + othersFailed;
+  private isNoChance(marks: Evidence["marks"]): boolean {
+    const [first, last] = [marks[0]!, marks.at(-1)!];
+    const succeeded = last.successes - first.successes;
+    const failed = last.failures - first.failures + 1;
+    return (failed / (failed + succeeded)) ** marks.length * ONE_IN < 1;
   }
 }
 

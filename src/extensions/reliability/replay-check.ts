@@ -7,8 +7,8 @@ export interface ReplayTerms {
 }
 
 /**
- * Why a dead letter must not be replayed, or undefined when it may be. Asked in this order: is it approved, does its payload
- * still decode, is it not expired, is its backend healthy.
+ * Why a dead letter must not be replayed, or undefined when it may be. Asked in this order: is it approved, is its payload
+ * still fit to be sent, is it not expired, is its backend healthy.
  */
 export async function whyNot(found: Found, terms: ReplayTerms): Promise<ReplaySkip | undefined> {
   const { entry, control } = found;
@@ -16,7 +16,7 @@ export async function whyNot(found: Found, terms: ReplayTerms): Promise<ReplaySk
     if (isRisky(entry)) return "skip_approval";
     if (entry.replays >= control.settings.replay.max_replays) return "skip_max_replays";
   }
-  if (!(await decodes(found))) return "skip_schema";
+  if (!(await isFit(found))) return "skip_schema";
   if (isExpired(entry, control.settings.dead_letter.retention, terms.now)) return "skip_expired";
   if (!terms.approved && control.status().breaker.state === "open") return "skip_downstream";
   return undefined;
@@ -32,11 +32,12 @@ export function isExpired({ failure }: Entry, retentionMs: number, now: number):
   return retentionMs > 0 && failure !== undefined && failure.at + retentionMs <= now;
 }
 
-async function decodes({ control, ref, entry }: Found): Promise<boolean> {
+/** It decodes, and its pipeline's replay steps take it. Of several records the queue finds out which are refused. */
+async function isFit({ control, ref, entry }: Found): Promise<boolean> {
   try {
     const batch = await control.store.payload(ref);
     Batch.admit(entry.signal, batch.bytes);
-    return true;
+    return batch.count > 1 || control.prepare?.(entry, batch).error === undefined;
   } catch (error) {
     if (isMalformed(error) || isUnreadable(error)) return false;
     throw error;

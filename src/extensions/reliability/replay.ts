@@ -9,7 +9,7 @@ export interface ReplayTools {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Number of the config the agent runs with. */
+  /** Names the config the agent runs with. */
   readonly generation: string;
 }
 
@@ -60,8 +60,8 @@ async function replayBatch(batch: readonly Found[], options: ReplayOptions, tool
         });
     }
     if (!options.dryRun && changes.length > 0) {
-      await control.store.replay(changes);
-      control.wake();
+      const stored = await control.store.replay(changes);
+      control.wake(stored.map(({ entry }) => entry));
     }
     for (const { entry } of changes) tally.take(entry.id, control.id);
   });

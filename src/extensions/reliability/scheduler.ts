@@ -1,5 +1,4 @@
 import {
-  type AttemptError,
   type Batch,
   type Clock,
   type CompleteSettings,
@@ -8,27 +7,28 @@ import {
   type Exporter,
   type Logger,
   limitedLog,
-  type PartialRejection,
   Refusal,
 } from "../../plugin.js";
 import { Alarm } from "./alarm.js";
-import { withDelay, withFailure } from "./attempt-record.js";
-import { type Backoff, createBackoff } from "./backoff.js";
-import { canBisect, Families, halvesOf } from "./bisect.js";
-import { Breaker, type BreakerState, type Permit } from "./breaker.js";
-import { type Classify, createClassifier } from "./classify.js";
+import { Backlog } from "./backlog.js";
+import type { Breaker, Permit } from "./breaker.js";
+import { Caller, type CallOutcome } from "./caller.js";
+import { createClassifier } from "./classify.js";
 import type { DeadLetterWriter } from "./dead-letter-writer.js";
-import { HEAD_LIMITS, Head, type HeadLimits } from "./head.js";
+import { Endings, STORE_RETRY_MS } from "./endings.js";
+import { type Admission, expired, Gate } from "./gate.js";
+import { HEAD_LIMITS, type Head, type HeadLimits } from "./head.js";
 import type { Item, Verdict } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
-import { categoryOf, PoisonWatch } from "./poison.js";
+import { categoryOf } from "./poison.js";
+import type { Prepare } from "./preparation.js";
 import { Ramp } from "./ramp.js";
 import { RecentCalls } from "./recent-calls.js";
-import { RetryLimiter } from "./retry-limiter.js";
-import { type QueueStore, type StoredEntry, StoreError } from "./store/store.js";
+import { Results } from "./results.js";
+import type { QueueStore, StoredEntry } from "./store/store.js";
 import { CallTimeout } from "./timeout.js";
-import { EXPIRED, gaveUp, LIMITED, OPEN, partialSuccess } from "./verdicts.js";
-import { Waiting } from "./waiting.js";
+import { OPEN } from "./verdicts.js";
+import { watchedBreaker } from "./watched-breaker.js";
 
 export interface SchedulerSettings {
   readonly id: string;
@@ -40,6 +40,8 @@ export interface SchedulerSettings {
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   readonly deadLetters: DeadLetterWriter;
+  /** What is done to replayed entries before every send. */
+  readonly prepare: Prepare;
   /** Called whenever an entry has left the queue, and what is there in its place. */
   readonly onLeft: (entry: Entry, parts: readonly StoredEntry[]) => void;
   /** Called whenever entries were read from the store. */
@@ -47,13 +49,9 @@ export interface SchedulerSettings {
   readonly limits?: HeadLimits;
 }
 
-/** More than this many waiting retries, and no first attempts are begun: what waits is kept in memory. */
-const MOST_WAITING = 10_000;
-/** How long to wait before the store is asked again after it failed. */
-const STORE_RETRY_MS = 5000;
-
 /**
- * The queue at work: takes entries in order, sends a bounded number of them at a time and sees each to its end.
+ * The queue at work: takes entries in their turn, sends a bounded number of them at a time and sees each to its end. Data
+ * flows one way: backlog -> gate -> breaker -> caller -> results -> endings, and back into the backlog only to wait.
  *
  * Invariants:
  * - An entry leaves the queue only by being delivered, dead-lettered or replaced by its parts, and never is in two calls
@@ -66,19 +64,14 @@ export class Scheduler {
   readonly recent: RecentCalls;
   private readonly own: SchedulerSettings;
   private readonly head: Head;
-  private readonly waiting = new Waiting();
-  private readonly families = new Families();
-  /** To be sent before all others; the last one first. */
-  private readonly urgent: Item[] = [];
-  private readonly backoff: Backoff;
-  private readonly classify: Classify;
-  private readonly limiter: RetryLimiter;
-  private readonly poison: PoisonWatch;
+  private readonly backlog: Backlog;
+  private readonly gate: Gate;
+  private readonly caller: Caller;
+  private readonly endings: Endings;
+  private readonly results: Results;
   private readonly ramp: Ramp;
-  private readonly calls: CallTimeout;
   private readonly alarm: Alarm;
   private readonly logStoreTrouble: (error: unknown) => void;
-  private readonly logPartial: (partial: PartialRejection) => void;
   private active = 0;
   private isStarted = false;
   private isPaused = false;
@@ -89,24 +82,31 @@ export class Scheduler {
 
   constructor(own: SchedulerSettings) {
     this.own = own;
-    const { clock, logger, settings } = own;
-    const retry = settings.retry_on_failure;
-    this.breaker = new Breaker(settings.circuit_breaker, clock, (to, from) => this.breakerChanged(to, from));
-    this.head = new Head(own.store, clock, own.limits ?? HEAD_LIMITS, (error) => this.loaded(error));
-    this.backoff = createBackoff(retry, own.random);
-    this.classify = createClassifier(retry);
-    this.limiter = new RetryLimiter(retry.rate_limit, clock);
-    this.poison = new PoisonWatch(clock);
-    this.ramp = new Ramp(settings.replay.ramp, clock);
-    this.calls = new CallTimeout(own.id, settings.timeout, clock);
+    const { clock, logger, settings, store, metrics, deadLetters } = own;
     this.recent = new RecentCalls(clock);
+    this.ramp = new Ramp(settings.replay.ramp, clock);
+    const { recent } = this;
+    const onClosed = () => this.ramp.begin();
+    this.breaker = watchedBreaker(settings.circuit_breaker, { clock, logger, metrics, recent, onClosed });
+    this.backlog = new Backlog(store, clock, own.limits ?? HEAD_LIMITS, (error) => this.loaded(error));
+    this.head = this.backlog.head;
+    this.gate = new Gate(settings, clock, metrics);
+    const classify = createClassifier(settings.retry_on_failure);
+    this.caller = new Caller({ ...own, classify, calls: new CallTimeout(own.id, settings.timeout, clock) });
     this.alarm = new Alarm(clock, () => this.pump());
-    this.logStoreTrouble = limitedLog(clock, (error, suppressed) =>
-      logger.error({ err: error, suppressed }, "the queue cannot be read; will try again"),
-    );
-    this.logPartial = limitedLog(clock, (partial, suppressed) =>
-      logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
-    );
+    this.logStoreTrouble = limitedLog(clock, (error, suppressed) => {
+      if (!this.isAborted) logger.error({ err: error, suppressed }, "the queue cannot be read; will try again");
+    });
+    const { backlog, logStoreTrouble } = this;
+    this.endings = new Endings({
+      ...{ store, backlog, deadLetters, clock, logger, metrics, logStoreTrouble },
+      hold: () => this.hold(),
+      onLeft: (item) => this.leave(item),
+      onEnded: (item, parts) => this.end(item, parts),
+    });
+    const { breaker, endings } = this;
+    const onLeft = (item: Item) => this.leave(item);
+    this.results = new Results({ ...own, breaker, recent, backlog, endings, onLeft });
   }
 
   get inFlight(): number {
@@ -157,10 +157,9 @@ export class Scheduler {
 
   /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none. */
   async dropOldest(verdict: Verdict): Promise<boolean> {
-    const item = this.head.take() ?? this.waiting.take(Number.POSITIVE_INFINITY);
+    const item = this.backlog.oldest();
     if (item === undefined) return this.head.isBehind && (await this.nextLoad());
-    this.active += 1;
-    await this.giveUp(item, verdict);
+    await this.endings.giveUpInPassing(item, verdict);
     return true;
   }
 
@@ -173,7 +172,7 @@ export class Scheduler {
         this.onIdle = resolve;
       });
     }
-    this.calls.stop();
+    this.caller.stop();
     for (const delivery of this.head.releaseDeliveries()) delivery.accept();
   }
 
@@ -182,7 +181,7 @@ export class Scheduler {
     this.isStarted = false;
     this.isAborted = true;
     this.alarm.cancel();
-    this.calls.abortAll(
+    this.caller.abort(
       new Refusal("transient", `exporter ${this.own.id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" }),
     );
     for (const delivery of this.head.releaseDeliveries()) delivery.accept();
@@ -193,29 +192,34 @@ export class Scheduler {
   private pump(): void {
     if (this.isPumping || !this.isStarted) return;
     this.isPumping = true;
-    while (this.isStarted && !this.isPaused && this.hasPlace()) {
-      if (!this.hasWork() || !this.next()) break;
+    while (this.isStarted && this.hasPlace()) {
+      if (this.giveUpExpired()) continue;
+      if (this.isPaused || !(this.mayCheckHealth() || this.backlog.hasWork) || !this.next()) break;
     }
     this.isPumping = false;
-    const due = this.waiting.nextDue;
-    const now = this.own.clock.monotonic();
-    if (due !== undefined && due > now) this.alarm.within(due - now);
-    if (!this.isPaused) this.head.refill();
+    this.setAlarm();
+    this.head.refill();
+  }
+
+  private setAlarm(): void {
+    const { dueIn } = this.backlog;
+    if (dueIn !== undefined && dueIn > 0) this.alarm.within(dueIn);
+    const { oldestAllowed } = this.gate;
+    if (oldestAllowed === undefined) return;
+    const { bornFirst } = this.backlog;
+    if (bornFirst !== undefined && bornFirst >= oldestAllowed) this.alarm.within(bornFirst - oldestAllowed + 1);
+  }
+
+  /** Whether anything may be sent or not: what is too old goes. False when nothing is. */
+  private giveUpExpired(): boolean {
+    const { oldestAllowed } = this.gate;
+    const item = oldestAllowed === undefined ? undefined : this.backlog.takeBornBefore(oldestAllowed);
+    if (item !== undefined) void this.endings.giveUpInPassing(item, expired(item));
+    return item !== undefined;
   }
 
   private hasPlace(): boolean {
     return this.active < this.own.settings.sending_queue.num_consumers;
-  }
-
-  private hasWork(): boolean {
-    if (this.mayCheckHealth()) return true;
-    if (this.urgent.length > 0 || this.hasFresh()) return true;
-    const due = this.waiting.nextDue;
-    return due !== undefined && due <= this.own.clock.monotonic();
-  }
-
-  private hasFresh(): boolean {
-    return this.head.size > 0 && this.waiting.size < MOST_WAITING;
   }
 
   /** Takes one entry a step further; false when none may be at the moment. */
@@ -240,17 +244,12 @@ export class Scheduler {
   }
 
   private checkHealth(permit: Permit): boolean {
-    this.active += 1;
-    const finish = (isWell: boolean) => {
+    this.hold();
+    this.caller.check((isWell) => {
       this.own.metrics.checked(isWell);
       this.breaker.settle(permit, this.isAborted ? "cancelled" : isWell ? "success" : "failure");
       this.free();
-    };
-    this.calls.run(
-      async (abort) => this.own.exporter.check?.(abort),
-      () => finish(true),
-      () => finish(false),
-    );
+    });
     return true;
   }
 
@@ -258,10 +257,9 @@ export class Scheduler {
     if (this.own.settings.circuit_breaker.on_open === "dead_letter" && this.breaker.state === "open") {
       const item = this.pick(false);
       if (item === undefined) return false;
-      this.active += 1;
       this.own.metrics.rejected.add(1);
       const error = this.recent.lastError?.error ?? OPEN;
-      void this.giveUp(item, { reason: "circuit_open", category: categoryOf(error), error });
+      void this.endings.giveUpInPassing(item, { reason: "circuit_open", category: categoryOf(error), error });
       return true;
     }
     const { waitMs } = this.breaker;
@@ -269,223 +267,43 @@ export class Scheduler {
     return false;
   }
 
-  /** The entry to send next. A probe prefers one that has not failed: a bad entry must not keep the breaker open. */
+  /** The entry to send next; those that must not be sent now are dealt with on the way. */
   private pick(probe: boolean): Item | undefined {
-    if (probe) return this.pickFresh() ?? this.pickRetry();
-    return this.pickRetry() ?? this.pickFresh();
-  }
-
-  private pickFresh(): Item | undefined {
     while (this.hasPlace()) {
-      const item = this.urgent.pop() ?? (this.hasFresh() ? this.head.take() : undefined);
+      const item = this.backlog.next(probe);
       if (item === undefined) return undefined;
-      if (item.entry.parent !== undefined && !this.families.enter(item)) continue;
-      if (this.maySend(item)) return item;
+      const admission = this.gate.judge(item);
+      if (admission.do === "send") return item;
+      this.turnAway(item, admission);
     }
     return undefined;
   }
 
-  private pickRetry(): Item | undefined {
-    while (this.hasPlace()) {
-      const item = this.waiting.take(this.own.clock.monotonic());
-      if (item === undefined || this.maySend(item)) return item;
-    }
-    return undefined;
-  }
-
-  /** False when the entry is dealt with otherwise: expired, or a retry over the rate limit. */
-  private maySend(item: Item): boolean {
-    const { clock, settings, metrics } = this.own;
-    const { max_age } = settings.sending_queue;
-    if (item.verdict !== undefined) this.giveUpInPassing(item, item.verdict);
-    else if (max_age > 0 && clock.monotonic() - item.bornAt > max_age) {
-      const error = item.entry.lastError ?? EXPIRED;
-      this.giveUpInPassing(item, { reason: "expired", category: "expired", error });
-    } else if (item.entry.calls === 0 || item.hasTurn) return true;
+  private turnAway(item: Item, admission: Exclude<Admission, { do: "send" }>): void {
+    if (admission.do === "wait") this.backlog.wait(item, admission.ms);
+    else if (admission.do === "give_up") void this.endings.giveUpInPassing(item, admission.verdict);
     else {
-      const isInTime = this.takeTurn(item);
-      (isInTime ? metrics.limiterAllowed : metrics.limiterLimited).add(1);
-      return isInTime;
+      this.hold();
+      this.endings.drop(item);
     }
-    return false;
-  }
-
-  private takeTurn(item: Item): boolean {
-    const { on_excess } = this.own.settings.retry_on_failure.rate_limit;
-    if (on_excess === "delay") {
-      const wait = this.limiter.reserve();
-      item.hasTurn = true;
-      if (wait === 0) return true;
-      this.wait(item, wait);
-    } else if (this.limiter.tryTake()) return true;
-    else if (on_excess === "dead_letter") {
-      const error = item.entry.lastError ?? LIMITED;
-      this.giveUpInPassing(item, { reason: "rate_limited", category: categoryOf(error), error });
-    } else this.drop(item);
-    return false;
-  }
-
-  private drop(item: Item): void {
-    const { id, items, signal, attempts } = item.entry;
-    this.own.metrics.dropped.add(1);
-    this.own.metrics.sendFailed[signal].add(items);
-    this.own.logger.warn({ id, items, attempts }, "dropped: over the rate limit of retries (on_excess: drop)");
-    this.active += 1;
-    this.own.store.ack(item.ref);
-    this.end(item);
   }
 
   private begin(item: Item, permit: Permit): void {
-    this.active += 1;
+    this.hold();
     item.hasTurn = false;
     this.ramp.note();
     if (item.entry.calls > 0) this.own.metrics.retried(item.entry.calls);
-    if (item.batch !== undefined) return this.send(item, item.batch, permit);
-    this.own.store.payload(item.ref).then(
-      (batch) => this.send(item, batch, permit),
-      (error: unknown) => this.unreadable(item, permit, error),
-    );
+    this.caller.call(item, (outcome) => this.called(item, permit, outcome));
   }
 
-  private send(item: Item, batch: Batch, permit: Permit): void {
-    this.calls.run(
-      (abort) => this.own.exporter.send(batch, abort, { idempotencyKey: item.entry.id }),
-      (partial) => this.sent(item, batch, permit, partial),
-      (error) => this.failed(item, batch, permit, error),
-    );
-  }
-
-  private sent(item: Item, batch: Batch, permit: Permit, partial: PartialRejection | undefined): void {
-    const { store, metrics } = this.own;
-    this.breaker.settle(permit, "success");
-    this.poison.succeeded();
-    this.recent.sent();
-    this.families.delivered(item);
-    const rejected = Math.min(partial?.rejected ?? 0, batch.count);
-    metrics.sent[batch.signal].add(batch.count - rejected);
-    if (partial !== undefined) this.logPartial(partial);
-    if (partial !== undefined && rejected > 0) return this.partlyTaken(item, partial, rejected);
-    store.ack(item.ref);
-    item.delivery?.accept();
-    this.end(item);
-  }
-
-  /** Which records were rejected is not known, so the whole batch is kept, marked as one that was mostly taken. */
-  private partlyTaken(item: Item, partial: PartialRejection, rejected: number): void {
-    const { entry } = item;
-    const error = partialSuccess(entry, partial, rejected);
-    this.own.metrics.partialSuccess.add(1);
-    item.entry = withFailure(entry, error, this.own.clock.now(), true);
-    item.delivery?.accept({ rejected, message: partial.message });
-    void this.giveUp(item, { reason: "partial_success", category: "schema", error }, rejected);
-  }
-
-  private failed(item: Item, batch: Batch, permit: Permit, cause: unknown): void {
-    if (this.isAborted) {
-      this.breaker.settle(permit, "cancelled");
-      this.active -= 1;
-      return;
-    }
-    const error = this.classify(cause);
-    const at = this.own.clock.now();
-    this.recent.failed(error);
-    if (error.kind === "permanent") return this.refused(item, batch, permit, error);
-    const counts = this.breaker.settle(permit, "failure");
-    const isPoison = this.poison.failed(item, error) && counts;
-    item.failingSince ??= this.own.clock.monotonic();
-    item.entry = withFailure(item.entry, error, at, counts);
-    if (counts && this.isExhausted(item)) {
-      void this.giveUp(item, { reason: "retry_exhausted", category: categoryOf(error), error });
-    } else if (isPoison) void this.giveUp(item, { reason: "poison", category: categoryOf(error), error });
-    else this.retryLater(item, error);
-  }
-
-  private isExhausted({ entry, failingSince }: Item): boolean {
-    const { enabled, max_retries, max_elapsed_time } = this.own.settings.retry_on_failure;
-    if (!enabled || entry.attempts > max_retries) return true;
-    return max_elapsed_time > 0 && this.own.clock.monotonic() - failingSince! >= max_elapsed_time;
-  }
-
-  private retryLater(item: Item, error: AttemptError): void {
-    const delay = this.backoff(Math.max(1, item.entry.attempts), error.retryAfterMs);
-    item.entry = withDelay(item.entry, delay);
-    this.own.store.update(item.ref, item.entry);
-    this.head.relax(item);
-    this.wait(item, delay);
-    this.leave(item);
-  }
-
-  /** Refused for good: only the bad records of it, if they can be found, and otherwise all of it. */
-  private refused(item: Item, batch: Batch, permit: Permit, error: AttemptError): void {
-    this.breaker.settle(permit, "answered");
-    this.own.metrics.permanent.add(1);
-    item.entry = withFailure(item.entry, error, this.own.clock.now(), true);
-    const verdict: Verdict = { reason: "permanent", category: categoryOf(error), error };
-    if (item.entry.parent === undefined && !canBisect(item.entry, error)) return void this.giveUp(item, verdict);
-    if (this.families.refused(item)) {
-      for (const part of this.families.takeRest(item)) this.giveUpInPassing(part, verdict);
-      void this.giveUp(item, verdict);
-    } else if (canBisect(item.entry, error)) this.takeApart(item, batch, verdict);
-    else void this.giveUp(item, verdict);
-  }
-
-  private takeApart(item: Item, batch: Batch, verdict: Verdict): void {
-    const halves = halvesOf(item.entry, batch);
-    if (halves.length < 2) return void this.giveUp(item, verdict);
-    this.own.store.replace(item.ref, halves).then(
-      (stored) => {
-        this.own.metrics.bisections.add(1);
-        const deliveries = item.delivery?.split(halves.map((half) => half.batch));
-        const parts = stored.map((part, i) => this.head.adopt(part, halves[i]!.batch, deliveries?.[i]));
-        this.families.add(item, parts);
-        this.end(item, stored);
-      },
-      (error: unknown) => {
-        this.logStoreTrouble(error);
-        this.wait(item, STORE_RETRY_MS);
-        this.leave(item);
-      },
-    );
-  }
-
-  private giveUpInPassing(item: Item, verdict: Verdict): void {
-    this.active += 1;
-    void this.giveUp(item, verdict);
-  }
-
-  /** Makes a dead letter of an entry that takes one of the places of calls. Never rejects. */
-  private async giveUp(item: Item, verdict: Verdict, lost?: number): Promise<void> {
-    const written = await this.own.deadLetters.give(item, verdict, lost);
-    if (written === "unwritten") {
-      item.verdict = verdict;
-      this.wait(item, STORE_RETRY_MS);
-      return this.leave(item);
-    }
-    item.delivery?.refuse(gaveUp(item, verdict));
-    this.end(item);
-  }
-
-  private unreadable(item: Item, permit: Permit, error: unknown): void {
+  private called(item: Item, permit: Permit, outcome: CallOutcome): void {
+    if (outcome.kind !== "failed" || !this.isAborted) return this.results.called(item, permit, outcome);
     this.breaker.settle(permit, "cancelled");
-    if (error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found")) {
-      const { id, items } = item.entry;
-      this.own.metrics.unreadable.add(1);
-      this.own.logger.error({ id, items, err: error }, "an entry cannot be read; it has been set aside");
-      item.delivery?.refuse(new Refusal("transient", "the queue lost it to damage"));
-      return this.end(item);
-    }
-    if (!this.isAborted) this.logStoreTrouble(error);
-    this.wait(item, STORE_RETRY_MS);
-    this.leave(item);
-  }
-
-  private wait(item: Item, ms: number): void {
-    item.dueAt = this.own.clock.monotonic() + ms;
-    this.waiting.add(item);
+    this.active -= 1;
   }
 
   /** The entry is pending no more. */
-  private end(item: Item, parts: readonly StoredEntry[] = NO_PARTS): void {
+  private end(item: Item, parts: readonly StoredEntry[]): void {
     this.head.done(item);
     this.leave(item);
     this.own.onLeft(item.entry, parts);
@@ -493,9 +311,12 @@ export class Scheduler {
 
   /** An entry does not take a place any more; others may. */
   private leave(item: Item): void {
-    const next = this.families.leave(item);
-    if (next !== undefined) this.urgent.push(next);
+    this.backlog.left(item);
     this.free();
+  }
+
+  private hold(): void {
+    this.active += 1;
   }
 
   private free(): void {
@@ -524,19 +345,4 @@ export class Scheduler {
       this.pump();
     }
   }
-
-  private breakerChanged(to: BreakerState, from: BreakerState): void {
-    const { metrics, logger } = this.own;
-    if (to === "open") metrics.opened.add(1);
-    if (to === "closed") {
-      metrics.closed.add(1);
-      this.ramp.begin();
-    }
-    const error = this.recent.lastError?.error;
-    const why = to === "open" && error !== undefined ? { error: error.class, message: error.message } : {};
-    const level = to === "open" ? "warn" : "info";
-    logger[level]({ from, to, forced: this.breaker.forced, ...why }, `circuit breaker: ${to.replace("_", " ")}`);
-  }
 }
-
-const NO_PARTS: readonly StoredEntry[] = [];

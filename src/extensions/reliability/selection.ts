@@ -22,7 +22,7 @@ export async function select(controls: Controls, selection: Selection): Promise<
   return "ids" in selection ? selectIds(controls, selection.ids) : selectQuery(controls, selection.query);
 }
 
-async function selectIds(controls: Controls, ids: readonly string[]): Promise<ReplayPlan> {
+export async function selectIds(controls: Controls, ids: readonly string[]): Promise<ReplayPlan> {
   if (ids.length === 0) throw new AdminError("bad_request", "no ids were given");
   if (ids.length > MOST_IDS) throw new AdminError("bad_request", `more than ${MOST_IDS} ids were given: use filters`);
   const unique = [...new Set(ids)];
@@ -42,16 +42,21 @@ async function* each<T>(all: readonly T[]): AsyncGenerator<T> {
 }
 
 async function selectQuery(controls: Controls, query: DeadLetterQuery): Promise<ReplayPlan> {
+  const candidates = await candidatesOf(controls, query);
+  let total = 0;
+  for await (const _ of search(controls, query)) total++;
+  return { total: Math.min(total, query.limit ?? total), candidates };
+}
+
+/** Those that a query finds of what is there at this moment, the oldest first, without counting them. */
+export async function candidatesOf(controls: Controls, query: DeadLetterQuery): Promise<AsyncIterable<Found>> {
   checkQuery(query);
   if (query.cursor !== undefined) throw new AdminError("bad_request", "a cursor selects nothing: use filters or ids");
-  const most = query.limit ?? Number.POSITIVE_INFINITY;
   const last = new Map<string, number>();
   for (const { id, store } of searched(controls, query)) {
     last.set(id, (await store.failed(undefined, 1, "newest"))[0]?.ref ?? -1);
   }
-  let total = 0;
-  for await (const _ of search(controls, query)) total++;
-  return { total: Math.min(total, most), candidates: upTo(controls, query, last, most) };
+  return upTo(controls, query, last, query.limit ?? Number.POSITIVE_INFINITY);
 }
 
 async function* upTo(

@@ -2,7 +2,9 @@ import type { Item } from "./item.js";
 
 /** Items that wait for a time, the earliest first: a binary heap. */
 export class Waiting {
-  private readonly heap: Item[] = [];
+  private heap: Item[] = [];
+  /** None of them, but those that are given up anyway, was born before. */
+  private born = Number.POSITIVE_INFINITY;
 
   get size(): number {
     return this.heap.length;
@@ -13,8 +15,14 @@ export class Waiting {
     return this.heap[0]?.dueAt;
   }
 
+  /** When the oldest one was born, or before; undefined when there is none that is not given up anyway. */
+  get bornFirst(): number | undefined {
+    return this.born === Number.POSITIVE_INFINITY ? undefined : this.born;
+  }
+
   add(item: Item): void {
     const { heap } = this;
+    if (item.verdict === undefined) this.born = Math.min(this.born, item.bornAt);
     let at = heap.push(item) - 1;
     while (at > 0) {
       const above = (at - 1) >> 1;
@@ -32,6 +40,18 @@ export class Waiting {
     const last = this.heap.pop()!;
     if (last !== first) this.sink(last);
     return first;
+  }
+
+  /** Takes out all that were born before `then` and are not given up anyway. */
+  takeBornBefore(then: number): Item[] {
+    if (this.born >= then) return [];
+    const isOld = ({ bornAt, verdict }: Item) => bornAt < then && verdict === undefined;
+    const old = this.heap.filter(isOld);
+    const young = this.heap.filter((item) => !isOld(item));
+    this.heap = [];
+    this.born = Number.POSITIVE_INFINITY;
+    for (const item of young) this.add(item);
+    return old;
   }
 
   private sink(item: Item): void {

@@ -5,6 +5,7 @@ import {
   type ContextName,
   compileIn,
   compileInferred,
+  contextNamed,
   ERROR_MODES,
   type ErrorMode,
   ignored,
@@ -118,7 +119,7 @@ export const filterSchema = written.transform((config, zod): FilterConfig => {
       const path = [NEW_KEYS[signal], i];
       if (typeof item === "string") add(signal, undefined, [item], mode, () => path);
       else {
-        const context = SIGNAL_CONTEXTS[signal].find((known) => known === item.context);
+        const context = contextNamed(signal, item.context ?? "");
         if (item.context && context === undefined)
           zod.addIssue({
             code: "custom",

@@ -17,6 +17,23 @@ const CONFIG: Record<string, Option> = {
   },
 };
 
+/** For commands about components: which plugins are looked at beside what comes with Sluice. */
+const PLUGINS: Record<string, Option> = {
+  config: {
+    type: "string",
+    multiple: true,
+    short: "c",
+    value: "FILE",
+    description: "A config file whose plugins count too. May be given several times.",
+  },
+  plugin: {
+    type: "string",
+    multiple: true,
+    value: "NAME",
+    description: "A package, or the path of a file, with components. May be given several times.",
+  },
+};
+
 const JSON_OUT: Record<string, Option> = { json: { type: "boolean", description: "Print JSON, for programs." } };
 
 export const COMMANDS: readonly (Command | CommandGroup)[] = [
@@ -52,10 +69,18 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   {
     name: "components",
     summary: "List the components, with their keys and defaults.",
-    details: ["Give names to see only these: sluice components otlp batch"],
-    options: { ...JSON_OUT },
+    details: [
+      "Give names to see only these: sluice components otlp batch",
+      "With --config or --plugin, those of the plugins too.",
+    ],
+    options: { ...PLUGINS, ...JSON_OUT },
     names: "[name ...]",
-    examples: ["sluice components", "sluice components batch", "sluice components --json"],
+    examples: [
+      "sluice components",
+      "sluice components batch",
+      "sluice components --plugin ./my-processor.js my_processor",
+      "sluice components --json",
+    ],
     load: async () => (await import("./components.js")).components,
   },
   {
@@ -72,6 +97,32 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
       "sluice print-config --config pipeline.yaml --defaults",
     ],
     load: async () => (await import("./print-config.js")).printConfig,
+  },
+  {
+    name: "create",
+    summary: "Write a package with a component of your own to start from.",
+    details: [
+      "The kind is processor, receiver or exporter. The package has source in TypeScript, a test, and a config that runs",
+      "it; npm test and npm run build pass as it is. Nothing is overwritten.",
+    ],
+    options: {
+      directory: { type: "string", value: "DIR", description: "Where to write it. Default: a folder with its name." },
+    },
+    names: "<kind> <name>",
+    examples: ["sluice create processor my-processor", "sluice create exporter @acme/archive --directory archive"],
+    load: async () => (await import("./create/create.js")).create,
+  },
+  {
+    name: "schema",
+    summary: "Print a JSON Schema of the config, for editors.",
+    details: [
+      "With --config or --plugin it knows the components of the plugins too. An editor with the YAML language server",
+      "uses it when the first line of a config is",
+      "  # yaml-language-server: $schema=./sluice.schema.json",
+    ],
+    options: PLUGINS,
+    examples: ["sluice schema > sluice.schema.json", "sluice schema --config pipeline.yaml > sluice.schema.json"],
+    load: async () => (await import("./schema.js")).schema,
   },
   DLQ,
 ];

@@ -4,6 +4,7 @@ import type { ComponentFactory } from "../contract/component.js";
 import { DEFAULT_SETTINGS, exporterSettingsSchema } from "../contract/exporter-settings.js";
 import { nearest } from "../contract/suggest.js";
 import type { CommandContext } from "./command.js";
+import { registryWithPlugins } from "./registry-with-plugins.js";
 import { EXIT, UsageError } from "./terminal.js";
 
 export interface ComponentDescription {
@@ -17,8 +18,10 @@ export interface ComponentDescription {
 }
 
 /** `sluice components`: what a config may name, and the keys of each. */
-export async function components({ values, terminal, registry }: CommandContext): Promise<number> {
-  const known = await registry();
+export async function components(context: CommandContext): Promise<number> {
+  const { values, terminal } = context;
+  const known = await registryWithPlugins(context);
+  if (known === undefined) return EXIT.failed;
   const wanted = (values["names"] ?? []) as readonly string[];
   const all = known.all().map(describeComponent);
   const chosen = all.filter((each) => wanted.length === 0 || wanted.some((name) => isCalled(each, name)));

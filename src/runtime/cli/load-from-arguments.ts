@@ -1,16 +1,22 @@
-import { type LoadedConfig, loadConfig } from "../config/load.js";
+import type { LoadedConfig } from "../config/load.js";
+import { loadConfigWithPlugins } from "../plugins/load-config.js";
+import { Watchdog } from "../plugins/watchdog.js";
 import type { CommandContext } from "./command.js";
 import { UsageError } from "./terminal.js";
 
-/** Loads what `--config` and `--set` name. */
-export async function loadFromArguments({ values, terminal, registry }: CommandContext): Promise<LoadedConfig> {
+/** Loads what `--config` and `--set` name, with its plugins. */
+export async function loadFromArguments(
+  { values, terminal, registry }: CommandContext,
+  watchdog = new Watchdog({ json: false }),
+): Promise<LoadedConfig> {
   const files = (values["config"] ?? []) as readonly string[];
   if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
-  return loadConfig({
+  return loadConfigWithPlugins({
     sources: files.map((file) => ({ file })),
     sets: (values["set"] ?? []) as readonly string[],
     env: terminal.env,
     registry: await registry(),
     addDefaults: true,
+    onLoading: (plugin) => void watchdog.enter(plugin === undefined ? 0 : watchdog.register(`plugin ${plugin}`)),
   });
 }

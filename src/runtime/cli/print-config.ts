@@ -7,10 +7,10 @@ import { EXIT } from "./terminal.js";
 
 /** `sluice print-config`: the merged config on stdout, also when it is not valid; what is wrong with it on stderr. */
 export async function printConfig(context: CommandContext): Promise<number> {
-  const { values, terminal, registry } = context;
-  const { config, tree, problems, lineAt } = await loadFromArguments(context);
+  const { values, terminal } = context;
+  const { config, tree, registry, problems, lineAt } = await loadFromArguments(context);
   if (tree !== undefined) {
-    const shown = printable(tree, { registry: await registry(), defaults: values["defaults"] === true });
+    const shown = printable(tree, { registry, defaults: values["defaults"] === true });
     terminal.out.write(
       values["json"] === true
         ? `${JSON.stringify(shown, undefined, 2)}\n`

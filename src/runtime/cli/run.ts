@@ -6,6 +6,8 @@ import { systemClock } from "../contract/clock.js";
 import { isStartError, type StartError } from "../contract/component.js";
 import type { Logger } from "../contract/observability.js";
 import { parseDuration } from "../contract/schema.js";
+import type { Watch } from "../contract/watch.js";
+import { Watchdog } from "../plugins/watchdog.js";
 import { tuneGarbageCollection } from "./collector-tuning.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
@@ -22,13 +24,15 @@ const HURRIED_STOP_MS = 250;
 export async function run(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const timeout = shutdownTimeout(values["shutdown-timeout"] as string | undefined);
-  const loaded = await loadFromArguments(context);
+  const watchdog = new Watchdog({ json: !terminal.err.isTerminal });
+  const loaded = await loadFromArguments(context, watchdog);
   if (loaded.config === undefined) {
     showProblems(loaded.problems, loaded.lineAt, terminal.err);
     return EXIT.failed;
   }
   try {
-    return await runConfig(loaded.config, loaded.problems, timeout ?? loaded.config.service.shutdown_timeout, terminal);
+    const { config, problems } = loaded;
+    return await runConfig(config, problems, timeout ?? config.service.shutdown_timeout, terminal, watchdog);
   } catch (error) {
     return failedStart(error, loaded, loaded.config, terminal);
   }
@@ -39,6 +43,7 @@ async function runConfig(
   warnings: readonly Problem[],
   shutdownTimeoutMs: number,
   terminal: Terminal,
+  watch: Watch,
 ): Promise<number> {
   const [{ Agent }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
     import("../agent.js"),
@@ -49,7 +54,7 @@ async function runConfig(
   const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
   const { logger, metrics } = telemetry;
   logStreamErrors(logger);
-  const agent = new Agent(config, { logger, metrics });
+  const agent = new Agent(config, { logger, metrics, watch });
   const supervised = {
     async start() {
       await telemetry.start();

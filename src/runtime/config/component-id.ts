@@ -1,9 +1,12 @@
+/** What a component type may look like. The Collector's have no dashes; those of plugins may. */
+export const TYPE_PATTERN = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
+
 /** The two halves of `type[/name]`, without the blanks that the Collector forgives; undefined when it is no such id. */
 export function parseId(text: string): { readonly id: string; readonly type: string } | undefined {
   const slash = text.indexOf("/");
   const type = (slash === -1 ? text : text.slice(0, slash)).trim();
   const name = slash === -1 ? undefined : text.slice(slash + 1).trim();
-  if (!/^[A-Za-z][A-Za-z0-9_]{0,62}$/.test(type)) return undefined;
+  if (!TYPE_PATTERN.test(type)) return undefined;
   if (name === undefined) return { id: type, type };
   return /^[^\s\p{C}]{1,1024}$/u.test(name) ? { id: `${type}/${name}`, type } : undefined;
 }

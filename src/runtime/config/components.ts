@@ -102,6 +102,7 @@ export function checkDefinition(definition: Definition, used: boolean, registry:
 }
 
 function reportUnknownType(definition: Definition, used: boolean, registry: Registry, findings: Findings): void {
+  if (lacksPlugin(findings)) return; // it may be that plugin's
   const { kind, type, section, name, key } = definition;
   const guess = registry.suggest(kind, type);
   const others = registry.kindsOf(type).filter((other) => other !== kind);
@@ -117,6 +118,10 @@ function reportUnknownType(definition: Definition, used: boolean, registry: Regi
       `${message}; it is not used, so it is left out`,
       suggestion,
     );
+}
+
+function lacksPlugin({ problems }: Findings): boolean {
+  return problems.some(({ severity, code }) => severity === "error" && code.startsWith("plugin_"));
 }
 
 function vowel(word: string): string {

@@ -1,7 +1,7 @@
 import type { Registry } from "../registry.js";
 import { Findings } from "./findings.js";
 import { maskedLines } from "./masked-lines.js";
-import type { MapNode } from "./node.js";
+import { isNull, type MapNode } from "./node.js";
 import type { Place, Problem } from "./problem.js";
 import { type ConfigSource, readSources } from "./read.js";
 import { readTextFile } from "./read-file.js";
@@ -31,14 +31,24 @@ export interface LoadedConfig {
   readonly problems: readonly Problem[];
   /** All sources merged, whether valid or not; for print-config. */
   readonly tree: MapNode | undefined;
+  /** The component types it was held against, with those of its plugins. */
+  readonly registry: Registry;
   /** The source line of a place, secrets taken out. */
   lineAt(place: Place): string | undefined;
 }
 
-/** Loads a config from its sources. Never throws for what is in them: all that is wrong comes back as problems. */
-export function loadConfig(options: LoadOptions): LoadedConfig {
+/** Sources read and merged, components not yet looked at. */
+export interface OpenedConfig {
+  readonly root: MapNode | undefined;
+  readonly findings: Findings;
+  /** Holds the config against these component types. */
+  resolve(registry: Registry): LoadedConfig;
+}
+
+/** The first half of loading: between it and the second, plugins can be loaded. */
+export function openConfig(options: Omit<LoadOptions, "registry">): OpenedConfig {
   const findings = new Findings();
-  const { registry, allowNoReceivers = false, addDefaults = false } = options;
+  const { allowNoReceivers = false, addDefaults = false } = options;
   const { root, texts } = readSources({
     sources: options.sources,
     sets: options.sets ?? [],
@@ -47,10 +57,30 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
     findings,
   });
   if (options.sources.length === 0) findings.error("no_config", undefined, [], "no config was given");
-  const config = root && resolveConfig(root, { registry, allowNoReceivers, addDefaults, findings });
-  const problems = inOrder(findings.problems, [...texts.keys()]);
-  const lineAt = maskedLines(root, texts, registry);
-  return { ...(config && !findings.hasErrors ? { config } : {}), problems, tree: root, lineAt };
+  return {
+    root,
+    findings,
+    resolve(registry) {
+      const config = root && resolveConfig(root, { registry, allowNoReceivers, addDefaults, findings });
+      const problems = inOrder(findings.problems, [...texts.keys()]);
+      const lineAt = maskedLines(root, texts, registry);
+      return { ...(config && !findings.hasErrors ? { config } : {}), problems, tree: root, registry, lineAt };
+    },
+  };
+}
+
+/**
+ * Loads a config that names no plugins, from its sources. Never throws for what is in them: all that is wrong comes back
+ * as problems.
+ */
+export function loadConfig(options: LoadOptions): LoadedConfig {
+  const opened = openConfig(options);
+  const plugins = opened.root?.entries.get("plugins");
+  if (plugins !== undefined && !isNull(plugins.value)) {
+    const message = "plugins cannot be loaded here: use loadConfigWithPlugins";
+    opened.findings.error("plugins_not_loaded", plugins.key, ["plugins"], message);
+  }
+  return opened.resolve(options.registry);
 }
 
 /** By file in the order given, then by line: as one reads. The same words at the same place are said once. */

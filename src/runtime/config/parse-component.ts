@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { ComponentFactory } from "../contract/component.js";
-import { type ExporterSettings, exporterSettingsSchema } from "../contract/exporter-settings.js";
+import type { ExporterSettings } from "../contract/exporter-settings.js";
+import { exporterSettingsSchema } from "../ottl/record-condition.js";
 import type { Definition } from "./components.js";
 import type { Findings } from "./findings.js";
 import { problemsOf } from "./issues.js";

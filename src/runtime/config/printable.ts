@@ -9,7 +9,7 @@ import { isNull, type MapNode, type Node } from "./node.js";
 import { overDefaults } from "./parse-component.js";
 import { REDACTED, viewOf, withoutUrlSecrets } from "./sensitive.js";
 import { serviceSchema, shownServiceSchema } from "./service-schema.js";
-import { isSecret, keysOf, kindsOf } from "./shape.js";
+import { isOpaque, isSecret, keysOf, kindsOf } from "./shape.js";
 
 export interface PrintOptions {
   readonly registry: Registry;
@@ -32,7 +32,7 @@ export function printable(root: MapNode, options: PrintOptions): Record<string, 
 function printComponent(section: SectionName, name: string, node: Node, options: PrintOptions): unknown {
   const kind = SECTIONS[section];
   const schemas = schemasOf(kind, name, options.registry);
-  const value = shown(node, schemas, schemas.length === 0);
+  const value = shown(node, schemas, schemas.length === 0 || schemas.some(isOpaque));
   if (!options.defaults || schemas.length === 0) return value;
   const factory = kind === "exporter" ? options.registry.get(kind, parseId(name)!.type) : undefined;
   const common = factory && overDefaults(DEFAULT_SETTINGS, factory.defaults);

@@ -6,8 +6,13 @@ import { parseYaml } from "./parse-yaml.js";
 import { Source } from "./source.js";
 import { reason, type Surroundings, substitute, withoutBom } from "./substitute.js";
 
-/** Where config comes from: a file, or a text with the name that problems are to show. */
-export type ConfigSource = { readonly file: string } | { readonly text: string; readonly name: string };
+/**
+ * Where config comes from: a file, or a text with the name that problems are to show. Paths in it begin at the file's
+ * folder, or the one given.
+ */
+export type ConfigSource =
+  | { readonly file: string }
+  | { readonly text: string; readonly name: string; readonly folder?: string };
 
 export interface ReadOptions {
   readonly sources: readonly ConfigSource[];
@@ -40,7 +45,7 @@ export function readSources(options: ReadOptions): ReadResult {
 }
 
 function openSource(from: ConfigSource, readFile: (path: string) => string, findings: Findings): Source | undefined {
-  if ("text" in from) return new Source(from.name, withoutBom(from.text));
+  if ("text" in from) return new Source(from.name, withoutBom(from.text), from.folder);
   try {
     return new Source(from.file, withoutBom(readFile(from.file)), dirname(from.file));
   } catch (error) {

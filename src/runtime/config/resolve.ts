@@ -3,12 +3,14 @@ import { alternatives, didYouMean } from "../contract/suggest.js";
 import type { FactoryOf, Registry } from "../registry.js";
 import { checkDefinition, type Definition, type Definitions, readDefinitions, SECTIONS } from "./components.js";
 import type { Findings } from "./findings.js";
+import { generationOf } from "./generation.js";
 import { locate, type MapNode, type Path } from "./node.js";
 import type { ParsedComponent } from "./parse-component.js";
 import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./pipelines.js";
 import { readService } from "./service.js";
 import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
-import { orderPipelines } from "./topology.js";
+import { checkNamedPipelines, orderPipelines } from "./topology.js";
+import { checkZones } from "./zone-order.js";
 
 export interface ResolveOptions {
   readonly registry: Registry;
@@ -26,24 +28,28 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   const linkOptions: LinkOptions = { definitions, allowNoReceivers: options.allowNoReceivers, findings };
   const pipelines = linkPipelines(service.pipelines, linkOptions);
   const extensions = linkExtensions(service, linkOptions);
-  const used = new Set([...pipelines.flatMap(linksOf), ...extensions].map((link) => link.definition));
+  const unnamed = options.addDefaults ? unnamedDefaults(definitions, extensions) : [];
+  const used = new Set([...pipelines.flatMap(linksOf).map(definitionOf), ...extensions.map(definitionOf), ...unnamed]);
   const parsed = checkAll(definitions, used, registry, findings);
+  for (const connector of definitions.connectors.values()) {
+    const read = used.has(connector) ? parsed.get(connector) : undefined;
+    if (read !== undefined) checkNamedPipelines(connector, read.config, pipelines, findings);
+  }
   const ordered = orderPipelines(pipelines, definitions.connectors.values(), findings);
+  checkZones(ordered, service.settings?.strict_order ?? false, findings);
   if (findings.hasErrors || service.settings === undefined) return undefined;
 
-  const build = new Builder(root, used, parsed);
-  const enabled = build.specs(
-    "extension",
-    extensions.map((link) => link.definition),
-  );
+  const build = new Builder(root, used, parsed, registry);
+  const enabled = build.specs("extension", [...unnamed, ...extensions.map(definitionOf)]);
   return {
     receivers: build.specs("receiver", definitions.receivers.values()),
     processors: build.specs("processor", definitions.processors.values()),
     exporters: build.exporters(definitions.exporters.values()),
     connectors: build.specs("connector", definitions.connectors.values()),
-    extensions: new Map([...(options.addDefaults ? defaultExtensions(registry, extensions) : []), ...enabled]),
+    extensions: new Map([...(options.addDefaults ? defaultExtensions(registry, enabled) : []), ...enabled]),
     pipelines: ordered.map(pipelineSpec),
     service: service.settings,
+    generation: generationOf(root),
     placeOf(path: Path) {
       const found = locate(root, path);
       return found.exact ? found.place : undefined;
@@ -51,9 +57,22 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   };
 }
 
-/** Extensions that run without being named, unless one of their type is. */
-function defaultExtensions(registry: Registry, named: readonly Link[]): [string, ComponentSpec<ExtensionFactory>][] {
+/** Extensions that run without being named in service.extensions, and are configured: one a type, unless one is named. */
+function unnamedDefaults(definitions: Definitions, named: readonly Link[]): Definition[] {
   const types = new Set(named.map((link) => link.definition.factory?.type));
+  return [...definitions.extensions.values()].filter(({ factory }) => {
+    if (factory?.kind !== "extension" || !factory.onByDefault || types.has(factory.type)) return false;
+    types.add(factory.type);
+    return true;
+  });
+}
+
+/** Those that are not configured either, with their defaults. */
+function defaultExtensions(
+  registry: Registry,
+  enabled: ReadonlyMap<string, ComponentSpec<ExtensionFactory>>,
+): [string, ComponentSpec<ExtensionFactory>][] {
+  const types = new Set([...enabled.values()].map((spec) => spec.factory.type));
   return registry
     .all("extension")
     .filter((factory) => factory.onByDefault && !types.has(factory.type))
@@ -70,11 +89,18 @@ class Builder {
   private readonly root: MapNode;
   private readonly used: ReadonlySet<Definition>;
   private readonly parsed: ReadonlyMap<Definition, ParsedComponent>;
+  private readonly registry: Registry;
 
-  constructor(root: MapNode, used: ReadonlySet<Definition>, parsed: ReadonlyMap<Definition, ParsedComponent>) {
+  constructor(
+    root: MapNode,
+    used: ReadonlySet<Definition>,
+    parsed: ReadonlyMap<Definition, ParsedComponent>,
+    registry: Registry,
+  ) {
     this.root = root;
     this.used = used;
     this.parsed = parsed;
+    this.registry = registry;
   }
 
   specs<Kind extends ComponentKind>(_kind: Kind, definitions: Iterable<Definition>) {
@@ -99,10 +125,12 @@ class Builder {
 
   private spec(definition: Definition, { config }: ParsedComponent) {
     const base = [definition.section, definition.name];
+    const plugin = definition.factory && this.registry.originOf(definition.factory);
     return {
       id: definition.id,
       path: base.join("."),
       config,
+      ...(plugin === undefined ? {} : { plugin }),
       placeOf: (path: Path) => locate(this.root, [...base, ...path]).place,
     };
   }
@@ -120,12 +148,16 @@ function checkAll(definitions: Definitions, used: ReadonlySet<Definition>, regis
 }
 
 function reportUnknownSections(root: MapNode, findings: Findings): void {
-  const known = [...Object.keys(SECTIONS), "service"];
+  const known = [...Object.keys(SECTIONS), "plugins", "service"];
   for (const [name, { key }] of root.entries) {
     if (known.includes(name)) continue;
     const message = `unknown section "${name}"; expected ${alternatives(known)}`;
     findings.error("unknown_key", key, [name], message, didYouMean(name, known));
   }
+}
+
+function definitionOf(link: Link): Definition {
+  return link.definition;
 }
 
 function linksOf({ receivers, processors, exporters }: LinkedPipeline): Link[] {

@@ -81,6 +81,10 @@ export const serviceSchema = z.strictObject({
       traces: ignored("Sluice does not trace itself"),
     }),
   ).prefault({}),
+  strict_order: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Processors in the wrong order are errors instead of warnings." }),
   /** How long a drain may take before what is unsettled is refused. */
   shutdown_timeout: duration().default(10_000),
   intake: section(

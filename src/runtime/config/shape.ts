@@ -35,6 +35,8 @@ export interface Notes {
   readonly instead?: string;
   readonly format?: string;
   readonly description?: string;
+  /** Nothing is known of what is inside: it may hold secrets. */
+  readonly opaque?: boolean;
 }
 
 /** `word` is a string from a fixed list; `any` takes everything. */
@@ -82,13 +84,18 @@ export function bases(schema: Schema): Schema[] {
 
 /** The author's notes; those of an outer layer win. */
 export function notesOf(schema: Schema): Notes {
-  const notes = layers(schema).map((layer) => layer.meta() ?? {});
+  const notes = layers(schema).map((layer) => layer.meta?.() ?? {});
   return Object.assign({}, ...notes.reverse());
 }
 
 /** Any of the schemas a value is held against is marked secret. */
 export function isSecret(schema: Schema): boolean {
   return notesOf(schema).secret === true || bases(schema).some((base) => notesOf(base).secret === true);
+}
+
+/** Nothing is known of what this schema takes. */
+export function isOpaque(schema: Schema): boolean {
+  return notesOf(schema).opaque === true;
 }
 
 export function kindsOf(schema: Schema): ReadonlySet<ValueKind> {

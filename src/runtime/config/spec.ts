@@ -31,6 +31,8 @@ export interface ResolvedConfig extends GraphPlan {
   /** In the order of service.extensions. */
   readonly extensions: ReadonlyMap<string, ComponentSpec<ExtensionFactory>>;
   readonly service: ServiceSettings;
+  /** A short hash of all that the config says, variables filled in. */
+  readonly generation: string;
   /** Where a key of the config stands, such as ["service", "telemetry", "metrics"]; undefined when it is not written. */
   placeOf(path: readonly (string | number)[]): Place | undefined;
 }

@@ -1,5 +1,7 @@
+import { didYouMean } from "../contract/suggest.js";
 import type { Definition } from "./components.js";
 import type { Findings } from "./findings.js";
+import { nodeAt } from "./node.js";
 import type { Link, LinkedPipeline } from "./pipelines.js";
 
 /**
@@ -71,6 +73,28 @@ function checkConnector(connector: Definition, pipelines: readonly LinkedPipelin
     const message = `connector "${connector.id}" gets nothing: no pipeline has it among its exporters`;
     findings.error("connector_one_sided", only.link.reference.span, only.link.reference.path, message);
   } else checkRoutes(connector, into, outOf, findings);
+}
+
+/** Holds the pipelines that a connector's config names against those it feeds. */
+export function checkNamedPipelines(
+  connector: Definition,
+  config: unknown,
+  pipelines: readonly LinkedPipeline[],
+  findings: Findings,
+): void {
+  const { factory } = connector;
+  const fed = sides(connector, pipelines, "receivers").map((side) => side.pipeline.pipeline.id);
+  if (factory?.kind !== "connector" || fed.length === 0) return;
+  const defined = new Set(pipelines.map(({ pipeline }) => pipeline.id));
+  for (const { pipeline, path } of factory.namedPipelines?.(config) ?? []) {
+    if (fed.includes(pipeline)) continue;
+    const problem = defined.has(pipeline)
+      ? `pipeline "${pipeline}" does not have "${connector.id}" among its receivers`
+      : `pipeline "${pipeline}" is not defined under service.pipelines`;
+    const span = nodeAt(connector.node, path) ?? connector.key;
+    const fullPath = [connector.section, connector.name, ...path];
+    findings.error("undefined_reference", span, fullPath, problem, didYouMean(pipeline, fed));
+  }
 }
 
 function sides(connector: Definition, pipelines: readonly LinkedPipeline[], list: "receivers" | "exporters"): Side[] {

@@ -78,6 +78,7 @@ export interface DeadLetterQuery {
   readonly order?: "oldest" | "newest";
 }
 
+/** Has fewer entries than asked for, or none, when a filter finds little: then there is a cursor to go on with. */
 export interface DeadLetterPage {
   readonly entries: readonly Entry[];
   /** Absent on the last page. */

@@ -1,9 +1,10 @@
 import type { OperatorFunction } from "rxjs";
 import type { ZodType } from "zod";
 import type { Batch } from "../telemetry/batch.js";
-import type { Signal } from "../telemetry/signal.js";
+import { SIGNALS, type Signal } from "../telemetry/signal.js";
 import type { Admin } from "./admin.js";
 import type { Clock } from "./clock.js";
+import { type ConfigSchema, configSchema } from "./config-schema.js";
 import type { Delivery, Origin, Outcome, PartialRejection } from "./delivery.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { OutletFactory } from "./outlet.js";
@@ -119,6 +120,8 @@ export interface Host {
   readonly state: "starting" | "ready" | "draining" | "stopped";
   /** What the extension that wraps exporters offers; undefined before it has started, or without one. */
   readonly admin?: Admin | undefined;
+  /** Names the config it runs with: the same for the same config, whenever it was started. */
+  readonly generation?: string;
 }
 
 export interface ExtensionContext extends ComponentContext {
@@ -144,6 +147,7 @@ interface FactoryBase<Kind extends ComponentKind, Config> {
   readonly summary: string;
   /** Parses what users write into what `create` gets. An absent or null component is parsed as `{}`. */
   readonly schema: ZodType<Config>;
+  /** The `CONTRACT_VERSION` it was built for. */
   readonly contract: number;
 }
 
@@ -170,10 +174,18 @@ export interface ExporterFactory<Config = unknown> extends FactoryBase<"exporter
   create(config: Config, context: ExporterContext): Exporter;
 }
 
+/** A pipeline that a connector's config names, and the path of the name in that config. */
+export interface NamedPipeline {
+  readonly pipeline: string;
+  readonly path: readonly (string | number)[];
+}
+
 export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connector", Config> {
   /** Which signals it turns into which. */
   readonly routes: readonly { readonly from: Signal; readonly to: Signal }[];
   readonly zone?: Zone;
+  /** The pipelines its config names: one that this connector does not feed is a problem of the config. */
+  namedPipelines?(config: Config): readonly NamedPipeline[];
   create(config: Config, context: ConnectorContext): Processor;
 }
 
@@ -190,26 +202,50 @@ export type ComponentFactory =
   | ConnectorFactory
   | ExtensionFactory;
 
-type Definition<F extends { kind: unknown; contract: unknown }> = Omit<F, "kind" | "contract">;
+/**
+ * What a component's author writes. Without a schema any config is taken, as it stands in the YAML; a processor,
+ * receiver or exporter that names no signals takes all of them.
+ */
+type Definition<F extends { kind: unknown; contract: unknown }, C> = Omit<
+  F,
+  "kind" | "contract" | "schema" | "summary" | "signals"
+> & {
+  readonly schema?: ConfigSchema<C>;
+  readonly summary?: string;
+};
+interface Signals {
+  readonly signals?: readonly Signal[];
+}
+/** What `create` gets of a component without a schema. */
+type AnyConfig = Record<string, unknown>;
 
-export function defineReceiver<C>(definition: Definition<ReceiverFactory<C>>): ReceiverFactory {
-  return { ...definition, kind: "receiver", contract: CONTRACT_VERSION } as ReceiverFactory;
+export function defineReceiver<C = AnyConfig>(definition: Definition<ReceiverFactory<C>, C> & Signals) {
+  return completed("receiver", definition, { signals: SIGNALS }) as ReceiverFactory;
 }
 
-export function defineProcessor<C>(definition: Definition<ProcessorFactory<C>>): ProcessorFactory {
-  return { ...definition, kind: "processor", contract: CONTRACT_VERSION } as ProcessorFactory;
+export function defineProcessor<C = AnyConfig>(definition: Definition<ProcessorFactory<C>, C> & Signals) {
+  return completed("processor", definition, { signals: SIGNALS }) as ProcessorFactory;
 }
 
-export function defineExporter<C>(definition: Definition<ExporterFactory<C>>): ExporterFactory {
-  return { ...definition, kind: "exporter", contract: CONTRACT_VERSION } as ExporterFactory;
+export function defineExporter<C = AnyConfig>(definition: Definition<ExporterFactory<C>, C> & Signals) {
+  return completed("exporter", definition, { signals: SIGNALS }) as ExporterFactory;
 }
 
-export function defineConnector<C>(definition: Definition<ConnectorFactory<C>>): ConnectorFactory {
-  return { ...definition, kind: "connector", contract: CONTRACT_VERSION } as ConnectorFactory;
+export function defineConnector<C = AnyConfig>(definition: Definition<ConnectorFactory<C>, C>) {
+  return completed("connector", definition) as ConnectorFactory;
 }
 
-export function defineExtension<C>(definition: Definition<ExtensionFactory<C>>): ExtensionFactory {
-  return { ...definition, kind: "extension", contract: CONTRACT_VERSION } as ExtensionFactory;
+export function defineExtension<C = AnyConfig>(definition: Definition<ExtensionFactory<C>, C>) {
+  return completed("extension", definition) as ExtensionFactory;
+}
+
+function completed(
+  kind: ComponentKind,
+  definition: { readonly schema?: ConfigSchema },
+  defaults: object = {},
+): unknown {
+  const schema = configSchema(definition.schema);
+  return { summary: "", ...defaults, ...definition, schema, kind, contract: CONTRACT_VERSION };
 }
 
 /** A component cannot start as configured. `path` is the key in its config that is to blame, if one is. */

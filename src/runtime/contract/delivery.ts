@@ -9,6 +9,8 @@ import { type Refusal, toRefusal, worseRefusal } from "./refusal.js";
  * - A debt is settled exactly once: accepted or refused. A second settlement is ignored.
  * - `split` and `merge` move the debt, they never end it: the debt follows the data. A split debt is settled when all
  *   its parts are, and refused if any part is; a merged one settles all it was made of.
+ * - A debt that returns (`returning`) is settled by its acceptance only; after a refusal the one made in its place
+ *   carries on.
  * - Whoever holds a delivery must, in the end, hand it on, settle it, split it or merge it. What sits in a component
  *   is in the component's `Habitat`, so that it can be refused when the component fails or is aborted.
  */
@@ -34,8 +36,8 @@ export class Delivery {
     return batch === this.batch ? this : new Delivery(batch, this.origin, this.debt, this.route, this.setback);
   }
 
-  /** The same delivery, meant for these pipelines only. For connectors. */
-  to(pipelines: readonly string[]): Delivery {
+  /** The same delivery, meant for these pipelines only; undefined means all. For connectors. */
+  to(pipelines: readonly string[] | undefined): Delivery {
     return new Delivery(this.batch, this.origin, this.debt, pipelines, this.setback);
   }
 
@@ -54,12 +56,25 @@ export class Delivery {
     return this.debt.divide(count, Math.max).map((debt) => this.part(this.batch, debt));
   }
 
+  /**
+   * The same delivery, but a refusal comes back: `onRefused` is given it with a delivery that owes what this one owed,
+   * and is to be handed on or settled in its place. For connectors that know another way.
+   */
+  returning(onRefused: (again: Delivery, refusal: Refusal) => void): Delivery {
+    const debt = this.debt.returning((again, refusal) => onRefused(this.owing(again), refusal));
+    return this.owing(debt);
+  }
+
   /** One delivery that owes what all of these owed. The origin is that of the first. */
   static merge(deliveries: readonly Delivery[], batch: Batch): Delivery {
     const first = deliveries[0];
     if (first === undefined) throw new RangeError("cannot merge no deliveries");
     if (deliveries.length === 1) return first.with(batch);
     return new Delivery(batch, first.origin, Debt.join(deliveries.map((d) => d.debt)), first.route, first.setback);
+  }
+
+  private owing(debt: Debt): Delivery {
+    return new Delivery(this.batch, this.origin, debt, this.route, this.setback);
   }
 
   private part(part: Batch | DeadLetter, debt: Debt): Delivery {
@@ -103,6 +118,12 @@ export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
 /** The debts that are inside one component at the moment. */
 export class Habitat {
   private readonly debts = new Set<Debt>();
+  private readonly explain: ((refusal: Refusal) => Refusal) | undefined;
+
+  /** `explain` sees every refusal of what is inside, and gives the one that is passed on. */
+  constructor(explain?: (refusal: Refusal) => Refusal) {
+    this.explain = explain;
+  }
 
   get size(): number {
     return this.debts.size;
@@ -124,6 +145,11 @@ export class Habitat {
   }
 
   /** @internal called by Debt alone */
+  explained(outcome: Outcome): Outcome {
+    return outcome.ok || this.explain === undefined ? outcome : { ok: false, refusal: this.explain(outcome.refusal) };
+  }
+
+  /** @internal called by Debt alone */
   note(debt: Debt, inside: boolean): void {
     if (inside) this.debts.add(debt);
     else this.debts.delete(debt);
@@ -139,10 +165,16 @@ export class Debt {
   private habitat: Habitat | undefined;
   private readonly creditors: readonly Debt[];
   private readonly onSettled: ((outcome: Outcome) => void) | undefined;
+  private readonly onRefused: OnRefused | undefined;
 
-  constructor(onSettled: ((outcome: Outcome) => void) | undefined, creditors: readonly Debt[] = []) {
+  constructor(
+    onSettled: ((outcome: Outcome) => void) | undefined,
+    creditors: readonly Debt[] = [],
+    onRefused?: OnRefused,
+  ) {
     this.onSettled = onSettled;
     this.creditors = creditors;
+    this.onRefused = onRefused;
   }
 
   static join(debts: readonly Debt[]): Debt {
@@ -161,11 +193,20 @@ export class Debt {
     return parts;
   }
 
+  /** A debt in the place of this one, whose refusal is told to `onRefused` with one that is owed in its stead. */
+  returning(onRefused: OnRefused): Debt {
+    const debt = new Debt(undefined, [this], onRefused);
+    debt.moveTo(this.habitat);
+    this.handOn(1);
+    return debt;
+  }
+
   settle(outcome: Outcome): void {
     if (!this.open) return;
     this.open = false;
+    const explained = this.habitat?.explained(outcome) ?? outcome;
     this.moveTo(undefined);
-    this.conclude(outcome);
+    this.conclude(explained);
   }
 
   moveTo(habitat: Habitat | undefined): void {
@@ -190,11 +231,17 @@ export class Debt {
   }
 
   private conclude(outcome: Outcome): void {
+    if (!outcome.ok && this.onRefused !== undefined) {
+      this.onRefused(new Debt(undefined, this.creditors), outcome.refusal);
+      return;
+    }
     const told = this.creditors.length > 1 ? withoutCount(outcome) : outcome;
     for (const creditor of this.creditors) creditor.partSettled(told);
     this.onSettled?.(outcome);
   }
 }
+
+type OnRefused = (again: Debt, refusal: Refusal) => void;
 
 /** Pieces of a batch have different records; of copies, the larger count is what at least one branch does not have. */
 type AddRejected = (a: number, b: number) => number;

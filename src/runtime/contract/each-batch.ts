@@ -1,5 +1,6 @@
 import { Observable } from "rxjs";
 import type { Batch } from "../telemetry/batch.js";
+import { type Clock, systemClock } from "./clock.js";
 import type { Processor } from "./component.js";
 import type { DeadLetter } from "./dead-letter.js";
 import type { Delivery } from "./delivery.js";
@@ -8,16 +9,26 @@ import { Refusal } from "./refusal.js";
 /** What a function of one batch may answer: a batch, several, dead letters, or null (or none) to drop it on purpose. */
 export type BatchResult = Batch | DeadLetter | readonly (Batch | DeadLetter)[] | null;
 
+export interface EachBatchOptions {
+  /** How long an answer may take that does not come at once; then the batch is refused. 30 seconds; 0: for ever. */
+  readonly timeoutMs?: number;
+  readonly clock?: Clock;
+}
+
+const TIMEOUT_MS = 30_000;
+
 /**
  * A processor from a function of one batch, the way most processors are written.
  *
  * The batch it returns goes on in the place of the one it got; several share the debt; null or an empty list drops the
- * batch, which acknowledges it. A throw or rejection refuses that batch alone. Returning nothing at all is a mistake
- * and refuses, so that a forgotten `return` cannot lose data. Batches go through one at a time and leave in the order
- * in which they came, also when the function is asynchronous.
+ * batch, which acknowledges it. A throw or rejection refuses that batch alone, and so does an answer that takes too
+ * long; coming later, it is ignored. Returning nothing at all is a mistake and refuses, so that a forgotten `return`
+ * cannot lose data. Batches go through one at a time and leave in the order in which they came, also when the function
+ * is asynchronous.
  */
 export function eachBatch(
-  process: (batch: Batch, delivery: Delivery) => BatchResult | Promise<BatchResult>,
+  process: (batch: Batch, delivery: Delivery) => BatchResult | PromiseLike<BatchResult>,
+  { timeoutMs = TIMEOUT_MS, clock = systemClock }: EachBatchOptions = {},
 ): Processor {
   return (source) =>
     new Observable<Delivery>((out) => {
@@ -28,13 +39,34 @@ export function eachBatch(
       const run = (delivery: Delivery): Promise<void> | undefined => {
         try {
           const result = process(delivery.batch, delivery);
-          if (result instanceof Promise) return result.then((r) => emit(delivery, r)).catch((e) => delivery.refuse(e));
+          if (isLater(result)) return wait(delivery, result);
           emit(delivery, result);
         } catch (error) {
           delivery.refuse(error);
         }
         return undefined;
       };
+      const wait = (delivery: Delivery, result: PromiseLike<BatchResult>) =>
+        new Promise<void>((done) => {
+          let isOver = false;
+          const end = (settle: () => void) => {
+            if (isOver) return;
+            isOver = true;
+            cancelTimer?.();
+            try {
+              settle();
+            } catch (error) {
+              delivery.refuse(error);
+            }
+            done();
+          };
+          const cancelTimer =
+            timeoutMs > 0 ? clock.after(timeoutMs, () => end(() => delivery.refuse(tooLate(timeoutMs)))) : undefined;
+          result.then(
+            (answer) => end(() => emit(delivery, answer)),
+            (error) => end(() => delivery.refuse(error)),
+          );
+        });
       const queue = (work: Promise<void> | undefined) => {
         if (work === undefined) return;
         const mine = work.finally(() => {
@@ -55,9 +87,26 @@ function outputs(delivery: Delivery, result: BatchResult): readonly Delivery[] {
     delivery.accept();
     return NONE;
   }
-  if (result === undefined) throw new Refusal("transient", FORGOTTEN, { code: "SLUICE_NO_RESULT" });
-  return delivery.split(Array.isArray(result) ? result : [result as Batch | DeadLetter]);
+  const parts = Array.isArray(result) ? result : [result as Batch | DeadLetter];
+  if (!parts.every(isPart)) throw new Refusal("transient", FORGOTTEN, { code: "SLUICE_NO_RESULT", unexpected: true });
+  return delivery.split(parts);
+}
+
+/** By shape: the function may be built with another copy of this package. */
+function isPart(part: Batch | DeadLetter | undefined): boolean {
+  if (typeof part !== "object" || part === null) return false;
+  return "chunks" in part || "setback" in part;
+}
+
+/** Any promise will do, not only Node's own. */
+function isLater(result: unknown): result is PromiseLike<BatchResult> {
+  return typeof (result as { then?: unknown } | null | undefined)?.then === "function";
+}
+
+function tooLate(ms: number): Refusal {
+  const message = `the function did not answer within ${ms} ms`;
+  return new Refusal("transient", message, { code: "SLUICE_TIMEOUT", unexpected: true });
 }
 
 const NONE: readonly Delivery[] = [];
-const FORGOTTEN = "the processor's function returned nothing: return the batch to pass it on, or null to drop it";
+const FORGOTTEN = "the function returned no batch: return the batch to pass it on, or null to drop it";

@@ -1,14 +1,102 @@
+import { Batch } from "../telemetry/batch.js";
 import { type AnyRecordView, editRecords, type RecordVerdict } from "../telemetry/edit.js";
+import { editRecordsLater } from "../telemetry/edit-later.js";
+import { splitBatch } from "../telemetry/split.js";
+import type { Attributes } from "../telemetry/views/attributes.js";
 import type { Processor } from "./component.js";
-import { eachBatch } from "./each-batch.js";
+import { type DeadLetter, deadLetter, type Setback } from "./dead-letter.js";
+import { type BatchResult, type EachBatchOptions, eachBatch } from "./each-batch.js";
+
+/** Takes the record out of the pipeline, as it came in; every exporter keeps it as a dead letter with this message. */
+export interface RecordSetback {
+  readonly deadLetter: string | (Partial<Setback> & Pick<Setback, "message">);
+}
 
 /**
- * A processor from a function of one record: read it, change it, or return "drop". The batch goes on as it was if no
- * record was changed; a throw refuses the whole batch.
+ * What the function of `eachRecord` may answer: nothing (or "keep"), "drop", or why the record is a dead letter. What an
+ * edit gives back, as in `(record) => record.attributes.set("a", 1)`, counts as nothing.
  */
-export function eachRecord(edit: (record: AnyRecordView) => RecordVerdict): Processor {
+export type RecordAnswer = RecordVerdict | RecordSetback | Attributes | boolean;
+
+export interface EachRecordOptions extends EachBatchOptions {
+  /** For functions that answer later: how many records of a batch they may be busy with at a time. 1 unless told. */
+  readonly concurrency?: number;
+}
+
+/**
+ * A processor from a function of one record: read it, change it, `split` it, return "drop", or return
+ * `{ deadLetter: "why" }`. It may answer later. The batch goes on as it was if no record was changed; a throw or a
+ * rejection refuses the whole batch, and so does a batch that takes longer than `timeoutMs` altogether.
+ *
+ * A function for one signal may name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
+ */
+export function eachRecord<View extends AnyRecordView = AnyRecordView>(
+  edit: (record: View) => RecordAnswer | Promise<RecordAnswer>,
+  { concurrency = 1, ...options }: EachRecordOptions = {},
+): Processor {
   return eachBatch((batch) => {
-    const edited = editRecords(batch, edit);
-    return edited.count === 0 && batch.count > 0 ? null : edited;
-  });
+    const setbacks = new Setbacks();
+    const edited = editRecordsLater(
+      batch,
+      (record, index) => {
+        const answer = edit(record as View);
+        if (answer === undefined || typeof answer === "string") return answer;
+        return isLater(answer) ? answer.then((later) => setbacks.note(index, later)) : setbacks.note(index, answer);
+      },
+      concurrency,
+    );
+    return edited instanceof Promise
+      ? edited.then((later) => setbacks.take(batch, later))
+      : setbacks.take(batch, edited);
+  }, options);
+}
+
+/** The records of one batch that are to become dead letters. */
+class Setbacks {
+  private byIndex: Map<number, Setback> | undefined;
+
+  note(index: number, answer: RecordAnswer): RecordVerdict {
+    if (!isSetback(answer)) return answer === "drop" ? "drop" : "keep";
+    this.byIndex ??= new Map();
+    this.byIndex.set(index, setbackOf(answer));
+    return "drop";
+  }
+
+  /** What goes on, and what does not. */
+  take(batch: Batch, edited: Batch): BatchResult {
+    const kept = edited.count === 0 && batch.count > 0 ? null : edited;
+    if (this.byIndex === undefined) return kept;
+    const letters = lettersOf(batch, this.byIndex);
+    return kept === null ? letters : [kept, ...letters];
+  }
+}
+
+function isSetback(answer: RecordAnswer): answer is RecordSetback {
+  return typeof answer === "object" && answer !== null && "deadLetter" in answer;
+}
+
+function setbackOf({ deadLetter: why }: RecordSetback): Setback {
+  const given = typeof why === "string" ? { message: why } : why;
+  return { reason: "rejected", category: "rejected", code: "SLUICE_REJECTED", ...given };
+}
+
+/** One dead letter for all records with the same words. */
+function lettersOf(batch: Batch, byIndex: ReadonlyMap<number, Setback>): DeadLetter[] {
+  let index = 0;
+  const all = editRecords(batch, () => (byIndex.has(index++) ? "keep" : "drop"));
+  const inOrder = [...byIndex].toSorted(([a], [b]) => a - b).map(([, setback]) => setback);
+  const groups = new Map<string, { readonly setback: Setback; readonly at: number[] }>();
+  for (const [at, setback] of inOrder.entries()) {
+    const key = JSON.stringify(setback);
+    const group = groups.get(key) ?? { setback, at: [] };
+    groups.set(key, group);
+    group.at.push(at);
+  }
+  if (groups.size === 1) return [deadLetter(all, inOrder[0]!)];
+  const pieces = splitBatch(all, { records: 1 });
+  return [...groups.values()].map(({ setback, at }) => deadLetter(Batch.merge(at.map((i) => pieces[i]!)), setback));
+}
+
+function isLater(answer: RecordAnswer | PromiseLike<RecordAnswer>): answer is Promise<RecordAnswer> {
+  return typeof (answer as { then?: unknown } | null)?.then === "function";
 }

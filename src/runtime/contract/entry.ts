@@ -34,7 +34,7 @@ export interface Entry {
   readonly failure?: Failure;
   /** The entry this one was split from, when bad records were separated from good ones. */
   readonly parent?: string;
-  /** Number of the config the agent ran with, and times it was replayed. */
+  /** Names the config the agent ran with when it came, or was replayed; and times it was replayed. */
   readonly generation: string;
   readonly replays: number;
 }

@@ -93,39 +93,39 @@ const circuitBreaker = section(
   }),
 );
 
-const deadLetter = section(
-  z.strictObject({
-    retention: duration().optional().meta({ description: "How long dead letters are kept." }),
-    max_bytes: byteSize().optional().meta({ description: "Most bytes of dead letters." }),
-    max_entries: z.number().int().nonnegative().optional().meta({ description: "0: no limit." }),
-    drop: z.enum(["oldest", "newest"]).optional().meta({ description: "Which end goes when full." }),
-    filter: section(
-      z.strictObject({
-        never_save: z
-          .array(recordPattern())
-          .optional()
-          .meta({ description: "Records like these are not kept as dead letters." }),
-        always_save: z
-          .array(recordPattern())
-          .optional()
-          .meta({ description: "Of the others, records like these are kept." }),
-        save_if: z
-          .union([z.literal(""), recordPattern()])
-          .optional()
-          .meta({ description: "Of the rest, only records like this are kept. Empty: all." }),
-      }),
-    ).optional(),
-    auto_replay: section(
-      z.strictObject({
-        enabled: z.boolean().optional(),
-        interval: duration().optional(),
-        batch_size: z.number().int().positive().optional(),
-        max_age: duration().optional(),
-        max_replays: z.number().int().positive().optional(),
-      }),
-    ).optional(),
-  }),
-);
+const deadLetterOf = (condition: z.ZodType<string>) =>
+  section(
+    z.strictObject({
+      retention: duration().optional().meta({ description: "How long dead letters are kept." }),
+      max_bytes: byteSize().optional().meta({ description: "Most bytes of dead letters." }),
+      max_entries: z.number().int().nonnegative().optional().meta({ description: "0: no limit." }),
+      drop: z.enum(["oldest", "newest"]).optional().meta({ description: "Which end goes when full." }),
+      filter: section(
+        z.strictObject({
+          never_save: z
+            .array(recordPattern())
+            .optional()
+            .meta({ description: "Records like these are not kept as dead letters." }),
+          always_save: z
+            .array(recordPattern())
+            .optional()
+            .meta({ description: "Of the others, records like these are kept." }),
+          save_if: condition
+            .optional()
+            .meta({ description: "Of the rest, only records for which this holds are kept. Empty: all." }),
+        }),
+      ).optional(),
+      auto_replay: section(
+        z.strictObject({
+          enabled: z.boolean().optional(),
+          interval: duration().optional(),
+          batch_size: z.number().int().positive().optional(),
+          max_age: duration().optional(),
+          max_replays: z.number().int().positive().optional(),
+        }),
+      ).optional(),
+    }),
+  );
 
 const replay = section(
   z.strictObject({
@@ -136,19 +136,24 @@ const replay = section(
   }),
 );
 
-export const exporterSettingsSchema = z.strictObject({
-  timeout: duration().optional().meta({ description: "How long one attempt may take; 0 means for ever." }),
-  sending_queue: sendingQueue.optional(),
-  retry_on_failure: retryOnFailure.optional(),
-  circuit_breaker: circuitBreaker.optional(),
-  dead_letter: deadLetter.optional(),
-  durability: z
-    .enum(["fsync", "interval", "process"])
-    .optional()
-    .meta({ description: "What an acknowledgement survives: power loss, all but the last moment of it, a crash." }),
-  durability_interval: duration().optional().meta({ description: "For durability: interval." }),
-  replay: replay.optional(),
-});
+/** `condition` is the schema of conditions on records: this room only knows that they are texts. */
+export const exporterSettingsOf = (condition: z.ZodType<string>) =>
+  z.strictObject({
+    timeout: duration().optional().meta({ description: "How long one attempt may take; 0 means for ever." }),
+    sending_queue: sendingQueue.optional(),
+    retry_on_failure: retryOnFailure.optional(),
+    circuit_breaker: circuitBreaker.optional(),
+    dead_letter: deadLetterOf(condition).optional(),
+    durability: z
+      .enum(["fsync", "interval", "process"])
+      .optional()
+      .meta({ description: "What an acknowledgement survives: power loss, all but the last moment of it, a crash." }),
+    durability_interval: duration().optional().meta({ description: "For durability: interval." }),
+    replay: replay.optional(),
+  });
+
+/** For what is known to be good. */
+export const exporterSettingsSchema = exporterSettingsOf(z.string());
 
 export type ExporterSettings = z.infer<typeof exporterSettingsSchema>;
 

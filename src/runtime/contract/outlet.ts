@@ -1,4 +1,5 @@
 import type { Batch } from "../telemetry/batch.js";
+import type { Signal } from "../telemetry/signal.js";
 import type { Clock } from "./clock.js";
 import type { Exporter } from "./component.js";
 import type { Delivery } from "./delivery.js";
@@ -31,6 +32,8 @@ export interface OutletSettings {
   readonly settings: ExporterSettings;
   /** What its type says of them. */
   readonly typeDefaults: ExporterSettings;
+  /** Of the pipelines that end in it. */
+  readonly signals?: readonly Signal[];
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;

@@ -11,6 +11,8 @@ export interface Planned<Factory> {
   readonly factory: Factory;
   /** What the factory's schema made of the config. */
   readonly config: unknown;
+  /** The plugin it comes from, as the config names it; absent for the components that come with Sluice. */
+  readonly plugin?: string;
 }
 
 export interface PlannedExporter extends Planned<ExporterFactory> {

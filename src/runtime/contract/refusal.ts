@@ -19,6 +19,8 @@ export interface RefusalOptions {
   /** The peer's own word for it, such as "HTTP 503" or "UNAVAILABLE". */
   readonly status?: string;
   readonly cause?: unknown;
+  /** Nobody meant to refuse: a component threw, or did not answer. It is reported with the component's name. */
+  readonly unexpected?: boolean;
 }
 
 const BRAND = Symbol.for("sluice.refusal");
@@ -32,6 +34,7 @@ export class Refusal extends Error {
   readonly retryAfterMs: number | undefined;
   readonly category: RefusalCategory | undefined;
   readonly status: string | undefined;
+  readonly unexpected: boolean;
 
   constructor(kind: RefusalKind, message: string, options: RefusalOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -40,6 +43,7 @@ export class Refusal extends Error {
     this.retryAfterMs = options.retryAfterMs;
     this.category = options.category;
     this.status = options.status;
+    this.unexpected = options.unexpected ?? false;
   }
 }
 
@@ -53,7 +57,7 @@ export function toRefusal(error: unknown): Refusal {
   const message = error instanceof Error ? error.message : String(error);
   if (isMalformed(error))
     return new Refusal("permanent", message, { code: error.code, category: "schema", cause: error });
-  return new Refusal("transient", message, { cause: error });
+  return new Refusal("transient", message, { cause: error, unexpected: true });
 }
 
 /** Of several refusals of one delivery the one to answer with: a retry loses nothing, so a retryable one wins. */

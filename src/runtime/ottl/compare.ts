@@ -4,10 +4,12 @@ export type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=";
 
 /**
  * Compares as the Collector does: values of different types are unequal and in no order, an integer and a double are
- * compared as doubles, nil equals only nil, false is less than true, and maps and lists know only equality.
+ * compared as doubles, nil equals only nil and bytes without a byte, false is less than true, and maps and lists know
+ * only equality.
  */
 export function compare(a: OttlValue, b: OttlValue, op: Comparison): boolean {
-  if (a === null || b === null) return a === b ? op === "==" || op === "<=" || op === ">=" : op === "!=";
+  if (a === null || b === null)
+    return isNothing(a) && isNothing(b) ? op !== "!=" && op !== "<" && op !== ">" : op === "!=";
   switch (typeof a) {
     case "string":
       return typeof b === "string" ? ordered(compareText(a, b), op) : op === "!=";
@@ -23,8 +25,12 @@ export function compare(a: OttlValue, b: OttlValue, op: Comparison): boolean {
   return compareObjects(a, b, op);
 }
 
+function isNothing(value: OttlValue): boolean {
+  return value === null || (value instanceof Uint8Array && value.length === 0);
+}
+
 function compareObjects(a: OttlValue, b: OttlValue, op: Comparison): boolean {
-  if (a instanceof Uint8Array) return b instanceof Uint8Array ? ordered(Buffer.compare(a, b), op) : op === "!=";
+  if (a instanceof Uint8Array) return b instanceof Uint8Array ? compareBytes(a, b, op) : op === "!=";
   if (a instanceof OttlTime) return b instanceof OttlTime ? orderedNanos(a.nanos, b.nanos, op) : op === "!=";
   if (a instanceof OttlDuration) return b instanceof OttlDuration ? orderedNanos(a.nanos, b.nanos, op) : op === "!=";
   const comparable =
@@ -32,7 +38,25 @@ function compareObjects(a: OttlValue, b: OttlValue, op: Comparison): boolean {
     (Array.isArray(a) && Array.isArray(b)) ||
     (a instanceof OttlMessages && b instanceof OttlMessages);
   if (!comparable) return op === "!=";
-  return op === "==" ? sameValue(a, b) : op === "!=" && !sameValue(a, b);
+  return op === "==" ? equal(a, b) : op === "!=" && !equal(a, b);
+}
+
+function compareBytes(a: Uint8Array, b: Uint8Array, op: Comparison): boolean {
+  if ((a.length === 0) !== (b.length === 0)) return op === "!="; // nothing is in no order with something
+  return ordered(Buffer.compare(a, b), op);
+}
+
+/** Like `sameValue`, but doubles are compared by their values: 0 equals -0, and NaN not even itself. */
+function equal(a: OttlValue, b: OttlValue): boolean {
+  if (typeof a === "number") return typeof b === "number" && a === b;
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => equal(item, b[i]!));
+  if (!isMap(a) || !isMap(b)) return sameValue(a, b);
+  if (a.size !== b.size) return false;
+  for (const [key, value] of a) {
+    const other = b.get(key);
+    if (other === undefined || !equal(value, other)) return false;
+  }
+  return true;
 }
 
 /** Go compares strings by their bytes; JavaScript by UTF-16 units, which sorts surrogates wrongly. */

@@ -14,7 +14,7 @@ import { PATHS } from "./paths.js";
 import type { Scene } from "./scene.js";
 import type { CallNode, CompareNode, NameNode, Node, PathNode, StatementTree } from "./tree.js";
 import { copyValue, type OttlMap, type OttlValue, typeName } from "./value.js";
-import { anyEnd, anyValueAt, isText } from "./wire-value.js";
+import { anyEnd, anyValueAt, isNothing, isText } from "./wire-value.js";
 
 export type Test = (scene: Scene) => boolean;
 
@@ -55,17 +55,12 @@ export class TreeCompiler implements Compiler {
         return every(node.parts.map((part) => this.condition(part)));
       case "or":
         return some(node.parts.map((part) => this.condition(part)));
-      case "not": {
-        const test = this.condition(node.operand);
-        return (scene) => !test(scene);
-      }
+      case "not":
+        return not(this.condition(node.operand));
       case "call":
         return this.truth(node);
       case "literal":
-        if (typeof node.value === "boolean") {
-          const { value } = node;
-          return () => value;
-        }
+        if (typeof node.value === "boolean") return node.value ? ALWAYS : NEVER;
     }
     const hint = node.kind === "path" ? ": compare it, for instance with == true or != nil" : "";
     throw misplaced(node, `is not a condition${hint}`);
@@ -93,16 +88,23 @@ export class TreeCompiler implements Compiler {
         return this.map(node.entries);
       case "math": {
         const { operator } = node;
-        const left = this.value(node.left);
-        const right = this.value(node.right);
+        const left = this.operand(node.left);
+        const right = this.operand(node.right);
         return (scene) => calculate(left(scene), operator, right(scene));
       }
       case "negate": {
-        const operand = this.value(node.operand);
+        const operand = this.operand(node.operand);
         return (scene) => negate(operand(scene));
       }
     }
     throw misplaced(node, "is a condition, not a value");
+  }
+
+  /** A value to calculate with. */
+  private operand(node: Node): Getter {
+    const isNumber = node.kind !== "literal" || typeof node.value === "bigint" || typeof node.value === "number";
+    if (!isNumber || node.kind === "list" || node.kind === "map") throw misplaced(node, "is nothing to calculate with");
+    return this.value(node);
   }
 
   path(node: Node): Access {
@@ -237,7 +239,9 @@ export class TreeCompiler implements Compiler {
   }
 
   private comparison(node: CompareNode): Test {
-    const { operator } = node;
+    const { operator, left, right } = node;
+    if (left.kind === "literal" && right.kind === "literal")
+      return compare(left.value, right.value, operator) ? ALWAYS : NEVER;
     return (
       this.attributeTest(node.left, node.right, operator) ??
       this.attributeTest(node.right, node.left, operator) ??
@@ -258,15 +262,16 @@ export class TreeCompiler implements Compiler {
     const attribute = this.path(path).attribute;
     if (attribute === undefined || (typeof value !== "string" && value !== null)) return undefined;
     const { pick, key, encoded } = attribute;
-    const text = value === null ? undefined : Buffer.from(value, "utf8");
+    const text = Buffer.from(value ?? "", "utf8");
     const wanted = operator === "==";
     return (scene) => {
       const level = pick(scene);
       if (level.edits !== undefined) return compare(level.attribute(key, encoded), value, operator);
-      const at = findAttribute(level.bytes, level.start, level.end, level.attributesTag, encoded);
-      const start = at < 0 ? -1 : anyValueAt(level.bytes, at);
-      if (text !== undefined) return (start >= 0 && isText(level.bytes, start, anyEnd, text)) === wanted;
-      return (start < 0 || start === anyEnd) === wanted;
+      const { bytes } = level;
+      const at = findAttribute(bytes, level.start, level.end, level.attributesTag, encoded);
+      const start = at < 0 ? -1 : anyValueAt(bytes, at);
+      if (start < 0) return (value === null) === wanted;
+      return (value === null ? isNothing(bytes, start, anyEnd) : isText(bytes, start, anyEnd, value, text)) === wanted;
     };
   }
 }
@@ -294,14 +299,29 @@ const WORDS: Readonly<Record<Node["kind"], string>> = {
   not: "condition",
 };
 
-function every(tests: readonly Test[]): Test {
+const ALWAYS: Test = () => true;
+const NEVER: Test = () => false;
+
+function not(test: Test): Test {
+  if (test === ALWAYS) return NEVER;
+  return test === NEVER ? ALWAYS : (scene) => !test(scene);
+}
+
+/** What is known beforehand decides, wherever it stands: no other part is then asked, and none can fail. */
+function every(all: readonly Test[]): Test {
+  if (all.includes(NEVER)) return NEVER;
+  const tests = all.filter((test) => test !== ALWAYS);
+  if (tests.length < 2) return tests[0] ?? ALWAYS;
   return (scene) => {
     for (let i = 0; i < tests.length; i++) if (!tests[i]!(scene)) return false;
     return true;
   };
 }
 
-function some(tests: readonly Test[]): Test {
+function some(all: readonly Test[]): Test {
+  if (all.includes(ALWAYS)) return ALWAYS;
+  const tests = all.filter((test) => test !== NEVER);
+  if (tests.length < 2) return tests[0] ?? NEVER;
   return (scene) => {
     for (let i = 0; i < tests.length; i++) if (tests[i]!(scene)) return true;
     return false;

@@ -1,3 +1,4 @@
+import { compareText } from "./compare.js";
 import { OttlError } from "./error.js";
 import { OttlDuration, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
 
@@ -27,7 +28,7 @@ export function toJson(value: OttlValue): string {
   if (value instanceof Uint8Array) return quoted(Buffer.from(value).toString("base64"));
   if (Array.isArray(value)) return `[${value.map(toJson).join(",")}]`;
   if (value instanceof Map) {
-    const keys = [...value.keys()].sort();
+    const keys = [...value.keys()].sort(compareText);
     return `{${keys.map((key) => `${quoted(key)}:${toJson(value.get(key)!)}`).join(",")}}`;
   }
   if (value instanceof OttlTime) return quoted(rfc3339(value));
@@ -105,7 +106,7 @@ export function toDouble(value: OttlValue): number | null {
 }
 
 function parseDouble(text: string): number {
-  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return Number(text);
+  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) && Number.isFinite(Number(text))) return Number(text);
   if (/^[+-]?(inf|infinity)$/i.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
   if (/^nan$/i.test(text)) return Number.NaN;
   throw new OttlError(`${JSON.stringify(text.slice(0, 40))} is no number`);

@@ -1,8 +1,10 @@
-import { rfc3339, toJson } from "./conversions.js";
 import { OttlError } from "./error.js";
+import { durationText, formatTime } from "./time-format.js";
+import { parseLayout } from "./time-layout.js";
 import { OttlDuration, OttlMessages, OttlTime, type OttlValue } from "./value.js";
 
 const WIDEST = 10_000;
+const GO_TIME = parseLayout("2006-01-02 15:04:05.999999999 -0700 MST");
 
 /** Go's Sprintf for the values of the language; what does not fit is written the way Go writes it, as %!d(string=x). */
 export function sprintf(format: string, values: readonly OttlValue[]): string {
@@ -48,6 +50,7 @@ function attempt(verb: string, value: OttlValue, flags: string, precision: numbe
   if (typeof value === "number") return doubleText(verb, value, flags, precision);
   if (typeof value === "boolean") return verb === "t" ? String(value) : undefined;
   if (typeof value === "string" || value instanceof Uint8Array) return stringText(verb, value, precision);
+  if (value instanceof OttlDuration && verb !== "s") return integerText(verb, value.nanos, flags);
   return verb === "s" && value !== null ? plain(value) : undefined;
 }
 
@@ -65,12 +68,17 @@ function doubleText(verb: string, value: number, flags: string, precision: numbe
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
   const sign = signOf(value < 0 || Object.is(value, -0), flags);
   const absolute = Math.abs(value);
-  if (verb === "f" || verb === "F") return sign + absolute.toFixed(Math.min(100, precision ?? 6));
+  if (verb === "f" || verb === "F") return sign + fixed(absolute, Math.min(100, precision ?? 6));
   if (verb === "e" || verb === "E") {
     const text = exponent(absolute.toExponential(Math.min(100, precision ?? 6)));
     return sign + (verb === "E" ? text.toUpperCase() : text);
   }
   return sign + shortest(absolute, precision);
+}
+
+function fixed(absolute: number, decimals: number): string {
+  if (absolute < 1e21) return absolute.toFixed(decimals);
+  return `${BigInt(absolute)}${decimals === 0 ? "" : `.${"0".repeat(decimals)}`}`;
 }
 
 function shortest(absolute: number, precision: number | undefined): string {
@@ -120,9 +128,10 @@ function plain(value: OttlValue): string {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([k, v]) => `${k}:${plain(v)}`)
       .join(" ")}]`;
-  if (value instanceof OttlTime) return rfc3339(value);
+  if (value instanceof OttlTime) return formatTime(GO_TIME, value);
+  if (value instanceof OttlDuration) return durationText(value);
   if (value instanceof OttlMessages) return `[${value.items.length} ${value.kind}]`;
-  return toJson(value);
+  return String(value);
 }
 
 function goType(value: OttlValue): string {

@@ -1,4 +1,4 @@
-import { toDouble, toInt } from "./conversions.js";
+import { toBool, toDouble, toInt } from "./conversions.js";
 import { OttlError } from "./error.js";
 import { GROK_PATTERNS } from "./grok-patterns.js";
 import { compilePattern } from "./pattern.js";
@@ -33,7 +33,7 @@ export function grokPattern(
     if (!matcher.find()) return map;
     captures.forEach(({ name, type }, i) => {
       const found = matcher.group(groups[groupName(i)]!);
-      if (found !== null && !(map.has(name) && found === "")) map.set(name, typed(found, type));
+      if (found) map.set(name, typed(found, name, type));
     });
     return map;
   };
@@ -69,30 +69,32 @@ class Expansion {
       if (group !== undefined) return `(?P<${this.capture(group, undefined)}>`;
       const pattern = this.own.get(name) ?? GROK_PATTERNS[name];
       if (pattern === undefined) throw new OttlError(`no such grok pattern: ${name}`);
-      const wanted = field ?? (this.namedOnly || depth > 0 ? undefined : name);
+      const wanted = field ?? (this.namedOnly ? undefined : name);
       const opening = wanted === undefined ? "(?:" : `(?P<${this.capture(wanted, type)}>`;
       return `${opening}${this.expand(pattern, depth + 1)})`;
     });
   }
 
   private capture(name: string, type: string | undefined): string {
+    if (type !== undefined && !Object.hasOwn(TYPES, type))
+      throw new OttlError(`no such type: ${type}; there are ${Object.keys(TYPES).join(", ")}`);
     this.captures.push({ name, type });
     return groupName(this.captures.length - 1);
   }
 }
 
-function typed(text: string, type: string | undefined): OttlValue {
-  switch (type) {
-    case "int":
-    case "long":
-      return toInt(text) ?? text;
-    case "float":
-    case "double":
-      return /^[+-]?[\d.]+([eE][+-]?\d+)?$/.test(text) ? toDouble(text) : text;
-    case "bool":
-    case "boolean":
-      return text === "true" || text === "false" ? text === "true" : text;
-    default:
-      return text;
-  }
+const TYPES: Readonly<Record<string, (text: string) => OttlValue>> = {
+  string: (text) => text,
+  int: toInt,
+  long: toInt,
+  float: toDouble,
+  double: toDouble,
+  bool: toBool,
+  boolean: toBool,
+};
+
+function typed(text: string, name: string, type = "string"): OttlValue {
+  const value = TYPES[type]!(text);
+  if (value === null) throw new OttlError(`${JSON.stringify(text.slice(0, 40))} of ${name} is no ${type}`);
+  return value;
 }

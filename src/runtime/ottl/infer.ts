@@ -1,8 +1,10 @@
+import { alternatives } from "../contract/suggest.js";
 import type { Signal } from "../telemetry/signal.js";
 import { type Condition, compileCondition, compileStatement, type Statement } from "./compiled.js";
 import type { ContextName } from "./context.js";
-import { isOttlSyntaxError } from "./error.js";
-import { tokenize } from "./lexer.js";
+import { isOttlSyntaxError, OttlSyntaxError } from "./error.js";
+import { type Token, tokenize } from "./lexer.js";
+import { KEYWORDS } from "./parser.js";
 
 /** The contexts of a signal, from the outermost to the innermost. */
 export const SIGNAL_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
@@ -27,18 +29,57 @@ export interface GroupFailure {
 /**
  * Compiles texts that share a context which nobody has named. It is the innermost one that their paths begin with, or
  * else the first from there inwards in which all of them compile. When there is none, the failure in the most likely
- * one is given.
+ * one is given. Where no path begins with a context, and more than one would do, it is refused: `attributes` alone
+ * may be the record's or the resource's. The paths of `neighbours` count too, but these are not compiled.
  */
 export function compileInferred(
   signal: Signal,
   statements: readonly string[],
   conditions: readonly string[],
+  neighbours: readonly string[] = [],
 ): CompiledGroup | GroupFailure {
   const contexts = SIGNAL_CONTEXTS[signal];
-  const innermost = Math.max(0, ...[...statements, ...conditions].map((text) => deepest(text, contexts)));
+  const hints = [...statements, ...conditions, ...neighbours].map((text) => deepest(text, contexts));
+  const innermost = Math.max(0, ...hints);
   const candidates = [...contexts.slice(innermost), ...contexts.slice(0, innermost).reverse()];
   const results = candidates.map((context) => compileIn(context, statements, conditions));
-  return results.find((result) => "context" in result) ?? results[0]!;
+  const compiled = results.filter((result) => "context" in result);
+  if (compiled.length > 1 && hints.every((hint) => hint < 0))
+    return (
+      unclear(
+        statements,
+        conditions,
+        compiled.map(({ context }) => context),
+      ) ?? compiled[0]!
+    );
+  return compiled[0] ?? results[0]!;
+}
+
+/** The failure at the first path, if there is one. */
+function unclear(
+  statements: readonly string[],
+  conditions: readonly string[],
+  contexts: readonly ContextName[],
+): GroupFailure | undefined {
+  const lists = [["statements", statements] as const, ["conditions", conditions] as const];
+  for (const [list, texts] of lists) {
+    for (const [index, text] of texts.entries()) {
+      const path = firstPath(text);
+      if (path === undefined) continue;
+      const choices = alternatives(contexts.map((context) => `${context}.${path.text}`));
+      const error = new OttlSyntaxError(`which ${path.text} is meant: ${choices}?`, path.at, path.text.length);
+      return { list, index, error };
+    }
+  }
+  return undefined;
+}
+
+function firstPath(text: string): Token | undefined {
+  const tokens = tokenize(text);
+  return tokens.find(({ kind, text: word }, i) => {
+    const follows = tokens[i + 1]?.text;
+    return kind === "word" && /^[a-z]/.test(word) && !KEYWORDS.has(word) && follows !== "(" && follows !== "=";
+  });
 }
 
 /** Compiles texts in a context; stops at the first that does not. */
@@ -84,6 +125,11 @@ function deepest(text: string, contexts: readonly ContextName[]): number {
   } catch {
     return -1;
   }
+}
+
+/** The context of a signal with this name, in any case; undefined when there is none. */
+export function contextNamed(signal: Signal, name: string): ContextName | undefined {
+  return SIGNAL_CONTEXTS[signal].find((known) => known === name.toLowerCase());
 }
 
 /** What zod is told of a text that does not compile; the config reader makes line and column of `params`. */

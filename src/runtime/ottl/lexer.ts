@@ -52,21 +52,36 @@ function tokenAt(text: string, at: number): Token {
   throw new OttlSyntaxError(`unexpected ${JSON.stringify(character)}${hint}`, at, character.length);
 }
 
+const TEXT = /[^"\\]+/y;
+
 function stringAt(text: string, at: number): Token {
   let content = "";
   for (let p = at + 1; p < text.length; ) {
-    const character = text[p]!;
-    if (character === '"') return { kind: "string", text: content, at, end: p + 1 };
-    if (character !== "\\") {
-      content += character;
-      p++;
-      continue;
-    }
-    const [unescaped, next] = escapeAt(text, p);
+    TEXT.lastIndex = p;
+    const plain = TEXT.exec(text)?.[0] ?? "";
+    content += plain;
+    p += plain.length;
+    if (text[p] === '"') return { kind: "string", text: content, at, end: p + 1 };
+    if (p >= text.length) break;
+    const [unescaped, next] = bytesAt(text, p) ?? escapeAt(text, p);
     content += unescaped;
     p = next;
   }
   throw new OttlSyntaxError("the string does not end", at, text.length - at);
+}
+
+const BYTES = /(?:\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2})+/y;
+
+/** Neighbouring \x and octal escapes are bytes of UTF-8 together. */
+function bytesAt(text: string, at: number): [text: string, next: number] | undefined {
+  BYTES.lastIndex = at;
+  const match = BYTES.exec(text)?.[0];
+  if (match === undefined) return undefined;
+  const bytes = match
+    .split("\\")
+    .slice(1)
+    .map((code) => (code[0] === "x" ? Number.parseInt(code.slice(1), 16) : Number.parseInt(code, 8)));
+  return [Buffer.from(bytes).toString("utf8"), BYTES.lastIndex];
 }
 
 const SIMPLE: Readonly<Record<string, string>> = {
@@ -80,7 +95,7 @@ const SIMPLE: Readonly<Record<string, string>> = {
   "\\": "\\",
   '"': '"',
 };
-const NUMERIC = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))/y;
+const NUMERIC = /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/y;
 
 /** An escape as Go reads it. One that Go does not know, such as \d of a pattern, stands for itself. */
 function escapeAt(text: string, at: number): [text: string, next: number] {
@@ -89,8 +104,7 @@ function escapeAt(text: string, at: number): [text: string, next: number] {
   NUMERIC.lastIndex = at;
   const match = NUMERIC.exec(text);
   if (match === null) return ["\\", at + 1];
-  const code =
-    match[4] === undefined ? Number.parseInt(match[1] ?? match[2] ?? match[3]!, 16) : Number.parseInt(match[4], 8);
+  const code = Number.parseInt(match[1] ?? match[2]!, 16);
   if (code > 0x10ffff) throw new OttlSyntaxError("no such character", at, match[0].length);
   return [String.fromCodePoint(code), NUMERIC.lastIndex];
 }

@@ -19,6 +19,8 @@ export function parseJson(text: string): OttlValue {
 
 function fromJson(value: unknown, depth: number): OttlValue {
   if (depth === 0) throw new OttlError(`the JSON is nested more than ${MAX_DEPTH} deep`);
+  if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY)
+    throw new OttlError("a number in the JSON does not fit a double");
   if (typeof value !== "object" || value === null) return value as OttlValue;
   if (Array.isArray(value)) return value.map((item) => fromJson(item, depth - 1));
   const map: OttlMap = new Map();
@@ -71,7 +73,8 @@ function splitQuoted(text: string, delimiter: string): string[] {
 /** The fields of one row; newlines at its ends are left out, others belong to their field. */
 export function parseCsvRow(row: string, delimiter: string, mode: "strict" | "lazyQuotes" | "ignoreQuotes"): string[] {
   const text = row.replace(/^[\r\n]+|[\r\n]+$/g, "");
-  if (mode === "ignoreQuotes") return text.split(delimiter);
+  if (mode === "ignoreQuotes") return row.split(delimiter);
+  if (text === "") throw new OttlError("ParseCSV: the row is empty");
   const fields: string[] = [];
   let p = 0;
   while (true) {

@@ -6,13 +6,15 @@ const PARTS = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([
 /** The parts of an absolute or relative URL under the names of the semantic conventions. */
 export function parseUrl(text: string): OttlMap {
   if (text === "") throw new OttlError("URL: the text is empty");
+  if (text.startsWith("?")) return new Map([["query", parseQuery(text.slice(1))]]);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a URL cannot hold
   const match = /[\u0000-\u001f\u007f]/.test(text) ? null : PARTS.exec(text);
   if (match === null) throw new OttlError("URL: not a URL");
   const [, scheme = "", authority = "", rawPath = "", query = "", fragment = ""] = match;
   const at = authority.lastIndexOf("@");
   const { host, port } = hostAndPort(authority.slice(at + 1));
-  const path = decoded(rawPath);
+  const isOpaque = scheme !== "" && authority === "" && !rawPath.startsWith("/"); // as in mailto:somebody
+  const path = isOpaque ? "" : decoded(rawPath);
   const map: OttlMap = new Map<string, string | bigint>([
     ["url.original", text],
     ["url.domain", host],
@@ -26,6 +28,17 @@ export function parseUrl(text: string): OttlMap {
   const extension = /\.([^.]+)$/s.exec(path)?.[1];
   if (extension !== undefined) map.set("url.extension", extension);
   return map;
+}
+
+/** The parameters of a query, each with the list of its values. */
+function parseQuery(text: string): OttlMap {
+  const parameters: OttlMap = new Map();
+  for (const [name, value] of new URLSearchParams(text)) {
+    const values = parameters.get(name);
+    if (Array.isArray(values)) values.push(value);
+    else parameters.set(name, [value]);
+  }
+  return parameters;
 }
 
 function hostAndPort(text: string): { host: string; port: string } {

@@ -30,7 +30,7 @@ export function parseValue(text: string): Node {
 const MAX_DEPTH = 100;
 const MAX_TERMS = 500;
 const COMPARISONS = new Set(["==", "!=", "<", "<=", ">", ">="]);
-const KEYWORDS = new Set(["and", "or", "not", "where", "nil", "true", "false"]);
+export const KEYWORDS: ReadonlySet<string> = new Set(["and", "or", "not", "where", "nil", "true", "false"]);
 const INT_MAX = 2n ** 63n;
 
 /**

@@ -73,7 +73,7 @@ function inBody(keys: readonly Key[]): Access {
 
 function bodyText(): Access {
   return {
-    get: (scene) => toText(readBody(scene.record)) ?? "",
+    get: (scene) => toText(readBody(scene.record), "base64") ?? "",
     set: (scene, value) => {
       if (typeof value !== "string") throw expected("string", value);
       writeBody(scene.record, value);

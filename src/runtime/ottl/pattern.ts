@@ -14,17 +14,31 @@ export function compilePattern(text: string): Pattern {
 }
 
 const MAX_KEPT = 256;
-const kept = new Map<string, Pattern>();
 
-/** For patterns that come out of the data: the same few are asked for again and again. */
-export function patternOf(text: string): Pattern {
-  let pattern = kept.get(text);
-  if (pattern === undefined) {
-    pattern = compilePattern(text);
-    if (kept.size >= MAX_KEPT) kept.clear();
-    kept.set(text, pattern);
+/** What is made of texts that come out of the data: the same few are asked for again and again. */
+export class Kept<T> {
+  private readonly make: (text: string) => T;
+  private readonly made = new Map<string, T>();
+
+  constructor(make: (text: string) => T) {
+    this.make = make;
   }
-  return pattern;
+
+  of(text: string): T {
+    let one = this.made.get(text);
+    if (one === undefined) {
+      one = this.make(text);
+      if (this.made.size >= MAX_KEPT) this.made.clear();
+      this.made.set(text, one);
+    }
+    return one;
+  }
+}
+
+const patterns = new Kept(compilePattern);
+
+export function patternOf(text: string): Pattern {
+  return patterns.of(text);
 }
 
 /**
@@ -40,12 +54,15 @@ export function replaceAll(
   const matcher = pattern.matcher(text);
   let result = "";
   let from = 0;
+  let found = false;
   while (matcher.find()) {
+    if (found && matcher.start() === matcher.end() && matcher.start() === from) continue; // right behind a match
+    found = true;
     const group = (name: string) => groupOf(pattern, matcher, name);
     result += text.slice(from, matcher.start()) + finish(expand(replacement, group));
     from = matcher.end();
   }
-  return from === 0 && result === "" ? text : result + text.slice(from);
+  return found ? result + text.slice(from) : text;
 }
 
 function groupOf(pattern: Pattern, matcher: ReturnType<Pattern["matcher"]>, name: string): string {

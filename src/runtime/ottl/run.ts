@@ -1,9 +1,10 @@
 import { Batch } from "../telemetry/batch.js";
 import { checkRequest } from "../telemetry/check.js";
+import { partition } from "../telemetry/partition.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
 import type { Condition, Statement } from "./compiled.js";
 import { CONTEXT_SHAPES, CONTEXT_SIGNALS, COUNTS_RECORDS, type ContextName } from "./context.js";
-import { isOttlError, type OttlError } from "./error.js";
+import { isOttlError, OttlError } from "./error.js";
 import { Scene } from "./scene.js";
 
 /**
@@ -24,6 +25,31 @@ export function keepWhere(batch: Batch, conditions: readonly Condition[], onErro
   return conditions.length === 0
     ? Batch.empty(batch.signal)
     : walked(batch, conditions[0]!.context, new Dropper(conditions, false, onError));
+}
+
+/**
+ * Sorts by the first of the conditions (all of one context) that holds: what the batch at each condition's index has,
+ * and behind them, what none holds for. Those with nothing in them are undefined; a batch that goes to one place whole
+ * is the same batch.
+ */
+export function sortWhere(
+  batch: Batch,
+  conditions: readonly Condition[],
+  onError?: OnOttlError,
+): (Batch | undefined)[] {
+  if (conditions.length === 0) return [batch];
+  const { context } = conditions[0]!;
+  checkContext(batch, context);
+  if (context === "spanevent") throw new TypeError("span events cannot be taken apart from their spans");
+  const scene = new Scene(context);
+  return partition(batch, CONTEXT_SHAPES[context], conditions.length + 1, (walk, start, end) => {
+    scene.begin(walk, start, end);
+    for (let i = 0; i < conditions.length; i++) {
+      const condition = conditions[i]!;
+      if (onError === undefined ? condition.matches(scene) : holds(condition, scene, onError)) return i;
+    }
+    return conditions.length;
+  });
 }
 
 /** Does any of the conditions hold for anything in the batch? */
@@ -67,13 +93,20 @@ export class ConditionSet {
   }
 }
 
+/** Metrics that may come of one: conditions that hold for what they make would never end. */
+const MOST_ADDED = 100;
+
 function walked(batch: Batch, context: ContextName, visitor: RecordVisitor): Batch {
-  if (!CONTEXT_SIGNALS[context].includes(batch.signal))
-    throw new TypeError(`there is no ${context} in a batch of ${batch.signal}`);
+  checkContext(batch, context);
   const result = new RecordWalk(batch, CONTEXT_SHAPES[context]).run(visitor);
   if (result === batch || COUNTS_RECORDS.has(context)) return result;
   const count = context === "spanevent" ? batch.count : checkRequest(result.signal, result.bytes);
   return Batch.trusted(result.signal, result.bytes, count);
+}
+
+function checkContext(batch: Batch, context: ContextName): void {
+  if (!CONTEXT_SIGNALS[context].includes(batch.signal))
+    throw new TypeError(`there is no ${context} in a batch of ${batch.signal}`);
 }
 
 function anyHolds(conditions: readonly Condition[], scene: Scene, onError: OnOttlError | undefined): boolean {
@@ -129,6 +162,12 @@ class Searcher implements RecordVisitor {
   }
 }
 
+function endless(): OttlError {
+  return new OttlError(
+    `statements made more than ${MOST_ADDED} metrics of one: their conditions hold for the new ones`,
+  );
+}
+
 class Transformer implements RecordVisitor {
   private readonly statements: readonly Statement[];
   private readonly conditions: readonly Condition[];
@@ -148,7 +187,27 @@ class Transformer implements RecordVisitor {
     if (this.conditions.length > 0 && !anyHolds(this.conditions, scene, this.onError)) return KEEP;
     for (let i = 0; i < this.statements.length; i++) this.execute(this.statements[i]!);
     scene.finish();
+    if (scene.added.length > 0) this.visitAdded();
     return KEEP;
+  }
+
+  /** Added metrics are transformed like any other, which may add more. */
+  private visitAdded(): void {
+    const { scene, statements } = this;
+    for (let n = 0; scene.added.length > 0; n++) {
+      scene.beginAdded(scene.added.shift()!);
+      const meant = this.conditions.length === 0 || anyHolds(this.conditions, scene, this.onError);
+      for (let i = 0; meant && i < statements.length; i++) this.execute(statements[i]!);
+      scene.finishAdded();
+      if (n === MOST_ADDED) this.stopAdding();
+    }
+  }
+
+  private stopAdding(): void {
+    this.scene.added.length = 0;
+    const error = endless();
+    if (this.onError === undefined) throw error;
+    this.onError(error, this.statements[0]!);
   }
 
   private execute(statement: Statement): void {

@@ -31,6 +31,8 @@ export class Scene {
   visits = 0;
   /** Index of the record among its siblings. */
   index = 0n;
+  /** Bodies of metrics that statements have added and that are still to be visited. */
+  readonly added: Uint8Array[] = [];
   private stored: OttlMap | undefined;
   private rewritten = false;
   private readonly nested: NestedPlace[] = [];
@@ -102,12 +104,25 @@ export class Scene {
     this.visits++;
   }
 
-  /** Adds a metric to the scope of the present one. It is not visited. */
+  /** Adds a metric to the scope of the present one; whoever executes the statements visits it next. */
   addMetric(tree: Tree): void {
     const writer = new WireWriter(1024);
-    writer.byte(METRIC_TAG);
-    writer.begin(200);
     encodeMessage(MESSAGES["Metric"]!, tree, writer);
+    this.added.push(writer.written());
+  }
+
+  /** Moves on to an added metric. What `finishAdded` finds of it goes to the end of the scope. */
+  beginAdded(body: Uint8Array): void {
+    this.begin(this.walk!, 0, 0);
+    this.record.place(body, 0, body.length);
+  }
+
+  finishAdded(): void {
+    this.foldNested();
+    const writer = new WireWriter(this.record.end - this.record.start + 256);
+    writer.byte(METRIC_TAG);
+    writer.begin(this.record.end - this.record.start);
+    this.record.encodeInto(writer);
     writer.end();
     this.walk!.editFrame(1, new Addition(writer.written()));
   }
@@ -221,7 +236,8 @@ class OwnerPlace extends FramePlace {
   protected override locate(bytes: Uint8Array, start: number, end: number): void {
     const [from, to] = fieldRange(bytes, start, end, OWNER);
     if (from === to) return this.level.place(bytes, start, start);
-    varint(bytes, from + 1);
+    varint(bytes, from);
+    varint(bytes, after);
     this.level.place(bytes, after, to);
   }
 }

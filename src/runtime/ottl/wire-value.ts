@@ -118,18 +118,36 @@ export function anyValueAt(b: Uint8Array, lengthAt: number): number {
   return -1;
 }
 
-/** Is the AnyValue in [start, end) this text (its UTF-8)? Only for one that holds nothing else, as nearly all do. */
-export function isText(b: Uint8Array, start: number, end: number, text: Uint8Array): boolean {
-  if (start >= end || b[start] !== STRING) return false;
+/** Is the AnyValue in [start, end) this text? `encoded` is the text in UTF-8. The usual form is compared in place. */
+export function isText(b: Uint8Array, start: number, end: number, text: string, encoded: Uint8Array): boolean {
+  if (start >= end) return false;
+  const tag = b[start]!;
+  if (tag !== STRING) return !isUsualTag(tag) && readAny(b, start, end) === text;
   let size = b[start + 1]!;
   let p = start + 2;
   if (size > 127) {
     size = varint(b, start + 1);
     p = after;
   }
-  if (size !== text.length) return false;
-  for (let i = 0; i < size; i++) if (b[p + i] !== text[i]) return false;
+  if (size !== encoded.length) return false;
+  for (let i = 0; i < size; i++) if (b[p + i] !== encoded[i]) return false;
   return true;
+}
+
+/** Is the AnyValue in [start, end) nil: empty, or bytes without a byte? */
+export function isNothing(b: Uint8Array, start: number, end: number): boolean {
+  if (start >= end) return true;
+  const tag = b[start]!;
+  if (tag !== BYTES && isUsualTag(tag)) return false;
+  const value = readAny(b, start, end);
+  return value === null || (value instanceof Uint8Array && value.length === 0);
+}
+
+/** The tag of a value in one byte. Others stand for nothing known, or are written longer than they need be. */
+function isUsualTag(tag: number): boolean {
+  return (
+    tag === STRING || tag === INT || tag === BOOL || tag === DOUBLE || tag === ARRAY || tag === MAP || tag === BYTES
+  );
 }
 
 /** Writes a KeyValue with its tag. */

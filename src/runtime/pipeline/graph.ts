@@ -15,9 +15,12 @@ import { exporterSettingsSchema } from "../contract/exporter-settings.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { Outlet, OutletFactory } from "../contract/outlet.js";
 import type { GraphPlan, Planned, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
+import type { Watch } from "../contract/watch.js";
 import type { Signal } from "../telemetry/signal.js";
 import { Budget } from "./budget.js";
+import { checkMade } from "./check-made.js";
 import { fanOut } from "./fanout.js";
+import { guardExporter } from "./guard-exporter.js";
 import { createIntake, type Inlet } from "./intake.js";
 import { isolate } from "./isolate.js";
 import { ReplaySteps } from "./replay-steps.js";
@@ -33,6 +36,7 @@ export interface GraphSettings {
   readonly random: () => number;
   readonly outletFactory: OutletFactory;
   readonly isOpen: () => boolean;
+  readonly watch?: Watch | undefined;
 }
 
 export interface RunningExporter {
@@ -93,21 +97,25 @@ class GraphBuilder {
     }
     const receivers = [...this.plan.receivers.values()].map((spec) => ({
       spec,
-      receiver: making(spec, () =>
-        spec.factory.create(spec.config, { ...this.contextOf(spec.id, "receiver"), intakes: this.intakesOf(spec.id) }),
-      ),
+      receiver: making(spec, () => {
+        const context = { ...this.contextOf(spec.id, "receiver"), intakes: this.intakesOf(spec.id) };
+        return checkMade("receiver", spec.factory.create(spec.config, context));
+      }),
     }));
     return { receivers, exporters: [...this.exporters.values()], runs: [...this.built].reverse(), budget: this.budget };
   }
 
   private createExporter(spec: PlannedExporter): RunningExporter {
     const context = this.contextOf(spec.id, "exporter");
-    const exporter = making(spec, () => spec.factory.create(spec.config, context));
+    const made = making(spec, () => checkMade("exporter", spec.factory.create(spec.config, context)));
+    const exporter = spec.plugin === undefined ? made : guardExporter(spec.id, made, this.settings.watch);
     const { clock, random, logger, metrics } = context;
     const { id, settings } = spec;
     const typeDefaults = exporterSettingsSchema.parse(spec.factory.defaults ?? {});
     const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
-    const own = { id, exporter, settings, typeDefaults, prepareReplay };
+    const pipelines = this.plan.pipelines.filter(({ exporters }) => exporters.includes(id));
+    const signals = [...new Set(pipelines.map(({ signal }) => signal))];
+    const own = { id, exporter, settings, typeDefaults, signals, prepareReplay };
     const outlet = this.settings.outletFactory({ ...own, clock, random, logger, metrics });
     return { spec, exporter, outlet };
   }
@@ -202,16 +210,21 @@ class GraphBuilder {
   }
 
   private isolated(spec: Planned<unknown>, kind: ComponentKind, signal: Signal, create: () => Processor): Processor {
-    const { metrics, logger } = this.contextOf(spec.id, kind);
+    const { metrics, logger, clock } = this.contextOf(spec.id, kind);
     const attributes = { [kind]: spec.id, otel_signal: signal };
     const counter = (name: string, description: string) => metrics.counter(name, { description }, attributes);
     return making(spec, () =>
-      isolate(create, {
+      isolate(() => checkMade(kind, create()), {
         id: spec.id,
         logger,
+        clock,
+        watch: spec.plugin === undefined ? undefined : this.settings.watch,
         incoming: counter(`otelcol_${kind}_incoming_items`, "Records that went in."),
         outgoing: counter(`otelcol_${kind}_outgoing_items`, "Records that came out."),
-        failures: counter("sluice_component_failures", "Times the component failed and was started anew."),
+        failures: counter(
+          "sluice_component_failures",
+          "Times the component failed on a batch, or as a whole and was started anew.",
+        ),
         takesSetbacks: kind === "connector",
       }),
     );
@@ -223,7 +236,7 @@ class GraphBuilder {
     for (const signal of new Set(reading.map((pipeline) => pipeline.signal))) {
       const inlets = reading.filter((p) => p.signal === signal).map((p) => this.pipelines.get(p.id)!.inlet);
       const { isOpen } = this.settings;
-      intakes[signal] = createIntake({ receiver, budget: this.budget, inlet: fanOut(inlets), isOpen });
+      intakes[signal] = createIntake({ receiver, signal, budget: this.budget, inlet: fanOut(inlets), isOpen });
     }
     return intakes;
   }
@@ -234,13 +247,16 @@ class GraphBuilder {
   }
 }
 
-/** Sends a connector's delivery to the pipelines it chose, or to all. None chosen is a deliberate drop. */
+/**
+ * Sends a connector's delivery to the pipelines it chose, or to all. None chosen is a deliberate drop. The choice ends
+ * there: it says nothing to the next connector.
+ */
 function route(inlets: ReadonlyMap<string, Inlet>): Inlet {
   const toAll = fanOut([...inlets.values()]);
   return (delivery: Delivery) => {
     if (delivery.route === undefined) return toAll(delivery);
     const chosen = delivery.route.flatMap((id) => inlets.get(id) ?? []);
-    const parts = delivery.copies(chosen.length);
+    const parts = delivery.to(undefined).copies(chosen.length);
     parts.forEach((part, i) => {
       chosen[i]!(part);
     });

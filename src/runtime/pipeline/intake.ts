@@ -2,6 +2,7 @@ import type { Intake } from "../contract/component.js";
 import { ACCEPTED, Debt, Delivery, type Origin, type Outcome } from "../contract/delivery.js";
 import { Refusal } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";
+import type { Signal } from "../telemetry/signal.js";
 import type { Budget } from "./budget.js";
 
 /** Takes deliveries: the beginning of a pipeline, or a fan-out to several. Settles or passes on; never throws. */
@@ -9,6 +10,7 @@ export type Inlet = (delivery: Delivery) => void;
 
 export interface IntakeSettings {
   readonly receiver: string;
+  readonly signal: Signal;
   readonly budget: Budget;
   readonly inlet: Inlet;
   /** False once the agent drains: what comes then is refused, retryably. */
@@ -19,13 +21,14 @@ export interface IntakeSettings {
 const RETRY_AFTER_MS = 1000;
 
 /** The door of the pipelines that read one signal from one receiver. */
-export function createIntake({ receiver, budget, inlet, isOpen }: IntakeSettings): Intake {
+export function createIntake({ receiver, signal, budget, inlet, isOpen }: IntakeSettings): Intake {
   const ownOrigin: Origin = { receiver, transport: "" };
   return {
     reserve: (bytes) => budget.take(bytes),
     release: (bytes) => budget.give(bytes),
     accept(batch: Batch, origin?: Partial<Origin>): Promise<Outcome> {
       if (!isOpen()) return Promise.resolve({ ok: false, refusal: shuttingDown() });
+      if (batch?.signal !== signal) return Promise.resolve({ ok: false, refusal: noBatch(receiver, signal) });
       if (batch.count === 0) return Promise.resolve(ACCEPTED);
       const bytes = batch.byteLength;
       if (!budget.take(bytes)) return Promise.resolve({ ok: false, refusal: overloaded(budget) });
@@ -42,6 +45,11 @@ export function createIntake({ receiver, budget, inlet, isOpen }: IntakeSettings
 
 export function shuttingDown(): Refusal {
   return new Refusal("transient", "shutting down", { code: "SLUICE_SHUTTING_DOWN", retryAfterMs: RETRY_AFTER_MS });
+}
+
+function noBatch(receiver: string, signal: Signal): Refusal {
+  const message = `receiver ${receiver} handed in something that is no batch of ${signal}`;
+  return new Refusal("permanent", message, { code: "SLUICE_NO_BATCH", category: "integration" });
 }
 
 function overloaded(budget: Budget): Refusal {

@@ -1,8 +1,11 @@
 import { Observable, Subject, type Subscription } from "rxjs";
+import type { Clock } from "../contract/clock.js";
 import type { Processor } from "../contract/component.js";
 import { type Delivery, Habitat } from "../contract/delivery.js";
+import { limitedLog } from "../contract/limited-log.js";
 import type { Counter, Logger } from "../contract/observability.js";
 import { Refusal } from "../contract/refusal.js";
+import type { Watch } from "../contract/watch.js";
 
 export interface IsolateSettings {
   readonly id: string;
@@ -10,6 +13,9 @@ export interface IsolateSettings {
   readonly incoming: Counter;
   readonly outgoing: Counter;
   readonly failures: Counter;
+  readonly clock: Clock;
+  /** Set for plugins, whose code is watched while it runs. */
+  readonly watch?: Watch | undefined;
   /** Also give it what was taken out of the pipeline: for connectors, which decide where that goes. */
   readonly takesSetbacks?: boolean;
 }
@@ -22,6 +28,8 @@ export interface IsolateSettings {
  * called again for that, so a processor keeps its state inside what it returns. The first call is made here and now: a
  * processor that cannot be made is the caller's to report.
  *
+ * A refusal that nobody meant, by a throw or a hang on one batch, is counted, logged and given the processor's name.
+ *
  * What a processor before it took out of the pipeline passes by, unless `takesSetbacks`.
  */
 export function isolate(create: () => Processor, settings: IsolateSettings): Processor {
@@ -31,43 +39,59 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
     first = undefined;
     return processor;
   };
+  const report = limitedLog<Refusal>(settings.clock, (refusal, suppressed) =>
+    settings.logger.error({ err: refusal.cause ?? refusal, suppressed }, `the processor failed: ${refusal.message}`),
+  );
+  const explain = (refusal: Refusal) => {
+    if (!refusal.unexpected) return refusal;
+    settings.failures.add(1);
+    report(refusal);
+    return named(settings.id, refusal);
+  };
+  const watched = settings.watch?.register(`processor ${settings.id}`) ?? 0;
   return (source) =>
     new Observable<Delivery>((out) => {
-      const inside = new Habitat();
+      const inside = new Habitat(explain);
       let input = new Subject<Delivery>();
       let current: Subscription | undefined;
       let draining = false;
 
+      // Refusing may bring data back in at once, by a connector that knows another way: by then the broken one is gone.
       const restart = (why: unknown) => {
+        current?.unsubscribe();
+        current = undefined;
         const lost = inside.refuseAll(failed(settings.id, why));
         settings.failures.add(1);
         settings.logger.error({ err: why, refused: lost }, "the processor failed and was started anew");
-        current?.unsubscribe();
-        current = undefined;
         if (draining) out.complete();
       };
       const begin = () => {
         input = new Subject<Delivery>();
-        current = make()(input).subscribe({
+        const begun = observable(make()(input)).subscribe({
           next(delivery) {
             inside.leave(delivery.debt);
             if (delivery.setback === undefined) settings.outgoing.add(delivery.batch.count);
+            const before = settings.watch?.enter(0);
             out.next(delivery);
+            settings.watch?.enter(before!);
           },
           error: restart,
           complete: () => (draining ? out.complete() : restart(new Error("completed by itself"))),
         });
+        if (!begun.closed) current = begun;
       };
       const push = (delivery: Delivery) => {
         if (delivery.setback !== undefined && settings.takesSetbacks !== true) return out.next(delivery);
         settings.incoming.add(delivery.batch.count);
         inside.enter(delivery.debt);
+        const before = settings.watch?.enter(watched);
         try {
           if (current === undefined || current.closed) begin();
           input.next(delivery);
         } catch (error) {
           restart(error);
         }
+        settings.watch?.enter(before!);
       };
 
       const upstream = source.subscribe({
@@ -85,6 +109,23 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
         inside.refuseAll(aborted(settings.id));
       };
     });
+}
+
+/** By shape: a plugin may have its own copy of rxjs. */
+function observable(made: Observable<Delivery>): Observable<Delivery> {
+  if (typeof made?.subscribe === "function") return made;
+  throw new TypeError("create returned a function that is no operator; wrap it: eachRecord(...) or eachBatch(...)");
+}
+
+function named(id: string, refusal: Refusal): Refusal {
+  const { kind, code, retryAfterMs, category, status, cause } = refusal;
+  return new Refusal(kind, `processor ${id} failed: ${refusal.message}`, {
+    code,
+    cause,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(category !== undefined && { category }),
+    ...(status !== undefined && { status }),
+  });
 }
 
 function failed(id: string, why: unknown): Refusal {

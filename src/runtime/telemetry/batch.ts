@@ -50,7 +50,7 @@ export class Batch {
       if (batch.signal !== first.signal) throw new TypeError(`cannot merge ${batch.signal} into ${first.signal}`);
       count += batch.count;
       byteLength += batch.byteLength;
-      for (const part of batch.parts) parts.push(part);
+      for (const part of batch.chunks) parts.push(part);
     }
     return new Batch(first.signal, parts, count, byteLength);
   }

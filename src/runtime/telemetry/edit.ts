@@ -1,8 +1,8 @@
 import type { Batch } from "./batch.js";
+import { FrameOwners } from "./frame-owners.js";
 import { MESSAGES } from "./messages.js";
 import { DataPointView } from "./views/data-point-view.js";
 import { LogRecordView } from "./views/log-record-view.js";
-import { MetricView, ResourceView, ScopeView } from "./views/owners.js";
 import type { Owners } from "./views/record-view.js";
 import { SpanView } from "./views/span-view.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./walk.js";
@@ -31,29 +31,78 @@ export function readRecords(batch: Batch, read: (record: AnyRecordView) => void)
   );
 }
 
+/** Views of the records that another walk visits: for visitors that need one only now and then. */
+export class RecordViews {
+  private readonly walk: RecordWalk;
+  private readonly owners: FrameOwners;
+
+  constructor(walk: RecordWalk) {
+    this.walk = walk;
+    this.owners = new FrameOwners(walk);
+  }
+
+  /** The record in [start, end), which must be the one the walk is at. */
+  at(start: number, end: number): AnyRecordView {
+    return viewOf(this.walk, start, end, this.owners);
+  }
+
+  /** Puts the changes made to the present record, and to what it shares with its neighbours, into the batch. */
+  write(view: AnyRecordView): void {
+    this.writeOwners();
+    conclude(this.walk, view, "keep");
+  }
+
+  /** Only those to what it shares with its neighbours. */
+  writeOwners(): void {
+    this.owners.submitChanges();
+  }
+}
+
 class ViewVisitor implements RecordVisitor {
   private readonly edit: (record: AnyRecordView) => RecordVerdict;
-  private owners: FrameOwners | undefined;
+  private views: RecordViews | undefined;
 
   constructor(edit: (record: AnyRecordView) => RecordVerdict) {
     this.edit = edit;
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
-    this.owners ??= new FrameOwners(walk);
-    const view = viewOf(walk, start, end, this.owners);
+    this.views ??= new RecordViews(walk);
+    const view = this.views.at(start, end);
     const verdict = this.edit(view);
-    this.owners.submitChanges();
-    if (verdict === "drop" || view.dropped) return DROP;
-    if (view.changed) {
-      view.encodeInto(walk.beginRecord());
-      walk.endRecord();
-    }
-    return KEEP;
+    this.views.writeOwners();
+    return conclude(walk, view, verdict);
   }
 }
 
-function viewOf(walk: RecordWalk, start: number, end: number, owners: Owners): AnyRecordView {
+/** Writes what became of a record. */
+export function conclude(walk: RecordWalk, view: AnyRecordView, verdict: RecordVerdict): Verdict {
+  if (verdict === "drop" || view.dropped) return DROP;
+  if (view.parts !== undefined) return writeParts(walk, view.parts) === 0 ? DROP : KEEP;
+  if (view.changed) writeRecord(walk, view);
+  return KEEP;
+}
+
+/** How many were written; a part may have been split again, or dropped. */
+function writeParts(walk: RecordWalk, parts: readonly AnyRecordView[]): number {
+  let written = 0;
+  for (const part of parts) {
+    if (part.dropped) continue;
+    if (part.parts !== undefined) written += writeParts(walk, part.parts);
+    else {
+      writeRecord(walk, part);
+      written++;
+    }
+  }
+  return written;
+}
+
+function writeRecord(walk: RecordWalk, view: AnyRecordView): void {
+  view.encodeInto(walk.beginRecord());
+  walk.endRecord();
+}
+
+export function viewOf(walk: RecordWalk, start: number, end: number, owners: Owners): AnyRecordView {
   switch (walk.batch.signal) {
     case "logs":
       return new LogRecordView(walk.bytes, start, end, owners);
@@ -66,42 +115,4 @@ function viewOf(walk: RecordWalk, start: number, end: number, owners: Owners): A
 
 function pointMessage(dataTag: number) {
   return MESSAGES["Metric"]!.byNumber[dataTag >>> 3]!.message!.byNumber[1]!.message!;
-}
-
-/** The views of the messages around the present record: made when asked for, the same as long as the frame is. */
-class FrameOwners implements Owners {
-  private readonly walk: RecordWalk;
-  private readonly views: (ResourceView | ScopeView | MetricView | undefined)[] = [];
-  private readonly serials: number[] = [];
-
-  constructor(walk: RecordWalk) {
-    this.walk = walk;
-  }
-
-  resource(): ResourceView {
-    return this.at(0, () => new ResourceView(this.walk.bytes, this.walk.frames[0]!));
-  }
-
-  scope(): ScopeView {
-    return this.at(1, () => new ScopeView(this.walk.bytes, this.walk.frames[1]!));
-  }
-
-  metric(): MetricView {
-    return this.at(2, () => new MetricView(this.walk.bytes, this.walk.frames[2]!, this.walk.frames[3]!));
-  }
-
-  submitChanges(): void {
-    for (let depth = 0; depth < this.views.length; depth++) {
-      const view = this.views[depth];
-      if (view?.changed && this.serials[depth] === this.walk.serials[depth]) this.walk.editFrame(depth, view);
-    }
-  }
-
-  private at<V extends ResourceView | ScopeView | MetricView>(depth: number, create: () => V): V {
-    if (this.views[depth] === undefined || this.serials[depth] !== this.walk.serials[depth]) {
-      this.views[depth] = create();
-      this.serials[depth] = this.walk.serials[depth]!;
-    }
-    return this.views[depth] as V;
-  }
 }

@@ -65,6 +65,9 @@ export class RecordWalk {
   private out: WireWriter | undefined;
   private done = 0;
   private dropped = 0;
+  /** Records written in the place of the present one, and how many more than one there were in all. */
+  private written = 0;
+  private added = 0;
   /** The present record, from its tag on. */
   private recordTag = 0;
   private recordEnd = 0;
@@ -84,10 +87,13 @@ export class RecordWalk {
     this.level(0, 0, this.bytes.length, visitor);
     if (this.out === undefined) return this.batch;
     this.copyTo(this.bytes.length);
-    return Batch.trusted(this.batch.signal, this.out.written(), this.batch.count - this.dropped);
+    return Batch.trusted(this.batch.signal, this.out.written(), this.batch.count - this.dropped + this.added);
   }
 
-  /** For a visitor: opens a new record in the place of the present one. Write its body, then call `endRecord`. */
+  /**
+   * For a visitor: opens a new record in the place of the present one. Write its body, then call `endRecord`. Several
+   * may follow one another.
+   */
   beginRecord(): WireWriter {
     const out = this.copyTo(this.recordTag);
     out.byte(this.shape.record);
@@ -98,6 +104,7 @@ export class RecordWalk {
   endRecord(): void {
     this.out!.end();
     this.done = this.recordEnd;
+    if (this.written++ > 0) this.added++;
   }
 
   /** For a visitor: changes the frame at this depth when it closes. */
@@ -154,6 +161,7 @@ export class RecordWalk {
       const stop = p + size;
       this.recordTag = at;
       this.recordEnd = stop;
+      this.written = 0;
       if (visitor.visit(this, p, stop) === DROP) this.dropRecord(frame, at, stop);
       else frame.kept++;
       p = stop;

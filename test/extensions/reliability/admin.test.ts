@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createAdmin } from "../../../src/extensions/reliability/admin.js";
+import { listPage } from "../../../src/extensions/reliability/dead-letters.js";
 import { type Admin, type DeadLetterQuery, silentLogger } from "../../../src/plugin.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import { FakeClock } from "../../support/fake-clock.js";
@@ -94,6 +95,36 @@ describe("listing dead letters", () => {
     const admin = adminOf(await control("a"));
     await expect(admin.listDeadLetters(query)).rejects.toThrow(message);
     await expect(admin.listDeadLetters(query)).rejects.toMatchObject({ name: "AdminError" });
+  });
+
+  it("ends a page early when a filter finds little, and goes on from there", async () => {
+    const [a, b] = [await control("a"), await control("b")];
+    const wanted: string[] = [];
+    for (let at = 0; at < 60; at++) {
+      const { entry } = await deadLetter(at % 2 ? a : b, { at, reason: at % 20 === 7 ? "poison" : "permanent" });
+      if (at % 20 === 7) wanted.unshift(entry.id);
+    }
+    const controls = new Map([a, b].map((each) => [each.id, each]));
+    const found: string[] = [];
+    let cursor: string | undefined;
+    let pages = 0;
+    do {
+      const query = { reason: "poison", limit: 2, ...(cursor !== undefined && { cursor }) } as const;
+      const page = await listPage(controls, query, 10);
+      found.push(...page.entries.map(({ id }) => id));
+      cursor = page.cursor;
+      pages++;
+    } while (cursor !== undefined);
+    expect(found).toEqual(wanted);
+    expect(pages).toBe(6);
+  });
+
+  it("takes a cursor on with other times: two hours ago is another time for every page", async () => {
+    const a = await control("a");
+    for (let at = 0; at < 3; at++) await deadLetter(a, { at: 100 + at });
+    const admin = adminOf(a);
+    const { cursor } = await admin.listDeadLetters({ limit: 1, since: 50 });
+    expect((await admin.listDeadLetters({ since: 51, cursor: cursor! })).entries).toHaveLength(2);
   });
 
   it("refuses a cursor that was changed, or that belongs to other filters", async () => {

@@ -177,6 +177,19 @@ describe("the agent", () => {
     expect(sink.batches.flatMap(bodies)).toEqual(Array.from({ length: 20 }, (_, i) => `r${i}`));
   });
 
+  it("names the config on every entry, and a replay that of the replay", async () => {
+    sink.respond(status(401));
+    const first = await startWrapped(exporter("timeout: 7s"));
+    await first.send("a");
+    await eventually(() => deadLetters(first)).toMatchObject([{ generation: first.agent.generation }]);
+    await first.agent.stop();
+    const second = await startWrapped(exporter(), { directory: first.directory });
+    expect(second.agent.generation).not.toBe(first.agent.generation);
+    await second.agent.admin!.replay({ query: {} }, { by: "test" });
+    const [now, before] = [second.agent.generation, first.agent.generation];
+    await eventually(() => deadLetters(second)).toMatchObject([{ generation: now, cycles: [{ generation: before }] }]);
+  });
+
   it("sends the idempotency key, the same for every attempt", async () => {
     sink.respond(status(503));
     const wrapped = await startWrapped(exporter());
@@ -206,6 +219,25 @@ describe("the agent", () => {
     ]);
     await wrapped.agent.stop(1);
     await hanging.close();
+  });
+
+  it("delivers through one exporter while the breaker of another is open", async () => {
+    const broken = await startSink();
+    broken.respond(status(503));
+    const both = `${exporter()}
+  otlp_http/broken:
+    endpoint: ${broken.url}
+    ${QUICK}`;
+    const wrapped = await startWrapped(both);
+    for (let i = 0; i < 20; i++) await wrapped.send(`r${i}`);
+    const breakers = () => wrapped.agent.admin!.exporters().map(({ breaker }) => breaker.state);
+    await eventually(breakers).toEqual(["closed", "open"]);
+    for (let i = 20; i < 40; i++) await wrapped.send(`r${i}`);
+    await eventually(() => sink.count).toBe(40);
+    expect(breakers()).toEqual(["closed", "open"]);
+    expect(await deadLetters(wrapped)).toEqual([]);
+    await wrapped.agent.stop(1);
+    await broken.close();
   });
 
   it("lets the client wait for the export when the queue is off", async () => {

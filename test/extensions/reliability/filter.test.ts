@@ -58,7 +58,55 @@ describe("the dead-letter filter", () => {
   });
 });
 
-describe("a bad pattern", () => {
+describe("save_if as an OTTL condition", () => {
+  const saving = (save_if: string, more = {}) => createDeadLetterFilter({ ...nothing, ...more, save_if });
+
+  it.each([
+    ['attributes["tenant"] == "acme"', { tenant: "acme" }, { tenant: "other" }],
+    ['log.attributes["tenant"] == "acme" or severity_number >= SEVERITY_NUMBER_ERROR', { severity: 17 }, {}],
+    ['resource.attributes["service.name"] == "shop" and event_name == "paid"', { name: "paid" }, { name: "seen" }],
+    ['IsMatch(log.event_name, "^order")', { name: "order.paid" }, { name: "reorder" }],
+  ])("keeps the records for which %s", (condition, like, unlike) => {
+    expect(saving(condition).judge(batchOf(like))).toBe("save");
+    expect(saving(condition).judge(batchOf(unlike, like))).toBe("save");
+    expect(saving(condition).judge(batchOf(unlike, unlike))).toBe("discard");
+  });
+
+  it("is asked only about what never_save leaves, and not if always_save keeps one of them", () => {
+    const filter = saving("severity_number >= 17", { never_save: ["debug.*"], always_save: ["*.audit"] });
+    expect(filter.judge(batchOf({ name: "debug.audit", severity: 21 }, { name: "other" }))).toBe("discard");
+    expect(filter.judge(batchOf({ name: "debug.x", severity: 21 }, { name: "other", severity: 17 }))).toBe("save");
+    expect(filter.judge(batchOf({ name: "login.audit", severity: 1 }))).toBe("save");
+  });
+
+  it("means each signal's own records, and keeps signals it says nothing of", () => {
+    const spans = batchFromJson(
+      "traces",
+      JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [{ name: "a" }] }] }] }),
+    );
+    const points = { gauge: { dataPoints: [{ attributes: [{ key: "tenant", value: { stringValue: "acme" } }] }] } };
+    const metrics = batchFromJson(
+      "metrics",
+      JSON.stringify({ resourceMetrics: [{ scopeMetrics: [{ metrics: [{ name: "m", ...points }] }] }] }),
+    );
+    expect([spans, metrics].map(saving('attributes["tenant"] == "acme"').judge)).toEqual(["discard", "save"]);
+    expect([spans, metrics].map(saving("severity_number >= 17").judge)).toEqual(["save", "save"]);
+    expect([spans, metrics].map(saving('name == "m"').judge)).toEqual(["discard", "save"]);
+  });
+
+  it("saves what it cannot decide", () => {
+    expect(saving('ParseJSON(attributes["tenant"])["x"] == 1').judge(batchOf({ tenant: "{" }))).toBe("save");
+  });
+
+  it.each(['IsMatchh(event_name,"x")', 'attributes["tenant"] = "acme"', "severity_number >=", 'body == "x'])(
+    "is no pattern when it has a mistake: %s",
+    (text) => {
+      expect(() => saving(text)).toThrow(expect.objectContaining({ code: "SLUICE_OTTL_SYNTAX" }));
+    },
+  );
+});
+
+describe("a bad pattern or condition", () => {
   it("is a problem of the config, with its place", () => {
     const text = `receivers: {otlp: {protocols: {http: }}}
 exporters:
@@ -67,14 +115,20 @@ exporters:
       filter:
         never_save: [order.*, severity>=LOUD]
         save_if: tenant=acme
-service: {pipelines: {logs: {receivers: [otlp], exporters: [nop]}}}
+  nop/second:
+    dead_letter: {filter: {save_if: 'attributes["a"] == 1 and nme == "b"'}}
+extensions: {reliability: {dead_letter: {filter: {save_if: 'IsMatch('}}}}
+service: {pipelines: {logs: {receivers: [otlp], exporters: [nop, nop/second]}}, extensions: [reliability]}
 `;
     const { problems } = loadConfig({ sources: [{ text, name: "test.yaml" }], registry: new Registry(builtins) });
     const found = problems.filter(({ path }) => path.includes("filter"));
     expect(found.map(({ path, place }) => [path, place?.line])).toEqual([
       ["exporters.nop.dead_letter.filter.never_save.1", 6],
       ["exporters.nop.dead_letter.filter.save_if", 7],
+      ["exporters.nop/second.dead_letter.filter.save_if", 9],
+      ["extensions.reliability.dead_letter.filter.save_if", 10],
     ]);
+    expect(found[2]?.place?.column).toBe(63);
     expect(found[0]?.message).toContain("TRACE, DEBUG");
     expect(found[1]?.message).toContain('cannot compare "tenant"');
   });

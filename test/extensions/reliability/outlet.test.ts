@@ -4,7 +4,7 @@ import { MemoryStore } from "../../../src/extensions/reliability/store/memory-st
 import { StoreError } from "../../../src/extensions/reliability/store/store.js";
 import { Refusal, refusalOfHttp } from "../../../src/plugin.js";
 import { FakeClock } from "../../support/fake-clock.js";
-import { type Backend, startQueue } from "./queue.js";
+import { type Backend, type Queue, startQueue } from "./queue.js";
 
 const http = (status: number, retryAfterMs?: number) => refusalOfHttp(status, "no", retryAfterMs);
 const down: Backend = async () => {
@@ -212,6 +212,77 @@ describe("retries", () => {
     expect(queue.clock.pending).toBe(0);
   });
 
+  it("hold up no first attempts, however many wait, and each is tried again when there is room for it", async () => {
+    let isDown = true;
+    const queue = await startQueue({
+      limits: { entries: 4, waiting: 10, bytes: 1e6 },
+      settings: {
+        circuit_breaker: { enabled: false },
+        retry_on_failure: { jitter: "none", max_retries: 50, rate_limit: { per_second: 10, burst: 1 } },
+      },
+      backend: async ([body]) => {
+        if (isDown && body?.startsWith("r")) throw http(503);
+        return undefined;
+      },
+    });
+    for (const body of numbers(200)) queue.send(body);
+    await queue.settle();
+    await queue.settle();
+    expect(queue.calls).toHaveLength(200);
+    queue.send("new");
+    await queue.settle();
+    expect(queue.taken).toEqual(["new"]);
+    isDown = false;
+    await queue.pass(120_000, 1000);
+    expect(queue.taken.slice(1).sort()).toEqual(numbers(200).sort());
+    expect(await queue.pending()).toEqual([]);
+    expect(queue.outlet.status().queue.entries).toBe(0);
+  });
+
+  it("take turns with first attempts", async () => {
+    const queue = await startQueue({
+      settings: {
+        circuit_breaker: { enabled: false },
+        sending_queue: { num_consumers: 1 },
+        retry_on_failure: { initial_interval: "1ms", max_interval: "1ms", jitter: "none", max_retries: 1000 },
+      },
+      backend: async ([body]) => {
+        queue.clock.advance(10);
+        await new Promise(setImmediate);
+        if (body?.startsWith("bad")) throw http(503);
+        return undefined;
+      },
+    });
+    for (const body of numbers(20)) queue.send(`bad ${body}`);
+    while (queue.calls.length < 20) await new Promise(setImmediate);
+    for (const body of numbers(10)) queue.send(body);
+    const before = queue.calls.length;
+    while (queue.taken.length < 10) await new Promise(setImmediate);
+    expect(queue.calls.length - before).toBeLessThan(45);
+    queue.outlet.abort();
+  });
+
+  it("keep the time they are due over a restart", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const clock = new FakeClock();
+    const first = await startQueue({
+      store,
+      clock,
+      backend: async () => {
+        throw http(429, 90_000);
+      },
+    });
+    first.send("a");
+    await first.pass(10_000);
+    await first.outlet.drain();
+    await first.outlet.stop();
+    const second = await startQueue({ store, clock });
+    await second.pass(79_000, 1000);
+    expect(second.calls).toEqual([]);
+    await second.pass(1000);
+    expect(second.taken).toEqual(["a"]);
+  });
+
   it("stay within their rate, and first attempts do not wait for it", async () => {
     const queue = await startQueue({
       settings: {
@@ -364,14 +435,38 @@ describe("poison", () => {
       },
     });
     queue.send("poison");
-    for (let i = 0; i < 10; i++) {
+    for (let i = 0; i < 600; i++) {
       queue.send(`r${i}`);
-      await queue.pass(1000, 250);
+      if (i % 30 === 0) await queue.pass(100);
     }
-    expect(queue.taken).toEqual(numbers(10));
+    await queue.settle();
+    expect(queue.taken).toEqual(numbers(600));
     expect(await queue.deadLetters()).toMatchObject([
       { calls: 3, failure: { reason: "poison", category: "downstream_error" } },
     ]);
+  });
+
+  it("is never what fails now and then: a backend that fails one call in ten at random", async () => {
+    let seed = 1;
+    const random = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    const queue = await startQueue({
+      random,
+      settings: { retry_on_failure: { rate_limit: { per_second: 1e6, burst: 1e6 } } },
+      backend: async () => {
+        if (random() < 0.1) throw http(500);
+        return undefined;
+      },
+    });
+    for (let i = 0; i < 5000; i++) {
+      queue.send(`r${i}`);
+      if (i % 100 === 0) await queue.pass(100);
+    }
+    await queue.pass(60_000, 2000);
+    expect((await queue.deadLetters()).filter(({ failure }) => failure?.reason === "poison")).toEqual([]);
+    expect(queue.taken.length).toBeGreaterThan(4990);
   });
 });
 
@@ -511,8 +606,7 @@ describe("an operator", () => {
     isBad = false;
     const [dead] = await queue.store.failed(undefined, 1, "oldest");
     const { failure: _, ...entry } = dead!.entry;
-    await queue.store.replay([{ ref: dead!.ref, entry: { ...entry, attempts: 0, calls: 0, history: [] } }]);
-    queue.outlet.wake();
+    await queue.replay([{ ref: dead!.ref, entry: { ...entry, attempts: 0, calls: 0, history: [] } }]);
     await queue.settle();
     expect(queue.taken).toEqual(["a"]);
     expect(queue.keys[0]).toBe(queue.keys[1]);
@@ -608,6 +702,30 @@ describe("age", () => {
     expect(queue.taken).toEqual(["new"]);
   });
 
+  it.each<[string, (queue: Queue) => void]>([
+    ["the exporter is paused", ({ outlet }) => outlet.pause()],
+    ["the breaker is held open", ({ outlet }) => outlet.forceBreaker("open")],
+    ["the backend is down", () => {}],
+  ])("over max_age makes dead letters also while %s, of retries and of what is not in memory", async (_why, hinder) => {
+    const queue = await startQueue({
+      settings: { sending_queue: { max_age: "1h", num_consumers: 2 }, retry_on_failure: { initial_interval: "50m" } },
+      limits: { entries: 4, waiting: 100, bytes: 100 },
+      backend: down,
+    });
+    for (const body of numbers(3)) queue.send(body);
+    await queue.settle();
+    hinder(queue);
+    for (const body of numbers(20)) queue.send(body);
+    await queue.pass(3_599_000, 599_000);
+    expect(await queue.deadLetters()).toEqual([]);
+    await queue.pass(3000, 1000);
+    const dead = await queue.deadLetters();
+    expect(dead.map(({ failure }) => failure?.reason)).toEqual(Array(23).fill("expired"));
+    expect(await queue.pending()).toEqual([]);
+    await queue.outlet.drain();
+    expect(queue.clock.pending).toBe(0);
+  });
+
   it("and retries do not mind a clock that jumps back and forward", async () => {
     const clock = new FakeClock();
     const queue = await startQueue({
@@ -626,6 +744,58 @@ describe("age", () => {
     clock.set(clock.now() + 2e9);
     await queue.pass(1000);
     expect(queue.taken).toEqual(["a"]);
+  });
+});
+
+describe("the age of a replayed entry", () => {
+  it("counts from the replay", async () => {
+    let isBad = true;
+    const queue = await startQueue({
+      settings: { sending_queue: { max_age: "1h" } },
+      backend: async () => {
+        if (isBad) throw http(401);
+        return undefined;
+      },
+    });
+    queue.send("a");
+    await queue.pass(2 * 3_600_000);
+    isBad = false;
+    await queue.replayAll();
+    await queue.settle();
+    expect(queue.taken).toEqual(["a"]);
+  });
+});
+
+describe("a replay that fails again", () => {
+  it("is counted, and is a dead letter with one more cycle", async () => {
+    const queue = await startQueue({ backend: refusing(() => true, 401) });
+    queue.send("a");
+    await queue.settle();
+    for (const times of [1, 2]) {
+      await queue.replayAll();
+      await queue.settle();
+      expect(queue.metrics.value("sluice_dead_letter_replays_failed")).toBe(times);
+      expect((await queue.deadLetters()).map(({ cycles, replays }) => [cycles.length, replays])).toEqual([
+        [times, times],
+      ]);
+    }
+  });
+});
+
+describe("the metrics of a queue", () => {
+  it("name its signal where there is one, count by its sizer, and know no limit of 0", async () => {
+    const items = { sizer: "items", queue_size: 100 };
+    for (const [settings, signals, type, size, capacity] of [
+      [{}, ["logs", "traces"], "all", 1, undefined],
+      [{ sending_queue: items }, ["logs"], "logs", 3, 100],
+    ] as const) {
+      const queue = await startQueue({ settings, signals, backend: hangs });
+      queue.send("a", "b", "c");
+      await queue.settle();
+      expect(queue.metrics.value("otelcol_exporter_queue_size", { data_type: type })).toBe(size);
+      expect(queue.metrics.names.has("otelcol_exporter_queue_capacity")).toBe(capacity !== undefined);
+      expect(queue.metrics.value("otelcol_exporter_queue_capacity", { data_type: type })).toBe(capacity ?? 0);
+    }
   });
 });
 

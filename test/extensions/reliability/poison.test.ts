@@ -16,14 +16,47 @@ function watch() {
 }
 
 describe("poison", () => {
-  it("is an entry that fails alike three times in a minute while others succeed", () => {
+  const others = (it: PoisonWatch, count: number) => {
+    for (let i = 0; i < count; i++) it.succeeded();
+  };
+
+  it.each([
+    [150, [false, false, true]],
+    [45, [false, false, false, true]],
+    [20, [false, false, false, false, true]],
+    [1, [false, false, false, false, false, false]],
+  ])("is an entry that fails alike again and again in a minute while others succeed, %s each time", (count, wanted) => {
     const { it, clock, entry } = watch();
-    const verdicts = [1, 2, 3].map(() => {
+    const verdicts = wanted.map(() => {
       clock.advance(10_000);
-      it.succeeded();
+      others(it, count);
       return it.failed(entry, error("HTTP 500"));
     });
-    expect(verdicts).toEqual([false, false, true]);
+    expect(verdicts).toEqual(wanted);
+  });
+
+  it("is hardly ever what fails by chance, however often calls fail", () => {
+    let seed = 7;
+    const random = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    for (const share of [0.001, 0.01, 0.1, 0.3, 0.7]) {
+      const { it } = watch();
+      let poisoned = 0;
+      for (let i = 0; i < 20_000; i++) {
+        const entry = { evidence: undefined };
+        for (let calls = 0; calls < 6 && random() < share; calls++) {
+          if (it.failed(entry, error("HTTP 500"))) poisoned += 1;
+          for (let other = 0; other < 5; other++) {
+            if (random() < share) it.failed({ evidence: undefined }, error("HTTP 500"));
+            else it.succeeded();
+          }
+        }
+        it.succeeded();
+      }
+      expect(poisoned).toBe(0);
+    }
   });
 
   it("is not what fails when everything fails", () => {
@@ -37,10 +70,9 @@ describe("poison", () => {
 
   it("is not what fails when many others fail too", () => {
     const { it, entry } = watch();
-    for (let i = 0; i < 10; i++) {
-      it.succeeded();
-      it.succeeded();
-      it.failed({ evidence: undefined }, error("HTTP 500"));
+    for (let i = 0; i < 5; i++) {
+      others(it, 300);
+      for (let j = 0; j < 50; j++) it.failed({ evidence: undefined }, error("HTTP 500"));
       expect(it.failed(entry, error("HTTP 500"))).toBe(false);
     }
   });
@@ -54,7 +86,7 @@ describe("poison", () => {
       const { it, clock, entry } = watch();
       for (const name of names) {
         clock.advance(ms);
-        it.succeeded();
+        others(it, 1000);
         expect(it.failed(entry, error(name, kind))).toBe(false);
       }
     }

@@ -1,5 +1,6 @@
 import type { HeadLimits } from "../../../src/extensions/reliability/head.js";
 import { QueueOutlet } from "../../../src/extensions/reliability/outlet.js";
+import { replayed } from "../../../src/extensions/reliability/replayed.js";
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
 import type { QueueStore } from "../../../src/extensions/reliability/store/store.js";
 import {
@@ -10,6 +11,7 @@ import {
   type Logger,
   type Outcome,
   type PartialRejection,
+  type Signal,
 } from "../../../src/plugin.js";
 import { bodies, logs } from "../../support/batches.js";
 import { owed } from "../../support/deliveries.js";
@@ -34,6 +36,9 @@ export interface Queue {
   settle(): Promise<void>;
   /** Moves time on in steps, letting everything happen after each. */
   pass(ms: number, step?: number): Promise<void>;
+  /** Puts dead letters back, as an operator's replay does. */
+  replay(changes: Parameters<QueueStore["replay"]>[0]): Promise<void>;
+  replayAll(): Promise<void>;
   pending(): Promise<string[]>;
   deadLetters(): Promise<Entry[]>;
 }
@@ -46,6 +51,8 @@ export interface QueueOptions {
   readonly random?: () => number;
   readonly limits?: HeadLimits;
   readonly check?: () => Promise<void>;
+  readonly signals?: readonly Signal[];
+  readonly prepareReplay?: (batch: Batch, pipeline: string) => Batch;
 }
 
 /** A queue with a backend that is a function, on a clock that stands still. Started. */
@@ -78,6 +85,8 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     random,
     logger: loggerTo(lines),
     metrics,
+    ...(options.signals && { signals: options.signals }),
+    ...(options.prepareReplay && { prepareReplay: options.prepareReplay }),
     ...(options.limits && { limits: options.limits }),
     startKeeper: () => () => {},
   });
@@ -85,6 +94,10 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
   await outlet.start();
   const settle = async () => {
     for (let i = 0; i < 20; i++) await new Promise(setImmediate);
+  };
+  const replay: Queue["replay"] = async (changes) => {
+    const stored = await store.replay(changes);
+    outlet.wake(stored.map(({ entry }) => entry));
   };
   return {
     outlet,
@@ -107,6 +120,12 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
         clock.advance(Math.min(step, ms - gone));
         await settle();
       }
+    },
+    replay,
+    async replayAll() {
+      const dead = await store.failed(undefined, 1e6, "oldest");
+      const mark = { at: clock.now(), by: "test", generation: "2" };
+      await replay(dead.map(({ ref, entry }) => ({ ref, entry: replayed(entry, mark) })));
     },
     async pending() {
       const found = await store.pending(undefined, 1e6);

@@ -35,7 +35,7 @@ class World {
     this.queue = await startQueue({
       store: this.store,
       clock: this.clock,
-      limits: { entries: 4, bytes: 100 },
+      limits: { entries: 4, waiting: 3, bytes: 100 },
       settings: { timeout: "2s", sending_queue: { num_consumers: 3 }, retry_on_failure: { max_retries: 2 } },
       backend: async (bodies, _batch, abort) => {
         await new Promise(setImmediate);
@@ -63,8 +63,11 @@ class World {
     else if (step.do === "pause") this.queue.outlet.pause();
     else if (step.do === "resume") this.queue.outlet.resume();
     else {
-      if (step.do === "restart" && this.status !== 0) await this.queue.outlet.drain();
-      else this.queue.outlet.abort();
+      const drained = step.do === "restart" ? this.queue.outlet.drain() : undefined;
+      if (drained !== undefined) await this.queue.settle();
+      // What hangs is broken off, as the agent does when its time is up.
+      if (drained === undefined || this.queue.outlet.status().queue.inFlight > 0) this.queue.outlet.abort();
+      await drained;
       await this.queue.outlet.stop();
       await this.open();
     }
@@ -80,7 +83,7 @@ async function deadBodies(queue: Queue): Promise<string[]> {
 describe("the scheduler", () => {
   it("brings every accepted record to one end: delivered once, dead or pending, through outages and crashes", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
         const world = new World();
         await world.open();
         for (const each of steps) await world.do(each);
@@ -95,7 +98,7 @@ describe("the scheduler", () => {
         await world.queue.outlet.drain();
         expect(world.clock.pending).toBe(0);
       }),
-      { numRuns: 25 },
+      { numRuns: 20 },
     );
   });
 });

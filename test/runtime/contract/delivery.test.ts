@@ -31,6 +31,53 @@ describe("a delivery", () => {
     expect(outcomes).toEqual([ACCEPTED]);
   });
 
+  it("comes back when it is refused, and is settled by whoever takes it in the end", () => {
+    const { delivery, outcomes } = owed(logs("a"));
+    const back: [Delivery, Refusal][] = [];
+    const first = delivery.returning((again, refusal) => back.push([again, refusal]));
+    first.refuse(permanent);
+    first.accept();
+    delivery.accept();
+    expect(outcomes).toEqual([]);
+    expect(back).toHaveLength(1);
+    const [again, refusal] = back[0]!;
+    expect(refusal).toBe(permanent);
+    expect(again.batch).toBe(delivery.batch);
+    again.refuse(transient);
+    again.accept();
+    expect(outcomes).toEqual([{ ok: false, refusal: transient }]);
+  });
+
+  it("does not come back when it is accepted", () => {
+    const { delivery, outcomes } = owed(logs("a"));
+    const first = delivery.returning((again) => again.refuse(transient));
+    first.accept();
+    first.refuse(permanent);
+    expect(outcomes).toEqual([ACCEPTED]);
+  });
+
+  it("comes back once for all branches it was given to", () => {
+    const { delivery, outcomes } = owed(logs("a"));
+    let returns = 0;
+    const first = delivery.returning((again) => {
+      returns++;
+      again.accept();
+    });
+    const [a, b, c] = first.copies(3) as [Delivery, Delivery, Delivery];
+    a.refuse(transient);
+    b.accept();
+    expect([returns, outcomes]).toEqual([0, []]);
+    c.refuse(permanent);
+    expect([returns, outcomes]).toEqual([1, [ACCEPTED]]);
+  });
+
+  it("does not come back to a sender who was answered before", () => {
+    const { delivery, outcomes } = owed(logs("a"));
+    delivery.refuse(permanent);
+    delivery.returning((again) => again.accept()).refuse(transient);
+    expect(outcomes).toEqual([{ ok: false, refusal: permanent }]);
+  });
+
   it("settles all it was merged from", () => {
     const [a, b] = [owed(logs("a")), owed(logs("b"))];
     Delivery.merge([a.delivery, b.delivery], logs("a", "b")).refuse(transient);

@@ -1,7 +1,11 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { eachBatch, eachRecord, splitBatch } from "../../../src/plugin.js";
+import { type Batch, eachBatch, splitBatch } from "../../../src/plugin.js";
 import { bodies, logs } from "../../support/batches.js";
 import { feed, owed } from "../../support/deliveries.js";
+import { FakeClock } from "../../support/fake-clock.js";
+
+const ForeignPromise = runInNewContext("Promise") as PromiseConstructor;
 
 describe("eachBatch", () => {
   it("passes on what the function returns, with the debt", () => {
@@ -69,33 +73,37 @@ describe("eachBatch", () => {
     await expect.poll(isComplete).toBe(true);
     expect(out.flatMap((delivery) => bodies(delivery.batch))).toEqual(["first", "second"]);
   });
-});
 
-describe("eachRecord", () => {
-  it("edits, drops and keeps records one by one", () => {
+  it("refuses a batch whose answer does not come in time, ignores it later, and goes on with the next", async () => {
+    const clock = new FakeClock();
+    const waits: (() => void)[] = [];
     const { source, out } = feed(
-      eachRecord((record) => {
-        if (record.signal === "logs" && record.body === "drop me") return "drop";
-        record.attributes.set("seen", true);
-        return "keep";
-      }),
+      eachBatch((batch) => new Promise((resolve) => waits.push(() => resolve(batch))), { timeoutMs: 1000, clock }),
     );
-    source.next(owed(logs("a", "drop me", "b")).delivery);
-    expect(out.flatMap((delivery) => bodies(delivery.batch))).toEqual(["a", "b"]);
+    const slow = owed(logs("slow"));
+    source.next(slow.delivery);
+    source.next(owed(logs("next")).delivery);
+    clock.advance(999);
+    expect(slow.outcomes).toEqual([]);
+    clock.advance(1);
+    expect(slow.outcomes).toMatchObject([{ ok: false, refusal: { kind: "transient", code: "SLUICE_TIMEOUT" } }]);
+    await expect.poll(() => waits.length).toBe(2);
+    for (const answer of waits) answer();
+    await expect.poll(() => out.length).toBe(1);
+    expect(out.flatMap((delivery) => bodies(delivery.batch))).toEqual(["next"]);
   });
 
-  it("acknowledges a batch that lost all its records", () => {
-    const { source, out } = feed(eachRecord(() => "drop"));
+  it("waits for any promise, not only for Node's own", async () => {
+    const { source, out } = feed(eachBatch((batch) => new ForeignPromise<Batch>((resolve) => resolve(batch))));
+    source.next(owed(logs("a")).delivery);
+    await expect.poll(() => out.length).toBe(1);
+  });
+
+  it.each([undefined, "kept", 3, {}, [undefined]])("refuses what is no batch: %j", (answer) => {
+    const { source, out } = feed(eachBatch((() => answer) as never));
     const { delivery, outcomes } = owed(logs("a"));
     source.next(delivery);
     expect(out).toEqual([]);
-    expect(outcomes).toMatchObject([{ ok: true }]);
-  });
-
-  it("passes a batch it did not change as the very same bytes", () => {
-    const { source, out } = feed(eachRecord(() => "keep"));
-    const { delivery } = owed(logs("a", "b"));
-    source.next(delivery);
-    expect(out[0]!.batch).toBe(delivery.batch);
+    expect(outcomes).toMatchObject([{ ok: false, refusal: { code: "SLUICE_NO_RESULT" } }]);
   });
 });

@@ -195,9 +195,50 @@ describe("an editor of metrics", () => {
     expect(metricOf(batch, "copy")["unit"]).toBe("x");
   });
 
+  it("lets statements visit the metrics that others add", () => {
+    const batch = edited(
+      [
+        'copy_metric(name = "copy") where name == "s"',
+        'set(unit, "new") where name == "copy"',
+        'convert_sum_to_gauge() where name == "copy"',
+        'copy_metric(name = "again") where name == "copy"',
+        'set(resource.attributes["last"], name)',
+      ],
+      "metric",
+      metricsOf(METRICS["sum"]!, METRICS["gauge"]!),
+    );
+    expect(names(batch)).toEqual(["s", "g", "copy", "again"]);
+    expect(metricOf(batch, "copy")).toMatchObject({ unit: "new", gauge: { dataPoints: [{ asInt: 7n }] } });
+    expect(metricOf(batch, "s")).toMatchObject({ unit: "1", sum: {} });
+    expect(evaluate('resource.attributes["last"]', "metric", batch)).toBe("g");
+  });
+
+  it("keeps the conditions of a group for the metrics it adds", () => {
+    const copies = statements("metric", 'copy_metric(name = "copy")', 'set(unit, "x")');
+    const result = transformBatch(metricsOf(METRICS["sum"]!), copies, conditions("metric", 'name == "s"'));
+    expect(names(admitted(result))).toEqual(["s", "copy"]);
+    expect(metricOf(result, "copy")["unit"]).toBe("1");
+  });
+
+  it("stops statements that would add metrics without end, and keeps the others", () => {
+    const endless = statements("metric", "copy_metric()", "copy_metric()");
+    const batch = metricsOf(METRICS["sum"]!);
+    expect(() => transformBatch(batch, endless)).toThrow(/more than 100 metrics of one/);
+    const errors: string[] = [];
+    const result = admitted(transformBatch(batch, endless, [], (error) => errors.push(error.message)));
+    expect(names(result)[0]).toBe("s");
+    expect(result.count).toBeLessThan(200);
+    expect(errors).toHaveLength(1);
+  });
+
   it("extracts counts and sums of histograms and summaries", () => {
     const all = metricsOf(METRICS["histogram"]!, METRICS["summary"]!);
-    const batch = edited(["extract_count_metric(true)", 'extract_sum_metric(false, ".total")'], "metric", all);
+    const where = "where type == METRIC_DATA_TYPE_HISTOGRAM or type == METRIC_DATA_TYPE_SUMMARY";
+    const batch = edited(
+      [`extract_count_metric(true) ${where}`, `extract_sum_metric(false, ".total") ${where}`],
+      "metric",
+      all,
+    );
     expect(names(batch)).toEqual(["h", "q", "h_count", "h.total", "q_count", "q.total"]);
     const count = metricOf(batch, "h_count");
     expect(count["unit"]).toBe("1");
@@ -238,6 +279,31 @@ describe("an editor of metrics", () => {
     expect(evaluate("[attributes, value_int]", "datapoint", batch)).toEqual([{ route: "/a" }, value]);
   });
 
+  it("merges exponential histograms of one scale, whatever their offsets", () => {
+    const point = (offset: number, ...bucketCounts: bigint[]) => ({
+      timeUnixNano: 1n,
+      startTimeUnixNano: BigInt(Math.max(0, 10 - offset)),
+      count: 3n,
+      zeroCount: 1n,
+      scale: 2,
+      positive: { offset, bucketCounts },
+      attributes: attributes({ pod: int(BigInt(offset)) }),
+    });
+    const dataPoints = [point(2, 1n, 1n), point(0, 2n), point(3, 5n)];
+    const metric = { exponentialHistogram: { aggregationTemporality: 2, dataPoints } };
+    const batch = edited('aggregate_on_attributes("sum", [])', "metric", metricsOf(metric));
+    expect(batch.count).toBe(1);
+    expect(
+      evaluate(
+        "[count, zero_count, positive.offset, positive.bucket_counts, start_time_unix_nano]",
+        "datapoint",
+        batch,
+      ),
+    ).toEqual([9n, 3n, 0n, [2n, 0n, 1n, 6n], 7n]);
+    const apart = { exponentialHistogram: { dataPoints: [point(0, 1n), point(2 ** 30, 1n)] } };
+    expect(() => edited('aggregate_on_attributes("sum", [])', "metric", metricsOf(apart))).toThrow(/too far apart/);
+  });
+
   it("sums histograms bucket by bucket", () => {
     const point = (count: bigint) => ({
       timeUnixNano: 1n,
@@ -250,9 +316,8 @@ describe("an editor of metrics", () => {
     const metric = { histogram: { aggregationTemporality: 2, dataPoints: [point(2n), point(3n)] } };
     const batch = edited('aggregate_on_attributes("sum", [])', "metric", metricsOf(metric));
     expect(evaluate("[count, sum, bucket_counts]", "datapoint", batch)).toEqual([5n, 3, [5n, 2n]]);
-    expect(() => edited('aggregate_on_attributes("max", [])', "metric", metricsOf(metric))).toThrow(
-      /only sum histograms/,
-    );
+    const anyFunction = edited('aggregate_on_attributes("max", [])', "metric", metricsOf(metric));
+    expect(evaluate("[count, sum, bucket_counts]", "datapoint", anyFunction)).toEqual([5n, 3, [5n, 2n]]);
     expect(() => edited('aggregate_on_attributes("sum")', "metric", metricsOf(METRICS["summary"]!))).toThrow(
       /cannot aggregate summaries/,
     );

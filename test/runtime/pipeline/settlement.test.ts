@@ -137,11 +137,19 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 
+/** A connector that offers what was refused once more. */
+const tryAgain: Processor = (source) =>
+  new Observable<Delivery>((out) => {
+    const offer = (delivery: Delivery) =>
+      delivery.returning((again, refusal) => (out.closed ? again.refuse(refusal) : out.next(again)));
+    return source.subscribe({ next: (delivery) => out.next(offer(delivery)), complete: () => out.complete() });
+  });
+
 const scenario = fc.record({
   first: fc.array(behaviour, { maxLength: 3 }),
   second: fc.array(behaviour, { maxLength: 2 }),
   exporters: fc.array(ending, { minLength: 1, maxLength: 3 }),
-  isChained: fc.boolean(),
+  link: fc.constantFrom("none", "plain", "again"),
   sends: fc.array(fc.record({ records: fc.integer({ min: 0, max: 4 }), wait: fc.integer({ min: 0, max: 2 }) }), {
     minLength: 1,
     maxLength: 12,
@@ -151,7 +159,9 @@ const scenario = fc.record({
 });
 
 describe("every delivery", () => {
-  it("is settled exactly once, and what is acknowledged arrived everywhere or was dropped on purpose", async () => {
+  it("is settled exactly once, and what is acknowledged arrived everywhere or was dropped on purpose", {
+    timeout: 30_000,
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (s) => {
         const dropped = new Set<string>();
@@ -162,18 +172,19 @@ describe("every delivery", () => {
         const { graph, intake, close } = sketch(
           {
             processors: Object.fromEntries(all.map((kind, i) => [`p${i}`, processorOf(kind, dropped)])),
-            connectors: s.isChained ? { link: () => (source) => source } : {},
+            connectors: s.link === "none" ? {} : { link: () => (s.link === "plain" ? (source) => source : tryAgain) },
             exporters,
-            pipelines: s.isChained
-              ? {
-                  "logs/in": { receivers: ["r"], processors: s.first.map((_, i) => `p${i}`), exporters: ["link"] },
-                  "logs/a": {
-                    receivers: ["link"],
-                    processors: s.second.map((_, i) => `p${i + s.first.length}`),
-                    exporters: names,
-                  },
-                }
-              : { logs: { receivers: ["r"], processors: all.map((_, i) => `p${i}`), exporters: names } },
+            pipelines:
+              s.link !== "none"
+                ? {
+                    "logs/in": { receivers: ["r"], processors: s.first.map((_, i) => `p${i}`), exporters: ["link"] },
+                    "logs/a": {
+                      receivers: ["link"],
+                      processors: s.second.map((_, i) => `p${i + s.first.length}`),
+                      exporters: names,
+                    },
+                  }
+                : { logs: { receivers: ["r"], processors: all.map((_, i) => `p${i}`), exporters: names } },
           },
           { limit: s.limit },
         );

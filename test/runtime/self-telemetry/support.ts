@@ -15,6 +15,7 @@ export function configWith(telemetry: unknown): ResolvedConfig {
     connectors: none,
     extensions: none,
     pipelines: [],
+    generation: "1",
     service: serviceSchema.parse({ telemetry }),
     placeOf(path) {
       let value = root;

@@ -149,7 +149,7 @@ const imported: Command = {
 const stats: Command = {
   name: "dlq stats",
   summary: "Count dead letters by reason, exporter and kind of failure.",
-  details: [],
+  details: ["Alike failures have the same signature: --signature selects them in list, replay, purge and export."],
   options: { ...FILTERS, ...WHERE, ...JSON_OUT },
   examples: ["sluice dlq stats", "sluice dlq stats --since 24h --json"],
   load: async () => (await import("./stats.js")).stats,

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { AdminError } from "../../contract/admin.js";
 import type { CommandContext } from "../command.js";
-import { UsageError } from "../terminal.js";
+import { type Terminal, UsageError } from "../terminal.js";
 import type { Connection } from "./dead-letter-admin.js";
 import { askJson, isNobody } from "./http.js";
 import { remoteAdmin } from "./remote.js";
@@ -19,14 +19,14 @@ export async function connect({ values, terminal }: CommandContext): Promise<Con
   const api = values["api"] as string | undefined;
   const directory = values["dir"] as string | undefined;
   if (api !== undefined && directory !== undefined) throw new UsageError("--api and --dir exclude each other");
-  if (directory !== undefined) return openDirectory(directory);
+  if (directory !== undefined) return openDirectory(directory, terminal);
   const base = baseOf(api ?? (terminal.env["SLUICE_API"] || DEFAULT_API));
   if (await isAgent(base))
     return { admin: remoteAdmin(base), where: base.origin, isOffline: false, close: async () => {} };
   if (api !== undefined) throw new AdminError("unavailable", `no agent answers at ${base.origin}`);
   if (!(await isDirectory(DEFAULT_DIRECTORY))) throw nobody(base);
   terminal.err.write(`No agent answers at ${base.origin}; working on ${DEFAULT_DIRECTORY}.\n`);
-  return openDirectory(DEFAULT_DIRECTORY);
+  return openDirectory(DEFAULT_DIRECTORY, terminal);
 }
 
 function nobody(base: URL): AdminError {
@@ -61,10 +61,12 @@ async function isAgent(base: URL): Promise<boolean> {
   throw new AdminError("unavailable", `what answers at ${base.origin} is not the API of a Sluice agent`);
 }
 
-async function openDirectory(directory: string): Promise<Connection> {
+async function openDirectory(directory: string, terminal: Terminal): Promise<Connection> {
   if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
   const { openOffline } = await import("../../../extensions/reliability/offline.js");
-  return { ...(await openOffline(directory)), where: directory, isOffline: true };
+  const { admin, damage, close } = await openOffline(directory);
+  for (const sentence of damage) terminal.err.write(`sluice: ${sentence}\n`);
+  return { admin, close, where: directory, isOffline: true };
 }
 
 async function isDirectory(path: string): Promise<boolean> {

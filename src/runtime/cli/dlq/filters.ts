@@ -30,7 +30,7 @@ export function selectedBy(values: Values, now: number): DeadLetterQuery {
 export function numberOf(name: string, text: string): number {
   const number = Number(text);
   if (text.trim() !== "" && Number.isFinite(number) && number > 0) return number;
-  throw new UsageError(`--${name} ${text} is no number`);
+  throw new UsageError(`--${name} ${text} is no number above 0`);
 }
 
 /** An ISO time, local unless it says otherwise, or a duration before now. */

@@ -1,10 +1,14 @@
+import type { DeadLetterPage, DeadLetterQuery } from "../../contract/admin.js";
 import type { Entry } from "../../contract/entry.js";
 import type { CommandContext } from "../command.js";
 import { EXIT } from "../terminal.js";
+import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 import { queryOf } from "./filters.js";
 import { onDeadLetters, printJson } from "./run.js";
 import { type Column, table } from "./table.js";
 import { ageText, errorText } from "./text.js";
+
+const DEFAULT_LIMIT = 50;
 
 const COLUMNS: readonly Column[] = [
   { title: "ID" },
@@ -21,7 +25,7 @@ export async function list(context: CommandContext): Promise<number> {
   const now = Date.now();
   const query = queryOf(values, now);
   return onDeadLetters(context, async ({ admin }) => {
-    const page = await admin.listDeadLetters(query);
+    const page = await fullPage(admin, query);
     if (values["json"] === true) printJson(context, page);
     else if (page.entries.length === 0) terminal.out.write("No dead letters.\n");
     else {
@@ -31,6 +35,20 @@ export async function list(context: CommandContext): Promise<number> {
     }
     return EXIT.ok;
   });
+}
+
+/** Goes on where a page ended early because its filters find little. */
+async function fullPage(admin: DeadLetterAdmin, query: DeadLetterQuery): Promise<DeadLetterPage> {
+  const { limit = DEFAULT_LIMIT } = query;
+  const entries: Entry[] = [];
+  let { cursor } = query;
+  do {
+    const rest = { ...query, limit: limit - entries.length, ...(cursor !== undefined && { cursor }) };
+    const page = await admin.listDeadLetters(rest);
+    entries.push(...page.entries);
+    cursor = page.cursor;
+  } while (cursor !== undefined && entries.length < limit);
+  return cursor === undefined ? { entries } : { entries, cursor };
 }
 
 function rowOf({ id, exporter, items, failure }: Entry, now: number): string[] {

@@ -1,4 +1,5 @@
 import type { Tree } from "../../telemetry/tree.js";
+import { toInt } from "../conversions.js";
 import { OttlError } from "../error.js";
 
 export const AGGREGATIONS = ["sum", "max", "min", "mean", "median", "count"] as const;
@@ -41,14 +42,10 @@ function groups(points: readonly Tree[], kept: ReadonlySet<string> | undefined, 
 /** Points of one time with one set of attributes belong together; of deltas also those that began at one time. */
 function identity(point: Tree, delta: boolean): string {
   const attributes = (point["attributes"] as Tree[]).map((a) => stable(a)).sort();
-  const start = delta ? stable(point["startTimeUnixNano"]) : "";
-  return [
-    stable(point["timeUnixNano"]),
-    start,
-    stable(point["explicitBounds"]),
-    stable(point["scale"]),
-    ...attributes,
-  ].join("\u0000");
+  const distribution = point["count"] === undefined ? [] : [point["min"] !== undefined, point["max"] !== undefined];
+  const alike = ["timeUnixNano", ...(delta ? ["startTimeUnixNano"] : []), "explicitBounds", "scale"];
+  if (distribution.length > 0) alike.push("flags");
+  return [...alike.map((name) => stable(point[name])), ...distribution, ...attributes].join("\u0000");
 }
 
 function stable(value: unknown): string {
@@ -56,30 +53,41 @@ function stable(value: unknown): string {
 }
 
 function merged(kind: string, group: readonly Tree[], how: Aggregation): Tree {
-  const first = group[0]!;
-  if (kind === "gauge" || kind === "sum") return { ...withoutNumber(first), ...aggregated(group, how) };
+  const first = { ...group[0]!, ...earliestStart(group) };
   if (group.length === 1) return first;
-  if (how !== "sum") throw new OttlError("aggregate_on_attributes can only sum histograms");
-  if (kind === "exponentialHistogram")
-    throw new OttlError("aggregate_on_attributes cannot merge exponential histograms");
-  return summedHistogram(first, group);
+  if (kind === "gauge" || kind === "sum") return { ...withoutNumber(first), ...aggregated(group, how) };
+  return summed(
+    kind,
+    first,
+    group.filter((point, i) => i === 0 || point["count"]),
+  );
+}
+
+function earliestStart(group: readonly Tree[]): Tree {
+  const starts = group.map((point) => (point["startTimeUnixNano"] as bigint | undefined) ?? 0n);
+  const earliest = starts.reduce((a, b) => (b < a ? b : a));
+  return earliest === (starts[0] ?? 0n) ? {} : { startTimeUnixNano: earliest };
 }
 
 function withoutNumber({ asInt: _int, asDouble: _double, ...point }: Tree): Tree {
   return point;
 }
 
+/** In the type of the first point. */
 function aggregated(group: readonly Tree[], how: Aggregation): Tree {
-  const integers = group.every((point) => point["asDouble"] === undefined);
-  if (how === "count") return integers ? { asInt: BigInt(group.length) } : { asDouble: group.length };
-  if (integers) {
-    const numbers = group
-      .map((point) => (point["asInt"] as bigint | undefined) ?? 0n)
-      .sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
-    return { asInt: BigInt.asIntN(64, ofIntegers(numbers, how)) };
+  const isDouble = group[0]!["asDouble"] !== undefined;
+  if (how === "count") return isDouble ? { asDouble: group.length } : { asInt: BigInt(group.length) };
+  if (isDouble) {
+    const numbers = group.map((point) => Number(point["asDouble"] ?? point["asInt"] ?? 0)).sort((a, b) => a - b);
+    return { asDouble: ofDoubles(numbers, how) };
   }
-  const numbers = group.map((point) => Number(point["asDouble"] ?? point["asInt"] ?? 0)).sort((a, b) => a - b);
-  return { asDouble: ofDoubles(numbers, how) };
+  const numbers = group.map(integerOf).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  return { asInt: BigInt.asIntN(64, ofIntegers(numbers, how)) };
+}
+
+function integerOf(point: Tree): bigint {
+  const double = point["asDouble"] as number | undefined;
+  return double === undefined ? ((point["asInt"] as bigint | undefined) ?? 0n) : (toInt(double) ?? 0n);
 }
 
 function ofIntegers(sorted: readonly bigint[], how: Aggregation): bigint {
@@ -116,16 +124,48 @@ function ofDoubles(sorted: readonly number[], how: Aggregation): number {
   }
 }
 
-function summedHistogram(first: Tree, group: readonly Tree[]): Tree {
-  const total = { ...first };
+/** Histograms of the same bounds or scale as one. Whatever the function: there is only one way to merge them. */
+function summed(kind: string, first: Tree, group: readonly Tree[]): Tree {
+  const total: Tree = { ...first };
   const all = (name: string) => group.flatMap((point) => (point[name] === undefined ? [] : [point[name]]));
   const numbers = (name: string) => all(name) as number[];
-  total["count"] = (all("count") as bigint[]).reduce((a, b) => a + b, 0n);
+  const counts = (name: string) => (all(name) as bigint[]).reduce((a, b) => a + b, 0n);
+  total["count"] = counts("count");
   if (numbers("sum").length > 0) total["sum"] = numbers("sum").reduce((a, b) => a + b, 0);
-  if (numbers("min").length > 0) total["min"] = Math.min(...numbers("min"));
-  if (numbers("max").length > 0) total["max"] = Math.max(...numbers("max"));
-  const counts = all("bucketCounts") as bigint[][];
-  if (counts.length > 0)
-    total["bucketCounts"] = counts[0]!.map((_, i) => counts.reduce((a, list) => a + (list[i] ?? 0n), 0n));
+  if (numbers("min").length > 0) total["min"] = numbers("min").reduce((a, b) => Math.min(a, b));
+  if (numbers("max").length > 0) total["max"] = numbers("max").reduce((a, b) => Math.max(a, b));
+  const exemplars = (all("exemplars") as Tree[][]).flat();
+  if (exemplars.length > 0) total["exemplars"] = exemplars;
+  if (kind === "histogram") {
+    const buckets = all("bucketCounts") as bigint[][];
+    if (buckets.length > 0) total["bucketCounts"] = added(buckets);
+    return total;
+  }
+  total["zeroCount"] = counts("zeroCount");
+  for (const side of ["positive", "negative"]) {
+    const buckets = all(side) as Tree[];
+    if (buckets.length > 0) total[side] = addedBuckets(buckets);
+  }
   return total;
+}
+
+const MOST_BUCKETS = 20_000;
+
+/** Buckets of exponential histograms of one scale, each laid where its offset says. */
+function addedBuckets(all: readonly Tree[]): Tree {
+  const filled = all.filter((one) => ((one["bucketCounts"] ?? []) as bigint[]).some((count) => count > 0n));
+  if (filled.length === 0) return all[0]!;
+  const offsetOf = (one: Tree) => Number(one["offset"] ?? 0);
+  const offset = Math.min(...filled.map(offsetOf));
+  const shifted = filled.map((one) => {
+    if (offsetOf(one) - offset > MOST_BUCKETS)
+      throw new OttlError("aggregate_on_attributes: the buckets lie too far apart to be merged");
+    return [...new Array<bigint>(offsetOf(one) - offset).fill(0n), ...(one["bucketCounts"] as bigint[])];
+  });
+  return { offset, bucketCounts: added(shifted) };
+}
+
+function added(lists: readonly (readonly bigint[])[]): bigint[] {
+  const longest = lists.reduce((a, b) => Math.max(a, b.length), 0);
+  return Array.from({ length: longest }, (_, i) => lists.reduce((sum, list) => sum + (list[i] ?? 0n), 0n));
 }

@@ -16,9 +16,8 @@ function indexOf(target: OttlValue, value: OttlValue): bigint {
 }
 
 function sorted(list: readonly OttlValue[], descending: boolean): OttlValue[] {
-  const types = new Set(list.map((item) => typeof item));
-  if (types.has("object")) throw new OttlError("Sort needs a list of numbers, strings and bools");
-  const numeric = !types.has("string") && !types.has("boolean");
+  if (list.some((item) => typeof item === "object" && item !== null)) return [...list];
+  const numeric = list.every((item) => typeof item === "bigint" || typeof item === "number");
   const order = numeric
     ? (a: OttlValue, b: OttlValue) => (compare(a, b, "<") ? -1 : compare(a, b, ">") ? 1 : 0)
     : (a: OttlValue, b: OttlValue) => compareText(toText(a) ?? "", toText(b) ?? "");
@@ -85,7 +84,8 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
     name: "Sort",
     parameters: parameters("target: list", "order?: STRING"),
     returns: "list",
-    summary: 'The items of a list in order, "asc" or "desc": numbers as numbers, everything mixed as text.',
+    summary:
+      'The items of a list in order, "asc" or "desc": numbers as numbers, everything mixed as text. A list with maps, lists or bytes in it stays as it is.',
     example: 'Sort(attributes["tags"], "desc")',
     make(args) {
       const target = args.list("target");

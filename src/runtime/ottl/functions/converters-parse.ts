@@ -3,7 +3,7 @@ import { type Arguments, type FunctionSpec, parameters } from "../function-spec.
 import { grokPattern } from "../grok.js";
 import { parseCsvRow, parseJson, parseKeyValue } from "../parse-text.js";
 import { parseUrl } from "../parse-url.js";
-import { compilePattern, type Pattern } from "../pattern.js";
+import { compilePattern, Kept, type Pattern } from "../pattern.js";
 import { parseUserAgent } from "../user-agent.js";
 import type { OttlMap, OttlValue } from "../value.js";
 
@@ -103,17 +103,23 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     name: "ExtractGrokPatterns",
     parameters: parameters(
       "target: string",
-      "pattern: STRING",
+      "pattern: string",
       "named_captures_only?: BOOL",
       "pattern_definitions?: STRING[]",
     ),
     returns: "map",
-    summary: "What a grok pattern (%{NUMBER:status:int}) found in a text; an empty map when it does not match.",
+    summary:
+      "What a grok pattern (%{NUMBER:status:int}) found in a text; an empty map when it does not match. Unless only named captures are wanted, what has no name of its own is found under the name of its pattern.",
     example: 'ExtractGrokPatterns(body, "%{IP:client} %{WORD:method} %{NUMBER:status:int}", true)',
     make(args) {
       const target = args.text("target");
       const namedOnly = args.literalBool("named_captures_only", false);
       const definitions = args.literalTexts("pattern_definitions");
+      if (typeof args.constant("pattern") !== "string") {
+        const pattern = args.text("pattern");
+        const compiled = new Kept((text) => grokPattern(text, namedOnly, definitions));
+        return (scene) => compiled.of(pattern(scene))(target(scene));
+      }
       try {
         const extract = grokPattern(args.literalText("pattern"), namedOnly, definitions);
         return (scene) => extract(target(scene));

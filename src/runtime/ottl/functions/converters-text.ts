@@ -2,6 +2,7 @@ import { toText } from "../conversions.js";
 import { OttlError } from "../error.js";
 import { sprintf } from "../format.js";
 import { type FunctionSpec, type Parameter, parameters } from "../function-spec.js";
+import { camelCase, lowerCase, snakeCase, upperCase } from "../text-case.js";
 import type { OttlValue } from "../value.js";
 
 /** Converters of text. Positions and lengths are in bytes of UTF-8, as everywhere in OTLP. */
@@ -52,31 +53,11 @@ function onTexts(
 }
 
 const CASES: Readonly<Record<string, (text: string) => string>> = {
-  lower: (text) => text.toLowerCase(),
-  upper: (text) => text.toUpperCase(),
+  lower: lowerCase,
+  upper: upperCase,
   snake: snakeCase,
   camel: camelCase,
 };
-
-export function snakeCase(text: string): string {
-  return text
-    .trim()
-    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
-    .replace(/([A-Z])([A-Z][a-z])/g, "$1_$2")
-    .replace(/([A-Za-z])(\d)/g, "$1_$2")
-    .replace(/(\d)([A-Za-z])/g, "$1_$2")
-    .replace(/[\s\-.]/g, "_")
-    .toLowerCase();
-}
-
-export function camelCase(text: string): string {
-  return text
-    .trim()
-    .replace(
-      /(^|[\s\-._]+|\d)([a-zA-Z]?)/g,
-      (_, before: string, letter: string) => (/\d/.test(before) ? before : "") + letter.toUpperCase(),
-    );
-}
 
 function substring(text: string, start: bigint, length: bigint, whole: boolean): string {
   if (start < 0n) throw new OttlError(`Substring: the start cannot be negative, got ${start}`);
@@ -183,8 +164,8 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
   onTexts("HasSuffix", "suffix", "bool", "Whether the text ends so.", 'HasSuffix(name, "_total")', (text, suffix) =>
     text.endsWith(suffix),
   ),
-  onText("ToLowerCase", "The text in small letters.", "ToLowerCase(severity_text)", CASES["lower"]!),
-  onText("ToUpperCase", "The text in capital letters.", "ToUpperCase(severity_text)", CASES["upper"]!),
+  onText("ToLowerCase", "The text in small letters.", "ToLowerCase(severity_text)", lowerCase),
+  onText("ToUpperCase", "The text in capital letters.", "ToUpperCase(severity_text)", upperCase),
   onText("ToSnakeCase", "The text in snake_case.", "ToSnakeCase(name)", snakeCase),
   onText("ToCamelCase", "The text in CamelCase.", "ToCamelCase(name)", camelCase),
   {

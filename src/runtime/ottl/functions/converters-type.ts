@@ -4,7 +4,7 @@ import { OttlError } from "../error.js";
 import { rawMessages, readField } from "../fields.js";
 import { type FunctionSpec, parameters } from "../function-spec.js";
 import type { Scene } from "../scene.js";
-import { OttlDuration, type OttlMap, OttlMessages, OttlTime, type OttlValue, typeName } from "../value.js";
+import { OttlDuration, type OttlMap, OttlMessages, type OttlValue } from "../value.js";
 import { readKeyValues } from "../wire-value.js";
 
 /** Converters between types, and those that ask for one. */
@@ -49,11 +49,15 @@ function lenient<T extends OttlValue>(convert: (value: OttlValue) => T | null): 
 
 function isEmpty(value: OttlValue): boolean {
   if (value === null || value === "" || value === 0n || value === 0 || value === false) return true;
-  if (value instanceof Uint8Array) return value.every((byte) => byte === 0);
+  if (value instanceof Uint8Array) return value.length === 0 || (isId(value) && value.every((byte) => byte === 0));
   if (Array.isArray(value)) return value.length === 0;
   if (value instanceof Map) return value.size === 0;
   if (value instanceof OttlMessages) return value.items.length === 0;
-  return (value instanceof OttlTime || value instanceof OttlDuration) && value.nanos === 0n;
+  return value instanceof OttlDuration && value.nanos === 0n;
+}
+
+function isId({ length }: Uint8Array): boolean {
+  return length === 8 || length === 16;
 }
 
 export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
@@ -69,7 +73,7 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
     "int",
     "The value as an integer: a double is cut, text is parsed, true is 1. Nil when it cannot be.",
     'Int(attributes["http.status_code"])',
-    toInt,
+    lenient(toInt),
   ),
   of("Double", "double", "The value as a double. Nil when it cannot be.", 'Double("1.5")', lenient(toDouble)),
   of(
@@ -145,18 +149,25 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
     name: "HasAttrOnDatapoint",
     parameters: parameters("key: string", "expected_val: string"),
     returns: "bool",
-    summary: "Whether a data point of the metric has this attribute with this text.",
+    summary: "Whether a data point of the metric has this attribute with this text; what is no text is the empty text.",
     example: 'HasAttrOnDatapoint("http.method", "GET")',
     contexts: ["metric"],
     make(args) {
       const key = args.text("key");
       const wanted = args.text("expected_val");
-      return (scene) => attributesOfPoints(scene).some((map) => map.get(key(scene)) === wanted(scene));
+      return (scene) => {
+        const [name, text] = [key(scene), wanted(scene)];
+        return attributesOfPoints(scene).some((map) => map.has(name) && textOf(map.get(name)!) === text);
+      };
     },
   },
   id("TraceID", 16),
   id("SpanID", 8),
 ];
+
+function textOf(value: OttlValue): string {
+  return typeof value === "string" ? value : "";
+}
 
 function attributesOfPoints(scene: Scene): OttlMap[] {
   const data = scene.metricData.here();
@@ -172,20 +183,32 @@ function id(name: string, size: number): FunctionSpec {
     name,
     parameters: parameters("bytes: any"),
     returns: "bytes",
-    summary: `An id of ${size} bytes from bytes or from ${size * 2} hex digits.`,
+    summary: `An id of ${size} bytes from as many bytes or from ${size * 2} hex digits.`,
     example: `${name}(0x${"00".repeat(size)})`,
     make(args) {
+      const constant = args.constant("bytes");
+      if (constant !== undefined) {
+        const id = idOrWhyNot(name, size, constant);
+        if (typeof id === "string") return args.refuse("bytes", id);
+        return () => id;
+      }
       const value = args.any("bytes");
-      return (scene) => idOf(name, size, value(scene));
+      return (scene) => {
+        const id = idOrWhyNot(name, size, value(scene));
+        if (typeof id === "string") throw new OttlError(id);
+        return id;
+      };
     },
   };
 }
 
-function idOf(name: string, size: number, value: OttlValue): Uint8Array {
-  if (value instanceof Uint8Array && value.length === size) return value;
-  if (value instanceof Uint8Array) throw new OttlError(`${name} needs ${size} bytes, got ${value.length}`);
-  if (typeof value !== "string") throw new OttlError(`${name} needs bytes or a string, got ${typeName(value)}`);
-  if (value.length !== size * 2 || !/^[0-9a-fA-F]*$/.test(value))
-    throw new OttlError(`${name} needs ${size * 2} hex digits, got ${JSON.stringify(value.slice(0, 40))}`);
-  return new Uint8Array(Buffer.from(value, "hex"));
+/** Text, bytes and numbers are bytes: the id itself, or its hex digits. */
+function idOrWhyNot(name: string, size: number, value: OttlValue): Uint8Array | string {
+  const bytes = Buffer.from(toBytes(value) ?? []);
+  if (bytes.length === size) return new Uint8Array(bytes);
+  if (bytes.length !== size * 2)
+    return `${name} needs ${size} bytes or ${size * 2} hex digits, got ${bytes.length} bytes`;
+  const digits = bytes.toString("latin1");
+  if (!/^[0-9a-fA-F]*$/.test(digits)) return `${name} needs ${size * 2} hex digits, got ${JSON.stringify(digits)}`;
+  return new Uint8Array(Buffer.from(digits, "hex"));
 }

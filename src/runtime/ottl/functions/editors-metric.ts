@@ -101,7 +101,7 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     parameters: parameters("name?: string", "description?: string", "unit?: string"),
     returns: "",
     summary:
-      "Adds a copy of the metric to its scope, with another name, description or unit. Statements do not visit the copy.",
+      "Adds a copy of the metric to its scope, with another name, description or unit. Statements visit the copy too: the condition must not hold for it.",
     example: 'copy_metric(name = "http.requests.copy") where name == "http.requests"',
     contexts: METRIC,
     make(args) {
@@ -146,7 +146,7 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     parameters: parameters("aggregation_function: STRING", "attributes?: STRING[]"),
     returns: "",
     summary:
-      "Takes all attributes but these from the points of a metric, and makes those that then have the same attributes and times one point: sum, max, min, mean, median or count. Histograms can only be summed, summaries not at all.",
+      "Takes all attributes but these from the points of a metric, and makes those that then have the same attributes and times one point: sum, max, min, mean, median or count. Histograms are always summed, summaries cannot be aggregated.",
     example: 'aggregate_on_attributes("sum", ["http.route"])',
     contexts: METRIC,
     make(args) {

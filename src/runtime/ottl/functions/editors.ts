@@ -185,7 +185,10 @@ export const EDITORS: readonly FunctionSpec[] = [
         if (!Array.isArray(list)) throw new OttlError(`delete_index: expected list, got ${typeName(list)}`);
         const from = start(scene);
         const to = end === undefined ? from + 1n : end(scene);
-        if (from < 0n || to < from || to > BigInt(list.length)) throw new OttlError(`index ${from} is out of bounds`);
+        const length = BigInt(list.length);
+        const all = from === 0n && to === length;
+        if (!all && (from < 0n || from >= length || to < from || to > length))
+          throw new OttlError(`index ${from} is out of bounds`);
         target.set(scene, [...list.slice(0, Number(from)), ...list.slice(Number(to))]);
         return null;
       };

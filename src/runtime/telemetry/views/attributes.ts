@@ -1,3 +1,4 @@
+import { decodeText } from "../decode.js";
 import { after, skip, varint } from "../wire.js";
 import type { WireWriter } from "../writer.js";
 import { DoubleValue, readKeyValue, readValue, type Value, writeKeyValue } from "./value.js";
@@ -6,6 +7,17 @@ const DELETED = Symbol("deleted");
 
 const KEY = 10;
 const VALUE = 18;
+
+/** A value as it lies in the bytes, for moving it without reading it: a whole double stays a double. */
+class RawValue {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
+type Change = Value | RawValue | typeof DELETED;
 
 /**
  * The attributes of a record, resource, scope, span event or data point, read from the bytes when asked for. Changes
@@ -16,7 +28,7 @@ export class Attributes {
   private readonly start: number;
   private readonly end: number;
   private readonly tag: number;
-  private changes: Map<string, Value | typeof DELETED> | undefined;
+  private changes: Map<string, Change> | undefined;
   /** The keys of the changes in UTF-8. */
   private changedKeys: Uint8Array[] | undefined;
 
@@ -58,8 +70,32 @@ export class Attributes {
     return true;
   }
 
+  /** Gives an attribute another key, its value unchanged; one that has that key gives way. True when there was one. */
+  rename(key: string, to: string): boolean {
+    const value = this.changes?.has(key) ? this.changes.get(key) : this.rawValue(key);
+    if (value === undefined || value === DELETED) return false;
+    if (key === to) return true;
+    this.change(key, DELETED);
+    this.change(to, value);
+    return true;
+  }
+
+  /** In the order of the bytes, what is new at the end; each once. */
   keys(): string[] {
-    return Object.keys(this.toObject());
+    const keys = new Set<string>();
+    for (let p = this.start; p < this.end; ) {
+      const tag = varint(this.bytes, p);
+      const at = after;
+      p = skip(this.bytes, at, tag);
+      if (tag !== this.tag) continue;
+      varint(this.bytes, at);
+      keys.add(keyOf(this.bytes, after, p));
+    }
+    for (const [key, value] of this.changes ?? []) {
+      if (value === DELETED) keys.delete(key);
+      else keys.add(key);
+    }
+    return [...keys];
   }
 
   entries(): [string, Value][] {
@@ -101,12 +137,20 @@ export class Attributes {
       if (value === DELETED) continue;
       writer.varint(this.tag);
       writer.begin(key.length + (typeof value === "string" ? value.length : 0) + 6);
-      writeKeyValue(writer, key, value);
+      if (value instanceof RawValue) writeRaw(writer, key, value);
+      else writeKeyValue(writer, key, value);
       writer.end();
     }
   }
 
-  private change(key: string, value: Value | typeof DELETED): void {
+  private rawValue(key: string): RawValue | undefined {
+    const at = findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key));
+    if (at < 0) return undefined;
+    const [from, to] = valueRange(this.bytes, at);
+    return new RawValue(this.bytes.subarray(from, to));
+  }
+
+  private change(key: string, value: Change): void {
     this.changes ??= new Map();
     this.changedKeys ??= [];
     if (!this.changes.has(key)) this.changedKeys.push(encodedKey(key));
@@ -114,8 +158,16 @@ export class Attributes {
   }
 }
 
+function writeRaw(writer: WireWriter, key: string, value: RawValue): void {
+  writer.byte(KEY);
+  writer.text(key);
+  writer.byte(VALUE);
+  writer.lengthDelimited(value.bytes);
+}
+
 /** A value as it will be read once it is written. */
-function asRead(value: Value): Value {
+function asRead(value: Value | RawValue): Value {
+  if (value instanceof RawValue) return readValue(value.bytes, 0, value.bytes.length);
   return value instanceof DoubleValue ? value.double : value;
 }
 
@@ -155,7 +207,8 @@ function sameBytes(b: Uint8Array, p: number, key: Uint8Array): boolean {
   return true;
 }
 
-function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+/** Is this the key of the KeyValue in [start, end)? */
+export function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
   if (end - start > 1 && b[start] === KEY && b[start + 1]! < 128) {
     return b[start + 1] === key.length && sameBytes(b, start + 2, key);
   }
@@ -172,6 +225,12 @@ function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boo
 
 /** The value of the KeyValue whose length is at `lengthAt`. */
 export function attributeValue(b: Uint8Array, lengthAt: number): Value {
+  const [from, to] = valueRange(b, lengthAt);
+  return readValue(b, from, to);
+}
+
+/** Where that value lies; empty when it has none. */
+function valueRange(b: Uint8Array, lengthAt: number): [from: number, to: number] {
   const size = varint(b, lengthAt);
   const end = after + size;
   for (let p = after; p < end; ) {
@@ -180,9 +239,22 @@ export function attributeValue(b: Uint8Array, lengthAt: number): Value {
     p = skip(b, at, tag);
     if (tag !== VALUE) continue;
     varint(b, at);
-    return readValue(b, after, p);
+    return [after, p];
   }
-  return null;
+  return [end, end];
+}
+
+/** The key of the KeyValue in [start, end). */
+function keyOf(b: Uint8Array, start: number, end: number): string {
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== KEY) continue;
+    varint(b, at);
+    return decodeText(b, after, p);
+  }
+  return "";
 }
 
 const keys = new Map<string, Uint8Array>();

@@ -13,6 +13,10 @@ export class DataPointView extends RecordView {
     this.attributesField = message.byName.get("attributes")!.number;
   }
 
+  protected override again(bytes: Uint8Array, start: number, end: number): this {
+    return new DataPointView(this.message, bytes, start, end, this.owners) as this;
+  }
+
   /** Shared by all points of the metric. */
   get metric(): MetricView {
     return this.owningMetric;

@@ -12,6 +12,10 @@ export class LogRecordView extends RecordView {
     super(MESSAGES["LogRecord"]!, bytes, start, end, owners);
   }
 
+  protected override again(bytes: Uint8Array, start: number, end: number): this {
+    return new LogRecordView(bytes, start, end, this.owners) as this;
+  }
+
   get timeUnixNano(): bigint {
     return this.time(1);
   }

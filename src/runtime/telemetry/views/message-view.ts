@@ -40,6 +40,14 @@ export abstract class MessageView {
     return this.changes !== undefined || (this.attributeView?.changed ?? false) || this.nestedChanged();
   }
 
+  /** Forgets all changes to the message and what is in it. Attributes and parts that were handed out before are void. */
+  revert(): void {
+    this.changes = undefined;
+    this.attributeView = undefined;
+    this.nested = undefined;
+    this.removed = false;
+  }
+
   /** Writes the body of the message with the changes. */
   encodeInto(writer: WireWriter): void {
     const { bytes, end } = this;

@@ -9,21 +9,46 @@ import { MessageView } from "./message-view.js";
 /** A resource or scope: field 1 of the message that holds its records. A change is one for all of its records. */
 abstract class OwnerView extends MessageView implements FrameEdit {
   private readonly frame: Frame;
+  private newSchemaUrl: string | undefined;
 
   constructor(message: Message, bytes: Uint8Array, frame: Frame) {
     super(message, bytes, ...ownerRange(bytes, frame));
     this.frame = frame;
   }
 
+  override get changed(): boolean {
+    return this.newSchemaUrl !== undefined || super.changed;
+  }
+
   /** The schema its records follow; empty when none is named. */
   get schemaUrl(): string {
+    if (this.newSchemaUrl !== undefined) return this.newSchemaUrl;
     const at = findField(this.bytes, this.frame.start, this.frame.end, SCHEMA_URL_TAG);
     if (at < 0) return "";
     const size = varint(this.bytes, at);
     return decodeText(this.bytes, after, after + size);
   }
 
+  set schemaUrl(value: string) {
+    this.newSchemaUrl = value;
+  }
+
   apply(out: WireWriter, start: number): void {
+    if (super.changed) this.applyOwner(out, start);
+    if (this.newSchemaUrl !== undefined) this.applySchemaUrl(out, start, this.newSchemaUrl);
+  }
+
+  private applySchemaUrl(out: WireWriter, start: number, url: string): void {
+    const scratch = new WireWriter();
+    if (url !== "") {
+      scratch.byte(SCHEMA_URL_TAG);
+      scratch.text(url);
+    }
+    const [from, to] = fieldRange(out, start, SCHEMA_URL_FIELD);
+    out.replace(from, to, scratch.written());
+  }
+
+  private applyOwner(out: WireWriter, start: number): void {
     const scratch = new WireWriter(this.end - this.start + 256);
     scratch.byte(OWNER_TAG);
     scratch.begin(this.end - this.start);
@@ -36,7 +61,8 @@ abstract class OwnerView extends MessageView implements FrameEdit {
 
 const OWNER_FIELD = 1;
 const OWNER_TAG = (OWNER_FIELD << 3) | BYTES;
-const SCHEMA_URL_TAG = (3 << 3) | BYTES;
+const SCHEMA_URL_FIELD = 3;
+const SCHEMA_URL_TAG = (SCHEMA_URL_FIELD << 3) | BYTES;
 
 /** What produced the records: a service, a host. */
 export class ResourceView extends OwnerView {

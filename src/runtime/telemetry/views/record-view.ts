@@ -1,5 +1,6 @@
 import type { Message } from "../messages.js";
 import type { Signal } from "../signal.js";
+import { WireWriter } from "../writer.js";
 import { PartView } from "./message-view.js";
 import type { MetricView, ResourceView, ScopeView } from "./owners.js";
 
@@ -18,7 +19,8 @@ export abstract class RecordView extends PartView {
   abstract readonly signal: Signal;
   /** The event's name, the span's name or the metric's name. */
   abstract name: string;
-  private readonly owners: Owners;
+  protected readonly owners: Owners;
+  private partViews: this[] | undefined;
 
   constructor(message: Message, bytes: Uint8Array, start: number, end: number, owners: Owners) {
     super(message, bytes, start, end);
@@ -32,6 +34,33 @@ export abstract class RecordView extends PartView {
 
   get scope(): ScopeView {
     return this.owners.scope();
+  }
+
+  /**
+   * Makes several records of this one: for each item a copy of it, with the changes made so far, to be edited. They
+   * take its place; for no items at all it is dropped. What is done to the record itself afterwards has no effect.
+   */
+  split<T>(items: readonly T[], edit: (part: this, item: T, index: number) => void): void {
+    const [bytes, start, end] = this.changed ? this.rewritten() : [this.bytes, this.start, this.end];
+    this.partViews = items.map((item, index) => {
+      const part = this.again(bytes, start, end);
+      edit(part, item, index);
+      return part;
+    });
+  }
+
+  /** What the record was split into; undefined when it was not. */
+  get parts(): readonly this[] | undefined {
+    return this.partViews;
+  }
+
+  /** A view of the same kind on other bytes. */
+  protected abstract again(bytes: Uint8Array, start: number, end: number): this;
+
+  private rewritten(): [bytes: Uint8Array, start: number, end: number] {
+    const writer = new WireWriter(this.end - this.start + 256);
+    this.encodeInto(writer);
+    return [writer.written(), 0, writer.length];
   }
 
   protected get owningMetric(): MetricView {

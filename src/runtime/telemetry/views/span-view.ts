@@ -16,6 +16,10 @@ export class SpanView extends RecordView {
     super(MESSAGES["Span"]!, bytes, start, end, owners);
   }
 
+  protected override again(bytes: Uint8Array, start: number, end: number): this {
+    return new SpanView(bytes, start, end, this.owners) as this;
+  }
+
   get traceId(): string {
     return hex(this.read(1));
   }

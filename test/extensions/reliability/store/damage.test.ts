@@ -1,6 +1,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { ClassicLevel } from "classic-level";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
 import type { OpenReport, StoredEntry } from "../../../../src/extensions/reliability/store/store.js";
@@ -244,6 +245,32 @@ describe("a damaged queue", () => {
       await damaged.close();
       await other.remove();
     }
+  });
+
+  it("finishes a repair that was interrupted, and tells what was lost all the same", async () => {
+    await intoTables();
+    const path = pathOf(/\.ldb$/);
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.fill(0, 80_000, 100_000));
+    const failing = failingDb();
+    store = place.store({}, { makeDb: failing.make });
+    failing.failNextRead(new Error("IO error: Input/output error"));
+    await expect(store.open()).rejects.toMatchObject({ code: "io" });
+    const report = await reopen();
+    expect(report.lostEntries).toBeGreaterThan(0);
+    const { total } = await readable();
+    expect(total + report.lostEntries + report.corruptEntries).toBe(PENDING + FAILED);
+    await store.close();
+    expect(await reopen()).toEqual({ isNew: false, lostEntries: 0, corruptEntries: 0, setAside: undefined });
+  });
+
+  it("leaves tables alone that somebody else has compressed", async () => {
+    await store.close();
+    const db = new ClassicLevel(place.directory, { compression: true });
+    await db.compactRange("", "z");
+    await db.close();
+    expect(await reopen()).toEqual({ isNew: false, lostEntries: 0, corruptEntries: 0, setAside: undefined });
+    expect((await readable()).total).toBe(PENDING + FAILED);
   });
 
   it("repairs itself when LevelDB finds damage while it is open", async () => {

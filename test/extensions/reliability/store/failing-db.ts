@@ -3,8 +3,8 @@ import { type LevelDb, makeLevelDb } from "../../../../src/extensions/reliabilit
 /** A real database whose writes, or next walk over a range, can be told to fail. */
 export interface FailingDb {
   readonly make: (directory: string) => LevelDb;
-  /** Fails all writes with this message until it is called without one. */
-  failWrites(message?: string): void;
+  /** Fails all writes with this message until it is called without one; "late" writes first, and says it failed. */
+  failWrites(message?: string, when?: "late"): void;
   /** Fails the next iterator with this error. */
   failNextRead(error: Error): void;
   /** Databases made so far. */
@@ -13,6 +13,7 @@ export interface FailingDb {
 
 export function failingDb(): FailingDb {
   let writeMessage: string | undefined;
+  let isLate = false;
   let readError: Error | undefined;
   let made = 0;
 
@@ -25,8 +26,9 @@ export function failingDb(): FailingDb {
       const chained = batch();
       const write = chained.write.bind(chained);
       chained.write = async (options?: object) => {
-        if (writeMessage !== undefined) throw Object.assign(new Error(writeMessage), { code: "LEVEL_IO_ERROR" });
-        return write(options ?? {});
+        const message = writeMessage;
+        if (message === undefined || isLate) await write(options ?? {});
+        if (message !== undefined) throw Object.assign(new Error(message), { code: "LEVEL_IO_ERROR" });
       };
       return chained;
     };
@@ -46,8 +48,9 @@ export function failingDb(): FailingDb {
 
   return {
     make,
-    failWrites(message) {
+    failWrites(message, when) {
       writeMessage = message;
+      isLate = when === "late";
     },
     failNextRead(error) {
       readError = error;

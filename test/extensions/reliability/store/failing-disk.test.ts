@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
+import { type Queue, startQueue } from "../queue.js";
 import { failedOf, fresh } from "./entries.js";
 import { failingDb } from "./failing-db.js";
 import { makePlace, type Place, textsIn } from "./level-harness.js";
@@ -49,6 +50,60 @@ describe("a queue whose disk fails", () => {
       expect(again.stats.pending.entries).toBe(2);
       await again.close();
     });
+
+  it("knows after a write that reached the disk and failed all the same what is there", async () => {
+    const failing = failingDb();
+    let reopened = 0;
+    const store = place.store({ durability: "fsync" }, { makeDb: failing.make, onDamage: () => reopened++ });
+    await store.open();
+    const [a, b, c, d] = await Promise.all(["a", "b", "c", "d"].map((text) => store.put(fresh(text))));
+    await store.fail(d!.ref, failedOf(d!.entry));
+    failing.failWrites("IO error: 000005.log: Input/output error", "late");
+    const outcomes = await Promise.allSettled([
+      store.put(fresh("e")),
+      store.fail(a!.ref, failedOf(a!.entry)),
+      store.replace(b!.ref, [fresh("b1"), fresh("b2")]),
+      store.replay([{ ref: d!.ref, entry: d!.entry }]),
+      store.delete([c!.ref]),
+    ]);
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ status: "rejected", reason: { code: "io" } });
+    expect(reopened).toBe(0);
+    failing.failWrites();
+    store.ack(a!.ref);
+    store.update(b!.ref, b!.entry);
+    await expect(store.replace(b!.ref, [fresh("b3")])).rejects.toMatchObject({ code: "not_found" });
+    const f = await store.put(fresh("f"));
+    expect(reopened).toBe(1);
+    const there = ["e", "b1", "b2", "d", "f"];
+    expect(await textsIn(store)).toEqual(there);
+    expect(await textsIn(store, "failed")).toEqual([]);
+    expect(store.stats).toMatchObject({ pending: { entries: 5, items: 5 }, failed: { entries: 0 }, corrupt: 0 });
+    expect((await store.find(d!.entry.id))?.entry.state).toBe("pending");
+    const ids = (await store.pending(undefined, 10)).map(({ entry }) => entry.id);
+    expect(new Set(ids).size).toBe(5);
+    expect(ids.at(-1)).toBe(f.entry.id);
+    await store.close();
+    const again = place.store();
+    expect(await again.open()).toMatchObject({ lostEntries: 0, corruptEntries: 0, setAside: undefined });
+    expect(await textsIn(again)).toEqual(there);
+    await again.close();
+  });
+
+  it("sends what reached the disk in a write that failed, once", async () => {
+    const failing = failingDb();
+    const wake = () => queue.outlet.wake([]);
+    const store = place.store({ durability: "fsync" }, { makeDb: failing.make, onDamage: wake });
+    const queue: Queue = await startQueue({ store });
+    failing.failWrites("IO error: 000005.log: Input/output error", "late");
+    const refused = queue.send("refused");
+    await expect.poll(() => refused).toMatchObject([{ ok: false, refusal: { kind: "transient" } }]);
+    failing.failWrites();
+    const taken = queue.send("taken");
+    await expect.poll(() => taken).toMatchObject([{ ok: true }]);
+    await expect.poll(() => store.stats.pending.entries).toBe(0);
+    expect([...queue.taken].sort()).toEqual(["refused", "taken"]);
+    await queue.outlet.stop();
+  });
 
   it.skipIf(!canMount)("goes on when a full disk has room again (needs the right to mount)", async () => {
     const { settings, resize, unmount } = mountSmall();

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -36,7 +36,16 @@ describe("dlq list", () => {
     const first = JSON.parse((await dlq(args)).out);
     expect(first.entries.map(({ id }: { id: string }) => id)).toEqual([ids[2]]);
     const second = await dlq([...args, "--cursor", first.cursor]);
-    expect([second.code, second.err]).toEqual([2, expect.stringContaining("other filters")]);
+    expect(JSON.parse(second.out)).toMatchObject({ entries: [{ id: ids[0] }] });
+    const other = await dlq(["list", "--event", "b", "--cursor", first.cursor]);
+    expect([other.code, other.err]).toEqual([2, expect.stringContaining("other filters")]);
+  });
+
+  it("looks on until the page is full when a filter finds little", async () => {
+    const { dlq, ids } = await running({ names: ["rare"] }, ...Array.from({ length: 5100 }, () => ({})));
+    const { out, err } = await dlq(["list", "--event", "rare"]);
+    expect(out).toContain(ids[0]);
+    expect(err).toBe("");
   });
 
   it("goes on where the page before ended", async () => {
@@ -253,6 +262,22 @@ describe("without an agent", () => {
       err: expect.stringContaining("no directory"),
     });
     expect(await readdir(directory)).toEqual([]);
+    await mkdir(join(directory, "pictures"));
+    expect(await sluice(["dlq", "list", "--dir", directory])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("no queues"),
+    });
+    expect(await readdir(directory, { recursive: true })).toEqual(["pictures"]);
+  });
+
+  it("says what of a queue was damaged, and lists the rest", async () => {
+    const directory = await temporary();
+    await queueOf(directory, "a", [{}, {}]);
+    await rm(join(directory, "a", "CURRENT"));
+    const { code, out, err } = await sluice(["dlq", "list", "--dir", directory, "--json"]);
+    expect([code, JSON.parse(out).entries.length]).toEqual([0, 2]);
+    expect(err).toMatch(/^sluice: the queue of a was damaged and has been repaired: 0 entries are lost.*set-aside/);
+    expect((await sluice(["dlq", "list", "--dir", directory])).err).toBe("");
   });
 
   it("says so when a named agent does not answer, or is something else", async () => {

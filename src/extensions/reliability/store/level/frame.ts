@@ -1,6 +1,6 @@
 import type { EntryRef } from "../store.js";
 import { crc32c } from "./crc32c.js";
-import type { Range } from "./keys.js";
+import { chunkKey, type Range, refKey } from "./keys.js";
 
 /**
  * How every value looks: checksum (4 bytes, over all that follows), range letter, format, number of the chunk (2),
@@ -9,7 +9,8 @@ import type { Range } from "./keys.js";
  */
 export const FORMAT = 1;
 
-const HEAD_AT = 20;
+/** No value is shorter. */
+export const HEAD_AT = 20;
 
 export interface Frame {
   readonly head: unknown;
@@ -48,12 +49,28 @@ export function frame(
 /** What is in a value; undefined when it is damaged or does not belong where it was found. */
 export function unframe(range: Range, ref: EntryRef, number: number, value: Uint8Array): Frame | undefined {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
-  if (bytes.length < HEAD_AT || bytes.readUInt32LE(0) !== crc32c(bytes.subarray(4))) return undefined;
+  if (!isFrameWhole(bytes)) return undefined;
   if (bytes[4] !== range.charCodeAt(0) || bytes.readUInt16LE(6) !== number) return undefined;
-  if (bytes.readUInt32LE(12) * 2 ** 32 + bytes.readUInt32LE(8) !== ref) return undefined;
+  if (refIn(bytes) !== ref) return undefined;
   const bodyAt = HEAD_AT + bytes.readUInt32LE(16);
   const head = bodyAt === HEAD_AT ? undefined : JSON.parse(bytes.toString("utf8", HEAD_AT, bodyAt));
   return { head, body: bytes.subarray(bodyAt) };
+}
+
+/** The key that a value says it has, of which the beginning is enough; undefined when it does not say. */
+export function keyIn(value: Buffer): Buffer | undefined {
+  if (value.length < HEAD_AT || value[5] !== FORMAT) return undefined;
+  const range = String.fromCharCode(value[4]!);
+  if (range === "c") return chunkKey(refIn(value), value.readUInt16LE(6));
+  return range === "p" || range === "u" || range === "f" || range === "h" ? refKey(range, refIn(value)) : undefined;
+}
+
+export function isFrameWhole(value: Buffer): boolean {
+  return value.length >= HEAD_AT && value.readUInt32LE(0) === crc32c(value.subarray(4));
+}
+
+function refIn(value: Buffer): EntryRef {
+  return value.readUInt32LE(12) * 2 ** 32 + value.readUInt32LE(8);
 }
 
 let scratch = Buffer.allocUnsafeSlow(64 * 1024);

@@ -61,7 +61,14 @@ export class GroupCommit {
     this.timer = undefined;
     this.running ??= this.run().finally(() => {
       this.running = undefined;
+      this.goOn();
     });
+  }
+
+  /** With what was added by those who heard of the last commit, when it was over already. */
+  private goOn(): void {
+    if (this.waiting.some((change) => !change.lazy)) this.start();
+    else if (this.waiting.length > 0) this.startLater(this.settings.lazyMs);
   }
 
   private startLater(ms: number): void {

@@ -2,12 +2,13 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isLogWhole } from "./leveldb-log.js";
 import { tablesIn } from "./leveldb-manifest.js";
-import { isTableUsable } from "./leveldb-table.js";
+import { checkTable, type TableDamage } from "./leveldb-table-check.js";
+import { readWitness } from "./witness.js";
 
 /**
- * LevelDB opens a store whose CURRENT file is gone as a new one, and drops what it cannot read of a log without a word.
- * So its small files are read before it is let near them. Of table files only what LevelDB needs to find its way in
- * them: every value in them has a checksum of ours.
+ * LevelDB opens a store whose CURRENT file is gone as a new one, drops what it cannot read of a log without a word, and
+ * believes whatever is in a table. So its files are looked at before it is let near them: the small ones and the logs
+ * wholly, the tables but for their large values, which have a checksum of ours.
  */
 export interface Inspection {
   /** Whether there is anything of LevelDB's in the directory that could hold data. */
@@ -16,11 +17,19 @@ export interface Inspection {
   readonly damaged: readonly string[];
   /** Whether LevelDB cannot find its way without a repair. */
   readonly needsRepair: boolean;
-  /** Those of the damaged that LevelDB must not see, not even to repair the rest. */
-  readonly unusable: readonly string[];
+  /** Those of the damaged that are tables: LevelDB must not see them as they are, not even to repair the rest. */
+  readonly tables: readonly DamagedTable[];
 }
 
-export async function inspect(directory: string): Promise<Inspection> {
+export interface DamagedTable {
+  readonly name: string;
+  readonly damage: TableDamage;
+  /** How long LevelDB expects the file to be. */
+  readonly size: number | undefined;
+}
+
+/** With `all` every byte is compared with its checksum. */
+export async function inspect(directory: string, all = false): Promise<Inspection> {
   const names = (await readdir(directory)).filter((name) => DATA_FILE.test(name));
   const current = names.includes("CURRENT") ? await readFile(join(directory, "CURRENT"), "latin1") : undefined;
   const manifest = current === undefined ? undefined : /^(MANIFEST-\d+)\n$/.exec(current)?.[1];
@@ -29,25 +38,36 @@ export async function inspect(directory: string): Promise<Inspection> {
   const lost = manifest === undefined || !names.includes(manifest) || !(await isWhole(directory, manifest));
   const hasData = names.length > 0;
   if (hasData && lost) damaged.push(...names.filter((name) => /^(CURRENT|MANIFEST-)/.test(name)));
-  const unusable = await unusableTables(directory, names, lost ? undefined : manifest);
-  damaged.push(...unusable);
-  return { hasData, damaged, unusable, needsRepair: hasData && (lost || unusable.length > 0) };
+  const tables = await damagedTables(directory, names, lost ? undefined : manifest, all);
+  damaged.push(...tables.map(({ name }) => name));
+  return { hasData, damaged, tables, needsRepair: hasData && lost };
 }
 
 /** Of the tables in use, as far as a manifest tells which those are. */
-async function unusableTables(
+async function damagedTables(
   directory: string,
   names: readonly string[],
   manifest: string | undefined,
-): Promise<string[]> {
-  const inUse = manifest === undefined ? undefined : tablesIn(await readFile(join(directory, manifest)));
-  const found: string[] = [];
+  all: boolean,
+): Promise<DamagedTable[]> {
+  const known = manifest === undefined ? undefined : tablesIn(await readFile(join(directory, manifest)));
+  const found: DamagedTable[] = [];
   for (const name of names) {
     const number = /^(\d+)\.(?:ldb|sst)$/.exec(name)?.[1];
-    if (number === undefined || (inUse !== undefined && !inUse.has(Number(number)))) continue;
-    if (!(await isTableUsable(join(directory, name)))) found.push(name);
+    const size = known?.sizes.get(Number(number));
+    if (number === undefined || (known !== undefined && size === undefined)) continue;
+    const damage = checkTable(join(directory, name), { size, lastSequence: known?.lastSequence }, all);
+    if (damage !== undefined) found.push({ name, damage, size });
+    // Others have their turn between two tables.
+    await new Promise((resolve) => setImmediate(resolve));
   }
   return found;
+}
+
+/** Whether there is, or was, a store in a directory. */
+export async function isStore(directory: string): Promise<boolean> {
+  if ((await readdir(directory)).some((name) => DATA_FILE.test(name))) return true;
+  return (await readWitness(directory)) !== "missing";
 }
 
 /** LevelDB's files that hold data, as opposed to its lock and its diary. */

@@ -1,72 +1,97 @@
-import { type FileHandle, open } from "node:fs/promises";
-import { crc32c, masked } from "./crc32c.js";
-import { Varints } from "./varints.js";
+import { readSync } from "node:fs";
+import {
+  type BlockEntry,
+  entriesOf,
+  type Handle,
+  handleBytes,
+  handleIn,
+  isBlockWhole,
+  makeBlock,
+  TRAILER,
+} from "./leveldb-block.js";
+import { ifWhole, Varints } from "./varints.js";
 
-const FOOTER = 48;
-const MAGIC = Buffer.from("57fb808b247547db", "hex");
-/** Kind and checksum behind every block. */
-const TRAILER = 5;
-const LARGEST_BLOCK = 64 * 1024 * 1024;
+/**
+ * A table file is its blocks of data, a filter that tells what is not in it, a block that names the filter, an index
+ * with the last key of every block, and a footer of fixed size that says where the last two are.
+ */
+export interface TableMap {
+  /** The blocks of data in their order, and for each a key that is not before its last one. */
+  readonly blocks: readonly IndexEntry[];
+  readonly index: Handle;
+  readonly meta: Handle;
+  /** Whether the filter and what names it are whole. */
+  readonly hasFilter: boolean;
+}
 
-interface Handle {
-  readonly offset: number;
-  readonly size: number;
+export interface IndexEntry extends Handle {
+  readonly key: Buffer;
+}
+
+/** How to find one's way in a table; undefined when its footer or index is damaged. */
+export function mapTable(file: number, fileSize: number): TableMap | undefined {
+  return ifWhole(() => {
+    const footer = bytesAt(file, fileSize - FOOTER, FOOTER);
+    if (!footer.subarray(FOOTER - MAGIC.length).equals(MAGIC)) throw new RangeError("not a table");
+    const handles = new Varints(footer);
+    const [meta, index] = [handleIn(handles), handleIn(handles)];
+    const blocks = entriesIn(file, fileSize, index).map(([key, value]) => ({ key, ...handleIn(new Varints(value)) }));
+    if (blocks.some(({ offset, size }) => offset + size + TRAILER > fileSize)) throw new RangeError("outside");
+    return { blocks, index, meta, hasFilter: isFilterWhole(file, fileSize, meta) };
+  });
 }
 
 /**
- * Whether the parts of a table file are whole by which LevelDB finds its way in it: footer, index, and the filter that
- * tells what is not in it. LevelDB believes them without looking at their checksums: a damaged index ends the process,
- * a damaged filter makes entries invisible. The values themselves are not read; they have checksums of ours.
+ * The end of a table from an offset on: an index of these blocks, and a footer where LevelDB looks for it. A new empty
+ * `meta` is written when there is none. Undefined when there is no room for it.
  */
-export async function isTableUsable(path: string): Promise<boolean> {
-  const file = await open(path, "r");
-  try {
-    const { size } = await file.stat();
-    if (size < FOOTER) return false;
-    const footer = await read(file, size - FOOTER, FOOTER);
-    if (!footer.subarray(FOOTER - MAGIC.length).equals(MAGIC)) return false;
-    const handles = new Varints(footer);
-    const meta = await block(file, size, handleIn(handles));
-    await block(file, size, handleIn(handles));
-    for (const handle of handlesOf(meta)) await block(file, size, handle);
-    return true;
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
-  } finally {
-    await file.close();
-  }
+export function tableEnd(
+  blocks: readonly IndexEntry[],
+  from: number,
+  fileSize: number,
+  meta?: Handle,
+): Buffer | undefined {
+  const end = Buffer.alloc(Math.max(0, fileSize - from));
+  const noFilter = meta === undefined ? makeBlock([]) : Buffer.alloc(0);
+  const index = makeBlock(blocks.map((block) => [block.key, handleBytes(block)]));
+  if (noFilter.length + index.length + FOOTER > end.length) return undefined;
+  noFilter.copy(end);
+  index.copy(end, noFilter.length);
+  const metaHandle = meta ?? { offset: from, size: noFilter.length - TRAILER };
+  const indexHandle = { offset: from + noFilter.length, size: index.length - TRAILER };
+  Buffer.concat([handleBytes(metaHandle), handleBytes(indexHandle)]).copy(end, end.length - FOOTER);
+  MAGIC.copy(end, end.length - MAGIC.length);
+  return end;
 }
 
-/** The content of a block; throws a RangeError when it is damaged. */
-async function block(file: FileHandle, fileSize: number, { offset, size }: Handle): Promise<Buffer> {
-  if (size > LARGEST_BLOCK || offset + size + TRAILER > fileSize) throw new RangeError("outside of the file");
-  const bytes = await read(file, offset, size + TRAILER);
-  if (masked(crc32c(bytes.subarray(0, size + 1))) !== bytes.readUInt32LE(size + 1)) throw new RangeError("checksum");
-  return bytes.subarray(0, size);
-}
-
-/** The blocks that a block of meta data names: each entry is a name and where it is. */
-function handlesOf(meta: Buffer): Handle[] {
-  const restarts = meta.readUInt32LE(meta.length - 4);
-  const entries = new Varints(meta.subarray(0, meta.length - 4 * (restarts + 1)));
-  const found: Handle[] = [];
-  while (!entries.isAtEnd) {
-    entries.next();
-    const [nameLength, valueLength] = [entries.next(), entries.next()];
-    entries.skip(nameLength);
-    found.push(handleIn(new Varints(entries.take(valueLength))));
-  }
-  return found;
-}
-
-function handleIn(numbers: Varints): Handle {
-  return { offset: numbers.next(), size: numbers.next() };
-}
-
-async function read(file: FileHandle, at: number, length: number): Promise<Buffer> {
-  const bytes = Buffer.alloc(length);
-  const { bytesRead } = await file.read(bytes, 0, length, at);
-  if (bytesRead < length) throw new RangeError("too short");
+/** Some bytes of a file; throws a RangeError when it has not so many. */
+export function bytesAt(file: number, at: number, length: number): Buffer {
+  if (at < 0) throw new RangeError("too short");
+  const bytes = Buffer.allocUnsafeSlow(length);
+  if (readSync(file, bytes, 0, length, at) < length) throw new RangeError("too short");
   return bytes;
+}
+
+const FOOTER = 48;
+const MAGIC = Buffer.from("57fb808b247547db", "hex");
+const LARGEST_BLOCK = 64 * 1024 * 1024;
+
+/** Throws a RangeError when the block is damaged. One that is compressed was written by others, and shows nothing. */
+function entriesIn(file: number, fileSize: number, handle: Handle): BlockEntry[] {
+  const block = wholeBlock(file, fileSize, handle);
+  return block[handle.size] === 0 ? entriesOf(block.subarray(0, handle.size)) : [];
+}
+
+function wholeBlock(file: number, fileSize: number, { offset, size }: Handle): Buffer {
+  if (size > LARGEST_BLOCK || offset + size + TRAILER > fileSize) throw new RangeError("outside of the file");
+  const bytes = bytesAt(file, offset, size + TRAILER);
+  if (!isBlockWhole(bytes)) throw new RangeError("checksum");
+  return bytes;
+}
+
+function isFilterWhole(file: number, fileSize: number, meta: Handle): boolean {
+  const filters = ifWhole(() =>
+    entriesIn(file, fileSize, meta).map(([, value]) => wholeBlock(file, fileSize, handleIn(new Varints(value)))),
+  );
+  return filters !== undefined;
 }

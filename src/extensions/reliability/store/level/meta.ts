@@ -1,6 +1,6 @@
 import { NOTHING } from "../amounts.js";
 import { newTag } from "../new-entry.js";
-import type { Amount, EntryRef } from "../store.js";
+import { type Amount, type EntryRef, StoreError } from "../store.js";
 import { FORMAT, frame, unframe } from "./frame.js";
 
 /**
@@ -47,4 +47,13 @@ export function writeMeta(meta: Meta): Uint8Array {
 /** Undefined when it cannot be read. */
 export function readMeta(value: Uint8Array | undefined): Meta | undefined {
   return value === undefined ? undefined : (unframe("m", 0, 0, value)?.head as Meta | undefined);
+}
+
+/** Rejects what a newer version has written. */
+export function checkFormat(format: number, directory: string): void {
+  if (format <= FORMAT) return;
+  throw new StoreError(
+    "newer_version",
+    `the queue in ${directory} was written by a newer version (format ${format}, this one reads up to ${FORMAT}): run that version, or set another directory; nothing was changed`,
+  );
 }

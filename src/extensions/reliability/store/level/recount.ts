@@ -46,6 +46,7 @@ export async function recount(db: LevelDb): Promise<Recount> {
   }
   corrupt += dropWithoutPayload(entries, writes);
   const moved = settleHolders(entries, holders.heads, writes);
+  dropReplayed(moved, failed.heads, writes);
   corrupt += dropOrphans(entries, failed.heads, writes);
   for (const ref of chunks.keys()) if (!entries.has(ref)) dropChunks(writes, ref, chunks.get(ref)!);
   for await (const page of keysOf(db, "u", 0)) for (const key of page) if (!entries.has(refOf(key))) writes.del(key);
@@ -79,6 +80,11 @@ function settleHolders(
   for (const [origin, owner] of owners)
     if (marked.get(origin)?.owner !== owner) writes.put(refKey("h", origin), frame("h", origin, 0, { owner }, []));
   return new Set(owners.keys());
+}
+
+/** Dead letters that were replayed since: the mark that removed them is what was lost. */
+function dropReplayed(moved: ReadonlySet<EntryRef>, failed: Map<EntryRef, EntryHead>, writes: Writes): void {
+  for (const ref of moved) if (failed.delete(ref)) writes.del(refKey("f", ref));
 }
 
 /** Dead letters without a payload. */

@@ -1,9 +1,51 @@
 import { copyFile, link, mkdir, readdir, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { DATA_FILE } from "./inspect.js";
+import { witnessPath } from "./witness.js";
 
-/** A new folder next to the store for files that must not be lost by repairing it. */
-export async function makeSetAside(directory: string, now: number): Promise<string> {
+/**
+ * Keeps files that must not be lost by repairing a store, in a folder next to it that is made when it is first needed.
+ * A file is kept as it was when it was first given.
+ */
+export class Aside {
+  folder: string | undefined;
+  private readonly directory: string;
+  private readonly now: () => number;
+  private readonly kept = new Set<string>();
+
+  constructor(directory: string, now: () => number) {
+    this.directory = directory;
+    this.now = now;
+  }
+
+  async keep(names: readonly string[]): Promise<void> {
+    const fresh = names.filter((name) => !this.kept.has(name));
+    for (const name of fresh) this.kept.add(name);
+    await keepFiles(this.directory, fresh, await this.make());
+  }
+
+  async keepWitness(): Promise<void> {
+    const path = witnessPath(this.directory);
+    await keepFiles(dirname(path), [basename(path)], await this.make());
+  }
+
+  /** Takes all of them away: for a store that not even a repair can open. */
+  async moveAll(): Promise<void> {
+    const folder = await this.make();
+    for (const name of await dataFiles(this.directory)) await rename(join(this.directory, name), join(folder, name));
+  }
+
+  private async make(): Promise<string> {
+    this.folder ??= await makeFolder(this.directory, this.now());
+    return this.folder;
+  }
+}
+
+export async function dataFiles(directory: string): Promise<string[]> {
+  return (await readdir(directory)).filter((name) => DATA_FILE.test(name));
+}
+
+async function makeFolder(directory: string, now: number): Promise<string> {
   const stamp = new Date(now).toISOString().replace(/[:.]/g, "-");
   const parent = join(dirname(directory), ".set-aside");
   await mkdir(parent, { recursive: true });
@@ -18,20 +60,11 @@ export async function makeSetAside(directory: string, now: number): Promise<stri
   }
 }
 
-/** Keeps these files. Tables are never changed once written, so a second name for them is enough. */
-export async function keepFiles(directory: string, names: readonly string[], folder: string): Promise<void> {
+/** LevelDB writes a table once and never changes it, so a second name for it is enough. */
+async function keepFiles(directory: string, names: readonly string[], folder: string): Promise<void> {
   for (const name of names) {
     const [from, to] = [join(directory, name), join(folder, name)];
     if (/\.(ldb|sst)$/.test(name)) await link(from, to).catch(() => copyFile(from, to));
     else await copyFile(from, to);
   }
-}
-
-export async function dataFiles(directory: string): Promise<string[]> {
-  return (await readdir(directory)).filter((name) => DATA_FILE.test(name));
-}
-
-/** Takes all of them away: for a store that not even a repair can open. */
-export async function moveFiles(directory: string, folder: string): Promise<void> {
-  for (const name of await dataFiles(directory)) await rename(join(directory, name), join(folder, name));
 }

@@ -35,4 +35,18 @@ export class Varints {
     this.skip(length);
     return this.bytes.subarray(this.at - length, this.at);
   }
+
+  rest(): Uint8Array {
+    return this.take(this.bytes.length - this.at);
+  }
+}
+
+/** What is read, or undefined when what there is to read is damaged. */
+export function ifWhole<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }

@@ -1,0 +1,130 @@
+import { z } from "zod";
+import {
+  type ContextName,
+  compileIn,
+  ignored,
+  ottlIssue,
+  type Signal,
+  type TallySpec,
+  type Tree,
+} from "../../plugin.js";
+
+/** A metric to be made, and what it counts. */
+export interface CountMetric extends TallySpec {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** What is counted of a signal, one context after the other. */
+export type CountConfig = Readonly<Record<Signal, readonly CountGroup[]>>;
+
+export interface CountGroup {
+  readonly context: ContextName;
+  readonly metrics: readonly CountMetric[];
+}
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+const attribute = z.strictObject({
+  key: z.string().min(1),
+  default_value: z
+    .union([scalar, z.array(scalar)])
+    .nullish()
+    .meta({ description: "Counts what does not have the attribute as if it had this one." }),
+});
+const metric = z
+  .strictObject({
+    description: z.string().nullish(),
+    conditions: z.array(z.string()).nullish().meta({ description: "Counts that for which any of these holds." }),
+    attributes: z.array(attribute).nullish().meta({
+      description: "Counts by the values of these, which are looked for in the record, its scope and resource.",
+    }),
+  })
+  .nullish();
+const metrics = (what: string) =>
+  z
+    .record(z.string().min(1), metric)
+    .nullish()
+    .meta({ description: `Metrics that count ${what}, by name; one that counts all when left out.` });
+
+type Section = "spans" | "spanevents" | "metrics" | "datapoints" | "logs";
+
+const SECTIONS: readonly { section: Section; signal: Signal; context: ContextName; name: string; noun: string }[] = [
+  { section: "spans", signal: "traces", context: "span", name: "trace.span.count", noun: "spans" },
+  {
+    section: "spanevents",
+    signal: "traces",
+    context: "spanevent",
+    name: "trace.span.event.count",
+    noun: "span events",
+  },
+  { section: "metrics", signal: "metrics", context: "metric", name: "metric.count", noun: "metrics" },
+  {
+    section: "datapoints",
+    signal: "metrics",
+    context: "datapoint",
+    name: "metric.datapoint.count",
+    noun: "data points",
+  },
+  { section: "logs", signal: "logs", context: "log", name: "log.record.count", noun: "log records" },
+];
+
+export const countSchema = z
+  .strictObject({
+    spans: metrics("spans"),
+    spanevents: metrics("span events"),
+    metrics: metrics("metrics"),
+    datapoints: metrics("data points"),
+    logs: metrics("log records"),
+    profiles: ignored("profiles are not supported"),
+  })
+  .transform((config, zod): CountConfig => {
+    const found: Record<Signal, CountGroup[]> = { logs: [], traces: [], metrics: [] };
+    for (const { section, signal, context, name, noun } of SECTIONS) {
+      const written = Object.entries(config[section] ?? {});
+      const wanted = written.map(([key, value]) =>
+        compile(key, value, context, [section, key], (i) => zod.addIssue(i)),
+      );
+      const all = { name, description: `The number of ${noun} observed.`, conditions: [], attributes: [] };
+      found[signal].push({ context, metrics: written.length === 0 ? [all] : wanted });
+    }
+    return found;
+  });
+
+type AddIssue = (issue: { code: "custom"; message: string; path: (string | number)[] }) => void;
+
+function compile(
+  name: string,
+  written: z.infer<typeof metric>,
+  context: ContextName,
+  path: readonly (string | number)[],
+  addIssue: AddIssue,
+): CountMetric {
+  const attributes = written?.attributes ?? [];
+  if (context === "metric" && attributes.length > 0) {
+    const message = "metrics have no attributes; count data points by theirs";
+    addIssue({ code: "custom", message, path: [...path, "attributes"] });
+  }
+  const conditions = (written?.conditions ?? []).flatMap((text, i) => {
+    const result = compileIn(context, [], [text]);
+    if (!("error" in result)) return result.conditions;
+    addIssue(ottlIssue(result.error, [...path, "conditions", i]));
+    return [];
+  });
+  const fallback = (value: z.infer<typeof attribute>["default_value"]) =>
+    value === undefined || value === null ? undefined : anyValue(value);
+  return {
+    name,
+    description: written?.description ?? "",
+    conditions,
+    attributes: attributes.map(({ key, default_value }) => ({ key, fallback: fallback(default_value) })),
+  };
+}
+
+type Plain = z.infer<typeof scalar> | z.infer<typeof scalar>[];
+
+function anyValue(value: Plain): Tree {
+  if (Array.isArray(value)) return { arrayValue: { values: value.map(anyValue) } };
+  if (typeof value === "string") return { stringValue: value };
+  if (typeof value === "boolean") return { boolValue: value };
+  return Number.isSafeInteger(value) ? { intValue: BigInt(value) } : { doubleValue: value };
+}

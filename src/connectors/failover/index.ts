@@ -1,0 +1,92 @@
+import { Observable } from "rxjs";
+import { z } from "zod";
+import {
+  type ConnectorContext,
+  type Delivery,
+  defineConnector,
+  duration,
+  ignored,
+  type Processor,
+  type Refusal,
+  SIGNALS,
+  StartError,
+  worseRefusal,
+} from "../../plugin.js";
+import { Levels } from "./levels.js";
+import { Switchboard } from "./switchboard.js";
+
+const schema = z.strictObject({
+  priority_levels: z
+    .array(z.array(z.string()).min(1))
+    .min(1)
+    .meta({ description: "Lists of pipelines, the most wanted first. All pipelines of a level get everything." }),
+  retry_interval: duration()
+    .default(600_000)
+    .refine((ms) => ms > 0, "expected more than 0")
+    .meta({ description: "How long a level that refused something is left alone before it is tried again." }),
+  sending_queue: ignored("every exporter has a queue of its own, and what waits in it is not lost"),
+  retry_gap: ignored("levels are tried again one by one, with data"),
+  max_retries: ignored("a level is tried again for as long as it takes"),
+});
+
+type FailoverConfig = z.infer<typeof schema>;
+
+/**
+ * Sends everything to the first level that is well.
+ *
+ * A level is well while all of its pipelines are available: none of their exporters is paused, or has its circuit
+ * breaker open. When none is well, the first gets the data, and its queues hold it. A level that refuses a delivery
+ * gives it back, and the next gets it; the sender is refused only when every level has refused.
+ */
+export const failover = defineConnector<FailoverConfig>({
+  type: "failover",
+  summary: "Sends telemetry to the first of several levels of pipelines that is well.",
+  routes: SIGNALS.map((signal) => ({ from: signal, to: signal })),
+  zone: "routing",
+  schema,
+  namedPipelines: ({ priority_levels: levels }) =>
+    levels.flatMap((names, i) => names.map((pipeline, at) => ({ pipeline, path: ["priority_levels", i, at] }))),
+  create: (config, context) => failingOver(levelsFor(config, context), config.retry_interval, context),
+});
+
+/** The levels for this signal. */
+function levelsFor({ priority_levels: all }: FailoverConfig, { targets, from }: ConnectorContext): string[][] {
+  const levels = all.map((names) => names.filter((name) => targets.includes(name))).filter((names) => names.length > 0);
+  if (levels.length === 0) throw new StartError(`no level has a pipeline for ${from}`, ["priority_levels"]);
+  return levels;
+}
+
+function failingOver(names: readonly string[][], retryIntervalMs: number, context: ConnectorContext): Processor {
+  const { isAvailable, clock } = context;
+  return (source) =>
+    new Observable<Delivery>((out) => {
+      const levels = new Levels({ levels: names, retryIntervalMs, isAvailable, clock });
+      const board = new Switchboard(names, context);
+
+      const offer = (delivery: Delivery, order: readonly number[], before?: Refusal): void => {
+        const [level, ...others] = order as [number, ...number[]];
+        const attempt = delivery.returning((again, refusal) => {
+          if (refusal.kind !== "permanent") levels.refused(level);
+          const worst = before === undefined ? refusal : worseRefusal(before, refusal);
+          if (others.length === 0 || out.closed) return again.refuse(worst);
+          if (refusal.kind !== "permanent") board.switchTo(others[0]!, refusal.message);
+          offer(again, others, worst);
+        });
+        out.next(attempt.to(names[level]));
+      };
+
+      const upstream = source.subscribe({
+        next(delivery) {
+          const order = levels.order();
+          board.switchTo(order[0]!);
+          offer(delivery, order);
+        },
+        error: (error) => out.error(error),
+        complete: () => out.complete(),
+      });
+      return () => {
+        upstream.unsubscribe();
+        board.close();
+      };
+    });
+}

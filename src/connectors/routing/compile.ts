@@ -1,0 +1,95 @@
+import {
+  CONTEXT_SIGNALS,
+  type CompiledGroup,
+  type Condition,
+  type ContextName,
+  compileIn,
+  compileInferred,
+  ottlIssue,
+  SIGNALS,
+  type Signal,
+  type Statement,
+} from "../../plugin.js";
+
+/** What a route asks of records of one signal, and what it does to those that it takes. */
+export interface RecordTest {
+  readonly condition: Condition;
+  readonly editor: Statement | undefined;
+}
+
+export type RecordTests = Readonly<Partial<Record<Signal, RecordTest>>>;
+
+/** What zod is told when a text does not compile. */
+export type Issue = ReturnType<typeof ottlIssue>;
+
+/**
+ * Compiles a condition for the signals that have its context. Without a context it is the one that its paths name, or
+ * else the resource.
+ */
+export function compileTest(
+  { condition, editor, offset }: RouteText,
+  context: ContextName | undefined,
+  path: readonly (string | number)[],
+): RecordTests | Issue {
+  const statements = editor === undefined ? [] : [editor];
+  const tests: Partial<Record<Signal, RecordTest>> = {};
+  const issues: Issue[] = [];
+  for (const signal of context === undefined ? SIGNALS : CONTEXT_SIGNALS[context]) {
+    const result =
+      context === undefined ? inferred(signal, statements, [condition]) : compileIn(context, statements, [condition]);
+    if ("error" in result) issues.push(shifted(result.error, result.list === "conditions" ? offset : 0, path));
+    else if (result.context !== "spanevent") tests[signal] = testOf(result);
+  }
+  return Object.keys(tests).length > 0 ? tests : furthest(issues, path);
+}
+
+/** Paths that name no context are the resource's wherever they can be. */
+function inferred(...texts: Parameters<typeof compileInferred>): ReturnType<typeof compileInferred> {
+  const result = compileInferred(...texts);
+  if ("context" in result) return result;
+  const ofResource = compileIn("resource", texts[1], texts[2]);
+  return "context" in ofResource ? ofResource : result;
+}
+
+/** A route's text in parts; `offset` is where in it the condition begins. */
+export interface RouteText {
+  readonly condition: string;
+  /** A statement that edits what it matches; undefined for the plain `route()`. */
+  readonly editor: string | undefined;
+  readonly offset: number;
+}
+
+/** `route() where ...`; with an editor such as `delete_key(...)` for `route()`, what is routed is edited too. */
+export function splitStatement(text: string): RouteText {
+  const [, head, rest] = AROUND_WHERE.exec(text)!;
+  const isRoute = /^\s*route\s*\(\s*\)\s*$/.test(head!);
+  if (rest === undefined) return { condition: "true", editor: isRoute ? undefined : text, offset: 0 };
+  return { condition: rest, editor: isRoute ? undefined : text, offset: text.length - rest.length };
+}
+
+/** It never fails, so it never goes back over the text. */
+const AROUND_WHERE = /^((?:"(?:[^"\\]|\\.)*"|(?!\bwhere\b).)*)(?:where\b(.*))?/s;
+
+function testOf({ conditions, statements }: CompiledGroup): RecordTest {
+  return { condition: conditions[0]!, editor: statements[0] };
+}
+
+function shifted(error: unknown, offset: number, path: readonly (string | number)[]): Issue {
+  const issue = ottlIssue(error, path);
+  return { ...issue, params: { ...issue.params, offset: issue.params.offset + offset } };
+}
+
+/** Of several signals the one in which the text was understood longest is probably meant. */
+function furthest(issues: readonly Issue[], path: readonly (string | number)[]): Issue {
+  const [best] = issues.toSorted((a, b) => b.params.offset - a.params.offset);
+  return (
+    best ?? {
+      code: "custom",
+      message: NO_EVENTS,
+      path: [...path],
+      params: { offset: 0, length: 1, suggestion: undefined },
+    }
+  );
+}
+
+const NO_EVENTS = "span events are not routed apart from their spans";

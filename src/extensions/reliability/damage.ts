@@ -1,0 +1,44 @@
+import type { Logger, Metrics } from "../../plugin.js";
+import type { QueueMetrics } from "./metrics.js";
+import type { OpenReport, QueueStore } from "./store/store.js";
+
+export interface DamageTools {
+  readonly id: string;
+  readonly store: QueueStore;
+  readonly logger: Logger;
+  readonly queueMetrics: QueueMetrics;
+  readonly metrics: Metrics;
+}
+
+/** Counts and logs what a store has lost or set aside: damage is never silent. */
+export class Damage {
+  private readonly tools: DamageTools;
+  private known = 0;
+
+  constructor(tools: DamageTools) {
+    this.tools = tools;
+  }
+
+  /** What was found when the store was opened, or opened again. */
+  report({ lostEntries, corruptEntries, setAside }: OpenReport): void {
+    const { id, logger, metrics, queueMetrics, store } = this.tools;
+    this.known = store.stats.corrupt;
+    if (lostEntries + corruptEntries === 0 && setAside === undefined) return;
+    queueMetrics.unreadable.add(corruptEntries);
+    const description = "Entries that were in the queue before the agent started and are gone.";
+    metrics.counter("sluice_queue_lost_entries", { description }, { exporter: id }).add(lostEntries);
+    logger.error({ lostEntries, corruptEntries, setAside }, "the queue was damaged; what can be read goes on");
+  }
+
+  /** Looks for entries that the store could not read while it looked for the next ones: true when there are new ones. */
+  look(): boolean {
+    const { logger, queueMetrics, store } = this.tools;
+    const { corrupt } = store.stats;
+    const entries = corrupt - this.known;
+    this.known = corrupt;
+    if (entries <= 0) return false;
+    queueMetrics.unreadable.add(entries);
+    logger.error({ entries }, "entries of the queue were damaged and have been set aside; the others go on");
+    return true;
+  }
+}

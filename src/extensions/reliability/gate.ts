@@ -1,0 +1,63 @@
+import type { Clock, CompleteSettings } from "../../plugin.js";
+import type { Item, Verdict } from "./item.js";
+import type { QueueMetrics } from "./metrics.js";
+import { categoryOf } from "./poison.js";
+import { RetryLimiter } from "./retry-limiter.js";
+import { EXPIRED, LIMITED } from "./verdicts.js";
+
+/** What is to be done with an entry whose turn has come: exactly one of these. */
+export type Admission =
+  | { readonly do: "send" }
+  | { readonly do: "wait"; readonly ms: number }
+  | { readonly do: "give_up"; readonly verdict: Verdict }
+  | { readonly do: "drop" };
+
+const SEND: Admission = { do: "send" };
+const DROP: Admission = { do: "drop" };
+
+/** Decides whether an entry may be sent now: not if it has expired, and a retry not over the rate limit of retries. */
+export class Gate {
+  private readonly settings: CompleteSettings;
+  private readonly clock: Clock;
+  private readonly metrics: QueueMetrics;
+  private readonly limiter: RetryLimiter;
+
+  constructor(settings: CompleteSettings, clock: Clock, metrics: QueueMetrics) {
+    this.settings = settings;
+    this.clock = clock;
+    this.metrics = metrics;
+    this.limiter = new RetryLimiter(settings.retry_on_failure.rate_limit, clock);
+  }
+
+  /** Entries that came before this time have expired; undefined when none ever does. */
+  get oldestAllowed(): number | undefined {
+    const { max_age } = this.settings.sending_queue;
+    return max_age === 0 ? undefined : this.clock.monotonic() - max_age;
+  }
+
+  judge(item: Item): Admission {
+    if (item.verdict !== undefined) return { do: "give_up", verdict: item.verdict };
+    if (item.bornAt < (this.oldestAllowed ?? item.bornAt)) return { do: "give_up", verdict: expired(item) };
+    if (item.entry.calls === 0 || item.hasTurn) return SEND;
+    const admission = this.takeTurn(item);
+    (admission === SEND ? this.metrics.limiterAllowed : this.metrics.limiterLimited).add(1);
+    return admission;
+  }
+
+  private takeTurn(item: Item): Admission {
+    const { on_excess } = this.settings.retry_on_failure.rate_limit;
+    if (on_excess === "delay") {
+      const ms = this.limiter.reserve();
+      item.hasTurn = true;
+      return ms === 0 ? SEND : { do: "wait", ms };
+    }
+    if (this.limiter.tryTake()) return SEND;
+    if (on_excess === "drop") return DROP;
+    const error = item.entry.lastError ?? LIMITED;
+    return { do: "give_up", verdict: { reason: "rate_limited", category: categoryOf(error), error } };
+  }
+}
+
+export function expired({ entry }: Item): Verdict {
+  return { reason: "expired", category: "expired", error: entry.lastError ?? EXPIRED };
+}

@@ -1,0 +1,30 @@
+import type { Clock, CompleteSettings, Logger } from "../../plugin.js";
+import { Breaker } from "./breaker.js";
+import type { QueueMetrics } from "./metrics.js";
+import type { RecentCalls } from "./recent-calls.js";
+
+export interface BreakerWitnesses {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: QueueMetrics;
+  /** Knows why it opened. */
+  readonly recent: RecentCalls;
+  readonly onClosed: () => void;
+}
+
+/** A breaker whose changes are counted and logged. */
+export function watchedBreaker(settings: CompleteSettings["circuit_breaker"], witnesses: BreakerWitnesses): Breaker {
+  const { clock, logger, metrics, recent, onClosed } = witnesses;
+  const breaker = new Breaker(settings, clock, (to, from) => {
+    if (to === "open") metrics.opened.add(1);
+    if (to === "closed") {
+      metrics.closed.add(1);
+      onClosed();
+    }
+    const error = recent.lastError?.error;
+    const why = to === "open" && error !== undefined ? { error: error.class, message: error.message } : {};
+    const level = to === "open" ? "warn" : "info";
+    logger[level]({ from, to, forced: breaker.forced, ...why }, `circuit breaker: ${to.replace("_", " ")}`);
+  });
+  return breaker;
+}

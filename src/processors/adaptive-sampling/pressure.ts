@@ -1,0 +1,119 @@
+import type { Clock } from "../../plugin.js";
+import type { AdaptiveConfig, ErrorSpikeConfig, LoadConfig } from "./config.js";
+import { SlidingCount } from "./sliding-count.js";
+
+/** What a factor is during a spike: it raises every rate but 0 to 1. */
+export const SPIKE = Number.POSITIVE_INFINITY;
+
+/** What all pipelines of one processor know of load and errors, and what follows from it for their rates. */
+export class Pressure {
+  private readonly load: LoadTiers | undefined;
+  private readonly spike: ErrorSpike | undefined;
+  private readonly traces: TraceFactors;
+  private readonly onSpike: (isSpike: boolean) => void;
+  /** What rates are multiplied with at the moment. */
+  factor = 1;
+
+  /** `onSpike` is told when a spike begins and when it ends. */
+  constructor(config: AdaptiveConfig, clock: Clock, onSpike: (isSpike: boolean) => void) {
+    this.onSpike = onSpike;
+    this.load = config.load.enabled ? new LoadTiers(config.load, clock) : undefined;
+    this.spike = config.error_spike.enabled ? new ErrorSpike(config.error_spike, clock) : undefined;
+    this.traces = new TraceFactors(this.load || this.spike ? config.remember_traces : 0);
+  }
+
+  get isSpike(): boolean {
+    return this.factor === SPIKE;
+  }
+
+  /** Called with every batch, before its records are decided. */
+  arrived(records: number): void {
+    const rate = this.load?.arrived(records) ?? 1;
+    const wasSpike = this.isSpike;
+    this.factor = this.spike?.isOn() ? SPIKE : rate;
+    if (this.isSpike !== wasSpike) this.onSpike(this.isSpike);
+  }
+
+  erred(errors: number): void {
+    this.spike?.add(errors);
+  }
+
+  /** A trace keeps the factor it began with, so that a new tier cuts none in two. */
+  factorOf(trace: string): number {
+    return trace === "" ? this.factor : this.traces.of(trace, this.factor);
+  }
+}
+
+/** The rate of the tier that the load is in. Up at once, down only when the load is clearly below the tier. */
+export class LoadTiers {
+  private readonly config: LoadConfig;
+  private readonly count: SlidingCount;
+  private tier = -1;
+
+  constructor(config: LoadConfig, clock: Clock) {
+    this.config = config;
+    this.count = new SlidingCount(config.window, clock);
+  }
+
+  arrived(records: number): number {
+    const { tiers, window, hysteresis } = this.config;
+    this.count.add(records);
+    const perSecond = (this.count.current * 1000) / window;
+    while (this.tier + 1 < tiers.length && perSecond > tiers[this.tier + 1]!.above) this.tier++;
+    while (this.tier >= 0 && perSecond < tiers[this.tier]!.above * (1 - hysteresis)) this.tier--;
+    return this.tier < 0 ? 1 : tiers[this.tier]!.rate;
+  }
+}
+
+/** On while there are many errors, or many more than before, and for `hold` after that. */
+export class ErrorSpike {
+  private readonly config: ErrorSpikeConfig;
+  private readonly clock: Clock;
+  private readonly count: SlidingCount;
+  private until = Number.NEGATIVE_INFINITY;
+
+  constructor(config: ErrorSpikeConfig, clock: Clock) {
+    this.config = config;
+    this.clock = clock;
+    this.count = new SlidingCount(config.window, clock);
+  }
+
+  add(errors: number): void {
+    this.count.add(errors);
+    const { absolute, relative, minimum, hold } = this.config;
+    const { current, previous } = this.count;
+    const isManyMore = previous > 0 && current >= minimum && current >= relative * previous;
+    if (current >= absolute || isManyMore) this.until = this.clock.monotonic() + hold;
+  }
+
+  isOn(): boolean {
+    return this.clock.monotonic() < this.until;
+  }
+}
+
+/** The factors of the traces seen last, in two generations: when one is full, the older one is forgotten. */
+class TraceFactors {
+  private readonly half: number;
+  private young = new Map<string, number>();
+  private old = new Map<string, number>();
+
+  constructor(traces: number) {
+    this.half = traces / 2;
+  }
+
+  of(trace: string, present: number): number {
+    const known = this.young.get(trace);
+    if (known !== undefined) return known;
+    const factor = this.old.get(trace) ?? present;
+    if (this.half > 0) this.remember(trace, factor);
+    return factor;
+  }
+
+  private remember(trace: string, factor: number): void {
+    if (this.young.size >= this.half) {
+      this.old = this.young;
+      this.young = new Map();
+    }
+    this.young.set(trace, factor);
+  }
+}

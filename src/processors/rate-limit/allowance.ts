@@ -1,0 +1,132 @@
+/** So many in any window of this length, and `burst` more after a quiet time. */
+export interface Limit {
+  readonly limit: number;
+  readonly windowMs: number;
+  readonly burst: number;
+}
+
+/** Takes are remembered one by one up to this many; beyond it, those of a 64th of the window together. */
+const REMEMBERED_EXACTLY = 32;
+const COARSE_PARTS = 64;
+/** What sums of fractions may be off by. */
+const TOLERANCE = 1e-6;
+
+/**
+ * What one key, or everyone together, may still pass.
+ *
+ * Invariants:
+ * - No half-open window of `windowMs`, wherever it begins, sees more than `limit + burst` taken.
+ * - In the long run no more than `limit` are taken in a window: what was taken is a debt, bounded by `limit + burst`, that
+ *   is paid off at that rate. With no burst this follows from the first and never decides.
+ * - Takes that are remembered together count as made at the latest of their times. So they are forgotten too late, by
+ *   at most a 64th of the window, and never too early; memory is bounded by some hundred numbers.
+ * - Times are monotonic; one that lies before the last counts as the last.
+ */
+export class Allowance {
+  readonly limit: Limit;
+  /** Whether several keys share it. */
+  readonly isShared: boolean;
+  /** For whoever decides about many records at one time: which turn `room`, `asked` and `taken` belong to. */
+  turn = -1;
+  room = 0;
+  asked = 0;
+  taken = 0;
+  /** Whether something was ever taken from it, and not only inherited. */
+  isTouched = false;
+
+  /** When something was taken, oldest first, and how much. */
+  private readonly times: number[] = [];
+  private readonly counts: number[] = [];
+  /** Time of the first of the takes that are remembered together as the newest. */
+  private newestSince = 0;
+  private inWindow = 0;
+  private debt = 0;
+  private lastAt = Number.NEGATIVE_INFINITY;
+
+  constructor(limit: Limit, isShared = false) {
+    this.limit = limit;
+    this.isShared = isShared;
+  }
+
+  /** The most that can ever pass at once. */
+  get most(): number {
+    return this.limit.limit + this.limit.burst;
+  }
+
+  /** How many may pass now. */
+  available(now: number): number {
+    this.moveTo(now);
+    return Math.max(0, Math.min(this.most - this.inWindow, Math.floor(this.most - this.debt + TOLERANCE)));
+  }
+
+  /** `count` pass now; must not be more than are available. */
+  take(count: number, now: number): void {
+    this.moveTo(now);
+    const at = this.lastAt;
+    const newest = this.times.length - 1;
+    const joins = this.times[newest] === at || (newest >= REMEMBERED_EXACTLY && at - this.newestSince < this.coarseMs);
+    if (joins) {
+      this.times[newest] = at;
+      this.counts[newest]! += count;
+    } else {
+      this.times.push(at);
+      this.counts.push(count);
+      this.newestSince = at;
+    }
+    this.inWindow += count;
+    this.debt += count;
+    this.isTouched = true;
+  }
+
+  /** Milliseconds until `count` are available, if nothing else is taken; infinite when they never are. */
+  waitFor(count: number, now: number): number {
+    this.moveTo(now);
+    if (count > this.most) return Number.POSITIVE_INFINITY;
+    const { windowMs, limit } = this.limit;
+    const forDebt = ((this.debt + count - this.most) * windowMs) / limit;
+    let wait = Math.max(0, forDebt);
+    let toGo = this.inWindow + count - this.most;
+    for (let i = 0; toGo > 0; i++) {
+      toGo -= this.counts[i]!;
+      wait = Math.max(wait, this.times[i]! + windowMs - this.lastAt);
+    }
+    return wait;
+  }
+
+  /** Whether it is as good as new: nothing of what was taken counts any more. */
+  isIdle(now: number): boolean {
+    this.moveTo(now);
+    return this.inWindow === 0 && this.debt === 0;
+  }
+
+  /** Begins with all that was taken from another one. */
+  inherit(other: Allowance): void {
+    this.times.push(...other.times);
+    this.counts.push(...other.counts);
+    this.newestSince = other.newestSince;
+    this.inWindow = other.inWindow;
+    this.debt = other.debt;
+    this.lastAt = other.lastAt;
+  }
+
+  /** How many takes are remembered. */
+  get remembered(): number {
+    return this.times.length;
+  }
+
+  private get coarseMs(): number {
+    return this.limit.windowMs / COARSE_PARTS;
+  }
+
+  private moveTo(now: number): void {
+    if (!(now > this.lastAt)) return;
+    const { limit, windowMs } = this.limit;
+    if (this.debt > 0) this.debt = Math.max(0, this.debt - ((now - this.lastAt) * limit) / windowMs);
+    this.lastAt = now;
+    let gone = 0;
+    while (gone < this.times.length && this.times[gone]! <= now - windowMs) this.inWindow -= this.counts[gone++]!;
+    if (gone === 0) return;
+    this.times.splice(0, gone);
+    this.counts.splice(0, gone);
+  }
+}

@@ -1,0 +1,49 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { ConditionSet, type OnOttlError, type Origin, RecordViews, type RecordWalk } from "../../plugin.js";
+import type { BypassRule } from "./config.js";
+
+/**
+ * Tells which records of one batch no limit counts. What a rule asks of the client is decided once; undefined when no
+ * rule is left then.
+ */
+export function bypassFor(
+  rules: readonly BypassRule[],
+  walk: RecordWalk,
+  origin: Origin,
+  onError: OnOttlError,
+): ((start: number, end: number) => boolean) | undefined {
+  if (rules.length === 0) return undefined;
+  const views = new RecordViews(walk);
+  const tests = rules
+    .filter((rule) => rule.metadata.every(([name, value]) => hasMetadata(origin, name, value)))
+    .flatMap((rule) => testOf(rule, walk, views, onError) ?? []);
+  if (tests.length === 0) return undefined;
+  return (start, end) => tests.some((test) => test(start, end));
+}
+
+type Test = (start: number, end: number) => boolean;
+
+/** Undefined when the rule's condition means nothing for this signal. */
+function testOf(
+  { pattern, conditions }: BypassRule,
+  walk: RecordWalk,
+  views: RecordViews,
+  onError: OnOttlError,
+): Test | undefined {
+  const condition = conditions?.[walk.batch.signal];
+  if (conditions !== undefined && condition === undefined) return undefined;
+  const set = condition && new ConditionSet([condition], onError);
+  return (start, end) =>
+    (pattern === undefined || pattern(views.at(start, end))) && (set === undefined || set.any(walk, start, end));
+}
+
+/** Compared in constant time: it may be a secret that tells who may pass. */
+function hasMetadata({ metadata }: Origin, name: string, wanted: string): boolean {
+  const values = metadata?.get(name) ?? [];
+  if (wanted === "*") return values.length > 0;
+  return values.some((value) => timingSafeEqual(digest(value), digest(wanted)));
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

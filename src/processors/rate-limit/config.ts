@@ -1,0 +1,137 @@
+import { z } from "zod";
+import {
+  type Condition,
+  compileIn,
+  duration,
+  ottlIssue,
+  parseRecordPattern,
+  type RecordPattern,
+  recordPattern,
+  SIGNALS,
+  type Signal,
+  secret,
+  section,
+} from "../../plugin.js";
+import type { Limit } from "./allowance.js";
+import { type KeyPart, parseKeyPart } from "./record-key.js";
+
+const limit = () => z.number().int().positive();
+const window = () => duration().refine((ms) => ms > 0, "expected more than 0, such as 1s");
+const burst = () => z.number().int().nonnegative();
+
+const globalLimit = z.strictObject({
+  limit: limit().default(10_000),
+  window: window().default(1000),
+  burst: burst().default(0),
+});
+
+const bypassRule = z
+  .strictObject({
+    pattern: recordPattern().optional(),
+    condition: z.string().optional().meta({ description: "An OTTL condition on the log record, span or data point." }),
+    metadata: z
+      .record(z.string(), secret())
+      .optional()
+      .meta({ description: 'Client metadata that must have this value; "*" is any value.' }),
+  })
+  .refine((rule) => Object.values(rule).some((part) => part !== undefined), "expected pattern, condition or metadata");
+
+const written = z.strictObject({
+  limit: limit()
+    .optional()
+    .meta({ description: "Records of one key that pass in any window. Default: 1000 a second." }),
+  window: window().default(1000),
+  burst: burst().default(0).meta({ description: "So many more after a quiet time; the long run stays at the limit." }),
+  key: z
+    .array(z.string())
+    .default(["event.name"])
+    .meta({ description: "event.name, attributes.x, resource.x, metadata.x; several are combined." }),
+  global: z
+    .union([section(globalLimit), z.literal(false)])
+    .optional()
+    .meta({ description: "A limit for all keys together; default 10000 in 1s. false switches it off." }),
+  max_keys: z.number().int().positive().max(10_000_000).default(10_000).meta({
+    description: "Keys with a limit of their own; while there are more, the others share one.",
+  }),
+  on_excess: z
+    .enum(["drop", "dead_letter", "refuse"])
+    .default("drop")
+    .meta({ description: "drop, keep as dead letters, or refuse the whole request (429)." }),
+  bypass: z
+    .array(z.union([recordPattern(), bypassRule]))
+    .default([])
+    .meta({ description: "Records that no limit counts." }),
+});
+
+/** A rule that lets records by; all that it has must hold. */
+export interface BypassRule {
+  readonly pattern: RecordPattern | undefined;
+  /** By signal, for those in which it means something; undefined when the rule has no condition. */
+  readonly conditions: Readonly<Partial<Record<Signal, Condition>>> | undefined;
+  readonly metadata: readonly (readonly [name: string, value: string])[];
+}
+
+export interface RateLimitConfig {
+  readonly perKey: Limit;
+  readonly global: Limit | undefined;
+  readonly key: readonly KeyPart[];
+  readonly maxKeys: number;
+  readonly onExcess: "drop" | "dead_letter" | "refuse";
+  readonly bypass: readonly BypassRule[];
+}
+
+type Written = z.infer<typeof written>;
+type Issues = z.RefinementCtx;
+
+export const rateLimitSchema = written.transform((config, context): RateLimitConfig => {
+  const perKey = { limit: config.limit ?? 1000, windowMs: config.window, burst: config.burst };
+  return {
+    perKey,
+    global: globalOf(config, perKey, context),
+    key: config.key.flatMap((text, i) => {
+      const part = parseKeyPart(text);
+      if (part === undefined) context.addIssue({ code: "custom", path: ["key", i], message: KEY_WORDS });
+      return part ?? [];
+    }),
+    maxKeys: config.max_keys,
+    onExcess: config.on_excess,
+    bypass: config.bypass.map((rule, i) => bypassOf(rule, i, context)),
+  };
+});
+
+const KEY_WORDS = "expected event.name, or attributes, resource or metadata with a key, such as attributes.tenant";
+
+/** With no key there is one allowance for all anyway, so only a written global limit counts. */
+function globalOf(config: Written, perKey: Limit, context: Issues): Limit | undefined {
+  if (config.global === false || (config.global === undefined && config.key.length === 0)) return undefined;
+  const { limit: most, window: windowMs, burst: extra } = config.global ?? globalLimit.parse({});
+  if (config.global === undefined && perKey.limit / perKey.windowMs > most / windowMs) {
+    const message = `a key may pass more than all keys together, which is ${most} in 1s unless global says otherwise: write global: {limit: …}, or global: false for none`;
+    context.addIssue({ code: "custom", path: ["limit"], message });
+  }
+  return { limit: most, windowMs, burst: extra };
+}
+
+function bypassOf(rule: Written["bypass"][number], index: number, context: Issues): BypassRule {
+  const { pattern, condition, metadata = {} } = typeof rule === "string" ? { pattern: rule } : rule;
+  return {
+    pattern: pattern === undefined ? undefined : (parseRecordPattern(pattern) as RecordPattern),
+    conditions: condition === undefined ? undefined : conditionsOf(condition, ["bypass", index, "condition"], context),
+    metadata: Object.entries(metadata).map(([name, value]) => [name.toLowerCase(), value] as const),
+  };
+}
+
+const RECORD_CONTEXT = { logs: "log", traces: "span", metrics: "datapoint" } as const;
+
+/** The condition for each signal whose records have what it speaks of. */
+function conditionsOf(text: string, path: (string | number)[], context: Issues): BypassRule["conditions"] {
+  const found: Partial<Record<Signal, Condition>> = {};
+  const errors: unknown[] = [];
+  for (const signal of SIGNALS) {
+    const result = compileIn(RECORD_CONTEXT[signal], [], [text]);
+    if ("context" in result) found[signal] = result.conditions[0]!;
+    else errors.push(result.error);
+  }
+  if (errors.length === SIGNALS.length) context.addIssue(ottlIssue(errors[0], path));
+  return found;
+}

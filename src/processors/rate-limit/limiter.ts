@@ -1,0 +1,108 @@
+import { type Batch, type Clock, type OnOttlError, type Origin, RecordReader, RecordWalk } from "../../plugin.js";
+import { Allowance } from "./allowance.js";
+import { AllowanceTable } from "./allowance-table.js";
+import { bypassFor } from "./bypass.js";
+import type { RateLimitConfig } from "./config.js";
+import { Judge, type Judgement } from "./judge.js";
+import { RecordKeys } from "./record-key.js";
+
+/**
+ * Decides, batch by batch, which records pass. `judge`, then either `take`, which counts those that pass, or `leave`,
+ * which counts nothing. All records of a batch come at one time.
+ */
+export class Limiter {
+  private readonly config: RateLimitConfig;
+  private readonly clock: Clock;
+  private readonly onError: OnOttlError;
+  private readonly table: AllowanceTable;
+  private readonly global: Allowance | undefined;
+  private turn = 0;
+  private now = 0;
+  private readonly keys: string[] = [];
+  private readonly found: Allowance[] = [];
+
+  constructor(config: RateLimitConfig, clock: Clock, onError: OnOttlError) {
+    this.config = config;
+    this.clock = clock;
+    this.onError = onError;
+    this.table = new AllowanceTable(config.perKey, config.maxKeys);
+    this.global = config.global && new Allowance(config.global);
+  }
+
+  /** Keys that have an allowance of their own. */
+  get size(): number {
+    return this.table.size;
+  }
+
+  judge(batch: Batch, origin: Origin): Judgement {
+    this.close();
+    this.turn += 1;
+    this.now = this.clock.monotonic();
+    if (this.global !== undefined) this.open(this.global);
+    const walk = new RecordWalk(batch);
+    const reader = new RecordReader(walk);
+    const judge = new Judge({
+      count: batch.count,
+      reader,
+      keys: new RecordKeys(this.config.key, walk, reader, origin),
+      bypass: bypassFor(this.config.bypass, walk, origin, this.onError),
+      global: this.global,
+      find: (key) => this.find(key),
+    });
+    walk.run(judge);
+    return judge;
+  }
+
+  /** Counts what `judge` let pass. */
+  take(): void {
+    if (this.global !== undefined && this.global.taken > 0) this.global.take(this.global.taken, this.now);
+    for (const [i, allowance] of this.found.entries()) {
+      const key = this.keys[i]!;
+      if (allowance.taken === 0) this.table.unused(key, this.now);
+      else {
+        allowance.take(allowance.taken, this.now);
+        this.table.used(key);
+      }
+    }
+    this.close();
+  }
+
+  /**
+   * Counts nothing. Gives the milliseconds until the whole batch could pass; infinite when it never could, because it
+   * has more of one key, or of all, than any window admits.
+   */
+  leave(): number {
+    const { global, now } = this;
+    let wait = global === undefined ? 0 : global.waitFor(global.asked, now);
+    for (const [i, allowance] of this.found.entries()) {
+      // Of the overflow several keys ask together, so one day a part of them may be elsewhere.
+      const asked = allowance.isShared ? Math.min(allowance.asked, allowance.most) : allowance.asked;
+      wait = Math.max(wait, allowance.waitFor(asked, now));
+      this.table.unused(this.keys[i]!, now);
+    }
+    this.close();
+    return wait;
+  }
+
+  private find(key: string): Allowance {
+    const allowance = this.table.find(key, this.now, this.turn);
+    if (allowance.turn !== this.turn) {
+      this.open(allowance);
+      this.keys.push(key);
+      this.found.push(allowance);
+    }
+    return allowance;
+  }
+
+  private open(allowance: Allowance): void {
+    allowance.turn = this.turn;
+    allowance.room = allowance.available(this.now);
+    allowance.asked = 0;
+    allowance.taken = 0;
+  }
+
+  private close(): void {
+    this.keys.length = 0;
+    this.found.length = 0;
+  }
+}

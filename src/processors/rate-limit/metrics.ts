@@ -1,0 +1,43 @@
+import type { ProcessorContext } from "../../plugin.js";
+import type { RateLimitConfig } from "./config.js";
+import type { Judgement } from "./judge.js";
+
+export interface LimiterMetrics {
+  count(judgement: Judgement): void;
+}
+
+/** What the limits did, in records. */
+export function limiterMetrics(
+  onExcess: RateLimitConfig["onExcess"],
+  { id, pipeline, metrics }: ProcessorContext,
+  keys: () => number,
+): LimiterMetrics {
+  const own = { processor: id, pipeline };
+  const limited = (limit: "key" | "global") =>
+    metrics.counter(
+      "sluice_rate_limit_limited_items",
+      { description: "Records over a limit, by the limit and by what was done with them." },
+      { ...own, limit, on_excess: onExcess },
+    );
+  const overKey = limited("key");
+  const overGlobal = limited("global");
+  const bypassed = metrics.counter(
+    "sluice_rate_limit_bypassed_items",
+    { description: "Records that passed without being counted, by a bypass rule." },
+    own,
+  );
+  const overflowed = metrics.counter(
+    "sluice_rate_limit_overflowed_items",
+    { description: "Records counted by the limit that keys beyond max_keys share." },
+    own,
+  );
+  metrics.gauge("sluice_rate_limit_keys", { description: "Keys that have a limit of their own now." }, keys, own);
+  return {
+    count(judgement) {
+      if (judgement.overKey > 0) overKey.add(judgement.overKey);
+      if (judgement.overGlobal > 0) overGlobal.add(judgement.overGlobal);
+      if (judgement.bypassed > 0) bypassed.add(judgement.bypassed);
+      if (judgement.overflowed > 0) overflowed.add(judgement.overflowed);
+    },
+  };
+}

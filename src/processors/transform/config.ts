@@ -1,0 +1,136 @@
+import { z } from "zod";
+import {
+  anyCase,
+  type CompiledGroup,
+  compileIn,
+  compileInferred,
+  contextNamed,
+  ERROR_MODES,
+  type ErrorMode,
+  ignored,
+  ottlIssue,
+  SIGNAL_CONTEXTS,
+  SIGNALS,
+  type Signal,
+} from "../../plugin.js";
+
+const errorMode = () => anyCase(ERROR_MODES);
+const group = z.strictObject({
+  context: z
+    .string()
+    .optional()
+    .meta({ description: "What the statements are about; inferred from their paths when left out." }),
+  error_mode: errorMode().optional(),
+  conditions: z
+    .array(z.string())
+    .nullish()
+    .meta({ description: "The statements are executed where any of these holds." }),
+  statements: z.array(z.string()).nullish().default([]),
+  shared_cache: ignored("every record has a cache of its own"),
+});
+const list = () => z.array(z.union([z.string(), group])).nullish();
+
+const KEYS: Readonly<Record<Signal, "log_statements" | "trace_statements" | "metric_statements">> = {
+  logs: "log_statements",
+  traces: "trace_statements",
+  metrics: "metric_statements",
+};
+
+export const transformSchema = z
+  .strictObject({
+    error_mode: errorMode()
+      .default("ignore")
+      .meta({ description: "ignore (log and go on), silent, or propagate (refuse the batch)." }),
+    log_statements: list().meta({ description: "OTTL statements for logs, or groups of them." }),
+    trace_statements: list().meta({ description: "The same for traces." }),
+    metric_statements: list().meta({ description: "The same for metrics." }),
+    profile_statements: ignored("profiles are not supported"),
+    flatten_data: ignored("records are transformed one by one anyway"),
+  })
+  .transform((config, context): TransformConfig => {
+    const groups: Record<Signal, TransformGroup[]> = { logs: [], traces: [], metrics: [] };
+    for (const signal of SIGNALS) {
+      const compiler = new ListCompiler(signal, config.error_mode, (issue) => context.addIssue(issue));
+      groups[signal] = compiler.compile(config[KEYS[signal]] ?? []);
+    }
+    return { groups };
+  });
+
+interface TransformGroup extends CompiledGroup {
+  readonly mode: ErrorMode;
+}
+
+export interface TransformConfig {
+  readonly groups: Readonly<Record<Signal, readonly TransformGroup[]>>;
+}
+
+type Path = readonly (string | number)[];
+type AddIssue = (
+  issue: ReturnType<typeof ottlIssue> | { code: "custom"; message: string; path: (string | number)[] },
+) => void;
+
+/**
+ * Compiles the list of a signal. Statements that are written one by one are a group with one context, as long as there
+ * is one that fits them all; else each is executed in its own.
+ */
+class ListCompiler {
+  private readonly signal: Signal;
+  private readonly mode: ErrorMode;
+  private readonly addIssue: AddIssue;
+
+  constructor(signal: Signal, mode: ErrorMode, addIssue: AddIssue) {
+    this.signal = signal;
+    this.mode = mode;
+    this.addIssue = addIssue;
+  }
+
+  compile(items: readonly (string | z.infer<typeof group>)[]): TransformGroup[] {
+    const groups: TransformGroup[] = [];
+    for (let i = 0; i < items.length; i++) {
+      const item = items[i]!;
+      if (typeof item !== "string") groups.push(...this.group(item, [KEYS[this.signal], i]));
+      else {
+        const from = i;
+        while (typeof items[i + 1] === "string") i++;
+        groups.push(...this.loose(items.slice(from, i + 1) as string[], from));
+      }
+    }
+    return groups;
+  }
+
+  private group(item: z.infer<typeof group>, path: Path): TransformGroup[] {
+    const { statements, conditions } = { statements: item.statements ?? [], conditions: item.conditions ?? [] };
+    const context = contextNamed(this.signal, item.context ?? "");
+    if (item.context && context === undefined) {
+      const message = `expected one of ${SIGNAL_CONTEXTS[this.signal].join(", ")}`;
+      this.addIssue({ code: "custom", message, path: [...path, "context"] });
+      return [];
+    }
+    const result =
+      context === undefined
+        ? compileInferred(this.signal, statements, conditions)
+        : compileIn(context, statements, conditions);
+    if ("context" in result) return [{ ...result, mode: item.error_mode ?? this.mode }];
+    this.addIssue(ottlIssue(result.error, [...path, result.list, result.index]));
+    return [];
+  }
+
+  private loose(statements: readonly string[], from: number): TransformGroup[] {
+    const together = compileInferred(this.signal, statements, []);
+    if ("context" in together) return [{ ...together, mode: this.mode }];
+    const groups: TransformGroup[] = [];
+    for (const [i, statement] of statements.entries()) {
+      const result = compileInferred(this.signal, [statement], [], statements);
+      if ("context" in result) add(groups, { ...result, mode: this.mode });
+      else this.addIssue(ottlIssue(result.error, [KEYS[this.signal], from + i]));
+    }
+    return groups;
+  }
+}
+
+/** Neighbours of one context are executed together, record by record. */
+function add(groups: TransformGroup[], next: TransformGroup): void {
+  const last = groups.at(-1);
+  if (last?.context !== next.context) groups.push(next);
+  else groups[groups.length - 1] = { ...last, statements: [...last.statements, ...next.statements] };
+}

@@ -1,0 +1,117 @@
+import type { Files, Scaffold } from "./files.js";
+
+/** An exporter that posts OTLP/JSON somewhere. */
+export function exporterFiles({ type }: Scaffold): Files {
+  return { "src/index.ts": source(type), "test/index.test.ts": test(type), "example.yaml": example(type) };
+}
+
+const source = (type: string) => `import { batchToJson, defineExporter, Refusal, secret } from "sluice/plugin";
+import { z } from "zod";
+
+/** What the config may say, beside timeout, sending_queue and the other keys that every exporter has. */
+const schema = z.strictObject({
+  endpoint: z.url().meta({ description: "Where each batch is posted to, as OTLP/JSON." }),
+  token: secret().optional().meta({ description: "Sent as a bearer token. Never shown." }),
+});
+
+export default defineExporter({
+  type: "${type}",
+  summary: "Posts each batch as OTLP/JSON.",
+  schema,
+  create({ endpoint, token }) {
+    const headers = {
+      "content-type": "application/json",
+      ...(token === undefined ? {} : { authorization: \`Bearer \${token}\` }),
+    };
+    return {
+      // What is thrown here is retried with backoff, unless it is a permanent Refusal: that makes a dead letter.
+      async send(batch, signal) {
+        const response = await fetch(endpoint, { method: "POST", headers, body: batchToJson(batch), signal });
+        await response.arrayBuffer();
+        if (response.ok) return undefined;
+        const isPermanent = response.status >= 400 && response.status < 500 && response.status !== 429;
+        throw new Refusal(isPermanent ? "permanent" : "transient", \`\${endpoint} answered \${response.status}\`, {
+          status: \`HTTP \${response.status}\`,
+        });
+      },
+    };
+  },
+});
+`;
+
+const test = (type: string) => `import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { logs, runPipeline } from "sluice/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import plugin from "../src/index.js";
+
+let status = 200;
+const bodies: string[] = [];
+const server = createServer((request, response) => {
+  let body = "";
+  request.on("data", (chunk) => (body += chunk));
+  request.on("end", () => {
+    bodies.push(body);
+    response.writeHead(status).end();
+  });
+});
+
+beforeEach(async () => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const start = () =>
+  runPipeline(
+    \`
+exporters:
+  ${type}:
+    endpoint: http://127.0.0.1:\${(server.address() as AddressInfo).port}/
+service:
+  pipelines:
+    logs: {receivers: [memory], exporters: [${type}]}
+\`,
+    { plugins: [plugin] },
+  );
+
+describe("${type}", () => {
+  it("posts what it gets", async () => {
+    const pipeline = await start();
+    expect((await pipeline.send(logs("hello"))).ok).toBe(true);
+    expect(bodies.at(-1)).toContain("hello");
+    await pipeline.stop();
+  });
+
+  it("says that a retry makes no sense when the other side does not want it", async () => {
+    status = 400;
+    const pipeline = await start();
+    expect(await pipeline.send(logs("bad"))).toMatchObject({ ok: false, refusal: { kind: "permanent" } });
+    await pipeline.stop();
+  });
+});
+`;
+
+const example = (
+  type: string,
+) => `# Takes OTLP on 127.0.0.1:4318 and posts it on. What cannot be sent waits in ./data/queue.
+plugins: [./dist/index.js]
+receivers:
+  otlp:
+    protocols:
+      http:
+        endpoint: 127.0.0.1:4318
+exporters:
+  ${type}:
+    endpoint: \${env:BACKEND:-http://127.0.0.1:14318/v1/logs}
+service:
+  pipelines:
+    logs:
+      receivers: [otlp]
+      exporters: [${type}]
+`;

@@ -1,0 +1,81 @@
+import type { Files, Scaffold } from "./files.js";
+
+/** A processor that edits and drops records. */
+export function processorFiles({ name, type }: Scaffold): Files {
+  return { "src/index.ts": source(name, type), "test/index.test.ts": test(type), "example.yaml": example(type) };
+}
+
+const source = (name: string, type: string) => `import { defineProcessor, eachRecord } from "sluice/plugin";
+import { z } from "zod";
+
+/** What the config may say. Unknown keys are reported with their place. */
+const schema = z.strictObject({
+  attribute: z.string().default("processed.by").meta({ description: "The attribute that every record gets." }),
+  value: z.string().default("${name}").meta({ description: "Its value." }),
+  drop_if: z.string().optional().meta({ description: "Records with this attribute are dropped." }),
+});
+
+export default defineProcessor({
+  type: "${type}",
+  summary: "Adds an attribute to every record, and drops some.",
+  schema,
+  create: ({ attribute, value, drop_if }) =>
+    eachRecord((record) => {
+      if (drop_if !== undefined && record.attributes.has(drop_if)) return "drop";
+      record.attributes.set(attribute, value);
+      return "keep";
+    }),
+});
+`;
+
+const test = (type: string) => `import { logs, runPipeline } from "sluice/testing";
+import { describe, expect, it } from "vitest";
+import plugin from "../src/index.js";
+
+const config = \`
+processors:
+  ${type}:
+    value: here
+    drop_if: secret
+service:
+  pipelines:
+    logs: {receivers: [memory], processors: [${type}], exporters: [memory]}
+\`;
+
+describe("${type}", () => {
+  it("adds its attribute, and drops what it is told to", async () => {
+    const pipeline = await runPipeline(config, { plugins: [plugin] });
+    const outcome = await pipeline.send(logs("first", { body: "second", attributes: { secret: true } }));
+    expect(outcome.ok).toBe(true);
+    expect(pipeline.records()).toMatchObject([{ body: "first", attributes: { "processed.by": "here" } }]);
+    await pipeline.stop();
+  });
+
+  it("reports a key that it does not know", async () => {
+    const wrong = config.replace("value:", "valeu:");
+    await expect(runPipeline(wrong, { plugins: [plugin] })).rejects.toThrow("valeu");
+  });
+});
+`;
+
+const example = (type: string) => `# yaml-language-server: $schema=node_modules/sluice/dist/sluice.schema.json
+# Takes OTLP on 127.0.0.1:4318, gives every record an attribute, and prints it.
+plugins: [./dist/index.js]
+receivers:
+  otlp:
+    protocols:
+      http:
+        endpoint: 127.0.0.1:4318
+processors:
+  ${type}:
+    drop_if: secret
+exporters:
+  debug:
+    verbosity: normal
+service:
+  pipelines:
+    logs:
+      receivers: [otlp]
+      processors: [${type}]
+      exporters: [debug]
+`;

@@ -1,0 +1,28 @@
+import { openConfig } from "../config/load.js";
+import { loadPlugins } from "../plugins/load-plugins.js";
+import type { Registry } from "../registry.js";
+import type { CommandContext } from "./command.js";
+import { showProblems } from "./show-problems.js";
+
+/**
+ * The components that come with Sluice, and those of the plugins that `--config` and `--plugin` name. Undefined when
+ * these cannot be loaded; that has been shown. Whatever else is wrong with the config does not matter here.
+ */
+export async function registryWithPlugins(context: CommandContext): Promise<Registry | undefined> {
+  const { values, terminal } = context;
+  const registry = await context.registry();
+  const files = (values["config"] ?? []) as readonly string[];
+  const extra = (values["plugin"] ?? []) as readonly string[];
+  if (files.length === 0 && extra.length === 0) return registry;
+  const opened = openConfig({ sources: files.map((file) => ({ file })), env: terminal.env });
+  const { root, findings } = opened;
+  const loaded = await loadPlugins(root, { registry, findings, extra });
+  const errors = findings.problems.filter(
+    ({ severity, code, path }) => severity === "error" && (OF_READING.test(code) || path.startsWith("plugins")),
+  );
+  if (errors.length === 0) return loaded;
+  showProblems(errors, opened.resolve(loaded).lineAt, terminal.err);
+  return undefined;
+}
+
+const OF_READING = /^(plugin_|yaml_|unreadable_file$|empty_config$|not_a_map$)/;

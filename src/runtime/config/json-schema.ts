@@ -1,0 +1,174 @@
+import { z } from "zod";
+import type { ComponentFactory, ComponentKind } from "../contract/component.js";
+import { exporterSettingsSchema } from "../contract/exporter-settings.js";
+import type { Registry } from "../registry.js";
+import { SIGNALS } from "../telemetry/signal.js";
+import { SECTIONS, type SectionName } from "./components.js";
+import { serviceSchema } from "./service-schema.js";
+import { definitionOf, notesOf } from "./shape.js";
+
+export type JsonSchema = { [key: string]: unknown };
+
+/**
+ * The JSON Schema (draft 7) of a whole config, for editors. It is more lenient than loading is: a component of a type
+ * that is not in the registry may be one of a plugin, and whatever comes from a variable is taken as it is.
+ */
+export function configJsonSchema(registry: Registry): JsonSchema {
+  const definitions: Record<string, JsonSchema> = { common: converted(exporterSettingsSchema) };
+  for (const factory of registry.all()) definitions[nameOf(factory)] = componentSchema(factory, definitions["common"]!);
+  const sections = Object.entries(SECTIONS).map(([section, kind]) => [section, sectionSchema(section, kind, registry)]);
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    title: "Sluice config",
+    type: "object",
+    properties: { plugins: PLUGINS, ...Object.fromEntries(sections), service: service() },
+    required: ["service"],
+    additionalProperties: false,
+    definitions,
+  };
+}
+
+const PLUGINS: JsonSchema = {
+  type: ["array", "null"],
+  items: { type: "string" },
+  description: "Packages and files with components of your own, seen from the folder of this file.",
+};
+
+function sectionSchema(section: string, kind: ComponentKind, registry: Registry): JsonSchema {
+  const spellings = registry.all(kind).flatMap((factory) => {
+    const names = [factory.type, ...(factory.aliases ?? [])];
+    return names.map((name) => [name, { $ref: `#/definitions/${nameOf(factory)}` }] as const);
+  });
+  return {
+    type: ["object", "null"],
+    description: DESCRIPTIONS[section as SectionName],
+    properties: Object.fromEntries(spellings),
+    patternProperties: Object.fromEntries(spellings.map(([name, ref]) => [`^${name}\\s*/`, ref])),
+  };
+}
+
+const DESCRIPTIONS: Readonly<Record<SectionName, string>> = {
+  receivers: "Where data comes from, each under its type or type/name.",
+  processors: "What is done to it on the way.",
+  exporters: "Where it goes.",
+  connectors: "Ends of one pipeline that are beginnings of others.",
+  extensions: "What runs beside the pipelines; service.extensions switches them on.",
+};
+
+function componentSchema(factory: ComponentFactory, common: JsonSchema): JsonSchema {
+  const own = orAnything(() => converted(factory.schema));
+  const description = factory.summary === "" ? {} : { description: factory.summary };
+  if (factory.kind !== "exporter" || !isObject(own["properties"])) return { ...own, ...nullable(own), ...description };
+  const properties = { ...refsTo(common), ...own["properties"] };
+  return { ...own, ...nullable(own), ...description, properties };
+}
+
+/** The keys every exporter has, by reference. */
+function refsTo(common: JsonSchema): JsonSchema {
+  const keys = Object.keys(common["properties"] as object);
+  return Object.fromEntries(keys.map((key) => [key, { $ref: `#/definitions/common/properties/${key}` }]));
+}
+
+function service(): JsonSchema {
+  const own = converted(serviceSchema);
+  const ids = (description: string): JsonSchema => ({
+    type: ["array", "null"],
+    items: { type: "string" },
+    description,
+  });
+  const pipeline = {
+    type: "object",
+    properties: {
+      receivers: ids("Ids of receivers, and of connectors that feed this pipeline."),
+      processors: ids("Ids of processors, in the order in which data passes them."),
+      exporters: ids("Ids of exporters, and of connectors that this pipeline feeds."),
+    },
+    additionalProperties: false,
+  };
+  const pipelines = {
+    type: "object",
+    description: "What runs: each pipeline is called logs, traces or metrics, or one of these with /name.",
+    patternProperties: { [`^(${[...SIGNALS, "profiles"].join("|")})(\\s*/.+)?$`]: pipeline },
+    additionalProperties: false,
+  };
+  const extensions = ids("Ids of the extensions that run, in this order.");
+  return { ...own, properties: { ...(own["properties"] as object), extensions, pipelines }, required: ["pipelines"] };
+}
+
+function converted(schema: z.ZodType): JsonSchema {
+  const { $schema, ...json } = z.toJSONSchema(schema, {
+    target: "draft-7",
+    io: "input",
+    unrepresentable: "any",
+    reused: "inline",
+    override: ({ zodSchema, jsonSchema }) => adjust(zodSchema as unknown as z.ZodType, jsonSchema as JsonSchema),
+  });
+  return json as JsonSchema;
+}
+
+/** What people write in YAML is not quite what the schemas say: see `shaped`. */
+function adjust(schema: z.ZodType, json: JsonSchema): void {
+  const { format, ignored, unsupported } = notesOf(schema) as ReturnType<typeof notesOf> & { unsupported?: string };
+  for (const note of ["secret", "ignored", "unsupported", "instead", "opaque", "format"]) delete json[note];
+  if (ignored !== undefined) Object.assign(json, { deprecated: true, description: `Has no effect: ${ignored}.` });
+  if (unsupported !== undefined)
+    Object.assign(json, { deprecated: true, description: `Not supported: ${unsupported}.` });
+  const text = format === undefined ? undefined : FORMATS[format];
+  if (text !== undefined) {
+    delete json["anyOf"];
+    Object.assign(json, text);
+  } else Object.assign(json, loosened(definitionOf(schema).type, json));
+}
+
+const FROM_VARIABLE = { type: "string", pattern: "\\$\\{" };
+
+const FORMATS: Readonly<Record<string, JsonSchema>> = {
+  duration: {
+    type: ["string", "integer"],
+    pattern: "^((\\d+(\\.\\d+)?(ns|us|µs|ms|s|m|h))+|\\d+)$|\\$\\{",
+    examples: ["5s", "100ms", "1m30s"],
+  },
+  bytes: { type: ["string", "integer"], pattern: "^\\d+(\\.\\d+)?\\s*[A-Za-z]*$|\\$\\{", examples: ["64MiB"] },
+};
+
+function loosened(type: string, json: JsonSchema): JsonSchema {
+  if (type === "string" && json["type"] === "string") return { type: ["string", "number", "boolean"] };
+  if (type === "object" || type === "record" || type === "array") return nullable(json);
+  if (!["number", "int", "boolean", "enum", "literal"].includes(type) || json["anyOf"] !== undefined) return {};
+  const inner = { ...json, ...withNumbers(json["enum"]) };
+  for (const key of Object.keys(json)) delete json[key];
+  for (const [key, bound] of Object.entries(inner)) if (isNoBound(bound)) delete inner[key];
+  return { anyOf: [inner, FROM_VARIABLE] };
+}
+
+/** A word that looks like a number, such as TLS "1.2", may stand there without quotes. */
+function withNumbers(words: unknown): JsonSchema {
+  const numeric = Array.isArray(words) ? words.filter((word) => /^\d+(\.\d+)?$/.test(String(word))) : [];
+  return numeric.length === 0 ? {} : { type: ["string", "number"], enum: [...(words as []), ...numeric.map(Number)] };
+}
+
+function isNoBound(bound: unknown): boolean {
+  return typeof bound === "number" && Math.abs(bound) === Number.MAX_SAFE_INTEGER;
+}
+
+/** A section or list with nothing behind it is YAML's null, and as good as absent. */
+function nullable({ type }: JsonSchema): JsonSchema {
+  return type === "object" || type === "array" ? { type: [type, "null"] } : {};
+}
+
+/** A schema of another copy of zod, or of another release, may not be understood. */
+function orAnything(convert: () => JsonSchema): JsonSchema {
+  try {
+    return convert();
+  } catch {
+    return {};
+  }
+}
+
+function nameOf({ kind, type }: ComponentFactory): string {
+  return `${kind}.${type}`;
+}
+
+function isObject(value: unknown): value is JsonSchema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

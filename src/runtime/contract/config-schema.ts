@@ -1,0 +1,64 @@
+import { type ZodType, z } from "zod";
+
+/**
+ * A schema for a component's config: of zod 4, of whichever copy, or of any library that follows the Standard Schema
+ * (zod 3, valibot, arktype). Of a zod 4 schema Sluice also knows the keys, defaults, descriptions and secrets; of the
+ * others only what they say of a config.
+ */
+export interface ConfigSchema<Output = unknown> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+  };
+}
+
+type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** The zod schema that stands for any schema, or for none. */
+export function configSchema(schema: ConfigSchema | undefined): ZodType {
+  if (schema === undefined) return z.looseObject({}).meta({ opaque: true });
+  return isZod(schema) ? schema : adapted(schema);
+}
+
+/** By shape: a plugin may have its own copy of zod. */
+export function isZod(schema: unknown): schema is ZodType {
+  return typeof schema === "object" && schema !== null && "_zod" in schema && "safeParse" in schema;
+}
+
+function adapted(schema: ConfigSchema): ZodType {
+  const standard = schema["~standard"];
+  if (typeof standard?.validate !== "function") {
+    throw new TypeError("schema is no schema: expected one of zod, or of a library that follows the Standard Schema");
+  }
+  return z
+    .unknown()
+    .transform((value, context) => {
+      const result = standard.validate(value);
+      if (result instanceof Promise) {
+        context.addIssue({
+          code: "custom",
+          message: "the component's schema is asynchronous; only those that are not can be used",
+        });
+        return z.NEVER;
+      }
+      if (result.issues === undefined) return result.value;
+      for (const { message, path = [] } of result.issues) {
+        context.addIssue({ code: "custom", message, path: path.map(keyOf) });
+      }
+      return z.NEVER;
+    })
+    .meta({ opaque: true });
+}
+
+function keyOf(part: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
+  return typeof part === "object" ? part.key : part;
+}

@@ -1,0 +1,249 @@
+import type { Batch } from "../telemetry/batch.js";
+import { decodeMessage } from "../telemetry/decode.js";
+import { MESSAGES, type Message } from "../telemetry/messages.js";
+import { RecentTexts } from "../telemetry/recent-texts.js";
+import type { Tree } from "../telemetry/tree.js";
+import { encodedKey, findAttribute } from "../telemetry/views/attributes.js";
+import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
+import { after, BYTES, findField, fixed32, varint } from "../telemetry/wire.js";
+import type { Condition } from "./compiled.js";
+import { CONTEXT_SHAPES, type ContextName } from "./context.js";
+import { ConditionSet, type OnOttlError } from "./run.js";
+
+/** What is counted: where any of the conditions holds, or everything; by the values of these attributes. */
+export interface TallySpec {
+  readonly conditions: readonly Condition[];
+  /** Looked for in the record, its scope and its resource. Without it and without a fallback, it is not counted. */
+  readonly attributes: readonly { readonly key: string; readonly fallback: Tree | undefined }[];
+}
+
+export interface Count {
+  /** Index of the specification. */
+  readonly spec: number;
+  /** KeyValues, in the order of the specification. */
+  readonly attributes: readonly Tree[];
+  count: number;
+}
+
+/** What was counted below one resource. */
+export interface ResourceTally {
+  /** The Resource message. */
+  readonly resource: Tree;
+  readonly counts: readonly Count[];
+  /** The earliest and the latest time of its records; 0 when none of them has one. */
+  readonly earliest: bigint;
+  readonly latest: bigint;
+}
+
+/**
+ * Counts what there is of a context, resource by resource: the answer has as many places as the batch has resources,
+ * with nothing at those where nothing was counted.
+ */
+export function tally(
+  batch: Batch,
+  context: ContextName,
+  specs: readonly TallySpec[],
+  onError?: OnOttlError,
+): (ResourceTally | undefined)[] {
+  const tallier = new Tallier(batch.bytes, context, specs, onError);
+  const walk = new RecordWalk(batch, CONTEXT_SHAPES[context]);
+  walk.run(tallier);
+  const result = new Array<ResourceTally | undefined>(walk.serials[0]!).fill(undefined);
+  for (const [at, { counts, resource, span }] of tallier.found) {
+    const { earliest, latest } = span;
+    if (counts.length > 0) result[at] = { resource, counts, earliest, latest };
+  }
+  return result;
+}
+
+/** A message in the bytes. */
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+const ATTRIBUTES = (message: Message) => ((message.byName.get("attributes")?.number ?? 0) << 3) | BYTES;
+const RESOURCE_ATTRIBUTES = ATTRIBUTES(MESSAGES["Resource"]!);
+const SCOPE_ATTRIBUTES = ATTRIBUTES(MESSAGES["Scope"]!);
+const OWNER = 10;
+
+const RECORDS: Readonly<Record<ContextName, Message>> = {
+  resource: MESSAGES["Resource"]!,
+  scope: MESSAGES["Scope"]!,
+  log: MESSAGES["LogRecord"]!,
+  span: MESSAGES["Span"]!,
+  spanevent: MESSAGES["Event"]!,
+  metric: MESSAGES["Metric"]!,
+  datapoint: MESSAGES["NumberDataPoint"]!,
+};
+/** Tags of the times of a record; data points of all kinds have theirs in the same place. */
+const TIMES: Readonly<Partial<Record<ContextName, readonly number[]>>> = {
+  log: [9],
+  span: [57, 65],
+  spanevent: [9],
+  datapoint: [25],
+};
+
+/** What was found below one resource. */
+interface Found {
+  readonly resource: Tree;
+  readonly counts: Count[];
+  /** The same by specification, then by what attributes they have. */
+  readonly bySpec: readonly Map<string, Count>[];
+  readonly span: TimeSpan;
+}
+
+class Tallier implements RecordVisitor {
+  readonly found = new Map<number, Found>();
+  private readonly context: ContextName;
+  private readonly specs: readonly TallySpec[];
+  private readonly conditions: readonly (ConditionSet | undefined)[];
+  private readonly times: readonly number[];
+  /** Of each specification, the keys of its attributes in UTF-8. */
+  private readonly keys: readonly (readonly Uint8Array[])[];
+  private readonly ownTag: number;
+  private readonly texts: RecentTexts;
+
+  constructor(bytes: Uint8Array, context: ContextName, specs: readonly TallySpec[], onError: OnOttlError | undefined) {
+    this.texts = new RecentTexts(bytes);
+    this.context = context;
+    this.specs = specs;
+    this.conditions = specs.map(({ conditions }) =>
+      conditions.length === 0 ? undefined : new ConditionSet(conditions, onError),
+    );
+    this.times = TIMES[context] ?? [];
+    this.keys = specs.map(({ attributes }) => attributes.map(({ key }) => encodedKey(key)));
+    this.ownTag = ATTRIBUTES(RECORDS[context]);
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    const found = this.resourceOf(walk);
+    for (const tag of this.times) {
+      const at = findField(walk.bytes, start, end, tag);
+      if (at >= 0) found.span.note(walk.bytes, at);
+    }
+    for (let i = 0; i < this.specs.length; i++) this.count(i, found, walk, start, end);
+    return KEEP;
+  }
+
+  private count(spec: number, { counts, bySpec }: Found, walk: RecordWalk, start: number, end: number): void {
+    const { attributes } = this.specs[spec]!;
+    const found = attributes.length === 0 ? NONE : this.values(spec, walk, start, end);
+    if (found === undefined || this.conditions[spec]?.any(walk, start, end) === false) return;
+    const key = found.length === 0 ? "" : keyOf(found, this.texts);
+    const same = bySpec[spec]!.get(key);
+    if (same !== undefined) {
+      same.count++;
+      return;
+    }
+    const one = { spec, attributes: found.map((value, i) => decoded(value, attributes[i]!, walk)), count: 1 };
+    bySpec[spec]!.set(key, one);
+    counts.push(one);
+  }
+
+  /** Where the KeyValues are; null for a fallback. Undefined when one is missing. */
+  private values(spec: number, walk: RecordWalk, start: number, end: number): (Range | null)[] | undefined {
+    const { bytes } = walk;
+    const { attributes } = this.specs[spec]!;
+    const tag = this.context === "datapoint" ? pointTag(walk) : this.ownTag;
+    const values: (Range | null)[] = [];
+    for (let i = 0; i < attributes.length; i++) {
+      const key = this.keys[spec]![i]!;
+      const value = keyValue(bytes, start, end, tag, key) ?? inOwners(walk, key);
+      if (value === undefined && attributes[i]!.fallback === undefined) return undefined;
+      values.push(value ?? null);
+    }
+    return values;
+  }
+
+  private resourceOf(walk: RecordWalk) {
+    const at = walk.serials[0]! - 1;
+    let found = this.found.get(at);
+    if (found === undefined) {
+      const { start, end } = ownerIn(walk, 0);
+      const resource = decodeMessage(MESSAGES["Resource"]!, walk.bytes, start, end);
+      found = { resource, counts: [], bySpec: this.specs.map(() => new Map()), span: new TimeSpan() };
+      this.found.set(at, found);
+    }
+    return found;
+  }
+}
+
+const NONE: readonly (Range | null)[] = [];
+
+/** The resource or scope of the frame at this depth. */
+function ownerIn({ bytes, frames }: RecordWalk, depth: number): Range {
+  const { start, end } = frames[depth]!;
+  const at = findField(bytes, start, end, OWNER);
+  if (at < 0) return { start, end: start };
+  const size = varint(bytes, at);
+  return { start: after, end: after + size };
+}
+
+function inOwners(walk: RecordWalk, key: Uint8Array): Range | undefined {
+  const scope = ownerIn(walk, 1);
+  const resource = ownerIn(walk, 0);
+  return (
+    keyValue(walk.bytes, scope.start, scope.end, SCOPE_ATTRIBUTES, key) ??
+    keyValue(walk.bytes, resource.start, resource.end, RESOURCE_ATTRIBUTES, key)
+  );
+}
+
+/** Tag of the attributes of the present data point, which depends on what it is a point of. */
+function pointTag(walk: RecordWalk): number {
+  return ATTRIBUTES(RECORDS.metric.byNumber[walk.frames[3]!.tag >>> 3]!.message!.byNumber[1]!.message!);
+}
+
+function keyValue(b: Uint8Array, start: number, end: number, tag: number, key: Uint8Array): Range | undefined {
+  const at = findAttribute(b, start, end, tag, key);
+  if (at < 0) return undefined;
+  const size = varint(b, at);
+  return { start: after, end: after + size };
+}
+
+/** The same for attributes of the same bytes. A KeyValue begins with no zero. */
+function keyOf(values: readonly (Range | null)[], texts: RecentTexts): string {
+  const [only] = values;
+  if (values.length === 1) return only == null ? "\0" : texts.of(only.start, only.end);
+  let key = "";
+  for (const value of values) {
+    const text = value === null ? "\0" : texts.of(value.start, value.end);
+    key += `${text.length} ${text}`;
+  }
+  return key;
+}
+
+function decoded(value: Range | null, { key, fallback }: TallySpec["attributes"][number], { bytes }: RecordWalk): Tree {
+  if (value === null) return { key, value: fallback! };
+  return decodeMessage(MESSAGES["KeyValue"]!, bytes, value.start, value.end);
+}
+
+/** Compares times of 64 bits by halves: making a bigint of each would cost more than all else here. */
+class TimeSpan {
+  private first: [high: number, low: number] | undefined;
+  private last: [high: number, low: number] | undefined;
+
+  note(b: Uint8Array, at: number): void {
+    const low = fixed32(b, at);
+    const high = fixed32(b, at + 4);
+    if (low === 0 && high === 0) return;
+    if (this.first === undefined || isLess(high, low, this.first)) this.first = [high, low];
+    if (this.last === undefined || isLess(this.last[0], this.last[1], [high, low])) this.last = [high, low];
+  }
+
+  get earliest(): bigint {
+    return joined(this.first);
+  }
+
+  get latest(): bigint {
+    return joined(this.last);
+  }
+}
+
+function isLess(high: number, low: number, than: readonly [high: number, low: number]): boolean {
+  return high < than[0] || (high === than[0] && low < than[1]);
+}
+
+function joined(time: readonly [high: number, low: number] | undefined): bigint {
+  return time === undefined ? 0n : (BigInt(time[0]) << 32n) | BigInt(time[1]);
+}

@@ -1,0 +1,90 @@
+import { TYPE_PATTERN } from "../config/component-id.js";
+import { CONTRACT_VERSION, type ComponentFactory } from "../contract/component.js";
+import { isZod } from "../contract/config-schema.js";
+import { SIGNALS } from "../telemetry/signal.js";
+import type { PluginModule } from "./import-plugin.js";
+
+const KINDS = ["receiver", "processor", "exporter", "connector", "extension"];
+
+/** The components that a module exports, and what is wrong with them. */
+export interface Exported {
+  readonly factories: readonly ComponentFactory[];
+  readonly complaints: readonly string[];
+}
+
+/**
+ * Finds the components among a module's exports: by default, in a list by default, or under any name. Recognised by
+ * their shape, since a plugin may be built with another copy of Sluice.
+ */
+export function exportedComponents(module: PluginModule): Exported {
+  const candidates = new Set(Object.entries(module).flatMap(([name, value]) => candidatesIn(name, value)));
+  const all = [...candidates].map((candidate) => ({ candidate, complaint: complaintOf(candidate) }));
+  const factories = all.flatMap(({ candidate, complaint }) =>
+    complaint === undefined ? [candidate as ComponentFactory] : [],
+  );
+  const complaints = all.flatMap(({ complaint }) => complaint ?? []);
+  if (all.length === 0) complaints.push(`exports no component${nearMiss(module)}`);
+  return { factories, complaints: [...complaints, ...repeated(factories)] };
+}
+
+/** What stands in a default export must be a component; of the other exports those that look like one are. */
+function candidatesIn(name: string, value: unknown): unknown[] {
+  if (Array.isArray(value)) return name === "default" || value.some(looksLikeFactory) ? value : [];
+  if (looksLikeFactory(value)) return [value];
+  // A CommonJS module is the default export of itself.
+  if (name === "default" && isObject(value)) return Object.values(value).flatMap((inner) => candidatesIn("", inner));
+  return [];
+}
+
+function looksLikeFactory(value: unknown): boolean {
+  return isObject(value) && typeof value["kind"] === "string" && "type" in value && "create" in value;
+}
+
+function complaintOf(value: unknown): string | undefined {
+  if (!isObject(value)) return `exports a list with ${describe(value)} in it; expected components`;
+  const { kind, type, create, contract, schema, signals, routes } = value;
+  if (typeof kind !== "string" || !KINDS.includes(kind)) return `exports something of kind ${describe(kind)}; ${USE}`;
+  if (typeof type !== "string" || !TYPE_PATTERN.test(type)) {
+    return `exports a ${kind} whose type is ${describe(type)}; a type is a letter and then letters, digits, _ and -`;
+  }
+  const which = `exports the ${kind} "${type}"`;
+  if (typeof contract !== "number") return `${which} without a contract; ${USE}`;
+  if (contract !== CONTRACT_VERSION) return undefined; // of another contract nothing more can be said
+  if (typeof create !== "function") return `${which}, whose create is ${describe(create)}; expected a function`;
+  if (!isZod(schema)) return `${which} with a schema that is none; ${USE}`;
+  const lists = kind === "extension" ? [] : kind === "connector" ? routes : signals;
+  if (!Array.isArray(lists)) return `${which} without ${kind === "connector" ? "routes" : "signals"}; ${USE}`;
+  const strange = kind === "connector" ? undefined : lists.find((signal) => !SIGNALS.includes(signal as never));
+  return strange === undefined ? undefined : `${which} for ${describe(strange)}; signals are ${SIGNALS.join(", ")}`;
+}
+
+const USE = "make it with defineProcessor, defineReceiver, defineExporter, defineConnector or defineExtension";
+
+function repeated(factories: readonly ComponentFactory[]): string[] {
+  const seen = new Set<string>();
+  return factories.flatMap(({ kind, type }) => {
+    const name = `${kind} "${type}"`;
+    if (!seen.has(name)) {
+      seen.add(name);
+      return [];
+    }
+    return [`exports two components as ${name}; give one of them another type`];
+  });
+}
+
+function nearMiss(module: PluginModule): string {
+  const names = Object.keys(module);
+  if (names.length === 0) return ": export default defineProcessor({ ... })";
+  const kinds = names.map((name) => `${name} (${describe(module[name])})`).slice(0, 5);
+  return `, only ${kinds.join(", ")}; expected the result of defineProcessor or one of its like`;
+}
+
+function describe(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 60));
+  if (value === null || value === undefined) return String(value);
+  return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,167 @@
+import { parseId } from "../config/component-id.js";
+import { SECTIONS, type SectionName } from "../config/components.js";
+import type { Findings } from "../config/findings.js";
+import { isNull, isScalar, type MapNode, type Node, type Path, type Span } from "../config/node.js";
+import type { ComponentKind } from "../contract/component.js";
+import { type Registry, RegistryError, withoutEffect } from "../registry.js";
+import { exportedComponents } from "./exported-components.js";
+import { type ImportModule, importPlugin } from "./import-plugin.js";
+import { locatePlugin } from "./locate.js";
+import { callsItselfPlugin, findPackage } from "./package-entry.js";
+
+export interface LoadPluginsOptions {
+  /** The types that are there without any plugin; it is left as it is. */
+  readonly registry: Registry;
+  readonly findings: Findings;
+  /** Plugins beside those of the config, seen from `folder`. */
+  readonly extra?: readonly string[];
+  readonly folder?: string;
+  readonly load?: ImportModule | undefined;
+  /** Told before a plugin's code runs, and with undefined when it has. */
+  readonly onLoading?: ((plugin: string | undefined) => void) | undefined;
+}
+
+/**
+ * Loads the plugins of a config: those that `plugins:` lists, and installed packages that are called like a type that
+ * nobody has. Gives a registry with their components. What cannot be loaded becomes a finding at its place.
+ */
+export async function loadPlugins(root: MapNode | undefined, options: LoadPluginsOptions): Promise<Registry> {
+  const loading = new Loading(options);
+  for (const specifier of options.extra ?? []) {
+    await loading.load({ specifier, shown: specifier, folder: options.folder ?? ".", span: undefined, path: [] });
+  }
+  for (const named of root === undefined ? [] : namedPlugins(root, options.findings)) await loading.load(named);
+  for (const named of root === undefined ? [] : missingTypes(root, loading.registry)) await loading.loadByName(named);
+  return loading.registry;
+}
+
+/** A plugin to load, and the place that names it. */
+interface Named {
+  readonly specifier: string;
+  /** How problems call it: what came from a variable is not shown. */
+  readonly shown: string;
+  readonly folder: string;
+  readonly span: Span | undefined;
+  readonly path: Path;
+}
+
+interface MissingType {
+  readonly kind: ComponentKind;
+  readonly type: string;
+  readonly key: Span;
+  readonly path: Path;
+}
+
+class Loading {
+  readonly registry: Registry;
+  private readonly options: LoadPluginsOptions;
+  private readonly loaded = new Set<string>();
+
+  constructor(options: LoadPluginsOptions) {
+    this.options = options;
+    this.registry = options.registry.copy();
+  }
+
+  async load(named: Named): Promise<void> {
+    const location = locatePlugin(named.specifier, named.folder);
+    if ("problem" in location)
+      return this.report("plugin_not_found", named, `: ${location.problem}`, location.suggestion);
+    if (this.loaded.has(location.url)) return;
+    this.loaded.add(location.url);
+    const module = await this.run(named, location.url);
+    if (module === undefined) return;
+    const { factories, complaints } = exportedComponents(module);
+    for (const complaint of complaints) this.report("plugin_component", named, ` ${complaint}`);
+    if (complaints.length > 0) return;
+    for (const factory of factories) {
+      try {
+        this.registry.add(factory, named.shown);
+      } catch (error) {
+        if (!(error instanceof RegistryError)) throw error;
+        const code = error.code === "SLUICE_CONTRACT" ? "plugin_contract" : "plugin_type_taken";
+        const message =
+          code === "plugin_contract" ? error.message : `has a ${factory.kind} "${factory.type}", but ${error.message}`;
+        this.report(code, named, code === "plugin_contract" ? `: ${message}` : ` ${message}`, error.hint);
+      }
+    }
+  }
+
+  /** A type that no plugin has brought may be that of an installed package which says that it is a plugin. */
+  async loadByName({ kind, type, key, path }: MissingType): Promise<void> {
+    const { folder } = key.source;
+    const installed = packageNames(kind, type).filter((each) => findPackage(each, folder) !== undefined);
+    const name = installed.find((each) => callsItselfPlugin(findPackage(each, folder)!));
+    if (name === undefined) return this.pointOut(installed[0], key, path);
+    const named = { specifier: name, shown: name, folder, span: key, path };
+    await this.load(named);
+    if (this.registry.get(kind, type) !== undefined || this.options.findings.hasErrors) return;
+    const has = this.registry.all().filter((factory) => this.registry.originOf(factory) === name);
+    const types = has.map((factory) => `the ${factory.kind} "${factory.type}"`).join(", ");
+    this.report("plugin_component", named, ` is named like it, but has no ${kind} "${type}", only ${types}`);
+  }
+
+  private pointOut(installed: string | undefined, key: Span, path: Path): void {
+    if (installed === undefined) return;
+    const message = `a package "${installed}" is installed; to use what it may have, list it: plugins: [${installed}]`;
+    this.options.findings.warn("plugin_not_listed", key, path, message);
+  }
+
+  private async run(named: Named, url: string) {
+    const { load, onLoading } = this.options;
+    onLoading?.(named.shown);
+    const result = await importPlugin(url, load);
+    onLoading?.(undefined);
+    if ("module" in result) return result.module;
+    const { code, problem, suggestion } = result.failure;
+    this.report(code, named, ` ${problem}`, suggestion);
+    return undefined;
+  }
+
+  private report(code: string, { shown, span, path }: Named, words: string, suggestion?: string): void {
+    const extra = suggestion === undefined ? {} : { suggestion };
+    this.options.findings.error(code, span, path, `plugin "${shown}"${words}`, extra);
+  }
+}
+
+function namedPlugins(root: MapNode, findings: Findings): Named[] {
+  const list = root.entries.get("plugins")?.value;
+  if (list === undefined || isNull(list)) return [];
+  if (list.kind !== "list") {
+    const suggestion = isScalar(list) && !list.substituted ? { suggestion: `write a list: [${list.text}]` } : {};
+    findings.error("wrong_type", list, ["plugins"], EXPECTED, suggestion);
+    return [];
+  }
+  return list.items.flatMap((item, i) => namedPlugin(item, ["plugins", i], findings));
+}
+
+const EXPECTED = "expected a list of packages and files, such as [my-package, ./my-processor.js]";
+
+function namedPlugin(item: Node, path: Path, findings: Findings): Named[] {
+  if (isNull(item)) return [];
+  if (item.kind !== "scalar" || typeof item.value !== "string" || item.text.trim() === "") {
+    findings.error("wrong_type", item, path, "expected the name of a package or the path of a file");
+    return [];
+  }
+  const specifier = item.text.trim();
+  const shown = item.substituted ? "(from a variable)" : specifier;
+  return [{ specifier, shown, folder: item.source.folder, span: item, path }];
+}
+
+function missingTypes(root: MapNode, registry: Registry): MissingType[] {
+  return (Object.keys(SECTIONS) as SectionName[]).flatMap((section) => {
+    const entries = root.entries.get(section)?.value;
+    if (entries?.kind !== "map") return [];
+    const kind = SECTIONS[section];
+    return [...entries.entries].flatMap(([name, { key }]) => {
+      const type = parseId(name)?.type;
+      if (type === undefined || registry.get(kind, type) !== undefined || withoutEffect(kind, type)) return [];
+      return [{ kind, type, key, path: [section, name] }];
+    });
+  });
+}
+
+/** The packages that may hold a type, the most telling name first. */
+export function packageNames(kind: ComponentKind, type: string): string[] {
+  const dashed = type.toLowerCase().replaceAll("_", "-");
+  return [...new Set([`sluice-${kind}-${dashed}`, `sluice-plugin-${dashed}`, dashed, type])];
+}

@@ -1,0 +1,77 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+
+/** An installed package: its folder and what its package.json says. */
+export interface InstalledPackage {
+  readonly folder: string;
+  readonly manifest: Readonly<Record<string, unknown>>;
+}
+
+/** The package of this name that a file in `folder` would import: the nearest node_modules that has it counts. */
+export function findPackage(name: string, folder: string): InstalledPackage | undefined {
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    const candidate = join(at, "node_modules", name);
+    const manifest = readManifest(candidate);
+    if (manifest !== undefined) return { folder: candidate, manifest };
+    if (dirname(at) === at) return undefined;
+  }
+}
+
+/** A package that says itself that it is a plugin, so that it may be loaded without being listed. */
+export function callsItselfPlugin({ manifest }: InstalledPackage): boolean {
+  const { keywords } = manifest;
+  return Array.isArray(keywords) && keywords.includes(PLUGIN_KEYWORD);
+}
+
+export const PLUGIN_KEYWORD = "sluice-plugin";
+
+/**
+ * The file that `import` takes for a package (or for `subpath` of it, such as "./extra"), by its `exports` or `main`;
+ * undefined when it has none.
+ */
+export function entryOf({ folder, manifest }: InstalledPackage, subpath = "."): string | undefined {
+  const { exports, main } = manifest;
+  if (exports !== undefined && exports !== null) {
+    const target = targetOf(hasSubpaths(exports) ? exports[subpath] : subpath === "." ? exports : undefined);
+    return target === undefined ? undefined : join(folder, target);
+  }
+  if (subpath !== ".") return fileAt(join(folder, subpath));
+  return (typeof main === "string" ? fileAt(join(folder, main)) : undefined) ?? fileAt(join(folder, "index.js"));
+}
+
+/** What Node.js looks for when a module is imported, in the order in which the package lists it. */
+const CONDITIONS = new Set(["node", "import", "module-sync", "default"]);
+
+function targetOf(target: unknown): string | undefined {
+  if (typeof target === "string") return target;
+  if (Array.isArray(target)) return target.map(targetOf).find((found) => found !== undefined);
+  if (typeof target !== "object" || target === null) return undefined;
+  for (const [condition, value] of Object.entries(target)) {
+    const found = CONDITIONS.has(condition) ? targetOf(value) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function hasSubpaths(exports: unknown): exports is Readonly<Record<string, unknown>> {
+  return typeof exports === "object" && exports !== null && Object.keys(exports).some((key) => key.startsWith("."));
+}
+
+function fileAt(path: string): string | undefined {
+  return [path, `${path}.js`, join(path, "index.js")].find(isFile);
+}
+
+export function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+function readManifest(folder: string): Record<string, unknown> | undefined {
+  const path = join(folder, "package.json");
+  if (!existsSync(path)) return undefined;
+  try {
+    const manifest: unknown = JSON.parse(readFileSync(path, "utf8"));
+    return typeof manifest === "object" && manifest !== null ? (manifest as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * The code of the thread that watches the main one, as a text: so it needs no file of its own wherever Sluice is put.
+ * Its cells: 0 changes while the main thread is alive, 1 is the plugin component that runs (0: none), 2 the last that
+ * did, 3 how full the heap is in percent. It writes straight to stderr, since the main thread cannot.
+ */
+export const WATCHDOG_THREAD = `
+const { parentPort, workerData } = require("node:worker_threads");
+const { writeSync } = require("node:fs");
+const { cells: shared, json, limitMs } = workerData;
+const cells = new Int32Array(shared);
+const names = [""];
+const GROWTH = 512 * 1024 * 1024;
+const FULL = 85;
+
+parentPort.on("message", (name) => names.push(name));
+let beat = -1;
+let since = performance.now();
+let memory = 0;
+let saidStuck = false;
+let saidFull = false;
+
+setInterval(() => {
+  const now = Atomics.load(cells, 0);
+  if (now === beat) return lookAtStuck();
+  if (saidStuck) say("info", names[cells[2]], "the event loop goes on after " + seconds());
+  beat = now;
+  since = performance.now();
+  memory = process.memoryUsage.rss();
+  saidStuck = false;
+  lookAtHeap();
+}, 250);
+
+function lookAtStuck() {
+  const ms = performance.now() - since;
+  const grown = process.memoryUsage.rss() - memory;
+  if (saidStuck || ms < 1000 || (ms < limitMs && grown < GROWTH)) return;
+  saidStuck = true;
+  const memoryWords = grown < GROWTH ? "" : "; meanwhile the process has grown by " + Math.round(grown / 1048576) + " MiB";
+  const running = Atomics.load(cells, 1);
+  const words = running > 0
+    ? "the plugin's code has been running for " + seconds() + " without a break, and nothing else can run: an endless loop?"
+    : "nothing has run for " + seconds() + "; the plugin named here is the last that did: an endless loop after an await?";
+  say("error", names[running || Atomics.load(cells, 2)], words + memoryWords);
+}
+
+function lookAtHeap() {
+  const percent = cells[3];
+  if (percent < FULL - 10) saidFull = false;
+  if (percent < FULL || saidFull) return;
+  saidFull = true;
+  const last = names[cells[2]];
+  say("error", last, "the heap is " + percent + " % full; plugins here: " + names.slice(1).join(", ") + "; named is the last that ran");
+}
+
+function seconds() {
+  return Math.round((performance.now() - since) / 1000) + " s";
+}
+
+function say(level, component, msg) {
+  const time = new Date().toISOString();
+  const line = json ? JSON.stringify({ level, time, component, msg }) : time + " " + level.toUpperCase() + " " + component + ": " + msg;
+  try {
+    writeSync(2, line + "\\n");
+  } catch {}
+}
+`;

@@ -1,0 +1,34 @@
+import type { RecordWalk } from "../telemetry/walk.js";
+import type { Bits56 } from "./bits56.js";
+import type { RecordScan } from "./scan.js";
+import type { Stamp } from "./stamp.js";
+
+/** Where one record keeps its randomness and threshold: a span in its tracestate, a log record in attributes. */
+export interface Carrier {
+  /** False when it held something that could not be read. */
+  readonly isValid: boolean;
+  readonly randomness: Bits56 | undefined;
+  readonly threshold: Bits56 | undefined;
+  /** True where a record without any randomness is told so. */
+  readonly carriesMissing: boolean;
+  setRandomness(randomness: Bits56): void;
+  clearThreshold(): void;
+  /** A threshold lower than the one that is there changes nothing. */
+  raiseThreshold(threshold: Bits56): void;
+  /** Writes the record, in [start, end) of the walk, with all changes. */
+  write(walk: RecordWalk, start: number, end: number): void;
+}
+
+/** The carriers of a signal. All but `stamp` is about the record scanned last. */
+export interface CarrierKind {
+  readonly scan: RecordScan;
+  /** No randomness, threshold or priority of its own: nothing that a carrier is needed for. */
+  isPlain(): boolean;
+  read(bytes: Uint8Array): Carrier;
+  /** The threshold that the record asks for itself, or undefined. */
+  priority(bytes: Uint8Array): Bits56 | undefined;
+  /** The bytes of the attribute that randomness is made of. */
+  source(bytes: Uint8Array): Uint8Array | undefined;
+  /** What a plain record gets when it is kept; the randomness may be a hole, or empty. */
+  stamp(randomness: string, threshold: string): Stamp;
+}

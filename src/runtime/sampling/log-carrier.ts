@@ -1,0 +1,111 @@
+import { attributeValue } from "../telemetry/views/attributes.js";
+import type { Value } from "../telemetry/views/value.js";
+import type { RecordWalk } from "../telemetry/walk.js";
+import { after, varint } from "../telemetry/wire.js";
+import { type Bits56, isLess, parseRandomness, parseThreshold, thresholdFor, thresholdText, toHex } from "./bits56.js";
+import type { Carrier, CarrierKind } from "./carrier.js";
+import { LOG_SHAPE, RecordScan } from "./scan.js";
+import { replaceFields, Stamp, textAttribute } from "./stamp.js";
+import { bytesOfValue } from "./value-bytes.js";
+
+const THRESHOLD_KEY = "sampling.threshold";
+const RANDOMNESS_KEY = "sampling.randomness";
+const THRESHOLD = 0;
+const RANDOMNESS = 1;
+
+export interface LogCarrierSettings {
+  readonly precision: number;
+  readonly fromAttribute: string;
+  readonly priorityAttribute: string;
+}
+
+/** Log records: the attributes sampling.randomness and sampling.threshold, and a priority attribute of one's choice. */
+export function logCarriers({ precision, fromAttribute, priorityAttribute }: LogCarrierSettings): CarrierKind {
+  const keys = [THRESHOLD_KEY, RANDOMNESS_KEY];
+  const source = fromAttribute === "" ? -1 : keys.push(fromAttribute) - 1;
+  const priority = priorityAttribute === "" ? -1 : keys.push(priorityAttribute) - 1;
+  const scan = new RecordScan(LOG_SHAPE, keys);
+  const has = (key: number) => key >= 0 && scan.values[key] !== -1;
+  return {
+    scan,
+    isPlain: () => scan.values[THRESHOLD] === -1 && scan.values[RANDOMNESS] === -1 && !has(priority),
+    read: (bytes) => new LogCarrier(scan, bytes),
+    priority: (bytes) => (has(priority) ? percentageOf(attributeValue(bytes, scan.values[priority]!)) : undefined),
+    source: (bytes) => (has(source) ? bytesOfValue(attributeValue(bytes, scan.values[source]!)) : undefined),
+    stamp(randomness, threshold) {
+      const fields = randomness === "" ? [] : [textAttribute(LOG_SHAPE.attributes, RANDOMNESS_KEY, randomness)];
+      return new Stamp(...fields, textAttribute(LOG_SHAPE.attributes, THRESHOLD_KEY, threshold));
+    },
+  };
+
+  function percentageOf(value: Value): Bits56 | undefined {
+    const number = typeof value === "bigint" ? Number(value) : value;
+    return typeof number === "number" ? thresholdFor(number / 100, precision) : undefined;
+  }
+}
+
+class LogCarrier implements Carrier {
+  readonly carriesMissing = false;
+  isValid = true;
+  randomness: Bits56 | undefined;
+  threshold: Bits56 | undefined;
+  private readonly scan: RecordScan;
+  private newRandomness: string | undefined;
+  /** Empty: takes it out. */
+  private newThreshold: string | undefined;
+
+  constructor(scan: RecordScan, bytes: Uint8Array) {
+    this.scan = scan;
+    this.threshold = this.parse(bytes, THRESHOLD, parseThreshold);
+    this.randomness = this.parse(bytes, RANDOMNESS, parseRandomness);
+  }
+
+  setRandomness(randomness: Bits56): void {
+    this.randomness = randomness;
+    this.newRandomness = toHex(randomness);
+  }
+
+  clearThreshold(): void {
+    this.threshold = undefined;
+    this.newThreshold = "";
+  }
+
+  raiseThreshold(threshold: Bits56): void {
+    if (this.threshold !== undefined && isLess(threshold, this.threshold)) return;
+    this.newThreshold = thresholdText(threshold);
+  }
+
+  write(walk: RecordWalk, start: number, end: number): void {
+    const without: [number, number][] = [];
+    const added: Uint8Array[] = [];
+    this.put(walk.bytes, RANDOMNESS, RANDOMNESS_KEY, this.newRandomness, without, added);
+    this.put(walk.bytes, THRESHOLD, THRESHOLD_KEY, this.newThreshold, without, added);
+    if (without.length + added.length > 0) replaceFields(walk, start, end, without, added);
+  }
+
+  private put(
+    bytes: Uint8Array,
+    key: number,
+    name: string,
+    text: string | undefined,
+    without: [number, number][],
+    added: Uint8Array[],
+  ): void {
+    if (text === undefined) return;
+    const lengthAt = this.scan.values[key]!;
+    if (lengthAt !== -1) {
+      const size = varint(bytes, lengthAt);
+      without.push([this.scan.fields[key]!, after + size]);
+    }
+    if (text !== "") added.push(textAttribute(LOG_SHAPE.attributes, name, text));
+  }
+
+  private parse(bytes: Uint8Array, key: number, parse: (text: string) => Bits56 | undefined): Bits56 | undefined {
+    const at = this.scan.values[key]!;
+    const text = at === -1 ? "" : attributeValue(bytes, at);
+    if (typeof text !== "string" || text === "") return undefined;
+    const parsed = parse(text);
+    if (parsed === undefined) this.isValid = false;
+    return parsed;
+  }
+}

@@ -1,0 +1,210 @@
+import type { Batch } from "../telemetry/batch.js";
+import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
+import {
+  ALL_ONES,
+  ALWAYS,
+  type Bits56,
+  isLess,
+  keeps,
+  MIN_PROBABILITY,
+  NEVER,
+  probabilityOf,
+  thresholdFor,
+  thresholdText,
+} from "./bits56.js";
+import type { Carrier, CarrierKind } from "./carrier.js";
+import { logCarriers } from "./log-carrier.js";
+import { BUCKETS, hashInto, type MutableBits56, seeded, traceIdInto } from "./randomness.js";
+import { spanCarriers } from "./span-carrier.js";
+import { HOLE, type Stamp } from "./stamp.js";
+
+/** How a head sampler makes up its mind: the Collector's `probabilistic_sampler`, whose decisions it repeats. */
+export interface ProbabilisticSettings {
+  readonly percentage: number;
+  readonly seed: number;
+  readonly mode: "hash_seed" | "proportional" | "equalizing";
+  /** Hex digits of a threshold, 1 to 14. */
+  readonly precision: number;
+  /** What cannot be decided is dropped. */
+  readonly failClosed: boolean;
+  /** Logs: the trace id is the source of randomness, if there is one. */
+  readonly fromTraceId: boolean;
+  /** Logs: the attribute that is the source of randomness otherwise. */
+  readonly fromAttribute: string;
+  /** Logs: the attribute that holds a record's own percentage. */
+  readonly priorityAttribute: string;
+}
+
+/** Told once for each batch: so many records were decided this way, by this kind of randomness. */
+export type OnDecided = (policy: string, sampled: boolean, count: number) => void;
+
+const TRACE_ID_HASH = 0;
+const TRACE_ID_W3C = 1;
+const RANDOMNESS = 2;
+const PRIORITY = 3;
+const MISSING = 4;
+const ATTRIBUTE = 5;
+
+/**
+ * Decides for every record of a batch by its randomness, which all records of a trace share: whoever has the same
+ * settings keeps the same traces. What is kept carries the threshold it was kept with.
+ *
+ * The common record, with a trace id and no sign of an earlier sampler, is decided and stamped in place; all others go
+ * through a carrier, which knows where the signal keeps its randomness and threshold.
+ */
+export class ProbabilisticSampler implements RecordVisitor {
+  private readonly settings: ProbabilisticSettings;
+  private readonly carriers: CarrierKind;
+  private readonly onDecided: OnDecided;
+  private readonly policies: readonly string[];
+  private readonly isHash: boolean;
+  private readonly isNever: boolean;
+  private readonly state: number;
+  private readonly ratio: number;
+  /** The threshold for what comes unsampled. */
+  private readonly threshold: Bits56;
+  private readonly stamp: Stamp;
+  private readonly randomness: MutableBits56 = { high: 0, low: 0 };
+  private policy = MISSING;
+  private readonly counts = new Float64Array(12);
+
+  constructor(signal: "logs" | "traces", settings: ProbabilisticSettings, onDecided: OnDecided) {
+    this.settings = settings;
+    this.onDecided = onDecided;
+    this.carriers = signal === "logs" ? logCarriers(settings) : spanCarriers();
+    this.policies = [
+      "trace_id_hash",
+      "trace_id_w3c",
+      "sampling_randomness",
+      "sampling_priority",
+      "missing_randomness",
+      settings.fromAttribute,
+    ];
+    this.isHash = settings.mode === "hash_seed";
+    this.state = seeded(settings.seed);
+    const percentage = Math.min(100, Math.fround(settings.percentage));
+    this.ratio = Math.max(percentage / 100, MIN_PROBABILITY);
+    this.threshold = this.isHash ? hashThreshold(percentage) : thresholdFor(this.ratio, settings.precision)!;
+    this.isNever = percentage === 0 || this.threshold === NEVER;
+    this.stamp = this.carriers.stamp(this.isHash ? HOLE : "", thresholdText(this.threshold));
+  }
+
+  sample(batch: Batch): Batch {
+    this.counts.fill(0);
+    const kept = new RecordWalk(batch).run(this);
+    for (let i = 0; i < this.counts.length; i++) {
+      if (this.counts[i]! > 0) this.onDecided(this.policies[i >> 1]!, (i & 1) === 1, this.counts[i]!);
+    }
+    return kept;
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    const { scan } = this.carriers;
+    scan.run(walk.bytes, start, end);
+    const at = scan.traceId;
+    const isCommon = at >= 0 && !this.isNever && this.carriers.isPlain() && (!this.isHash || this.settings.fromTraceId);
+    if (!isCommon) return this.decide(walk, start, end);
+    if (this.isHash) hashInto(this.randomness, this.state, walk.bytes, at, at + 16);
+    else traceIdInto(this.randomness, walk.bytes, at);
+    const sampled = keeps(this.threshold, this.randomness);
+    this.counts[((this.isHash ? TRACE_ID_HASH : TRACE_ID_W3C) << 1) | (sampled ? 1 : 0)]!++;
+    if (!sampled) return DROP;
+    this.stamp.append(walk, start, end, this.randomness);
+    return KEEP;
+  }
+
+  private decide(walk: RecordWalk, start: number, end: number): Verdict {
+    const carrier = this.carriers.read(walk.bytes);
+    const { randomness, canCarry, failed } = this.isNever ? unused(carrier) : this.randomnessOf(carrier, walk.bytes);
+    let threshold = failed ? this.onFailure() : this.thresholdOf(carrier);
+    const priority = this.carriers.priority(walk.bytes);
+    if (priority !== undefined) {
+      threshold = priority;
+      this.policy = PRIORITY;
+    } else if (this.isNever) this.policy = PRIORITY;
+    const sampled = keeps(threshold, randomness);
+    this.counts[(this.policy << 1) | (sampled ? 1 : 0)]!++;
+    if (!sampled) return DROP;
+    if (canCarry) {
+      carrier.raiseThreshold(threshold);
+      carrier.write(walk, start, end);
+    }
+    return KEEP;
+  }
+
+  private randomnessOf(carrier: Carrier, bytes: Uint8Array): Found {
+    const found = this.isHash ? this.hashed(carrier, bytes) : this.consistent(carrier, bytes);
+    if (found.failed) return found;
+    if (this.policy === MISSING) return { ...found, failed: true };
+    if (carrier.threshold === undefined || keeps(carrier.threshold, found.randomness)) return found;
+    carrier.clearThreshold(); // whoever set it should not have kept this record
+    return { ...found, failed: true };
+  }
+
+  /** Records that carry randomness or a threshold are for the other modes: this one does not touch them. */
+  private hashed(carrier: Carrier, bytes: Uint8Array): Found {
+    const randomness = this.hashOf(bytes);
+    if (!carrier.isValid || carrier.randomness !== undefined || carrier.threshold !== undefined)
+      return { randomness, canCarry: false, failed: true };
+    if (this.policy !== MISSING || carrier.carriesMissing) carrier.setRandomness(randomness);
+    return { randomness, canCarry: true, failed: false };
+  }
+
+  private hashOf(bytes: Uint8Array): Bits56 {
+    const { scan } = this.carriers;
+    this.policy = MISSING;
+    if (scan.traceId >= 0 && this.settings.fromTraceId) {
+      this.policy = TRACE_ID_HASH;
+      hashInto(this.randomness, this.state, bytes, scan.traceId, scan.traceId + 16);
+      return this.randomness;
+    }
+    const source = this.carriers.source(bytes);
+    if (source === undefined || source.length === 0) return ALL_ONES;
+    this.policy = ATTRIBUTE;
+    hashInto(this.randomness, this.state, source, 0, source.length);
+    return this.randomness;
+  }
+
+  private consistent(carrier: Carrier, bytes: Uint8Array): Found {
+    this.policy = MISSING;
+    if (!carrier.isValid) return { randomness: ALL_ONES, canCarry: false, failed: true };
+    const at = this.carriers.scan.traceId;
+    if (carrier.randomness !== undefined) {
+      this.policy = RANDOMNESS;
+      return { randomness: carrier.randomness, canCarry: true, failed: false };
+    }
+    if (at < 0) return { randomness: ALL_ONES, canCarry: true, failed: false };
+    this.policy = TRACE_ID_W3C;
+    traceIdInto(this.randomness, bytes, at);
+    return { randomness: this.randomness, canCarry: true, failed: false };
+  }
+
+  private thresholdOf({ threshold }: Carrier): Bits56 {
+    if (this.isNever) return NEVER;
+    if (this.isHash || threshold === undefined) return this.threshold;
+    if (this.settings.mode === "equalizing") return isLess(this.threshold, threshold) ? threshold : this.threshold;
+    return thresholdFor(probabilityOf(threshold) * this.ratio, this.settings.precision) ?? NEVER;
+  }
+
+  private onFailure(): Bits56 {
+    return this.settings.failClosed ? NEVER : ALWAYS;
+  }
+}
+
+interface Found {
+  readonly randomness: Bits56;
+  /** What is kept gets its threshold written. */
+  readonly canCarry: boolean;
+  readonly failed: boolean;
+}
+
+/** A sampler of 0 % needs no randomness; only a priority, or what it cannot read, gets past it. */
+function unused(carrier: Carrier): Found {
+  return { randomness: ALL_ONES, canCarry: true, failed: !carrier.isValid };
+}
+
+/** In single precision and cut off, as it always was: other roundings would keep other traces. */
+function hashThreshold(percentage: number): Bits56 {
+  const kept = Math.trunc(Math.fround(percentage * Math.fround(BUCKETS / 100)));
+  return kept === 0 ? NEVER : { high: (BUCKETS - kept) << 14, low: 0 };
+}

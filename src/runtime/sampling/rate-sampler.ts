@@ -1,0 +1,156 @@
+import type { Batch } from "../telemetry/batch.js";
+import { decodeText } from "../telemetry/decode.js";
+import { attributeValue } from "../telemetry/views/attributes.js";
+import type { Value } from "../telemetry/views/value.js";
+import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
+import { after, findField, varint } from "../telemetry/wire.js";
+import { ALWAYS } from "./bits56.js";
+import { LOG_SHAPE, RecordScan, type ScanShape, SPAN_SHAPE } from "./scan.js";
+import { doubleAttribute, replaceFields, Stamp } from "./stamp.js";
+import { unitOf } from "./unit.js";
+import { type ValuePath, valueAmong, valueInBody } from "./value-path.js";
+
+/** The attribute that says with which probability a record was kept; one without it was kept for certain. */
+export const RATE_ATTRIBUTE = "sampling.rate";
+
+/** What rules may ask of the present record. */
+export interface RecordFacts {
+  /** 1 to 24; 0 for a log record that has none, and for spans. */
+  readonly severity: number;
+  /** A log record of ERROR or FATAL, or a span whose status is an error. */
+  readonly isError: boolean;
+  /** Sixteen characters, one for each byte; empty when the record belongs to no trace. */
+  readonly trace: string;
+  /** The name of the event or span. */
+  readonly name: string;
+  /** The value at this path, or undefined. */
+  value(path: ValuePath): Value | undefined;
+}
+
+/** Says how likely each record should be kept, and is told what came of it. */
+export interface RateRules {
+  /** From 0, never, to 1, always. */
+  rateOf(record: RecordFacts): number;
+  decided(rate: number, kept: boolean): void;
+}
+
+export interface RateSamplerSettings {
+  readonly seed: number;
+  /** A number in [0, 1), for records that belong to no trace. */
+  readonly random: () => number;
+}
+
+const EVENT_NAME = 0;
+const RATE = 1;
+const ERROR = 17;
+
+/**
+ * Keeps records with the probability that rules give them. Those of a trace are decided by its id: the same rate gives
+ * the same outcome everywhere, and whatever is kept at a low rate is kept at every higher one. The rate is written on
+ * what is kept, multiplied with the one that a sampler before this one has written.
+ */
+export class RateSampler implements RecordVisitor, RecordFacts {
+  private readonly settings: RateSamplerSettings;
+  private readonly rules: RateRules;
+  private readonly shape: ScanShape;
+  private readonly isLogs: boolean;
+  private readonly scan: RecordScan;
+  private readonly stamps = new Map<number, Stamp>();
+  private walk!: RecordWalk;
+  private start = 0;
+  private end = 0;
+
+  constructor(signal: "logs" | "traces", settings: RateSamplerSettings, rules: RateRules) {
+    this.settings = settings;
+    this.rules = rules;
+    this.isLogs = signal === "logs";
+    this.shape = this.isLogs ? LOG_SHAPE : SPAN_SHAPE;
+    this.scan = new RecordScan(this.shape, ["event.name", RATE_ATTRIBUTE]);
+  }
+
+  sample(batch: Batch): Batch {
+    return new RecordWalk(batch).run(this);
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    this.walk = walk;
+    this.start = start;
+    this.end = end;
+    this.scan.run(walk.bytes, start, end);
+    const rate = this.rules.rateOf(this);
+    const kept = rate >= 1 || (rate > 0 && this.unit() < rate);
+    this.rules.decided(rate, kept);
+    if (!kept) return DROP;
+    if (rate < 1) this.write(rate);
+    return KEEP;
+  }
+
+  get severity(): number {
+    return this.scan.severity;
+  }
+
+  get isError(): boolean {
+    if (this.isLogs) return this.scan.severity >= ERROR;
+    const { statusStart, statusEnd } = this.scan;
+    if (statusStart < 0) return false;
+    const at = findField(this.walk.bytes, statusStart, statusEnd, STATUS_CODE);
+    return at >= 0 && varint(this.walk.bytes, at) === STATUS_ERROR;
+  }
+
+  get trace(): string {
+    const at = this.scan.traceId;
+    return at < 0 ? "" : Buffer.prototype.latin1Slice.call(this.walk.bytes, at, at + 16);
+  }
+
+  get name(): string {
+    const { nameStart, nameEnd, values } = this.scan;
+    if (nameEnd > nameStart && nameStart >= 0) return decodeText(this.walk.bytes, nameStart, nameEnd);
+    if (!this.isLogs || values[EVENT_NAME] === -1) return "";
+    const attribute = attributeValue(this.walk.bytes, values[EVENT_NAME]!);
+    return typeof attribute === "string" ? attribute : "";
+  }
+
+  value(path: ValuePath): Value | undefined {
+    const { bytes } = this.walk;
+    if (path.owner === "attributes") return valueAmong(bytes, this.start, this.end, this.shape.attributes, path);
+    if (path.owner === "body") return this.isLogs ? valueInBody(bytes, this.start, this.end, path) : undefined;
+    const frame = this.walk.frames[0]!;
+    const at = findField(bytes, frame.start, frame.end, RESOURCE);
+    if (at < 0) return undefined;
+    const size = varint(bytes, at);
+    return valueAmong(bytes, after, after + size, RESOURCE_ATTRIBUTES, path);
+  }
+
+  private unit(): number {
+    const at = this.scan.traceId;
+    return at < 0 ? this.settings.random() : unitOf(this.settings.seed, this.walk.bytes, at);
+  }
+
+  private write(rate: number): void {
+    const { walk, start, end } = this;
+    const lengthAt = this.scan.values[RATE]!;
+    if (lengthAt === -1) return this.stampFor(rate).append(walk, start, end, ALWAYS);
+    const before = attributeValue(walk.bytes, lengthAt);
+    const combined = typeof before === "number" && before > 0 && before < 1 ? before * rate : rate;
+    const size = varint(walk.bytes, lengthAt);
+    const added = doubleAttribute(this.shape.attributes, RATE_ATTRIBUTE, combined);
+    replaceFields(walk, start, end, [[this.scan.fields[RATE]!, after + size]], [added]);
+  }
+
+  /** There are as many rates as rules times tiers; more than that means that somebody makes them up. */
+  private stampFor(rate: number): Stamp {
+    let stamp = this.stamps.get(rate);
+    if (stamp === undefined) {
+      if (this.stamps.size >= MAX_STAMPS) this.stamps.clear();
+      stamp = new Stamp(doubleAttribute(this.shape.attributes, RATE_ATTRIBUTE, rate));
+      this.stamps.set(rate, stamp);
+    }
+    return stamp;
+  }
+}
+
+const MAX_STAMPS = 1024;
+const STATUS_CODE = 24;
+const STATUS_ERROR = 2;
+const RESOURCE = 10;
+const RESOURCE_ATTRIBUTES = 10;

@@ -1,0 +1,147 @@
+import { encodedKey } from "../telemetry/views/attributes.js";
+import { after, skip, varint } from "../telemetry/wire.js";
+
+/** Where in a record its ids and attributes are: the tags of these fields; 0 for one that the record has not. */
+export interface ScanShape {
+  readonly traceId: number;
+  readonly traceState: number;
+  readonly attributes: number;
+  readonly name: number;
+  readonly severity: number;
+  readonly status: number;
+}
+
+export const LOG_SHAPE: ScanShape = {
+  traceId: 74,
+  traceState: 0,
+  attributes: 50,
+  name: 98,
+  severity: 16,
+  status: 0,
+};
+export const SPAN_SHAPE: ScanShape = {
+  traceId: 10,
+  traceState: 26,
+  attributes: 74,
+  name: 42,
+  severity: 0,
+  status: 122,
+};
+
+/**
+ * Finds what a sampler asks of a record in one pass over its fields, without making anything: ids, name,
+ * severity, tracestate and a few attributes. The results are positions in the bytes of the record scanned last; -1 means absent.
+ */
+export class RecordScan {
+  /** Where the sixteen bytes of the trace id are; -1 also when they are all zero, or not sixteen. */
+  traceId = -1;
+  /** The whole field, from its tag. */
+  stateField = -1;
+  /** Its text. */
+  stateStart = -1;
+  stateEnd = -1;
+  /** The event's or span's name. */
+  nameStart = -1;
+  nameEnd = -1;
+  /** A log record's severity number; 0 when it has none. */
+  severity = 0;
+  /** The status message of a span. */
+  statusStart = -1;
+  statusEnd = -1;
+  /** For each of the keys: the whole field, from its tag. */
+  readonly fields: number[];
+  /** For each of the keys: the length of its KeyValue. */
+  readonly values: number[];
+
+  private readonly shape: ScanShape;
+  private readonly keys: readonly Uint8Array[];
+
+  constructor(shape: ScanShape, keys: readonly string[]) {
+    this.shape = shape;
+    this.keys = keys.map((key) => encodedKey(key));
+    this.fields = keys.map(() => -1);
+    this.values = keys.map(() => -1);
+  }
+
+  run(b: Uint8Array, start: number, end: number): void {
+    const { shape, keys, fields, values } = this;
+    const { traceId, traceState, attributes, name, severity, status } = shape;
+    this.traceId = -1;
+    this.stateField = -1;
+    this.nameStart = -1;
+    this.statusStart = -1;
+    this.severity = 0;
+    for (let i = 0; i < keys.length; i++) values[i] = -1;
+    let p = start;
+    while (p < end) {
+      const at = p;
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, at);
+        p = after;
+      }
+      if ((tag & 7) !== 2) {
+        if (tag === severity) this.severity = varint(b, p);
+        p = skip(b, p, tag);
+        continue;
+      }
+      const lengthAt = p;
+      let size = b[p++]!;
+      if (size > 127) {
+        size = varint(b, lengthAt);
+        p = after;
+      }
+      if (tag === attributes) {
+        for (let i = 0; i < keys.length; i++) {
+          if (values[i] === -1 && hasKey(b, p, p + size, keys[i]!)) {
+            values[i] = lengthAt;
+            fields[i] = at;
+          }
+        }
+      } else if (tag === traceId) {
+        if (size === 16 && !isZero(b, p)) this.traceId = p;
+      } else if (tag === traceState) {
+        this.stateField = at;
+        this.stateStart = p;
+        this.stateEnd = p + size;
+      } else if (tag === name) {
+        this.nameStart = p;
+        this.nameEnd = p + size;
+      } else if (tag === status) {
+        this.statusStart = p;
+        this.statusEnd = p + size;
+      }
+      p += size;
+    }
+  }
+}
+
+function isZero(b: Uint8Array, p: number): boolean {
+  for (let i = p + 15; i >= p; i--) if (b[i] !== 0) return false;
+  return true;
+}
+
+const KEY = 10;
+
+function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+  const { length } = key;
+  if (end - start > 1 && b[start] === KEY && b[start + 1]! < 128) {
+    if (b[start + 1] !== length) return false;
+    for (let i = length - 1; i >= 0; i--) if (b[start + 2 + i] !== key[i]) return false; // keys differ at their ends
+    return true;
+  }
+  return hasKeySomewhere(b, start, end, key);
+}
+
+/** The uncommon forms: the key behind the value, or longer than 127 bytes. */
+function hasKeySomewhere(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== KEY) continue;
+    varint(b, at);
+    return Buffer.compare(b.subarray(after, p), key) === 0;
+  }
+  return key.length === 0;
+}

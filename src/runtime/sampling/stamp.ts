@@ -1,0 +1,90 @@
+import type { RecordWalk } from "../telemetry/walk.js";
+import { putVarint, varintSize } from "../telemetry/wire.js";
+import type { WireWriter } from "../telemetry/writer.js";
+import type { Bits56 } from "./bits56.js";
+
+const STRING_TAG = 10;
+const ATTRIBUTE_KEY = 10;
+const ATTRIBUTE_VALUE = 18;
+
+/** A field with this tag and this text. */
+export function textField(tag: number, text: string): Uint8Array {
+  return lengthDelimited(tag, Buffer.from(text));
+}
+
+/** An attribute with a text, in a field with this tag. */
+export function textAttribute(tag: number, key: string, text: string): Uint8Array {
+  const value = textField(STRING_TAG, text);
+  return lengthDelimited(tag, Buffer.concat([textField(ATTRIBUTE_KEY, key), lengthDelimited(ATTRIBUTE_VALUE, value)]));
+}
+
+/** An attribute with a double. */
+export function doubleAttribute(tag: number, key: string, value: number): Uint8Array {
+  const encoded = Buffer.alloc(9);
+  encoded[0] = 33;
+  encoded.writeDoubleLE(value, 1);
+  return lengthDelimited(
+    tag,
+    Buffer.concat([textField(ATTRIBUTE_KEY, key), lengthDelimited(ATTRIBUTE_VALUE, encoded)]),
+  );
+}
+
+function lengthDelimited(tag: number, body: Uint8Array): Uint8Array {
+  const head = Buffer.alloc(1 + varintSize(body.length));
+  head[0] = tag;
+  putVarint(head, 1, body.length);
+  return Buffer.concat([head, body]);
+}
+
+/** What stands in a template where the fourteen digits of a randomness will. */
+export const HOLE = "@@@@@@@@@@@@@@";
+
+/** Bytes that are put behind many records: made once, with the randomness of each written into the hole. */
+export class Stamp {
+  private readonly bytes: Uint8Array;
+  private readonly hole: number;
+
+  constructor(...fields: readonly Uint8Array[]) {
+    this.bytes = Buffer.concat(fields);
+    this.hole = Buffer.from(this.bytes).indexOf(HOLE);
+  }
+
+  /** Puts it behind the record in [start, end) of the walk. */
+  append(walk: RecordWalk, start: number, end: number, randomness: Bits56): void {
+    const out = walk.beginRecord();
+    out.copy(walk.bytes, start, end);
+    const at = out.length;
+    out.copy(this.bytes, 0, this.bytes.length);
+    if (this.hole >= 0) putHex(out, at + this.hole, randomness);
+    walk.endRecord();
+  }
+}
+
+function putHex(out: WireWriter, at: number, { high, low }: Bits56): void {
+  for (let i = 0; i < 7; i++) {
+    const shift = 24 - 4 * i;
+    out.bytes[at + i] = HEX[(high >>> shift) & 15]!;
+    out.bytes[at + 7 + i] = HEX[(low >>> shift) & 15]!;
+  }
+}
+
+const HEX = Buffer.from("0123456789abcdef");
+
+/** The record in [start, end) of the walk without one of its fields, and with others behind it. */
+export function replaceFields(
+  walk: RecordWalk,
+  start: number,
+  end: number,
+  without: readonly (readonly [from: number, to: number])[],
+  added: readonly Uint8Array[],
+): void {
+  const out = walk.beginRecord();
+  let copied = start;
+  for (const [from, to] of [...without].sort((a, b) => a[0] - b[0])) {
+    out.copy(walk.bytes, copied, from);
+    copied = to;
+  }
+  out.copy(walk.bytes, copied, end);
+  for (const field of added) out.copy(field, 0, field.length);
+  walk.endRecord();
+}

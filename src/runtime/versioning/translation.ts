@@ -1,0 +1,86 @@
+import { type SchemaChange, type SchemaFamily, SUBJECTS, type Subject } from "./schema-file.js";
+
+/** What becomes of one thing: its name, and those of its attributes that get another key. */
+export interface Renaming {
+  readonly name: string;
+  readonly attributes: ReadonlyMap<string, string>;
+}
+
+/** Names come from outside: so many of them are remembered. */
+const MOST_REMEMBERED = 2000;
+
+/** The way from one version of a schema to another, up or down. */
+export class Translation {
+  private readonly steps: Readonly<Record<Subject, readonly SchemaChange[]>>;
+  private readonly remembered = new Map<string, Renaming>();
+
+  constructor(family: SchemaFamily, from: string, to: string) {
+    const steps = SUBJECTS.map((subject) => [subject, stepsBetween(family, subject, from, to)] as const);
+    this.steps = Object.fromEntries(steps) as Record<Subject, SchemaChange[]>;
+  }
+
+  /** Whether all changes on the way are renames: nothing else can be translated. */
+  canTranslate(subjects: readonly Subject[]): boolean {
+    return subjects.every((subject) => this.steps[subject].every(({ renames }) => renames !== "other"));
+  }
+
+  /** Whether it makes a difference what a thing is called. */
+  looksAtNames(subject: Subject): boolean {
+    return this.steps[subject].some(
+      (step) => step.renames === "names" || (step.renames === "attributes" && (step.names ?? step.spans) !== undefined),
+    );
+  }
+
+  /** For a thing of this name, in a span of that name. */
+  of(subject: Subject, name = "", span = ""): Renaming {
+    const key = `${subject} ${span}\u0000${name}`;
+    let renaming = this.remembered.get(key);
+    if (renaming === undefined) {
+      renaming = renamingOf(this.steps[subject], name, span);
+      if (this.remembered.size >= MOST_REMEMBERED) this.remembered.clear();
+      this.remembered.set(key, renaming);
+    }
+    return renaming;
+  }
+}
+
+function stepsBetween(family: SchemaFamily, subject: Subject, from: string, to: string): SchemaChange[] {
+  const { versions, changes } = family;
+  const [a, b] = [versions.indexOf(from), versions.indexOf(to)];
+  const between = versions.slice(Math.min(a, b) + 1, Math.max(a, b) + 1);
+  const steps = between.flatMap((version) => changes.get(version)?.[subject] ?? []);
+  return a <= b ? steps : steps.reverse().map(inverted);
+}
+
+/** Where two old names became one new one, the first of them is what it becomes again. */
+function inverted(change: SchemaChange): SchemaChange {
+  if (change.renames === "other") return change;
+  const map = new Map<string, string>();
+  for (const [from, to] of change.map) if (!map.has(to)) map.set(to, from);
+  return { ...change, map };
+}
+
+function renamingOf(steps: readonly SchemaChange[], name: string, span: string): Renaming {
+  const attributes = new Map<string, string>();
+  let current = name;
+  for (const step of steps) {
+    if (step.renames === "names") current = step.map.get(current) ?? current;
+    else if (step.renames === "attributes" && applies(step, current, span)) extend(attributes, step.map);
+  }
+  for (const [from, to] of attributes) if (from === to) attributes.delete(from);
+  return { name: current, attributes };
+}
+
+function applies(
+  { names, spans }: Extract<SchemaChange, { renames: "attributes" }>,
+  name: string,
+  span: string,
+): boolean {
+  return (names === undefined || names.has(name)) && (spans === undefined || spans.has(span));
+}
+
+/** Makes of "old to now" the same after one more step. */
+function extend(attributes: Map<string, string>, step: ReadonlyMap<string, string>): void {
+  for (const [from, now] of attributes) attributes.set(from, step.get(now) ?? now);
+  for (const [from, to] of step) if (!attributes.has(from)) attributes.set(from, to);
+}

@@ -1,0 +1,34 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { ACCEPTED } from "../../src/runtime/contract/delivery.js";
+import { bodies, logs } from "../support/batches.js";
+import { type OtlpSink, startSink } from "../support/otlp-sink.js";
+import { cleanUp, startFed } from "./agent.js";
+
+const sinks: OtlpSink[] = [];
+afterEach(async () => {
+  await cleanUp();
+  for (const sink of sinks.splice(0)) await sink.close();
+});
+
+it("passes what one connector has chosen through the connectors behind it", async () => {
+  const sink = await startSink();
+  sinks.push(sink);
+  const { hand } = await startFed(`
+exporters: {otlp_http: {endpoint: "${sink.url}"}}
+connectors:
+  routing: {table: [{context: log, condition: 'body == "a"', pipelines: [logs/a]}], default_pipelines: [logs/b]}
+  failover: {priority_levels: [[logs/1], [logs/2]]}
+  forward:
+service:
+  extensions: [reliability]
+  pipelines:
+    logs/in: {receivers: [hand], exporters: [routing]}
+    logs/a: {receivers: [routing], exporters: [failover]}
+    logs/b: {receivers: [routing], exporters: [forward]}
+    logs/1: {receivers: [failover], exporters: [otlp_http]}
+    logs/2: {receivers: [failover], exporters: [otlp_http]}
+    logs/out: {receivers: [forward], exporters: [otlp_http]}
+`);
+  expect(await hand(logs("a", "b"))).toEqual(ACCEPTED);
+  await vi.waitFor(() => expect(sink.batches.flatMap(bodies).sort()).toEqual(["a", "b"]), { timeout: 10_000 });
+});

@@ -1,0 +1,102 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
+import { installSluice } from "../support/installed.js";
+
+const project = join(import.meta.dirname, "../..");
+const run = promisify(execFile);
+const root = mkdtempSync(join(tmpdir(), "sluice-scaffold-"));
+const KINDS = ["processor", "receiver", "exporter"] as const;
+
+/** As `npm install` in each of them would leave it. */
+beforeAll(async () => {
+  installSluice(root);
+  await Promise.all(
+    KINDS.map((kind) =>
+      run(process.execPath, [join(project, "bin/sluice.js"), "create", kind, `my-${kind}`], { cwd: root }),
+    ),
+  );
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+let agent: AgentProcess | undefined;
+afterEach(() => void agent?.child.kill("SIGKILL"));
+
+const npm = (kind: string, ...args: string[]) => run("npm", args, { cwd: join(root, `my-${kind}`) });
+
+/** The example, on ports of its own. */
+async function startExample(kind: string, change: (yaml: string) => string = (yaml) => yaml): Promise<AgentProcess> {
+  const folder = join(root, `my-${kind}`);
+  const file = join(folder, "example-here.yaml");
+  const example = readFileSync(join(folder, "example.yaml"), "utf8").replace("127.0.0.1:4318", "127.0.0.1:0");
+  writeFileSync(file, change(example));
+  const sets = [
+    "service.telemetry.metrics.level=none",
+    "service.extensions=[reliability, admin, health_check]",
+    `extensions.reliability.directory=${join(folder, "data/queue")}`,
+    "extensions.admin.endpoint=127.0.0.1:0",
+    "extensions.health_check.endpoint=127.0.0.1:0",
+  ];
+  return startAgentProcess({ file }, { args: sets.flatMap((set) => ["--set", set]) });
+}
+
+async function post(body: string, attributes: object[] = []): Promise<number> {
+  const logRecords = [{ body: { stringValue: body }, attributes }];
+  const response = await fetch(`http://127.0.0.1:${agent!.ports.http}/v1/logs`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }),
+  });
+  return response.status;
+}
+
+describe("what sluice create writes", { timeout: 60_000 }, () => {
+  it.each(KINDS)("is a %s whose check, test and build pass as it is", async (kind) => {
+    const [check, test, build] = await Promise.all([
+      npm(kind, "run", "check"),
+      npm(kind, "test"),
+      npm(kind, "run", "build"),
+    ]);
+    expect(test.stdout).toMatch(/2 passed/);
+    expect([check.stderr, build.stderr].join("")).not.toContain("error");
+  });
+
+  it("uses the Sluice that wrote it when that is no installed package", () => {
+    const { devDependencies } = JSON.parse(readFileSync(join(root, "my-processor/package.json"), "utf8"));
+    expect(devDependencies.sluice).toBe(`file:${relative(join(root, "my-processor"), project)}`);
+  });
+
+  it("runs a record through the processor", async () => {
+    agent = await startExample("processor");
+    expect(await post("hello")).toBe(200);
+    expect(await post("hidden", [{ key: "secret", value: { boolValue: true } }])).toBe(200);
+    await expect.poll(() => agent!.output.stdout).toContain("processed.by=my-processor");
+    expect(agent.output.stdout).not.toContain("hidden");
+  });
+
+  it("runs the receiver", async () => {
+    agent = await startExample("receiver", (yaml) => yaml.replace("interval: 1s", "interval: 10ms"));
+    await expect.poll(() => agent!.output.stdout).toContain("still here");
+  });
+
+  it("runs a record through the exporter, queue and all", async () => {
+    const bodies: string[] = [];
+    const backend = createServer((request, response) => {
+      request.on("data", (chunk) => bodies.push(String(chunk)));
+      request.on("end", () => response.end());
+    });
+    await new Promise<void>((resolve) => backend.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(backend.address() as AddressInfo).port}/`;
+    agent = await startExample("exporter", (yaml) => yaml.replace(/\$\{env:BACKEND.*\}/, url));
+    expect(await post("hello")).toBe(200);
+    await expect.poll(() => bodies.join("")).toContain("hello");
+    backend.closeAllConnections();
+    backend.close();
+  });
+});

@@ -1,0 +1,170 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Batch, batchFromJson } from "../../../src/plugin.js";
+import { AllowanceTable } from "../../../src/processors/rate-limit/allowance-table.js";
+import { rateLimitSchema } from "../../../src/processors/rate-limit/config.js";
+import { Limiter } from "../../../src/processors/rate-limit/limiter.js";
+import { FakeClock } from "../../support/fake-clock.js";
+
+function events(names: readonly string[]): Batch {
+  const logRecords = names.map((eventName) => ({ eventName }));
+  return batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+}
+
+function limiterOf(config: object, clock: FakeClock): Limiter {
+  return new Limiter(rateLimitSchema.parse({ global: false, ...config }), clock, () => {});
+}
+
+const ORIGIN = { receiver: "test", transport: "test" };
+
+/** How many of each name pass. */
+function pass(limiter: Limiter, names: readonly string[]): Map<string, number> {
+  const { marks } = limiter.judge(events(names), ORIGIN);
+  limiter.take();
+  const passed = new Map<string, number>();
+  names.forEach((name, i) => {
+    if (!marks?.[i]) passed.set(name, (passed.get(name) ?? 0) + 1);
+  });
+  return passed;
+}
+
+interface Passed {
+  readonly key: string;
+  readonly at: number;
+  readonly count: number;
+}
+
+function fullestWindow(list: readonly Passed[], windowMs: number): number {
+  const sums = list.map(({ at }) =>
+    list.reduce((sum, other) => sum + (other.at >= at && other.at < at + windowMs ? other.count : 0), 0),
+  );
+  return Math.max(0, ...sums);
+}
+
+describe("a limiter", () => {
+  it("holds every key and all of them to their limits in any window, however many keys there are", () => {
+    const turns = fc.array(
+      fc.record({
+        gap: fc.oneof(fc.nat(20), fc.nat(160)),
+        names: fc.array(fc.constantFrom(..."abcdefgh"), { maxLength: 25 }),
+        refused: fc.boolean(),
+      }),
+      { maxLength: 40 },
+    );
+    const limits = fc.record({ limit: fc.integer({ min: 1, max: 6 }), burst: fc.nat(4) });
+    fc.assert(
+      fc.property(turns, limits, fc.integer({ min: 1, max: 5 }), fc.boolean(), (list, own, maxKeys, hasGlobal) => {
+        const clock = new FakeClock();
+        const global = hasGlobal ? { limit: 14, window: "80ms", burst: 3 } : false;
+        const limiter = limiterOf({ ...own, window: "100ms", max_keys: maxKeys, global }, clock);
+        const passed: Passed[] = [];
+        for (const { gap, names, refused } of list) {
+          clock.advance(gap);
+          if (refused) {
+            limiter.judge(events(names), ORIGIN);
+            limiter.leave();
+            continue;
+          }
+          for (const [key, count] of pass(limiter, names)) passed.push({ key, at: clock.monotonic(), count });
+          expect(limiter.size).toBeLessThanOrEqual(maxKeys);
+        }
+        for (const key of "abcdefgh") {
+          const mine = passed.filter((one) => one.key === key);
+          expect(fullestWindow(mine, 100)).toBeLessThanOrEqual(own.limit + own.burst);
+        }
+        if (hasGlobal) expect(fullestWindow(passed, 80)).toBeLessThanOrEqual(17);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("gives no fresh allowance to a key that lets others push it out", () => {
+    const clock = new FakeClock();
+    const limiter = limiterOf({ limit: 10, window: "1s", max_keys: 3 }, clock);
+    let passed = 0;
+    for (let i = 0; i < 99; i++) {
+      passed += pass(limiter, Array(10).fill("victim")).get("victim") ?? 0;
+      pass(
+        limiter,
+        Array.from({ length: 5 }, (_, j) => `fresh-${i}-${j}`),
+      );
+      clock.advance(10);
+    }
+    expect(passed).toBe(10);
+  });
+
+  it("holds against a key what it may have passed while it shared an allowance", () => {
+    const clock = new FakeClock();
+    const limiter = limiterOf({ limit: 2, window: "100ms", max_keys: 1 }, clock);
+    pass(limiter, ["a"]);
+    clock.advance(60);
+    expect(pass(limiter, ["b", "b"])).toEqual(new Map([["b", 2]]));
+    clock.advance(60);
+    expect(pass(limiter, ["b", "b"])).toEqual(new Map());
+    clock.advance(40);
+    expect(pass(limiter, ["b", "b"])).toEqual(new Map([["b", 2]]));
+  });
+
+  it("lets an attacker with ever new keys pass no more than its room and one limit beyond", () => {
+    const clock = new FakeClock();
+    const limiter = limiterOf({ limit: 10, window: "1s", max_keys: 4 }, clock);
+    let passed = 0;
+    for (let i = 0; i < 500; i++) {
+      passed += pass(limiter, Array(10).fill(`new-${i}`)).get(`new-${i}`) ?? 0;
+      clock.advance(1);
+    }
+    expect(passed).toBe((4 + 1) * 10);
+    expect(limiter.size).toBe(4);
+  });
+
+  it("keeps a bounded number of keys of a million, and forgets them once they are as good as new", () => {
+    const table = new AllowanceTable({ limit: 1, windowMs: 60_000, burst: 0 }, 1000);
+    for (let i = 0; i < 1_000_000; i++) {
+      const allowance = table.find(`user-${i}`, i / 1000, i);
+      if (allowance.available(i / 1000) > 0) allowance.take(1, i / 1000);
+      table.used(`user-${i}`);
+    }
+    expect(table.size).toBe(1000);
+    table.find("x", 62_000, -2);
+    expect(table.size).toBe(1);
+  });
+
+  it("does not keep keys of which nothing passed", () => {
+    const clock = new FakeClock();
+    const limiter = limiterOf({ limit: 5, window: "1s", global: { limit: 1, window: "1s" } }, clock);
+    pass(limiter, ["a"]);
+    pass(limiter, ["b", "c", "d"]);
+    expect(limiter.size).toBe(1);
+  });
+
+  it("gives no place to keys of requests that are refused, also while a limit is shared", () => {
+    const clock = new FakeClock();
+    const limiter = limiterOf({ limit: 1, window: "100ms", max_keys: 2 }, clock);
+    pass(limiter, ["a", "b"]);
+    clock.advance(50);
+    pass(limiter, ["c"]);
+    clock.advance(60);
+    limiter.judge(events(["d", "e"]), ORIGIN);
+    limiter.leave();
+    expect(limiter.size).toBe(0);
+  });
+
+  it("spends nothing on what is left, and says when all of it would fit", () => {
+    const clock = new FakeClock();
+    const limiter = limiterOf({ limit: 3, window: "1s", global: { limit: 4, window: "2s" } }, clock);
+    pass(limiter, ["a", "a"]);
+    clock.advance(400);
+    expect(limiter.judge(events(["a", "a"]), ORIGIN).marks).toEqual(new Uint8Array([0, 1]));
+    expect(limiter.leave()).toBe(600);
+    limiter.judge(events(["a", "b", "b"]), ORIGIN);
+    expect(limiter.leave()).toBe(1600);
+    expect(pass(limiter, ["a", "b"])).toEqual(
+      new Map([
+        ["a", 1],
+        ["b", 1],
+      ]),
+    );
+    limiter.judge(events(["c", "c", "c", "c"]), ORIGIN);
+    expect(limiter.leave()).toBe(Number.POSITIVE_INFINITY);
+  });
+});

@@ -1,0 +1,40 @@
+import type { ComponentFactory, Metrics, ProcessorContext, ProcessorFactory, Signal } from "../../src/plugin.js";
+import { noMetrics, silentLogger } from "../../src/plugin.js";
+import { feed } from "./deliveries.js";
+import { FakeClock } from "./fake-clock.js";
+
+/** A processor as a pipeline makes it, on a clock that stands still, between a hand-fed source and a list. */
+export function processing(
+  factory: ComponentFactory,
+  config: object,
+  signal: Signal,
+  { metrics = noMetrics, random = Math.random }: { metrics?: Metrics; random?: () => number } = {},
+) {
+  const clock = new FakeClock();
+  const context: ProcessorContext = {
+    id: factory.type,
+    kind: "processor",
+    signal,
+    pipeline: signal,
+    logger: silentLogger,
+    metrics,
+    clock,
+    random,
+  };
+  const processor = (factory as ProcessorFactory).create(factory.schema.parse(config), context);
+  return { clock, ...feed(processor) };
+}
+
+/** Counters that can be read: `name{key=value}` to what was added up, gauges and histograms left out. */
+export function counting(): { readonly metrics: Metrics; readonly counts: Map<string, number> } {
+  const counts = new Map<string, number>();
+  const metrics: Metrics = {
+    ...noMetrics,
+    counter(name, _, attributes = {}) {
+      const labels = Object.entries(attributes).map(([key, value]) => `${key}=${value}`);
+      const id = labels.length === 0 ? name : `${name}{${labels.join(",")}}`;
+      return { add: (value) => void counts.set(id, (counts.get(id) ?? 0) + value) };
+    },
+  };
+  return { metrics, counts };
+}
