@@ -12,6 +12,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/runtime/net/": ["src/runtime/contract/"],
   "src/runtime/otlp/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/match/": ["src/runtime/contract/", "src/runtime/telemetry/"],
+  "src/runtime/pii/": ["src/runtime/contract/", "src/runtime/match/", "src/runtime/telemetry/"],
   "src/runtime/pipeline/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/config/": [
     "src/runtime/contract/",
@@ -58,6 +59,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/sampling/",
     "src/runtime/text/",
     "src/runtime/match/",
+    "src/runtime/pii/",
     "src/runtime/versioning/",
   ],
   "src/index.ts": ["src/plugin.ts", "src/runtime/"],

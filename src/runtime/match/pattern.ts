@@ -7,6 +7,8 @@ export interface Pattern {
   test(text: string): boolean;
   /** The named groups of the first match, or undefined when there is none; groups that took no part are left out. */
   groups(text: string): Record<string, string> | undefined;
+  /** Where it matches, from left to right, as [start, end). Matches of nothing are left out. */
+  spans(text: string): [start: number, end: number][];
   readonly groupNames: readonly string[];
   /**
    * Every match replaced. The replacement names groups as Go does: $1, ${1}, $name, ${name}, and $$ for a dollar sign;
@@ -52,6 +54,13 @@ class Re2Pattern implements Pattern {
       const value = matcher.group(name);
       if (value !== null) found[name] = value;
     }
+    return found;
+  }
+
+  spans(text: string): [number, number][] {
+    const found: [number, number][] = [];
+    const matcher = this.compiled.matcher(text);
+    while (matcher.find()) if (matcher.end() > matcher.start()) found.push([matcher.start(), matcher.end()]);
     return found;
   }
 
