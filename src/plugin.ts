@@ -82,6 +82,7 @@ export { type Count, type ResourceTally, type TallySpec, tally } from "./runtime
 export { DETECTORS, type DetectorName } from "./runtime/pii/detect/detectors.js";
 export { STRATEGIES, type Strategy } from "./runtime/pii/strategies.js";
 export { Treatment, type TreatmentSettings } from "./runtime/pii/treatment.js";
+export { FNV64_START, fnv64 } from "./runtime/sampling/fnv.js";
 export { type OnDecided, ProbabilisticSampler, type ProbabilisticSettings } from "./runtime/sampling/probabilistic.js";
 export {
   RATE_ATTRIBUTE,
@@ -90,6 +91,7 @@ export {
   type RateSamplerSettings,
   type RecordFacts,
 } from "./runtime/sampling/rate-sampler.js";
+export { batchOfSlices, isSameSpan, type SpanSlice, sliceByTrace } from "./runtime/sampling/trace-slices.js";
 export { parseValuePath, type ValuePath } from "./runtime/sampling/value-path.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export {

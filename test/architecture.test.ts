@@ -27,7 +27,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/registry.ts",
   ],
   "src/runtime/registry.ts": ["src/runtime/contract/"],
-  "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/telemetry/"],
+  "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/match/", "src/runtime/telemetry/"],
   "src/runtime/sampling/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/text/": [],
   "src/runtime/versioning/": ["src/runtime/contract/", "src/runtime/telemetry/"],

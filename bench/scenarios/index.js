@@ -15,6 +15,7 @@ export const SCENARIOS = {
   neighbour: () => import("./neighbour.js"),
   overload: () => import("./overload.js"),
   startup: () => import("./startup.js"),
+  sampling: () => import("./sampling.js"),
   pii: () => import("./pii.js"),
   "pii-quality": () => import("./pii-quality.js"),
   rate_limit: () => import("./rate-limit.js"),

@@ -20,6 +20,7 @@ import { pii } from "../processors/pii/index.js";
 import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
 import { rateLimit } from "../processors/rate-limit/index.js";
 import { redaction } from "../processors/redaction/index.js";
+import { tailSampling } from "../processors/tail-sampling/index.js";
 import { transform } from "../processors/transform/index.js";
 import { versioning } from "../processors/versioning.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
@@ -33,6 +34,7 @@ export const builtins: readonly ComponentFactory[] = [
   rateLimit,
   probabilisticSampler,
   adaptiveSampling,
+  tailSampling,
   filter,
   transform,
   versioning,
