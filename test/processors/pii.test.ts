@@ -108,6 +108,11 @@ describe("the pii processor", () => {
     });
   });
 
+  it("tells keys apart that are alike", () => {
+    const { attributes } = treated({}, logOf("x", { password: "x", pabcwood: "y", passworD: "z" }));
+    expect(attributes).toEqual({ password: "****", pabcwood: "y", passworD: "z" });
+  });
+
   it("switches detectors and secret keys off", () => {
     const config = { detectors: { email: false }, secret_keys: false };
     const batch = logOf("a@b.io", { password: "hunter" });

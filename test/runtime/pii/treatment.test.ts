@@ -93,6 +93,14 @@ describe("a treatment", () => {
     );
   });
 
+  it.each(["4111111111111111 123 45 6789", "a@b.io.c@d.io", "a@b.io 1 415 555 2671", "x a@b.io,203.0.113.7 y"])(
+    "leaves nothing to find in what is left of %j",
+    (line) => {
+      const once = treatment("mask").treat(logs(line));
+      expect(treatment("mask").treat(once)).toBe(once);
+    },
+  );
+
   it("makes requests that hold together, with all records, of any request", () => {
     fc.assert(
       fc.property(batches, strategies, fc.constantFrom("silent", "info", "debug"), (batch, strategy, summary) => {
