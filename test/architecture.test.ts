@@ -38,8 +38,11 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/text/",
   ],
   "src/runtime/agent.ts": ["src/runtime/contract/", "src/runtime/config/", "src/runtime/pipeline/"],
-  "src/runtime/builtins.ts": [
+  // The list, and how to load only those that a config needs.
+  "src/runtime/builtin": [
     "src/runtime/contract/",
+    "src/runtime/config/",
+    "src/runtime/registry.ts",
     "src/receivers/",
     "src/processors/",
     "src/exporters/",

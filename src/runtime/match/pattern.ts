@@ -1,4 +1,5 @@
-import { RE2JS } from "re2js";
+import type { RE2JS } from "re2js";
+import { re2 } from "./re2.js";
 
 /** A user's pattern, in RE2 syntax: it runs in time linear in the text, whatever it says. */
 export interface Pattern {
@@ -28,7 +29,7 @@ export function compilePattern(source: string): Pattern {
 
 /** A text as a pattern that matches it and nothing else. */
 export function quotePattern(text: string): string {
-  return RE2JS.quote(text);
+  return re2().quote(text);
 }
 
 class Re2Pattern implements Pattern {
@@ -38,7 +39,7 @@ class Re2Pattern implements Pattern {
 
   constructor(source: string) {
     this.source = source;
-    this.compiled = RE2JS.compile(source);
+    this.compiled = re2().compile(source);
     this.groupNames = Object.keys(this.compiled.namedGroups());
   }
 
