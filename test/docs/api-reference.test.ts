@@ -12,6 +12,12 @@ describe("docs/api.md", () => {
     expect(execFileSync(process.execPath, args, { encoding: "utf8", maxBuffer: 1e8 }) === page).toBe(true);
   });
 
+  it("has a sentence on every name: write it above the declaration", () => {
+    const entries = page.split(/^#### /m).slice(1);
+    expect(entries.length).toBeGreaterThan(200);
+    expect(entries.filter((entry) => /^\S+\n\n```/.test(entry)).map((entry) => entry.split("\n")[0])).toEqual([]);
+  });
+
   it("has every door of the package, and shows nothing private", () => {
     const { exports } = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as { exports: object };
     const doors = Object.keys(exports).filter((path) => path !== "./package.json");

@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { parseDuration } from "../../src/plugin.js";
 import { serviceSchema } from "../../src/runtime/config/service-schema.js";
+import { blocks } from "../docs/pages.js";
 import { startAgentProcess } from "../support/agent-process.js";
 import { project } from "./packed.js";
 
@@ -126,4 +127,37 @@ describe("packaging/sluice.service", () => {
       expect(await run("systemd-analyze", ["verify", "--man=no", file])).toEqual({ stdout: "", stderr: "" });
     },
   );
+});
+
+// These commands change the machine they run on, or need a registry; what they name is held against what is there.
+describe("docs/install.md", () => {
+  const commands = blocks
+    .filter(({ page, language }) => page === "docs/install.md" && language === "sh")
+    .flatMap(({ text }) => text.trim().split("\n"));
+  const naming = (word: string) => commands.filter((command) => command.startsWith(word));
+
+  it("has only commands that are looked at here", () => {
+    expect(commands).toHaveLength(10);
+    expect(commands.filter((command) => !/^(npm|npx|docker|install|systemctl) /.test(command))).toEqual([]);
+    expect(naming("npm run")).toEqual(["npm run build:binary"]);
+    expect(Object.keys(manifest.scripts)).toContain("build:binary");
+  });
+
+  it("installs the unit's files where the unit looks for them", () => {
+    const [program, config, service] = naming("install").map((command) => command.split(" ").slice(-2));
+    expect(setting("ExecStart")).toBe(`${program![1]} run --config ${config![1]}`);
+    expect([config![0], service![0]].filter((path) => !existsSync(join(project, path!)))).toEqual([]);
+    expect(service![1]).toBe(`/etc/systemd/system/${service![0]!.split("/").at(-1)}`);
+    expect(read("scripts/binary.js")).toContain('join(root, "dist", "binary")');
+    expect(program![0]).toBe("dist/binary/sluice");
+  });
+
+  it("runs the image with the ports, the volume and the variable that it has", () => {
+    const [build, start] = naming("docker");
+    expect(build).toContain("-f packaging/Dockerfile");
+    for (const [, port] of start!.matchAll(/-p (\d+):\1/g)) expect(last("EXPOSE").split(" ")).toContain(port);
+    expect(start).toContain(`:${last("VOLUME")} `);
+    for (const [, name] of start!.matchAll(/-e (\w+)=/g))
+      expect(read("packaging/sluice.yaml")).toContain(`env:${name}:-`);
+  });
 });

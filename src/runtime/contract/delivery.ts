@@ -107,6 +107,7 @@ export interface PartialRejection {
   readonly message: string;
 }
 
+/** How a debt was settled: taken, perhaps without some records, or refused. */
 export type Outcome =
   | { readonly ok: true; readonly rejected: number; readonly message: string }
   | { readonly ok: false; readonly refusal: Refusal };

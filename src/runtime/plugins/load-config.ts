@@ -2,6 +2,7 @@ import { type LoadedConfig, type LoadOptions, openConfig } from "../config/load.
 import type { ImportModule } from "./import-plugin.js";
 import { loadPlugins } from "./load-plugins.js";
 
+/** As for `loadConfig`, and how plugins are loaded. */
 export interface LoadWithPluginsOptions extends LoadOptions {
   /** Plugins beside those that the config lists: packages and files, seen from the working directory. */
   readonly plugins?: readonly string[];

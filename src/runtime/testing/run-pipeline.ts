@@ -9,6 +9,7 @@ import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/signal.js";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
 
+/** What a pipeline under test is given beside its config. */
 export interface RunPipelineOptions extends Partial<AgentOptions> {
   /** The components to be tested, as a plugin exports them. */
   readonly plugins?: readonly (ComponentFactory | readonly ComponentFactory[])[];
