@@ -111,12 +111,13 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
           expectSame([tests[0]!.text, decided], [tests[0]!.text, things.map(expected)]);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 
   it("setting a path to what it is leaves the same batch", () => {
-    const statements = Object.keys(PATHS[context])
+    const attributes = owners.flatMap(({ path }) => KEYS.map((key) => `${path}[${JSON.stringify(key)}]`));
+    const statements = [...Object.keys(PATHS[context]), ...attributes]
       .filter((path) => !CONVERTING.test(path))
       .map((path) => compileStatement(`set(${path}, ${path})`, context));
     fc.assert(
@@ -124,7 +125,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
         for (const statement of statements)
           if (transformBatch(batch, [statement], [], () => undefined) !== batch) throw new Error(statement.text);
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 
@@ -157,7 +158,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
         expect(Batch.admit(result.signal, result.bytes).count).toBe(batch.count);
         expectSame(settled(decodeTree(result)), settled(expected));
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
   });
 });
