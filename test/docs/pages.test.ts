@@ -88,31 +88,39 @@ describe("a config in README or docs/", () => {
   );
 
   it.each(named(configs))("loads: %s", (_, { text }) => {
-    const env = Object.fromEntries([...text.matchAll(/\$\{env:(\w+)\}/g)].map(([, name]) => [name, "x"]));
+    const env = Object.fromEntries([...text.matchAll(/\$\{env:(\w+)\}/g)].map(([, name]) => [name, SECRET]));
     const here = text.replace("./schemas/", `${folder}/schemas/`);
     const sources = [restOf(text), here].map((each, i) => ({ text: each, name: `${i}.yaml` }));
     const { problems } = loadConfig({ sources, env, registry: new Registry(builtins) });
     expect(problems).toEqual([]);
   });
 
-  /** What a part of a config leaves out: ends, and a pipeline with what it does not use itself. */
+  /** What a part of a config leaves out: ends, and pipelines with what it has, each of a signal that its processors take. */
   function restOf(text: string): string {
     const config = (parse(text) ?? {}) as Record<string, Record<string, unknown> | undefined>;
     if (config["service"]?.["pipelines"] !== undefined) return "{}";
     const { receivers = { otlp: {} }, processors = {}, exporters = { otlp_http: {} } } = config;
-    const [to = "otlp_http"] = Object.keys(exporters);
-    const logs = {
-      receivers: Object.keys(receivers),
-      processors: Object.keys(processors),
-      exporters: Object.keys(exporters),
-    };
+    const ids = Object.keys(processors);
+    const ends = { receivers: Object.keys(receivers), exporters: Object.keys(exporters) };
+    const pipelines = [...new Set(ids.length === 0 ? ["logs"] : ids.map(signalOf))].map((signal) => [
+      signal,
+      { ...ends, processors: ids.filter((id) => signalOf(id) === signal) },
+    ]);
     return JSON.stringify({
       receivers: { otlp: { protocols: { http: null } } },
-      exporters: to === "otlp_http" ? { otlp_http: { endpoint: "http://127.0.0.1:4318" } } : {},
-      service: { pipelines: { logs }, extensions: Object.keys(config["extensions"] ?? {}) },
+      exporters: "otlp_http" in exporters ? { otlp_http: { endpoint: "http://127.0.0.1:4318" } } : {},
+      service: { pipelines: Object.fromEntries(pipelines), extensions: Object.keys(config["extensions"] ?? {}) },
     });
   }
+
+  function signalOf(id: string): string {
+    const found = new Registry(builtins).get("processor", id.split("/")[0]!);
+    return found !== undefined && "signals" in found ? found.signals[0]! : "logs";
+  }
 });
+
+/** Long enough for any key. */
+const SECRET = "s".repeat(64);
 
 describe("JSON in README or docs/", () => {
   it.each(named(blocks.filter(({ language }) => language === "json")))("parses: %s", (_, { text }) => {
