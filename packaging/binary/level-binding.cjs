@@ -21,7 +21,7 @@ try {
   process.dlopen(module, file);
 } catch (cause) {
   const advice = "set TMPDIR to a folder that can be written to and is not mounted noexec";
-  throw new Error(`LevelDB cannot be loaded from ${tmpdir()}: ${cause.message}; ${advice}`, { cause });
+  throw new Error(`LevelDB cannot be loaded from ${tmpdir()}; ${advice}`, { cause });
 } finally {
   if (folder !== undefined && process.platform !== "win32") rmSync(folder, { recursive: true, force: true });
 }
