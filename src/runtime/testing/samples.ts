@@ -24,7 +24,7 @@ export function unknownFieldOf(id: string): string {
 
 /**
  * A batch as a client that is not ours may send it: several resources and scopes, attributes of all types, fields in
- * another order than usual, and more fields than are known.
+ * another order than usual and written at more length than need be, and more fields than are known.
  */
 export function sampleBatch(signal: Signal, random: Random, settings: SampleSettings): Batch {
   const writer = new WireWriter();
@@ -101,6 +101,7 @@ const RECORDS: Readonly<Record<Signal, WriteRecord>> = {
           attributes(writer, 7, random, id, settings);
           fixed64(writer, 3, 1_700_000_000_000_000_000n);
           fixed64(writer, 6, BigInt(random.below(1000)));
+          integer(writer, 8, random.below(2));
         }),
       );
     }),
@@ -155,9 +156,11 @@ function bytes(writer: WireWriter, field: number, random: Random, size: number):
   writer.lengthDelimited(Buffer.from(Array.from({ length: size }, () => 1 + random.below(255))));
 }
 
+/** A byte longer than it need be, as some encoders write it: who encodes it anew writes other bytes. */
 function integer(writer: WireWriter, field: number, value: number): void {
   writer.varint(field << 3);
-  writer.varint(value);
+  writer.byte(value | 128);
+  writer.byte(0);
 }
 
 function fixed64(writer: WireWriter, field: number, value: bigint): void {
