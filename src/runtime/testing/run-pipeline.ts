@@ -60,10 +60,10 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
   const memory = new MemoryEnds();
   const registry = registryFor(memory, plugins.flat(), queue);
   const sources = [
-    { text: queue === "none" ? ENDS : `${ENDS}\nextensions: {reliability: }`, name: "memory" },
+    { text: "receivers: {memory: }\nexporters: {memory: }", name: "memory" },
     { text: yaml, name: "config.yaml", ...(folder !== undefined && { folder }) },
   ];
-  const { config, problems } = await loadConfigWithPlugins({ sources, registry });
+  const { config, problems } = await loadConfigWithPlugins({ sources, registry, addDefaults: true });
   if (config === undefined) {
     const words = problems.map(({ place, path, message }) => `${place?.line}:${place?.column} ${path}: ${message}`);
     throw new Error(`the config has problems:\n${words.join("\n")}`);
@@ -82,15 +82,18 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
   };
 }
 
-const ENDS = "receivers: {memory: }\nexporters: {memory: }";
-
 function registryFor(memory: MemoryEnds, plugins: readonly ComponentFactory[], queue: TestQueue): Registry {
   const createStore = storesOf(queue);
   const others = builtins.filter(({ type }) => type !== "reliability");
-  const registry = new Registry([...others, memory.receiver, memory.exporter]);
+  const registry = new Registry([...others.map(onDemand), memory.receiver, memory.exporter]);
   if (createStore !== undefined) registry.add(reliabilityOn(createStore));
   for (const factory of plugins) if (!builtins.includes(factory)) registry.add(factory, factory.type);
   return registry;
+}
+
+/** A test that does not name the health check, or the admin API, has no need of their ports. */
+function onDemand(factory: ComponentFactory): ComponentFactory {
+  return factory.kind === "extension" ? { ...factory, onByDefault: false } : factory;
 }
 
 function adminOf({ admin }: Agent): Admin {
