@@ -1,7 +1,14 @@
 /** The door for component tests: pipelines in memory, what stands in for the world, and what every component must do. */
 export { Debt, Delivery, Habitat } from "./runtime/contract/delivery.js";
 export type { ConformanceCase, ConformanceOptions } from "./runtime/testing/conformance/case.js";
+export { type ExporterConformanceOptions, exporterConformance } from "./runtime/testing/conformance/exporter.js";
+export type { BackendAnswer, TriedBackend } from "./runtime/testing/conformance/exporter-trial.js";
 export { type ProcessorConformanceOptions, processorConformance } from "./runtime/testing/conformance/processor.js";
+export {
+  type ClientAnswer,
+  type ReceiverConformanceOptions,
+  receiverConformance,
+} from "./runtime/testing/conformance/receiver.js";
 export { storageConformance } from "./runtime/testing/conformance/storage.js";
 export type { TriedStorage } from "./runtime/testing/conformance/storage-bench.js";
 export {
@@ -33,3 +40,4 @@ export {
   type StoreStats,
   type TestQueue,
 } from "./runtime/testing/stores.js";
+export { TestIntake } from "./runtime/testing/test-intake.js";

@@ -17,7 +17,7 @@ export interface ConformanceOptions {
   readonly seed?: number;
   /** How long to wait for what should happen soon, in milliseconds; 4000 unless told. */
   readonly patienceMs?: number;
-  /** Cases that do not apply, by name. */
+  /** Cases that do not apply, by name, with or without the signal. */
   readonly skip?: readonly string[];
 }
 
@@ -31,13 +31,19 @@ export type Cases = Readonly<Record<string, (tools: CaseTools) => Promise<void>>
 
 /** Makes a suite of named functions. Each gets chance of its own, so that it can be run alone. */
 export function suiteOf(cases: Cases, { seed, patienceMs = PATIENCE_MS, skip = [] }: ConformanceOptions) {
-  const unknown = skip.find((name) => !(name in cases));
+  const names = Object.keys(cases);
+  const unknown = skip.find((name) => !names.some((other) => isMeant(other, name)));
   if (unknown !== undefined)
-    throw new RangeError(`there is no case "${unknown}" to skip; there are: ${Object.keys(cases).join("; ")}`);
-  const wanted = Object.entries(cases).filter(([name]) => !skip.includes(name));
+    throw new RangeError(`there is no case "${unknown}" to skip; there are: ${names.join("; ")}`);
+  const wanted = Object.entries(cases).filter(([name]) => !skip.some((other) => isMeant(name, other)));
   return wanted.map(([name, run]): ConformanceCase => {
     return { name, run: () => seeded(seed ?? newSeed(), (random) => run({ random, patienceMs })) };
   });
+}
+
+/** A name without a signal means the case for all signals. */
+function isMeant(name: string, said: string): boolean {
+  return name === said || name.startsWith(`${said} (`);
 }
 
 async function seeded(seed: number, run: (random: Random) => Promise<void>): Promise<void> {
