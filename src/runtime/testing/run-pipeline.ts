@@ -53,7 +53,7 @@ export interface TestDeadLetter {
 
 /**
  * Runs a config in this process, for tests. It has a receiver and an exporter called `memory`, which need not be
- * defined. Throws with all problems when the config has any.
+ * defined. Keeps the process alive until it is stopped. Throws with all problems when the config has any.
  */
 export async function runPipeline(yaml: string, options: RunPipelineOptions = {}): Promise<TestPipeline> {
   const { plugins = [], folder, queue = "none", ...agentOptions } = options;
@@ -70,6 +70,7 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
   }
   const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics, ...agentOptions });
   await agent.start();
+  const staysAlive = setInterval(() => {}, 1 << 30); // the runtime's own timers keep no process alive
   return {
     send: (batch) => memory.send(batch),
     exported: memory.exported,
@@ -78,7 +79,10 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
     get admin() {
       return adminOf(agent);
     },
-    stop: (timeoutMs) => passing(agent.stop(timeoutMs), agentOptions.clock),
+    async stop(timeoutMs) {
+      await passing(agent.stop(timeoutMs), agentOptions.clock);
+      clearInterval(staysAlive);
+    },
   };
 }
 
