@@ -10,7 +10,13 @@ const processors = new Map(
 /** Attributes that some configs below look for, on some of the records. */
 const attributes: ProcessorConformanceOptions["attributes"] = (_id, random) =>
   random.chance(0.5)
-    ? { region: random.pick(["eu", "us"]), secret: "s3cret", "event.name": "order.paid", sum: random.below(50) }
+    ? {
+        region: random.pick(["eu", "us"]),
+        secret: "s3cret",
+        mail: "ann@example.org",
+        "event.name": "order.paid",
+        sum: random.below(50),
+      }
     : {};
 
 const events = {
@@ -75,6 +81,30 @@ const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptio
     ["finds nothing to do", { config: { actions: [{ key: "absent", action: "delete" }] } }],
   ],
   resource: [["edits", { config: { attributes: [{ key: "service.name", value: "x", action: "upsert" }] } }]],
+  pii: [
+    ["masks", { config: {} }],
+    ["hashes and redacts", { config: { strategy: "hash", hash_key: "k".repeat(32), fields: { secret: "redact" } } }],
+  ],
+  redaction: [
+    ["masks values", { config: { allow_all_keys: true, blocked_values: ["s3\\w+"], summary: "debug" } }],
+    ["keeps only some keys", { config: { allowed_keys: ["sample.id", "region", "service.name"] } }],
+  ],
+  tail_sampling: [
+    [
+      "keeps some",
+      {
+        config: {
+          decision_wait: "1s",
+          policies: [
+            { name: "eu", type: "string_attribute", string_attribute: { key: "region", values: ["eu"] } },
+            { name: "some", type: "probabilistic", probabilistic: { sampling_percentage: 30 } },
+          ],
+        },
+        records: "drops",
+      },
+    ],
+    ["keeps all", { config: { decision_wait: "1s", policies: [{ name: "all", type: "always_sample" }] } }],
+  ],
   groupbyattrs: [
     ["moves", { config: { keys: ["region"] } }],
     ["merges what is alike", { config: {} }],

@@ -87,7 +87,8 @@ const RECORDS: Readonly<Record<Signal, WriteRecord>> = {
   traces: (writer, random, id, settings) =>
     message(writer, 2, () => {
       text(writer, 5, `span ${id}`);
-      bytes(writer, 1, random, 16);
+      if (random.chance(0.5)) bytes(writer, 1, random, 16);
+      else lengthDelimited(writer, 1, Buffer.alloc(16, 1 + random.below(8))); // a trace of several spans
       bytes(writer, 2, random, 8);
       attributes(writer, 9, random, id, settings);
       integer(writer, 6, random.below(6));
@@ -152,8 +153,12 @@ function text(writer: WireWriter, field: number, value: string): void {
 }
 
 function bytes(writer: WireWriter, field: number, random: Random, size: number): void {
+  lengthDelimited(writer, field, Buffer.from(Array.from({ length: size }, () => 1 + random.below(255))));
+}
+
+function lengthDelimited(writer: WireWriter, field: number, value: Uint8Array): void {
   writer.varint((field << 3) | 2);
-  writer.lengthDelimited(Buffer.from(Array.from({ length: size }, () => 1 + random.below(255))));
+  writer.lengthDelimited(value);
 }
 
 /** A byte longer than it need be, as some encoders write it: who encodes it anew writes other bytes. */
