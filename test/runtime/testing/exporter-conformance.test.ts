@@ -32,14 +32,14 @@ class Backend {
 }
 
 /** What fails of an exporter to a backend in memory. */
-function failures(make: (backend: Backend) => Exporter): Promise<Record<string, string>> {
+function failures(make: (backend: Backend) => Exporter, patienceMs = 4000): Promise<Record<string, string>> {
   let current = new Backend();
   const factory = defineExporter({ type: "tried", signals: ["logs"], create: () => make(current) });
   const backend = () => {
     current = new Backend();
     return current;
   };
-  return failuresOf(exporterConformance(factory, { backend, seed: 5, patienceMs: 400 }));
+  return failuresOf(exporterConformance(factory, { backend, seed: 5, patienceMs }));
 }
 
 const good =
@@ -96,15 +96,18 @@ describe("the conformance suite for exporters", () => {
   });
 
   it("finds an exporter that never settles, or ignores the abort", async () => {
-    const silent = await failures(() => ({ send: () => new Promise(() => {}) }));
+    const silent = await failures(() => ({ send: () => new Promise(() => {}) }), 200);
     expect(silent[ONCE]).toBe("sends did not end");
-    const deaf = await failures((backend) => ({
-      async send(batch) {
-        await backend.request(batch);
-        return undefined;
-      },
-    }));
-    expect(deaf).toEqual({ [ABORT]: "the abort of a send to a silent backend did not end the send" });
+    const deaf = await failures(
+      (backend) => ({
+        async send(batch) {
+          await backend.request(batch);
+          return undefined;
+        },
+      }),
+      300,
+    );
+    expect(deaf[ABORT]).toBe("the abort of a send to a silent backend did not end the send");
   });
 
   it("finds an exporter that calls permanent what is not, and the other way round", async () => {
@@ -125,7 +128,7 @@ describe("the conformance suite for exporters", () => {
   });
 
   it("finds an exporter that cannot be stopped, or not twice", async () => {
-    const stuck = await failures((backend) => ({ send: good(backend), stop: () => new Promise(() => {}) }));
+    const stuck = await failures((backend) => ({ send: good(backend), stop: () => new Promise(() => {}) }), 300);
     expect(stuck[AGAIN]).toBe("stop did not end");
     const fragile = await failures((backend) => {
       let isOpen = true;

@@ -17,7 +17,7 @@ type Create = (context: ProcessorContext) => Processor;
 
 function suite(create: Create, options: ProcessorConformanceOptions = {}) {
   const factory = defineProcessor({ type: "tried", signals: ["logs"], create: (_config, context) => create(context) });
-  return processorConformance(factory, { seed: 7, patienceMs: 100, ...options });
+  return processorConformance(factory, { seed: 7, ...options });
 }
 
 const failures = (create: Create, options?: ProcessorConformanceOptions) => failuresOf(suite(create, options));
@@ -94,7 +94,7 @@ describe("the conformance suite for processors", () => {
   it("finds a processor that does not end with its input", async () => {
     const endless: Processor = (source) =>
       new Observable((out) => source.subscribe({ next: (delivery) => out.next(delivery) }));
-    const found = await failures(() => endless);
+    const found = await failures(() => endless, { patienceMs: 100 });
     expect(found["brings out what it holds when its input ends (logs)"]).toMatch(
       /^its input ended and its output did not/,
     );
@@ -128,7 +128,7 @@ describe("the conformance suite for processors", () => {
           for (const delivery of held) delivery.accept();
         };
       });
-    expect(await failures(() => lying)).toMatchObject({
+    expect(await failures(() => lying, { patienceMs: 100 })).toMatchObject({
       "lets go of everything when it is stopped (logs)": expect.stringMatching(
         /accepted record r\d+, which went nowhere/,
       ),

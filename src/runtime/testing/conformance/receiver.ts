@@ -56,23 +56,20 @@ const MANY = 30;
 /** Of those that make their data themselves, too. */
 const LIFE: Readonly<Record<string, Run>> = {
   async "waits for the answers to what it handed in when it is stopped"(trial) {
-    const settle: ((outcome: Outcome) => void)[] = [];
-    trial.intake.answer = () => new Promise((resolve) => settle.push(resolve));
+    const settle = new Map<string, (outcome: Outcome) => void>();
+    trial.intake.answer = (batch) => new Promise((resolve) => settle.set(keyOf(batch), resolve));
     const receiver = await trial.start();
-    const answer = trial.options.send === undefined ? undefined : trial.send(trial.batch());
-    await trial.handedIn();
-    let isStopped = false;
-    const stopping = receiver.stop().then(() => {
-      isStopped = true;
-    });
-    await breathe();
-    check(!isStopped, "stop ended before what was handed in had been answered");
-    for (const done of settle) done(ACCEPTED);
+    const [safe, refused] = trial.options.send === undefined ? [] : [trial.batch(), trial.batch()];
+    const answers = [safe, refused].flatMap((batch) => (batch === undefined ? [] : [trial.send(batch)]));
+    await trial.handedIn(Math.max(answers.length, 1));
+    const stopping = receiver.stop();
+    const isStopped = await Promise.race([stopping.then(() => true), breathe().then(() => false)]);
+    for (const [key, done] of settle) done(refused !== undefined && key === keyOf(refused) ? NOT_NOW : ACCEPTED);
     trial.intake.answer = () => ACCEPTED;
-    if (answer !== undefined) {
-      const told = await answer;
-      check(told === "accepted", `the records were safe, and the client was told "${told}" because of the stop`);
-    }
+    check(!isStopped, "stop ended before what was handed in had been answered");
+    const told = await Promise.all(answers);
+    const isTrue = told.length === 0 || (told[0] === "accepted" && told[1] === "retry");
+    check(isTrue, `during a stop clients were told "${told.join('" and "')}", and "accepted" and "retry" were true`);
     await trial.soon(stopping, "stop did not end");
     await trial.stop(receiver);
   },
@@ -160,9 +157,11 @@ const PARTS: Readonly<Record<string, Run>> = {
   },
 };
 
+const NOT_NOW: Outcome = { ok: false, refusal: new Refusal("transient", "not now") };
+
 const OUTCOMES: readonly Outcome[] = [
   ACCEPTED,
-  { ok: false, refusal: new Refusal("transient", "not now") },
+  NOT_NOW,
   { ok: false, refusal: new Refusal("throttled", "not so fast", { retryAfterMs: 1000 }) },
   { ok: false, refusal: new Refusal("permanent", "never", { category: "schema" }) },
 ];
