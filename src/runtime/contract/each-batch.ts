@@ -9,6 +9,7 @@ import { Refusal } from "./refusal.js";
 /** What a function of one batch may answer: a batch, several, dead letters, or null (or none) to drop it on purpose. */
 export type BatchResult = Batch | DeadLetter | readonly (Batch | DeadLetter)[] | null;
 
+/** How long a function of a batch may take. */
 export interface EachBatchOptions {
   /** How long an answer may take that does not come at once; then the batch is refused. 30 seconds; 0: for ever. */
   readonly timeoutMs?: number;

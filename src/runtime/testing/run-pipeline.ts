@@ -15,6 +15,7 @@ import { MemoryEnds } from "./memory-ends.js";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
 import { storesOf, type TestQueue } from "./stores.js";
 
+/** What a pipeline under test is given beside its config. */
 export interface RunPipelineOptions extends Partial<AgentOptions> {
   /** The components to be tested, as a plugin exports them. */
   readonly plugins?: readonly (ComponentFactory | readonly ComponentFactory[])[];
