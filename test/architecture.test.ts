@@ -49,7 +49,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/connectors/",
     "src/extensions/",
   ],
-  "src/runtime/testing/": ["src/runtime/"],
+  // Tests take queues that are not on disk.
+  "src/runtime/testing/": ["src/runtime/", "src/extensions/reliability/"],
   "src/runtime/cli/": ["src/runtime/"],
   // Without a running agent the command line works on the queues themselves.
   "src/runtime/cli/dlq/": ["src/runtime/", "src/extensions/reliability/"],

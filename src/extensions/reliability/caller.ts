@@ -1,4 +1,11 @@
-import type { AttemptError, Batch, Exporter, PartialRejection, Refusal } from "../../plugin.js";
+import {
+  type AttemptError,
+  type Batch,
+  type Exporter,
+  type PartialRejection,
+  type Refusal,
+  rejectionOf,
+} from "../../plugin.js";
 import type { Classify } from "./classify.js";
 import type { Item } from "./item.js";
 import type { Prepare } from "./preparation.js";
@@ -63,7 +70,7 @@ export class Caller {
     const { batch: sent } = prepared;
     calls.run(
       (abort) => exporter.send(sent, abort, { idempotencyKey: item.entry.id }),
-      (partial) => done({ kind: "taken", sent, partial }),
+      (said) => done({ kind: "taken", sent, partial: rejectionOf(said, sent.count) }),
       (cause) => done({ kind: "failed", batch, error: classify(cause) }),
     );
   }

@@ -28,9 +28,9 @@ export interface QueueStore {
   /** Removes entries for good, whatever their state. Those that are gone already do not matter. */
   delete(refs: readonly EntryRef[]): Promise<void>;
 
-  /** Pending entries behind `after` (from the beginning without), in order, at most `limit`. Payloads are not read. */
+  /** Pending entries behind `after` (from the beginning without), in order, at most `limit`, fewer when there are no more. Payloads are not read. */
   pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]>;
-  /** Failed entries behind `after` in the given order, which is that of their refs; at most `limit`. */
+  /** Failed entries behind `after` in the given order, which is that of their refs; fewer than `limit` when there are no more. */
   failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]>;
   /** By id, in any state. */
   find(id: string): Promise<StoredEntry | undefined>;
@@ -68,6 +68,7 @@ export interface Amount {
 }
 
 export interface StoreStats {
+  /** Without what was acknowledged, written or not. */
   readonly pending: Amount;
   readonly failed: Amount;
   /** When the oldest pending entry, and the oldest failed one, came; undefined when there is none. */
@@ -97,6 +98,11 @@ export class StoreError extends Error {
     super(message, options);
     this.code = code;
   }
+}
+
+/** The entry cannot be read, or is not there any more: asking again is of no use. */
+export function isGone(error: unknown): error is StoreError {
+  return error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found");
 }
 
 export interface StoreSettings {
