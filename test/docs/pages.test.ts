@@ -27,6 +27,7 @@ const RUN_BY: readonly (readonly [page: string, language: string, count: number,
   ["docs/plugins.md", "js", 8, "test/runtime/plugins/docs.test.ts"],
   ["docs/plugins.md", "sh", 2, "test/runtime/plugins/docs.test.ts"],
   ["docs/plugins.md", "yaml", 2, "test/runtime/plugins/docs.test.ts"],
+  ["docs/testing.md", "js", 8, "test/runtime/testing/docs.test.ts"],
   ["docs/versioning.md", "js", 1, "test/runtime/versioning/docs.test.ts"],
 ];
 

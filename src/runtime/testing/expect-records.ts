@@ -15,6 +15,7 @@ export interface ExpectedRecord {
 /** Batches, records, or something that has some, such as a pipeline. */
 export type RecordSource = Batch | readonly (Batch | PlainRecord)[] | { records(): readonly PlainRecord[] };
 
+/** What can be asserted of records; each throws an error that shows them. */
 export interface RecordExpectations {
   /** As many records as are expected, each with what is expected of it, in order. */
   toMatch(expected: readonly ExpectedRecord[]): void;

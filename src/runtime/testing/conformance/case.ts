@@ -12,6 +12,7 @@ export interface ConformanceCase {
   run(): Promise<void>;
 }
 
+/** What all suites take. */
 export interface ConformanceOptions {
   /** Chooses the random data; a new one in every run unless told. */
   readonly seed?: number;

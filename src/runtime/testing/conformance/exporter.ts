@@ -7,6 +7,7 @@ import { type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } fr
 import { shutdownTrial } from "./exporter-shutdown.js";
 import { ExporterTrial, never, type TriedBackend } from "./exporter-trial.js";
 
+/** What the suite needs to try an exporter. */
 export interface ExporterConformanceOptions extends ConformanceOptions {
   /** Called for each case: a backend that has taken nothing yet, and takes everything. */
   readonly backend: () => Promise<TriedBackend> | TriedBackend;

@@ -15,6 +15,7 @@ import { holdsText, sampleBatch, sampleIds, unknownFieldOf } from "../samples.js
 import { type Cases, type CaseTools, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
 import { type Fed, ProcessorBench } from "./processor-bench.js";
 
+/** What the suite needs to try a processor. */
 export interface ProcessorConformanceOptions extends ConformanceOptions {
   /** As it stands in the YAML; empty unless told. */
   readonly config?: unknown;

@@ -12,6 +12,7 @@ import { ReceiverTrial } from "./receiver-trial.js";
 /** What a client was told: it is safe; try again later; never send this again; or nobody was there. */
 export type ClientAnswer = "accepted" | "retry" | "rejected" | "unreachable";
 
+/** What the suite needs to try a receiver. */
 export interface ReceiverConformanceOptions extends ConformanceOptions {
   /** The receiver's config, as it stands in the YAML, when it is to listen at this port of 127.0.0.1. */
   readonly config: (port: number) => unknown;
