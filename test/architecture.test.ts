@@ -45,6 +45,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/connectors/",
     "src/extensions/",
   ],
+  "src/runtime/embed/": ["src/runtime/"],
+  "src/runtime/pino/": ["src/runtime/embed/", "src/runtime/contract/"],
+  "src/runtime/sdk/": ["src/runtime/embed/", "src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/testing/": ["src/runtime/"],
   "src/runtime/cli/": ["src/runtime/"],
   // Without a running agent the command line works on the queues themselves.
@@ -61,6 +64,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/versioning/",
   ],
   "src/index.ts": ["src/plugin.ts", "src/runtime/"],
+  "src/pino.ts": ["src/runtime/pino/"],
+  "src/sdk.ts": ["src/runtime/sdk/"],
   "src/testing.ts": ["src/plugin.ts", "src/runtime/"],
 };
 

@@ -20,11 +20,13 @@ import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
 import { rateLimit } from "../processors/rate-limit/index.js";
 import { transform } from "../processors/transform/index.js";
 import { versioning } from "../processors/versioning.js";
+import { appReceiver } from "../receivers/app.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
 
 /** The components that come with Sluice. */
 export const builtins: readonly ComponentFactory[] = [
+  appReceiver,
   otlpReceiver,
   batch,
   memoryLimiter,
