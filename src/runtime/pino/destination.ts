@@ -3,6 +3,8 @@ import { recordOfLine } from "./line.js";
 
 /** What pino needs of a destination. */
 export interface PinoDestination {
+  /** By this pino knows a destination from options. */
+  readonly writable: true;
   /** Takes a line. Never throws and never waits; what is refused is counted and logged by Sluice. */
   write(line: string): void;
   /** For `logger.flush(callback)`: calls back when every line written until now is settled. */
@@ -18,6 +20,7 @@ export interface LineTaker {
 /** Hands pino's lines to a Sluice in the same thread: there is no worker that could die with lines in it. */
 export function pinoDestination(sluice: LineTaker): PinoDestination {
   return {
+    writable: true,
     write(line) {
       void sluice.logs.emit(recordOfLine(line.endsWith("\n") ? line.slice(0, -1) : line));
     },
