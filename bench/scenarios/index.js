@@ -17,5 +17,6 @@ export const SCENARIOS = {
   startup: () => import("./startup.js"),
   rate_limit: () => import("./rate-limit.js"),
   versioning: () => import("./versioning.js"),
+  emit: () => import("./emit.js"),
   micro: () => import("./micro.js"),
 };

@@ -1,20 +1,25 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { bodies } from "../../support/batches.js";
 import { type OtlpSink, startSink } from "../../support/otlp-sink.js";
 import { cleanUp, started, temporaryFolder } from "../embed/support.js";
 
 const project = join(import.meta.dirname, "../../..");
-let sink: OtlpSink;
-beforeEach(async () => {
-  sink = await startSink();
-});
-afterEach(async () => {
-  await sink.close();
-  await cleanUp();
-});
+afterAll(cleanUp);
+
+/** A test with a backend of its own, beside others: they mostly wait. */
+function tries(title: string, test: (sink: OtlpSink) => Promise<void>): void {
+  it.concurrent(title, { timeout: 40_000 }, async () => {
+    const sink = await startSink();
+    try {
+      await test(sink);
+    } finally {
+      await sink.close();
+    }
+  });
+}
 
 /** Runs a module in a process of its own, with `options` at hand. Gives its exit code and what it said on stderr. */
 async function run(code: string, options: object) {
@@ -27,7 +32,7 @@ async function run(code: string, options: object) {
   return { exitCode, stderr };
 }
 
-const received = () => sink.batches.flatMap(bodies);
+const received = (sink: OtlpSink) => sink.batches.flatMap(bodies);
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `line ${i}`);
 
 const IN_WORKER = `
@@ -44,32 +49,32 @@ const logger = pino(transport);
 `;
 
 describe("pino's worker with sluice/pino", () => {
-  it("delivers every line before the process ends", async () => {
+  tries("delivers every line before the process ends", async (sink) => {
     expect(await run(IN_WORKER, { endpoint: sink.url })).toEqual({ exitCode: 0, stderr: "" });
-    expect(received()).toEqual(numbered(200));
+    expect(received(sink)).toEqual(numbered(200));
   });
 
-  it("keeps lines in its queue while the backend is down, for the next time", async () => {
+  tries("keeps lines in its queue while the backend is down, for the next time", async (sink) => {
     const options = { endpoint: sink.url, queueDirectory: temporaryFolder() };
     sink.respond((_request, response) => response.writeHead(503).end());
     expect(await run(IN_WORKER, options)).toMatchObject({ exitCode: 0 });
-    expect(received()).toEqual([]);
+    expect(received(sink)).toEqual([]);
     sink.respond(undefined);
     const config = {
       exporters: { otlp_http: { endpoint: sink.url } },
       service: { pipelines: { logs: { receivers: ["app"], exporters: ["otlp_http"] } } },
     };
     await started({ config, ...options });
-    await expect.poll(() => new Set(received()), { timeout: 10_000 }).toEqual(new Set(numbered(200)));
+    await expect.poll(() => new Set(received(sink)), { timeout: 10_000 }).toEqual(new Set(numbered(200)));
   });
 
-  it("says how many lines a stuck backend left undelivered", { timeout: 30_000 }, async () => {
+  tries("says how many lines a stuck backend left undelivered", async (sink) => {
     sink.respond(() => {});
     const { stderr } = await run(IN_WORKER, { endpoint: sink.url });
     expect(stderr).toContain("sluice/pino: 200 log lines were not delivered");
   });
 
-  it("does not start silently with a config that is wrong", async () => {
+  tries("does not start silently with a config that is wrong", async () => {
     const { exitCode, stderr } = await run(IN_WORKER, { config: "exporters: {nope: }" });
     expect(exitCode).not.toBe(0);
     expect(stderr).toContain("the config has problems");
@@ -77,7 +82,7 @@ describe("pino's worker with sluice/pino", () => {
 });
 
 describe("sluiceTransport", () => {
-  it("delivers every line although its workers are killed", async () => {
+  tries("delivers every line although its workers are killed", async (sink) => {
     const code = `${SUPERVISED}
       for (let i = 0; i < 300; i++) {
         logger.info("line " + i);
@@ -87,11 +92,11 @@ describe("sluiceTransport", () => {
       await transport.end();`;
     const { exitCode, stderr } = await run(code, { endpoint: sink.url });
     expect(exitCode).toBe(0);
-    expect(new Set(received())).toEqual(new Set(numbered(300)));
+    expect(new Set(received(sink))).toEqual(new Set(numbered(300)));
     expect(stderr.match(/the worker is gone/g)).toHaveLength(3);
   });
 
-  it("counts and reports lines over its limit", async () => {
+  tries("counts and reports lines over its limit", async (sink) => {
     const code = `${SUPERVISED}
       for (let i = 0; i < 100; i++) logger.info("x".repeat(100));
       await transport.end();
@@ -99,11 +104,11 @@ describe("sluiceTransport", () => {
     const { stderr } = await run(code, { endpoint: sink.url, maxBytes: 2000 });
     const lost = Number(/lost (\d+)/.exec(stderr)?.[1]);
     expect(lost).toBeGreaterThan(80);
-    expect(received()).toHaveLength(100 - lost);
+    expect(received(sink)).toHaveLength(100 - lost);
     expect(stderr).toContain("over 2000 bytes of lines are unsettled");
   });
 
-  it("counts and reports lines when no worker comes up, and says why", async () => {
+  tries("counts and reports lines when no worker comes up, and says why", async () => {
     const code = `${SUPERVISED}
       logger.info("x");
       await transport.end();
