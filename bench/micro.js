@@ -5,6 +5,7 @@ import {
   batchToJson,
   compileCondition,
   compileStatement,
+  DETECTORS,
   decodeTree,
   dropWhere,
   eachRecord,
@@ -12,6 +13,7 @@ import {
   encodeTree,
   readRecords,
   splitBatch,
+  Treatment,
   transformBatch,
 } from "../dist/plugin.js";
 import { findAttribute } from "../dist/runtime/telemetry/views/attributes.js";
@@ -41,6 +43,17 @@ export function cases(records) {
   const halves = splitBatch(batch, { records: Math.ceil(records / 2) });
   const condition = compileCondition('attributes["user.id"] == "nobody"', "log");
   const statement = compileStatement('set(attributes["user.id"], "redacted")', "log");
+  const treatment = new Treatment({
+    changes: true,
+    detectors: new Map(DETECTORS.map((name) => [name, "mask"])),
+    patterns: [],
+    hashKey: undefined,
+    fields: new Map(),
+    secretKeys: "mask",
+    summary: "silent",
+    jsonBodies: false,
+  });
+  const personal = Batch.admit("logs", protoRequest("logs", records, 0, 0, 1000));
   const all = (/** @type {number} */ n) => n === records;
   return [
     { name: BASELINE, run: () => Buffer.from(bytes), expect: (copy) => copy.equals(bytes) },
@@ -67,6 +80,12 @@ export function cases(records) {
       name: "set 6th of 10 attributes, OTTL",
       run: () => transformBatch(batch, [statement]),
       expect: (edited) => edited.count === records && edited !== batch,
+    },
+    { name: "look for personal data, none there", run: () => treatment.treat(batch), expect: (same) => same === batch },
+    {
+      name: "treat personal data in every record",
+      run: () => treatment.treat(personal),
+      expect: (treated) => treated.count === records && treated !== personal,
     },
     {
       name: "drop every second record",

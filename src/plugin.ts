@@ -79,6 +79,10 @@ export {
   transformBatch,
 } from "./runtime/ottl/run.js";
 export { type Count, type ResourceTally, type TallySpec, tally } from "./runtime/ottl/tally.js";
+export { DETECTORS, type DetectorName } from "./runtime/pii/detect/detectors.js";
+export { STRATEGIES, type Strategy } from "./runtime/pii/strategies.js";
+export { Treatment, type TreatmentSettings } from "./runtime/pii/treatment.js";
+export { FNV64_START, fnv64 } from "./runtime/sampling/fnv.js";
 export { type OnDecided, ProbabilisticSampler, type ProbabilisticSettings } from "./runtime/sampling/probabilistic.js";
 export {
   RATE_ATTRIBUTE,
@@ -87,6 +91,7 @@ export {
   type RateSamplerSettings,
   type RecordFacts,
 } from "./runtime/sampling/rate-sampler.js";
+export { batchOfSlices, isSameSpan, type SpanSlice, sliceByTrace } from "./runtime/sampling/trace-slices.js";
 export { parseValuePath, type ValuePath } from "./runtime/sampling/value-path.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export {
@@ -96,15 +101,24 @@ export {
   RecordViews,
   readRecords,
 } from "./runtime/telemetry/edit.js";
+export { type FieldVisitor, type Owner, rewriteFields, type TextField } from "./runtime/telemetry/field-walk.js";
 export { isRegroupOverflow, RegroupOverflow } from "./runtime/telemetry/group-tree.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";
 export { partitionByMarks } from "./runtime/telemetry/partition.js";
 export { RecordReader } from "./runtime/telemetry/record-reader.js";
 export { type Regrouped, regroup } from "./runtime/telemetry/regroup.js";
+export type { Rewriter } from "./runtime/telemetry/rewriter.js";
 export { SHAPES, SIGNALS, type Signal } from "./runtime/telemetry/signal.js";
 export { type SplitLimits, SplitOverflow, splitBatch } from "./runtime/telemetry/split.js";
+export { SummaryAttributes } from "./runtime/telemetry/summary-attributes.js";
 export { decodeTree, encodeTree, type Tree, type TreeValue } from "./runtime/telemetry/tree.js";
+export {
+  rewriteAttribute,
+  rewriteValue,
+  type ValueVerdict,
+  type ValueVisitor,
+} from "./runtime/telemetry/value-walk.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
 export type { DataPointView } from "./runtime/telemetry/views/data-point-view.js";
 export type { LogRecordView } from "./runtime/telemetry/views/log-record-view.js";

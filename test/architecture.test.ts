@@ -12,6 +12,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/runtime/net/": ["src/runtime/contract/"],
   "src/runtime/otlp/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/match/": ["src/runtime/contract/", "src/runtime/telemetry/"],
+  "src/runtime/pii/": ["src/runtime/contract/", "src/runtime/match/", "src/runtime/telemetry/"],
   "src/runtime/pipeline/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/config/": [
     "src/runtime/contract/",
@@ -26,7 +27,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/registry.ts",
   ],
   "src/runtime/registry.ts": ["src/runtime/contract/"],
-  "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/telemetry/"],
+  "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/match/", "src/runtime/telemetry/"],
   "src/runtime/sampling/": ["src/runtime/contract/", "src/runtime/telemetry/"],
   "src/runtime/text/": [],
   "src/runtime/versioning/": ["src/runtime/contract/", "src/runtime/telemetry/"],
@@ -37,8 +38,11 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/text/",
   ],
   "src/runtime/agent.ts": ["src/runtime/contract/", "src/runtime/config/", "src/runtime/pipeline/"],
-  "src/runtime/builtins.ts": [
+  // The list, and how to load only those that a config needs.
+  "src/runtime/builtin": [
     "src/runtime/contract/",
+    "src/runtime/config/",
+    "src/runtime/registry.ts",
     "src/receivers/",
     "src/processors/",
     "src/exporters/",
@@ -61,6 +65,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/sampling/",
     "src/runtime/text/",
     "src/runtime/match/",
+    "src/runtime/pii/",
     "src/runtime/versioning/",
   ],
   "src/index.ts": ["src/plugin.ts", "src/runtime/"],

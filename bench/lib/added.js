@@ -6,8 +6,8 @@ import { show, showRatio } from "./table.js";
 /**
  * What processors add to passthrough: the agent with and without them, under the same load in the same rounds.
  *
- * @typedef {{ name: string, signal: import("./records.js").Signal, processors: Record<string, object>, goal?: number }} Case
- *   goal: added CPU per record over that of the agent without
+ * @typedef {{ name: string, signal: import("./records.js").Signal, processors: Record<string, object>, goal?: number,
+ *   hits?: number }} Case hits: of a thousand records, how many have personal data; goal: added CPU per record over that of the agent without
  *
  * @param {import("./bench.js").Bench} bench @param {string} scenario @param {Case[]} cases
  * @returns {Promise<import("./bench.js").Outcome>}
@@ -17,8 +17,8 @@ export async function measureAdded(bench, scenario, cases) {
   /** @type {import("./bench.js").Outcome} */
   const outcome = { tables: [], results: [], failures: [] };
   const records = options.records.includes(100) ? 100 : options.records[0];
-  const cell = { encoding: options.encodings[0], records, concurrency: concurrencyFor(records) };
-  for (const { name, signal, processors, goal } of cases) {
+  for (const { name, signal, processors, goal, hits = 0 } of cases) {
+    const cell = { encoding: options.encodings[0], records, concurrency: concurrencyFor(records), hits };
     const subjects = [sluice, sluiceWith(name, processors)];
     const own = { ...bench, options: { ...options, signal } };
     const { results, failures } = await runCell(own, scenario, cell, { subjects, baseline: "sluice" });

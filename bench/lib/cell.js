@@ -6,7 +6,7 @@ import { median, spread } from "./statistics.js";
  * A cell is an encoding and a number of records a request. All subjects of a cell run at the same time, and take turns
  * under load round by round, in changing order, so that what happens to the machine happens to all of them.
  *
- * @typedef {{ encoding: import("./supply.js").Encoding, records: number, concurrency: number }} Cell
+ * @typedef {{ encoding: import("./supply.js").Encoding, records: number, concurrency: number, hits?: number }} Cell
  * @typedef {import("./measure.js").Round} Round
  * @typedef {Map<string, Round[]>} Rounds by name of the subject
  * @typedef {{ place?: Pick<import("./subjects.js").Place, "queue">, baseline?: string,

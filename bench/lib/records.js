@@ -7,7 +7,8 @@ import { token } from "./token.js";
  *
  * @typedef {"logs" | "traces" | "metrics"} Signal
  * @typedef {[key: string, value: string | number]} Attribute
- * @typedef {{ list: string[], proto(mark: string, i: number): Buffer[], json(mark: string, i: number): object }} Shape
+ * @typedef {{ list: string[], proto(mark: string, i: number, hits: number): Buffer[],
+ *   json(mark: string, i: number, hits: number): object }} Shape
  */
 export const SIGNALS = ["logs", "traces", "metrics"];
 
@@ -15,6 +16,20 @@ const START = 1_700_000_000_000_000_000n;
 const TRACE_ID = "5b8efff798038103d269b633813fc60c";
 const SPAN_ID = "eee19b7ec3c1b174";
 const BODY = "payment of 42.00 EUR accepted for order 8251-77 after 2 attempts; card ending 424";
+
+/** Bodies of the same length with something personal or secret in each. */
+const PERSONAL = [
+  "payment of 42.00 EUR accepted for anna.lindqvist@mail.example.com after 2 attempts",
+  "payment of 42.00 EUR accepted with card 4111 1111 1111 1111 after 2 attempts; ok 2",
+  "payment of 42.00 EUR accepted, receipt sent to +46 70 123 45 67 after 2 attempts; ",
+  "payment of 42.00 EUR accepted for a client at 203.0.113.77:51324 after 2 attempts;",
+  "payment of 42.00 EUR accepted from SE45 5000 0000 0583 9825 7466 after 2 attempts;",
+].map((text) => text.padEnd(BODY.length, ".").slice(0, BODY.length));
+
+/** So many of a thousand records have one of them. */
+const bodyOf = (/** @type {number} */ i, /** @type {number} */ hits) =>
+  isHit(i, hits) ? PERSONAL[i % PERSONAL.length] : BODY;
+const isHit = (/** @type {number} */ i, /** @type {number} */ hits) => (i * hits) % 1000 < hits;
 
 /** The attributes of each record: nine fixed ones, and the token in the middle. @type {(mark: string) => Attribute[]} */
 const attributesOf = (mark) => [
@@ -41,18 +56,18 @@ const RESOURCE = [
 const SHAPES = {
   logs: {
     list: ["resourceLogs", "scopeLogs", "logRecords"],
-    proto: (mark, i) => [
+    proto: (mark, i, hits) => [
       fixed64(1, START + BigInt(i)),
       uint(2, 9),
       field(3, "INFO"),
-      field(5, field(1, BODY)),
+      field(5, field(1, bodyOf(i, hits))),
       ...attributesOf(mark).map(([key, value]) => attribute(6, key, value)),
     ],
-    json: (mark, i) => ({
+    json: (mark, i, hits) => ({
       timeUnixNano: String(START + BigInt(i)),
       severityNumber: 9,
       severityText: "INFO",
-      body: { stringValue: BODY },
+      body: { stringValue: bodyOf(i, hits) },
       attributes: jsonAttributes(attributesOf(mark)),
     }),
   },
@@ -101,18 +116,25 @@ const SHAPES = {
   },
 };
 
-/** A request as protobuf. @param {Signal} signal @param {number} records @returns {Buffer} */
-export function protoRequest(signal, records, run = 0, request = 0) {
+/**
+ * A request as protobuf. Of a thousand log records `hits` have personal data in their bodies.
+ *
+ * @param {Signal} signal @param {number} records @returns {Buffer}
+ */
+export function protoRequest(signal, records, run = 0, request = 0, hits = 0) {
   const resource = field(1, Buffer.concat(RESOURCE.map(([key, value]) => attribute(1, key, value))));
   const scope = field(1, [field(1, "bench"), field(2, "1.0.0")]);
-  const items = tokens(records, run, request).map((mark, i) => field(2, SHAPES[signal].proto(mark, i)));
+  const items = tokens(records, run, request).map((mark, i) => field(2, SHAPES[signal].proto(mark, i, hits)));
   return field(1, [resource, field(2, [scope, ...items])]);
 }
 
 /** A request as OTLP/JSON. @param {Signal} signal @param {number} records @returns {Buffer} */
-export function jsonRequest(signal, records, run = 0, request = 0) {
+export function jsonRequest(signal, records, run = 0, request = 0, hits = 0) {
   const { list, json } = SHAPES[signal];
-  const scoped = { scope: { name: "bench", version: "1.0.0" }, [list[2]]: tokens(records, run, request).map(json) };
+  const scoped = {
+    scope: { name: "bench", version: "1.0.0" },
+    [list[2]]: tokens(records, run, request).map((mark, i) => json(mark, i, hits)),
+  };
   return Buffer.from(
     JSON.stringify({ [list[0]]: [{ resource: { attributes: jsonAttributes(RESOURCE) }, [list[1]]: [scoped] }] }),
   );

@@ -10,7 +10,8 @@ import { stamp, tokenOffsets } from "./token.js";
  * over and over, and a record is delivered as often as its request was acknowledged.
  *
  * @typedef {"proto" | "json" | "gzip" | "grpc"} Encoding
- * @typedef {{ signal: import("./records.js").Signal, encoding: Encoding, records: number, run: number }} Load
+ * @typedef {{ signal: import("./records.js").Signal, encoding: Encoding, records: number, run: number, hits?: number }} Load
+ *   hits: of a thousand records, how many have personal data
  * @typedef {{ number: number, bytes: Buffer }} Request
  * @typedef {() => Request} Supply one connection's
  */
@@ -46,9 +47,9 @@ function pooled(/** @type {Load} */ load) {
   return () => () => pool[++last % POOL];
 }
 
-function encode(/** @type {Load} */ { encoding, signal, records, run }, /** @type {number} */ request) {
+function encode(/** @type {Load} */ { encoding, signal, records, run, hits }, /** @type {number} */ request) {
   const make = encoding === "json" ? jsonRequest : protoRequest;
-  return make(signal, records, run, request);
+  return make(signal, records, run, request, hits);
 }
 
 function frame(/** @type {Load} */ { encoding, signal }, /** @type {Buffer} */ body) {

@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { defineProcessor, eachBatch, ProbabilisticSampler, type ProbabilisticSettings } from "../plugin.js";
+import {
+  type Counter,
+  defineProcessor,
+  eachBatch,
+  ProbabilisticSampler,
+  type ProbabilisticSettings,
+} from "../plugin.js";
 
 const SMALLEST_PERCENTAGE = 100 * 2 ** -56;
 
@@ -60,21 +66,25 @@ export const probabilisticSampler = defineProcessor<ProbabilisticSamplerConfig>(
   schema,
   create(config, { signal, metrics }) {
     const noun = signal === "logs" ? "logs" : "traces";
-    const sampler = new ProbabilisticSampler(noun, settingsOf(config), (policy, sampled, count) => {
-      metrics
-        .counter(
-          `otelcol_processor_probabilistic_sampler_count_${noun}_sampled`,
-          { description: "Records decided, by what was decided on and what was decided." },
-          { policy, sampled: String(sampled) },
-        )
-        .add(count);
-    });
+    const counters = new Map<string, Counter>();
+    const counterOf = (policy: string, sampled: string) => {
+      const counter =
+        counters.get(`${policy} ${sampled}`) ?? metrics.counter(nameOf(noun), DECIDED, { policy, sampled });
+      counters.set(`${policy} ${sampled}`, counter);
+      return counter;
+    };
+    const sampler = new ProbabilisticSampler(noun, settingsOf(config), (policy, sampled, count) =>
+      counterOf(policy, String(sampled)).add(count),
+    );
     return eachBatch((batch) => {
       const kept = sampler.sample(batch);
       return kept.count === 0 ? null : kept;
     });
   },
 });
+
+const nameOf = (noun: string) => `otelcol_processor_probabilistic_sampler_count_${noun}_sampled`;
+const DECIDED = { description: "Records decided, by what was decided on and what was decided." };
 
 function settingsOf(config: ProbabilisticSamplerConfig): ProbabilisticSettings {
   return {

@@ -16,8 +16,11 @@ import { batch } from "../processors/batch.js";
 import { filter } from "../processors/filter/index.js";
 import { groupByAttrs } from "../processors/groupbyattrs.js";
 import { memoryLimiter } from "../processors/memory-limiter.js";
+import { pii } from "../processors/pii/index.js";
 import { probabilisticSampler } from "../processors/probabilistic-sampler.js";
 import { rateLimit } from "../processors/rate-limit/index.js";
+import { redaction } from "../processors/redaction/index.js";
+import { tailSampling } from "../processors/tail-sampling/index.js";
 import { transform } from "../processors/transform/index.js";
 import { versioning } from "../processors/versioning.js";
 import { appReceiver } from "../receivers/app.js";
@@ -33,11 +36,14 @@ export const builtins: readonly ComponentFactory[] = [
   rateLimit,
   probabilisticSampler,
   adaptiveSampling,
+  tailSampling,
   filter,
   transform,
   versioning,
   attributesProcessor,
   resourceProcessor,
+  pii,
+  redaction,
   groupByAttrs,
   otlpHttpExporter,
   otlpGrpcExporter,

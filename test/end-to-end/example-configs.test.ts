@@ -19,7 +19,10 @@ describe.each(configs)("config/%s", (name) => {
     ]);
     args.push("--set", "service.telemetry.metrics.level=none");
     const archive = join(mkdtempSync(join(tmpdir(), "sluice-test-")), "logs.jsonl");
-    const agent = await startAgentProcess({ file }, { args, env: { ARCHIVE: archive } });
+    const agent = await startAgentProcess(
+      { file },
+      { args, env: { ARCHIVE: archive, PII_KEY: "a key for the hashes of this test" } },
+    );
     const response = await fetch(`http://127.0.0.1:${agent.ports.http}/v1/logs`, {
       method: "POST",
       headers: { "content-type": "application/json" },

@@ -23,8 +23,8 @@ export type RecordTests = Readonly<Partial<Record<Signal, RecordTest>>>;
 export type Issue = ReturnType<typeof ottlIssue>;
 
 /**
- * Compiles a condition for the signals that have its context. Without a context it is the outermost one that the
- * condition compiles in, unless its paths name another.
+ * Compiles a condition for the signals that have its context. Without a context it is the one that its paths name, or
+ * else the resource.
  */
 export function compileTest(
   { condition, editor, offset }: RouteText,
@@ -36,13 +36,19 @@ export function compileTest(
   const issues: Issue[] = [];
   for (const signal of context === undefined ? SIGNALS : CONTEXT_SIGNALS[context]) {
     const result =
-      context === undefined
-        ? compileInferred(signal, statements, [condition])
-        : compileIn(context, statements, [condition]);
+      context === undefined ? inferred(signal, statements, [condition]) : compileIn(context, statements, [condition]);
     if ("error" in result) issues.push(shifted(result.error, result.list === "conditions" ? offset : 0, path));
     else if (result.context !== "spanevent") tests[signal] = testOf(result);
   }
   return Object.keys(tests).length > 0 ? tests : furthest(issues, path);
+}
+
+/** Paths that name no context are the resource's wherever they can be. */
+function inferred(...texts: Parameters<typeof compileInferred>): ReturnType<typeof compileInferred> {
+  const result = compileInferred(...texts);
+  if ("context" in result) return result;
+  const ofResource = compileIn("resource", texts[1], texts[2]);
+  return "context" in ofResource ? ofResource : result;
 }
 
 /** A route's text in parts; `offset` is where in it the condition begins. */

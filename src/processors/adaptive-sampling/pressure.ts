@@ -39,8 +39,8 @@ export class Pressure {
   }
 
   /** A trace keeps the factor it began with, so that a new tier cuts none in two. */
-  factorOf(trace: string): number {
-    return trace === "" ? this.factor : this.traces.of(trace, this.factor);
+  factorOf(trace: number): number {
+    return trace < 0 ? this.factor : this.traces.of(trace, this.factor);
   }
 }
 
@@ -94,14 +94,14 @@ export class ErrorSpike {
 /** The factors of the traces seen last, in two generations: when one is full, the older one is forgotten. */
 class TraceFactors {
   private readonly half: number;
-  private young = new Map<string, number>();
-  private old = new Map<string, number>();
+  private young = new Map<number, number>();
+  private old = new Map<number, number>();
 
   constructor(traces: number) {
     this.half = traces / 2;
   }
 
-  of(trace: string, present: number): number {
+  of(trace: number, present: number): number {
     const known = this.young.get(trace);
     if (known !== undefined) return known;
     const factor = this.old.get(trace) ?? present;
@@ -109,7 +109,7 @@ class TraceFactors {
     return factor;
   }
 
-  private remember(trace: string, factor: number): void {
+  private remember(trace: number, factor: number): void {
     if (this.young.size >= this.half) {
       this.old = this.young;
       this.young = new Map();

@@ -1,4 +1,4 @@
-import { glob, type Metrics, type RateRules, type RecordFacts } from "../../plugin.js";
+import { type Counter, glob, type Metrics, type RateRules, type RecordFacts } from "../../plugin.js";
 import { type AdaptiveConfig, type CompiledValueRule, compileValueRule, SEVERITIES } from "./config.js";
 import type { Pressure } from "./pressure.js";
 
@@ -9,6 +9,13 @@ interface Stratum {
   dropped: number;
   /** The sum of 1/rate over what was kept: an estimate of what came. */
   estimate: number;
+  counters?: StratumCounters;
+}
+
+interface StratumCounters {
+  readonly kept: Counter;
+  readonly dropped: Counter;
+  readonly estimate: Counter;
 }
 
 /**
@@ -43,7 +50,7 @@ export class AdaptiveRules implements RateRules {
   rateOf(record: RecordFacts): number {
     const { isError } = record;
     if (isError) this.errors++;
-    const named = this.names.of(record.name);
+    const named = this.names.of(record);
     if (named === this.exempt) return this.choose(named);
     for (let i = 0; i < this.values.length; i++) {
       const rule = this.values[i]!;
@@ -51,7 +58,7 @@ export class AdaptiveRules implements RateRules {
     }
     if (isError) return this.choose(this.isLogs ? this.severityOf(record) : this.erroneous);
     const { trace } = record;
-    const traced = trace === "" ? undefined : this.traced;
+    const traced = trace < 0 ? undefined : this.traced;
     const base = this.choose(named ?? traced ?? (this.isLogs ? this.severityOf(record) : this.spans));
     return base === 0 ? 0 : Math.min(1, base * this.pressure.factorOf(trace));
   }
@@ -82,11 +89,11 @@ export class AdaptiveRules implements RateRules {
   }
 }
 
-/** Finds the rule of a name; the same few names come again and again. */
+/** Finds the rule of a name. The same few names come again and again, so they are known by their bytes. */
 class NameRules {
   readonly all: readonly Stratum[];
   private readonly rules: readonly { matches: (name: string) => boolean; stratum: Stratum }[];
-  private readonly known = new Map<string, Stratum | undefined>();
+  private readonly known = new Map<number, { readonly name: Uint8Array; readonly stratum: Stratum | undefined }>();
 
   constructor({ events, exempt }: AdaptiveConfig, exempted: Stratum) {
     const named = Object.entries(events).map(
@@ -99,12 +106,16 @@ class NameRules {
     ];
   }
 
-  of(name: string): Stratum | undefined {
-    if (name === "" || this.rules.length === 0) return undefined;
-    if (this.known.has(name)) return this.known.get(name);
+  of(record: RecordFacts): Stratum | undefined {
+    if (this.rules.length === 0) return undefined;
+    const hash = record.nameHash;
+    if (hash === 0) return undefined;
+    const known = this.known.get(hash);
+    if (known !== undefined && record.isNamed(known.name)) return known.stratum;
+    const { name } = record;
     const found = this.rules.find(({ matches }) => matches(name))?.stratum;
     if (this.known.size >= MAX_KNOWN) this.known.clear();
-    if (name.length <= LONGEST_KNOWN) this.known.set(name, found);
+    if (name.length <= LONGEST_KNOWN) this.known.set(hash, { name: Buffer.from(name), stratum: found });
     return found;
   }
 }
@@ -117,16 +128,23 @@ function stratum(name: string, rate: number): Stratum {
 }
 
 function publish(one: Stratum, metrics: Metrics): void {
-  const count = (kept: boolean) =>
-    metrics.counter("sluice_adaptive_sampling_records", COUNTED, { stratum: one.name, sampled: String(kept) });
-  if (one.kept > 0) {
-    count(true).add(one.kept);
-    metrics.counter("sluice_adaptive_sampling_estimated_records", ESTIMATED, { stratum: one.name }).add(one.estimate);
-  }
-  if (one.dropped > 0) count(false).add(one.dropped);
+  one.counters ??= countersOf(one.name, metrics);
+  if (one.kept > 0) one.counters.kept.add(one.kept);
+  if (one.kept > 0) one.counters.estimate.add(one.estimate);
+  if (one.dropped > 0) one.counters.dropped.add(one.dropped);
   one.kept = 0;
   one.dropped = 0;
   one.estimate = 0;
+}
+
+function countersOf(name: string, metrics: Metrics): StratumCounters {
+  const decided = (sampled: string) =>
+    metrics.counter("sluice_adaptive_sampling_records", COUNTED, { stratum: name, sampled });
+  return {
+    kept: decided("true"),
+    dropped: decided("false"),
+    estimate: metrics.counter("sluice_adaptive_sampling_estimated_records", ESTIMATED, { stratum: name }),
+  };
 }
 
 const COUNTED = { description: "Records decided, by the rule that decided." };

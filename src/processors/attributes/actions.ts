@@ -119,7 +119,7 @@ function converted(old: Value, type: "int" | "double" | "string"): Value | undef
   if (typeof old === "bigint") return type === "int" ? old : asDouble(Number(old));
   if (typeof old === "number") return type === "int" ? Math.trunc(old) : asDouble(old);
   if (typeof old !== "string" || old.trim() === "") return undefined;
-  if (type === "int") return /^[+-]?\d+$/.test(old) ? integer(old) : undefined;
+  if (type === "int") return /^[+-]?\d{1,64}$/.test(old) ? integer(old) : undefined;
   return Number.isNaN(Number(old)) ? undefined : asDouble(Number(old));
 }
 

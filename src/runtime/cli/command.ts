@@ -1,3 +1,4 @@
+import type { MapNode } from "../config/node.js";
 import type { Registry } from "../registry.js";
 import type { Terminal } from "./terminal.js";
 
@@ -15,8 +16,8 @@ export type Values = Readonly<Record<string, string | boolean | readonly (string
 export interface CommandContext {
   readonly values: Values;
   readonly terminal: Terminal;
-  /** The components a config may name. Loaded when asked for: help needs none. */
-  readonly registry: () => Promise<Registry>;
+  /** The components a config may name: all, or at least those that matter for this one. Help needs none. */
+  readonly registry: (config?: MapNode) => Promise<Registry>;
 }
 
 /** One command: what the help says of it, and where its code is. Only the command that runs is loaded. */

@@ -15,7 +15,7 @@ export async function loadFromArguments(
     sources: files.map((file) => ({ file })),
     sets: (values["set"] ?? []) as readonly string[],
     env: terminal.env,
-    registry: await registry(),
+    registry,
     addDefaults: true,
     onLoading: (plugin) => void watchdog.enter(plugin === undefined ? 0 : watchdog.register(`plugin ${plugin}`)),
   });

@@ -1,7 +1,8 @@
+import type { MapNode } from "../config/node.js";
 import { nearest } from "../contract/suggest.js";
 import { packageVersion } from "../contract/version.js";
-import { Registry } from "../registry.js";
-import { type Command, type CommandGroup, isGroup } from "./command.js";
+import type { Registry } from "../registry.js";
+import { type Command, type CommandContext, type CommandGroup, isGroup } from "./command.js";
 import { COMMANDS, findCommand } from "./commands.js";
 import { commandHelp, overview } from "./help.js";
 import { parseArguments } from "./parse-arguments.js";
@@ -21,7 +22,7 @@ export async function runProcess(process: NodeJS.Process): Promise<void> {
 export async function main(
   argv: readonly string[],
   terminal: Terminal,
-  registry: () => Promise<Registry> = builtinRegistry,
+  registry: CommandContext["registry"] = builtinRegistry,
 ): Promise<number> {
   const [first, ...rest] = argv;
   try {
@@ -45,7 +46,7 @@ async function runCommand(
   command: Command,
   args: readonly string[],
   terminal: Terminal,
-  registry: () => Promise<Registry>,
+  registry: CommandContext["registry"],
 ): Promise<number> {
   const { values, names } = parseArguments(command, args);
   if (values["help"] === true) return print(terminal, commandHelp(command));
@@ -100,7 +101,8 @@ function print(terminal: Terminal, text: string): number {
   return EXIT.ok;
 }
 
-async function builtinRegistry(): Promise<Registry> {
-  const { builtins } = await import("../builtins.js");
-  return new Registry(builtins);
+/** Help needs no component. */
+async function builtinRegistry(config?: MapNode): Promise<Registry> {
+  const loader = await import("../builtin-registry.js");
+  return loader.builtinRegistry(config);
 }

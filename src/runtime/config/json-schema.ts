@@ -14,14 +14,16 @@ export type JsonSchema = { [key: string]: unknown };
  * that is not in the registry may be one of a plugin, and whatever comes from a variable is taken as it is.
  */
 export function configJsonSchema(registry: Registry): JsonSchema {
-  const definitions: Record<string, JsonSchema> = { common: converted(exporterSettingsSchema) };
-  for (const factory of registry.all()) definitions[nameOf(factory)] = componentSchema(factory, definitions["common"]!);
+  const definitions: JsonSchema = {};
+  const common = converted(exporterSettingsSchema, "common", definitions);
+  definitions["common"] = common;
+  for (const factory of registry.all()) definitions[nameOf(factory)] = componentSchema(factory, common, definitions);
   const sections = Object.entries(SECTIONS).map(([section, kind]) => [section, sectionSchema(section, kind, registry)]);
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "Sluice config",
     type: "object",
-    properties: { plugins: PLUGINS, ...Object.fromEntries(sections), service: service() },
+    properties: { plugins: PLUGINS, ...Object.fromEntries(sections), service: service(definitions) },
     required: ["service"],
     additionalProperties: false,
     definitions,
@@ -55,8 +57,8 @@ const DESCRIPTIONS: Readonly<Record<SectionName, string>> = {
   extensions: "What runs beside the pipelines; service.extensions switches them on.",
 };
 
-function componentSchema(factory: ComponentFactory, common: JsonSchema): JsonSchema {
-  const own = orAnything(() => converted(factory.schema));
+function componentSchema(factory: ComponentFactory, common: JsonSchema, definitions: JsonSchema): JsonSchema {
+  const own = orAnything(() => converted(factory.schema, nameOf(factory), definitions));
   const description = factory.summary === "" ? {} : { description: factory.summary };
   if (factory.kind !== "exporter" || !isObject(own["properties"])) return { ...own, ...nullable(own), ...description };
   const properties = { ...refsTo(common), ...own["properties"] };
@@ -69,8 +71,8 @@ function refsTo(common: JsonSchema): JsonSchema {
   return Object.fromEntries(keys.map((key) => [key, { $ref: `#/definitions/common/properties/${key}` }]));
 }
 
-function service(): JsonSchema {
-  const own = converted(serviceSchema);
+function service(definitions: JsonSchema): JsonSchema {
+  const own = converted(serviceSchema, "service", definitions);
   const ids = (description: string): JsonSchema => ({
     type: ["array", "null"],
     items: { type: "string" },
@@ -95,15 +97,27 @@ function service(): JsonSchema {
   return { ...own, properties: { ...(own["properties"] as object), extensions, pipelines }, required: ["pipelines"] };
 }
 
-function converted(schema: z.ZodType): JsonSchema {
-  const { $schema, ...json } = z.toJSONSchema(schema, {
+/** A schema on its own; what it refers to within itself, being recursive, goes under its name to the definitions of all. */
+function converted(schema: z.ZodType, name: string, all: JsonSchema): JsonSchema {
+  const { $schema, definitions, ...json } = z.toJSONSchema(schema, {
     target: "draft-7",
     io: "input",
     unrepresentable: "any",
     reused: "inline",
     override: ({ zodSchema, jsonSchema }) => adjust(zodSchema as unknown as z.ZodType, jsonSchema as JsonSchema),
   });
-  return json as JsonSchema;
+  for (const [key, inner] of Object.entries(definitions ?? {})) all[`${name}.${key}`] = withRefs(inner, name);
+  return withRefs(json, name) as JsonSchema;
+}
+
+function withRefs(json: unknown, name: string): unknown {
+  if (Array.isArray(json)) return json.map((item) => withRefs(item, name));
+  if (!isObject(json)) return json;
+  const entries = Object.entries(json).map(([key, value]) => {
+    if (key !== "$ref" || typeof value !== "string") return [key, withRefs(value, name)];
+    return [key, value === "#" ? `#/definitions/${name}` : value.replace("#/definitions/", `#/definitions/${name}.`)];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** What people write in YAML is not quite what the schemas say: see `shaped`. */

@@ -2,21 +2,91 @@ import type { ScalarNode } from "./node.js";
 import type { Place } from "./problem.js";
 
 /**
- * Where [offset, offset + length) of a scalar's text stands in its file. Quotes, escapes, folding and substitution may
- * have changed the text on its way: what is looked for is the same words, as often as they come before it. The
- * beginning of the scalar when they are not found.
+ * Where [offset, offset + length) of a scalar's text stands in its file. Quotes, escapes, indentation and folding are
+ * followed as YAML reads them. Substitution may have changed the text as well: then the same words are looked for, as
+ * often as they come before it, and the beginning of the scalar is given when they are not found.
  */
 export function placeInText(node: ScalarNode, offset: number, length: number): Place {
   const { source, start, end, text } = node;
   const raw = source.text.slice(start, end);
-  const words = text.slice(offset, offset + length);
-  const ordinal = occurrences(text.slice(0, offset + words.length - 1), words);
-  let at = raw === text ? offset : -1;
-  if (at < 0 && words !== "") {
-    at = raw.indexOf(words);
-    for (let i = 0; i < ordinal && at >= 0; i++) at = raw.indexOf(words, at + 1);
+  const at = raw === text ? offset : (followed(raw, text, offset) ?? searched(raw, text, offset, length));
+  return source.placeAt(start + at);
+}
+
+/** The position in `raw` at which text[offset] begins, or undefined when the two do not go together. */
+function followed(raw: string, text: string, offset: number): number | undefined {
+  const style = raw[0] === '"' || raw[0] === "'" || raw[0] === "|" || raw[0] === ">" ? raw[0] : "";
+  const isBlock = style === "|" || style === ">";
+  const header = isBlock ? (/^[^\n]*\n/.exec(raw)?.[0].length ?? raw.length) : style.length;
+  const indent = isBlock ? (/^ *(?=[^\s])/m.exec(raw.slice(header))?.[0].length ?? 0) : 0;
+  let at = isBlock ? skipSpaces(raw, header, indent) : header;
+  for (let i = 0; i < offset; ) {
+    const step = isBlock ? blockStep(raw, at, text, i, indent, style === ">") : flowStep(raw, at, text, i, style);
+    if (step === undefined) return undefined;
+    at += step.raw;
+    i += step.text;
   }
-  return source.placeAt(start + Math.max(0, at));
+  return at;
+}
+
+/** How many characters of the file make how many of the text. */
+interface Step {
+  readonly raw: number;
+  readonly text: number;
+}
+
+const same = (raw: string, at: number, text: string, i: number): Step | undefined =>
+  raw[at] !== undefined && raw[at] === text[i] ? { raw: 1, text: 1 } : undefined;
+
+function flowStep(raw: string, at: number, text: string, i: number, style: string): Step | undefined {
+  if (style === '"' && raw[at] === "\\") return escapeStep(raw, at, text, i);
+  if (style === "'" && raw.startsWith("''", at)) return text[i] === "'" ? { raw: 2, text: 1 } : undefined;
+  const lines = /^[ \t]*\r?\n\s*/.exec(raw.slice(at, at + 1000))?.[0];
+  if (lines === undefined) return same(raw, at, text, i);
+  return foldStep(lines, lines.split("\n").length - 1, text, i);
+}
+
+function escapeStep(raw: string, at: number, text: string, i: number): Step | undefined {
+  const match = /^\\(?:x..|u....|U.{8}|\r?\n[ \t]*|.)/s.exec(raw.slice(at, at + 200))?.[0];
+  if (match === undefined) return undefined;
+  if (/^\\\r?\n/.test(match)) return { raw: match.length, text: 0 };
+  return { raw: match.length, text: text.codePointAt(i)! > 0xffff ? 2 : 1 };
+}
+
+/** One end of a line is a space, several are one fewer. */
+function foldStep(lines: string, ends: number, text: string, i: number): Step | undefined {
+  if (ends === 1) return text[i] === " " ? { raw: lines.length, text: 1 } : undefined;
+  return text.startsWith("\n".repeat(ends - 1), i) ? { raw: lines.length, text: ends - 1 } : undefined;
+}
+
+function blockStep(
+  raw: string,
+  at: number,
+  text: string,
+  i: number,
+  indent: number,
+  isFolded: boolean,
+): Step | undefined {
+  const lineEnd = raw.startsWith("\r\n", at) ? 2 : raw[at] === "\n" ? 1 : 0;
+  if (lineEnd === 0) return same(raw, at, text, i);
+  const next = { raw: skipSpaces(raw, at + lineEnd, indent) - at, text: 1 };
+  if (text[i] === "\n") return next;
+  return isFolded && text[i] === " " ? next : undefined;
+}
+
+function skipSpaces(raw: string, at: number, most: number): number {
+  let to = at;
+  while (to < at + most && raw[to] === " ") to++;
+  return to;
+}
+
+function searched(raw: string, text: string, offset: number, length: number): number {
+  const words = text.slice(offset, offset + length);
+  if (words === "") return 0;
+  const ordinal = occurrences(text.slice(0, offset + words.length - 1), words);
+  let at = raw.indexOf(words);
+  for (let i = 0; i < ordinal && at >= 0; i++) at = raw.indexOf(words, at + 1);
+  return Math.max(0, at);
 }
 
 function occurrences(text: string, words: string): number {

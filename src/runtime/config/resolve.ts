@@ -28,7 +28,8 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   const linkOptions: LinkOptions = { definitions, allowNoReceivers: options.allowNoReceivers, findings };
   const pipelines = linkPipelines(service.pipelines, linkOptions);
   const extensions = linkExtensions(service, linkOptions);
-  const used = new Set([...pipelines.flatMap(linksOf), ...extensions].map((link) => link.definition));
+  const unnamed = options.addDefaults ? unnamedDefaults(definitions, extensions) : [];
+  const used = new Set([...pipelines.flatMap(linksOf).map(definitionOf), ...extensions.map(definitionOf), ...unnamed]);
   const parsed = checkAll(definitions, used, registry, findings);
   for (const connector of definitions.connectors.values()) {
     const read = used.has(connector) ? parsed.get(connector) : undefined;
@@ -39,16 +40,13 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   if (findings.hasErrors || service.settings === undefined) return undefined;
 
   const build = new Builder(root, used, parsed, registry);
-  const enabled = build.specs(
-    "extension",
-    extensions.map((link) => link.definition),
-  );
+  const enabled = build.specs("extension", [...unnamed, ...extensions.map(definitionOf)]);
   return {
     receivers: build.specs("receiver", definitions.receivers.values()),
     processors: build.specs("processor", definitions.processors.values()),
     exporters: build.exporters(definitions.exporters.values()),
     connectors: build.specs("connector", definitions.connectors.values()),
-    extensions: new Map([...(options.addDefaults ? defaultExtensions(registry, extensions) : []), ...enabled]),
+    extensions: new Map([...(options.addDefaults ? defaultExtensions(registry, enabled) : []), ...enabled]),
     pipelines: ordered.map(pipelineSpec),
     service: service.settings,
     generation: generationOf(root),
@@ -59,9 +57,22 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   };
 }
 
-/** Extensions that run without being named, unless one of their type is. */
-function defaultExtensions(registry: Registry, named: readonly Link[]): [string, ComponentSpec<ExtensionFactory>][] {
+/** Extensions that run without being named in service.extensions, and are configured: one a type, unless one is named. */
+function unnamedDefaults(definitions: Definitions, named: readonly Link[]): Definition[] {
   const types = new Set(named.map((link) => link.definition.factory?.type));
+  return [...definitions.extensions.values()].filter(({ factory }) => {
+    if (factory?.kind !== "extension" || !factory.onByDefault || types.has(factory.type)) return false;
+    types.add(factory.type);
+    return true;
+  });
+}
+
+/** Those that are not configured either, with their defaults. */
+function defaultExtensions(
+  registry: Registry,
+  enabled: ReadonlyMap<string, ComponentSpec<ExtensionFactory>>,
+): [string, ComponentSpec<ExtensionFactory>][] {
+  const types = new Set([...enabled.values()].map((spec) => spec.factory.type));
   return registry
     .all("extension")
     .filter((factory) => factory.onByDefault && !types.has(factory.type))
@@ -143,6 +154,10 @@ function reportUnknownSections(root: MapNode, findings: Findings): void {
     const message = `unknown section "${name}"; expected ${alternatives(known)}`;
     findings.error("unknown_key", key, [name], message, didYouMean(name, known));
   }
+}
+
+function definitionOf(link: Link): Definition {
+  return link.definition;
 }
 
 function linksOf({ receivers, processors, exporters }: LinkedPipeline): Link[] {

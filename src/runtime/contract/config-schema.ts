@@ -43,7 +43,7 @@ function adapted(schema: ConfigSchema): ZodType {
     .unknown()
     .transform((value, context) => {
       const result = standard.validate(value);
-      if (result instanceof Promise) {
+      if ("then" in result) {
         context.addIssue({
           code: "custom",
           message: "the component's schema is asynchronous; only those that are not can be used",

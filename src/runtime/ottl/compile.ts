@@ -1,22 +1,21 @@
 import { didYouMean } from "../contract/suggest.js";
-import { findAttribute } from "../telemetry/views/attributes.js";
 import type { Access, Getter, Key } from "./access.js";
-import { calculate, negate } from "./arithmetic.js";
+import { calculate, type MathOperator, negate } from "./arithmetic.js";
+import { attributeTest } from "./attribute-test.js";
 import { bindArguments, type Compiler } from "./bind.js";
 import { type Comparison, compare } from "./compare.js";
 import type { ContextName } from "./context.js";
 import { ENUMS } from "./enums.js";
 import { OttlError, OttlSyntaxError } from "./error.js";
 import type { FunctionSpec } from "./function-spec.js";
-import { indexed } from "./indexing.js";
+import { indexed, withIndexed } from "./indexing.js";
+import { LONGEST_TEXT, tooLong } from "./limits.js";
+import { ALWAYS, every, NEVER, not, some, type Test } from "./logic.js";
 import type { PathSpec } from "./path-table.js";
 import { PATHS } from "./paths.js";
 import type { Scene } from "./scene.js";
-import type { CallNode, CompareNode, NameNode, Node, PathNode, StatementTree } from "./tree.js";
-import { copyValue, type OttlMap, type OttlValue, typeName } from "./value.js";
-import { anyEnd, anyValueAt, isNothing, isText } from "./wire-value.js";
-
-export type Test = (scene: Scene) => boolean;
+import type { CallNode, CompareNode, MathNode, NameNode, Node, PathNode, StatementTree } from "./tree.js";
+import { type OttlMap, typeName } from "./value.js";
 
 /** Turns trees into closures that read and edit records where they lie. Throws an `OttlSyntaxError` with the place. */
 export class TreeCompiler implements Compiler {
@@ -86,18 +85,28 @@ export class TreeCompiler implements Compiler {
         return this.list(node.items);
       case "map":
         return this.map(node.entries);
-      case "math": {
-        const { operator } = node;
-        const left = this.operand(node.left);
-        const right = this.operand(node.right);
-        return (scene) => calculate(left(scene), operator, right(scene));
-      }
+      case "math":
+        return this.calculation(node);
       case "negate": {
         const operand = this.operand(node.operand);
         return (scene) => negate(operand(scene));
       }
     }
     throw misplaced(node, "is a condition, not a value");
+  }
+
+  /** a + b - c leans to the left as deep as it is long: it is walked in a loop, here and for every record. */
+  private calculation(node: MathNode): Getter {
+    const steps: { operator: MathOperator; right: Getter }[] = [];
+    let first: Node = node;
+    for (; first.kind === "math"; first = first.left)
+      steps.unshift({ operator: first.operator, right: this.operand(first.right) });
+    const left = this.operand(first);
+    return (scene) => {
+      let result = left(scene);
+      for (let i = 0; i < steps.length; i++) result = calculate(result, steps[i]!.operator, steps[i]!.right(scene));
+      return result;
+    };
   }
 
   /** A value to calculate with. */
@@ -147,12 +156,8 @@ export class TreeCompiler implements Compiler {
     return {
       get: (scene) => indexed(whole.get(scene), compiled, scene),
       set: (scene, value) => {
-        const list = copyValue(whole.get(scene)) as OttlValue[];
-        const index = compiled[0]!.get(scene);
-        if (typeof index !== "bigint" || index < 0n || index >= BigInt(list?.length ?? 0))
-          throw new OttlError(`index ${String(index)} is out of bounds`);
-        list[Number(index)] = value;
-        whole.set(scene, list);
+        const list = whole.get(scene) ?? [];
+        whole.set(scene, withIndexed(list, compiled, 0, scene, value));
       },
     };
   }
@@ -197,7 +202,12 @@ export class TreeCompiler implements Compiler {
     const spec = this.functionOf(node.name, node);
     if (isEditor(node.name))
       throw misplaced(node, "is an editor, which gives no value: converters begin with a capital letter");
-    const get = spec.make(bindArguments(spec, node, this));
+    const make = spec.make(bindArguments(spec, node, this));
+    const get: Getter = (scene) => {
+      const value = make(scene);
+      if (typeof value === "string" && value.length > LONGEST_TEXT) throw tooLong();
+      return value;
+    };
     if (node.keys.length === 0) return get;
     const keys = node.keys.map((key) => this.key(key));
     return (scene) => indexed(get(scene), keys, scene, 0, true);
@@ -255,24 +265,10 @@ export class TreeCompiler implements Compiler {
     return (scene) => compare(a(scene), b(scene), operator);
   }
 
-  /** One attribute is or is not a literal text or nil: answered by comparing bytes, with nothing decoded. */
   private attributeTest(path: Node, other: Node, operator: Comparison): Test | undefined {
-    if (path.kind !== "path" || other.kind !== "literal" || (operator !== "==" && operator !== "!=")) return undefined;
-    const { value } = other;
-    const attribute = this.path(path).attribute;
-    if (attribute === undefined || (typeof value !== "string" && value !== null)) return undefined;
-    const { pick, key, encoded } = attribute;
-    const text = Buffer.from(value ?? "", "utf8");
-    const wanted = operator === "==";
-    return (scene) => {
-      const level = pick(scene);
-      if (level.edits !== undefined) return compare(level.attribute(key, encoded), value, operator);
-      const { bytes } = level;
-      const at = findAttribute(bytes, level.start, level.end, level.attributesTag, encoded);
-      const start = at < 0 ? -1 : anyValueAt(bytes, at);
-      if (start < 0) return (value === null) === wanted;
-      return (value === null ? isNothing(bytes, start, anyEnd) : isText(bytes, start, anyEnd, value, text)) === wanted;
-    };
+    if (path.kind !== "path" || other.kind !== "literal") return undefined;
+    const { attribute } = this.path(path);
+    return attribute === undefined ? undefined : attributeTest(attribute, operator, other.value);
   }
 }
 
@@ -298,32 +294,3 @@ const WORDS: Readonly<Record<Node["kind"], string>> = {
   or: "condition",
   not: "condition",
 };
-
-const ALWAYS: Test = () => true;
-const NEVER: Test = () => false;
-
-function not(test: Test): Test {
-  if (test === ALWAYS) return NEVER;
-  return test === NEVER ? ALWAYS : (scene) => !test(scene);
-}
-
-/** What is known beforehand decides, wherever it stands: no other part is then asked, and none can fail. */
-function every(all: readonly Test[]): Test {
-  if (all.includes(NEVER)) return NEVER;
-  const tests = all.filter((test) => test !== ALWAYS);
-  if (tests.length < 2) return tests[0] ?? ALWAYS;
-  return (scene) => {
-    for (let i = 0; i < tests.length; i++) if (!tests[i]!(scene)) return false;
-    return true;
-  };
-}
-
-function some(all: readonly Test[]): Test {
-  if (all.includes(ALWAYS)) return ALWAYS;
-  const tests = all.filter((test) => test !== NEVER);
-  if (tests.length < 2) return tests[0] ?? NEVER;
-  return (scene) => {
-    for (let i = 0; i < tests.length; i++) if (tests[i]!(scene)) return true;
-    return false;
-  };
-}

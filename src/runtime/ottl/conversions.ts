@@ -1,5 +1,6 @@
 import { compareText } from "./compare.js";
 import { OttlError } from "./error.js";
+import { joined } from "./limits.js";
 import { OttlDuration, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
 
 /** From any value to text and numbers, for the functions that take any. Nil stays nil. */
@@ -26,10 +27,11 @@ export function toJson(value: OttlValue): string {
   }
   if (value === null) return "null";
   if (value instanceof Uint8Array) return quoted(Buffer.from(value).toString("base64"));
-  if (Array.isArray(value)) return `[${value.map(toJson).join(",")}]`;
+  if (Array.isArray(value)) return `[${joined(value.map(toJson), ",")}]`;
   if (value instanceof Map) {
     const keys = [...value.keys()].sort(compareText);
-    return `{${keys.map((key) => `${quoted(key)}:${toJson(value.get(key)!)}`).join(",")}}`;
+    const entries = keys.map((key) => `${quoted(key)}:${toJson(value.get(key)!)}`);
+    return `{${joined(entries, ",")}}`;
   }
   if (value instanceof OttlTime) return quoted(rfc3339(value));
   if (value instanceof OttlDuration) return String(value.nanos);
@@ -47,9 +49,18 @@ function quoted(text: string): string {
 export function rfc3339(time: OttlTime): string {
   const local = time.nanos + BigInt(time.zone.offsetSeconds) * 1_000_000_000n;
   const fraction = ((local % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
-  const date = new Date(Number((local - fraction) / 1_000_000n));
+  const date = dateOf((local - fraction) / 1_000_000n);
   const decimals = fraction === 0n ? "" : `.${String(fraction).padStart(9, "0").replace(/0+$/, "")}`;
   return `${date.toISOString().slice(0, 19)}${decimals}${offsetText(time.zone.offsetSeconds)}`;
+}
+
+const LAST_MILLISECOND = 8_640_000_000_000_000n;
+
+/** Throws when it is farther away than a date can be, some 270,000 years. */
+export function dateOf(milliseconds: bigint): Date {
+  if (milliseconds > LAST_MILLISECOND || milliseconds < -LAST_MILLISECOND)
+    throw new OttlError("the time is too far away to be written as a date");
+  return new Date(Number(milliseconds));
 }
 
 function offsetText(seconds: number): string {
@@ -105,8 +116,15 @@ export function toDouble(value: OttlValue): number | null {
   throw new OttlError(`${typeName(value)} cannot become a double`);
 }
 
+const LONGEST_NUMBER = 1000;
+
 function parseDouble(text: string): number {
-  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) && Number.isFinite(Number(text))) return Number(text);
+  if (
+    text.length < LONGEST_NUMBER &&
+    /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(text) &&
+    Number.isFinite(Number(text))
+  )
+    return Number(text);
   if (/^[+-]?(inf|infinity)$/i.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
   if (/^nan$/i.test(text)) return Number.NaN;
   throw new OttlError(`${JSON.stringify(text.slice(0, 40))} is no number`);

@@ -32,9 +32,19 @@ export function isOttlError(error: unknown): error is OttlError {
   return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_OTTL";
 }
 
+/**
+ * What a condition or statement threw, as an `OttlError`: what is too large or too deep for the machine is a failure
+ * on that record like any other. Throws everything else on.
+ */
+export function failureOf(error: unknown): OttlError {
+  if (isOttlError(error)) return error;
+  if (error instanceof RangeError) return new OttlError(`too large: ${error.message}`, { cause: error });
+  throw error;
+}
+
 /** The text with a caret under the place, for showing to people. Long lines are cut around the place. */
 export function pointAt(text: string, error: OttlSyntaxError): string {
-  const lineStart = text.lastIndexOf("\n", error.offset - 1) + 1;
+  const lineStart = error.offset === 0 ? 0 : text.lastIndexOf("\n", error.offset - 1) + 1;
   const lineEnd = text.indexOf("\n", error.offset);
   const line = text.slice(lineStart, lineEnd < 0 ? undefined : lineEnd).replaceAll("\t", " ");
   const column = Math.min(error.offset - lineStart, line.length);

@@ -1,5 +1,5 @@
 import { decodeValue } from "../telemetry/decode.js";
-import type { Field } from "../telemetry/messages.js";
+import { type Field, wireType } from "../telemetry/messages.js";
 import type { TreeValue } from "../telemetry/tree.js";
 import { after, BYTES, skip, varint } from "../telemetry/wire.js";
 import { WireWriter } from "../telemetry/writer.js";
@@ -27,24 +27,6 @@ export function readField(level: Level, field: Field): TreeValue | undefined {
 
 export function writeField(level: Level, field: Field, value: unknown): void {
   level.edit().fields.set(field.number, fieldBytes(level.message, field.number, value));
-}
-
-function wireType(field: Field): number {
-  switch (field.type) {
-    case "message":
-    case "string":
-    case "bytes":
-    case "id":
-      return BYTES;
-    case "double":
-    case "fixed64":
-    case "sfixed64":
-      return 1;
-    case "fixed32":
-      return 5;
-    default:
-      return field.repeated ? BYTES : 0;
-  }
 }
 
 /** How one kind of field is seen by the language. */
@@ -143,30 +125,12 @@ export function idText(size: number): Conversion {
  * A field that the messages of the level may or may not have: of a message that has none, reading gives nil and
  * setting is an error.
  */
-export function fieldAccess(pick: Pick, name: string, conversion: Conversion): Access {
-  return {
-    get: (scene) => {
-      const level = pick(scene);
-      const field = level.message.byName.get(name);
-      return field === undefined ? null : conversion.read(readField(level, field));
-    },
-    set: (scene, value) => {
-      const level = pick(scene);
-      const field = level.message.byName.get(name);
-      if (field === undefined) throw new OttlError(`a ${level.message.name} has no ${name}`);
-      const written = conversion.write(value);
-      if (!sameValue(conversion.read(readField(level, field)), value)) writeField(level, field, written);
-    },
-  };
-}
-
-/** A repeated numeric field as a list. */
-export function listAccess(pick: Pick, name: string, type: "int" | "double"): Access {
-  const kind = type === "int" ? "bigint" : "number";
-  const read = (level: Level, field: Field): OttlValue => {
-    const raw = readRepeated(level, field);
-    return type === "int" ? raw.map((item) => BigInt.asIntN(64, item as bigint)) : (raw as number[]);
-  };
+function access(
+  pick: Pick,
+  name: string,
+  read: (level: Level, field: Field) => OttlValue,
+  write: (level: Level, field: Field, value: OttlValue) => void,
+): Access {
   return {
     get: (scene) => {
       const level = pick(scene);
@@ -177,11 +141,32 @@ export function listAccess(pick: Pick, name: string, type: "int" | "double"): Ac
       const level = pick(scene);
       const field = level.message.byName.get(name);
       if (field === undefined) throw new OttlError(`a ${level.message.name} has no ${name}`);
-      const list = listOf(value, kind, type);
-      if (sameValue(read(level, field), list)) return;
-      writeField(level, field, type === "int" ? list.map((item) => BigInt.asUintN(64, item as bigint)) : list);
+      write(level, field, value);
     },
   };
+}
+
+/** A single value. */
+export function fieldAccess(pick: Pick, name: string, conversion: Conversion): Access {
+  const read = (level: Level, field: Field) => conversion.read(readField(level, field));
+  return access(pick, name, read, (level, field, value) => {
+    const written = conversion.write(value);
+    if (!sameValue(read(level, field), value)) writeField(level, field, written);
+  });
+}
+
+/** A repeated numeric field as a list. */
+export function listAccess(pick: Pick, name: string, type: "int" | "double"): Access {
+  const kind = type === "int" ? "bigint" : "number";
+  const read = (level: Level, field: Field): OttlValue => {
+    const raw = readRepeated(level, field);
+    return type === "int" ? raw.map((item) => BigInt.asIntN(64, item as bigint)) : (raw as number[]);
+  };
+  return access(pick, name, read, (level, field, value) => {
+    const list = listOf(value, kind, type);
+    if (sameValue(read(level, field), list)) return;
+    writeField(level, field, type === "int" ? list.map((item) => BigInt.asUintN(64, item as bigint)) : list);
+  });
 }
 
 export function listOf(value: OttlValue, kind: "bigint" | "number", type: string): OttlValue[] {
@@ -220,22 +205,11 @@ function collect(field: Field, bytes: Uint8Array, start: number, end: number, li
 /** Messages that are only passed around, as a whole: a span's events, a point's exemplars. */
 export function messagesAccess(pick: Pick, name: string): Access {
   const read = (level: Level, field: Field) => new OttlMessages(name, rawMessages(level, field));
-  return {
-    get: (scene) => {
-      const level = pick(scene);
-      const field = level.message.byName.get(name);
-      return field === undefined ? null : read(level, field);
-    },
-    set: (scene, value) => {
-      const level = pick(scene);
-      const field = level.message.byName.get(name);
-      if (field === undefined) throw new OttlError(`a ${level.message.name} has no ${name}`);
-      const messages = value ?? new OttlMessages(name, []);
-      if (!(messages instanceof OttlMessages) || messages.kind !== name) throw expected(name, value);
-      if (!sameValue(read(level, field), messages))
-        level.edit().fields.set(field.number, joined(field, messages.items));
-    },
-  };
+  return access(pick, name, read, (level, field, value) => {
+    const messages = value ?? new OttlMessages(name, []);
+    if (!(messages instanceof OttlMessages) || messages.kind !== name) throw expected(name, value);
+    if (!sameValue(read(level, field), messages)) level.edit().fields.set(field.number, joined(field, messages.items));
+  });
 }
 
 /** The messages of a repeated field, each as its bytes, with the changes. */

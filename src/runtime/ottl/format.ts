@@ -1,4 +1,6 @@
+import { compareText } from "./compare.js";
 import { OttlError } from "./error.js";
+import { joined, LONGEST_TEXT, tooLong } from "./limits.js";
 import { durationText, formatTime } from "./time-format.js";
 import { parseLayout } from "./time-layout.js";
 import { OttlDuration, OttlMessages, OttlTime, type OttlValue } from "./value.js";
@@ -9,6 +11,7 @@ const GO_TIME = parseLayout("2006-01-02 15:04:05.999999999 -0700 MST");
 /** Go's Sprintf for the values of the language; what does not fit is written the way Go writes it, as %!d(string=x). */
 export function sprintf(format: string, values: readonly OttlValue[]): string {
   let next = 0;
+  let length = 0;
   const text = format.replace(
     /%([-+# 0]*)(\d+)?(?:\.(\d+)?)?(.)|%$/gsu,
     (whole, flags = "", width, precision, verb) => {
@@ -19,15 +22,19 @@ export function sprintf(format: string, values: readonly OttlValue[]): string {
       if (size > WIDEST || Number(precision ?? 0) > WIDEST)
         throw new OttlError(`Format: more than ${WIDEST} characters wide`);
       const decimals = precision === undefined ? (whole.includes(".") ? 0 : undefined) : Number(precision);
-      return padded(verbText(verb, values[next++]!, flags, decimals), size, flags);
+      const written = padded(verbText(verb, values[next++]!, flags, decimals), size, flags);
+      length += written.length;
+      if (length > LONGEST_TEXT) throw tooLong();
+      return written;
     },
   );
   if (next >= values.length) return text;
   const extra = values.slice(next).map((value) => `${goType(value)}=${plain(value)}`);
-  return `${text}%!(EXTRA ${extra.join(", ")})`;
+  return `${text}%!(EXTRA ${joined(extra, ", ")})`;
 }
 
 function padded(text: string, width: number, flags: string): string {
+  if (text.length >= 2 * width) return text;
   const length = [...text].length;
   if (length >= width) return text;
   const fill = width - length;
@@ -122,12 +129,11 @@ function plain(value: OttlValue): string {
       ? shortest(Math.abs(value), undefined).replace(/^/, value < 0 ? "-" : "")
       : (doubleText("g", value, "", undefined) ?? "");
   if (value instanceof Uint8Array) return `[${[...value].join(" ")}]`;
-  if (Array.isArray(value)) return `[${value.map(plain).join(" ")}]`;
-  if (value instanceof Map)
-    return `map[${[...value]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([k, v]) => `${k}:${plain(v)}`)
-      .join(" ")}]`;
+  if (Array.isArray(value)) return `[${joined(value.map(plain), " ")}]`;
+  if (value instanceof Map) {
+    const entries = [...value].sort(([a], [b]) => compareText(a, b)).map(([key, item]) => `${key}:${plain(item)}`);
+    return `map[${joined(entries, " ")}]`;
+  }
   if (value instanceof OttlTime) return formatTime(GO_TIME, value);
   if (value instanceof OttlDuration) return durationText(value);
   if (value instanceof OttlMessages) return `[${value.items.length} ${value.kind}]`;

@@ -26,13 +26,12 @@ export function grokPattern(
   const regex = new Expansion(own, captures, namedOnly).expand(text, 0);
   if (captures.length === 0 && namedOnly) throw new OttlError("the pattern names nothing to extract");
   const pattern = compilePattern(regex);
-  const groups = pattern.namedGroups();
   return (target) => {
     const map: OttlMap = new Map();
-    const matcher = pattern.matcher(target);
-    if (!matcher.find()) return map;
+    const groups = pattern.groups(target);
+    if (groups === undefined) return map;
     captures.forEach(({ name, type }, i) => {
-      const found = matcher.group(groups[groupName(i)]!);
+      const found = groups[groupName(i)];
       if (found) map.set(name, typed(found, name, type));
     });
     return map;

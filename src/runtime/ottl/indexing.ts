@@ -1,7 +1,7 @@
 import type { Key } from "./access.js";
 import { OttlError } from "./error.js";
 import type { Scene } from "./scene.js";
-import { isMap, type OttlMap, type OttlValue, typeName } from "./value.js";
+import { isMap, type OttlValue, typeName } from "./value.js";
 
 /**
  * Follows keys into a value. A key that a map does not have gives nil, or is an error when it is asked to be strict;
@@ -22,13 +22,10 @@ export function indexed(value: OttlValue, keys: readonly Key[], scene: Scene, fr
   return current;
 }
 
-/** Sets what keys lead to in a map that may be changed; maps and lists on the way are made where there is nothing. */
-export function setIndexed(map: OttlMap, keys: readonly Key[], scene: Scene, value: OttlValue): void {
-  const name = mapKey(keys[0]!, scene);
-  map.set(name, withIndexed(map.get(name) ?? null, keys, 1, scene, value));
-}
-
-/** The value with what keys[from...] lead to replaced. Changes maps and lists in place. */
+/**
+ * The value with what keys[from...] lead to replaced. The maps and lists on the way are new ones, also where there was
+ * nothing; the rest is shared with the value as it was.
+ */
 export function withIndexed(
   current: OttlValue,
   keys: readonly Key[],
@@ -40,13 +37,11 @@ export function withIndexed(
   if (key === undefined) return value;
   if (isMap(current)) {
     const name = mapKey(key, scene);
-    current.set(name, withIndexed(current.get(name) ?? null, keys, from + 1, scene, value));
-    return current;
+    return new Map(current).set(name, withIndexed(current.get(name) ?? null, keys, from + 1, scene, value));
   }
   if (Array.isArray(current)) {
     const index = listIndex(key, scene, current.length);
-    current[index] = withIndexed(current[index]!, keys, from + 1, scene, value);
-    return current;
+    return current.with(index, withIndexed(current[index]!, keys, from + 1, scene, value));
   }
   if (current === null) return madeFor(key, scene, withIndexed(null, keys, from + 1, scene, value));
   throw new OttlError(`${typeName(current)} cannot be indexed`);

@@ -1,13 +1,12 @@
-import { decodeText } from "../telemetry/decode.js";
+import { anyEnd, anyValueAt } from "../telemetry/any-value.js";
 import { encodeField } from "../telemetry/encode.js";
 import type { Message } from "../telemetry/messages.js";
 import { encodedKey, findAttribute } from "../telemetry/views/attributes.js";
 import { after, BYTES, skip, varint } from "../telemetry/wire.js";
 import { WireWriter } from "../telemetry/writer.js";
+import { DELETED, Edits } from "./edits.js";
 import { type OttlMap, type OttlValue, sameValue } from "./value.js";
-import { anyEnd, anyValueAt, checkStorable, readAny, readKeyValues, writeKeyValue } from "./wire-value.js";
-
-const DELETED = Symbol("deleted");
+import { checkStorable, readAny, readKeyValues } from "./wire-value.js";
 
 /**
  * A message that paths lead into: a record, its resource, its metric. It is read where it lies in the bytes; changes
@@ -77,8 +76,8 @@ export class Level {
   }
 
   setAttribute(key: string, encoded: Uint8Array, value: OttlValue): void {
-    if (typeof value === "object") checkStorable(value);
     const current = this.attribute(key, encoded);
+    checkStorable(value, current);
     if (sameValue(current, value) && (value !== null || this.hasAttribute(key, encoded))) return;
     this.edit().change(key, encoded, value);
   }
@@ -89,7 +88,7 @@ export class Level {
 
   /** All attributes, with the changes; a new map every time. */
   attributes(): OttlMap {
-    const map = readKeyValues(this.bytes, this.start, this.end, this.attributesTag, new Map());
+    const map = readKeyValues(this.bytes, this.start, this.end, this.attributesTag);
     if (this.edits !== undefined) {
       for (const [key, change] of this.edits.entries()) {
         if (change === DELETED) map.delete(key);
@@ -101,8 +100,8 @@ export class Level {
 
   /** Makes the attributes what is in the map; those that stay the same are left as they are. */
   setAttributes(map: OttlMap): void {
-    for (const value of map.values()) checkStorable(value);
     const current = this.attributes();
+    for (const [key, value] of map) checkStorable(value, current.get(key));
     for (const key of current.keys()) if (!map.has(key)) this.edit().change(key, encodedKey(key), DELETED);
     for (const [key, value] of map) {
       const before = current.get(key);
@@ -161,121 +160,7 @@ export class Level {
   }
 }
 
-/** Up to here the changed keys are compared one by one, above they are looked up: a record may have many attributes. */
-const FEW = 12;
-
-/**
- * The changes to one message. Kept in lists that are written over: with a map to be cleared for every record, setting
- * one attribute measured a tenth slower.
- */
-export class Edits {
-  /** How many attributes have changed. */
-  count = 0;
-  /** By field number: its new bytes, tag and all; none when it is gone. */
-  readonly fields = new Map<number, Uint8Array>();
-  private readonly keys: string[] = [];
-  private readonly encoded: Uint8Array[] = [];
-  private readonly values: (OttlValue | typeof DELETED)[] = [];
-  private readonly written: boolean[] = [];
-  /** By key, once there are more than a few. */
-  private indexes: Map<string, number> | undefined;
-
-  clear(): void {
-    this.count = 0;
-    this.indexes = undefined;
-    if (this.fields.size > 0) this.fields.clear();
-  }
-
-  /** The new value of an attribute, DELETED when it is gone, undefined when it has not changed. */
-  attribute(key: string): OttlValue | typeof DELETED | undefined {
-    const index = this.indexOf(key);
-    return index < 0 ? undefined : this.values[index];
-  }
-
-  /** The changed attributes, in the order in which they were changed first. */
-  *entries(): Generator<[key: string, value: OttlValue | typeof DELETED]> {
-    for (let i = 0; i < this.count; i++) yield [this.keys[i]!, this.values[i]!];
-  }
-
-  change(key: string, encoded: Uint8Array, value: OttlValue | typeof DELETED): void {
-    let index = this.indexOf(key);
-    if (index < 0) {
-      index = this.count++;
-      this.keys[index] = key;
-      this.encoded[index] = encoded;
-      if (this.count > FEW) this.index(key, index);
-    }
-    this.values[index] = value;
-  }
-
-  beginWriting(): void {
-    for (let i = 0; i < this.count; i++) this.written[i] = false;
-  }
-
-  /** Which of the changed keys the KeyValue in [start, end) has, or -1. */
-  indexOfKey(b: Uint8Array, start: number, end: number): number {
-    if (this.indexes !== undefined) return this.indexes.get(keyOf(b, start, end)) ?? -1;
-    for (let i = 0; i < this.count; i++) if (hasKey(b, start, end, this.encoded[i]!)) return i;
-    return -1;
-  }
-
-  /** Writes a change unless it has been written or is a deletion. */
-  writeOnce(writer: WireWriter, tag: number, index: number): void {
-    if (this.written[index]) return;
-    this.written[index] = true;
-    const value = this.values[index]!;
-    if (value !== DELETED) writeKeyValue(writer, tag, this.keys[index]!, value as OttlValue);
-  }
-
-  private indexOf(key: string): number {
-    if (this.indexes !== undefined) return this.indexes.get(key) ?? -1;
-    for (let i = 0; i < this.count; i++) if (this.keys[i] === key) return i;
-    return -1;
-  }
-
-  private index(key: string, at: number): void {
-    if (this.indexes === undefined) {
-      this.indexes = new Map();
-      for (let i = 0; i < at; i++) this.indexes.set(this.keys[i]!, i);
-    }
-    this.indexes.set(key, at);
-  }
-}
-
 const NOTHING = new Uint8Array(0);
-
-function keyOf(b: Uint8Array, start: number, end: number): string {
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== KEY_TAG) continue;
-    varint(b, at);
-    return decodeText(b, after, p);
-  }
-  return "";
-}
-
-function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
-  if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128)
-    return b[start + 1] === key.length && sameBytes(b, start + 2, key);
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== KEY_TAG) continue;
-    varint(b, at);
-    return p - after === key.length && sameBytes(b, after, key);
-  }
-  return key.length === 0;
-}
-
-const KEY_TAG = 10;
-
-function sameBytes(b: Uint8Array, p: number, key: Uint8Array): boolean {
-  for (let i = key.length - 1; i >= 0; i--) if (b[p + i] !== key[i]) return false;
-  return true;
-}
 
 /** A field as it is written, with its tag; empty when `value` is undefined. */
 export function fieldBytes(message: Message, number: number, value: unknown): Uint8Array {

@@ -1,4 +1,5 @@
 import { OttlError } from "./error.js";
+import { MOST_CHARACTERS } from "./limits.js";
 import type { OttlMap, OttlValue } from "./value.js";
 
 /** Text formats that conditions and statements take apart. */
@@ -7,6 +8,7 @@ const MAX_DEPTH = 200;
 
 /** JSON as values of the language; every number is a double. */
 export function parseJson(text: string): OttlValue {
+  if (text.length > MOST_CHARACTERS) throw new OttlError(`the JSON is longer than ${MOST_CHARACTERS} characters`);
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -72,7 +74,7 @@ function splitQuoted(text: string, delimiter: string): string[] {
 
 /** The fields of one row; newlines at its ends are left out, others belong to their field. */
 export function parseCsvRow(row: string, delimiter: string, mode: "strict" | "lazyQuotes" | "ignoreQuotes"): string[] {
-  const text = row.replace(/^[\r\n]+|[\r\n]+$/g, "");
+  const text = withoutLineEnds(row);
   if (mode === "ignoreQuotes") return row.split(delimiter);
   if (text === "") throw new OttlError("ParseCSV: the row is empty");
   const fields: string[] = [];
@@ -83,6 +85,15 @@ export function parseCsvRow(row: string, delimiter: string, mode: "strict" | "la
     if (end >= text.length) return fields;
     p = end + delimiter.length;
   }
+}
+
+function withoutLineEnds(row: string): string {
+  const isLineEnd = (at: number) => row[at] === "\n" || row[at] === "\r";
+  let from = 0;
+  let to = row.length;
+  while (from < to && isLineEnd(from)) from++;
+  while (to > from && isLineEnd(to - 1)) to--;
+  return row.slice(from, to);
 }
 
 function bareField(text: string, p: number, delimiter: string, mode: string): [field: string, end: number] {

@@ -1,7 +1,8 @@
 import type { MathOperator } from "./arithmetic.js";
 import type { Comparison } from "./compare.js";
 import { OttlSyntaxError } from "./error.js";
-import { type Token, tokenize } from "./lexer.js";
+import type { Token } from "./lexer.js";
+import { TokenCursor } from "./token-cursor.js";
 import type { Argument, CallNode, LiteralNode, Node, Segment, StatementTree } from "./tree.js";
 
 /** A condition as a tree. Throws an `OttlSyntaxError` with the place of what does not fit. */
@@ -37,16 +38,8 @@ const INT_MAX = 2n ** 63n;
  * Recursive descent, loosest first: or, and, not, comparison, sum, product, sign, value. What may stand where (a path
  * is no condition, a comparison no operand) is the compiler's to say, which knows more.
  */
-class Parser {
-  private readonly tokens: readonly Token[];
-  private readonly text: string;
-  private position = 0;
+class Parser extends TokenCursor {
   private depth = 0;
-
-  constructor(text: string) {
-    this.text = text;
-    this.tokens = tokenize(text);
-  }
 
   editor(): CallNode {
     const token = this.peek();
@@ -71,13 +64,6 @@ class Parser {
     throw this.unexpected("the end, a comparison, and, or");
   }
 
-  takeWord(word: string): boolean {
-    const token = this.peek();
-    if (token.kind !== "word" || token.text !== word) return false;
-    this.position++;
-    return true;
-  }
-
   private series(kind: "and" | "or", part: () => Node): Node {
     const first = part();
     if (!this.isWord(kind)) return first;
@@ -98,7 +84,7 @@ class Parser {
     const left = this.sum();
     const token = this.peek();
     if (token.kind !== "symbol" || !COMPARISONS.has(token.text)) return left;
-    this.position++;
+    this.next();
     const right = this.sum();
     return { kind: "compare", operator: token.text as Comparison, left, right, at: left.at, end: right.end };
   }
@@ -121,7 +107,7 @@ class Parser {
   private signed(): Node {
     const token = this.peek();
     if (!this.isSymbol("-") && !this.isSymbol("+")) return this.primary();
-    this.position++;
+    this.next();
     const operand = this.primary(token.text === "-");
     if (token.text === "+") return operand;
     if (operand.kind === "literal") {
@@ -170,7 +156,7 @@ class Parser {
   }
 
   private group(): Node {
-    this.position++;
+    this.next();
     const node = this.expression();
     this.expect(")");
     return node;
@@ -204,7 +190,7 @@ class Parser {
     if (text === "nil") return this.literal(null);
     if (text === "true" || text === "false") return this.literal(text === "true");
     if (KEYWORDS.has(text)) throw this.unexpected("a value");
-    this.position++;
+    this.next();
     if (this.isSymbol("(")) return this.call(token);
     if (/^[A-Z]/.test(text)) return { kind: "name", name: text, at, end: token.end };
     return this.path(token);
@@ -225,7 +211,7 @@ class Parser {
   }
 
   private call(name: Token): CallNode {
-    this.position++;
+    this.next();
     const list: Argument[] = [];
     while (!this.isSymbol(")")) {
       list.push(this.argument());
@@ -238,9 +224,12 @@ class Parser {
 
   private argument(): Argument {
     const token = this.peek();
-    const following = this.tokens[this.position + 1];
-    const named = token.kind === "word" && following?.kind === "symbol" && following.text === "=";
-    if (named) this.position += 2;
+    const following = this.peek(1);
+    const named = token.kind === "word" && following.kind === "symbol" && following.text === "=";
+    if (named) {
+      this.next();
+      this.next();
+    }
     const value = this.expression();
     return { name: named ? token.text : undefined, value, at: token.at, end: value.end };
   }
@@ -252,46 +241,5 @@ class Parser {
       this.expect("]");
     }
     return keys;
-  }
-
-  private peek(): Token {
-    return this.tokens[this.position]!;
-  }
-
-  private next(): Token {
-    return this.tokens[this.position++]!;
-  }
-
-  private previousEnd(): number {
-    return this.tokens[this.position - 1]!.end;
-  }
-
-  private isWord(word: string): boolean {
-    return this.peek().kind === "word" && this.peek().text === word;
-  }
-
-  private isSymbol(symbol: string): boolean {
-    return this.peek().kind === "symbol" && this.peek().text === symbol;
-  }
-
-  private takeSymbol(symbol: string): boolean {
-    if (!this.isSymbol(symbol)) return false;
-    this.position++;
-    return true;
-  }
-
-  private expect(symbol: string): Token {
-    if (!this.isSymbol(symbol)) throw this.unexpected(JSON.stringify(symbol));
-    return this.next();
-  }
-
-  private unexpected(expected: string): OttlSyntaxError {
-    const { kind, at, end } = this.peek();
-    const found = kind === "end" ? "the end" : this.text.slice(at, end);
-    return new OttlSyntaxError(
-      `expected ${expected}, found ${found}`,
-      Math.min(at, Math.max(0, this.text.length - 1)),
-      end - at,
-    );
   }
 }

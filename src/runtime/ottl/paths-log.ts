@@ -45,8 +45,9 @@ function readBody(level: Level): OttlValue {
 }
 
 function writeBody(level: Level, value: OttlValue): void {
-  checkStorable(value);
-  if (sameValue(readBody(level), value)) return;
+  const current = readBody(level);
+  checkStorable(value, current);
+  if (sameValue(current, value)) return;
   const writer = new WireWriter(128);
   writer.byte(BODY_TAG);
   writer.begin(typeof value === "string" ? value.length + 2 : 0);

@@ -2,14 +2,15 @@ import { encodedKey } from "../telemetry/views/attributes.js";
 import type { Access, Key, Pick } from "./access.js";
 import type { ContextName } from "./context.js";
 import { OttlError } from "./error.js";
-import { indexed, mapKey, setIndexed } from "./indexing.js";
+import { indexed, mapKey, withIndexed } from "./indexing.js";
+import { checkSize } from "./limits.js";
 import { fields, type PathTable } from "./path-table.js";
 import { DATA_POINT_PATHS } from "./paths-datapoint.js";
 import { LOG_PATHS } from "./paths-log.js";
 import { METRIC_PATHS } from "./paths-metric.js";
 import { SPAN_EVENT_PATHS, SPAN_PATHS } from "./paths-span.js";
 import type { Scene } from "./scene.js";
-import { copyMap, copyValue, isMap, type OttlMap, type OttlValue, typeName } from "./value.js";
+import { isMap, type OttlMap, type OttlValue, typeName } from "./value.js";
 
 export type { PathTable } from "./path-table.js";
 
@@ -109,9 +110,8 @@ export function attributesAccess(pick: Pick, keys: readonly Key[]): Access {
     set: (scene, value) => {
       const key = mapKey(first, scene);
       const level = pick(scene);
-      const root: OttlMap = new Map([[key, copyValue(level.attribute(key, encodedKey(key)))]]);
-      setIndexed(root, keys, scene, value);
-      level.setAttribute(key, encodedKey(key), root.get(key)!);
+      const current = level.attribute(key, encodedKey(key));
+      level.setAttribute(key, encodedKey(key), withIndexed(current, keys, 1, scene, value));
     },
   };
 }
@@ -136,15 +136,19 @@ function oneAttribute(pick: Pick, key: string): Access {
 function cacheAccess(keys: readonly Key[]): Access {
   if (keys.length === 0) {
     return {
-      get: (scene) => copyMap(scene.cache),
+      get: (scene) => scene.cache,
       set: (scene, value) => {
-        scene.cache = copyMap(asMap(value));
+        checkSize(value);
+        scene.cache = asMap(value);
       },
     };
   }
   return {
-    get: (scene) => copyValue(indexed(scene.cache, keys, scene)),
-    set: (scene: Scene, value: OttlValue) => setIndexed(scene.cache, keys, scene, copyValue(value)),
+    get: (scene) => indexed(scene.cache, keys, scene),
+    set: (scene: Scene, value: OttlValue) => {
+      checkSize(value);
+      scene.cache = withIndexed(scene.cache, keys, 0, scene, value) as OttlMap;
+    },
   };
 }
 

@@ -1,13 +1,17 @@
-import { RE2JS } from "re2js";
+import { compilePattern as compile, type Pattern, quotePattern } from "../match/pattern.js";
 import { OttlError } from "./error.js";
+import { LONGEST_TEXT, tooLong } from "./limits.js";
 
-/** Patterns of users: they run in time linear to the text, whatever they are. */
-export type Pattern = RE2JS;
+export type { Pattern } from "../match/pattern.js";
 
-/** Throws with the reason when it is no pattern. */
+/** What users write is far shorter; what comes out of the data may be anything. */
+const LONGEST_PATTERN = 100_000;
+
+/** Throws an `OttlError` with the reason when it is no pattern. */
 export function compilePattern(text: string): Pattern {
+  if (text.length > LONGEST_PATTERN) throw new OttlError(`the pattern is longer than ${LONGEST_PATTERN} characters`);
   try {
-    return RE2JS.compile(text);
+    return compile(text);
   } catch (error) {
     throw new OttlError(`not a valid pattern: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -41,41 +45,21 @@ export function patternOf(text: string): Pattern {
   return patterns.of(text);
 }
 
-/**
- * Every match replaced. The replacement names groups as Go does: $1, ${1}, $name, ${name}, and $$ for a dollar sign;
- * a name is as long as it can be, and one that does not exist is empty. `finish` sees each replacement last.
- */
+/** A match takes some microseconds: what has more of them would keep everybody else waiting. */
+const MOST_MATCHES = 100_000;
+
+/** Every match replaced; an `OttlError` when there are too many, or the text becomes too long. */
 export function replaceAll(
   pattern: Pattern,
   text: string,
   replacement: string,
-  finish: (replaced: string) => string = (replaced) => replaced,
+  finish?: (replaced: string) => string,
 ): string {
-  const matcher = pattern.matcher(text);
-  let result = "";
-  let from = 0;
-  let found = false;
-  while (matcher.find()) {
-    if (found && matcher.start() === matcher.end() && matcher.start() === from) continue; // right behind a match
-    found = true;
-    const group = (name: string) => groupOf(pattern, matcher, name);
-    result += text.slice(from, matcher.start()) + finish(expand(replacement, group));
-    from = matcher.end();
-  }
-  return found ? result + text.slice(from) : text;
-}
-
-function groupOf(pattern: Pattern, matcher: ReturnType<Pattern["matcher"]>, name: string): string {
-  const index = /^\d+$/.test(name) ? Number(name) : pattern.namedGroups()[name];
-  if (index === undefined || index > pattern.groupCount()) return "";
-  return matcher.group(index) ?? "";
-}
-
-function expand(replacement: string, group: (name: string) => string): string {
-  if (!replacement.includes("$")) return replacement;
-  return replacement.replace(/\$(?:(\$)|(\w+)|\{(\w+)\})/g, (_, dollar, bare, braced) =>
-    dollar === undefined ? group(bare ?? braced) : "$",
-  );
+  const longest = Math.max(LONGEST_TEXT, text.length);
+  return pattern.replaceAll(text, replacement, finish, (matches, length) => {
+    if (matches > MOST_MATCHES) throw new OttlError(`the pattern matches more than ${MOST_MATCHES} times`);
+    if (length > longest) throw tooLong();
+  });
 }
 
 /** `*` is any text, `?` one character, `[ab]`, `[!ab]`, `{a,b}`; a backslash takes a character for itself. */
@@ -86,7 +70,7 @@ export function compileGlob(glob: string): Pattern {
     const c = glob[i]!;
     if (c === "*") regex += ".*";
     else if (c === "?") regex += ".";
-    else if (c === "\\" && i + 1 < glob.length) regex += RE2JS.quote(glob[++i]!);
+    else if (c === "\\" && i + 1 < glob.length) regex += quotePattern(glob[++i]!);
     else if (c === "{") {
       depth++;
       regex += "(?:";
@@ -102,7 +86,7 @@ export function compileGlob(glob: string): Pattern {
         .replace(/^!/, "^")
         .replaceAll("[", "\\[")}]`;
       i = close;
-    } else regex += RE2JS.quote(c);
+    } else regex += quotePattern(c);
   }
   if (depth > 0) throw new OttlError("not a valid glob: { without }");
   return compilePattern(`(?s)^${regex}$`);

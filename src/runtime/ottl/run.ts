@@ -4,7 +4,7 @@ import { partition } from "../telemetry/partition.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
 import type { Condition, Statement } from "./compiled.js";
 import { CONTEXT_SHAPES, CONTEXT_SIGNALS, COUNTS_RECORDS, type ContextName } from "./context.js";
-import { isOttlError, OttlError } from "./error.js";
+import { failureOf, OttlError } from "./error.js";
 import { Scene } from "./scene.js";
 
 /**
@@ -123,8 +123,7 @@ function holds(condition: Condition, scene: Scene, onError: OnOttlError): boolea
   try {
     return condition.matches(scene);
   } catch (error) {
-    if (!isOttlError(error)) throw error;
-    onError(error, condition);
+    onError(failureOf(error), condition);
     return false;
   }
 }
@@ -218,8 +217,7 @@ class Transformer implements RecordVisitor {
     try {
       statement.execute(this.scene);
     } catch (error) {
-      if (!isOttlError(error)) throw error;
-      this.onError(error, statement);
+      this.onError(failureOf(error), statement);
     }
   }
 }

@@ -1,3 +1,4 @@
+import { dateOf } from "./conversions.js";
 import { DAYS, type FieldName, type LayoutPart, MONTHS } from "./time-layout.js";
 import type { OttlDuration, OttlTime } from "./value.js";
 
@@ -21,7 +22,7 @@ export interface Calendar {
 export function calendarOf(time: OttlTime): Calendar {
   const local = time.nanos + BigInt(time.zone.offsetSeconds) * SECOND;
   const nanosecond = ((local % SECOND) + SECOND) % SECOND;
-  const date = new Date(Number((local - nanosecond) / 1_000_000n));
+  const date = dateOf((local - nanosecond) / 1_000_000n);
   const year = date.getUTCFullYear();
   return {
     year,

@@ -67,17 +67,23 @@ export function zoneAt(location: string, localMs: number): Zone {
   return { name: location, offsetSeconds };
 }
 
+/** Making one takes far longer than using it; the locations are those of the configuration. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatFor(location: string): Intl.DateTimeFormat {
+  let format = formats.get(location);
+  if (format === undefined) {
+    const numeric = "numeric" as const;
+    const date = { year: numeric, month: numeric, day: numeric };
+    const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: "h23" as const };
+    format = new Intl.DateTimeFormat("en-US", { timeZone: location, ...date, ...time });
+    formats.set(location, format);
+  }
+  return format;
+}
+
 function offsetAt(location: string, ms: number): number {
-  const format = new Intl.DateTimeFormat("en-US", {
-    timeZone: location,
-    hourCycle: "h23",
-    year: "numeric",
-    month: "numeric",
-    day: "numeric",
-    hour: "numeric",
-    minute: "numeric",
-    second: "numeric",
-  });
+  const format = formatFor(location);
   const n = Object.fromEntries(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
   const local = Date.UTC(n["year"]!, n["month"]! - 1, n["day"]!, n["hour"]!, n["minute"]!, n["second"]!);
   return Math.round((local - Math.floor(ms / 1000) * 1000) / 1000);

@@ -1,5 +1,6 @@
 /**
- * The values of the language. An integer is a bigint and a double is a number, so that the two never get mixed up:
+ * The values of the language. They are never changed in place: who changes a map or list makes a new one, so that any
+ * number of places may hold the same. An integer is a bigint and a double is a number, so that the two never get mixed up:
  * what was written as an integer is compared, computed and written back as one. `null` is nil: what is not there, or
  * an attribute without a value.
  */
@@ -108,17 +109,4 @@ function sameMaps(a: OttlMap, b: OttlMap): boolean {
     if (other === undefined || !sameValue(value, other)) return false;
   }
   return true;
-}
-
-/** A copy that shares nothing that can be changed. */
-export function copyValue(value: OttlValue): OttlValue {
-  if (Array.isArray(value)) return value.map(copyValue);
-  if (value instanceof Map) return copyMap(value);
-  return value;
-}
-
-export function copyMap(map: OttlMap): OttlMap {
-  const copy: OttlMap = new Map();
-  for (const [key, value] of map) copy.set(key, copyValue(value));
-  return copy;
 }

@@ -1,121 +1,43 @@
-import { decodeText } from "../telemetry/decode.js";
-import { after, double, skip, varint, varint64 } from "../telemetry/wire.js";
+import {
+  ARRAY,
+  BOOL,
+  BYTES,
+  DOUBLE,
+  ELEMENT,
+  INT,
+  KEY,
+  MAP,
+  readAny as readAnyAs,
+  readKeyValues as readKeyValuesAs,
+  STRING,
+  VALUE,
+  type ValueForm,
+} from "../telemetry/any-value.js";
+import { after, varint, varint64 } from "../telemetry/wire.js";
 import type { WireWriter } from "../telemetry/writer.js";
 import { OttlError } from "./error.js";
+import { checkSize } from "./limits.js";
 import { OttlDuration, type OttlMap, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
 
 /** Values of the language from and to OTLP's AnyValue and KeyValue, with integers and doubles kept apart. */
 
-export const STRING = 10;
-export const BOOL = 16;
-export const INT = 24;
-export const DOUBLE = 33;
-const ARRAY = 42;
-const MAP = 50;
-const BYTES = 58;
-const ELEMENT = 10;
-const KEY = 10;
-const VALUE = 18;
+const FORM: ValueForm<OttlValue, OttlMap> = {
+  integer: (b, at, end) => (end - at < 5 ? BigInt(varint(b, at)) : BigInt.asIntN(64, varint64(b, at))),
+  newMap: () => new Map(),
+  has: (map, key) => map.has(key),
+  put(map, key, value) {
+    map.set(key, value);
+  },
+};
 
 /** The AnyValue in [start, end). */
 export function readAny(b: Uint8Array, start: number, end: number): OttlValue {
-  let value: OttlValue = null;
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    value = readMember(b, tag, at, p) ?? value; // of several the last counts
-  }
-  return value;
-}
-
-function readMember(b: Uint8Array, tag: number, at: number, end: number): OttlValue {
-  switch (tag) {
-    case STRING:
-      varint(b, at);
-      return decodeText(b, after, end);
-    case BOOL:
-      return varint64(b, at) !== 0n;
-    case INT:
-      return end - at < 5 ? BigInt(varint(b, at)) : BigInt.asIntN(64, varint64(b, at));
-    case DOUBLE:
-      return double(b, at);
-    case ARRAY:
-      varint(b, at);
-      return readElements(b, after, end);
-    case MAP:
-      varint(b, at);
-      return readKeyValues(b, after, end, ELEMENT, new Map());
-    case BYTES:
-      varint(b, at);
-      return new Uint8Array(b.subarray(after, end));
-    default:
-      return null;
-  }
-}
-
-function readElements(b: Uint8Array, start: number, end: number): OttlValue[] {
-  const list: OttlValue[] = [];
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== ELEMENT) continue;
-    varint(b, at);
-    list.push(readAny(b, after, p));
-  }
-  return list;
+  return readAnyAs(FORM, b, start, end);
 }
 
 /** All KeyValues with this tag in the message [start, end); of several with one key the first counts. */
-export function readKeyValues(b: Uint8Array, start: number, end: number, wanted: number, map: OttlMap): OttlMap {
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== wanted) continue;
-    varint(b, at);
-    readKeyValue(b, after, p, map);
-  }
-  return map;
-}
-
-function readKeyValue(b: Uint8Array, start: number, end: number, map: OttlMap): void {
-  let key = "";
-  let valueAt = -1;
-  let valueEnd = -1;
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== KEY && tag !== VALUE) continue;
-    varint(b, at);
-    if (tag === KEY) key = decodeText(b, after, p);
-    else {
-      valueAt = after;
-      valueEnd = p;
-    }
-  }
-  if (!map.has(key)) map.set(key, valueAt < 0 ? null : readAny(b, valueAt, valueEnd));
-}
-
-/** End of the AnyValue that `anyValueAt` found. */
-export let anyEnd = 0;
-
-/** Where the AnyValue of the KeyValue whose length is at `lengthAt` begins, or -1; it ends at `anyEnd`. */
-export function anyValueAt(b: Uint8Array, lengthAt: number): number {
-  const size = varint(b, lengthAt);
-  const end = after + size;
-  for (let p = after; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== VALUE) continue;
-    varint(b, at);
-    anyEnd = p;
-    return after;
-  }
-  return -1;
+export function readKeyValues(b: Uint8Array, start: number, end: number, tag: number): OttlMap {
+  return readKeyValuesAs(FORM, b, start, end, tag, new Map());
 }
 
 /** Is the AnyValue in [start, end) this text? `encoded` is the text in UTF-8. The usual form is compared in place. */
@@ -219,12 +141,17 @@ function writeObject(writer: WireWriter, value: OttlValue & object, depth: numbe
 }
 
 /** Throws unless the value can be an attribute: times, durations and messages cannot, nor what holds them. */
-export function checkStorable(value: OttlValue, depth = MAX_DEPTH): void {
+export function checkStorable(value: OttlValue, current: OttlValue = null): void {
+  checkSize(value, current);
+  checkParts(value, MAX_DEPTH);
+}
+
+function checkParts(value: OttlValue, depth: number): void {
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return;
   if (depth === 0) throw new OttlError(`the value is nested more than ${MAX_DEPTH} deep`);
   if (value instanceof OttlTime || value instanceof OttlDuration || value instanceof OttlMessages)
     throw notStorable(value);
-  for (const item of value.values()) checkStorable(item, depth - 1);
+  for (const item of value.values()) checkParts(item, depth - 1);
 }
 
 function notStorable(value: OttlValue): OttlError {

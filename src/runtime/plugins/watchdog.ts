@@ -1,5 +1,5 @@
-import { getHeapStatistics } from "node:v8";
-import { Worker } from "node:worker_threads";
+import type { HeapInfo } from "node:v8";
+import type { Worker } from "node:worker_threads";
 import type { Watch } from "../contract/watch.js";
 import { WATCHDOG_THREAD } from "./watchdog-thread.js";
 
@@ -65,6 +65,9 @@ export class Watchdog implements Watch {
   private start(): void {
     if (this.worker !== undefined) return;
     const { json, limitMs = LIMIT_MS } = this.settings;
+    // Loaded here, since every start of the command line would wait for it.
+    const { Worker } = process.getBuiltinModule("node:worker_threads");
+    const { getHeapStatistics } = process.getBuiltinModule("node:v8");
     this.worker = new Worker(WATCHDOG_THREAD, {
       eval: true,
       name: "sluice-watchdog",
@@ -74,12 +77,11 @@ export class Watchdog implements Watch {
     });
     this.worker.unref();
     this.worker.on("error", () => {}); // without it nobody watches, and everything else goes on
-    this.timer = setInterval(() => this.beat(), BEAT_MS);
+    this.timer = setInterval(() => this.beat(getHeapStatistics()), BEAT_MS);
     this.timer.unref();
   }
 
-  private beat(): void {
-    const { used_heap_size, heap_size_limit } = getHeapStatistics();
+  private beat({ used_heap_size, heap_size_limit }: HeapInfo): void {
     const old = Math.max(heap_size_limit - YOUNG_BYTES, heap_size_limit / 2);
     this.cells[HEAP_PERCENT] = Math.round((100 * used_heap_size) / old);
     Atomics.add(this.cells, BEAT, 1);

@@ -27,7 +27,9 @@ export interface CarrierKind {
   read(bytes: Uint8Array): Carrier;
   /** The threshold that the record asks for itself, or undefined. */
   priority(bytes: Uint8Array): Bits56 | undefined;
-  /** The bytes of the attribute that randomness is made of. */
+  /** The attribute that randomness is made of: where its KeyValue's length is, or -1. */
+  sourceAt(): number;
+  /** The bytes of that attribute. */
   source(bytes: Uint8Array): Uint8Array | undefined;
   /** What a plain record gets when it is kept; the randomness may be a hole, or empty. */
   stamp(randomness: string, threshold: string): Stamp;

@@ -31,6 +31,7 @@ export function logCarriers({ precision, fromAttribute, priorityAttribute }: Log
     isPlain: () => scan.values[THRESHOLD] === -1 && scan.values[RANDOMNESS] === -1 && !has(priority),
     read: (bytes) => new LogCarrier(scan, bytes),
     priority: (bytes) => (has(priority) ? percentageOf(attributeValue(bytes, scan.values[priority]!)) : undefined),
+    sourceAt: () => (source < 0 ? -1 : scan.values[source]!),
     source: (bytes) => (has(source) ? bytesOfValue(attributeValue(bytes, scan.values[source]!)) : undefined),
     stamp(randomness, threshold) {
       const fields = randomness === "" ? [] : [textAttribute(LOG_SHAPE.attributes, RANDOMNESS_KEY, randomness)];

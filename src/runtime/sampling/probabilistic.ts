@@ -15,6 +15,7 @@ import {
 import type { Carrier, CarrierKind } from "./carrier.js";
 import { logCarriers } from "./log-carrier.js";
 import { BUCKETS, hashInto, type MutableBits56, seeded, traceIdInto } from "./randomness.js";
+import { findText, textEnd } from "./scan.js";
 import { spanCarriers } from "./span-carrier.js";
 import { HOLE, type Stamp } from "./stamp.js";
 
@@ -49,7 +50,7 @@ const ATTRIBUTE = 5;
  * Decides for every record of a batch by its randomness, which all records of a trace share: whoever has the same
  * settings keeps the same traces. What is kept carries the threshold it was kept with.
  *
- * The common record, with a trace id and no sign of an earlier sampler, is decided and stamped in place; all others go
+ * The common record, with a trace id, or a text to decide by, and no sign of an earlier sampler, is decided and stamped in place; all others go
  * through a carrier, which knows where the signal keeps its randomness and threshold.
  */
 export class ProbabilisticSampler implements RecordVisitor {
@@ -101,16 +102,42 @@ export class ProbabilisticSampler implements RecordVisitor {
   visit(walk: RecordWalk, start: number, end: number): Verdict {
     const { scan } = this.carriers;
     scan.run(walk.bytes, start, end);
-    const at = scan.traceId;
-    const isCommon = at >= 0 && !this.isNever && this.carriers.isPlain() && (!this.isHash || this.settings.fromTraceId);
-    if (!isCommon) return this.decide(walk, start, end);
-    if (this.isHash) hashInto(this.randomness, this.state, walk.bytes, at, at + 16);
-    else traceIdInto(this.randomness, walk.bytes, at);
+    if (this.isNever || !this.carriers.isPlain()) return this.decide(walk, start, end);
+    if (!this.findRandomness(walk.bytes)) return this.without(walk, start, end);
     const sampled = keeps(this.threshold, this.randomness);
-    this.counts[((this.isHash ? TRACE_ID_HASH : TRACE_ID_W3C) << 1) | (sampled ? 1 : 0)]!++;
+    this.counts[(this.policy << 1) | (sampled ? 1 : 0)]!++;
     if (!sampled) return DROP;
-    this.stamp.append(walk, start, end, this.randomness);
+    this.stamp.append(walk, start, this.randomness);
     return KEEP;
+  }
+
+  /** A plain record with nothing to decide by is soon decided if that means to drop it. */
+  private without(walk: RecordWalk, start: number, end: number): Verdict {
+    const hasSource = this.isHash && this.carriers.sourceAt() >= 0;
+    if (hasSource || !this.settings.failClosed) return this.decide(walk, start, end);
+    this.counts[MISSING << 1]!++;
+    return DROP;
+  }
+
+  /** Of a plain record, without making anything: from its trace id, or from an attribute that is a text. */
+  private findRandomness(bytes: Uint8Array): boolean {
+    const at = this.carriers.scan.traceId;
+    if (!this.isHash) {
+      this.policy = TRACE_ID_W3C;
+      if (at >= 0) traceIdInto(this.randomness, bytes, at);
+      return at >= 0;
+    }
+    if (at >= 0 && this.settings.fromTraceId) {
+      this.policy = TRACE_ID_HASH;
+      hashInto(this.randomness, this.state, bytes, at, at + 16);
+      return true;
+    }
+    const sourceAt = this.carriers.sourceAt();
+    const start = sourceAt < 0 ? -1 : findText(bytes, sourceAt);
+    if (start < 0 || textEnd === start) return false;
+    this.policy = ATTRIBUTE;
+    hashInto(this.randomness, this.state, bytes, start, textEnd);
+    return true;
   }
 
   private decide(walk: RecordWalk, start: number, end: number): Verdict {

@@ -5,7 +5,8 @@ import type { Value } from "../telemetry/views/value.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
 import { after, findField, varint } from "../telemetry/wire.js";
 import { ALWAYS } from "./bits56.js";
-import { LOG_SHAPE, RecordScan, type ScanShape, SPAN_SHAPE } from "./scan.js";
+import { FNV32_START, fnv32 } from "./fnv.js";
+import { findText, LOG_SHAPE, RecordScan, type ScanShape, SPAN_SHAPE, textEnd } from "./scan.js";
 import { doubleAttribute, replaceFields, Stamp } from "./stamp.js";
 import { unitOf } from "./unit.js";
 import { type ValuePath, valueAmong, valueInBody } from "./value-path.js";
@@ -19,10 +20,14 @@ export interface RecordFacts {
   readonly severity: number;
   /** A log record of ERROR or FATAL, or a span whose status is an error. */
   readonly isError: boolean;
-  /** Sixteen characters, one for each byte; empty when the record belongs to no trace. */
-  readonly trace: string;
+  /** A number in [0, 1) that stands for its trace; -1 when it belongs to none. */
+  readonly trace: number;
   /** The name of the event or span. */
   readonly name: string;
+  /** A hash of the name, to look up what is known of it; 0 when there is no name. */
+  readonly nameHash: number;
+  /** Is the name this one, in UTF-8? */
+  isNamed(name: Uint8Array): boolean;
   /** The value at this path, or undefined. */
   value(path: ValuePath): Value | undefined;
 }
@@ -59,6 +64,9 @@ export class RateSampler implements RecordVisitor, RecordFacts {
   private walk!: RecordWalk;
   private start = 0;
   private end = 0;
+  trace = -1;
+  private nameStart = 0;
+  private nameEnd = 0;
 
   constructor(signal: "logs" | "traces", settings: RateSamplerSettings, rules: RateRules) {
     this.settings = settings;
@@ -77,8 +85,11 @@ export class RateSampler implements RecordVisitor, RecordFacts {
     this.start = start;
     this.end = end;
     this.scan.run(walk.bytes, start, end);
+    this.findName();
+    const at = this.scan.traceId;
+    this.trace = at < 0 ? -1 : unitOf(this.settings.seed, walk.bytes, at);
     const rate = this.rules.rateOf(this);
-    const kept = rate >= 1 || (rate > 0 && this.unit() < rate);
+    const kept = rate >= 1 || (rate > 0 && (at < 0 ? this.settings.random() : this.trace) < rate);
     this.rules.decided(rate, kept);
     if (!kept) return DROP;
     if (rate < 1) this.write(rate);
@@ -97,17 +108,21 @@ export class RateSampler implements RecordVisitor, RecordFacts {
     return at >= 0 && varint(this.walk.bytes, at) === STATUS_ERROR;
   }
 
-  get trace(): string {
-    const at = this.scan.traceId;
-    return at < 0 ? "" : Buffer.prototype.latin1Slice.call(this.walk.bytes, at, at + 16);
+  get name(): string {
+    return decodeText(this.walk.bytes, this.nameStart, this.nameEnd);
   }
 
-  get name(): string {
-    const { nameStart, nameEnd, values } = this.scan;
-    if (nameEnd > nameStart && nameStart >= 0) return decodeText(this.walk.bytes, nameStart, nameEnd);
-    if (!this.isLogs || values[EVENT_NAME] === -1) return "";
-    const attribute = attributeValue(this.walk.bytes, values[EVENT_NAME]!);
-    return typeof attribute === "string" ? attribute : "";
+  get nameHash(): number {
+    const { nameStart, nameEnd } = this;
+    return nameStart === nameEnd ? 0 : fnv32(FNV32_START, this.walk.bytes, nameStart, nameEnd);
+  }
+
+  isNamed(name: Uint8Array): boolean {
+    const { nameStart, nameEnd } = this;
+    if (nameEnd - nameStart !== name.length) return false;
+    const { bytes } = this.walk;
+    for (let i = 0; i < name.length; i++) if (bytes[nameStart + i] !== name[i]) return false;
+    return true;
   }
 
   value(path: ValuePath): Value | undefined {
@@ -121,15 +136,20 @@ export class RateSampler implements RecordVisitor, RecordFacts {
     return valueAmong(bytes, after, after + size, RESOURCE_ATTRIBUTES, path);
   }
 
-  private unit(): number {
-    const at = this.scan.traceId;
-    return at < 0 ? this.settings.random() : unitOf(this.settings.seed, this.walk.bytes, at);
+  /** The field of its own, or else, of log records, the attribute event.name. */
+  private findName(): void {
+    const { nameStart, nameEnd, values } = this.scan;
+    this.nameStart = nameStart;
+    this.nameEnd = nameStart < 0 ? nameStart : nameEnd;
+    if (this.nameEnd > this.nameStart || !this.isLogs || values[EVENT_NAME] === -1) return;
+    this.nameStart = findText(this.walk.bytes, values[EVENT_NAME]!);
+    this.nameEnd = this.nameStart < 0 ? this.nameStart : textEnd;
   }
 
   private write(rate: number): void {
     const { walk, start, end } = this;
     const lengthAt = this.scan.values[RATE]!;
-    if (lengthAt === -1) return this.stampFor(rate).append(walk, start, end, ALWAYS);
+    if (lengthAt === -1) return this.stampFor(rate).append(walk, start, ALWAYS);
     const before = attributeValue(walk.bytes, lengthAt);
     const combined = typeof before === "number" && before > 0 && before < 1 ? before * rate : rate;
     const size = varint(walk.bytes, lengthAt);

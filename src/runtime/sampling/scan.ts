@@ -55,16 +55,19 @@ export class RecordScan {
 
   private readonly shape: ScanShape;
   private readonly keys: readonly Uint8Array[];
+  /** By the first byte of a key's length: can it be one of the keys? Lengths of several bytes can always. */
+  private readonly lengths = new Uint8Array(256).fill(1, 128);
 
   constructor(shape: ScanShape, keys: readonly string[]) {
     this.shape = shape;
     this.keys = keys.map((key) => encodedKey(key));
+    for (const { length } of this.keys) if (length < 128) this.lengths[length] = 1;
     this.fields = keys.map(() => -1);
     this.values = keys.map(() => -1);
   }
 
   run(b: Uint8Array, start: number, end: number): void {
-    const { shape, keys, fields, values } = this;
+    const { shape, keys, fields, values, lengths } = this;
     const { traceId, traceState, attributes, name, severity, status } = shape;
     this.traceId = -1;
     this.stateField = -1;
@@ -92,6 +95,10 @@ export class RecordScan {
         p = after;
       }
       if (tag === attributes) {
+        if (size > 1 && b[p] === KEY && lengths[b[p + 1]!] === NOT_ASKED) {
+          p += size; // no key of this length is asked for
+          continue;
+        }
         for (let i = 0; i < keys.length; i++) {
           if (values[i] === -1 && hasKey(b, p, p + size, keys[i]!)) {
             values[i] = lengthAt;
@@ -122,6 +129,7 @@ function isZero(b: Uint8Array, p: number): boolean {
 }
 
 const KEY = 10;
+const NOT_ASKED = 0;
 
 function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
   const { length } = key;
@@ -145,3 +153,26 @@ function hasKeySomewhere(b: Uint8Array, start: number, end: number, key: Uint8Ar
   }
   return key.length === 0;
 }
+
+/** Where the text found last by `findText` ends. */
+export let textEnd = 0;
+
+/** Where the text of the KeyValue begins whose length is at `lengthAt`; -1 when its value is none. */
+export function findText(b: Uint8Array, lengthAt: number): number {
+  const end = varint(b, lengthAt) + after;
+  for (let p = after; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== VALUE) continue;
+    const size = varint(b, at);
+    if (size === 0 || b[after] !== STRING) return -1;
+    const length = varint(b, after + 1);
+    textEnd = after + length;
+    return textEnd === p ? after : -1;
+  }
+  return -1;
+}
+
+const VALUE = 18;
+const STRING = 10;

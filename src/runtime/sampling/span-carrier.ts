@@ -23,6 +23,7 @@ export function spanCarriers(): CarrierKind {
       const at = scan.values[PRIORITY]!;
       return at === -1 ? undefined : priorityOf(attributeValue(bytes, at));
     },
+    sourceAt: () => -1,
     source: () => undefined,
     stamp(randomness, threshold) {
       const fields = [...(randomness === "" ? [] : [`rv:${randomness}`]), `th:${threshold}`];

@@ -49,14 +49,10 @@ export class Stamp {
     this.hole = Buffer.from(this.bytes).indexOf(HOLE);
   }
 
-  /** Puts it behind the record in [start, end) of the walk. */
-  append(walk: RecordWalk, start: number, end: number, randomness: Bits56): void {
-    const out = walk.beginRecord();
-    out.copy(walk.bytes, start, end);
-    const at = out.length;
-    out.copy(this.bytes, 0, this.bytes.length);
-    if (this.hole >= 0) putHex(out, at + this.hole, randomness);
-    walk.endRecord();
+  /** Puts it behind the record that begins at `start`, the present one of the walk. */
+  append(walk: RecordWalk, start: number, randomness: Bits56): void {
+    const out = walk.extendRecord(start, this.bytes);
+    if (this.hole >= 0) putHex(out, out.length - this.bytes.length + this.hole, randomness);
   }
 }
 

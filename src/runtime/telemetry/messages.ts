@@ -1,4 +1,5 @@
 import type { Signal } from "./signal.js";
+import { BYTES } from "./wire.js";
 
 /**
  * OTLP's messages as a table: the one description that validation, the tree and OTLP/JSON are driven by.
@@ -315,4 +316,23 @@ function toField(
     choice: choice.includes(name) ? choice[0] : undefined,
     values: type === "enum" ? ENUMS[name] : undefined,
   };
+}
+
+/** The wire type in which a field is written; numbers that come in lists are packed. */
+export function wireType(field: Field): number {
+  switch (field.type) {
+    case "message":
+    case "string":
+    case "bytes":
+    case "id":
+      return BYTES;
+    case "double":
+    case "fixed64":
+    case "sfixed64":
+      return 1;
+    case "fixed32":
+      return 5;
+    default:
+      return field.repeated ? BYTES : 0;
+  }
 }

@@ -28,6 +28,9 @@ interface SourceFrame extends GroupedFrame {
   readonly groups: Map<Group | string, Group>;
 }
 
+/** Stands for no attributes at all. No text of attributes is this: see `KeyFinder`. */
+const NOTHING = "\0";
+
 class Regrouper {
   private readonly batch: Batch;
   private readonly bytes: Uint8Array;
@@ -83,7 +86,7 @@ class Regrouper {
     let parent: Group | undefined;
     for (let i = 0; i < this.frames.length; i++) {
       const frame = this.frames[i]!;
-      const within: Group | string = parent ?? found ?? "";
+      const within: Group | string = parent ?? found ?? NOTHING;
       let group = frame.groups.get(within);
       if (group === undefined) {
         const moved = i === 0 && found !== undefined ? this.finder.extraction() : undefined;

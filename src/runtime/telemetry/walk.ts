@@ -107,6 +107,22 @@ export class RecordWalk {
     if (this.written++ > 0) this.added++;
   }
 
+  /** For a visitor: puts these fields behind those of the present record; gives the writer they were written to. */
+  extendRecord(start: number, fields: Uint8Array): WireWriter {
+    const out = this.copyTo(this.recordTag);
+    const { length } = fields;
+    out.byte(this.shape.record);
+    out.varint(this.recordEnd - start + length);
+    out.copy(this.bytes, start, this.recordEnd);
+    out.reserve(length);
+    const { bytes } = out;
+    let at = out.length;
+    for (let i = 0; i < length; i++) bytes[at++] = fields[i]!;
+    out.length = at;
+    this.done = this.recordEnd;
+    return out;
+  }
+
   /** For a visitor: changes the frame at this depth when it closes. */
   editFrame(depth: number, edit: FrameEdit): void {
     const { edits } = this.states[depth]!;
@@ -210,7 +226,7 @@ export class RecordWalk {
   }
 
   private copyTo(position: number): WireWriter {
-    this.out ??= new WireWriter(this.bytes.length + 512);
+    this.out ??= new WireWriter(this.bytes.length + (this.bytes.length >> 2) + 512); // most edits add a little
     if (position > this.done) {
       this.out.copy(this.bytes, this.done, position);
       this.done = position;

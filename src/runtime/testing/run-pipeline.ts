@@ -30,7 +30,7 @@ export interface TestPipeline {
 
 /**
  * Runs a config in this process, for tests. It has a receiver and an exporter called `memory`, which need not be
- * defined. Exporters have no queue. Throws with all problems when the config has any.
+ * defined. Exporters have no queue. Keeps the process alive until it is stopped. Throws with all problems when the config has any.
  */
 export async function runPipeline(yaml: string, options: RunPipelineOptions = {}): Promise<TestPipeline> {
   const { plugins = [], folder, ...agentOptions } = options;
@@ -49,11 +49,15 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
   }
   const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics, ...agentOptions });
   await agent.start();
+  const staysAlive = setInterval(() => {}, 1 << 30); // the runtime's own timers keep no process alive
   return {
     send: (batch) => memory.send(batch),
     exported: memory.exported,
     records: () => memory.exported.flatMap(plainRecords),
-    stop: (timeoutMs) => agent.stop(timeoutMs),
+    async stop(timeoutMs) {
+      await agent.stop(timeoutMs);
+      clearInterval(staysAlive);
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Batch, batchFromJson, readRecords } from "../../../src/plugin.js";
+import { Batch, batchFromJson, readRecords } from "../../../src/plugin.js";
 import { probabilisticSampler } from "../../../src/processors/probabilistic-sampler.js";
 import { owed } from "../../support/deliveries.js";
 import { counting, processing } from "../../support/processors.js";
@@ -108,6 +108,25 @@ describe("probabilistic_sampler", () => {
     expect(vector.in.map((input, i) => [input, kept.get(i) ?? null])).toEqual(
       vector.in.map((input, i) => [input, (vector.out[i] as [string, string] | null) ?? null]),
     );
+  });
+
+  it.each([
+    ["hash_seed", 20],
+    ["hash_seed", 75],
+    ["proportional", 5],
+    ["equalizing", 50],
+  ])("keeps the share it was told to, within three standard deviations: %s %i %%", (mode, sampling_percentage) => {
+    const count = 8000;
+    const ids = Array.from({ length: count }, (_, i) => ({ id: md5(`${mode} ${i}`) }));
+    const kept = keptOf({ mode, sampling_percentage }, spans(ids)).size;
+    const share = sampling_percentage / 100;
+    expect(Math.abs(kept - count * share)).toBeLessThanOrEqual(3 * Math.sqrt(count * share * (1 - share)));
+  });
+
+  it("passes a pipeline's bytes on as OTLP: what it stamps can be admitted again", () => {
+    const { source, out } = processing(probabilisticSampler, { sampling_percentage: 60 }, "traces");
+    source.next(owed(spans(Array.from({ length: 300 }, (_, i) => ({ id: md5(String(i)) })))).delivery);
+    expect(Batch.admit("traces", out[0]!.batch.bytes).count).toBe(out[0]!.batch.count);
   });
 
   it("acknowledges what it drops, and counts both under the Collector's name", () => {

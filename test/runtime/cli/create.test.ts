@@ -75,3 +75,22 @@ describe("sluice create", () => {
     expect(out).toContain("sluice create processor my-processor");
   });
 });
+
+describe("commands about components", () => {
+  it.each(["schema", "components"])("%s shows why a plugin cannot be loaded, and ends with 1", async (command) => {
+    const { code, out, err } = await cli([command, "--plugin", "./nowhere.js"]);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toContain('plugin "./nowhere.js": there is no file');
+  });
+
+  it("looks at nothing of a config but its plugins", async () => {
+    const file = join(root, "half.yaml");
+    writeFileSync(file, "receivers: {nonsense: }\nplugins: [./nowhere.js]\n");
+    const { code, err } = await cli(["schema", "--config", file]);
+    expect(code).toBe(1);
+    expect(err).toContain(`at ${file}:2:11  plugins.0`);
+    expect(err).toContain("1 error");
+    writeFileSync(file, "receivers: {nonsense: }\n");
+    expect(await cli(["schema", "--config", file])).toMatchObject({ code: 0, err: "" });
+  });
+});

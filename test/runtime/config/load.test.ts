@@ -1,8 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the config language is written with ${}
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { loadConfig } from "../../../src/runtime/config/load.js";
+import { defineExtension } from "../../../src/runtime/contract/component.js";
 import { Registry } from "../../../src/runtime/registry.js";
+import { fakes } from "./fakes.js";
 import { brief, GOOD, loadText, problemsIn, withExporter } from "./load-text.js";
 
 const PIPELINE = "service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}";
@@ -287,5 +290,27 @@ describe("loadConfig", () => {
     const { config } = loadText(text);
     expect([...config!.processors.keys()]).toEqual(["batch"]);
     expect(config?.pipelines[0]?.processors).toEqual(["batch"]);
+  });
+
+  it("runs an extension that is on by default with what is written for it, named in service.extensions or not", () => {
+    const always = defineExtension({
+      type: "always",
+      summary: "Runs in every agent.",
+      onByDefault: true,
+      schema: z.strictObject({ size: z.number().default(1) }),
+      create: () => ({ start: async () => {}, stop: async () => {} }),
+    });
+    const options = { registry: new Registry([...fakes, always]), addDefaults: true };
+    const extensionsOf = (text: string) =>
+      [...loadText(text, options).config!.extensions].map(([id, { config }]) => ({ id, ...(config as object) }));
+    const written = `${GOOD}extensions: {always/a: {size: 2}, always/b: {size: 3}}\n`;
+    expect(extensionsOf(GOOD)).toEqual([{ id: "always", size: 1 }]);
+    expect(extensionsOf(written)).toEqual([{ id: "always/a", size: 2 }]);
+    expect(extensionsOf(written.replace("service:", "service:\n  extensions: [always/b]"))).toEqual([
+      { id: "always/b", size: 3 },
+    ]);
+    expect(problemsIn(`${GOOD}extensions: {always: {sise: 2}}\n`, options)).toEqual([
+      "error unknown_key 17:23 extensions.always.sise",
+    ]);
   });
 });

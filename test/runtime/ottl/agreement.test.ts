@@ -116,7 +116,8 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
   });
 
   it("setting a path to what it is leaves the same batch", () => {
-    const statements = Object.keys(PATHS[context])
+    const attributes = owners.flatMap(({ path }) => KEYS.map((key) => `${path}[${JSON.stringify(key)}]`));
+    const statements = [...Object.keys(PATHS[context]), ...attributes]
       .filter((path) => !CONVERTING.test(path))
       .map((path) => compileStatement(`set(${path}, ${path})`, context));
     fc.assert(

@@ -707,4 +707,12 @@ describe("every function", () => {
       [],
     );
   });
+
+  it("that the Collector's users use most is there", () => {
+    const editors =
+      "set delete_key delete_matching_keys keep_keys keep_matching_keys limit truncate_all replace_pattern replace_all_patterns replace_match merge_maps flatten append convert_sum_to_gauge convert_gauge_to_sum copy_metric extract_count_metric extract_sum_metric aggregate_on_attributes";
+    const converters =
+      "Concat Split Substring Len Trim ToLowerCase ToUpperCase ConvertCase Int Double String Bool IsMatch IsString IsInt IsDouble IsBool IsMap IsList IsRootSpan ParseJSON ParseKeyValue ParseCSV ExtractPatterns ExtractGrokPatterns SHA256 SHA1 MD5 FNV UUID Now Time Unix UnixNano UnixMilli Duration TruncateTime Format Hex Base64Decode Log Values Keys ContainsValue HasPrefix HasSuffix TraceID SpanID URL UserAgent";
+    expect(`${editors} ${converters}`.split(" ").filter((name) => !FUNCTIONS.has(name))).toEqual([]);
+  });
 });

@@ -3,7 +3,7 @@ import { type Arguments, type FunctionSpec, parameters } from "../function-spec.
 import { grokPattern } from "../grok.js";
 import { parseCsvRow, parseJson, parseKeyValue } from "../parse-text.js";
 import { parseUrl } from "../parse-url.js";
-import { compilePattern, Kept, type Pattern } from "../pattern.js";
+import { compilePattern, Kept } from "../pattern.js";
 import { parseUserAgent } from "../user-agent.js";
 import type { OttlMap, OttlValue } from "../value.js";
 
@@ -12,18 +12,19 @@ import type { OttlMap, OttlValue } from "../value.js";
 function extractPatterns(args: Arguments) {
   const target = args.text("target");
   const pattern = args.pattern("pattern");
-  const named = (compiled: Pattern) => Object.entries(compiled.namedGroups());
   const literal = args.constant("pattern");
-  if (typeof literal === "string" && named(compilePattern(literal)).length === 0)
-    args.refuse("pattern", "the pattern has no named group, such as (?P<user>\\\\w+)");
+  if (typeof literal === "string" && compilePattern(literal).groupNames.length === 0) args.refuse("pattern", NO_GROUP);
   return (scene: Parameters<typeof target>[0]): OttlValue => {
     const compiled = pattern(scene);
-    const matcher = compiled.matcher(target(scene));
+    if (compiled.groupNames.length === 0) throw new OttlError(NO_GROUP);
+    const groups = compiled.groups(target(scene));
     const map: OttlMap = new Map();
-    if (matcher.find()) for (const [name, index] of named(compiled)) map.set(name, matcher.group(index) ?? "");
+    if (groups !== undefined) for (const name of compiled.groupNames) map.set(name, groups[name] ?? "");
     return map;
   };
 }
+
+const NO_GROUP = "the pattern has no named group, such as (?P<user>\\\\w+)";
 
 function singleCharacter(args: Arguments, name: string, otherwise: string): string {
   const text = args.literalText(name, otherwise);

@@ -2,6 +2,7 @@ import { toText } from "../conversions.js";
 import { OttlError } from "../error.js";
 import { sprintf } from "../format.js";
 import { type FunctionSpec, type Parameter, parameters } from "../function-spec.js";
+import { joined, MOST_ITEMS, tooMany } from "../limits.js";
 import { camelCase, lowerCase, snakeCase, upperCase } from "../text-case.js";
 import type { OttlValue } from "../value.js";
 
@@ -89,8 +90,6 @@ function trim(text: string, cutset: string): string {
   return characters.slice(from, to).join("");
 }
 
-const MOST_PARTS = 1_000_000;
-
 export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
   {
     name: "Concat",
@@ -101,7 +100,11 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     make(args) {
       const values = args.items("vals");
       const delimiter = args.text("delimiter");
-      return (scene) => values.map((get) => toText(get(scene)) ?? "<nil>").join(delimiter(scene));
+      return (scene) =>
+        joined(
+          values.map((get) => toText(get(scene)) ?? "<nil>"),
+          delimiter(scene),
+        );
     },
   },
   onTexts(
@@ -111,8 +114,9 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     "The parts of a text between the delimiters.",
     'Split("a,b", ",")',
     (text, delimiter) => {
-      const parts = delimiter === "" ? [...text] : text.split(delimiter);
-      if (parts.length > MOST_PARTS) throw new OttlError(`Split gave more than ${MOST_PARTS} parts`);
+      if (delimiter === "" && text.length > MOST_ITEMS) throw tooMany();
+      const parts = delimiter === "" ? [...text] : text.split(delimiter, MOST_ITEMS + 1);
+      if (parts.length > MOST_ITEMS) throw tooMany();
       return parts;
     },
   ),

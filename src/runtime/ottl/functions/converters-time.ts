@@ -46,7 +46,7 @@ function sinceEpoch(name: string, what: string, nanos: bigint): FunctionSpec {
     example: `${name}(Now())`,
     make(args) {
       const time = args.time("time");
-      return (scene) => floorDivide(time(scene).nanos, nanos);
+      return (scene) => BigInt.asIntN(64, floorDivide(time(scene).nanos, nanos));
     },
   };
 }
@@ -90,8 +90,9 @@ const UNITS: Readonly<Record<string, bigint>> = {
 
 /** A duration as Go writes it, such as -1h30m or 1.5s. */
 export function parseDuration(text: string): OttlDuration {
-  const match = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
-  if (match === null || text.length > 100) throw new OttlError(`${JSON.stringify(text.slice(0, 40))} is no duration`);
+  const match =
+    text.length > 100 ? null : /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
+  if (match === null) throw new OttlError(`${JSON.stringify(text.slice(0, 40))} is no duration`);
   let nanos = 0n;
   for (const [, whole, fraction, unit] of match[2]!.matchAll(/(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g)) {
     const scale = UNITS[unit!]!;

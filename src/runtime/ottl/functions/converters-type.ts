@@ -173,9 +173,7 @@ function attributesOfPoints(scene: Scene): OttlMap[] {
   const data = scene.metricData.here();
   const points = data.message.byNumber[1]!.message!;
   const tag = (points.byName.get("attributes")!.number << 3) | BYTES;
-  return rawMessages(data, data.message.byNumber[1]!).map((bytes) =>
-    readKeyValues(bytes, 0, bytes.length, tag, new Map()),
-  );
+  return rawMessages(data, data.message.byNumber[1]!).map((bytes) => readKeyValues(bytes, 0, bytes.length, tag));
 }
 
 function id(name: string, size: number): FunctionSpec {

@@ -7,12 +7,13 @@ import { isMap, type OttlMap, type OttlValue, typeName } from "../value.js";
 
 /** Editors of values, lists and the keys of maps. */
 
-/** Reads a map, lets it be changed, and sets it again: a map that is still the same changes nothing. */
+/** Reads a map, lets a copy of it be changed, and sets that: a map that is still the same changes nothing. */
 export function editMap(args: Arguments, change: (map: OttlMap, scene: Scene) => OttlMap | undefined): Getter {
   const target = args.path("target");
   return (scene) => {
-    const map = target.get(scene);
-    if (!isMap(map)) throw new OttlError(`expected a map to edit, got ${typeName(map)}`);
+    const current = target.get(scene);
+    if (!isMap(current)) throw new OttlError(`expected a map to edit, got ${typeName(current)}`);
+    const map = new Map(current);
     target.set(scene, change(map, scene) ?? map);
     return null;
   };
@@ -28,10 +29,29 @@ function deleteKey(target: Access, key: (scene: Scene) => string): Getter {
     };
   }
   return (scene) => {
-    const map = target.get(scene);
-    if (!isMap(map)) throw new OttlError(`delete_key: expected map, got ${typeName(map)}`);
+    const current = target.get(scene);
+    if (!isMap(current)) throw new OttlError(`delete_key: expected map, got ${typeName(current)}`);
+    const map = new Map(current);
     if (map.delete(key(scene))) target.set(scene, map);
     return null;
+  };
+}
+
+function byPattern(name: string, summary: string, example: string, stays: (matches: boolean) => boolean): FunctionSpec {
+  return {
+    name,
+    parameters: parameters("target: map path", "pattern: pattern"),
+    returns: "",
+    summary,
+    example,
+    make(args) {
+      const pattern = args.pattern("pattern");
+      return editMap(args, (map, scene) => {
+        const matching = pattern(scene);
+        for (const key of [...map.keys()]) if (!stays(matching.test(key))) map.delete(key);
+        return undefined;
+      });
+    },
   };
 }
 
@@ -65,36 +85,18 @@ export const EDITORS: readonly FunctionSpec[] = [
     example: 'delete_key(attributes, "password")',
     make: (args) => deleteKey(args.path("target"), args.text("key")),
   },
-  {
-    name: "delete_matching_keys",
-    parameters: parameters("target: map path", "pattern: pattern"),
-    returns: "",
-    summary: "Takes the keys out of a map that match the pattern.",
-    example: 'delete_matching_keys(attributes, "(?i).*password.*")',
-    make(args) {
-      const pattern = args.pattern("pattern");
-      return editMap(args, (map, scene) => {
-        const matching = pattern(scene);
-        for (const key of [...map.keys()]) if (matching.test(key)) map.delete(key);
-        return undefined;
-      });
-    },
-  },
-  {
-    name: "keep_matching_keys",
-    parameters: parameters("target: map path", "pattern: pattern"),
-    returns: "",
-    summary: "Takes the keys out of a map that do not match the pattern.",
-    example: 'keep_matching_keys(attributes, "^http\\\\.")',
-    make(args) {
-      const pattern = args.pattern("pattern");
-      return editMap(args, (map, scene) => {
-        const matching = pattern(scene);
-        for (const key of [...map.keys()]) if (!matching.test(key)) map.delete(key);
-        return undefined;
-      });
-    },
-  },
+  byPattern(
+    "delete_matching_keys",
+    "Takes the keys out of a map that match the pattern.",
+    'delete_matching_keys(attributes, "(?i).*password.*")',
+    (matches) => !matches,
+  ),
+  byPattern(
+    "keep_matching_keys",
+    "Takes the keys out of a map that do not match the pattern.",
+    'keep_matching_keys(attributes, "^http\\\\.")',
+    (matches) => matches,
+  ),
   {
     name: "keep_keys",
     parameters: parameters("target: map path", "keys: string[]"),

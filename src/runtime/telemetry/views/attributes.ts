@@ -1,12 +1,10 @@
+import { anyEnd, anyValueAt, KEY, VALUE } from "../any-value.js";
 import { decodeText } from "../decode.js";
 import { after, skip, varint } from "../wire.js";
 import type { WireWriter } from "../writer.js";
-import { DoubleValue, readKeyValue, readValue, type Value, writeKeyValue } from "./value.js";
+import { DoubleValue, readValue, readValues, type Value, writeKeyValue } from "./value.js";
 
 const DELETED = Symbol("deleted");
-
-const KEY = 10;
-const VALUE = 18;
 
 /** A value as it lies in the bytes, for moving it without reading it: a whole double stays a double. */
 class RawValue {
@@ -108,15 +106,7 @@ export class Attributes {
 
   /** All of them, with the changes; an object without a prototype. */
   toObject(): { [key: string]: Value } {
-    const all: { [key: string]: Value } = Object.create(null);
-    for (let p = this.start; p < this.end; ) {
-      const tag = varint(this.bytes, p);
-      const at = after;
-      p = skip(this.bytes, at, tag);
-      if (tag !== this.tag) continue;
-      varint(this.bytes, at);
-      readKeyValue(this.bytes, after, p, all);
-    }
+    const all = readValues(this.bytes, this.start, this.end, this.tag);
     for (const [key, value] of this.changes ?? []) {
       if (value === DELETED) delete all[key];
       else all[key] = asRead(value);
@@ -231,21 +221,12 @@ export function attributeValue(b: Uint8Array, lengthAt: number): Value {
 
 /** Where that value lies; empty when it has none. */
 function valueRange(b: Uint8Array, lengthAt: number): [from: number, to: number] {
-  const size = varint(b, lengthAt);
-  const end = after + size;
-  for (let p = after; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== VALUE) continue;
-    varint(b, at);
-    return [after, p];
-  }
-  return [end, end];
+  const from = anyValueAt(b, lengthAt);
+  return from < 0 ? [0, 0] : [from, anyEnd];
 }
 
 /** The key of the KeyValue in [start, end). */
-function keyOf(b: Uint8Array, start: number, end: number): string {
+export function keyOf(b: Uint8Array, start: number, end: number): string {
   for (let p = start; p < end; ) {
     const tag = varint(b, p);
     const at = after;

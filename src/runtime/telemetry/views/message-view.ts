@@ -1,6 +1,6 @@
 import { decodeValue } from "../decode.js";
 import { encodeField } from "../encode.js";
-import type { Field, Message } from "../messages.js";
+import { type Field, type Message, wireType } from "../messages.js";
 import { after, BYTES, findField, skip, varint } from "../wire.js";
 import type { WireWriter } from "../writer.js";
 import { Attributes } from "./attributes.js";
@@ -186,21 +186,3 @@ export class EncodedMessage {
 
 const NO_CHANGES: ReadonlyMap<number, unknown> = new Map();
 const NONE_SEEN = new Map<number, number>();
-
-function wireType(field: Field): number {
-  switch (field.type) {
-    case "message":
-    case "string":
-    case "bytes":
-    case "id":
-      return BYTES;
-    case "double":
-    case "fixed64":
-    case "sfixed64":
-      return 1;
-    case "fixed32":
-      return 5;
-    default:
-      return 0;
-  }
-}

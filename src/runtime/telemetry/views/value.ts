@@ -1,6 +1,20 @@
-import { decodeText } from "../decode.js";
+import {
+  ARRAY,
+  BOOL,
+  BYTES,
+  DOUBLE,
+  ELEMENT,
+  INT,
+  KEY,
+  MAP,
+  readAny,
+  readKeyValues,
+  STRING,
+  VALUE,
+  type ValueForm,
+} from "../any-value.js";
 import { MalformedError } from "../malformed.js";
-import { after, double, skip, varint, varint64 } from "../wire.js";
+import { varint, varint64 } from "../wire.js";
 import type { WireWriter } from "../writer.js";
 
 /**
@@ -31,49 +45,25 @@ export function asDouble(value: number): DoubleValue {
   return new DoubleValue(value);
 }
 
-const STRING = 10;
-const BOOL = 16;
-const INT = 24;
-const DOUBLE = 33;
-const ARRAY = 42;
-const MAP = 50;
-const BYTES = 58;
+type ValueMap = { [key: string]: Value };
+
+const PLAIN: ValueForm<Value, ValueMap> = {
+  integer: readInteger,
+  newMap: () => Object.create(null),
+  has: (map, key) => key in map,
+  put(map, key, value) {
+    map[key] = value;
+  },
+};
 
 /** The value of the AnyValue message in [start, end); null when none is set. */
 export function readValue(b: Uint8Array, start: number, end: number): Value {
-  let value: Value = null;
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    value = readField(b, tag, at, p) ?? value; // of several the last counts
-  }
-  return value;
+  return readAny(PLAIN, b, start, end);
 }
 
-function readField(b: Uint8Array, tag: number, at: number, end: number): Value | undefined {
-  switch (tag) {
-    case STRING:
-      varint(b, at);
-      return decodeText(b, after, end);
-    case BOOL:
-      return varint64(b, at) !== 0n;
-    case INT:
-      return readInteger(b, at, end);
-    case DOUBLE:
-      return double(b, at);
-    case ARRAY:
-      varint(b, at);
-      return readList(b, after, end);
-    case MAP:
-      varint(b, at);
-      return readMap(b, after, end);
-    case BYTES:
-      varint(b, at);
-      return new Uint8Array(b.subarray(after, end));
-    default:
-      return undefined;
-  }
+/** The KeyValues with this tag in the message [start, end), in an object without a prototype. */
+export function readValues(b: Uint8Array, start: number, end: number, tag: number): ValueMap {
+  return readKeyValues(PLAIN, b, start, end, tag, PLAIN.newMap());
 }
 
 function readInteger(b: Uint8Array, at: number, end: number): number | bigint {
@@ -82,52 +72,6 @@ function readInteger(b: Uint8Array, at: number, end: number): number | bigint {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;
 }
-
-function readList(b: Uint8Array, start: number, end: number): Value[] {
-  const list: Value[] = [];
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== ELEMENT) continue;
-    varint(b, at);
-    list.push(readValue(b, after, p));
-  }
-  return list;
-}
-
-function readMap(b: Uint8Array, start: number, end: number): { [key: string]: Value } {
-  const map: { [key: string]: Value } = Object.create(null);
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== ELEMENT) continue;
-    varint(b, at);
-    readKeyValue(b, after, p, map);
-  }
-  return map;
-}
-
-/** Reads the KeyValue message in [start, end) into `map`. */
-export function readKeyValue(b: Uint8Array, start: number, end: number, map: { [key: string]: Value }): void {
-  let key = "";
-  let value: Value = null;
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== KEY && tag !== VALUE) continue;
-    varint(b, at);
-    if (tag === KEY) key = decodeText(b, after, p);
-    else value = readValue(b, after, p);
-  }
-  if (!(key in map)) map[key] = value; // of attributes with the same key the first counts
-}
-
-const ELEMENT = 10;
-const KEY = 10;
-const VALUE = 18;
 
 /** Writes the body of a KeyValue. */
 export function writeKeyValue(writer: WireWriter, key: string, value: Value): void {

@@ -1,0 +1,17 @@
+import { measureAdded } from "../lib/added.js";
+
+/**
+ * What the processor `pii` adds, all detectors on: the agent with and without it in the same rounds, on records of which
+ * none, one in a hundred and all hold something personal.
+ */
+export const summary = "what the processor pii adds to passthrough: clean records, 1 % and 100 % with a hit";
+
+/** @param {import("../lib/bench.js").Bench} bench @returns {Promise<import("../lib/bench.js").Outcome>} */
+export function run(bench) {
+  const processors = { pii: {} };
+  return measureAdded(bench, "pii", [
+    { name: "clean", signal: "logs", processors, hits: 0, goal: 1.5 },
+    { name: "1 % hits", signal: "logs", processors, hits: 10, goal: 1.5 },
+    { name: "100 % hits", signal: "logs", processors, hits: 1000, goal: 3 },
+  ]);
+}

@@ -1,0 +1,27 @@
+import { measureAdded } from "../lib/added.js";
+
+/**
+ * What samplers cost that keep everything and write on every record why: what a sampler drops makes the rest of the
+ * way cheaper, and would hide what it costs itself.
+ */
+export const summary = "what samplers that keep all add to passthrough";
+
+/** Log records of the benchmark have no trace id, and are decided by an attribute. */
+const BY_ATTRIBUTE = { attribute_source: "record", from_attribute: "bench.record" };
+const probabilistic = (/** @type {object} */ more) => ({
+  probabilistic_sampler: { sampling_percentage: 100, ...more },
+});
+const ALMOST_ONE = 1 - 2 ** -53;
+
+/** @param {import("../lib/bench.js").Bench} bench */
+export function run(bench) {
+  const idle = { adaptive_sampling: { load: { enabled: false } } };
+  const loaded = { adaptive_sampling: { load: { tiers: [{ above: 1, rate: ALMOST_ONE }] } } };
+  return measureAdded(bench, "sampling", [
+    { name: "probabilistic", signal: "traces", processors: probabilistic({}), goal: 0.5 },
+    { name: "probabilistic", signal: "logs", processors: probabilistic(BY_ATTRIBUTE), goal: 0.5 },
+    { name: "proportional", signal: "traces", processors: probabilistic({ mode: "proportional" }) },
+    { name: "adaptive, all at 1", signal: "logs", processors: idle },
+    { name: "adaptive, under load", signal: "traces", processors: loaded },
+  ]);
+}

@@ -1,0 +1,156 @@
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import {
+  compilePattern,
+  DETECTORS,
+  type DetectorName,
+  STRATEGIES,
+  type Strategy,
+  secret,
+  section,
+  type TreatmentSettings,
+} from "../../plugin.js";
+
+const strategy = () => z.enum(STRATEGIES);
+
+/** `email: hash`, `email: {strategy: hash}`, `email: false`. */
+const choice = () =>
+  z.union([z.boolean(), strategy(), section(z.strictObject({ strategy: strategy().optional() }))], {
+    error: `expected true, false or one of ${STRATEGIES.join(", ")}`,
+  });
+
+const pattern = z.strictObject({
+  name: z.string().regex(/^\w+$/, "expected letters, digits and _: the name is used in metrics"),
+  pattern: z.string().superRefine((text, context) => {
+    try {
+      compilePattern(text);
+    } catch (error) {
+      context.addIssue({ code: "custom", message: `expected a pattern in RE2 syntax: ${(error as Error).message}` });
+    }
+  }),
+  strategy: strategy().optional(),
+});
+
+const written = z.strictObject({
+  mode: z
+    .enum(["enforce", "report"])
+    .default("enforce")
+    .meta({ description: "report counts what would be treated, and changes nothing." }),
+  strategy: strategy()
+    .default("mask")
+    .meta({ description: "For detectors, patterns and secret keys that say nothing else." }),
+  hash_key: secret().optional().meta({ description: "The key of the hash strategy; at least 16 bytes." }),
+  hash_key_file: z.string().optional().meta({ description: "A file that holds it; blanks at its ends do not count." }),
+  detectors: section(z.strictObject(Object.fromEntries(DETECTORS.map((name) => [name, choice().optional()]))))
+    .optional()
+    .meta({ description: "All are on; false switches one off." }),
+  secret_keys: choice().default(true).meta({ description: "Fields whose names say that they hold secrets." }),
+  fields: z
+    .record(z.string().min(1), strategy())
+    .default({})
+    .meta({ description: "By key, path or either with *: what to do with the whole value." }),
+  patterns: z.array(pattern).default([]).meta({ description: "More to look for in texts, in RE2 syntax." }),
+  json_bodies: z.boolean().default(false).meta({ description: "Look into bodies that are JSON texts as into maps." }),
+  summary: z
+    .enum(["silent", "info", "debug"])
+    .default("silent")
+    .meta({ description: "info adds pii.treated.count to what was changed, debug pii.treated.keys too." }),
+});
+
+export type PiiConfig = TreatmentSettings;
+
+const SHORTEST_KEY = 16;
+
+/** What users write, as settings of the treatment. A missing or weak key of `hash` is a problem at the place that wants it. */
+export const piiSchema = written.transform((config, zod): PiiConfig => {
+  const chosen = (one: z.infer<ReturnType<typeof choice>> | undefined): Strategy => {
+    if (one === undefined || one === true) return config.strategy;
+    if (one === false) return "allow";
+    return typeof one === "string" ? one : (one.strategy ?? config.strategy);
+  };
+  const detectors = new Map(DETECTORS.map((name) => [name, chosen(config.detectors?.[name])]));
+  const patterns = config.patterns.map((one) => ({
+    name: one.name,
+    pattern: compilePattern(one.pattern),
+    strategy: one.strategy ?? config.strategy,
+  }));
+  const taken = new Set<string>([...DETECTORS, "field", "secret_key"]);
+  for (const [i, { name }] of patterns.entries()) {
+    if (taken.has(name)) {
+      zod.addIssue({
+        code: "custom",
+        path: ["patterns", i, "name"],
+        message: `${JSON.stringify(name)} is already a name of a detector`,
+      });
+    }
+    taken.add(name);
+  }
+  const secretKeys = chosen(config.secret_keys);
+  const { hashKey, problem } = readKey(config);
+  const wanting = placesOfHash(config, detectors);
+  if (problem !== undefined) zod.addIssue({ code: "custom", ...problem });
+  else if (hashKey === undefined && wanting.length > 0) {
+    zod.addIssue({
+      code: "custom",
+      path: wanting[0]!,
+      message: "hash needs a key: set hash_key (from a variable) or hash_key_file",
+    });
+  }
+  return {
+    changes: config.mode === "enforce",
+    detectors,
+    secretKeys: secretKeys === "allow" ? undefined : secretKeys,
+    fields: new Map(Object.entries(config.fields)),
+    patterns,
+    hashKey,
+    summary: config.summary,
+    jsonBodies: config.json_bodies,
+  };
+});
+
+type Written = z.infer<typeof written>;
+type Path = (string | number)[];
+
+/** Where the config asks for hashes: the most particular places first. */
+function placesOfHash(config: Written, detectors: ReadonlyMap<DetectorName, Strategy>): Path[] {
+  const fields = Object.entries(config.fields)
+    .filter(([, to]) => to === "hash")
+    .map(([key]): Path => ["fields", key]);
+  const found = [...detectors].filter(([name, to]) => to === "hash" && config.detectors?.[name] !== undefined);
+  const patterns = config.patterns.flatMap((one, i): Path[] =>
+    one.strategy === "hash" ? [["patterns", i, "strategy"]] : [],
+  );
+  const secrets: Path[] = isHash(config.secret_keys) ? [["secret_keys"]] : [];
+  const general: Path[] = config.strategy === "hash" ? [["strategy"]] : [];
+  return [...general, ...fields, ...found.map(([name]): Path => ["detectors", name]), ...patterns, ...secrets];
+}
+
+function isHash(choice: unknown): boolean {
+  return (
+    choice === "hash" ||
+    (typeof choice === "object" && choice !== null && "strategy" in choice && choice.strategy === "hash")
+  );
+}
+
+interface KeyProblem {
+  readonly path: Path;
+  readonly message: string;
+}
+
+function readKey(config: Written): { hashKey?: string | undefined; problem?: KeyProblem } {
+  const { hash_key: key, hash_key_file: file } = config;
+  if (key !== undefined && file !== undefined)
+    return { problem: { path: ["hash_key_file"], message: "hash_key is set too: keep one of them" } };
+  if (file === undefined) return key === undefined ? {} : checked(key, ["hash_key"]);
+  try {
+    return checked(readFileSync(file, "utf8").trim(), ["hash_key_file"]);
+  } catch (error) {
+    return { problem: { path: ["hash_key_file"], message: `cannot read it: ${(error as Error).message}` } };
+  }
+}
+
+function checked(key: string, path: Path): { hashKey?: string; problem?: KeyProblem } {
+  const size = Buffer.byteLength(key);
+  if (size >= SHORTEST_KEY) return { hashKey: key };
+  return { problem: { path, message: `expected a key of at least ${SHORTEST_KEY} bytes, not ${size}` } };
+}

@@ -1,0 +1,109 @@
+import { createHash, createHmac } from "node:crypto";
+import type { Pattern, Value } from "../../plugin.js";
+import type { HashFunction, RedactionConfig } from "./config.js";
+
+const MASK = "****";
+
+/** What the Collector's rules say about keys and values. Answers about keys are kept, for so many keys. */
+export class Rules {
+  private readonly config: RedactionConfig;
+  private readonly cover: (text: string) => string;
+  private kinds = new Map<string, KeyKind>();
+
+  constructor(config: RedactionConfig) {
+    this.config = config;
+    this.cover = coverWith(config.hashFunction, config.hmacKey);
+  }
+
+  kindOf(key: string): KeyKind {
+    let kind = this.kinds.get(key);
+    if (kind === undefined) {
+      kind = this.decide(key);
+      if (this.kinds.size >= MOST_KEYS) this.kinds = new Map();
+      this.kinds.set(key, kind);
+    }
+    return kind;
+  }
+
+  isAllowedValue(text: string): boolean {
+    return matchesAny(this.config.allowedValues, text);
+  }
+
+  /** The text with everything that is blocked masked; pattern after pattern. */
+  withoutBlocked(text: string): string {
+    return this.config.blockedValues.reduce((rest, pattern) => this.replaced(rest, pattern), text);
+  }
+
+  /** All of it masked, line by line. */
+  masked(text: string): string {
+    return text
+      .split("\n")
+      .map((line) => this.cover(line))
+      .join("\n");
+  }
+
+  private decide(key: string): KeyKind {
+    const { ignoredKeys, ignoredKeyPatterns, allowedKeys, blockedKeys } = this.config;
+    if (ignoredKeys.has(key) || matchesAny(ignoredKeyPatterns, key)) return "ignored";
+    if (allowedKeys !== undefined && !allowedKeys.has(key) && !ALWAYS_ALLOWED.has(key)) return "redacted";
+    return matchesAny(blockedKeys, key) ? "blocked" : "plain";
+  }
+
+  private replaced(text: string, pattern: Pattern): string {
+    let result = "";
+    let from = 0;
+    for (const [start, end] of pattern.spans(text)) {
+      result += text.slice(from, start) + this.cover(text.slice(start, end));
+      from = end;
+    }
+    return from === 0 ? text : result + text.slice(from);
+  }
+}
+
+export type KeyKind = "ignored" | "redacted" | "blocked" | "plain";
+
+const MOST_KEYS = 4096;
+const ALWAYS_ALLOWED = new Set(
+  ["redacted.keys", "redacted.count", "masked.keys", "masked.count", "ignored.count"].map(
+    (name) => `redaction.${name}`,
+  ),
+);
+
+function matchesAny(patterns: readonly Pattern[], text: string): boolean {
+  return patterns.some((pattern) => pattern.test(text));
+}
+
+function coverWith(hashFunction: HashFunction, key: string): (text: string) => string {
+  switch (hashFunction) {
+    case "":
+      return () => MASK;
+    case "hmac-sha256":
+    case "hmac-sha512":
+      return (text) => createHmac(hashFunction.slice(5), key).update(text).digest("hex");
+    default:
+      return (text) =>
+        createHash(hashFunction === "sha3" ? "sha3-256" : hashFunction)
+          .update(text)
+          .digest("hex");
+  }
+}
+
+/** A value as the Collector turns it into text: maps and lists become JSON with their keys in order. */
+export function asText(value: Value): string {
+  if (typeof value === "string") return value;
+  if (value === null) return "";
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
+  return typeof value === "object" ? JSON.stringify(inOrder(value)) : String(value);
+}
+
+function inOrder(value: Value): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (typeof value === "bigint") return Number(value);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, item]) => [key, inOrder(item as Value)]),
+  );
+}

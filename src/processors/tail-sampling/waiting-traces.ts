@@ -1,0 +1,167 @@
+import { type Batch, batchOfSlices, type Delivery, isSameSpan, type SpanSlice } from "../../plugin.js";
+import type { WholeTrace } from "./policy.js";
+
+/** The bytes of one delivery: in memory, and unanswered, until the last trace of it is decided. */
+export interface Hold {
+  readonly bytes: number;
+  traces: number;
+}
+
+/** A trace whose decision is still to come: its spans, and the debts that wait for it. */
+export class WaitingTrace implements WholeTrace {
+  readonly id: string;
+  readonly slices: SpanSlice[] = [];
+  /** Parts of the deliveries that had spans of it; their batches are empty. */
+  readonly parts: Delivery[] = [];
+  readonly holds: Hold[] = [];
+  bytes = 0;
+  deadline: number;
+  isHastened = false;
+  /** Decided, or about to be: it waits no more. */
+  isGone = false;
+  /** Only of large traces: of small ones a look at all spans is quicker. */
+  private byKey: Map<number, SpanSlice[]> | undefined;
+  private made: Batch | undefined;
+
+  constructor(id: string, deadline: number) {
+    this.id = id;
+    this.deadline = deadline;
+  }
+
+  get spanCount(): number {
+    return this.slices.length;
+  }
+
+  get batch(): Batch {
+    this.made ??= batchOfSlices(this.slices);
+    return this.made;
+  }
+
+  /**
+   * Gives how many of the spans were there already. A client that has waited too long sends again: the same spans count
+   * once, and both its requests are settled by the same decision.
+   */
+  add(slices: readonly SpanSlice[], part: Delivery, hold: Hold): number {
+    this.parts.push(part);
+    this.holds.push(hold);
+    let repeated = 0;
+    for (const slice of slices) if (!this.addSpan(slice)) repeated++;
+    this.made = undefined;
+    return repeated;
+  }
+
+  private addSpan(slice: SpanSlice): boolean {
+    if (this.alike(slice).some((other) => isSameSpan(other, slice))) return false;
+    this.slices.push(slice);
+    this.bytes += slice.end - slice.start;
+    if (this.byKey !== undefined) file(this.byKey, slice);
+    else if (this.slices.length > SMALL) {
+      this.byKey = new Map();
+      for (const one of this.slices) file(this.byKey, one);
+    }
+    return true;
+  }
+
+  private alike({ key }: SpanSlice): readonly SpanSlice[] {
+    return this.byKey === undefined ? this.slices : (this.byKey.get(key) ?? []);
+  }
+}
+
+const SMALL = 16;
+
+function file(byKey: Map<number, SpanSlice[]>, slice: SpanSlice): void {
+  const alike = byKey.get(slice.key);
+  if (alike === undefined) byKey.set(slice.key, [slice]);
+  else alike.push(slice);
+}
+
+/** The traces that wait, oldest first. */
+export class WaitingTraces {
+  /** Bytes of all deliveries of which something waits. */
+  bytes = 0;
+  private readonly byId = new Map<string, WaitingTrace>();
+  private readonly byArrival = new TraceQueue();
+  /** Those that were given an earlier deadline when their root came, in that order. */
+  private readonly rooted = new TraceQueue();
+
+  get count(): number {
+    return this.byId.size;
+  }
+
+  get(id: string): WaitingTrace | undefined {
+    return this.byId.get(id);
+  }
+
+  add(trace: WaitingTrace): void {
+    this.byId.set(trace.id, trace);
+    this.byArrival.push(trace);
+  }
+
+  /** To be called once for each trace of a delivery, before the trace is taken out again. */
+  hold(hold: Hold): void {
+    if (hold.traces++ === 0) this.bytes += hold.bytes;
+  }
+
+  /** Only the first time, and only to an earlier deadline. */
+  hasten(trace: WaitingTrace, deadline: number): void {
+    if (deadline >= trace.deadline || trace.isHastened) return;
+    trace.deadline = deadline;
+    trace.isHastened = true;
+    this.rooted.push(trace);
+  }
+
+  remove(trace: WaitingTrace): void {
+    this.byId.delete(trace.id);
+    trace.isGone = true;
+    for (const hold of trace.holds) if (--hold.traces === 0) this.bytes -= hold.bytes;
+  }
+
+  oldest(): WaitingTrace | undefined {
+    return this.byArrival.first();
+  }
+
+  /** The earliest deadline, or undefined when nothing waits. */
+  nextDeadline(): number | undefined {
+    const [a, b] = [this.byArrival.first(), this.rooted.first()];
+    return a === undefined ? undefined : Math.min(a.deadline, b?.deadline ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Takes out all whose deadline has come. */
+  takeDue(now: number): WaitingTrace[] {
+    const due: WaitingTrace[] = [];
+    for (const queue of [this.rooted, this.byArrival]) {
+      for (let trace = queue.first(); trace !== undefined && trace.deadline <= now; trace = queue.first()) {
+        this.remove(trace);
+        due.push(trace);
+      }
+    }
+    return due;
+  }
+
+  takeAll(): WaitingTrace[] {
+    const all = [...this.byId.values()];
+    for (const trace of all) this.remove(trace);
+    return all;
+  }
+}
+
+/** First in, first out; those that are gone are left out when they come to the front. */
+class TraceQueue {
+  private traces: (WaitingTrace | undefined)[] = [];
+  private head = 0;
+
+  push(trace: WaitingTrace): void {
+    this.traces.push(trace);
+  }
+
+  first(): WaitingTrace | undefined {
+    while (this.traces[this.head]?.isGone) this.traces[this.head++] = undefined;
+    if (this.head > LONG && this.head * 2 > this.traces.length) {
+      this.traces = this.traces.slice(this.head);
+      this.head = 0;
+    }
+    return this.traces[this.head];
+  }
+}
+
+const LONG = 1024;

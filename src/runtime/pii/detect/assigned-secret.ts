@@ -1,0 +1,99 @@
+import { CHARACTER, DIGIT, ENDS, has, LETTER, latin1, WORD } from "./characters.js";
+import { ASSIGNED_SECRET } from "./detectors.js";
+import { matches, NOTHING } from "./match.js";
+
+/** Words behind which a secret stands whatever it looks like, and words behind which it must look like one. */
+const STRONG = /(?:password|passwd|passphrase|pwd|client_?secret|secret_?key|private_?key|api_?key|apikey)$/;
+const WEAK = /(?:secret|token|access_?key|auth|authorization|credential|credentials)$/;
+const LAST_LETTERS = new Uint8Array(256);
+for (const c of "dDeEyYtTnNhHlLsS") LAST_LETTERS[c.charCodeAt(0)] = 1;
+
+const LONGEST_WORD = 40;
+/** As far as a value is looked at before it is known to be a secret: what is none must not cost more. */
+const FAR = 128;
+
+/** Said in the place of a secret, not one. */
+const NO_SECRET =
+  /^(?:null|nil|none|true|false|undefined|required|missing|invalid|expired|empty|unset|changed|redacted|removed|filtered|hidden|string|yes|no|ok|x+|\.+)$/i;
+
+/** The value that is assigned to a word like `password` or `api_key` by the `=` or `:` at `p`. */
+export function findAssignedSecret(b: Uint8Array, p: number): number {
+  const { floor, end } = matches;
+  let last = p - 1;
+  while (last >= floor && (b[last] === QUOTE || b[last] === APOSTROPHE || b[last] === BACKSLASH)) last--;
+  if (last === p - 1 && last > floor && b[last] === BLANK) last--;
+  if (last < floor || LAST_LETTERS[b[last]!] === 0) return NOTHING;
+  const word = wordBefore(b, last + 1);
+  if (word.includes("public")) return NOTHING;
+  const isStrong = STRONG.test(word);
+  if (!isStrong && !WEAK.test(word)) return NOTHING;
+  const start = valueStart(b, p + 1);
+  const isQuoted = start > p + 1 && b[start - 1] !== BLANK;
+  const quote = isQuoted ? b[start - 1]! : 0;
+  const stop = valueEnd(b, start, Math.min(end, start + FAR), quote);
+  if (start >= stop || stop > end || isStandIn(b, start, stop)) return NOTHING;
+  const isCertain = isStrong && (b[p] === EQUALS || (isQuoted && last < p - 1));
+  if (stop - start < (isCertain ? 3 : 8) || (!isCertain && !isMixed(b, start, stop))) return NOTHING;
+  return matches.add(ASSIGNED_SECRET, start, valueEnd(b, start, end, quote));
+}
+
+function isMixed(b: Uint8Array, start: number, stop: number): boolean {
+  return has(b, start, stop, DIGIT) && has(b, start, stop, LETTER);
+}
+
+/** The word that ends before `p`, with its dashes and dots as `_`, in lower case. */
+function wordBefore(b: Uint8Array, p: number): string {
+  const floor = Math.max(matches.last, p - LONGEST_WORD);
+  let start = p;
+  while (start > floor && ((CHARACTER[b[start - 1]!]! & WORD) !== 0 || b[start - 1] === DASH || b[start - 1] === DOT))
+    start--;
+  return latin1(b, start, p).toLowerCase().replaceAll("-", "_").replaceAll(".", "_");
+}
+
+function valueStart(b: Uint8Array, p: number): number {
+  const { end } = matches;
+  if (p < end && b[p] === BLANK) p++;
+  while (p < end && b[p] === BACKSLASH) p++;
+  return p < end && (b[p] === QUOTE || b[p] === APOSTROPHE) ? p + 1 : p;
+}
+
+function valueEnd(b: Uint8Array, start: number, limit: number, quote: number): number {
+  let p = start;
+  if (quote === QUOTE || quote === APOSTROPHE) {
+    while (p < limit && b[p] !== quote && b[p] !== BACKSLASH) p++;
+    return p;
+  }
+  while (p < limit && (CHARACTER[b[p]!]! & ENDS) === 0 && b[p] !== AMPERSAND) p++;
+  while (p > start && b[p - 1] === DOT) p--;
+  return p;
+}
+
+/** A template's variable, a word that says there is none, or what a treatment left. */
+function isStandIn(b: Uint8Array, start: number, stop: number): boolean {
+  const first = b[start]!;
+  if (first === STAR || first === DOLLAR || first === PERCENT || first === BRACKET || first === LESS || first === BRACE)
+    return true;
+  const text = latin1(b, start, Math.min(stop, start + 12));
+  return (
+    text.includes("****") ||
+    text.startsWith("hash(") ||
+    (text === "hash" && stop < matches.end && b[stop] === PAREN) ||
+    NO_SECRET.test(text)
+  );
+}
+
+const QUOTE = 34;
+const DOLLAR = 36;
+const PERCENT = 37;
+const AMPERSAND = 38;
+const APOSTROPHE = 39;
+const PAREN = 40;
+const STAR = 42;
+const DASH = 45;
+const DOT = 46;
+const LESS = 60;
+const EQUALS = 61;
+const BRACKET = 91;
+const BACKSLASH = 92;
+const BRACE = 123;
+const BLANK = 32;

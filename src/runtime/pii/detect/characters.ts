@@ -1,0 +1,81 @@
+/** What a byte of UTF-8 text is, as bits in one table: a detector asks with one load. */
+export const DIGIT = 1;
+export const UPPER = 2;
+export const LOWER = 4;
+export const HEX = 8;
+/** Letters, digits, `-` and `_`: base64url. */
+export const BASE64URL = 16;
+/** What a bearer token or an API key may consist of. */
+export const TOKEN = 32;
+/** In the local part of an e-mail address; bytes of other scripts are looked at by themselves. */
+export const LOCAL = 64;
+/** In a host name. */
+export const HOST = 128;
+/** Ends a value in running text: blanks, quotes, brackets, commas. */
+export const ENDS = 256;
+/** Part of a word: letters, digits and `_`. */
+export const WORD = 512;
+/** Between the groups of a number. */
+export const BETWEEN = 1024;
+
+export const LETTER = UPPER | LOWER;
+export const ALNUM = UPPER | LOWER | DIGIT;
+
+export const CHARACTER: Uint16Array = table();
+
+function table(): Uint16Array {
+  const bits = new Uint16Array(256);
+  const add = (characters: string, bit: number) => {
+    for (const c of characters) bits[c.charCodeAt(0)]! |= bit;
+  };
+  const digits = "0123456789";
+  const upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const lower = upper.toLowerCase();
+  const alnum = digits + upper + lower;
+  add(digits, DIGIT);
+  add(upper, UPPER);
+  add(lower, LOWER);
+  add(`${digits}abcdefABCDEF`, HEX);
+  add(`${alnum}-_`, BASE64URL);
+  add(`${alnum}-_.~+/=`, TOKEN);
+  add(`${alnum}._%+-`, LOCAL);
+  add(`${alnum}.-`, HOST);
+  add(" \t\r\n\"'`,;<>(){}[]|\\", ENDS);
+  add(`${alnum}_`, WORD);
+  add(" -./()", BETWEEN);
+  return bits;
+}
+
+/** Is the byte before `p` (not before `floor`) one of these? */
+export function isBefore(b: Uint8Array, p: number, floor: number, bits: number): boolean {
+  return p > floor && (CHARACTER[b[p - 1]!]! & bits) !== 0;
+}
+
+/** Is the byte at `p` one of these? */
+export function isAt(b: Uint8Array, p: number, end: number, bits: number): boolean {
+  return p < end && (CHARACTER[b[p]!]! & bits) !== 0;
+}
+
+/** Position behind the bytes from `p` on that are all of these. */
+export function span(b: Uint8Array, p: number, end: number, bits: number): number {
+  while (p < end && (CHARACTER[b[p]!]! & bits) !== 0) p++;
+  return p;
+}
+
+/** Is there one of these in [p, end)? */
+export function has(b: Uint8Array, p: number, end: number, bits: number): boolean {
+  for (; p < end; p++) if ((CHARACTER[b[p]!]! & bits) !== 0) return true;
+  return false;
+}
+
+/** ASCII of [start, end); bytes above become characters of their own. */
+export function latin1(b: Uint8Array, start: number, end: number): string {
+  return Buffer.prototype.latin1Slice.call(b, start, end);
+}
+
+/** Does this ASCII text stand at `p`? */
+export function stands(b: Uint8Array, p: number, end: number, text: string): boolean {
+  if (p < 0 || p + text.length > end) return false;
+  for (let i = 0; i < text.length; i++) if (b[p + i] !== text.charCodeAt(i)) return false;
+  return true;
+}

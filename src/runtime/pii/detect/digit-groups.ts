@@ -1,0 +1,122 @@
+import { BETWEEN, CHARACTER, DIGIT, WORD } from "./characters.js";
+
+/**
+ * A number as people write it: groups of digits with blanks, dashes, dots, slashes or brackets between them. One for the
+ * whole process; it holds the one read last.
+ */
+class DigitGroups {
+  count = 0;
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+  /** What is between a group and the next one: a byte, or how several of them open or close a bracket; 0 behind the last. */
+  readonly between: number[] = [];
+  digits = 0;
+  /** Where the text goes on. */
+  after = 0;
+
+  /** Reads the groups from the digit at `p` on. */
+  read(b: Uint8Array, p: number, end: number): void {
+    let count = 0;
+    let digits = 0;
+    for (;;) {
+      const start = p;
+      while (p < end && (CHARACTER[b[p]!]! & DIGIT) !== 0) p++;
+      this.starts[count] = start;
+      this.ends[count] = p;
+      digits += p - start;
+      const next = nextGroup(b, p, end);
+      this.between[count++] = next < 0 ? 0 : next === p + 1 ? b[p]! : severalOf(b, p, next);
+      if (next < 0 || count === MOST) break;
+      p = next;
+    }
+    this.after = p;
+    if (p < end && (CHARACTER[b[p]!]! & WORD) !== 0) {
+      // The last group is the beginning of a word.
+      digits -= p - this.starts[--count]!;
+      if (count > 0) this.between[count - 1] = ATTACHED;
+    }
+    this.count = count;
+    this.digits = digits;
+  }
+
+  size(i: number): number {
+    return this.ends[i]! - this.starts[i]!;
+  }
+
+  /** Number of digits in the groups [from, to). */
+  total(from: number, to: number): number {
+    let sum = 0;
+    for (let i = from; i < to; i++) sum += this.size(i);
+    return sum;
+  }
+
+  /** Do the groups from `i` on have these sizes, and the same byte, one of `separators`, between them? */
+  areSized(i: number, sizes: readonly number[], separators: string): boolean {
+    if (i + sizes.length > this.count) return false;
+    const between = this.between[i]!;
+    if (sizes.length > 1 && !separators.includes(String.fromCharCode(between))) return false;
+    for (let k = 0; k < sizes.length; k++) {
+      if (this.size(i + k) !== sizes[k]) return false;
+      if (k < sizes.length - 1 && this.between[i + k] !== between) return false;
+    }
+    return true;
+  }
+
+  /** Group `i` is a word's, or follows another group with no blank between them. */
+  isTied(b: Uint8Array, i: number, floor: number): boolean {
+    if (i > 0) return this.between[i - 1] !== BLANK && this.between[i - 1]! > OPENING;
+    const start = this.starts[0]!;
+    if (start === floor) return false;
+    const c = b[start - 1]!;
+    if ((CHARACTER[c]! & WORD) !== 0 || c === DOT || c === STAR) return true;
+    return (c === DASH && isA(b, start - 2, floor, WORD)) || (c === COLON && isA(b, start - 2, floor, DIGIT));
+  }
+
+  /** The groups end before `i`, and what follows is not tied to them. */
+  isFree(i: number): boolean {
+    if (i > this.count) return false;
+    const between = this.between[i - 1]!;
+    return between === BLANK || (between <= OPENING && between !== ATTACHED);
+  }
+}
+
+/** Position of the digit behind one to three separators at `p`, or -1. */
+function nextGroup(b: Uint8Array, p: number, end: number): number {
+  let q = p;
+  while (q < end && q < p + 3 && (CHARACTER[b[q]!]! & BETWEEN) !== 0) q++;
+  return q > p && q < end && (CHARACTER[b[q]!]! & DIGIT) !== 0 ? q : -1;
+}
+
+function isA(b: Uint8Array, p: number, floor: number, bits: number): boolean {
+  return p >= floor && (CHARACTER[b[p]!]! & bits) !== 0;
+}
+
+function severalOf(b: Uint8Array, p: number, end: number): number {
+  if (b[p] === CLOSE) return CLOSING;
+  for (; p < end; p++) if (b[p] === OPEN) return OPENING;
+  return MIXED;
+}
+
+export const ATTACHED = 1;
+export const MIXED = 2;
+/** A `)` first: `(030) 123`. */
+export const CLOSING = 3;
+/** A `(` among them: `+44 (0)`. */
+export const OPENING = 4;
+const MOST = 24;
+const BLANK = 32;
+const OPEN = 40;
+const CLOSE = 41;
+const COLON = 58;
+const STAR = 42;
+const DASH = 45;
+const DOT = 46;
+
+export const groups = new DigitGroups();
+
+/** The value of a group of up to nine digits. */
+export function groupValue(b: Uint8Array, i: number): number {
+  let value = 0;
+  for (let p = groups.starts[i]!; p < groups.ends[i]!; p++) value = value * 10 + b[p]! - 48;
+  return value;
+}

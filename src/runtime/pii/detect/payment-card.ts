@@ -1,0 +1,83 @@
+import { PAYMENT_CARD } from "./detectors.js";
+import { groups } from "./digit-groups.js";
+import { matches } from "./match.js";
+
+/** First digits, from and to, and lengths of the issuers' numbers. */
+const ISSUERS: readonly (readonly [from: number, to: number, digits: number, lengths: readonly number[]])[] = [
+  [4, 4, 1, [13, 16, 19]], // Visa
+  [51, 55, 2, [16]], // Mastercard
+  [2221, 2720, 4, [16]],
+  [34, 34, 2, [15]], // American Express
+  [37, 37, 2, [15]],
+  [6011, 6011, 4, [16, 19]], // Discover
+  [644, 649, 3, [16, 19]],
+  [65, 65, 2, [16, 19]],
+  [300, 305, 3, [14, 16]], // Diners Club
+  [3095, 3095, 4, [14, 16]],
+  [36, 36, 2, [14, 16]],
+  [38, 39, 2, [14, 16]],
+  [3528, 3589, 4, [16]], // JCB
+  [62, 62, 2, [16, 17, 18, 19]], // UnionPay
+  [2200, 2204, 4, [16]], // Mir
+  [5018, 5018, 4, [16, 18, 19]], // Maestro
+  [5020, 5020, 4, [16, 18, 19]],
+  [5038, 5038, 4, [16, 18, 19]],
+  [5893, 5893, 4, [16, 18, 19]],
+  [6304, 6304, 4, [16, 18, 19]],
+  [6759, 6763, 4, [16, 18, 19]],
+];
+
+/** How the digits are grouped on cards. */
+const GROUPINGS: readonly (readonly number[])[] = [
+  [4, 4, 4, 4, 3],
+  [4, 4, 4, 4],
+  [4, 6, 5],
+  [4, 6, 4],
+];
+
+/** A card number that begins with group `i`, which is not tied to what is before it: the group behind it, or 0. */
+export function findPaymentCard(b: Uint8Array, i: number): number {
+  const size = groups.size(i);
+  if (size !== 4 && (size < 13 || size > 19)) return 0;
+  const first = b[groups.starts[i]!]! - 48;
+  if (first < 2 || first > 6) return 0;
+  if (size !== 4) return check(b, i, i + 1);
+  for (const sizes of GROUPINGS) {
+    if (!groups.areSized(i, sizes, " -")) continue;
+    const next = check(b, i, i + sizes.length);
+    if (next !== 0) return next;
+  }
+  return 0;
+}
+
+const number: number[] = [];
+
+function check(b: Uint8Array, from: number, to: number): number {
+  if (!groups.isFree(to)) return 0;
+  number.length = 0;
+  for (let i = from; i < to; i++) for (let p = groups.starts[i]!; p < groups.ends[i]!; p++) number.push(b[p]! - 48);
+  if (!isIssued() || !passesLuhn()) return 0;
+  matches.add(PAYMENT_CARD, groups.starts[from]!, groups.ends[to - 1]!);
+  return to;
+}
+
+function isIssued(): boolean {
+  const first4 = number[0]! * 1000 + number[1]! * 100 + number[2]! * 10 + number[3]!;
+  return ISSUERS.some(([from, to, digits, lengths]) => {
+    const prefix = Math.floor(first4 / 10 ** (4 - digits));
+    return prefix >= from && prefix <= to && lengths.includes(number.length);
+  });
+}
+
+function passesLuhn(): boolean {
+  let sum = 0;
+  for (let i = 0; i < number.length; i++) {
+    let digit = number[number.length - 1 - i]!;
+    if (i % 2 === 1) {
+      digit *= 2;
+      if (digit > 9) digit -= 9;
+    }
+    sum += digit;
+  }
+  return sum % 10 === 0;
+}

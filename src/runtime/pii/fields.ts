@@ -1,0 +1,122 @@
+import { glob } from "../contract/record-pattern.js";
+import { HINT_NONE, HINT_PHONE, HINT_SSN, HINT_VERSION } from "./detect/detectors.js";
+import { isSecretKey } from "./secret-keys.js";
+import type { Strategy } from "./strategies.js";
+
+/** What is known of a field by its name. */
+export interface Field {
+  readonly path: string;
+  /** What to do with the whole value; undefined leaves it to the detectors. */
+  readonly strategy: Strategy | undefined;
+  /** Who says so, for the counters. */
+  readonly by: "field" | "secret_key";
+  /** For the detectors. */
+  readonly hints: number;
+}
+
+export interface FieldSettings {
+  /** By key, dotted path, or either with `*` for any text. */
+  readonly fields: ReadonlyMap<string, Strategy>;
+  /** What to do with fields whose name says that they hold a secret; undefined: nothing. */
+  readonly secretKeys: Strategy | undefined;
+}
+
+/**
+ * What is to be done with fields, by their key and their path. A rule means a field whose key or whose path from the
+ * attribute, or from `body`, down is as it says: an exact one before one with `*`, those in the order of the config, and
+ * any of them before what the key's name suggests. Answers are kept, for so many names.
+ */
+export class Fields {
+  private readonly settings: FieldSettings;
+  private readonly globs: readonly (readonly [matches: (text: string) => boolean, strategy: Strategy])[];
+  private readonly byKey = new KeyTable();
+  private byPath = new Map<string, Field>();
+
+  constructor(settings: FieldSettings) {
+    this.settings = settings;
+    this.globs = [...settings.fields].filter(([rule]) => rule.includes("*")).map(([rule, to]) => [glob(rule), to]);
+  }
+
+  /** The attribute whose key is [start, end) of `b`. */
+  attribute(b: Uint8Array, start: number, end: number): Field {
+    const slot = slotOf(b, start, end);
+    const kept = this.byKey.get(slot, b, start, end);
+    if (kept !== undefined) return kept;
+    const key = Buffer.prototype.utf8Slice.call(b, start, end);
+    return this.byKey.put(slot, b, start, end, this.decide(key, key));
+  }
+
+  /** A member of a map, or the body. */
+  member(parent: Field | undefined, key: string): Field {
+    const path = parent === undefined ? key : `${parent.path}.${key}`;
+    let field = this.byPath.get(path);
+    if (field === undefined) {
+      field = this.decide(key, path);
+      if (this.byPath.size >= MOST) this.byPath = new Map();
+      if (path.length <= LONGEST) this.byPath.set(path, field);
+    }
+    return field;
+  }
+
+  private decide(key: string, path: string): Field {
+    const { fields, secretKeys } = this.settings;
+    const written =
+      fields.get(path) ?? fields.get(key) ?? this.globs.find(([matches]) => matches(path) || matches(key))?.[1];
+    const suggested = written === undefined && isSecretKey(key) ? secretKeys : undefined;
+    return {
+      path,
+      strategy: written ?? suggested,
+      by: written === undefined ? "secret_key" : "field",
+      hints: hintsOf(key),
+    };
+  }
+}
+
+/** What the last word of a key says about the value. */
+function hintsOf(key: string): number {
+  if (/version$/i.test(key)) return HINT_VERSION;
+  if (/(?:phone|mobile|msisdn|fax|telephone|(?:^|[._-])(?:tel|cell|sms|phone_?number))(?:[._-]?number)?$/i.test(key))
+    return HINT_PHONE;
+  if (/(?:ssn|social[._-]?security(?:[._-]?number)?)$/i.test(key)) return HINT_SSN;
+  return HINT_NONE;
+}
+
+const MOST = 4096;
+const LONGEST = 256;
+const SLOTS = 1024;
+
+/** Where a key is kept: length and a few bytes tell the keys of a program apart well enough. */
+function slotOf(b: Uint8Array, start: number, end: number): number {
+  const size = end - start;
+  if (size === 0) return 0;
+  const middle = b[start + (size >> 1)]!;
+  return (size * 31 + b[start]! * 7 + middle * 131 + b[end - 1]! * 517 + b[end - 1 - (size >> 2)]! * 61) & (SLOTS - 1);
+}
+
+/** The fields of keys seen before, two to a slot: one more pushes the older one out, so it never grows. */
+class KeyTable {
+  private readonly keys: (Uint8Array | undefined)[] = new Array(SLOTS * 2).fill(undefined);
+  private readonly fields: (Field | undefined)[] = new Array(SLOTS * 2).fill(undefined);
+
+  get(slot: number, b: Uint8Array, start: number, end: number): Field | undefined {
+    const at = slot * 2;
+    if (isSame(this.keys[at], b, start, end)) return this.fields[at];
+    return isSame(this.keys[at + 1], b, start, end) ? this.fields[at + 1] : undefined;
+  }
+
+  put(slot: number, b: Uint8Array, start: number, end: number, field: Field): Field {
+    if (end - start > LONGEST) return field;
+    const at = slot * 2;
+    this.keys[at + 1] = this.keys[at];
+    this.fields[at + 1] = this.fields[at];
+    this.keys[at] = Uint8Array.from(b.subarray(start, end));
+    this.fields[at] = field;
+    return field;
+  }
+}
+
+function isSame(key: Uint8Array | undefined, b: Uint8Array, start: number, end: number): boolean {
+  if (key === undefined || key.length !== end - start) return false;
+  for (let i = key.length - 1; i >= 0; i--) if (key[i] !== b[start + i]) return false;
+  return true;
+}

@@ -1,0 +1,82 @@
+import { createHmac } from "node:crypto";
+import { latin1 } from "./detect/characters.js";
+import { DETECTORS, EMAIL, IPV4, IPV6 } from "./detect/detectors.js";
+
+/**
+ * What is done to a value. `redact` takes a field out altogether, and puts a fixed text in the place of a part of one;
+ * `allow` leaves it as it is.
+ *
+ * Treating twice changes nothing: no detector finds anything in what a strategy leaves, and each strategy knows its own.
+ */
+export const STRATEGIES = ["mask", "hash", "partial", "redact", "allow"] as const;
+export type Strategy = (typeof STRATEGIES)[number];
+
+export const MASK = "****";
+export const REDACTED = "[REDACTED]";
+const HASHED = /^hash\([0-9a-f]{32}\)$/;
+
+/** A whole value, in the place of which the text is put. */
+export type WholeTreatment = (text: string) => string;
+
+/** The part [start, end) of a text that a detector found; gives ASCII, or UTF-8 read as Latin-1. */
+export type PartTreatment = (b: Uint8Array, start: number, end: number, detector: number) => string;
+
+/** `key` is needed for `hash` only. */
+export function wholeTreatment(strategy: Strategy, key: string | undefined): WholeTreatment {
+  switch (strategy) {
+    case "mask":
+      return () => MASK;
+    case "redact":
+      return () => REDACTED;
+    case "partial":
+      return (text) => partOf([...text]);
+    case "hash":
+      return (text) => (HASHED.test(text) ? text : hashed(key, Buffer.from(text, "utf8")));
+    case "allow":
+      return (text) => text;
+  }
+}
+
+export function partTreatment(strategy: Strategy, key: string | undefined): PartTreatment {
+  switch (strategy) {
+    case "mask":
+      return () => MASK;
+    case "redact":
+      return () => REDACTED;
+    case "partial":
+      return partial;
+    case "hash":
+      return (b, start, end) => hashed(key, b.subarray(start, end));
+    case "allow":
+      return latin1;
+  }
+}
+
+/** The same value gives the same text as long as the key is the same; nobody without the key can try values out. */
+function hashed(key: string | undefined, value: Uint8Array): string {
+  if (key === undefined) throw new Error("no key to hash with");
+  return `hash(${createHmac("sha256", key).update(value).digest("hex").slice(0, 32)})`;
+}
+
+/** Two characters at each end of what is long enough. What this leaves, it leaves as it is. */
+function partOf(characters: readonly string[]): string {
+  if (characters.length < 8) return MASK;
+  return `${characters.slice(0, 2).join("")}${MASK}${characters.slice(-2).join("")}`;
+}
+
+/** What tells people apart without telling who they are: the host of an address, the last digits of a number. */
+function partial(b: Uint8Array, start: number, end: number, detector: number): string {
+  const text = latin1(b, start, end);
+  switch (detector) {
+    case EMAIL:
+      return text.replace(/^([^\x80-\xff]|[\x80-\xff][\x80-\xbf]*)[^@%]*(?:%(?!40)[^@%]*)*(@|%40)/, `$1${MASK}$2`);
+    case IPV4:
+      return `${text.split(".").slice(0, 2).join(".")}.${MASK}`;
+    case IPV6:
+      return `${text.split(":").slice(0, 2).join(":")}:${MASK}`;
+    default:
+      return LAST_FOUR.has(detector) ? MASK + text.slice(-4) : MASK;
+  }
+}
+
+const LAST_FOUR = new Set(["phone", "payment_card", "ssn", "iban"].map((name) => DETECTORS.indexOf(name as never)));

@@ -1,0 +1,158 @@
+import type { Pattern } from "../match/pattern.js";
+import type { Rewriter } from "../telemetry/rewriter.js";
+import { DETECTORS } from "./detect/detectors.js";
+import { areIsolated } from "./detect/isolated.js";
+import { matches } from "./detect/match.js";
+import { scan } from "./detect/scan.js";
+import { MASK, type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
+
+export interface UserPattern {
+  readonly name: string;
+  readonly pattern: Pattern;
+  readonly strategy: Strategy;
+}
+
+export interface TextSettings {
+  /** Detectors that are left out are off; so are those that `allow`. */
+  readonly detectors: ReadonlyMap<string, Strategy>;
+  readonly patterns: readonly UserPattern[];
+  readonly hashKey: string | undefined;
+}
+
+/** Finds what is in texts and puts something else in its place, byte by byte: what is around it stays as it is. */
+export class Texts {
+  /** Names, by number: built-in detectors, then users' patterns. */
+  readonly names: readonly string[];
+  private readonly enabled: number;
+  private readonly patterns: readonly UserPattern[];
+  private readonly treatments: readonly (PartTreatment | undefined)[];
+  private readonly parts: string[] = [];
+
+  constructor({ detectors, patterns, hashKey }: TextSettings) {
+    const strategies = [...DETECTORS.map((name) => detectors.get(name) ?? "allow"), ...patterns.map((p) => p.strategy)];
+    this.names = [...DETECTORS, ...patterns.map(({ name }) => name)];
+    this.patterns = patterns;
+    this.enabled = DETECTORS.reduce((bits, _, i) => (strategies[i] === "allow" ? bits : bits | (1 << i)), 0);
+    this.treatments = strategies.map((strategy) => partTreatment(strategy, hashKey));
+  }
+
+  /** Number of findings in the text [start, end), which are in `matches` then. */
+  find(b: Uint8Array, start: number, end: number, hints: number): number {
+    const count = end - start < SHORTEST ? this.none(start, end) : scan(b, start, end, hints, this.enabled);
+    return this.patterns.length === 0 ? count : this.findPatterns(b, start, end);
+  }
+
+  /**
+   * The text [start, end), in which `find` has just found something, with everything in it treated. What is left is looked
+   * at again until there is nothing to find, since a part that is gone can uncover another. `count` hears of each round's
+   * findings, which are in `matches` then.
+   */
+  treated(b: Uint8Array, start: number, end: number, hints: number, count: () => void): Uint8Array {
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      count();
+      b = this.rewritten(b, start, end);
+      start = 0;
+      end = b.length;
+      if (this.find(b, start, end, hints) === 0) return b;
+    }
+    return Buffer.from(MASK);
+  }
+
+  /** Writes the text [start, end) with everything in it treated, as `treated` gives it; its length is at `lengthAt`. */
+  write(rewriter: Rewriter, lengthAt: number, start: number, end: number, hints: number, count: () => void): void {
+    const b = rewriter.bytes;
+    if (this.patterns.length > 0 || !areIsolated(b)) {
+      const text = this.treated(b, start, end, hints, count);
+      rewriter.copyTo(lengthAt).lengthDelimited(text);
+    } else {
+      count();
+      const size = this.treatParts(b, end - start);
+      const out = rewriter.copyTo(lengthAt);
+      out.varint(size);
+      out.reserve(size);
+      let from = start;
+      for (let i = 0; i < matches.count; i++) {
+        out.copy(b, from, matches.starts[i]!);
+        out.length = written(this.parts[i]!, out.bytes, out.length);
+        from = matches.ends[i]!;
+      }
+      out.copy(b, from, end);
+    }
+    rewriter.skipTo(end);
+  }
+
+  /** The text with the findings of the last scan treated. */
+  private rewritten(b: Uint8Array, start: number, end: number): Uint8Array {
+    const { parts } = this;
+    const { count, starts, ends } = matches;
+    const out = Buffer.allocUnsafe(this.treatParts(b, end - start));
+    let at = 0;
+    let from = start;
+    for (let i = 0; i < count; i++) {
+      at = copied(b, from, starts[i]!, out, at);
+      at = written(parts[i]!, out, at);
+      from = ends[i]!;
+    }
+    copied(b, from, end, out, at);
+    return out;
+  }
+
+  /** Makes the parts, and gives the size of the whole. */
+  private treatParts(b: Uint8Array, size: number): number {
+    const { count, starts, ends, detectors } = matches;
+    for (let i = 0; i < count; i++) {
+      const detector = detectors[i]!;
+      const part = this.treatments[detector]!(b, starts[i]!, ends[i]!, detector);
+      this.parts[i] = part;
+      size += part.length - (ends[i]! - starts[i]!);
+    }
+    return size;
+  }
+
+  private none(start: number, end: number): number {
+    matches.begin(start, end, 0, 0);
+    return 0;
+  }
+
+  /** Adds what users' patterns find; where that overlaps something found already, both are treated as the pattern says. */
+  private findPatterns(b: Uint8Array, start: number, end: number): number {
+    const text = Buffer.prototype.utf8Slice.call(b, start, end);
+    const treated = [...text.matchAll(TREATED)].map((one) => [one.index, one.index + one[0].length] as const);
+    for (const [i, { pattern, strategy }] of this.patterns.entries()) {
+      if (strategy === "allow") continue;
+      const detector = DETECTORS.length + i;
+      for (const [from, to] of pattern.spans(text)) {
+        if (treated.some(([first, last]) => from >= first && to <= last)) continue;
+        const first = start + bytesBefore(text, from, end - start);
+        const last = start + bytesBefore(text, to, end - start);
+        if (last > first) matches.merge(detector, first, last);
+      }
+    }
+    return matches.count;
+  }
+}
+
+/** What treatments leave. */
+const TREATED = /\*{4}|\[REDACTED\]|hash\([0-9a-f]{32}\)/g;
+
+/** So often a text is looked at again; one that still holds something then is masked as a whole. */
+const MOST_ROUNDS = 8;
+
+/** Writes Latin-1 at `at`; gives the position behind it. */
+function written(part: string, out: Uint8Array, at: number): number {
+  for (let k = 0; k < part.length; k++) out[at++] = part.charCodeAt(k);
+  return at;
+}
+
+function copied(b: Uint8Array, from: number, to: number, out: Uint8Array, at: number): number {
+  for (let i = from; i < to; i++) out[at++] = b[i]!;
+  return at;
+}
+
+/** The byte at which character `index` begins. Text that is not UTF-8 is cut at its end at the latest. */
+function bytesBefore(text: string, index: number, size: number): number {
+  return text.length === size ? index : Math.min(size, Buffer.byteLength(text.slice(0, index)));
+}
+
+/** No detector finds anything in less. */
+const SHORTEST = 6;

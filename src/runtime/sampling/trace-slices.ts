@@ -1,0 +1,146 @@
+import { Batch } from "../telemetry/batch.js";
+import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
+import { after, fixed32, skip, varint } from "../telemetry/wire.js";
+import { WireWriter } from "../telemetry/writer.js";
+
+/** A span where it lies in the bytes of the batch it came with; it keeps those bytes in memory. */
+export interface SpanSlice {
+  readonly frame: SpanFrame;
+  /** Its message. */
+  readonly start: number;
+  readonly end: number;
+  /** Half of its id, to find it again by. */
+  readonly key: number;
+  readonly isRoot: boolean;
+}
+
+/** What surrounds spans: their resource and scope, with all else that stands beside them. */
+interface SpanFrame {
+  readonly bytes: Uint8Array;
+  readonly resource: readonly Range[];
+  readonly scope: readonly Range[];
+}
+
+type Range = readonly [from: number, to: number];
+
+/**
+ * The spans of a batch by trace, in order. A trace is named by its id, sixteen characters, one for each byte. Copies
+ * nothing.
+ */
+export function sliceByTrace(batch: Batch): Map<string, SpanSlice[]> {
+  const slicer = new Slicer();
+  new RecordWalk(batch).run(slicer);
+  return slicer.traces;
+}
+
+/** A batch of these spans, each with what surrounded it. */
+export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
+  const writer = new WireWriter(slices.reduce((sum, { start, end }) => sum + end - start + 8, 256));
+  let frame: SpanFrame | undefined;
+  for (const slice of slices) {
+    if (slice.frame !== frame) {
+      if (frame !== undefined) closeFrame(writer);
+      frame = slice.frame;
+      openFrame(writer, frame);
+    }
+    writer.byte(SPAN);
+    writer.varint(slice.end - slice.start);
+    writer.copy(frame.bytes, slice.start, slice.end);
+  }
+  if (frame !== undefined) closeFrame(writer);
+  return Batch.trusted("traces", writer.written(), slices.length);
+}
+
+export function isSameSpan(a: SpanSlice, b: SpanSlice): boolean {
+  if (a.key !== b.key || a.end - a.start !== b.end - b.start) return false;
+  const of = ({ frame, start, end }: SpanSlice) => frame.bytes.subarray(start, end);
+  return Buffer.compare(of(a), of(b)) === 0;
+}
+
+function openFrame(writer: WireWriter, { bytes, resource, scope }: SpanFrame): void {
+  writer.byte(RESOURCE_SPANS);
+  writer.begin(LIKELY);
+  for (const [from, to] of resource) writer.copy(bytes, from, to);
+  writer.byte(CHILD);
+  writer.begin(LIKELY);
+  for (const [from, to] of scope) writer.copy(bytes, from, to);
+}
+
+function closeFrame(writer: WireWriter): void {
+  writer.end();
+  writer.end();
+}
+
+class Slicer implements RecordVisitor {
+  readonly traces = new Map<string, SpanSlice[]>();
+  private resource: readonly Range[] = [];
+  private frame!: SpanFrame;
+  private resourceSerial = 0;
+  private scopeSerial = 0;
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    const [resource, scope] = walk.serials as [number, number];
+    if (scope !== this.scopeSerial || resource !== this.resourceSerial) this.enter(walk, resource, scope);
+    scanIds(walk.bytes, start, end);
+    const slice = { frame: this.frame, start, end, key: spanKey, isRoot };
+    const known = this.traces.get(traceId);
+    if (known === undefined) this.traces.set(traceId, [slice]);
+    else known.push(slice);
+    return KEEP;
+  }
+
+  private enter(walk: RecordWalk, resource: number, scope: number): void {
+    const [outer, inner] = [walk.frames[0]!, walk.frames[1]!];
+    if (resource !== this.resourceSerial) this.resource = headsOf(walk.bytes, outer.start, outer.end);
+    this.resourceSerial = resource;
+    this.scopeSerial = scope;
+    this.frame = { bytes: walk.bytes, resource: this.resource, scope: headsOf(walk.bytes, inner.start, inner.end) };
+  }
+}
+
+/** The fields of a message that are not its list of children. */
+function headsOf(b: Uint8Array, start: number, end: number): Range[] {
+  const heads: Range[] = [];
+  for (let p = start; p < end; ) {
+    const at = p;
+    const tag = varint(b, p);
+    p = skip(b, after, tag);
+    if (tag !== CHILD) heads.push([at, p]);
+  }
+  return heads;
+}
+
+let traceId = "";
+let spanKey = 0;
+let isRoot = true;
+
+/** Reads the ids of the span in [p, end) into the variables above. */
+function scanIds(b: Uint8Array, p: number, end: number): void {
+  traceId = NO_TRACE;
+  spanKey = 0;
+  isRoot = true;
+  while (p < end) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== TRACE_ID && tag !== SPAN_ID && tag !== PARENT_ID) continue;
+    const size = varint(b, at);
+    const start = after;
+    if (tag === TRACE_ID) {
+      if (size === 16) traceId = Buffer.prototype.latin1Slice.call(b, start, p);
+    } else if (tag === SPAN_ID) {
+      if (size >= 4) spanKey = fixed32(b, p - 4);
+    } else for (let i = start; i < p; i++) if (b[i] !== 0) isRoot = false;
+  }
+}
+
+const NO_TRACE = "\0".repeat(16);
+const RESOURCE_SPANS = 10;
+/** Scopes in a resource, spans in a scope. */
+const CHILD = 18;
+const SPAN = 18;
+const TRACE_ID = 10;
+const SPAN_ID = 18;
+const PARENT_ID = 34;
+/** The length of most of them takes two bytes. */
+const LIKELY = 1000;

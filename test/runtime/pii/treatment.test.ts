@@ -1,0 +1,160 @@
+import { createHmac } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  Batch,
+  DETECTORS,
+  decodeTree,
+  encodeTree,
+  type Strategy,
+  Treatment,
+  type TreatmentSettings,
+  type Tree,
+} from "../../../src/plugin.js";
+import { bodies, logs } from "../../support/batches.js";
+import { runs } from "../../support/runs.js";
+import { anyRequest } from "../../support/telemetry-arbitraries.js";
+import { ordinaryLines, plantedLines } from "./corpus.js";
+
+const KEY = "0123456789abcdef0123456789abcdef";
+
+function treatment(strategy: Strategy, more: Partial<TreatmentSettings> = {}): Treatment {
+  return new Treatment({
+    changes: true,
+    detectors: new Map(DETECTORS.map((name) => [name, strategy])),
+    patterns: [],
+    hashKey: KEY,
+    fields: new Map(),
+    secretKeys: strategy,
+    summary: "silent",
+    jsonBodies: false,
+    ...more,
+  });
+}
+
+/** Texts put together from ordinary lines, planted values and what treatments leave. */
+const PIECES = [
+  ...ordinaryLines(100, 5),
+  ...DETECTORS.flatMap((name) => plantedLines(name, 12, 5).map(({ value }) => value)),
+  ...[
+    "****",
+    "[REDACTED]",
+    "hash(0123456789abcdef0123456789abcdef)",
+    "phone",
+    "password",
+    "an****na",
+    "****1111",
+    "ssn",
+    "Bearer",
+    "日本",
+    "é",
+  ],
+];
+const text = fc
+  .array(
+    fc.tuple(
+      fc.constantFrom(...PIECES),
+      fc.constantFrom("", " ", ":", "=", "-", ".", ", ", "/", "(", ")", '"', "@", "\n"),
+    ),
+    { minLength: 1, maxLength: 6 },
+  )
+  .map((pieces) => pieces.map(([piece, separator]) => piece + separator).join(""));
+
+/** All texts of a tree are put in the place of its own. */
+function withTexts(tree: unknown, texts: readonly string[], next = { i: 0 }): unknown {
+  if (Array.isArray(tree)) return tree.map((item) => withTexts(item, texts, next));
+  if (typeof tree !== "object" || tree === null || tree instanceof Uint8Array) return tree;
+  return Object.fromEntries(
+    Object.entries(tree).map(([key, value]) => [
+      key,
+      key === "stringValue" || key === "message"
+        ? texts[next.i++ % texts.length]
+        : key === "key" && next.i % 4 === 3
+          ? "db.password"
+          : withTexts(value, texts, next),
+    ]),
+  );
+}
+
+const batches = fc
+  .tuple(anyRequest, fc.array(text, { minLength: 1, maxLength: 8 }))
+  .map(([{ signal, tree }, texts]) => encodeTree(signal, withTexts(tree, texts) as Tree));
+
+const strategies = fc.constantFrom<Strategy>("mask", "hash", "partial", "redact");
+
+describe("a treatment", () => {
+  it("changes nothing the second time, whatever the strategy", () => {
+    fc.assert(
+      fc.property(text, strategies, (line, strategy) => {
+        const once = treatment(strategy).treat(logs(line));
+        expect(treatment(strategy).treat(once)).toBe(once);
+      }),
+      runs(500),
+    );
+  });
+
+  it.each(["4111111111111111 123 45 6789", "a@b.io.c@d.io", "a@b.io 1 415 555 2671", "x a@b.io,203.0.113.7 y"])(
+    "leaves nothing to find in what is left of %j",
+    (line) => {
+      const once = treatment("mask").treat(logs(line));
+      expect(treatment("mask").treat(once)).toBe(once);
+    },
+  );
+
+  it("makes requests that hold together, with all records, of any request", () => {
+    fc.assert(
+      fc.property(batches, strategies, fc.constantFrom("silent", "info", "debug"), (batch, strategy, summary) => {
+        const treated = treatment(strategy, { summary }).treat(batch);
+        expect(Batch.admit(batch.signal, Buffer.from(treated.bytes)).count).toBe(batch.count);
+        expect(treatment(strategy, { summary }).treat(treated)).toBe(treated);
+      }),
+      runs(150),
+    );
+  });
+
+  it("touches nothing but texts", () => {
+    const strip = (_: string, value: unknown) => {
+      if (typeof value === "bigint") return String(value);
+      return typeof value === "object" && value !== null && "stringValue" in value ? "text" : value;
+    };
+    fc.assert(
+      fc.property(batches, (batch) => {
+        const shape = (one: Batch) =>
+          JSON.stringify(decodeTree(one), (key, value) => (isText(key) ? "text" : strip(key, value)));
+        expect(shape(treatment("mask", { secretKeys: undefined }).treat(batch))).toBe(shape(batch));
+      }),
+      runs(150),
+    );
+  });
+
+  it("gives back a clean batch as the same object", () => {
+    const clean = logs(
+      ...ordinaryLines(300, 9).filter((line) => !line.startsWith("matrix") && !line.startsWith("snowflake")),
+    );
+    expect(treatment("mask").treat(clean)).toBe(clean);
+  });
+
+  it("leaves every byte around what it finds", () => {
+    const line = Buffer.concat([Buffer.from("ü\u{1f600} "), Buffer.from([0xff, 0xfe, 0xc3]), Buffer.from(" a@b.io ")]);
+    const template = logs("x".repeat(line.length));
+    const bytes = Buffer.from(template.bytes);
+    line.copy(bytes, bytes.indexOf("xxx"));
+    const treated = Buffer.from(treatment("mask").treat(Batch.admit("logs", bytes)).bytes);
+    expect(treated.includes(Buffer.concat([line.subarray(0, -7), Buffer.from("**** ")]))).toBe(true);
+  });
+
+  it("gives the same hash for the same value and key, in every place and after every restart", () => {
+    const treated = bodies(
+      treatment("hash").treat(logs("mail anna@example.com", "<anna@example.com>", "bob@example.com")),
+    );
+    const [first, second, third] = treated.map((body) => /hash\([0-9a-f]{32}\)/.exec(body)?.[0]);
+    const mac = createHmac("sha256", KEY).update("anna@example.com").digest("hex");
+    expect(first).toBe(`hash(${mac.slice(0, 32)})`);
+    expect(second).toBe(first);
+    expect(third).not.toBe(first);
+    const other = treatment("hash", { hashKey: "another key of some length" });
+    expect(bodies(other.treat(logs("anna@example.com")))[0]).not.toBe(first);
+  });
+});
+
+const isText = (key: string) => key === "stringValue" || key === "message" || key === "name";
