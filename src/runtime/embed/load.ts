@@ -8,7 +8,7 @@ import { loadConfigWithPlugins } from "../plugins/load-config.js";
 import { Registry, RegistryError } from "../registry.js";
 import { APP, type AppReceiver } from "./app-receiver.js";
 import { SluiceConfigError } from "./config-error.js";
-import { withQueueDirectory } from "./queue-directory.js";
+import { RELIABILITY, withQueueDirectory } from "./queue-directory.js";
 import { withoutTraces } from "./without-traces.js";
 
 /** A config as an object, as YAML text, or the file it is in. */
@@ -39,11 +39,11 @@ export async function loadEmbedded(settings: LoadSettings, receiver: AppReceiver
     problems.filter(({ place }) => place?.file !== OWN_SOURCE.name).map((problem) => shownProblem(problem, isText));
   const { registry, problems: ofComponents } = registryOf(settings.components ?? [], receiver);
   const env = settings.env ?? {};
-  const loaded = await loadConfigWithPlugins({ sources: [OWN_SOURCE, source], registry, env });
+  const loaded = await loadConfigWithPlugins({ sources: [OWN_SOURCE, source], registry, env, addDefaults: true });
   const problems = [...ofComponents, ...shown(loaded.problems)];
   const isWrong = problems.some(({ severity }) => severity === "error");
   if (loaded.config === undefined || isWrong) throw new SluiceConfigError(problems);
-  const complete = withQueueDirectory(loaded.config, loaded.registry, settings.queueDirectory);
+  const complete = withQueueDirectory(loaded.config, settings.queueDirectory);
   if ("problems" in complete) throw new SluiceConfigError([...problems, ...shown(complete.problems)]);
   return { config: withoutTraces(complete.config), warnings: problems, shown };
 }
@@ -74,8 +74,7 @@ function textOf(config: unknown): string {
 }
 
 function registryOf(components: readonly ComponentFactory[], receiver: AppReceiver) {
-  const own = builtins.map((each) => (each.kind === "receiver" && each.type === APP ? receiver.of(each) : each));
-  const registry = new Registry(own);
+  const registry = new Registry(builtins.map((each) => embedded(each, receiver)));
   const { factories, complaints } = exportedComponents({ default: components });
   const problems = components.length === 0 ? [] : complaints.map((words) => badComponent(`components ${words}`));
   for (const factory of factories) {
@@ -87,6 +86,13 @@ function registryOf(components: readonly ComponentFactory[], receiver: AppReceiv
     }
   }
   return { registry, problems };
+}
+
+/** A built-in type as it is in a program: `app` leads to it, and no extension but the queues runs without being named. */
+function embedded(factory: ComponentFactory, receiver: AppReceiver): ComponentFactory {
+  if (factory.kind === "receiver" && factory.type === APP) return receiver.of(factory);
+  if (factory.kind !== "extension" || factory.type === RELIABILITY) return factory;
+  return { ...factory, onByDefault: false };
 }
 
 function badComponent(message: string): Problem {

@@ -110,21 +110,24 @@ describe("createSluice", () => {
     expect(existsSync(join(cwd, "data/queue"))).toBe(false);
   });
 
-  it("keeps the directory that the config names", async () => {
-    const folder = temporaryFolder();
-    const sink = await startSink();
-    const config = {
-      exporters: { otlp_http: { endpoint: sink.url } },
-      extensions: { reliability: { directory: join(folder, "named") } },
-      service: { extensions: ["reliability"], pipelines: { logs: { receivers: ["app"], exporters: ["otlp_http"] } } },
-    };
-    const sluice = await started({ config, queueDirectory: join(folder, "other") });
-    await sluice.logs.emit({ body: "x" }, { failOnError: true });
-    await expect.poll(() => sink.count).toBe(1);
-    await sluice.stop();
-    await sink.close();
-    expect(readdirSync(folder)).toEqual(["named"]);
-  });
+  it.each([["reliability"], []])(
+    "keeps the directory that the config names, with %s in service.extensions",
+    async (...extensions) => {
+      const folder = temporaryFolder();
+      const sink = await startSink();
+      const config = {
+        exporters: { otlp_http: { endpoint: sink.url } },
+        extensions: { reliability: { directory: join(folder, "named") } },
+        service: { extensions, pipelines: { logs: { receivers: ["app"], exporters: ["otlp_http"] } } },
+      };
+      const sluice = await started({ config, queueDirectory: join(folder, "other") });
+      await sluice.logs.emit({ body: "x" }, { failOnError: true });
+      await expect.poll(() => sink.count).toBe(1);
+      await sluice.stop();
+      await sink.close();
+      expect(readdirSync(folder)).toEqual(["named"]);
+    },
+  );
 });
 
 describe("Sluice", () => {

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { bodies } from "../../support/batches.js";
 import { type OtlpSink, startSink } from "../../support/otlp-sink.js";
 import { cleanUp, started, temporaryFolder } from "../embed/support.js";
@@ -65,7 +65,7 @@ describe("pino's worker with sluice/pino", () => {
       service: { pipelines: { logs: { receivers: ["app"], exporters: ["otlp_http"] } } },
     };
     await started({ config, ...options });
-    await expect.poll(() => new Set(received(sink)), { timeout: 10_000 }).toEqual(new Set(numbered(200)));
+    await vi.waitFor(() => expect(new Set(received(sink))).toEqual(new Set(numbered(200))), { timeout: 10_000 });
   });
 
   tries("says how many lines a stuck backend left undelivered", async (sink) => {
