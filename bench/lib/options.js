@@ -8,7 +8,7 @@ import { ENCODINGS } from "./supply.js";
  *
  * @typedef {ReturnType<typeof parseOptions>} Options
  */
-export const HELP = `Usage: npm run bench -- [options]
+export const HELP = `Usage: npm run bench -- [scenario ...] [options]
 
   --scenario a,b        what to measure (default: passthrough); --list names them all
   --records 1,100,1000  records a request
@@ -58,8 +58,9 @@ export function parseOptions(argv) {
 export class UsageError extends Error {}
 
 function interpret(/** @type {string[]} */ argv) {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: namedJson(argv),
+    allowPositionals: true,
     options: {
       scenario: { ...text, default: "passthrough" },
       signal: { ...text, default: "logs" },
@@ -77,7 +78,7 @@ function interpret(/** @type {string[]} */ argv) {
   const chosen = { ...(values.quick ? QUICK : USUAL), ...values };
   const [timeout, size] = chosen.batch.split("/");
   return {
-    scenarios: chosen.scenario.split(","),
+    scenarios: positionals.length > 0 ? positionals : chosen.scenario.split(","),
     signal: /** @type {import("./records.js").Signal} */ (oneOf(SIGNALS, chosen.signal, "--signal")),
     encodings: /** @type {import("./supply.js").Encoding[]} */ (
       chosen.encoding.split(",").map((name) => oneOf(ENCODINGS, name, "--encoding"))

@@ -102,6 +102,13 @@ describe("npm run bench", () => {
     expect(report.results[0]).toMatchObject({ lost: 0, firstMs: expect.any(Number), emptyMs: expect.any(Number) });
   });
 
+  it("judges the detectors of pii, and takes scenarios by their bare names", async () => {
+    const { code, report } = await quickReport("--rounds=1", "pii-quality");
+    expect(report.failures).toEqual([]);
+    expect(code).toBe(0);
+    expect(report.results).toContainEqual(expect.objectContaining({ detector: "email", recall: 1 }));
+  });
+
   it("offers an overload and follows the subject's memory", async () => {
     const args = ["--scenario=overload", "--subjects=bare", "--sink-rate=20000", "--seconds=0.5", "--concurrency=40"];
     const { code, report } = await quickReport(...args);

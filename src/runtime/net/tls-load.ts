@@ -60,11 +60,12 @@ async function loadContext(
 
 async function pem(file: string | undefined, text: string | undefined, path: readonly string[]) {
   if (!file) return text;
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`, path, { cause: error });
-  }
+  const read = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new StartError(`cannot read ${file}: ${error.code}`, path, { cause: error });
+  });
+  // OpenSSL takes an empty text for none at all, and then refuses every client: so is a file that is being written.
+  if (read.trim() === "") throw new StartError(`${file} is empty`, path);
+  return read;
 }
 
 function secureVersion(version: TlsVersion): SecureVersion {

@@ -2,7 +2,7 @@ import { anyEnd, anyValueAt } from "../telemetry/any-value.js";
 import { encodeField } from "../telemetry/encode.js";
 import type { Message } from "../telemetry/messages.js";
 import { encodedKey, findAttribute } from "../telemetry/views/attributes.js";
-import { after, BYTES, skip, varint } from "../telemetry/wire.js";
+import { after, BYTES, findField, skip, varint } from "../telemetry/wire.js";
 import { WireWriter } from "../telemetry/writer.js";
 import { DELETED, Edits } from "./edits.js";
 import { type OttlMap, type OttlValue, sameValue } from "./value.js";
@@ -111,17 +111,7 @@ export class Level {
 
   /** Position of the first value of the field with this tag, or -1. Only for fields without a change. */
   find(tag: number): number {
-    const { bytes, end } = this;
-    for (let p = this.start; p < end; ) {
-      let found = bytes[p++]!;
-      if (found > 127) {
-        found = varint(bytes, p - 1);
-        p = after;
-      }
-      if (found === tag) return p;
-      p = skip(bytes, p, found);
-    }
-    return -1;
+    return findField(this.bytes, this.start, this.end, tag);
   }
 
   /** Writes the body of the message with the changes: from the bytes it lies in, or from others that took its place. */

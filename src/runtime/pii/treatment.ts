@@ -30,6 +30,8 @@ export const SUMMARY_KEYS = "pii.treated.keys";
  *
  * A batch without any passes as the same object. Only values change, keys never do, and of a text only the bytes that
  * were found; ids, numbers, names of metrics and unknown fields are not looked at. Treating again changes nothing.
+ *
+ * Attribute, value, list, member and text call each other for every field, on one set of positions: they stay in one file.
  */
 export class Treatment implements FieldVisitor {
   /** What was treated since the last `takeCounts`. */

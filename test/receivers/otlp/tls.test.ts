@@ -1,6 +1,6 @@
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:https";
-import { tmpdir } from "node:os";
+import { devNull, tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { credentials } from "@grpc/grpc-js";
@@ -100,6 +100,7 @@ describe("the otlp receiver's TLS settings", () => {
       /cannot read \/nowhere\/cert\.pem/,
     ],
     [{ cert_file: TLS_FILES.serverCert }, [], /needs both/],
+    [{ cert_file: devNull, key_file: devNull }, ["cert_file"], /is empty/],
     [{ cert_file: TLS_FILES.serverCert, key_file: TLS_FILES.clientKey }, [], /do not work/],
     [{ ...tls, client_ca_file: "/nowhere" }, ["client_ca_file"], /cannot read/],
   ])("are refused with their place (%o)", async (config, path, message) => {

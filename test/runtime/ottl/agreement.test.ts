@@ -111,7 +111,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
           expectSame([tests[0]!.text, decided], [tests[0]!.text, things.map(expected)]);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 
@@ -125,7 +125,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
         for (const statement of statements)
           if (transformBatch(batch, [statement], [], () => undefined) !== batch) throw new Error(statement.text);
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 
@@ -158,7 +158,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
         expect(Batch.admit(result.signal, result.bytes).count).toBe(batch.count);
         expectSame(settled(decodeTree(result)), settled(expected));
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
   });
 });

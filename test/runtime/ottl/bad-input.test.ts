@@ -69,7 +69,7 @@ describe("any text at all", () => {
           refusal(() => compileStatement(written, context)),
         );
       }),
-      { numRuns: 800 },
+      { numRuns: 500 },
     );
   });
 
@@ -90,7 +90,7 @@ describe("any text at all", () => {
           );
         }
       }),
-      { numRuns: 250 },
+      { numRuns: 150 },
     );
   });
 
