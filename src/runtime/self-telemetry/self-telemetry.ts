@@ -1,5 +1,5 @@
 import type { ResolvedConfig } from "../config/spec.js";
-import type { Logger, Metrics } from "../contract/observability.js";
+import type { Logger } from "../contract/observability.js";
 import { painterFor } from "../text/terminal.js";
 import { LogStream } from "./log-stream.js";
 import { createLogger } from "./logger.js";
@@ -17,7 +17,7 @@ import { withPlace } from "./start-problem.js";
  */
 export interface SelfTelemetry {
   readonly logger: Logger;
-  readonly metrics: Metrics;
+  readonly metrics: MetricRegistry;
   /** Throws a `PlacedStartError`: its path begins at the config's root, and `problems` say where that is. */
   start(): Promise<void>;
   /** Sends what is left, for a bounded time. Never rejects. */
@@ -27,6 +27,8 @@ export interface SelfTelemetry {
 export interface SelfTelemetryOptions {
   readonly stderr: NodeJS.WritableStream;
   readonly isTerminal: boolean;
+  /** Takes the place of the log that `service.telemetry.logs` describes. */
+  readonly logger?: Logger | undefined;
 }
 
 /** How long a stop waits for an OTLP target that does not answer. */
@@ -41,16 +43,18 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
   const otlpLogs = logs.processors?.length ? new OtlpLogs() : undefined;
   const pretty = logs.encoding === undefined ? options.isTerminal : logs.encoding === "console";
   const paint = painterFor(options.stderr, options.isTerminal);
-  const logger = createLogger({
-    level: logs.level,
-    initialFields: logs.initial_fields ?? {},
-    output: {
-      write(line) {
-        stream.write(pretty ? prettyLine(line, paint) : line);
-        otlpLogs?.write(line);
+  const logger: Logger =
+    options.logger ??
+    createLogger({
+      level: logs.level,
+      initialFields: logs.initial_fields ?? {},
+      output: {
+        write(line) {
+          stream.write(pretty ? prettyLine(line, paint) : line);
+          otlpLogs?.write(line);
+        },
       },
-    },
-  });
+    });
   let metricExport: MetricExport | undefined;
 
   async function open(): Promise<void> {
