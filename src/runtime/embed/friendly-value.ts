@@ -42,7 +42,7 @@ function friendlyObject(value: object, ancestors: readonly object[]): Value {
 }
 
 function friendlyMap(entries: Iterable<[string, unknown]>, ancestors: readonly object[]): Value {
-  const map: Record<string, Value> = {};
+  const map: Record<string, Value> = Object.create(null);
   for (const [key, item] of entries) if (item !== undefined) map[key] = friendlyValue(item, ancestors);
   return map;
 }

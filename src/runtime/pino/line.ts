@@ -3,7 +3,11 @@ import type { LogInput } from "../embed/log-record.js";
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"];
 
 /** What pino and its OpenTelemetry instrumentation call things, and what OpenTelemetry does. */
-const NAMES: Readonly<Record<string, string>> = { pid: "process.pid", hostname: "host.name", name: "logger.name" };
+const NAMES = new Map([
+  ["pid", "process.pid"],
+  ["hostname", "host.name"],
+  ["name", "logger.name"],
+]);
 
 /**
  * A line of pino as a log record: `msg` is the body, `level` the severity, `time` the time, `err` becomes exception.*,
@@ -48,8 +52,8 @@ function timeOf(time: unknown): Pick<LogInput, "timestamp"> {
 }
 
 function named(fields: Record<string, unknown>): Record<string, unknown> {
-  const attributes: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(fields)) attributes[NAMES[key] ?? key] = value;
+  const attributes: Record<string, unknown> = Object.create(null);
+  for (const [key, value] of Object.entries(fields)) attributes[NAMES.get(key) ?? key] = value;
   return attributes;
 }
 

@@ -88,10 +88,19 @@ describe("logs.emit", () => {
       fn: () => {},
       symbol: Symbol("s"),
       bytes: new Uint8Array([1, 2]),
+      named: JSON.parse('{"__proto__":"strangely"}'),
     };
     const [record] = await emitted({ body: odd, attributes: odd, traceId: "no trace" });
     const texts = JSON.stringify(record, (_key, value) => (typeof value === "bigint" ? String(value) : value));
-    for (const part of ["[circular]", "[too deep]", "1970-01-01T00:00:00.000Z", "TypeError", "why", "a.example"]) {
+    for (const part of [
+      "[circular]",
+      "[too deep]",
+      "1970-01-01T00:00:00.000Z",
+      "TypeError",
+      "why",
+      "a.example",
+      "strangely",
+    ]) {
       expect(texts).toContain(part);
     }
     expect((record!["attributes"] as Tree[]).at(-1)).toEqual(attribute("trace_id", { stringValue: "no trace" }));

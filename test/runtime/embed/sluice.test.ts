@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { createSluice, defineProcessor, eachRecord, type Sluice, SluiceConfigError } from "../../../src/index.js";
@@ -102,12 +102,16 @@ describe("createSluice", () => {
       { code: "no_queue_directory", message: expect.stringContaining("queueDirectory") },
     ]);
     const folder = temporaryFolder();
-    const cwd = process.cwd();
-    await (await started({ config: config({ enabled: false }) })).stop();
-    const queueDirectory = join(folder, "queue");
-    await (await started({ config: config({}), queueDirectory })).stop();
-    expect(existsSync(queueDirectory)).toBe(true);
-    expect(existsSync(join(cwd, "data/queue"))).toBe(false);
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      await (await started({ config: config({ enabled: false }) })).stop();
+      expect(readdirSync(folder)).toEqual([]);
+      await (await started({ config: config({}), queueDirectory: "queue" })).stop();
+      expect(readdirSync(folder)).toEqual(["queue"]);
+    } finally {
+      process.chdir(before);
+    }
   });
 
   it.each([["reliability"], []])(
@@ -146,6 +150,17 @@ service: {pipelines: {logs: {receivers: [app], exporters: [file, kept]}}}`;
     expect(lines.join()).toContain("Sluice cannot start");
     await sluice.stop();
     await expect(sluice.start()).rejects.toThrow(SluiceConfigError);
+  });
+
+  it("says so when another one has its queue's directory", async () => {
+    const config = {
+      exporters: { otlp_http: { endpoint: "http://127.0.0.1:1" } },
+      service: { pipelines: { logs: { receivers: ["app"], exporters: ["otlp_http"] } } },
+    };
+    const queueDirectory = temporaryFolder();
+    await started({ config, queueDirectory });
+    const second = await make({ config, queueDirectory });
+    await expect(second.start()).rejects.toThrow(/exporters.otlp_http.*(lock|use)/);
   });
 
   it("runs several side by side, each with its own numbers", async () => {

@@ -72,6 +72,15 @@ describe("a line of pino", () => {
     expect(Math.abs(Number(iso.timestamp) - Date.now())).toBeLessThan(60_000);
   });
 
+  it("keeps fields whatever they are called", () => {
+    const { attributes } = recordOfLine('{"constructor":1,"__proto__":2,"toString":{"__proto__":3}}');
+    expect(Object.entries(attributes!)).toEqual([
+      ["constructor", 1],
+      ["__proto__", 2],
+      ["toString", JSON.parse('{"__proto__":3}')],
+    ]);
+  });
+
   it("is its text when it is no JSON", () => {
     for (const line of ["plain text", "[1]", "null", ""]) expect(recordOfLine(line)).toEqual({ body: line });
   });
