@@ -19,9 +19,11 @@ import { type Block, blocks, indented, project } from "./pages.js";
  */
 const RUN_BY: readonly (readonly [page: string, language: string, count: number, test: string])[] = [
   ["README.md", "sh", 6, "test/end-to-end/readme.test.ts"],
+  ["README.md", "js", 1, "test/end-to-end/readme.test.ts"],
   ["README.md", "ts", 1, "test/end-to-end/readme.test.ts"],
   ["docs/dead-letters.md", "sh", 3, "test/docs/commands.test.ts"],
   ["docs/api.md", "ts", Number.NaN, "test/docs/api-reference.test.ts"],
+  ["docs/embedding.md", "js", 11, "test/runtime/embed/docs.test.ts"],
   ["docs/install.md", "sh", 4, "test/packaging/deployment.test.ts"],
   ["docs/ottl-functions.md", "ottl", Number.NaN, "test/runtime/ottl/functions.test.ts"],
   ["docs/plugins.md", "js", 8, "test/runtime/plugins/docs.test.ts"],

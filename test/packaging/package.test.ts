@@ -40,7 +40,7 @@ export default defineProcessor({
 describe("the package", () => {
   it("has what is needed and nothing else", () => {
     const wanted =
-      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/sluice\.js|dist\/sluice\.schema\.json|dist\/bundle\/[\w.-]+\.js|dist\/.*\.d\.ts|config\/[\w-]+\.yaml|docs\/[\w.-]+\.(md|yaml))$/;
+      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/sluice\.js|dist\/sluice\.schema\.json|dist\/bundle\/[\w.-]+\.js|dist\/.*\.d\.ts|(config|examples)\/[\w/-]+\.(yaml|js)|docs\/[\w.-]+\.(md|yaml))$/;
     expect(packed.files.map(({ path }) => path).filter((path) => !wanted.test(path))).toEqual([]);
     expect(packed.files.filter(({ path }) => /(^|\/)(test|decisions)\//.test(path))).toEqual([]);
   });
@@ -125,19 +125,18 @@ describe("installed into an empty project", () => {
   });
 });
 
-const EMBED = `import { Agent, builtins, loadConfig, noMetrics, Registry, silentLogger } from "sluice";
+const EMBED = `import { createSluice } from "sluice";
 import { logs, runPipeline } from "sluice/testing";
 import mark from "./mark.js";
-const text = "receivers: {otlp: {protocols: {http: {endpoint: '127.0.0.1:0'}}}}\\nexporters: {nop: }\\n"
-  + "extensions: {admin: {endpoint: '127.0.0.1:0'}, health_check: {endpoint: '127.0.0.1:0'}}\\n"
-  + "service: {pipelines: {logs: {receivers: [otlp], exporters: [nop]}}}";
-const { config, problems } = loadConfig({ sources: [{ text, name: "config" }], registry: new Registry(builtins) });
-if (config === undefined) throw new Error(JSON.stringify(problems));
-const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics });
-await agent.start();
-const states = [agent.state];
-await agent.stop(1000);
-states.push(agent.state);
+const sluice = await createSluice({
+  config: "exporters: {nop: }\\nservice: {pipelines: {logs: {receivers: [app], exporters: [nop]}}}",
+  queueDirectory: "./embedded",
+});
+await sluice.start();
+const states = [(await sluice.status()).state];
+await sluice.logs.emit({ body: "hello" }, { failOnError: true });
+await sluice.stop();
+states.push((await sluice.status()).state);
 const yaml = "processors: {mark: }\\nservice: {pipelines: {logs: {receivers: [memory], processors: [mark], exporters: [memory]}}}";
 const pipeline = await runPipeline(yaml, { plugins: [mark] });
 await pipeline.send(logs({ body: "hello" }));
@@ -145,7 +144,9 @@ await pipeline.stop();
 console.log(JSON.stringify({ states, marked: pipeline.records()[0].attributes.marked }));
 `;
 
-const CONSUMER = `import { Agent, loadConfig, Registry, builtins, type Problem } from "sluice";
+const CONSUMER = `import { type Sluice, createSluice, loadConfig, Registry, builtins, type Problem } from "sluice";
+import { sluiceTransport, type SupervisedTransport } from "sluice/pino";
+import { SluiceLogRecordExporter, SluiceMetricExporter, SluiceSpanExporter } from "sluice/sdk";
 import { defineProcessor, eachRecord, type ProcessorFactory } from "sluice/plugin";
 import { logs, runPipeline } from "sluice/testing";
 import { z } from "zod";
@@ -161,9 +162,12 @@ const mark: ProcessorFactory = defineProcessor({
       return attribute.missing;
     }),
 });
-const { config, problems } = loadConfig({ sources: [], registry: new Registry(builtins) });
+const { problems } = loadConfig({ sources: [], registry: new Registry(builtins) });
 export const all: readonly Problem[] = problems;
-export const made: typeof Agent | undefined = config && Agent;
+const sluice: Sluice = await createSluice({ config: "" });
+export const exporters = [new SluiceLogRecordExporter(sluice), new SluiceSpanExporter(sluice)] as const;
+export const metricExporter: { shutdown(): Promise<void> } = new SluiceMetricExporter(sluice);
+export const makeTransport: (options: Parameters<typeof sluiceTransport>[0]) => SupervisedTransport = sluiceTransport;
 const pipeline = await runPipeline("", { plugins: [mark] });
 export const ok: boolean = (await pipeline.send(logs({ body: "x" }))).ok;
 `;

@@ -7,6 +7,7 @@ import { type FailOnError, handled } from "./fail-on-error.js";
 import { LogFrame } from "./log-frame.js";
 import { type LogInput, writeLogRecord } from "./log-record.js";
 
+/** How one emit behaves. */
 export interface EmitOptions {
   /** Overrides what the scope and the instance say. */
   readonly failOnError?: boolean;

@@ -2,6 +2,7 @@ import { writeKeyValue, writeValue } from "../telemetry/views/value.js";
 import type { WireWriter } from "../telemetry/writer.js";
 import { friendlyValue } from "./friendly-value.js";
 
+/** The six names of severities that OpenTelemetry has numbers for. */
 export type SeverityName = "trace" | "debug" | "info" | "warn" | "error" | "fatal";
 
 /** A log record as a program writes it. Values may be anything: see `friendlyValue`. */

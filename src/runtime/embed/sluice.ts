@@ -17,6 +17,7 @@ import { type EmbeddedConfig, type LoadSettings, loadEmbedded } from "./load.js"
 import { type MetricSample, metricSamples } from "./metric-samples.js";
 import { embeddedTelemetry } from "./telemetry.js";
 
+/** Which config an embedded Sluice runs, and how it behaves towards the program. */
 export interface SluiceOptions extends LoadSettings {
   /** Whether `emit` rejects when a record is not taken. False: it is counted and logged. */
   readonly failOnError?: boolean;
@@ -28,6 +29,7 @@ export interface SluiceOptions extends LoadSettings {
   readonly random?: () => number;
 }
 
+/** How an embedded Sluice and its exporters are. */
 export interface SluiceStatus {
   readonly state: "created" | "starting" | "ready" | "draining" | "stopped";
   /** None before the start. */

@@ -3,6 +3,7 @@ import type { PinoDestination } from "./destination.js";
 import { LostLines, say } from "./lost-lines.js";
 import { type PinoTransportOptions, SETTLED } from "./worker.js";
 
+/** As for the transport in pino's worker, and how much may wait. */
 export interface SupervisedOptions extends PinoTransportOptions {
   /** Bytes of lines that may be unsettled; what comes beyond is counted and reported as lost. 64 MiB. */
   readonly maxBytes?: number;
@@ -128,6 +129,7 @@ export class SupervisedTransport implements PinoDestination {
   }
 }
 
+/** A stream for pino that starts its worker again when that dies, and counts what is lost. */
 export function sluiceTransport(options: SupervisedOptions): SupervisedTransport {
   return new SupervisedTransport(options);
 }

@@ -58,6 +58,7 @@ export class SluiceSpanExporter {
   }
 }
 
+/** How metrics are reported. */
 export interface SluiceMetricExporterOptions {
   /** Which instruments report what was added since the last time; all report totals unless told. */
   readonly temporality?: (instrument: InstrumentType) => AggregationTemporality;
