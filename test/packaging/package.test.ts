@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -13,6 +14,7 @@ interface Manifest {
   readonly bin: { readonly sluice: string };
   readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
   readonly scripts: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
 }
 
 let packed: Packed;
@@ -62,6 +64,15 @@ describe("the package", () => {
       .filter(({ path }) => /\.(d\.ts|js)$/.test(path))
       .flatMap(({ path }) => importsOf(path).filter((target) => !existsSync(installed(target))));
     expect(missing).toEqual([]);
+  });
+
+  it("takes types only from packages that are installed with it", () => {
+    const foreign = packed.files
+      .filter(({ path }) => path.endsWith(".d.ts"))
+      .flatMap(({ path }) => [...readFileSync(installed(path), "utf8").matchAll(/\bfrom "([^."][^"]*)"/g)])
+      .map((match) => /^(@[^/]+\/)?[^/]+/.exec(match[1]!)![0])
+      .filter((name) => !isBuiltin(name));
+    expect([...new Set(foreign)].filter((name) => !(name in manifest.dependencies))).toEqual([]);
   });
 
   it("runs nothing when it is installed", () => {
