@@ -32,3 +32,27 @@ service:
   expect(await hand(logs("a", "b"))).toEqual(ACCEPTED);
   await vi.waitFor(() => expect(sink.batches.flatMap(bodies).sort()).toEqual(["a", "b"]), { timeout: 10_000 });
 });
+
+it("gives a pipeline once what a connector's config names it twice for", async () => {
+  const sink = await startSink();
+  sinks.push(sink);
+  const { hand } = await startFed(`
+exporters: {otlp_http: {endpoint: "${sink.url}", sending_queue: {num_consumers: 1}}}
+connectors:
+  routing:
+    table: [{context: log, condition: 'body == "a"', pipelines: [logs/a, logs/a]}]
+    default_pipelines: [logs/b, logs/a, logs/b]
+  failover: {priority_levels: [[logs/c, logs/c]]}
+service:
+  extensions: [reliability]
+  pipelines:
+    logs/in: {receivers: [hand], exporters: [routing]}
+    logs/a: {receivers: [routing], exporters: [otlp_http]}
+    logs/b: {receivers: [routing], exporters: [failover]}
+    logs/c: {receivers: [failover], exporters: [otlp_http]}
+`);
+  for (const batch of [logs("a", "b"), logs("a"), logs("last")]) expect(await hand(batch)).toEqual(ACCEPTED);
+  const seen = () => sink.batches.flatMap(bodies);
+  await vi.waitFor(() => expect(seen()).toContain("last"), { timeout: 10_000 });
+  expect(seen().filter((body) => body !== "last")).toHaveLength(4);
+});

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { batchFromJson } from "../../src/plugin.js";
 import { redaction } from "../../src/processors/redaction/index.js";
-import { asJson, logOf, pairs, processed, readLog, unpaired } from "./pii-harness.js";
+import { asJson, contextOf, logOf, pairs, processed, readLog, unpaired } from "./pii-harness.js";
 
 const VISA = "4[0-9]{12}(?:[0-9]{3})?";
 const card = "4111111111111111";
@@ -28,6 +28,34 @@ describe("the redaction processor", () => {
       "redaction.masked.count": 1,
     });
   });
+
+  it.each(["", "sha1", "hmac-sha256"])(
+    "redacts a replayed dead letter, and leaves one that it has redacted (%j)",
+    (hash_function) => {
+      const config = {
+        allowed_keys: ["notes", "api_token", "free"],
+        blocked_key_patterns: ["token"],
+        blocked_values: [VISA],
+        hash_function,
+        hmac_key: "k".repeat(32),
+        summary: "info",
+      };
+      const original = logOf(`body ${card}`, { notes: `card ${card}!`, api_token: "s3cret\ntwo", id: card, free: "x" });
+      const step = redaction.replay!(redaction.schema.parse(config), contextOf("logs"));
+      const redacted = processed(redaction, config, original);
+      const replayed = readLog(step(original));
+      expect(JSON.stringify(replayed)).not.toMatch(/4111|s3cret/);
+      const { attributes } = readLog(redacted);
+      const summaries = {
+        "redaction.masked.count": 2,
+        "redaction.redacted.count": 1,
+        "redaction.body.masked.count": 1,
+      };
+      expect(attributes).toEqual({ ...replayed.attributes, ...summaries });
+      expect(readLog(step(step(original)))).toEqual(replayed);
+      expect(readLog(step(redacted))).toEqual(readLog(redacted));
+    },
+  );
 
   it("takes out everything when nothing is allowed", () => {
     expect(attributesOf({}, { a: 1, b: "x" })).toEqual({});

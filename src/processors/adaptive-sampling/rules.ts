@@ -84,8 +84,9 @@ export class AdaptiveRules implements RateRules {
     return chosen.rate;
   }
 
+  /** Numbers beyond those that there are count as the nearest: a record says what it likes. */
   private severityOf({ severity }: RecordFacts): Stratum {
-    return this.severities[Math.min(6, (severity + 3) >> 2)]!;
+    return this.severities[(Math.max(0, Math.min(24, severity)) + 3) >> 2]!;
   }
 }
 

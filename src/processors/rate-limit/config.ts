@@ -107,7 +107,7 @@ function globalOf(config: Written, perKey: Limit, context: Issues): Limit | unde
   const { limit: most, window: windowMs, burst: extra } = config.global ?? globalLimit.parse({});
   if (config.global === undefined && perKey.limit / perKey.windowMs > most / windowMs) {
     const message = `a key may pass more than all keys together, which is ${most} in 1s unless global says otherwise: write global: {limit: …}, or global: false for none`;
-    context.addIssue({ code: "custom", path: ["limit"], message });
+    context.addIssue({ code: "custom", path: [config.limit === undefined ? "window" : "limit"], message });
   }
   return { limit: most, windowMs, burst: extra };
 }

@@ -1,10 +1,20 @@
-import { defineProcessor, eachBatch, Refusal, rewriteFields, SIGNALS } from "../../plugin.js";
+import {
+  type Batch,
+  defineProcessor,
+  eachBatch,
+  limitedLog,
+  type ProcessorContext,
+  Refusal,
+  rewriteFields,
+  SIGNALS,
+} from "../../plugin.js";
 import { type RedactionConfig, redactionSchema } from "./config.js";
 import { RedactionVisitor } from "./redaction-visitor.js";
 
 /**
  * Takes out attributes that are not on a list, and masks values by patterns, with the Collector's keys and outputs.
- * Like `pii` it fails closed: a batch that it cannot treat is refused for good.
+ * Like `pii` it fails closed: a batch that it cannot treat is refused for good. A dead letter that is replayed is treated
+ * too, since it may have been taken out before it came here; what was redacted before stays as it is.
  */
 export const redaction = defineProcessor<RedactionConfig>({
   type: "redaction",
@@ -12,18 +22,28 @@ export const redaction = defineProcessor<RedactionConfig>({
   signals: SIGNALS,
   zone: "pii",
   schema: redactionSchema,
-  create(config, { logger }) {
-    const visitor = new RedactionVisitor(config);
-    return eachBatch((batch) => {
-      try {
-        visitor.begin();
-        return rewriteFields(batch, visitor);
-      } catch (error) {
-        logger.error({ error: error instanceof Error ? error.name : typeof error }, "a batch could not be redacted");
-        throw new Refusal("permanent", "the batch could not be redacted and was not passed on", {
-          code: "SLUICE_REDACTION_FAILED",
-        });
-      }
-    });
-  },
+  create: (config, context) => eachBatch(redacting(new RedactionVisitor(config), context)),
+  replay: (config, context) => redacting(new RedactionVisitor({ ...config, summary: "silent" }, true), context),
 });
+
+function redacting(visitor: RedactionVisitor, { logger, clock }: ProcessorContext): (batch: Batch) => Batch {
+  const say = limitedLog<unknown>(clock, (error, suppressed) =>
+    logger.error({ error: nameOf(error), suppressed }, "a batch could not be redacted and was refused"),
+  );
+  return (batch) => {
+    try {
+      visitor.begin();
+      return rewriteFields(batch, visitor);
+    } catch (error) {
+      say(error);
+      throw new Refusal("permanent", "the batch could not be redacted and was not passed on", {
+        code: "SLUICE_REDACTION_FAILED",
+      });
+    }
+  };
+}
+
+/** What kind of error it was: its message could quote the data. */
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : typeof error;
+}

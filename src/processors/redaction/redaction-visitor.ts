@@ -36,9 +36,10 @@ export class RedactionVisitor implements FieldVisitor {
     inBody: Findings;
   }[] = [];
 
-  constructor(config: RedactionConfig) {
+  /** With `knowsOwn` it leaves what it has redacted before. */
+  constructor(config: RedactionConfig, knowsOwn = false) {
     this.config = config;
-    this.rules = new Rules(config);
+    this.rules = new Rules(config, knowsOwn);
   }
 
   /** Forgets what a batch that failed has left. */

@@ -4,15 +4,20 @@ import type { HashFunction, RedactionConfig } from "./config.js";
 
 const MASK = "****";
 
-/** What the Collector's rules say about keys and values. Answers about keys are kept, for so many keys. */
+/**
+ * What the Collector's rules say about keys and values. Answers about keys are kept, for so many keys. With `knowsOwn`,
+ * masks and hashes that look like those these rules leave stay what they are.
+ */
 export class Rules {
   private readonly config: RedactionConfig;
   private readonly cover: (text: string) => string;
+  private readonly own: RegExp | undefined;
   private kinds = new Map<string, KeyKind>();
 
-  constructor(config: RedactionConfig) {
+  constructor(config: RedactionConfig, knowsOwn = false) {
     this.config = config;
     this.cover = coverWith(config.hashFunction, config.hmacKey);
+    this.own = knowsOwn ? coverOf(this.cover("").length, config.hashFunction) : undefined;
   }
 
   kindOf(key: string): KeyKind {
@@ -20,7 +25,7 @@ export class Rules {
     if (kind === undefined) {
       kind = this.decide(key);
       if (this.kinds.size >= MOST_KEYS) this.kinds = new Map();
-      this.kinds.set(key, kind);
+      if (key.length <= LONGEST_KEY) this.kinds.set(key, kind);
     }
     return kind;
   }
@@ -38,36 +43,48 @@ export class Rules {
   masked(text: string): string {
     return text
       .split("\n")
-      .map((line) => this.cover(line))
+      .map((line) => (this.ownSpans(line).some(([from, to]) => to - from === line.length) ? line : this.cover(line)))
       .join("\n");
   }
 
   private decide(key: string): KeyKind {
     const { ignoredKeys, ignoredKeyPatterns, allowedKeys, blockedKeys } = this.config;
     if (ignoredKeys.has(key) || matchesAny(ignoredKeyPatterns, key)) return "ignored";
-    if (allowedKeys !== undefined && !allowedKeys.has(key) && !ALWAYS_ALLOWED.has(key)) return "redacted";
+    const isOwn = ALWAYS_ALLOWED.has(key) || (this.own !== undefined && SUMMARY.test(key));
+    if (allowedKeys !== undefined && !allowedKeys.has(key) && !isOwn) return "redacted";
     return matchesAny(blockedKeys, key) ? "blocked" : "plain";
   }
 
   private replaced(text: string, pattern: Pattern): string {
     let result = "";
     let from = 0;
+    const own = this.ownSpans(text);
     for (const [start, end] of pattern.spans(text)) {
+      if (own.some(([first, last]) => start >= first && end <= last)) continue;
       result += text.slice(from, start) + this.cover(text.slice(start, end));
       from = end;
     }
     return from === 0 ? text : result + text.slice(from);
+  }
+
+  /** Where the text has masks or hashes of these rules. */
+  private ownSpans(text: string): readonly (readonly [from: number, to: number])[] {
+    if (this.own === undefined) return [];
+    return [...text.matchAll(this.own)].map(({ 0: found, index }) => [index, index + found.length]);
   }
 }
 
 export type KeyKind = "ignored" | "redacted" | "blocked" | "plain";
 
 const MOST_KEYS = 4096;
+const LONGEST_KEY = 256;
 const ALWAYS_ALLOWED = new Set(
   ["redacted.keys", "redacted.count", "masked.keys", "masked.count", "ignored.count"].map(
     (name) => `redaction.${name}`,
   ),
 );
+
+const SUMMARY = /^redaction\.(?:body\.)?(?:redacted|masked|allowed|ignored)\.(?:keys|count)$/;
 
 function matchesAny(patterns: readonly Pattern[], text: string): boolean {
   return patterns.some((pattern) => pattern.test(text));
@@ -86,6 +103,10 @@ function coverWith(hashFunction: HashFunction, key: string): (text: string) => s
           .update(text)
           .digest("hex");
   }
+}
+
+function coverOf(size: number, hashFunction: HashFunction): RegExp {
+  return hashFunction === "" ? /\*{4}/g : new RegExp(`(?<![0-9a-f])(?:[0-9a-f]{${size}})+(?![0-9a-f])`, "g");
 }
 
 /** A value as the Collector turns it into text: maps and lists become JSON with their keys in order. */

@@ -8,6 +8,7 @@ export interface Clock {
   after(ms: number, run: () => void): () => void;
 }
 
+/** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

@@ -115,6 +115,7 @@ export function rejectionOf(said: unknown, count: number): PartialRejection | un
   return { rejected: number, message: typeof message === "string" ? message : "" };
 }
 
+/** How a debt was settled: taken, perhaps without some records, or refused. */
 export type Outcome =
   | { readonly ok: true; readonly rejected: number; readonly message: string }
   | { readonly ok: false; readonly refusal: Refusal };

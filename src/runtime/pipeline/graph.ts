@@ -248,14 +248,14 @@ class GraphBuilder {
 }
 
 /**
- * Sends a connector's delivery to the pipelines it chose, or to all. None chosen is a deliberate drop. The choice ends
- * there: it says nothing to the next connector.
+ * Sends a connector's delivery to the pipelines it chose, once each, or to all. None chosen is a deliberate drop. The
+ * choice ends there: it says nothing to the next connector.
  */
 function route(inlets: ReadonlyMap<string, Inlet>): Inlet {
   const toAll = fanOut([...inlets.values()]);
   return (delivery: Delivery) => {
     if (delivery.route === undefined) return toAll(delivery);
-    const chosen = delivery.route.flatMap((id) => inlets.get(id) ?? []);
+    const chosen = [...new Set(delivery.route)].flatMap((id) => inlets.get(id) ?? []);
     const parts = delivery.to(undefined).copies(chosen.length);
     parts.forEach((part, i) => {
       chosen[i]!(part);

@@ -43,7 +43,7 @@ export class RecordScan {
   /** The event's or span's name. */
   nameStart = -1;
   nameEnd = -1;
-  /** A log record's severity number; 0 when it has none. */
+  /** A log record's severity number, any of 32 bits, with its sign; 0 when it has none. */
   severity = 0;
   /** The status message of a span. */
   statusStart = -1;
@@ -84,7 +84,7 @@ export class RecordScan {
         p = after;
       }
       if ((tag & 7) !== 2) {
-        if (tag === severity) this.severity = varint(b, p);
+        if (tag === severity) this.severity = varint(b, p) | 0;
         p = skip(b, p, tag);
         continue;
       }

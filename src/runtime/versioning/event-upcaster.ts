@@ -30,8 +30,9 @@ interface KnownName extends EventName {
   readonly versions: EventVersions | undefined;
 }
 
-/** Names come from outside: so many of them are remembered. */
+/** Names come from outside: so many of them are remembered, and none that is longer. */
 const MOST_NAMES = 4096;
+const LONGEST_NAME = 256;
 
 /**
  * Brings the events of a batch to their current versions, under their plain names. An event is either brought all the way
@@ -61,6 +62,7 @@ export class EventUpcaster {
     if (known === undefined) {
       const parsed = parseEventName(name);
       known = { ...parsed, versions: this.events.get(parsed.plain) };
+      if (name.length > LONGEST_NAME) return known;
       if (this.names.size >= MOST_NAMES) this.names.clear();
       this.names.set(name, known);
     }

@@ -225,6 +225,7 @@ describe("rate_limit", () => {
     [{ window: "0s" }, "window"],
     [{ burst: -1 }, "burst"],
     [{ key: ["tenant"] }, "key.0"],
+    [{ window: "10ms" }, "window"],
     [{ limit: 20_000 }, "limit"],
     [{ on_excess: "explode" }, "on_excess"],
     [{ bypass: ["severity>=LOUD"] }, "bypass.0"],

@@ -52,6 +52,12 @@ describe("adaptive_sampling", () => {
     expect(out[0]!.batch).toBe(delivery.batch);
   });
 
+  it("takes a severity number that there is none of for the nearest one", () => {
+    const { logs } = sampling({ ...QUIET, severity: { unspecified: 0 } });
+    const kept = logs([{ severity: -5 }, { severity: -1 }, { severity: 25 }, { severity: 2 ** 31 - 1 }]);
+    expect(kept).toHaveLength(2);
+  });
+
   it("keeps each severity at its rate, and writes the rate on what it keeps", () => {
     const { logs } = sampling({ ...QUIET, severity: { DEBUG: 0.1, info: 0.5 } });
     const kept = logs([

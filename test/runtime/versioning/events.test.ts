@@ -30,9 +30,25 @@ describe("the version of an event", () => {
     [".v2", ".v2", undefined],
     ["v2", "v2", undefined],
     ["line\nbreak.v2", "line\nbreak", 2],
+    ["", "", undefined],
+    ["V2", "V2", undefined],
+    ["aV2", "a", 2],
+    ["a.v02", "a.v02", undefined],
+    ["a.v123456789", "a", 123456789],
+    ["a.v1234567890", "a.v1234567890", undefined],
+    ["a.v7V8.v9", "a", 9],
   ])("is read from the name %j", (name, plain, version) => {
     expect(parseEventName(name)).toEqual({ plain, version });
   });
+
+  it.each([".v1", "V1"])(
+    "is read at once from a name of a megabyte of %j: a sender cannot stop the agent",
+    (suffix) => {
+      expect(parseEventName(`a${suffix.repeat(2 ** 20 / suffix.length)}`)).toEqual({ plain: "a", version: 1 });
+      const tail = `${suffix.repeat(2 ** 20 / suffix.length)}!`;
+      expect(parseEventName(tail)).toEqual({ plain: tail, version: undefined });
+    },
+  );
 
   it("is the attribute's, else the name's, else 1; what goes on has the plain name, and a version above 1", () => {
     const { going } = run(

@@ -43,6 +43,7 @@ export interface QueueStore {
 /** Names an entry inside its store, and its place in the queue. Cheap to keep in memory by the hundred thousand. */
 export type EntryRef = number;
 
+/** A batch that is to be kept, and where it came from. */
 export interface NewEntry {
   readonly batch: Batch;
   readonly pipeline: string;
@@ -56,6 +57,7 @@ export interface NewEntry {
   readonly fields?: Partial<Entry>;
 }
 
+/** An entry, and what the store finds it by. */
 export interface StoredEntry {
   readonly ref: EntryRef;
   readonly entry: Entry;
@@ -67,6 +69,7 @@ export interface Amount {
   readonly bytes: number;
 }
 
+/** What a store holds. */
 export interface StoreStats {
   /** Without what was acknowledged, written or not. */
   readonly pending: Amount;
@@ -90,6 +93,7 @@ export interface OpenReport {
 
 export type StoreErrorCode = "closed" | "full" | "locked" | "corrupt" | "newer_version" | "io" | "not_found";
 
+/** A store that could not do what it was asked; `code` says why. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly code: StoreErrorCode;
