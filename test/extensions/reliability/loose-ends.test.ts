@@ -39,6 +39,26 @@ describe("an entry that was taken apart by a write that was said to have failed"
   });
 });
 
+describe("an entry whose payload is being read", () => {
+  it("is not sent any more when the queue is broken off meanwhile", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const payload = store.payload.bind(store);
+    let read = () => {};
+    store.payload = async (ref) => {
+      await new Promise<void>((resolve) => (read = resolve));
+      return payload(ref);
+    };
+    const queue = await startQueue({ store, limits: { entries: 10, waiting: 10, bytes: 0 } });
+    queue.send("a");
+    await queue.settle();
+    queue.outlet.abort();
+    read();
+    await queue.settle();
+    expect(queue.calls).toEqual([]);
+    expect(queue.outlet.status().queue).toMatchObject({ entries: 1, inFlight: 0 });
+  });
+});
+
 describe("a client that waits", () => {
   it("for room gets it when a write that held the room fails", async () => {
     const store = new MemoryStore({ exporter: "out" });
