@@ -104,7 +104,7 @@ service:
   });
 
   it("leaves nothing in the temporary folder", () => {
-    expect(readdirSync(folder).sort()).toEqual(["mark.mjs", "pipeline.yaml", "queue"]);
+    expect(readdirSync(folder).sort()).toEqual(["mark.mjs", "pipeline.yaml", "queue", "sluice"]);
   });
 
   it("says what to do where LevelDB cannot be unpacked", async () => {
