@@ -23,6 +23,7 @@ const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 const REPLACED = new Map(
   Object.entries({
     "src/runtime/contract/version.ts": "version.ts",
+    "src/runtime/match/re2.ts": "re2.ts",
     "src/runtime/plugins/import-url.ts": "import-url.ts",
     "src/extensions/reliability/store/level/classic-level.ts": "classic-level.ts",
   }).map(([from, to]) => [join(root, from), join(root, "packaging", "binary", to)]),

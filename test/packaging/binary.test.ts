@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -9,7 +9,6 @@ import { startSink } from "../support/otlp-sink.js";
 import { project } from "./packed.js";
 
 const run = promisify(execFile);
-const binary = join(project, "dist/binary/sluice");
 const { version } = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as { version: string };
 
 /** Building it takes six seconds of CPU and writes 100 MB; whoever changes packaging/binary, and CI, ask for it. */
@@ -32,11 +31,16 @@ export default defineProcessor({
 
 describe.skipIf(!isWanted)("the single executable (built and run with SLUICE_BINARY=1)", () => {
   const folder = mkdtempSync(join(tmpdir(), "sluice-binary-"));
+  /** Away from the packages it was built from. */
+  const binary = join(folder, "sluice");
   /** Nothing of Node.js can be found here, and the temporary folder is one to look into. */
   const env = { PATH: join(folder, "no-such-folder"), TMPDIR: folder };
   const sluice = (...args: string[]) => run(binary, args, { cwd: folder, env });
 
-  beforeAll(() => run(process.execPath, [join(project, "scripts/binary.js")]), 120_000);
+  beforeAll(async () => {
+    await run(process.execPath, [join(project, "scripts/binary.js")]);
+    copyFileSync(join(project, "dist/binary/sluice"), binary);
+  }, 120_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   function writeConfig(backend: string): string {
@@ -100,7 +104,7 @@ service:
   });
 
   it("leaves nothing in the temporary folder", () => {
-    expect(readdirSync(folder).sort()).toEqual(["mark.mjs", "pipeline.yaml", "queue"]);
+    expect(readdirSync(folder).sort()).toEqual(["mark.mjs", "pipeline.yaml", "queue", "sluice"]);
   });
 
   it("says what to do where LevelDB cannot be unpacked", async () => {

@@ -117,19 +117,41 @@ export class Texts {
   /** Adds what users' patterns find; where that overlaps something found already, both are treated as the pattern says. */
   private findPatterns(b: Uint8Array, start: number, end: number): number {
     const text = Buffer.prototype.utf8Slice.call(b, start, end);
-    const treated = [...text.matchAll(TREATED)].map((one) => [one.index, one.index + one[0].length] as const);
     for (const [i, { pattern, strategy }] of this.patterns.entries()) {
       if (strategy === "allow") continue;
-      const detector = DETECTORS.length + i;
-      for (const [from, to] of pattern.spans(text)) {
-        if (treated.some(([first, last]) => from >= first && to <= last)) continue;
-        const first = start + bytesBefore(text, from, end - start);
-        const last = start + bytesBefore(text, to, end - start);
-        if (last > first) matches.merge(detector, first, last);
-      }
+      const found = bytePlaces(text, end - start, untreated(text, pattern.spans(text)));
+      if (found.length > 0)
+        matches.merge(
+          DETECTORS.length + i,
+          found.map(([from, to]) => [start + from, start + to]),
+        );
     }
     return matches.count;
   }
+}
+
+type Places = readonly (readonly [from: number, to: number])[];
+
+/** Places that are not within what a treatment left. Both are in order, so each is looked at once. */
+function untreated(text: string, places: Places): Places {
+  const treated = [...text.matchAll(TREATED)].map((one) => [one.index, one.index + one[0].length] as const);
+  let i = 0;
+  return places.filter(([from, to]) => {
+    while (i < treated.length && treated[i]![1] < to) i++;
+    return i >= treated.length || from < treated[i]![0];
+  });
+}
+
+/** Places among characters as places among bytes; empty ones are left out. Text that is not UTF-8 is cut at its end. */
+function bytePlaces(text: string, size: number, places: Places): Places {
+  if (text.length === size) return places.filter(([from, to]) => to > from);
+  let [index, bytes] = [0, 0];
+  const byteOf = (next: number) => {
+    bytes += Buffer.byteLength(text.slice(index, next));
+    index = next;
+    return Math.min(size, bytes);
+  };
+  return places.map(([from, to]) => [byteOf(from), byteOf(to)] as const).filter(([from, to]) => to > from);
 }
 
 /** What treatments leave. */
@@ -147,11 +169,6 @@ function written(part: string, out: Uint8Array, at: number): number {
 function copied(b: Uint8Array, from: number, to: number, out: Uint8Array, at: number): number {
   for (let i = from; i < to; i++) out[at++] = b[i]!;
   return at;
-}
-
-/** The byte at which character `index` begins. Text that is not UTF-8 is cut at its end at the latest. */
-function bytesBefore(text: string, index: number, size: number): number {
-  return text.length === size ? index : Math.min(size, Buffer.byteLength(text.slice(0, index)));
 }
 
 /** No detector finds anything in less. */

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   Batch,
+  compilePattern,
   DETECTORS,
   decodeTree,
   encodeTree,
@@ -11,6 +12,7 @@ import {
   type TreatmentSettings,
   type Tree,
 } from "../../../src/plugin.js";
+import { matches } from "../../../src/runtime/pii/detect/match.js";
 import { bodies, logs } from "../../support/batches.js";
 import { runs } from "../../support/runs.js";
 import { anyRequest } from "../../support/telemetry-arbitraries.js";
@@ -124,6 +126,51 @@ describe("a treatment", () => {
         expect(shape(treatment("mask", { secretKeys: undefined }).treat(batch))).toBe(shape(batch));
       }),
       runs(150),
+    );
+  });
+
+  it.each([
+    "1    ",
+    "1....",
+    "12 - - ",
+    "1.2.3.4 ",
+    "4111 1111 1111 1111 ",
+    "-----BEGIN PRIVATE KEY----------END KEY-----",
+    "-----BEGIN PRIVATE KEY----------END OF KEYS-----",
+    "é E-123456 ",
+    "**** E-123456 ",
+    "a@b.io E-123456 ",
+  ])("takes time in proportion to a text, here 256 KB of %j: a sender cannot stop the agent", (piece) => {
+    const patterns = [{ name: "employee", pattern: compilePattern("E-\\d{6}"), strategy: "mask" } as const];
+    const batch = logs(piece.repeat((256 * 1024) / Buffer.byteLength(piece)));
+    const [body] = bodies(treatment("mask", { patterns }).treat(batch));
+    expect(body).not.toMatch(/E-1|PRIVATE|@|4111/);
+  });
+
+  it("treats what patterns find together with what they overlap, as the pattern says", () => {
+    const place = fc
+      .tuple(fc.nat(60), fc.integer({ min: 1, max: 8 }))
+      .map(([from, size]) => [from, from + size] as const);
+    const apart = fc.array(place, { maxLength: 12 }).map((places) => {
+      const kept: (readonly [number, number])[] = [];
+      for (const one of places.toSorted((a, b) => a[0] - b[0])) if ((kept.at(-1)?.[1] ?? 0) <= one[0]) kept.push(one);
+      return kept;
+    });
+    fc.assert(
+      fc.property(apart, apart, (before, found) => {
+        matches.begin(0, 100, 0, 0);
+        for (const [from, to] of before) matches.add(1, from, to);
+        matches.merge(2, found);
+        const merged = Array.from({ length: matches.count }, (_, i) => [matches.starts[i]!, matches.ends[i]!] as const);
+        const covers = (places: readonly (readonly [number, number])[], at: number) =>
+          places.some(([from, to]) => from <= at && at < to);
+        for (let at = 0; at < 70; at++) expect(covers(merged, at)).toBe(covers(before, at) || covers(found, at));
+        for (const [i, [from, to]] of merged.entries()) {
+          expect(from).toBeGreaterThanOrEqual(merged[i - 1]?.[1] ?? 0);
+          expect(matches.detectors[i]).toBe(found.some(([first, last]) => first < to && from < last) ? 2 : 1);
+        }
+      }),
+      runs(200),
     );
   });
 

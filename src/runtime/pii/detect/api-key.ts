@@ -104,9 +104,18 @@ export function findPrivateKey(b: Uint8Array, p: number): number {
   if (!stands(b, p, end, "-----BEGIN ")) return NOTHING;
   const head = latin1(b, p + 11, Math.min(end, p + 50));
   if (!/^[A-Z ]*PRIVATE KEY-----/.test(head)) return NOTHING;
-  const text = latin1(b, p, end);
-  const foot = /-----END [A-Z ]{0,30}KEY-----/.exec(text);
-  return matches.add(API_KEY, p, foot === null ? end : p + foot.index + foot[0].length);
+  return matches.add(API_KEY, p, privateKeyEnd(b, p, end));
+}
+
+/** Reads up to the foot and no further, since there may be another key behind it. */
+function privateKeyEnd(b: Uint8Array, start: number, end: number): number {
+  const text = b.subarray(start, end);
+  for (let at = text.indexOf(DASH); at >= 0; at = text.indexOf(DASH, at + 1)) {
+    if (!stands(text, at, text.length, "-----END ")) continue;
+    const foot = /^[A-Z ]{0,30}KEY-----/.exec(latin1(text, at + 9, Math.min(text.length, at + 9 + 38)));
+    if (foot !== null) return start + at + 9 + foot[0].length;
+  }
+  return end;
 }
 
 function trimmed(b: Uint8Array, stop: number): number {
@@ -117,4 +126,5 @@ function trimmed(b: Uint8Array, stop: number): number {
 const A = 65;
 const K = 75;
 const S = 83;
+const DASH = 45;
 const DOT = 46;

@@ -41,27 +41,31 @@ class Matches {
     return end;
   }
 
-  /** Adds a match wherever it belongs; what it overlaps becomes part of it. */
-  merge(detector: number, start: number, end: number): void {
-    let first = 0;
-    while (first < this.count && this.ends[first]! <= start) first++;
-    let last = first;
-    for (; last < this.count && this.starts[last]! < end; last++) {
-      start = Math.min(start, this.starts[last]!);
-      end = Math.max(end, this.ends[last]!);
+  /**
+   * Adds places that one detector found, which are in order and do not overlap, where they belong; what they overlap
+   * becomes part of them.
+   */
+  merge(detector: number, found: readonly (readonly [start: number, end: number])[]): void {
+    const before = { starts: this.starts.slice(0, this.count), ends: this.ends.slice(0, this.count) };
+    const detectors = this.detectors.slice(0, this.count);
+    this.count = 0;
+    let i = 0;
+    for (const [start, end] of found) {
+      for (; i < detectors.length && before.starts[i]! <= start; i++)
+        this.join(detectors[i]!, before.starts[i]!, before.ends[i]!, detector);
+      this.join(detector, start, end, detector);
     }
-    this.trim();
-    this.starts.splice(first, last - first, start);
-    this.ends.splice(first, last - first, end);
-    this.detectors.splice(first, last - first, detector);
-    this.count = this.starts.length;
+    for (; i < detectors.length; i++) this.join(detectors[i]!, before.starts[i]!, before.ends[i]!, detector);
   }
 
-  /** Lets go of what earlier scans have left behind the last match. */
-  private trim(): void {
-    this.starts.length = this.count;
-    this.ends.length = this.count;
-    this.detectors.length = this.count;
+  /** Adds a match, or makes it part of the last one if they overlap, which then is the joining detector's. */
+  private join(detector: number, start: number, end: number, joining: number): void {
+    const last = this.count - 1;
+    if (last < 0 || this.ends[last]! <= start) this.add(detector, start, end);
+    else {
+      this.ends[last] = Math.max(this.ends[last]!, end);
+      this.detectors[last] = joining;
+    }
   }
 }
 

@@ -23,7 +23,10 @@ export function findNumbers(b: Uint8Array, p: number): number {
   return Math.max(groups.after, matches.last);
 }
 
-/** Where the digits end, if there are too few of them for anything, as in most numbers; else 0. */
+/**
+ * Where the digits end, if there are too few of them for anything, as in most numbers; else 0. It looks no further than
+ * to know that: what follows is looked at again from the next digit on.
+ */
 function shortEnd(b: Uint8Array, p: number, end: number): number {
   let digits = 0;
   let dots = 0;
@@ -32,12 +35,11 @@ function shortEnd(b: Uint8Array, p: number, end: number): number {
     const c = b[p]!;
     const bits = CHARACTER[c]!;
     if ((bits & DIGIT) !== 0) {
-      digits++;
+      if (++digits === 8) return 0;
       stop = p + 1;
     } else if ((bits & BETWEEN) === 0) break;
-    else if (c === DOT) dots++;
+    else if (c === DOT && ++dots === 3) return 0;
   }
-  if (digits >= 8 || dots >= 3) return 0;
   return isAt(b, stop, end, LETTER) ? span(b, stop, end, ALNUM) : stop; // 7c9f
 }
 
