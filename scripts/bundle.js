@@ -20,7 +20,9 @@ const bundle = await rolldown({
   input: {
     main: "dist/runtime/cli/main.js",
     index: "dist/index.js",
+    pino: "dist/pino.js",
     plugin: "dist/plugin.js",
+    sdk: "dist/sdk.js",
     testing: "dist/testing.js",
   },
   platform: "node",

@@ -6,7 +6,13 @@ export type * from "./runtime/contract/clock.js";
 export * from "./runtime/contract/component.js";
 export { type ConfigSchema, configSchema } from "./runtime/contract/config-schema.js";
 export { DeadLetter, deadLetter, isDeadLetter, nowhereToKeep, type Setback } from "./runtime/contract/dead-letter.js";
-export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
+export {
+  Delivery,
+  type Origin,
+  type Outcome,
+  type PartialRejection,
+  rejectionOf,
+} from "./runtime/contract/delivery.js";
 export { directOutlet } from "./runtime/contract/direct-outlet.js";
 export { type BatchResult, type EachBatchOptions, eachBatch } from "./runtime/contract/each-batch.js";
 export {

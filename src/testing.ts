@@ -1,4 +1,43 @@
-/** The door for component tests. */
+/** The door for component tests: pipelines in memory, what stands in for the world, and what every component must do. */
 export { Debt, Delivery, Habitat } from "./runtime/contract/delivery.js";
+export type { ConformanceCase, ConformanceOptions } from "./runtime/testing/conformance/case.js";
+export { type ExporterConformanceOptions, exporterConformance } from "./runtime/testing/conformance/exporter.js";
+export type { BackendAnswer, TriedBackend } from "./runtime/testing/conformance/exporter-trial.js";
+export { type ProcessorConformanceOptions, processorConformance } from "./runtime/testing/conformance/processor.js";
+export {
+  type ClientAnswer,
+  type ReceiverConformanceOptions,
+  receiverConformance,
+} from "./runtime/testing/conformance/receiver.js";
+export { storageConformance } from "./runtime/testing/conformance/storage.js";
+export type { TriedStorage } from "./runtime/testing/conformance/storage-bench.js";
+export {
+  type ExpectedRecord,
+  expectRecords,
+  type RecordExpectations,
+  type RecordSource,
+} from "./runtime/testing/expect-records.js";
+export { breathe, FakeClock } from "./runtime/testing/fake-clock.js";
+export { type Faults, type FaultyExporter, faultyExporter } from "./runtime/testing/faulty-exporter.js";
 export { type LogInput, logs, type PlainRecord, plainRecords } from "./runtime/testing/plain-records.js";
-export { type RunPipelineOptions, runPipeline, type TestPipeline } from "./runtime/testing/run-pipeline.js";
+export { Random } from "./runtime/testing/random.js";
+export {
+  type RunPipelineOptions,
+  runPipeline,
+  type TestDeadLetter,
+  type TestPipeline,
+} from "./runtime/testing/run-pipeline.js";
+export {
+  type EntryRef,
+  lastingStores,
+  MemoryStore,
+  type NewEntry,
+  NoopStore,
+  type OpenReport,
+  type QueueStore,
+  type StoredEntry,
+  StoreError,
+  type StoreStats,
+  type TestQueue,
+} from "./runtime/testing/stores.js";
+export { TestIntake } from "./runtime/testing/test-intake.js";

@@ -49,7 +49,11 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/connectors/",
     "src/extensions/",
   ],
-  "src/runtime/testing/": ["src/runtime/"],
+  "src/runtime/embed/": ["src/runtime/"],
+  "src/runtime/pino/": ["src/runtime/embed/", "src/runtime/contract/"],
+  "src/runtime/sdk/": ["src/runtime/embed/", "src/runtime/contract/", "src/runtime/telemetry/"],
+  // Tests take queues that are not on disk.
+  "src/runtime/testing/": ["src/runtime/", "src/extensions/reliability/"],
   "src/runtime/cli/": ["src/runtime/"],
   // Without a running agent the command line works on the queues themselves.
   "src/runtime/cli/dlq/": ["src/runtime/", "src/extensions/reliability/"],
@@ -66,6 +70,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "src/runtime/versioning/",
   ],
   "src/index.ts": ["src/plugin.ts", "src/runtime/"],
+  "src/pino.ts": ["src/runtime/pino/"],
+  "src/sdk.ts": ["src/runtime/sdk/"],
   "src/testing.ts": ["src/plugin.ts", "src/runtime/"],
 };
 

@@ -20,5 +20,6 @@ export const SCENARIOS = {
   "pii-quality": () => import("./pii-quality.js"),
   rate_limit: () => import("./rate-limit.js"),
   versioning: () => import("./versioning.js"),
+  emit: () => import("./emit.js"),
   micro: () => import("./micro.js"),
 };

@@ -10,6 +10,7 @@ import type { Watch } from "./contract/watch.js";
 import { checkMade } from "./pipeline/check-made.js";
 import { buildGraph, ComponentError, type Graph } from "./pipeline/graph.js";
 
+/** What an agent is given beside its config. */
 export interface AgentOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;

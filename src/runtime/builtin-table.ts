@@ -8,6 +8,7 @@ type Load = () => Promise<ComponentFactory>;
  */
 export const BUILTINS: Readonly<Record<ComponentKind, Readonly<Record<string, Load>>>> = {
   receiver: {
+    app: async () => (await import("../receivers/app.js")).appReceiver,
     otlp: async () => (await import("../receivers/otlp/otlp-receiver.js")).otlpReceiver,
   },
   processor: {

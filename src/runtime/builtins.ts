@@ -23,11 +23,13 @@ import { redaction } from "../processors/redaction/index.js";
 import { tailSampling } from "../processors/tail-sampling/index.js";
 import { transform } from "../processors/transform/index.js";
 import { versioning } from "../processors/versioning.js";
+import { appReceiver } from "../receivers/app.js";
 import { otlpReceiver } from "../receivers/otlp/otlp-receiver.js";
 import type { ComponentFactory } from "./contract/component.js";
 
 /** The components that come with Sluice. */
 export const builtins: readonly ComponentFactory[] = [
+  appReceiver,
   otlpReceiver,
   batch,
   memoryLimiter,

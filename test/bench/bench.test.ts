@@ -58,6 +58,18 @@ describe("npm run bench, passthrough", () => {
   });
 });
 
+describe("npm run bench, emit", () => {
+  it("reports how long a call takes, as a ratio to a plain one", async () => {
+    const { code, report } = await quickReport("--scenario=emit");
+    expect(code).toBe(0);
+    expect(report.results).toHaveLength(3);
+    for (const row of report.results) {
+      expect(row).toMatchObject({ scenario: "emit", calls: row["accepted"] });
+      for (const key of ["p50", "p99", "ratio"]) expect(row[key], key).toBeGreaterThan(0);
+    }
+  });
+});
+
 describe("npm run bench", () => {
   it("prints tables and writes the JSON into a file", async () => {
     const folder = await mkdtemp(join(tmpdir(), "bench-test-"));

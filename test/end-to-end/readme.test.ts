@@ -1,9 +1,11 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadCases, withPlugins } from "../runtime/plugins/load-cases.js";
+import { installSluice } from "../support/installed.js";
 
 const project = join(import.meta.dirname, "../..");
 const readme = readFileSync(join(project, "README.md"), "utf8");
@@ -75,5 +77,21 @@ describe("the README", () => {
     const yaml = withPlugins("[./p.mjs]", "{my_processor: {attribute: a}}", "[my_processor]");
     const { shown } = await loadCases({ shown: { yaml, files: { "p.mjs": imports + code } } });
     expect(shown).toMatchObject({ valid: true, problems: [], types: ["processor my_processor"] });
+  });
+
+  it("shows a program that embeds it", () => {
+    const [, code] = /```js\n([\s\S]*?)```/.exec(readme)!;
+    const folder = mkdtempSync(join(tmpdir(), "sluice-readme-"));
+    try {
+      installSluice(folder);
+      const yaml =
+        "exporters: {debug: {verbosity: normal}}\nservice: {pipelines: {logs: {receivers: [app], exporters: [debug]}}}";
+      writeFileSync(join(folder, "sluice.yaml"), yaml);
+      const options = { cwd: folder, encoding: "utf8" } as const;
+      const output = execFileSync(process.execPath, ["--input-type=module", "-e", code!], options);
+      expect(output).toContain("order paid");
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });

@@ -17,16 +17,25 @@ export interface AgentProcess {
   readonly exited: Promise<number | string>;
 }
 
+export interface AgentProcessOptions {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** What is run in the place of this checkout's `sluice`, alone in its environment. */
+  readonly command?: readonly [string, ...string[]];
+}
+
 /** Starts `sluice run` on a YAML text or a file and waits until it says it is ready. */
 export async function startAgentProcess(
   config: { readonly yaml: string } | { readonly file: string },
-  options: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
+  options: AgentProcessOptions = {},
 ): Promise<AgentProcess> {
   const directory = mkdtempSync(join(tmpdir(), "sluice-test-"));
   const file = "file" in config ? config.file : join(directory, "config.yaml");
   if ("yaml" in config) writeFileSync(file, config.yaml);
-  const args = [join(project, "bin/sluice.js"), "run", "--config", file, ...(options.args ?? [])];
-  const child = spawn(process.execPath, args, { cwd: directory, env: { ...process.env, ...options.env } });
+  const [program, ...first] = options.command ?? [process.execPath, join(project, "bin/sluice.js")];
+  const args = [...first, "run", "--config", file, ...(options.args ?? [])];
+  const env = { ...(options.command === undefined ? process.env : {}), ...options.env };
+  const child = spawn(program, args, { cwd: directory, env });
   const output = { stdout: "", stderr: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     output.stdout += text;

@@ -15,6 +15,7 @@ export function installSluice(folder: string, { only }: { readonly only?: readon
     if (!existsSync(join(modules, name))) symlinkSync(join(from, name), join(modules, name));
   }
   for (const part of ["package.json", "bin", "dist"]) {
-    cpSync(join(project, part), join(modules, "sluice", part), { recursive: true });
+    const filter = (path: string) => path !== join(project, "dist", "binary"); // no part of the package, and 100 MB
+    cpSync(join(project, part), join(modules, "sluice", part), { recursive: true, filter });
   }
 }

@@ -12,6 +12,8 @@ export interface OtlpSink {
   readonly count: number;
   /** Answers requests from now on; undefined goes back to success. Taken batches are kept only on success. */
   respond(how: ((request: IncomingMessage, response: ServerResponse) => void) | undefined): void;
+  /** Answers each request from now on with this status, and takes those with 200; undefined gives no answer. */
+  decide(status: () => number | undefined): void;
   readonly requests: IncomingMessage[];
   close(): Promise<void>;
 }
@@ -20,6 +22,7 @@ export async function startSink(): Promise<OtlpSink> {
   const batches: Batch[] = [];
   const requests: IncomingMessage[] = [];
   let how: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
+  let decide: () => number | undefined = () => 200;
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("error", () => {});
@@ -27,6 +30,9 @@ export async function startSink(): Promise<OtlpSink> {
     request.on("end", () => {
       requests.push(request);
       if (how !== undefined) return how(request, response);
+      const status = decide();
+      if (status === undefined) return;
+      if (status !== 200) return void response.writeHead(status).end("as told");
       batches.push(read(request, Buffer.concat(chunks)));
       response.writeHead(200, { "content-type": request.headers["content-type"] ?? "" });
       response.end(request.headers["content-type"] === "application/json" ? "{}" : "");
@@ -44,6 +50,9 @@ export async function startSink(): Promise<OtlpSink> {
     },
     respond: (next) => {
       how = next;
+    },
+    decide: (next) => {
+      decide = next;
     },
     close: () =>
       new Promise((resolve) => {

@@ -46,7 +46,12 @@ export class Jobs {
     }
     const job = this.create(options.by, options.dryRun ?? false);
     const work = this.run(job, admin, selection, options);
-    await this.soon(work);
+    try {
+      await this.soon(work);
+    } catch (error) {
+      if (job.done === 0) this.jobs.delete(job.id);
+      throw error;
+    }
     if (job.state === "running") work.catch(() => {});
     return shown(job);
   }
@@ -90,7 +95,6 @@ export class Jobs {
     } catch (error) {
       job.state = "failed";
       job.error = (error as Error).message;
-      if (job.done === 0) this.jobs.delete(job.id);
       throw error;
     } finally {
       job.endedAt = this.clock.now();

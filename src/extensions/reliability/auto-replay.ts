@@ -1,6 +1,7 @@
 import type { Entry } from "../../plugin.js";
 import { type Found, walk } from "./dead-letters.js";
 import { type ReplayTools, replay } from "./replay.js";
+import type { EntryRef, StoredEntry } from "./store/store.js";
 
 /**
  * Puts dead letters of passing causes back once their backend has recovered: gives the function that does so once, at most
@@ -8,6 +9,8 @@ import { type ReplayTools, replay } from "./replay.js";
  */
 export function createAutoReplay(control: Found["control"], tools: ReplayTools): (abort: AbortSignal) => Promise<void> {
   const { interval, batch_size, max_age, max_replays } = control.settings.dead_letter.auto_replay;
+  /** The last one that was looked at: those that cannot be replayed must not keep the others from it. */
+  let position: EntryRef | undefined;
 
   function hasRecovered(now: number): boolean {
     const { breaker, paused, lastError, lastSentAt } = control.status();
@@ -20,9 +23,21 @@ export function createAutoReplay(control: Found["control"], tools: ReplayTools):
     return failure !== undefined && isPassing(entry) && replays < max_replays && failure.at + max_age > now;
   }
 
+  /** All of them, beginning behind the last one. */
+  async function* inTurn(): AsyncGenerator<StoredEntry> {
+    const start = position;
+    yield* walk(control.store, "oldest", start);
+    if (start === undefined) return;
+    for await (const stored of walk(control.store)) {
+      if (stored.ref > start) return;
+      yield stored;
+    }
+  }
+
   async function* candidates(now: number): AsyncGenerator<Found> {
     let left = batch_size;
-    for await (const stored of walk(control.store)) {
+    for await (const stored of inTurn()) {
+      position = stored.ref;
       if (!isDue(stored.entry, now)) continue;
       yield { ...stored, control };
       if (--left === 0) return;

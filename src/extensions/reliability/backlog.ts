@@ -21,19 +21,27 @@ export class Backlog {
   /** Were found too old while they waited for a retry. */
   private readonly tooOld: Item[] = [];
   private lastWasRetry = false;
+  /** Monotonic time of the last look: what is due and how long it is until the next one is must be told by the same time. */
+  private now: number;
 
   /** `onLoaded` is called after each reading of the store; the error is there when it failed. */
   constructor(store: QueueStore, clock: Clock, limits: HeadLimits, onLoaded: (error?: unknown) => void) {
     this.clock = clock;
+    this.now = clock.monotonic();
     this.head = new Head(store, clock, limits, this.waiting, onLoaded);
     // More than that wait only when dead letters cannot be written.
     this.mostWaiting = limits.waiting + 2 * limits.entries;
   }
 
-  /** Milliseconds until the next retry is due; undefined when none waits. */
+  /** Looks at the clock: from here on it is this time, until the next look. */
+  look(): void {
+    this.now = this.clock.monotonic();
+  }
+
+  /** Milliseconds from the last look until the next retry is due; undefined when none waits. */
   get dueIn(): number | undefined {
     const due = this.waiting.nextDue;
-    return due === undefined ? undefined : due - this.clock.monotonic();
+    return due === undefined ? undefined : due - this.now;
   }
 
   get hasWork(): boolean {
@@ -108,7 +116,7 @@ export class Backlog {
   }
 
   private nextRetry(): Item | undefined {
-    return this.waiting.take(this.clock.monotonic());
+    return this.waiting.take(this.now);
   }
 
   private nextFresh(): Item | undefined {

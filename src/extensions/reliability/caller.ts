@@ -1,4 +1,11 @@
-import type { AttemptError, Batch, Exporter, PartialRejection, Refusal } from "../../plugin.js";
+import {
+  type AttemptError,
+  type Batch,
+  type Exporter,
+  type PartialRejection,
+  type Refusal,
+  rejectionOf,
+} from "../../plugin.js";
 import type { Classify } from "./classify.js";
 import type { Item } from "./item.js";
 import type { Prepare } from "./preparation.js";
@@ -24,6 +31,8 @@ export interface CallerParts {
 /** Makes one attempt: reads the payload if it is not in memory, prepares it if it was replayed, sends it within its time. */
 export class Caller {
   private readonly parts: CallerParts;
+  /** Why nothing is sent any more. */
+  private aborted: Refusal | undefined;
 
   constructor(parts: CallerParts) {
     this.parts = parts;
@@ -38,8 +47,9 @@ export class Caller {
     );
   }
 
-  /** Tells every call to give up, now. */
+  /** Tells every call to give up, now; one whose payload is still being read is not made. */
   abort(refusal: Refusal): void {
+    this.aborted = refusal;
     this.parts.calls.abortAll(refusal);
   }
 
@@ -58,12 +68,13 @@ export class Caller {
 
   private send(item: Item, batch: Batch, done: (outcome: CallOutcome) => void): void {
     const { exporter, prepare, classify, calls } = this.parts;
+    if (this.aborted !== undefined) return done({ kind: "failed", batch, error: classify(this.aborted) });
     const prepared = item.entry.replays === 0 ? { batch } : prepare(item.entry, batch);
     if (prepared.batch === undefined) return done({ kind: "unfit", batch, error: prepared.error });
     const { batch: sent } = prepared;
     calls.run(
       (abort) => exporter.send(sent, abort, { idempotencyKey: item.entry.id }),
-      (partial) => done({ kind: "taken", sent, partial }),
+      (said) => done({ kind: "taken", sent, partial: rejectionOf(said, sent.count) }),
       (cause) => done({ kind: "failed", batch, error: classify(cause) }),
     );
   }

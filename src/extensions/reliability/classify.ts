@@ -41,7 +41,7 @@ function describe(refusal: Refusal, name: string, kind: RefusalKind): AttemptErr
     code,
     ...(status !== undefined && { status }),
     ...(kind === "permanent" && category !== undefined && { category }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(Number.isFinite(retryAfterMs) && { retryAfterMs: retryAfterMs! }),
   };
 }
 

@@ -1,6 +1,6 @@
-import type { Logger, Metrics } from "../../plugin.js";
+import type { Entry, Logger, Metrics } from "../../plugin.js";
 import type { QueueMetrics } from "./metrics.js";
-import type { OpenReport, QueueStore } from "./store/store.js";
+import type { OpenReport, QueueStore, StoreError } from "./store/store.js";
 
 export interface DamageTools {
   readonly id: string;
@@ -28,6 +28,14 @@ export class Damage {
     const description = "Entries that were in the queue before the agent started and are gone.";
     metrics.counter("sluice_queue_lost_entries", { description }, { exporter: id }).add(lostEntries);
     logger.error({ lostEntries, corruptEntries, setAside }, "the queue was damaged; what can be read goes on");
+  }
+
+  /** One entry could not be read when its turn came. */
+  found({ id, items }: Entry, cause: StoreError): void {
+    const { logger, queueMetrics } = this.tools;
+    if (cause.code === "corrupt") this.known += 1;
+    queueMetrics.unreadable.add(1);
+    logger.error({ id, items, err: cause }, "an entry cannot be read; it has been set aside");
   }
 
   /** Looks for entries that the store could not read while it looked for the next ones: true when there are new ones. */

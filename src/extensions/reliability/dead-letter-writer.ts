@@ -5,7 +5,7 @@ import type { Item, Verdict } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
 import { sampleOf } from "./sample.js";
 import { signatureOf } from "./signature.js";
-import { type QueueStore, StoreError } from "./store/store.js";
+import { isGone, type QueueStore, type StoreError } from "./store/store.js";
 
 export interface DeadLetterTools {
   readonly store: QueueStore;
@@ -13,6 +13,8 @@ export interface DeadLetterTools {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
+  /** Counts and logs an entry that the store cannot give any more. */
+  readonly onUnreadable: (entry: Entry, cause: StoreError) => void;
 }
 
 /** What became of an entry that was given up. `unwritten`: it is still pending, and must be given up again. */
@@ -46,15 +48,19 @@ export class DeadLetterWriter {
       else this.log.note(failed, verdict, failure.names, DISCARDED);
       return written;
     } catch (error) {
-      if (error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found")) {
-        metrics.unreadable.add(1);
-        logger.error({ id: item.entry.id, err: error }, "an entry cannot be read; it has been set aside");
+      if (isGone(error)) {
+        this.unreadable(item.entry, error);
         return "gone";
       }
       metrics.deadLetterWriteFailures.add(1);
       logger.error({ id: item.entry.id, err: error }, "a dead letter could not be written; it stays in the queue");
       return "unwritten";
     }
+  }
+
+  /** An entry cannot even become a dead letter. */
+  unreadable(entry: Entry, cause: StoreError): void {
+    this.tools.onUnreadable(entry, cause);
   }
 
   /** What is kept with a dead letter about its failure. */

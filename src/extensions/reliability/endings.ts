@@ -5,7 +5,6 @@ import {
   type Logger,
   limitedLog,
   type PartialRejection,
-  Refusal,
 } from "../../plugin.js";
 import { withFailure } from "./attempt-record.js";
 import type { Backlog } from "./backlog.js";
@@ -14,8 +13,8 @@ import type { DeadLetterWriter } from "./dead-letter-writer.js";
 import type { Item, Verdict } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
 import { categoryOf } from "./poison.js";
-import { type QueueStore, type StoredEntry, StoreError } from "./store/store.js";
-import { gaveUp, partialSuccess } from "./verdicts.js";
+import { isGone, type QueueStore, type StoredEntry } from "./store/store.js";
+import { droppedByConfig, gaveUp, lostToDamage, partialSuccess } from "./verdicts.js";
 
 /** How long to wait before the store is asked again after it failed. */
 export const STORE_RETRY_MS = 5000;
@@ -54,7 +53,7 @@ export class Endings {
   taken(item: Item, sent: Batch, partial: PartialRejection | undefined): void {
     const { store, metrics, backlog, onEnded } = this.parts;
     backlog.families.delivered(item);
-    const rejected = Math.min(partial?.rejected ?? 0, sent.count);
+    const rejected = partial?.rejected ?? 0;
     metrics.sent[sent.signal].add(sent.count - rejected);
     if (partial !== undefined) this.logPartial(partial);
     if (partial !== undefined && rejected > 0) return this.partlyTaken(item, partial, rejected);
@@ -91,17 +90,15 @@ export class Endings {
     metrics.sendFailed[signal].add(items);
     logger.warn({ id, items, attempts }, "dropped: over the rate limit of retries (on_excess: drop)");
     store.ack(item.ref);
+    item.delivery?.refuse(droppedByConfig(item));
     onEnded(item, NO_PARTS);
   }
 
   unreadable(item: Item, cause: unknown): void {
-    const { metrics, logger, onEnded } = this.parts;
-    if (!(cause instanceof StoreError && (cause.code === "corrupt" || cause.code === "not_found")))
-      return this.tryAgainLater(item, cause);
-    const { id, items } = item.entry;
-    metrics.unreadable.add(1);
-    logger.error({ id, items, err: cause }, "an entry cannot be read; it has been set aside");
-    item.delivery?.refuse(new Refusal("transient", "the queue lost it to damage"));
+    const { deadLetters, onEnded } = this.parts;
+    if (!isGone(cause)) return this.tryAgainLater(item, cause);
+    deadLetters.unreadable(item.entry, cause);
+    item.delivery?.refuse(lostToDamage());
     onEnded(item, NO_PARTS);
   }
 
@@ -126,8 +123,14 @@ export class Endings {
         backlog.replaced(item, parts);
         onEnded(item, stored);
       },
-      (error: unknown) => this.tryAgainLater(item, error),
+      (error: unknown) => (isGone(error) ? this.takenApartBefore(item) : this.tryAgainLater(item, error)),
     );
+  }
+
+  /** By a write that was said to have failed: its parts are found when the store is read again. */
+  private takenApartBefore(item: Item): void {
+    item.delivery?.refuse(lostToDamage());
+    this.parts.onEnded(item, NO_PARTS);
   }
 
   private async giveUpWhenWritten(item: Item, verdict: Verdict, lost?: number): Promise<void> {
@@ -138,7 +141,7 @@ export class Endings {
       backlog.wait(item, STORE_RETRY_MS);
       return onLeft(item);
     }
-    item.delivery?.refuse(gaveUp(item, verdict));
+    item.delivery?.refuse(written === "gone" ? lostToDamage() : gaveUp(item, verdict, written));
     onEnded(item, NO_PARTS);
   }
 

@@ -91,7 +91,7 @@ export class Entrance {
     this.overflow.onRoom();
   }
 
-  /** Counts by what the store says, and what is on its way there; what it has still to forget is counted too. */
+  /** Counts by what the store says, and what is on its way there. */
   recount(): void {
     this.capacity.reset(this.parts.store.stats.pending);
     for (const delivery of this.queueing) this.capacity.add(sizeOf(delivery));
@@ -154,6 +154,7 @@ export class Entrance {
         this.onPut?.();
         this.logWriteFailure(error);
         this.refuse({ delivery, pipeline }, unwritten(error));
+        this.overflow.onRoom();
       },
     );
   }

@@ -1,5 +1,5 @@
 import type { Logger } from "../../plugin.js";
-import { readWitness, storesUnder } from "./store/level/witness.js";
+import { storesUnder } from "./store/level/witness.js";
 
 /**
  * Warns of queues below the directory that are not empty and that no exporter of this config has: an exporter that was
@@ -7,10 +7,10 @@ import { readWitness, storesUnder } from "./store/level/witness.js";
  */
 export async function warnOfForgotten(root: string, used: ReadonlySet<string>, logger: Logger): Promise<void> {
   try {
-    for (const { exporter, directory } of await storesUnder(root)) {
-      const said = used.has(exporter) ? "missing" : await readWitness(directory);
-      if (typeof said === "string" || said.pending + said.failed === 0) continue;
-      const found = { exporter, directory, pending: said.pending, deadLetters: said.failed };
+    for (const { directory, said } of await storesUnder(root)) {
+      const { exporter, pending, failed: deadLetters } = said;
+      if (used.has(exporter) || pending + deadLetters === 0) continue;
+      const found = { exporter, directory, pending, deadLetters };
       logger.warn(found, `nothing sends what is in the queue of ${exporter}: ${WHAT_TO_DO}`);
     }
   } catch (error) {

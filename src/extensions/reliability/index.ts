@@ -7,6 +7,7 @@ import {
   type ExporterSettings,
   type Extension,
   type ExtensionContext,
+  type ExtensionFactory,
   type Outlet,
   type OutletFactory,
   type OutletSettings,
@@ -32,6 +33,14 @@ export const reliability = defineExtension<ReliabilityConfig>({
   create: (config, context) => new Reliability(config, context),
 });
 
+/** The same extension, with other stores than those on disk: it makes no directory. */
+export function reliabilityOn(createStore: (exporter: string) => QueueStore): ExtensionFactory {
+  return {
+    ...reliability,
+    create: (config, context) => new Reliability(config as ReliabilityConfig, context, createStore),
+  };
+}
+
 class Reliability implements Extension {
   readonly admin: Admin;
   private readonly config: ReliabilityConfig;
@@ -39,10 +48,12 @@ class Reliability implements Extension {
   private readonly context: ExtensionContext;
   private readonly controls = new Map<string, ExporterControl>();
   private readonly generation: string;
+  private readonly createStore: ((exporter: string) => QueueStore) | undefined;
   private looking: Promise<void> | undefined;
 
-  constructor(config: ReliabilityConfig, context: ExtensionContext) {
+  constructor(config: ReliabilityConfig, context: ExtensionContext, createStore?: (exporter: string) => QueueStore) {
     this.config = config;
+    this.createStore = createStore;
     const { directory: _, ...defaults } = config;
     this.defaults = defaults;
     this.context = context;
@@ -53,6 +64,7 @@ class Reliability implements Extension {
   readonly outlets: OutletFactory = (own) => this.outletOf(own);
 
   async start(): Promise<void> {
+    if (this.createStore !== undefined) return;
     if (this.defaults.sending_queue?.enabled !== false) await prepareDirectory(this.config.directory);
   }
 
@@ -88,11 +100,13 @@ class Reliability implements Extension {
 
   /** Runs when all outlets have been made: they are in one go. */
   private lookForForgotten(): Promise<void> {
+    if (this.createStore !== undefined) return Promise.resolve();
     const used = [...this.controls.values()].filter(({ store }) => store !== undefined).map(({ id }) => id);
     return warnOfForgotten(this.config.directory, new Set(used), this.context.logger);
   }
 
   private storeOf(id: string, settings: CompleteSettings, onDamage: (report: OpenReport) => void): QueueStore {
+    if (this.createStore !== undefined) return this.createStore(id);
     const { durability, durability_interval: intervalMs } = settings;
     const directory = join(this.config.directory, directoryNameOf(id));
     const now = () => this.context.clock.now();

@@ -17,7 +17,7 @@ import { QueueMetrics } from "./metrics.js";
 import { createPreparation, type Prepare } from "./preparation.js";
 import { Scheduler } from "./scheduler.js";
 import { statusOf } from "./status.js";
-import type { OpenReport, QueueStore } from "./store/store.js";
+import type { OpenReport, QueueStore, StoreError } from "./store/store.js";
 
 export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
   readonly settings: CompleteSettings;
@@ -63,7 +63,8 @@ export class QueueOutlet implements Outlet, ExporterControl {
     const metrics = new QueueMetrics(id, own.metrics);
     this.metrics = metrics;
     const filter = createDeadLetterFilter(settings.dead_letter.filter);
-    const deadLetters = new DeadLetterWriter({ store, filter, clock, logger, metrics });
+    const onUnreadable = (entry: Entry, cause: StoreError) => this.damage.found(entry, cause);
+    const deadLetters = new DeadLetterWriter({ store, filter, clock, logger, metrics, onUnreadable });
     this.deadLetters = deadLetters;
     this.damage = new Damage({ id, store, logger, queueMetrics: metrics, metrics: own.metrics });
     this.scheduler = new Scheduler({

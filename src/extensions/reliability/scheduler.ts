@@ -193,6 +193,7 @@ export class Scheduler {
     if (this.isPumping || !this.isStarted) return;
     this.isPumping = true;
     while (this.isStarted && this.hasPlace()) {
+      this.backlog.look();
       if (this.giveUpExpired()) continue;
       if (this.isPaused || !(this.mayCheckHealth() || this.backlog.hasWork) || !this.next()) break;
     }
@@ -202,12 +203,12 @@ export class Scheduler {
   }
 
   private setAlarm(): void {
-    const { dueIn } = this.backlog;
+    const { dueIn, bornFirst } = this.backlog;
     if (dueIn !== undefined && dueIn > 0) this.alarm.within(dueIn);
     const { oldestAllowed } = this.gate;
-    if (oldestAllowed === undefined) return;
-    const { bornFirst } = this.backlog;
-    if (bornFirst !== undefined && bornFirst >= oldestAllowed) this.alarm.within(bornFirst - oldestAllowed + 1);
+    if (oldestAllowed === undefined || bornFirst === undefined) return;
+    // One that has become too old since this began to look goes next time.
+    if (bornFirst >= oldestAllowed || this.hasPlace()) this.alarm.within(bornFirst - oldestAllowed + 1);
   }
 
   /** Whether anything may be sent or not: what is too old goes. False when nothing is. */

@@ -51,7 +51,8 @@ export class CallTimeout {
     const { signal } = call.controller;
     let working: Promise<T>;
     try {
-      working = work(signal);
+      // What gives no promise in spite of its type is done already.
+      working = Promise.resolve(work(signal));
     } catch (error) {
       working = Promise.reject(error);
     }

@@ -10,11 +10,26 @@ function unsent(code: string, message: string): AttemptError {
   return { kind: "transient", class: code, code, message };
 }
 
-/** What a client is told that waited for the result: it must not send again, for the data is kept here. */
-export function gaveUp({ entry }: Item, { reason, error }: Verdict): Refusal {
+/** What a client is told that waited for the result: it must not send again, for the data is kept here, or is not wanted. */
+export function gaveUp({ entry }: Item, { reason, error }: Verdict, written: "saved" | "discarded"): Refusal {
+  if (written === "discarded") return discarded(`as dead_letter.filter says (${reason}): ${error.message}`);
   return new Refusal("permanent", `kept as dead letter ${entry.id} (${reason}): ${error.message}`, {
     code: "SLUICE_DEAD_LETTERED",
   });
+}
+
+export function droppedByConfig({ entry }: Item): Refusal {
+  const why = entry.lastError === undefined ? "" : `: ${entry.lastError.message}`;
+  return discarded(`over the rate limit of retries (on_excess: drop)${why}`);
+}
+
+function discarded(why: string): Refusal {
+  return new Refusal("permanent", `discarded, ${why}`, { code: "SLUICE_DISCARDED" });
+}
+
+/** The client still has it, and may send it again. */
+export function lostToDamage(): Refusal {
+  return new Refusal("transient", "the queue lost it to damage");
 }
 
 /** The other side took the batch, and rejected some of its records for good. */

@@ -10,6 +10,7 @@ import type { ResolvedConfig } from "./spec.js";
 
 export type { ConfigSource } from "./read.js";
 
+/** Where a config comes from, and what it is held against. */
 export interface LoadOptions {
   /** Merged in this order, later over earlier. */
   readonly sources: readonly ConfigSource[];
@@ -24,6 +25,7 @@ export interface LoadOptions {
   readonly addDefaults?: boolean;
 }
 
+/** A config and all that is wrong with it. */
 export interface LoadedConfig {
   /** Absent when there is any error among the problems. */
   readonly config?: ResolvedConfig;

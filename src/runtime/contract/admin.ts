@@ -31,6 +31,7 @@ export interface Admin {
   importDeadLetters(lines: AsyncIterable<string>): Promise<ImportReport>;
 }
 
+/** How an exporter, its queue and its dead letters are. Times are milliseconds since the epoch. */
 export interface ExporterStatus {
   readonly id: string;
   readonly state: "UP" | "DEGRADED" | "DOWN";
@@ -85,6 +86,7 @@ export interface DeadLetterPage {
   readonly cursor?: string;
 }
 
+/** Dead letters counted, and grouped by signature: those of one cause are one line. */
 export interface DeadLetterStats {
   readonly entries: number;
   readonly items: number;
@@ -108,6 +110,7 @@ export interface DeadLetterStats {
 /** Named ones, or all that a query finds. */
 export type Selection = { readonly ids: readonly string[] } | { readonly query: DeadLetterQuery };
 
+/** How dead letters are replayed. */
 export interface ReplayOptions {
   /** Who asked for it; kept in the entry's history. */
   readonly by: string;
@@ -120,6 +123,7 @@ export interface ReplayOptions {
   readonly abort?: AbortSignal;
 }
 
+/** Why a dead letter was not replayed. */
 export type ReplaySkip =
   | "skip_approval"
   | "skip_schema"
@@ -128,6 +132,7 @@ export type ReplaySkip =
   | "skip_max_replays"
   | "skip_not_found";
 
+/** What came of a replay; of a dry run, what would. */
 export interface ReplayReport {
   readonly selected: number;
   readonly replayed: number;
@@ -136,13 +141,16 @@ export interface ReplayReport {
   readonly examples: readonly { readonly id: string; readonly reason: ReplaySkip }[];
 }
 
+/** What came of an import, and which lines are damaged. */
 export interface ImportReport {
   readonly imported: number;
   readonly problems: readonly { readonly line: number; readonly message: string }[];
 }
 
+/** Why an admin call was not carried out. */
 export type AdminErrorCode = "not_found" | "bad_request" | "conflict" | "unavailable";
 
+/** An admin call that was not carried out; nothing was changed. */
 export class AdminError extends Error {
   override readonly name = "AdminError";
   readonly code: AdminErrorCode;

@@ -9,6 +9,7 @@ const MERGED_BYTES = 3 * 1024 * 1024;
 /** What the pieces of a batch may take: several times what any sensible batch is cut into. */
 const CUT_BYTES = 32 * 1024 * 1024;
 
+/** When what waits leaves, and how large it may be. */
 export interface BatcherSettings {
   /** How long a delivery may wait for others; 0 sends at once. */
   readonly timeoutMs: number;

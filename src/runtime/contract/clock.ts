@@ -8,12 +8,20 @@ export interface Clock {
   after(ms: number, run: () => void): () => void;
 }
 
+/** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(ms, run) {
-    const timer = setTimeout(run, ms);
-    timer.unref();
+    let timer: NodeJS.Timeout;
+    const wait = (left: number) => {
+      const step = Math.min(left, LONGEST_MS);
+      timer = setTimeout(() => (left > step ? wait(left - step) : run()), step).unref();
+    };
+    wait(ms);
     return () => clearTimeout(timer);
   },
 };
+
+/** A timer that is set to more rings at once. */
+const LONGEST_MS = 2 ** 31 - 1;

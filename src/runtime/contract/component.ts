@@ -12,6 +12,7 @@ import type { OutletFactory } from "./outlet.js";
 /** Raised when the shape of the interfaces below changes; a plugin built for another number is refused by name. */
 export const CONTRACT_VERSION = 1;
 
+/** The five sections of a config that components are in. */
 export type ComponentKind = "receiver" | "processor" | "exporter" | "connector" | "extension";
 
 /** What every component is given. `id` is the `type[/name]` of the config. */
@@ -40,11 +41,13 @@ export interface Intake {
   release(bytes: number): void;
 }
 
+/** What a receiver is given: its intakes beside what every component gets. */
 export interface ReceiverContext extends ComponentContext {
   /** Signals without an entry have no pipeline that reads them from this receiver. */
   readonly intakes: Readonly<Partial<Record<Signal, Intake>>>;
 }
 
+/** Takes data from outside and hands it to its intakes. Stopped before anything it feeds. */
 export interface Receiver {
   /** Resolves when the receiver is ready to be sent to. Throws a `StartError` when it cannot be. */
   start(): Promise<void>;
@@ -55,6 +58,7 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
+/** What a processor is given: the pipeline it is made for. Each pipeline makes its own. */
 export interface ProcessorContext extends ComponentContext {
   readonly signal: Signal;
   readonly pipeline: string;
@@ -66,6 +70,7 @@ export interface ProcessorContext extends ComponentContext {
  */
 export type Zone = "validate" | "pii" | "rate_limit" | "sampling" | "versioning" | "routing";
 
+/** All zones, in the order in which they belong. */
 export const ZONES: readonly Zone[] = ["validate", "pii", "rate_limit", "sampling", "versioning", "routing"];
 
 /** What a processor does to a batch that is sent again by hand. Throws a `Refusal` when it is not fit to be sent. */
@@ -77,6 +82,7 @@ export type ReplayStep = (batch: Batch) => Batch;
  */
 export type Processor = OperatorFunction<Delivery, Delivery>;
 
+/** What a connector is given: the pipelines on both of its sides. */
 export interface ConnectorContext extends ComponentContext {
   /** Signal of the pipeline that ends in this connector. */
   readonly from: Signal;
@@ -88,6 +94,7 @@ export interface ConnectorContext extends ComponentContext {
   readonly isAvailable: (target: string) => boolean;
 }
 
+/** What an exporter is given. */
 export type ExporterContext = ComponentContext;
 
 /** What an exporter may pass on with a batch. */
@@ -99,6 +106,7 @@ export interface SendOptions {
 /** Name of the header, or gRPC metadata, that carries the idempotency key. */
 export const IDEMPOTENCY_HEADER = "sluice-idempotency-key";
 
+/** Sends batches somewhere. Queue, retries, breaker and time limit are not its business: they are around it. */
 export interface Exporter {
   start?(): Promise<void>;
   /**
@@ -124,10 +132,12 @@ export interface Host {
   readonly generation?: string;
 }
 
+/** What an extension is given: the agent that it is part of. */
 export interface ExtensionContext extends ComponentContext {
   readonly host: Host;
 }
 
+/** Runs beside the pipelines. Started before all other components and stopped after them. */
 export interface Extension {
   start(): Promise<void>;
   /** Called when everything that was started after it has stopped. */
@@ -151,11 +161,13 @@ interface FactoryBase<Kind extends ComponentKind, Config> {
   readonly contract: number;
 }
 
+/** A type of receiver, as `defineReceiver` makes it and a plugin exports it. */
 export interface ReceiverFactory<Config = unknown> extends FactoryBase<"receiver", Config> {
   readonly signals: readonly Signal[];
   create(config: Config, context: ReceiverContext): Receiver;
 }
 
+/** A type of processor, as `defineProcessor` makes it and a plugin exports it. */
 export interface ProcessorFactory<Config = unknown> extends FactoryBase<"processor", Config> {
   readonly signals: readonly Signal[];
   readonly zone?: Zone;
@@ -167,6 +179,7 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
   replay?(config: Config, context: ProcessorContext): ReplayStep;
 }
 
+/** A type of exporter, as `defineExporter` makes it and a plugin exports it. */
 export interface ExporterFactory<Config = unknown> extends FactoryBase<"exporter", Config> {
   readonly signals: readonly Signal[];
   /** Defaults of the common exporter keys that differ from everyone's, as written in YAML: `{ timeout: "30s" }`. */
@@ -180,6 +193,7 @@ export interface NamedPipeline {
   readonly path: readonly (string | number)[];
 }
 
+/** A type of connector, as `defineConnector` makes it and a plugin exports it. */
 export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connector", Config> {
   /** Which signals it turns into which. */
   readonly routes: readonly { readonly from: Signal; readonly to: Signal }[];
@@ -189,12 +203,14 @@ export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connect
   create(config: Config, context: ConnectorContext): Processor;
 }
 
+/** A type of extension, as `defineExtension` makes it and a plugin exports it. */
 export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extension", Config> {
   /** Runs in the agent with its defaults also when service.extensions does not name it. */
   readonly onByDefault?: boolean;
   create(config: Config, context: ExtensionContext): Extension;
 }
 
+/** Any type of component: what a plugin may export. */
 export type ComponentFactory =
   | ReceiverFactory
   | ProcessorFactory
@@ -219,22 +235,27 @@ interface Signals {
 /** What `create` gets of a component without a schema. */
 type AnyConfig = Record<string, unknown>;
 
+/** A type of receiver from its name, its schema and a function that makes one. */
 export function defineReceiver<C = AnyConfig>(definition: Definition<ReceiverFactory<C>, C> & Signals) {
   return completed("receiver", definition, { signals: SIGNALS }) as ReceiverFactory;
 }
 
+/** A type of processor from its name, its schema and a function that makes one, as with `eachRecord`. */
 export function defineProcessor<C = AnyConfig>(definition: Definition<ProcessorFactory<C>, C> & Signals) {
   return completed("processor", definition, { signals: SIGNALS }) as ProcessorFactory;
 }
 
+/** A type of exporter from its name, its schema and a function that makes one. */
 export function defineExporter<C = AnyConfig>(definition: Definition<ExporterFactory<C>, C> & Signals) {
   return completed("exporter", definition, { signals: SIGNALS }) as ExporterFactory;
 }
 
+/** A type of connector from its name, its routes, its schema and a function that makes one. */
 export function defineConnector<C = AnyConfig>(definition: Definition<ConnectorFactory<C>, C>) {
   return completed("connector", definition) as ConnectorFactory;
 }
 
+/** A type of extension from its name, its schema and a function that makes one. */
 export function defineExtension<C = AnyConfig>(definition: Definition<ExtensionFactory<C>, C>) {
   return completed("extension", definition) as ExtensionFactory;
 }
@@ -260,6 +281,7 @@ export class StartError extends Error {
   }
 }
 
+/** Told by its code, so that one of another copy of the package counts too. */
 export function isStartError(error: unknown): error is StartError {
   return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_START";
 }

@@ -31,10 +31,12 @@ export class DeadLetter {
   }
 }
 
+/** What `eachBatch` may answer to take records out of the pipeline and keep them as a dead letter. */
 export function deadLetter(batch: Batch, setback: Setback): DeadLetter {
   return new DeadLetter(batch, setback);
 }
 
+/** Told by a brand, so that one of another copy of the package counts too. */
 export function isDeadLetter(value: unknown): value is DeadLetter {
   return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
 }

@@ -107,6 +107,15 @@ export interface PartialRejection {
   readonly message: string;
 }
 
+/** What an exporter says of `count` records, made fit to be believed: no more than all, no less than none. */
+export function rejectionOf(said: unknown, count: number): PartialRejection | undefined {
+  if (typeof said !== "object" || said === null) return undefined;
+  const { rejected, message } = said as { rejected?: unknown; message?: unknown };
+  const number = Math.min(Math.max(0, Math.ceil(Number(rejected) || 0)), count);
+  return { rejected: number, message: typeof message === "string" ? message : "" };
+}
+
+/** How a debt was settled: taken, perhaps without some records, or refused. */
 export type Outcome =
   | { readonly ok: true; readonly rejected: number; readonly message: string }
   | { readonly ok: false; readonly refusal: Refusal };

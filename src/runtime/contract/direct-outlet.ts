@@ -1,6 +1,6 @@
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
 import { nowhereToKeep, type Setback } from "./dead-letter.js";
-import { type Delivery, Habitat, type PartialRejection } from "./delivery.js";
+import { type Delivery, Habitat, type PartialRejection, rejectionOf } from "./delivery.js";
 import { completeSettings } from "./exporter-settings.js";
 import { limitedLog } from "./limited-log.js";
 import type { Counter, Metrics } from "./observability.js";
@@ -11,11 +11,22 @@ import { Turns } from "./turns.js";
 /** More sends at once make no exporter faster, and each costs buffers of its own. */
 const AT_ONCE = 256;
 
+/** How long an exporter may take to give up before its call is considered ended without it. */
+const GIVE_UP_MS = 1000;
+
+/** One send under way, or waiting for its turn. */
+interface Call {
+  readonly controller: AbortController;
+  cancelTimer: () => void;
+  /** Ends it without the exporter. */
+  abandon: (refusal: Refusal) => void;
+}
+
 /** Sends each delivery as it comes, so many at once, and settles it by what comes of it: the sender waits for the export. */
 export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaults, clock, logger, metrics }) => {
   const counters = createCounters(id, metrics);
   const inside = new Habitat();
-  const sending = new Set<AbortController>();
+  const sending = new Set<Call>();
   const turns = new Turns(AT_ONCE);
   const timeoutMs = completeSettings(settings, typeDefaults).timeout;
   let idle: (() => void) | undefined;
@@ -27,21 +38,31 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
     logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
   );
 
-  const inTurn = async ({ batch }: Delivery, signal: AbortSignal) => {
+  const inTurn = async ({ batch }: Delivery, call: Call) => {
+    const { signal } = call.controller;
     const turn = turns.take(signal);
     if (turn !== undefined) await turn;
     try {
-      return await exporter.send(batch, signal);
+      return await new Promise<unknown>((resolve, reject) => {
+        call.abandon = reject;
+        Promise.resolve(exporter.send(batch, signal)).then(resolve, reject);
+      });
     } finally {
       turns.give();
     }
   };
-  const send = async (delivery: Delivery, controller: AbortController) => {
+  const giveUp = (call: Call) => {
+    const refusal = timedOut(id, timeoutMs);
+    call.controller.abort(refusal);
+    call.cancelTimer = clock.after(GIVE_UP_MS, () => call.abandon(refusal));
+  };
+  const send = async (delivery: Delivery, call: Call) => {
+    const { controller } = call;
     const counter = counters[delivery.batch.signal];
     const { count } = delivery.batch;
     try {
-      const partial = await inTurn(delivery, controller.signal);
-      const rejected = Math.min(partial?.rejected ?? 0, count);
+      const partial = rejectionOf(await inTurn(delivery, call), count);
+      const rejected = partial?.rejected ?? 0;
       counter.sent.add(count - rejected);
       if (partial !== undefined) {
         counter.failed.add(rejected);
@@ -59,14 +80,13 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
   return {
     accept(delivery) {
       if (delivery.setback !== undefined) return leaveOut(delivery, delivery.setback);
-      const controller = new AbortController();
-      sending.add(controller);
+      const call: Call = { controller: new AbortController(), cancelTimer: () => {}, abandon: () => {} };
+      sending.add(call);
       inside.enter(delivery.debt);
-      const cancelTimer =
-        timeoutMs > 0 ? clock.after(timeoutMs, () => controller.abort(timedOut(id, timeoutMs))) : undefined;
-      void send(delivery, controller).finally(() => {
-        cancelTimer?.();
-        sending.delete(controller);
+      if (timeoutMs > 0) call.cancelTimer = clock.after(timeoutMs, () => giveUp(call));
+      void send(delivery, call).finally(() => {
+        call.cancelTimer();
+        sending.delete(call);
         if (sending.size === 0) idle?.();
       });
     },
@@ -77,7 +97,7 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
       }),
     abort() {
       const refusal = new Refusal("transient", `exporter ${id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" });
-      for (const controller of sending) controller.abort(refusal);
+      for (const { controller } of sending) controller.abort(refusal);
       inside.refuseAll(refusal);
       aborted = true;
       idle?.();

@@ -9,6 +9,7 @@ import { Refusal } from "./refusal.js";
 /** What a function of one batch may answer: a batch, several, dead letters, or null (or none) to drop it on purpose. */
 export type BatchResult = Batch | DeadLetter | readonly (Batch | DeadLetter)[] | null;
 
+/** How long a function of a batch may take. */
 export interface EachBatchOptions {
   /** How long an answer may take that does not come at once; then the batch is refused. 30 seconds; 0: for ever. */
   readonly timeoutMs?: number;
@@ -24,7 +25,7 @@ const TIMEOUT_MS = 30_000;
  * batch, which acknowledges it. A throw or rejection refuses that batch alone, and so does an answer that takes too
  * long; coming later, it is ignored. Returning nothing at all is a mistake and refuses, so that a forgotten `return`
  * cannot lose data. Batches go through one at a time and leave in the order in which they came, also when the function
- * is asynchronous.
+ * is asynchronous. When it is stopped, those that wait are not begun, and the answer to the present one is ignored.
  */
 export function eachBatch(
   process: (batch: Batch, delivery: Delivery) => BatchResult | PromiseLike<BatchResult>,
@@ -33,6 +34,8 @@ export function eachBatch(
   return (source) =>
     new Observable<Delivery>((out) => {
       let tail: Promise<void> | undefined;
+      let giveUp: (() => void) | undefined;
+      let isStopped = false;
       const emit = (delivery: Delivery, result: BatchResult) => {
         for (const next of outputs(delivery, result)) out.next(next);
       };
@@ -60,6 +63,7 @@ export function eachBatch(
             }
             done();
           };
+          giveUp = () => end(() => {});
           const cancelTimer =
             timeoutMs > 0 ? clock.after(timeoutMs, () => end(() => delivery.refuse(tooLate(timeoutMs)))) : undefined;
           result.then(
@@ -74,11 +78,17 @@ export function eachBatch(
         });
         tail = mine;
       };
-      return source.subscribe({
-        next: (delivery) => queue(tail === undefined ? run(delivery) : tail.then(() => run(delivery))),
+      const runInTurn = (delivery: Delivery) => (isStopped ? undefined : run(delivery));
+      const upstream = source.subscribe({
+        next: (delivery) => queue(tail === undefined ? run(delivery) : tail.then(() => runInTurn(delivery))),
         error: (error) => out.error(error),
         complete: () => (tail === undefined ? out.complete() : void tail.then(() => out.complete())),
       });
+      return () => {
+        upstream.unsubscribe();
+        isStopped = true;
+        giveUp?.();
+      };
     });
 }
 

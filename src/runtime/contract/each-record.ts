@@ -18,6 +18,7 @@ export interface RecordSetback {
  */
 export type RecordAnswer = RecordVerdict | RecordSetback | Attributes | boolean;
 
+/** How long, and how many at a time, a function of a record may take. */
 export interface EachRecordOptions extends EachBatchOptions {
   /** For functions that answer later: how many records of a batch they may be busy with at a time. 1 unless told. */
   readonly concurrency?: number;

@@ -39,6 +39,7 @@ export interface Entry {
   readonly replays: number;
 }
 
+/** Why an attempt to send failed. */
 export interface AttemptError {
   readonly kind: RefusalKind;
   /** A stable name for grouping, such as "HTTP 503" or "ECONNREFUSED". */
@@ -50,6 +51,7 @@ export interface AttemptError {
   readonly retryAfterMs?: number;
 }
 
+/** One failed attempt to send; `at` is in milliseconds since the epoch. */
 export interface Attempt {
   readonly at: number;
   readonly error: string;
@@ -57,6 +59,7 @@ export interface Attempt {
   readonly delayMs?: number;
 }
 
+/** Why an entry is a dead letter. */
 export type FailureReason =
   | "permanent"
   | "retry_exhausted"
@@ -69,6 +72,7 @@ export type FailureReason =
   | "rejected"
   | "imported";
 
+/** How an entry became a dead letter, and a sample of what is inside. */
 export interface Failure {
   readonly at: number;
   readonly reason: FailureReason;

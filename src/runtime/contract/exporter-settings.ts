@@ -155,6 +155,7 @@ export const exporterSettingsOf = (condition: z.ZodType<string>) =>
 /** For what is known to be good. */
 export const exporterSettingsSchema = exporterSettingsOf(z.string());
 
+/** What a config says of the keys that every exporter has; what it does not say is undefined. */
 export type ExporterSettings = z.infer<typeof exporterSettingsSchema>;
 
 /** The defaults of all exporters, as one would write them. */

@@ -7,17 +7,21 @@ export interface Logger {
   child(fields: Record<string, unknown>): Logger;
 }
 
+/** Names and values that tell instruments of one name apart. */
 export type MetricAttributes = Readonly<Record<string, string>>;
 
+/** What is said of an instrument. */
 export interface MetricDescription {
   readonly description: string;
   readonly unit?: string;
 }
 
+/** Only goes up. */
 export interface Counter {
   add(value: number): void;
 }
 
+/** Counts values by size. */
 export interface Histogram {
   record(value: number): void;
 }
@@ -46,6 +50,7 @@ export const silentLogger: Logger = {
   child: () => silentLogger,
 };
 
+/** For embedders and tests that want none of it. */
 export const noMetrics: Metrics = {
   counter: () => ({ add() {} }),
   gauge: () => () => {},

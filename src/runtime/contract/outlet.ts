@@ -25,6 +25,7 @@ export interface Outlet {
   stop?(): Promise<void>;
 }
 
+/** What stands before one exporter is made of. */
 export interface OutletSettings {
   readonly id: string;
   readonly exporter: Exporter;

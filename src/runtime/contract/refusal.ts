@@ -12,6 +12,7 @@ export type RefusalKind = "transient" | "throttled" | "permanent";
 /** What is wrong with data that is refused for good. */
 export type RefusalCategory = "schema" | "business" | "integration";
 
+/** What else is known of a refusal. */
 export interface RefusalOptions {
   readonly code?: string;
   readonly retryAfterMs?: number;
@@ -47,6 +48,7 @@ export class Refusal extends Error {
   }
 }
 
+/** Told by its brand, so that one of another copy of the package counts too. */
 export function isRefusal(error: unknown): error is Refusal {
   return typeof error === "object" && error !== null && (error as Record<symbol, unknown>)[BRAND] === true;
 }

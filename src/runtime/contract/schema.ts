@@ -64,6 +64,7 @@ export function byteSize() {
     .meta({ format: "bytes" });
 }
 
+/** Bytes of a text such as `64MiB`; undefined when it is none. */
 export function parseByteSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim());
   const unit = UNIT_BYTES[match?.[2]?.toLowerCase() ?? "?"];

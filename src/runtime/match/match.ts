@@ -13,6 +13,7 @@ const wanted = z.strictObject({ key: z.string(), value: z.union([z.string(), z.n
 
 const texts = () => z.array(z.string()).optional();
 
+/** The Collector's `include` and `exclude`. */
 export const matchSchema = z
   .strictObject({
     match_type: z.enum(["strict", "regexp"]),
@@ -45,7 +46,9 @@ export const matchSchema = z
     }
   });
 
+/** What `matchSchema` makes of a config. */
 export type MatchConfig = z.infer<typeof matchSchema>;
+/** Does a record have the properties? */
 export type Matcher = (record: AnyRecordView) => boolean;
 
 const TEXT_LISTS = [

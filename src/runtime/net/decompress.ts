@@ -6,6 +6,7 @@ import * as zlib from "node:zlib";
  */
 export type DecompressFault = "corrupt" | "too_large" | "no_room";
 
+/** The bytes could not be unpacked, or not within their bounds. */
 export class DecompressError extends Error {
   override readonly name = "DecompressError";
   readonly fault: DecompressFault;
@@ -16,6 +17,7 @@ export class DecompressError extends Error {
   }
 }
 
+/** What unpacking may take. */
 export interface DecompressBounds {
   /** Bytes the output may have. */
   readonly limit: number;

@@ -11,6 +11,7 @@ export interface SmallAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Where a small server listens and what it answers. */
 export interface SmallServerSettings {
   readonly endpoint: HostPort;
   /** Called for GET and HEAD with the path, without its query. A throw becomes a 500. */
@@ -19,6 +20,7 @@ export interface SmallServerSettings {
   readonly tls?: ServerOptions;
 }
 
+/** A server that listens. */
 export interface SmallServer {
   /** Where it really listens: with port 0, the port it was given. */
   readonly endpoint: HostPort;

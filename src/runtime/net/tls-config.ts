@@ -43,8 +43,11 @@ export function tlsClient() {
   });
 }
 
+/** The `tls` section of a server, parsed. */
 export type TlsServerConfig = z.infer<ReturnType<typeof tlsServer>>;
+/** The `tls` section of a client, parsed. */
 export type TlsClientConfig = z.infer<ReturnType<typeof tlsClient>>;
+/** A version of TLS as configs write it. */
 export type TlsVersion = (typeof VERSIONS)[number];
 
 /** YAML reads an unquoted 1.2 as a number. */

@@ -3,11 +3,13 @@ import { createSecureContext, rootCertificates, type SecureContextOptions, type 
 import { StartError } from "../contract/component.js";
 import type { TlsClientConfig, TlsServerConfig, TlsVersion } from "./tls-config.js";
 
+/** What Node.js is given for a TLS server. */
 export interface TlsServerOptions extends SecureContextOptions {
   readonly requestCert: boolean;
   readonly rejectUnauthorized: boolean;
 }
 
+/** What Node.js is given for a TLS client. */
 export interface TlsClientOptions extends SecureContextOptions {
   readonly rejectUnauthorized: boolean;
   readonly servername?: string;

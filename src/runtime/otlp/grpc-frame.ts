@@ -1,6 +1,7 @@
 /** gRPC's message framing: one byte that says whether the message is compressed, four bytes of length. */
 export const GRPC_FRAME_HEADER = 5;
 
+/** The header of a frame around a message of this length. */
 export function grpcFrameHeader(length: number, compressed: boolean): Buffer {
   const header = Buffer.allocUnsafe(GRPC_FRAME_HEADER);
   header[0] = compressed ? 1 : 0;
@@ -13,8 +14,10 @@ export function grpcFrame(message: Uint8Array): Buffer {
   return Buffer.concat([grpcFrameHeader(message.length, false), message]);
 }
 
+/** Why bytes are not the one frame of a unary call. */
 export type FrameFault = "none" | "incomplete" | "several" | "flag";
 
+/** The one message of a unary call. */
 export interface SingleFrame {
   readonly compressed: boolean;
   readonly message: Buffer;

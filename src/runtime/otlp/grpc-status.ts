@@ -21,6 +21,7 @@ export const GRPC = {
 
 const NAMES: readonly string[] = Object.keys(GRPC);
 
+/** `UNAVAILABLE` for 14; `status 99` for what gRPC does not know. */
 export function grpcStatusName(code: number): string {
   return NAMES[code] ?? `status ${code}`;
 }

@@ -13,6 +13,7 @@ export interface OtlpService {
 
 const GRPC_PACKAGE = "opentelemetry.proto.collector";
 
+/** Paths and names of each signal. */
 export const OTLP_SERVICES: Readonly<Record<Signal, OtlpService>> = {
   logs: {
     signal: "logs",
@@ -40,7 +41,9 @@ export function serviceOfGrpcPath(path: string | undefined): OtlpService | undef
   return undefined;
 }
 
+/** The Content-Type of OTLP in protobuf. */
 export const PROTOBUF = "application/x-protobuf";
+/** The Content-Type of OTLP/JSON. */
 export const JSON_TYPE = "application/json";
 
 /** The two encodings of OTLP. */
@@ -61,6 +64,7 @@ export function encodingOf(contentType: string | undefined): OtlpEncoding | unde
   }
 }
 
+/** The Content-Type of an encoding. */
 export function contentTypeOf(encoding: OtlpEncoding): string {
   return encoding === "proto" ? PROTOBUF : JSON_TYPE;
 }

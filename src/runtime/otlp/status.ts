@@ -12,6 +12,7 @@ export interface RpcStatus {
 
 const RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo";
 
+/** The status as the body of a refusal. */
 export function encodeStatus(status: RpcStatus, encoding: OtlpEncoding): Buffer {
   return encoding === "proto" ? protoStatus(status) : Buffer.from(JSON.stringify(jsonStatus(status)));
 }

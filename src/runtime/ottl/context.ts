@@ -4,6 +4,7 @@ import type { WalkShape } from "../telemetry/walk.js";
 /** What a condition or statement is about, one at a time. */
 export type ContextName = "resource" | "scope" | "log" | "span" | "spanevent" | "metric" | "datapoint";
 
+/** All contexts, from the outside in. */
 export const CONTEXTS: readonly ContextName[] = [
   "resource",
   "scope",

@@ -3,6 +3,7 @@ import type { OnOttlError } from "./run.js";
 
 /** What to do with a condition or statement that fails on a record. */
 export const ERROR_MODES = ["ignore", "silent", "propagate"] as const;
+/** One of `ERROR_MODES`. */
 export type ErrorMode = (typeof ERROR_MODES)[number];
 
 const LOG_INTERVAL_MS = 10_000;

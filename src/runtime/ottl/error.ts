@@ -18,6 +18,7 @@ export class OttlSyntaxError extends Error {
   }
 }
 
+/** Told by its code, so that one of another copy of the package counts too. */
 export function isOttlSyntaxError(error: unknown): error is OttlSyntaxError {
   return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_OTTL_SYNTAX";
 }
@@ -28,6 +29,7 @@ export class OttlError extends Error {
   readonly code = "SLUICE_OTTL";
 }
 
+/** Told by its code, so that one of another copy of the package counts too. */
 export function isOttlError(error: unknown): error is OttlError {
   return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_OTTL";
 }

@@ -13,6 +13,7 @@ export const SIGNAL_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> =
   metrics: ["resource", "scope", "metric", "datapoint"],
 };
 
+/** Texts that were compiled together, and the context they are in. */
 export interface CompiledGroup {
   readonly context: ContextName;
   readonly statements: readonly Statement[];

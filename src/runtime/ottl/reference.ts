@@ -33,7 +33,7 @@ function functionText(spec: FunctionSpec): string {
     `\`${signature(spec)}\``,
     [spec.summary, ...returns, ...where].join(" "),
     ...(rows.length === 0 ? [] : [rows.join("\n")]),
-    `\`\`\`\n${spec.example}\n\`\`\``,
+    `\`\`\`ottl\n${spec.example}\n\`\`\``,
   ].join("\n\n");
 }
 

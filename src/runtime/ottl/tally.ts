@@ -17,6 +17,7 @@ export interface TallySpec {
   readonly attributes: readonly { readonly key: string; readonly fallback: Tree | undefined }[];
 }
 
+/** How many there were of one specification and one set of attribute values. */
 export interface Count {
   /** Index of the specification. */
   readonly spec: number;

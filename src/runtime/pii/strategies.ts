@@ -9,6 +9,7 @@ import { DETECTORS, EMAIL, IPV4, IPV6 } from "./detect/detectors.js";
  * Treating twice changes nothing: no detector finds anything in what a strategy leaves, and each strategy knows its own.
  */
 export const STRATEGIES = ["mask", "hash", "partial", "redact", "allow"] as const;
+/** One of `STRATEGIES`. */
 export type Strategy = (typeof STRATEGIES)[number];
 
 export const MASK = "****";

@@ -13,6 +13,7 @@ import { Tally } from "./tally.js";
 import { type TextSettings, Texts } from "./texts.js";
 import { leafText } from "./values.js";
 
+/** What is treated, how, and what is said of it. */
 export interface TreatmentSettings extends FieldSettings, TextSettings {
   /** False: count what would be treated, and change nothing. */
   readonly changes: boolean;

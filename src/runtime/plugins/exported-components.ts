@@ -2,7 +2,7 @@ import { TYPE_PATTERN } from "../config/component-id.js";
 import { CONTRACT_VERSION, type ComponentFactory } from "../contract/component.js";
 import { isZod } from "../contract/config-schema.js";
 import { SIGNALS } from "../telemetry/signal.js";
-import type { PluginModule } from "./import-plugin.js";
+import type { PluginModule } from "./import-url.js";
 
 const KINDS = ["receiver", "processor", "exporter", "connector", "extension"];
 

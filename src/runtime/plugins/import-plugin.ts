@@ -1,9 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Clock } from "../contract/clock.js";
-import { lendOwnPackage } from "./own-package.js";
-
-/** What a plugin's module exports. */
-export type PluginModule = Readonly<Record<string, unknown>>;
+import { importUrl, type PluginModule } from "./import-url.js";
 
 /** Why a plugin's code could not be loaded, in words for the one who named it. */
 export interface ImportFailure {
@@ -43,11 +40,6 @@ export async function importPlugin(
   } finally {
     cancel();
   }
-}
-
-async function importUrl(url: string): Promise<PluginModule> {
-  lendOwnPackage(url);
-  return (await import(url)) as PluginModule;
 }
 
 const HANGS: ImportFailure = {

@@ -4,6 +4,7 @@ import type { Registry } from "../registry.js";
 import type { ImportModule } from "./import-plugin.js";
 import { loadPlugins } from "./load-plugins.js";
 
+/** As for `loadConfig`, and how plugins are loaded. */
 export interface LoadWithPluginsOptions extends Omit<LoadOptions, "registry"> {
   /** The component types beside those of the plugins, or where to get those that a config needs. */
   readonly registry: Registry | ((config: MapNode | undefined) => Promise<Registry>);

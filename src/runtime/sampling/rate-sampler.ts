@@ -39,6 +39,7 @@ export interface RateRules {
   decided(rate: number, kept: boolean): void;
 }
 
+/** What decides beside the rules. */
 export interface RateSamplerSettings {
   readonly seed: number;
   /** A number in [0, 1), for records that belong to no trace. */

@@ -51,6 +51,7 @@ export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
   return Batch.trusted("traces", writer.written(), slices.length);
 }
 
+/** Are they the same bytes, and of the same span? */
 export function isSameSpan(a: SpanSlice, b: SpanSlice): boolean {
   if (a.key !== b.key || a.end - a.start !== b.end - b.start) return false;
   const of = ({ frame, start, end }: SpanSlice) => frame.bytes.subarray(start, end);

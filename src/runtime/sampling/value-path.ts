@@ -9,6 +9,7 @@ export interface ValuePath {
   readonly cuts: readonly (readonly [key: string, rest: string])[];
 }
 
+/** Reads a path; every text is one. */
 export function parseValuePath(text: string): ValuePath {
   const [, owner = "attributes", path = text] = /^(attributes|body|resource)\.(.+)$/s.exec(text) ?? [];
   return { owner: owner as ValuePath["owner"], cuts: cutsOf(path) };

@@ -64,6 +64,11 @@ export class MetricRegistry implements Metrics {
     return series(family, attributes, (own) => new EarlyHistogram(family, own));
   }
 
+  /** Every family there is. */
+  all(): Iterable<Family> {
+    return this.families.values();
+  }
+
   /** Calls back for every family there is and every one to come. */
   watch(watcher: (family: Family) => void): void {
     this.watcher = watcher;
@@ -107,6 +112,9 @@ class EarlyHistogram implements Histogram {
   readonly attributes: MetricAttributes;
   private readonly family: HistogramFamily;
   private early: number[] = [];
+  /** Of all values so far. */
+  count = 0;
+  sum = 0;
 
   constructor(family: HistogramFamily, attributes: MetricAttributes) {
     this.family = family;
@@ -114,6 +122,8 @@ class EarlyHistogram implements Histogram {
   }
 
   record(value: number): void {
+    this.count += 1;
+    this.sum += value;
     if (this.family.sink) this.family.sink(value, this.attributes);
     else if (this.early.length < MAX_EARLY) this.early.push(value);
   }

@@ -1,5 +1,5 @@
 import type { ResolvedConfig } from "../config/spec.js";
-import type { Logger, Metrics } from "../contract/observability.js";
+import type { Logger } from "../contract/observability.js";
 import { painterFor } from "../text/terminal.js";
 import { LogStream } from "./log-stream.js";
 import { createLogger } from "./logger.js";
@@ -17,7 +17,7 @@ import { withPlace } from "./start-problem.js";
  */
 export interface SelfTelemetry {
   readonly logger: Logger;
-  readonly metrics: Metrics;
+  readonly metrics: MetricRegistry;
   /** Throws a `PlacedStartError`: its path begins at the config's root, and `problems` say where that is. */
   start(): Promise<void>;
   /** Sends what is left, for a bounded time. Never rejects. */
@@ -27,6 +27,8 @@ export interface SelfTelemetry {
 export interface SelfTelemetryOptions {
   readonly stderr: NodeJS.WritableStream;
   readonly isTerminal: boolean;
+  /** Takes the place of the log that `service.telemetry.logs` describes. */
+  readonly logger?: Logger | undefined;
 }
 
 /** How long a stop waits for an OTLP target that does not answer. */
@@ -35,22 +37,9 @@ const STOP_MS = 2000;
 export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemetryOptions): SelfTelemetry {
   const { logs, metrics, resource: writtenResource } = config.service.telemetry;
   const registry = new MetricRegistry();
-  const stream: LogStream = new LogStream(options.stderr, (lines) => {
-    logger.warn({ lines }, "log lines are missing: nobody read them in time");
-  });
   const otlpLogs = logs.processors?.length ? new OtlpLogs() : undefined;
-  const pretty = logs.encoding === undefined ? options.isTerminal : logs.encoding === "console";
-  const paint = painterFor(options.stderr, options.isTerminal);
-  const logger = createLogger({
-    level: logs.level,
-    initialFields: logs.initial_fields ?? {},
-    output: {
-      write(line) {
-        stream.write(pretty ? prettyLine(line, paint) : line);
-        otlpLogs?.write(line);
-      },
-    },
-  });
+  const own = options.logger === undefined ? ownLog(config, options, otlpLogs) : undefined;
+  const logger = options.logger ?? own!.logger;
   let metricExport: MetricExport | undefined;
 
   async function open(): Promise<void> {
@@ -65,7 +54,7 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
 
   async function flush(): Promise<void> {
     await within(STOP_MS, Promise.allSettled([metricExport?.stop(), otlpLogs?.stop()]));
-    await stream.flush();
+    await own?.stream.flush();
   }
 
   const start = () =>
@@ -74,6 +63,27 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
     });
   let stopped: Promise<void> | undefined;
   return { logger, metrics: registry, start, stop: () => (stopped ??= flush()) };
+}
+
+/** The log on stderr, and to OTLP where the config says so. */
+function ownLog(config: ResolvedConfig, { stderr, isTerminal }: SelfTelemetryOptions, otlpLogs: OtlpLogs | undefined) {
+  const { logs } = config.service.telemetry;
+  const stream: LogStream = new LogStream(stderr, (lines) => {
+    logger.warn({ lines }, "log lines are missing: nobody read them in time");
+  });
+  const pretty = logs.encoding === undefined ? isTerminal : logs.encoding === "console";
+  const paint = painterFor(stderr, isTerminal);
+  const logger: Logger = createLogger({
+    level: logs.level,
+    initialFields: logs.initial_fields ?? {},
+    output: {
+      write(line) {
+        stream.write(pretty ? prettyLine(line, paint) : line);
+        otlpLogs?.write(line);
+      },
+    },
+  });
+  return { stream, logger };
 }
 
 async function within(ms: number, work: Promise<unknown>): Promise<void> {

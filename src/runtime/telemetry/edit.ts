@@ -7,6 +7,7 @@ import type { Owners } from "./views/record-view.js";
 import { SpanView } from "./views/span-view.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./walk.js";
 
+/** A record of any signal: a log record, a span or a data point. */
 export type AnyRecordView = LogRecordView | SpanView | DataPointView;
 
 /** What the function of `editRecords` may answer: "drop" takes the record out, anything else keeps it. */

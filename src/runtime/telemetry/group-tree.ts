@@ -15,6 +15,7 @@ export class RegroupOverflow extends Error {
   }
 }
 
+/** Told by its code, so that one of another copy of the package counts too. */
 export function isRegroupOverflow(error: unknown): error is RegroupOverflow {
   return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_REGROUP_OVERFLOW";
 }

@@ -4,6 +4,7 @@ import { KeyFinder } from "./key-finder.js";
 import { SHAPES, type SignalShape } from "./signal.js";
 import { after, skip, varint } from "./wire.js";
 
+/** A batch whose records are with the resource they belong to. */
 export interface Regrouped {
   /** The same batch if nothing had to be moved or merged. */
   readonly batch: Batch;

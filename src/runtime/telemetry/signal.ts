@@ -1,6 +1,7 @@
 /** The kinds of telemetry a pipeline can carry. */
 export type Signal = "logs" | "traces" | "metrics";
 
+/** All signals. */
 export const SIGNALS: readonly Signal[] = ["logs", "traces", "metrics"];
 
 /**
@@ -27,6 +28,7 @@ const RECORD = 18; // field 2: log_records, spans, metrics
 /** Tags of a Metric's data containers: gauge, sum, histogram, exponential_histogram, summary. */
 export const METRIC_DATA_TAGS: readonly number[] = [42, 58, 74, 82, 90];
 
+/** The shape of each signal. */
 export const SHAPES: Readonly<Record<Signal, SignalShape>> = {
   logs: {
     signal: "logs",

@@ -14,8 +14,10 @@ import { WireWriter } from "./writer.js";
  * all that was there.
  */
 export type Tree = { [field: string]: TreeValue };
+/** What a field of a tree may be. */
 export type TreeValue = string | number | bigint | boolean | Uint8Array | Tree | TreeValue[];
 
+/** The whole batch as plain objects, with the names of OTLP/JSON. */
 export function decodeTree(batch: Batch): Tree {
   return decodeMessage(REQUEST[batch.signal], batch.bytes);
 }

@@ -3,9 +3,11 @@ import { SHAPES } from "./signal.js";
 import { after, skip, varint } from "./wire.js";
 import { WireWriter } from "./writer.js";
 
-/** What a visitor says of a record. */
+/** The record stays. */
 export const KEEP = 0;
+/** The record goes. */
 export const DROP = 1;
+/** What a visitor says of a record. */
 export type Verdict = typeof KEEP | typeof DROP;
 
 /** Sees every record of a batch in order, in a message of `walk.bytes` that spans [start, end). */

@@ -1,19 +1,31 @@
+import { reliabilityOn } from "../../extensions/reliability/index.js";
 import { Agent, type AgentOptions } from "../agent.js";
 import { builtins } from "../builtins.js";
-import { type ComponentFactory, defineExporter, defineReceiver, type Intake } from "../contract/component.js";
+import type { Admin } from "../contract/admin.js";
+import type { ComponentFactory } from "../contract/component.js";
 import type { Outcome } from "../contract/delivery.js";
+import type { Entry } from "../contract/entry.js";
 import { noMetrics, silentLogger } from "../contract/observability.js";
 import { loadConfigWithPlugins } from "../plugins/load-config.js";
 import { Registry } from "../registry.js";
 import type { Batch } from "../telemetry/batch.js";
-import type { Signal } from "../telemetry/signal.js";
+import { batchFromJson } from "../telemetry/json.js";
+import { breathe, FakeClock } from "./fake-clock.js";
+import { MemoryEnds } from "./memory-ends.js";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
+import { storesOf, type TestQueue } from "./stores.js";
 
+/** What a pipeline under test is given beside its config. */
 export interface RunPipelineOptions extends Partial<AgentOptions> {
   /** The components to be tested, as a plugin exports them. */
   readonly plugins?: readonly (ComponentFactory | readonly ComponentFactory[])[];
   /** Where paths of the config begin; the working directory unless told. */
   readonly folder?: string;
+  /**
+   * Puts a queue with retries, circuit breaker and dead letters in front of exporters, as in production, but not on
+   * disk: "memory", "noop" (takes everything, keeps nothing) or stores of one's own. "none" unless told.
+   */
+  readonly queue?: TestQueue;
 }
 
 /** A config at work, with its ends in memory. */
@@ -24,25 +36,35 @@ export interface TestPipeline {
   readonly exported: readonly Batch[];
   /** The records of `exported`, as plain objects. */
   records(): PlainRecord[];
-  /** Drains and stops; what is not settled in time is refused. */
+  /** What could not be delivered, oldest first. Needs a `queue`. */
+  deadLetters(): Promise<TestDeadLetter[]>;
+  /** What operators can see and do. Needs a `queue`. */
+  readonly admin: Admin;
+  /** Drains and stops; what is not settled in time is refused. A fake clock moves on by itself meanwhile. */
   stop(timeoutMs?: number): Promise<void>;
+}
+
+/** Records that an exporter could not deliver, and why. */
+export interface TestDeadLetter {
+  readonly reason: string;
+  readonly message: string;
+  readonly records: readonly PlainRecord[];
+  readonly entry: Entry;
 }
 
 /**
  * Runs a config in this process, for tests. It has a receiver and an exporter called `memory`, which need not be
- * defined. Exporters have no queue. Keeps the process alive until it is stopped. Throws with all problems when the config has any.
+ * defined. Keeps the process alive until it is stopped. Throws with all problems when the config has any.
  */
 export async function runPipeline(yaml: string, options: RunPipelineOptions = {}): Promise<TestPipeline> {
-  const { plugins = [], folder, ...agentOptions } = options;
+  const { plugins = [], folder, queue = "none", ...agentOptions } = options;
   const memory = new MemoryEnds();
-  const withoutQueue = builtins.filter(({ type }) => type !== "reliability");
-  const registry = new Registry([...withoutQueue, memory.receiver, memory.exporter]);
-  for (const factory of plugins.flat()) registry.add(factory, factory.type);
+  const registry = registryFor(memory, plugins.flat(), queue);
   const sources = [
     { text: "receivers: {memory: }\nexporters: {memory: }", name: "memory" },
     { text: yaml, name: "config.yaml", ...(folder !== undefined && { folder }) },
   ];
-  const { config, problems } = await loadConfigWithPlugins({ sources, registry });
+  const { config, problems } = await loadConfigWithPlugins({ sources, registry, addDefaults: true });
   if (config === undefined) {
     const words = problems.map(({ place, path, message }) => `${place?.line}:${place?.column} ${path}: ${message}`);
     throw new Error(`the config has problems:\n${words.join("\n")}`);
@@ -54,40 +76,60 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
     send: (batch) => memory.send(batch),
     exported: memory.exported,
     records: () => memory.exported.flatMap(plainRecords),
+    deadLetters: () => deadLettersOf(adminOf(agent)),
+    get admin() {
+      return adminOf(agent);
+    },
     async stop(timeoutMs) {
-      await agent.stop(timeoutMs);
+      await passing(agent.stop(timeoutMs), agentOptions.clock);
       clearInterval(staysAlive);
     },
   };
 }
 
-class MemoryEnds {
-  readonly exported: Batch[] = [];
-  private intakes: Readonly<Partial<Record<Signal, Intake>>> = {};
+function registryFor(memory: MemoryEnds, plugins: readonly ComponentFactory[], queue: TestQueue): Registry {
+  const createStore = storesOf(queue);
+  const others = builtins.filter(({ type }) => type !== "reliability");
+  const registry = new Registry([...others.map(onDemand), memory.receiver, memory.exporter]);
+  if (createStore !== undefined) registry.add(reliabilityOn(createStore));
+  for (const factory of plugins) if (!builtins.includes(factory)) registry.add(factory, factory.type);
+  return registry;
+}
 
-  readonly receiver = defineReceiver({
-    type: "memory",
-    summary: "Takes what a test hands in.",
-    create: (_config, { intakes }) => {
-      this.intakes = intakes;
-      return { start: async () => {}, stop: async () => {} };
-    },
-  });
+/** A test that does not name the health check, or the admin API, has no need of their ports. */
+function onDemand(factory: ComponentFactory): ComponentFactory {
+  return factory.kind === "extension" ? { ...factory, onByDefault: false } : factory;
+}
 
-  readonly exporter = defineExporter({
-    type: "memory",
-    summary: "Keeps what it gets, for a test to look at.",
-    create: () => ({
-      send: async (batch) => {
-        this.exported.push(batch);
-        return undefined;
-      },
-    }),
-  });
+function adminOf({ admin }: Agent): Admin {
+  if (admin === undefined) throw new Error('there are no queues: run the pipeline with { queue: "memory" }');
+  return admin;
+}
 
-  async send(batch: Batch): Promise<Outcome> {
-    const intake = this.intakes[batch.signal];
-    if (intake === undefined) throw new Error(`no pipeline reads ${batch.signal} from the receiver memory`);
-    return intake.accept(batch);
+async function deadLettersOf(admin: Admin): Promise<TestDeadLetter[]> {
+  const found: TestDeadLetter[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await admin.listDeadLetters({ order: "oldest", ...(cursor !== undefined && { cursor }) });
+    for (const entry of page.entries) {
+      const payload = await admin.payload(entry.id);
+      const records = payload === undefined ? [] : plainRecords(batchFromJson(entry.signal, payload));
+      const { reason = "", error } = entry.failure ?? {};
+      found.push({ reason, message: error?.message ?? "", records, entry });
+    }
+    cursor = page.cursor;
+    if (cursor === undefined) return found;
   }
 }
+
+/** Waits for the work; when it waits for a fake clock, that is moved on. */
+async function passing(work: Promise<void>, clock: unknown): Promise<void> {
+  if (!(clock instanceof FakeClock)) return work;
+  let isOver = false;
+  const done = work.finally(() => {
+    isOver = true;
+  });
+  for (await breathe(); !isOver; await breathe()) clock.advance(STEP_MS);
+  await done;
+}
+
+const STEP_MS = 50;

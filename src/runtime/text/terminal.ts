@@ -10,6 +10,7 @@ export function printable(text: string): string {
   return text.replace(UNPRINTABLE, escaped);
 }
 
+/** How a text may be painted. */
 export type Style = "dim" | "bold" | "red" | "yellow" | "green" | "blue" | "magenta" | "cyan";
 
 /** Colours a text, or does not. */

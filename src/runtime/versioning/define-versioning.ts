@@ -11,6 +11,7 @@ import { versioningMetrics } from "./metrics.js";
 import { SchemaTranslator } from "./schema-translator.js";
 import type { Upcaster } from "./upcast.js";
 
+/** A versioning processor with upcasts in code. */
 export interface VersioningDefinition {
   /** The name in the config. */
   readonly type: string;

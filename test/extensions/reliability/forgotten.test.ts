@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Logger, silentLogger } from "../../../src/plugin.js";
 import { type OtlpSink, startSink } from "../../support/otlp-sink.js";
@@ -38,6 +40,18 @@ describe("queues that no exporter uses", () => {
     const after = await startWrapped(exporter(id, more), { directory: before.directory, logger });
     await after.agent.stop(0);
     expect(warnings).toContainEqual(expect.objectContaining({ exporter: "otlp_http/old", pending: 1, deadLetters: 0 }));
+  });
+
+  it("are warned of also when there are other files in the directory", async () => {
+    sink.respond((_request, response) => response.writeHead(503).end());
+    const before = await startWrapped(exporter("otlp_http/old"), { logger });
+    await before.send("a");
+    await before.agent.stop(0);
+    writeFileSync(join(before.directory, "100%.witness"), "not ours");
+    warnings.length = 0;
+    const after = await startWrapped(exporter("otlp_http/new"), { directory: before.directory, logger });
+    await after.agent.stop(0);
+    expect(warnings).toEqual([expect.objectContaining({ exporter: "otlp_http/old", pending: 1 })]);
   });
 
   it("are not spoken of when they are empty or in use", async () => {

@@ -112,6 +112,17 @@ describe("automatic replay", () => {
     expect(first!.entry.cycles.at(-1)).toMatchObject({ replayedBy: "auto-replay" });
   });
 
+  it("is not held up by dead letters that cannot be replayed", async () => {
+    const auto_replay = { enabled: true, interval: 60_000, batch_size: 1 };
+    const { a, clock, pass, ids } = await setup({ dead_letter: { auto_replay }, replay: { max_replays: 1 } });
+    const passing = { at: clock.now(), reason: "retry_exhausted", error: transient } as const;
+    const { entry: tooOften } = await deadLetter(a, { ...passing, replays: 1 });
+    await deadLetter(a, passing);
+    await deadLetter(a, passing);
+    for (let round = 0; round < 4; round++) await pass(60_000);
+    expect(await ids()).toEqual([tooOften.id]);
+  });
+
   it("leaves to people what is permanent, poison, risky, too old or was replayed too often", async () => {
     const { a, clock, pass, ids } = await setup({ dead_letter: { auto_replay: auto } });
     const at = clock.now();

@@ -837,6 +837,26 @@ describe("a store that fails", () => {
 });
 
 describe("a store that sets entries aside while it is read", () => {
+  it("is counted and told once for each, also when its turn had come", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const { stats } = Object.getOwnPropertyDescriptors(MemoryStore.prototype);
+    let corrupt = 0;
+    Object.defineProperty(store, "stats", { get: () => ({ ...stats.get!.call(store), corrupt }) });
+    store.payload = async (ref) => {
+      await store.delete([ref]);
+      corrupt++;
+      throw new StoreError("corrupt", "bad checksum");
+    };
+    const limits = { entries: 2, waiting: 10, bytes: 0 };
+    const queue = await startQueue({ store, limits });
+    for (const body of numbers(5)) queue.send(body);
+    await queue.settle();
+    queue.outlet.wake([]);
+    await queue.settle();
+    expect(queue.metrics.value("sluice_queue_unreadable_entries")).toBe(5);
+    expect(queue.lines.filter(({ level }) => level === "error")).toHaveLength(5);
+  });
+
   it("is noticed, counted and told", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const { pending } = store;

@@ -1,5 +1,5 @@
 import type { HeadLimits } from "../../../src/extensions/reliability/head.js";
-import { QueueOutlet } from "../../../src/extensions/reliability/outlet.js";
+import { QueueOutlet, type QueueOutletSettings } from "../../../src/extensions/reliability/outlet.js";
 import { replayed } from "../../../src/extensions/reliability/replayed.js";
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
 import type { QueueStore } from "../../../src/extensions/reliability/store/store.js";
@@ -47,6 +47,8 @@ export interface QueueOptions {
   readonly settings?: Record<string, unknown>;
   readonly backend?: Backend;
   readonly store?: QueueStore;
+  /** The same, for a store that tells when it had to be opened again. */
+  readonly makeStore?: QueueOutletSettings["createStore"];
   readonly clock?: FakeClock;
   readonly random?: () => number;
   readonly limits?: HeadLimits;
@@ -57,7 +59,8 @@ export interface QueueOptions {
 
 /** A queue with a backend that is a function, on a clock that stands still. Started. */
 export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
-  const { store = new MemoryStore({ exporter: "out" }), clock = new FakeClock(), random = () => 0.5 } = options;
+  const { clock = new FakeClock(), random = () => 0.5 } = options;
+  const { makeStore = () => options.store ?? new MemoryStore({ exporter: "out" }) } = options;
   const written = exporterSettingsSchema.parse(options.settings ?? {});
   const calls: string[][] = [];
   const taken: string[] = [];
@@ -79,7 +82,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     },
     settings: completeSettings(written),
     isBatching: written.sending_queue?.batch !== undefined,
-    createStore: () => store,
+    createStore: makeStore,
     generation: "1",
     clock,
     random,
@@ -91,6 +94,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     startKeeper: () => () => {},
   });
   const backend: Backend = options.backend ?? (async () => undefined);
+  const { store } = outlet;
   await outlet.start();
   const settle = async () => {
     for (let i = 0; i < 20; i++) await new Promise(setImmediate);

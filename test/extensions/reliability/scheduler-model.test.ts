@@ -39,6 +39,7 @@ class World {
       settings: { timeout: "2s", sending_queue: { num_consumers: 3 }, retry_on_failure: { max_retries: 2 } },
       backend: async (bodies, _batch, abort) => {
         await new Promise(setImmediate);
+        if (abort.aborted) throw new Error("aborted");
         if (this.status === 0)
           await new Promise((_resolve, reject) => abort.addEventListener("abort", () => reject(new Error("aborted"))));
         if (this.status !== 200) throw refusalOfHttp(this.status, "mood", this.status === 429 ? 1500 : undefined);

@@ -3,9 +3,6 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { batchFromJson, silentLogger } from "../../../src/plugin.js";
 import { rateLimit } from "../../../src/processors/rate-limit/index.js";
-import { builtins } from "../../../src/runtime/builtins.js";
-import { loadConfig } from "../../../src/runtime/config/load.js";
-import { Registry } from "../../../src/runtime/registry.js";
 import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
@@ -32,11 +29,6 @@ function start(example: string) {
 }
 
 describe("docs/rate-limit.md", () => {
-  it.each(examples)("shows a config that loads (%#)", (text) => {
-    const registry = new Registry(builtins);
-    expect(loadConfig({ sources: [{ text, name: "page.yaml" }], registry }).problems).toEqual([]);
-  });
-
   it("says of its first example what it does", () => {
     const { pass, clock } = start(examples[0]!);
     expect(pass("a", 2000)).toBe(1500);

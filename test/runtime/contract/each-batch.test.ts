@@ -93,6 +93,23 @@ describe("eachBatch", () => {
     expect(out.flatMap((delivery) => bodies(delivery.batch))).toEqual(["next"]);
   });
 
+  it("begins nothing more and leaves no timer behind when it is stopped", async () => {
+    const clock = new FakeClock();
+    const waits: (() => void)[] = [];
+    const { source, out, unsubscribe } = feed(
+      eachBatch((batch) => new Promise((resolve) => waits.push(() => resolve(batch))), { clock }),
+    );
+    const first = owed(logs("first"));
+    source.next(first.delivery);
+    source.next(owed(logs("second")).delivery);
+    unsubscribe();
+    expect(clock.pending).toBe(0);
+    waits[0]!();
+    await new Promise(setImmediate);
+    expect(waits).toHaveLength(1);
+    expect([...out, ...first.outcomes]).toEqual([]);
+  });
+
   it("waits for any promise, not only for Node's own", async () => {
     const { source, out } = feed(eachBatch((batch) => new ForeignPromise<Batch>((resolve) => resolve(batch))));
     source.next(owed(logs("a")).delivery);

@@ -11,3 +11,13 @@ export function counted(amount: Amount, entry: Pick<Entry, "items" | "bytes">, t
     bytes: amount.bytes + times * entry.bytes,
   };
 }
+
+/** What is left of an amount without a part of it; never less than nothing. */
+export function less(all: Amount, part: Amount): Amount {
+  if (all.entries <= part.entries) return NOTHING;
+  return {
+    entries: all.entries - part.entries,
+    items: Math.max(0, all.items - part.items),
+    bytes: Math.max(0, all.bytes - part.bytes),
+  };
+}

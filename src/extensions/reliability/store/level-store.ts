@@ -1,4 +1,5 @@
 import type { Batch, Entry } from "../../../plugin.js";
+import { less } from "./amounts.js";
 import { Database } from "./level/database.js";
 import { storeErrorOf } from "./level/errors.js";
 import { GroupCommit } from "./level/group-commit.js";
@@ -62,7 +63,9 @@ export class LevelStore implements QueueStore {
   private readonly commits: GroupCommit;
   private readonly riders: Riders;
   private readonly meanwhile = new Meanwhile();
-  private readonly importIds = new ImportIds(async (id) => (await this.find(id)) !== undefined);
+  private readonly importIds = new ImportIds(
+    async (id) => this.ledger.willGive(id) || (await this.find(id)) !== undefined,
+  );
   private readonly reclaim = new Reclaim(() => this.database.current);
   private readonly witness: Witness;
   private readonly room: Room;
@@ -144,7 +147,8 @@ export class LevelStore implements QueueStore {
   ack(ref: EntryRef): void {
     if (this.state !== "open") return;
     this.ledger.payloads.delete(ref);
-    this.riders.ack(ref);
+    const info = this.ledger.infos.get(ref);
+    this.riders.ack(ref, info?.state === "pending" ? info : undefined);
   }
 
   update(ref: EntryRef, entry: Entry): void {
@@ -197,8 +201,15 @@ export class LevelStore implements QueueStore {
     if (limit <= 0) return [];
     return this.read(async (db) => {
       const floor = this.ledger.oldest?.positionsIn(this.ledger.meta) ?? this.ledger.meta;
-      const found = await failedBehind(db, after, limit, order, floor);
-      return found.filter(({ ref }) => this.isThere(ref, "failed")).map((entry) => this.seen(entry));
+      const found: StoredEntry[] = [];
+      // What went away meanwhile leaves room for more: a short page means that there are no others.
+      for (let at = after; ; ) {
+        const wanted = limit - found.length;
+        const page = await failedBehind(db, at, wanted, order, floor);
+        for (const entry of page) if (this.isThere(entry.ref, "failed")) found.push(this.seen(entry));
+        if (page.length < wanted || found.length === limit) return found;
+        at = page.at(-1)!.ref;
+      }
     });
   }
 
@@ -231,7 +242,8 @@ export class LevelStore implements QueueStore {
   }
 
   get stats(): StoreStats {
-    const { pending, failed, corrupt } = this.ledger.meta;
+    const { failed, corrupt } = this.ledger.meta;
+    const pending = less(this.ledger.meta.pending, this.riders.stillCounted);
     return {
       pending,
       failed,
@@ -254,6 +266,7 @@ export class LevelStore implements QueueStore {
 
   private written({ infos, removed, meta }: Transaction): void {
     this.meanwhile.noteCommit(infos);
+    for (const [ref, info] of infos) if (info === null) this.riders.uncounted(ref);
     this.reclaim.note(removed);
     this.witness.note(meta);
   }

@@ -28,9 +28,9 @@ export interface QueueStore {
   /** Removes entries for good, whatever their state. Those that are gone already do not matter. */
   delete(refs: readonly EntryRef[]): Promise<void>;
 
-  /** Pending entries behind `after` (from the beginning without), in order, at most `limit`. Payloads are not read. */
+  /** Pending entries behind `after` (from the beginning without), in order, at most `limit`, fewer when there are no more. Payloads are not read. */
   pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]>;
-  /** Failed entries behind `after` in the given order, which is that of their refs; at most `limit`. */
+  /** Failed entries behind `after` in the given order, which is that of their refs; fewer than `limit` when there are no more. */
   failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]>;
   /** By id, in any state. */
   find(id: string): Promise<StoredEntry | undefined>;
@@ -43,6 +43,7 @@ export interface QueueStore {
 /** Names an entry inside its store, and its place in the queue. Cheap to keep in memory by the hundred thousand. */
 export type EntryRef = number;
 
+/** A batch that is to be kept, and where it came from. */
 export interface NewEntry {
   readonly batch: Batch;
   readonly pipeline: string;
@@ -56,6 +57,7 @@ export interface NewEntry {
   readonly fields?: Partial<Entry>;
 }
 
+/** An entry, and what the store finds it by. */
 export interface StoredEntry {
   readonly ref: EntryRef;
   readonly entry: Entry;
@@ -67,7 +69,9 @@ export interface Amount {
   readonly bytes: number;
 }
 
+/** What a store holds. */
 export interface StoreStats {
+  /** Without what was acknowledged, written or not. */
   readonly pending: Amount;
   readonly failed: Amount;
   /** When the oldest pending entry, and the oldest failed one, came; undefined when there is none. */
@@ -89,6 +93,7 @@ export interface OpenReport {
 
 export type StoreErrorCode = "closed" | "full" | "locked" | "corrupt" | "newer_version" | "io" | "not_found";
 
+/** A store that could not do what it was asked; `code` says why. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly code: StoreErrorCode;
@@ -97,6 +102,11 @@ export class StoreError extends Error {
     super(message, options);
     this.code = code;
   }
+}
+
+/** The entry cannot be read, or is not there any more: asking again is of no use. */
+export function isGone(error: unknown): error is StoreError {
+  return error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found");
 }
 
 export interface StoreSettings {

@@ -42,7 +42,8 @@ export default defineExporter({
 const test = (type: string) => `import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { logs, runPipeline } from "sluice/testing";
+import { type Batch, batchFromJson } from "sluice/plugin";
+import { type BackendAnswer, exporterConformance, logs, runPipeline, type TriedBackend } from "sluice/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import plugin from "../src/index.js";
 
@@ -94,6 +95,40 @@ describe("${type}", () => {
     expect(await pipeline.send(logs("bad"))).toMatchObject({ ok: false, refusal: { kind: "permanent" } });
     await pipeline.stop();
   });
+});
+
+const STATUS = { take: 200, transient: 503, permanent: 400 };
+
+/** A backend that answers as told, for the suite below. */
+async function backend(): Promise<TriedBackend> {
+  const taken: Batch[] = [];
+  let answer: () => BackendAnswer = () => "take";
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const how = answer();
+    if (how === "hang") return;
+    if (how === "take") taken.push(batchFromJson("logs", body));
+    response.writeHead(STATUS[how]).end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    config: { endpoint: \`http://127.0.0.1:\${(server.address() as AddressInfo).port}/\` },
+    taken: () => taken,
+    answer: (how) => {
+      answer = how;
+    },
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+// What every exporter must do: deliver once, say whether to try again, give up when told, lose nothing at a stop.
+describe("the contract", () => {
+  for (const { name, run } of exporterConformance(plugin, { backend, signals: ["logs"] })) it(name, run);
 });
 `;
 

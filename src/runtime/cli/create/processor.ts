@@ -28,7 +28,7 @@ export default defineProcessor({
 });
 `;
 
-const test = (type: string) => `import { logs, runPipeline } from "sluice/testing";
+const test = (type: string) => `import { logs, processorConformance, runPipeline } from "sluice/testing";
 import { describe, expect, it } from "vitest";
 import plugin from "../src/index.js";
 
@@ -55,6 +55,9 @@ describe("${type}", () => {
     const wrong = config.replace("value:", "valeu:");
     await expect(runPipeline(wrong, { plugins: [plugin] })).rejects.toThrow("valeu");
   });
+
+  // What every processor must do: settle, drain, let go, and leave alone what it does not change.
+  for (const { name, run } of processorConformance(plugin)) it(name, run);
 });
 `;
 

@@ -55,7 +55,7 @@ function readOnce(message: string, now: number) {
 }
 `;
 
-const test = (type: string) => `import { runPipeline } from "sluice/testing";
+const test = (type: string) => `import { receiverConformance, runPipeline } from "sluice/testing";
 import { describe, expect, it } from "vitest";
 import plugin from "../src/index.js";
 
@@ -81,6 +81,9 @@ describe("${type}", () => {
     const wrong = config.replace("message:", "mesage:");
     await expect(runPipeline(wrong, { plugins: [plugin] })).rejects.toThrow("mesage");
   });
+
+  // What every receiver must do: wait for answers when it is stopped, take nothing more, start again.
+  for (const { name, run } of receiverConformance(plugin, { config: () => ({ interval: "5ms" }) })) it(name, run);
 });
 `;
 

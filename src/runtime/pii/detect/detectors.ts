@@ -14,6 +14,7 @@ export const DETECTORS = [
   "assigned_secret",
 ] as const;
 
+/** One of `DETECTORS`. */
 export type DetectorName = (typeof DETECTORS)[number];
 
 export const EMAIL = 0;

@@ -4,6 +4,7 @@ import { EncodedMessage } from "./message-view.js";
 import { hex, type Owners, RecordView } from "./record-view.js";
 import { readValue, type Value, writeValue } from "./value.js";
 
+/** A log record: its fields are read when asked for, and written when set. */
 export class LogRecordView extends RecordView {
   readonly signal = "logs";
   protected readonly attributesField = 6;

@@ -8,6 +8,7 @@ export interface SpanStatus {
   readonly message: string;
 }
 
+/** A span: its fields are read when asked for, and written when set. */
 export class SpanView extends RecordView {
   readonly signal = "traces";
   protected readonly attributesField = 9;

@@ -41,6 +41,7 @@ export class DoubleValue {
   }
 }
 
+/** Marks a number to be written as a double also when it is whole. */
 export function asDouble(value: number): DoubleValue {
   return new DoubleValue(value);
 }

@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
+import { Refusal } from "../../../../src/plugin.js";
 import { type Queue, startQueue } from "../queue.js";
 import { failedOf, fresh } from "./entries.js";
 import { failingDb } from "./failing-db.js";
@@ -102,6 +103,35 @@ describe("a queue whose disk fails", () => {
     await expect.poll(() => taken).toMatchObject([{ ok: true }]);
     await expect.poll(() => store.stats.pending.entries).toBe(0);
     expect([...queue.taken].sort()).toEqual(["refused", "taken"]);
+    await queue.outlet.stop();
+  });
+
+  it("leaves the queue all its room when everything was delivered before it could be written again", async () => {
+    const failing = failingDb();
+    let isUp = false;
+    const queue = await startQueue({
+      makeStore: (onDamage) => place.store({ durability: "fsync" }, { makeDb: failing.make, onDamage }),
+      settings: { sending_queue: { queue_size: 3 } },
+      backend: async () => {
+        if (!isUp) throw new Refusal("transient", "down");
+        return undefined;
+      },
+    });
+    const before = [queue.send("a"), queue.send("b"), queue.send("c")];
+    await expect.poll(() => before.flat()).toMatchObject([{ ok: true }, { ok: true }, { ok: true }]);
+    failing.failWrites("IO error: 000005.log: No space left on device");
+    isUp = true;
+    await queue.pass(10_000, 1000);
+    expect(queue.taken).toHaveLength(3);
+    expect(queue.outlet.status().queue).toMatchObject({ entries: 0, bytes: 0, inFlight: 0 });
+    const refused = queue.send("d");
+    await expect.poll(() => refused).toMatchObject([{ ok: false, refusal: { code: "SLUICE_QUEUE_WRITE" } }]);
+    failing.failWrites();
+    await expect.poll(() => failing.made, { timeout: 5000 }).toBe(2);
+    await expect.poll(() => queue.outlet.status().queue.entries).toBe(0);
+    const after = [queue.send("e"), queue.send("f"), queue.send("g")];
+    await expect.poll(() => after.flat()).toMatchObject([{ ok: true }, { ok: true }, { ok: true }]);
+    await queue.outlet.drain();
     await queue.outlet.stop();
   });
 

@@ -1,27 +1,16 @@
-import { expect, it } from "vitest";
-import { describeStore } from "./conformance.js";
+import { describe, expect, it } from "vitest";
+import { storageConformance } from "../../../../src/testing.js";
 import { fresh } from "./entries.js";
 import { makePlace } from "./level-harness.js";
 
-for (const durability of ["fsync", "interval", "process"] as const) {
-  describeStore(`LevelStore (${durability})`, () => {
+describe.each(["fsync", "interval", "process"] as const)("LevelStore (%s)", (durability) => {
+  const storage = () => {
     const place = makePlace();
-    return {
-      async create() {
-        const store = place.store({ durability });
-        await store.open();
-        return store;
-      },
-      async reopen(store) {
-        await store.close();
-        const again = place.store({ durability });
-        await again.open();
-        return again;
-      },
-      remove: place.remove,
-    };
-  });
-}
+    const create = () => place.store({ durability });
+    return { create, again: create, remove: place.remove };
+  };
+  for (const { name, run } of storageConformance(storage)) it(name, run);
+});
 
 it("lets new entries in while it deletes many", async () => {
   const place = makePlace();

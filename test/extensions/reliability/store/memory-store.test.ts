@@ -1,16 +1,7 @@
-import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
-import { describeStore } from "./conformance.js";
+import { describe, it } from "vitest";
+import { MemoryStore, storageConformance } from "../../../../src/testing.js";
 
-describeStore("MemoryStore", () => ({
-  async create() {
-    const store = new MemoryStore({ exporter: "otlp_http/test" });
-    await store.open();
-    return store;
-  },
-  async reopen(store) {
-    await store.close();
-    await store.open();
-    return store;
-  },
-  async remove() {},
-}));
+describe("MemoryStore", () => {
+  const storage = () => ({ create: (exporter: string) => new MemoryStore({ exporter }) });
+  for (const { name, run } of storageConformance(storage)) it(name, run);
+});

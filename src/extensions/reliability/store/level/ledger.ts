@@ -1,4 +1,5 @@
 import type { Batch } from "../../../../plugin.js";
+import { entryId, sequenceOf } from "../new-entry.js";
 import type { EntryRef, StoreSettings } from "../store.js";
 import type { Info } from "./entry-value.js";
 import type { Change } from "./group-commit.js";
@@ -75,6 +76,12 @@ export class Ledger {
     this.isUnsynced = !sync;
     this.uncounted = wroteMeta ? 0 : this.uncounted + changes.reduce((sum, { bytes }) => sum + bytes, 0);
     this.adopt(transaction);
+  }
+
+  /** Whether this is the id of an entry that is still to come. */
+  willGive(id: string): boolean {
+    const sequence = sequenceOf(id);
+    return sequence !== undefined && sequence > this.meta.last && id === entryId(this.meta.tag, sequence);
   }
 
   forget(): void {

@@ -23,6 +23,8 @@ export class Oldest {
   private timer: NodeJS.Timeout | undefined;
   /** Entries that went away while the oldest is being looked for. */
   private gone: Set<EntryRef> | undefined;
+  /** The first of those that came into this state meanwhile: whoever looks may not see it. */
+  private came = Number.POSITIVE_INFINITY;
 
   constructor(
     state: Entry["state"],
@@ -46,14 +48,16 @@ export class Oldest {
     this.stop();
     const from = this.from;
     this.gone = new Set();
+    this.came = Number.POSITIVE_INFINITY;
     const end = this.last();
     const found = await this.seek(from).catch(() => "failed" as const);
     const gone = this.gone;
     this.gone = undefined;
     if (found === "failed") return;
     const isGone = found !== undefined && (found.at === undefined || gone.has(found.ref));
-    if (from !== this.from || isGone) return this.findLater();
-    this.from = found?.ref ?? end + 1;
+    const first = found?.ref ?? end + 1;
+    if (from !== this.from || isGone || this.came < first) return this.findLater();
+    this.from = first;
     if (found === undefined) return;
     this.ref = found.ref;
     this.at = found.at;
@@ -75,6 +79,7 @@ export class Oldest {
       return;
     }
     if (ref < this.from) this.from = ref;
+    this.came = Math.min(this.came, ref);
     if (this.at !== undefined && (this.ref === undefined || ref >= this.ref)) return;
     this.ref = ref;
     this.at = info.enqueuedAt;

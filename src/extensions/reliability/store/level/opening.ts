@@ -1,9 +1,10 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { OpenReport } from "../store.js";
+import { classicLevel } from "./classic-level.js";
 import { isDamage } from "./errors.js";
 import { type DamagedTable, inspect } from "./inspect.js";
-import { checkUnlocked, classicLevel, type LevelDb, type MakeLevelDb } from "./level-db.js";
+import { checkUnlocked, type LevelDb, type MakeLevelDb } from "./level-db.js";
 import { mendTable } from "./leveldb-table-mend.js";
 import { checkFormat, type Meta } from "./meta.js";
 import { beginRepair, endRepair, isRepairUnfinished } from "./repair-mark.js";

@@ -1,5 +1,7 @@
 import type { Entry } from "../../../../plugin.js";
-import type { EntryRef } from "../store.js";
+import { counted, NOTHING } from "../amounts.js";
+import type { Amount, EntryRef } from "../store.js";
+import type { Info } from "./entry-value.js";
 import type { Change } from "./group-commit.js";
 import type { Transaction } from "./transaction.js";
 
@@ -15,7 +17,9 @@ export interface RidersSettings {
  */
 export class Riders {
   private readonly settings: RidersSettings;
-  private readonly acking = new Set<EntryRef>();
+  /** What is known of those that the store still counts; undefined for those it does not, or nothing is known of. */
+  private readonly acking = new Map<EntryRef, Info | undefined>();
+  private acked = NOTHING;
   private readonly updating = new Map<EntryRef, Entry>();
 
   constructor(settings: RidersSettings) {
@@ -24,6 +28,11 @@ export class Riders {
 
   get hasAcks(): boolean {
     return this.acking.size > 0;
+  }
+
+  /** What has been acknowledged and is still counted by the store. */
+  get stillCounted(): Amount {
+    return this.acked;
   }
 
   isAcked(ref: EntryRef): boolean {
@@ -35,12 +44,25 @@ export class Riders {
     return this.updating.get(ref);
   }
 
-  ack(ref: EntryRef): void {
+  /** `info` is what is known of a pending entry. */
+  ack(ref: EntryRef, info: Info | undefined): void {
     if (this.acking.has(ref)) return;
-    this.acking.add(ref);
+    this.acking.set(ref, info);
+    if (info !== undefined) this.acked = counted(this.acked, info, 1);
     this.updating.delete(ref);
-    const done = () => void this.acking.delete(ref);
+    const done = () => {
+      this.uncounted(ref);
+      this.acking.delete(ref);
+    };
     this.settings.add({ refs: [ref], bytes: 100, lazy: true, apply: (t) => t.remove(ref), done, fail: done });
+  }
+
+  /** The store does not count this entry any more. */
+  uncounted(ref: EntryRef): void {
+    const info = this.acking.get(ref);
+    if (info === undefined) return;
+    this.acked = counted(this.acked, info, -1);
+    this.acking.set(ref, undefined);
   }
 
   /** Of several updates of an entry the last one is written. */
@@ -65,6 +87,7 @@ export class Riders {
 
   clear(): void {
     this.acking.clear();
+    this.acked = NOTHING;
     this.updating.clear();
   }
 }

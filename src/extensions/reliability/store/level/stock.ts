@@ -96,13 +96,17 @@ async function recounted(
   return { meta, found: { isNew: false, lostEntries, corruptEntries: corrupt } };
 }
 
-/** The end of the log may be missing without a trace in the files; the witness has seen it. */
+/**
+ * The end of the log may be missing without a trace in the files; the witness has seen it, unless it is gone as well. So
+ * ids go on under a new tag in any case: one that was given before must not be given to other data.
+ */
 async function lostTail(db: LevelDb, meta: Meta, said: Testimony | undefined): Promise<Stock> {
-  const hasAll = said === undefined || (said.commits <= meta.commits && said.last <= meta.last);
-  if (hasAll || said.tag !== meta.tag) return { meta, found: { isNew: false, lostEntries: 0, corruptEntries: 0 } };
-  const next = { ...meta, tag: newTag(), commits: said.commits, last: Math.max(meta.last, said.last) };
+  const seen = said?.tag === meta.tag ? said : undefined;
+  const commits = Math.max(meta.commits, seen?.commits ?? 0);
+  const last = Math.max(meta.last, seen?.last ?? 0);
+  const next = { ...meta, tag: newTag(), commits, last };
   await db.put(META_KEY, writeMeta(next), { sync: true });
-  const lostEntries = Math.min(Math.max(0, said.last - meta.last), liveIn(said));
+  const lostEntries = Math.min(last - meta.last, liveIn(seen));
   return { meta: next, found: { isNew: false, lostEntries, corruptEntries: 0 } };
 }
 

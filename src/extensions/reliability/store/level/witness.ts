@@ -34,20 +34,16 @@ export async function readWitness(directory: string): Promise<Testimony | "missi
   return parse(text) ?? "damaged";
 }
 
-/** The stores below a directory, by what their witnesses say. */
-export async function storesUnder(root: string): Promise<{ exporter: string; directory: string }[]> {
+/** The stores below a directory whose witnesses can be believed. */
+export async function storesUnder(root: string): Promise<{ directory: string; said: Testimony }[]> {
   const names = (await readdir(root)).filter((name) => name.endsWith(".witness")).sort();
-  const all = names.map(async (name) => {
+  const found: { directory: string; said: Testimony }[] = [];
+  for (const name of names) {
     const directory = join(root, name.slice(0, -".witness".length));
-    const said = await readWitness(directory);
-    return { directory, exporter: typeof said === "string" ? decodeURIComponent(basename(directory)) : said.exporter };
-  });
-  return Promise.all(all);
-}
-
-/** Where the store of an exporter lies below a directory. */
-export function storeDirectory(root: string, exporter: string): string {
-  return join(root, encodeURIComponent(exporter));
+    const said = await readWitness(directory).catch(() => "damaged" as const);
+    if (typeof said !== "string") found.push({ directory, said });
+  }
+  return found;
 }
 
 /** Writes testimonies, one at a time; of several that come meanwhile only the newest. */

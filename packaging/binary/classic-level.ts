@@ -1,0 +1,8 @@
+/** In place of the one in src/extensions/reliability/store/level: here the package is part of the bundle. */
+import type { ClassicLevel } from "classic-level";
+
+declare const require: (name: "classic-level") => { readonly ClassicLevel: typeof ClassicLevel };
+
+export function classicLevel(): typeof ClassicLevel {
+  return require("classic-level").ClassicLevel;
+}

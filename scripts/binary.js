@@ -1,0 +1,83 @@
+/**
+ * Makes dist/binary/sluice: one file that runs on machines of this kind without Node.js. It is this very Node.js with all
+ * of Sluice and its packages, bundled into one program, and LevelDB's native part inside. What reads files of the
+ * package, and so cannot work in one file, is taken from packaging/binary instead.
+ */
+import { execFileSync } from "node:child_process";
+import { chmodSync, copyFileSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { rolldown } from "rolldown";
+
+const root = dirname(import.meta.dirname);
+const out = join(root, "dist", "binary");
+const require = createRequire(import.meta.url);
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const level = dirname(require.resolve("classic-level/package.json"));
+
+/** By this mark Node.js knows that a program was put into it. */
+const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
+
+/** What the executable has in the place of files that look for files. */
+const REPLACED = new Map(
+  Object.entries({
+    "src/runtime/contract/version.ts": "version.ts",
+    "src/runtime/match/re2.ts": "re2.ts",
+    "src/runtime/plugins/import-url.ts": "import-url.ts",
+    "src/extensions/reliability/store/level/classic-level.ts": "classic-level.ts",
+  }).map(([from, to]) => [join(root, from), join(root, "packaging", "binary", to)]),
+);
+REPLACED.set(join(level, "binding.js"), join(root, "packaging", "binary", "level-binding.cjs"));
+
+await bundle();
+await build();
+
+async function bundle() {
+  const unused = new Set(REPLACED.keys());
+  const replace = {
+    name: "replace",
+    async resolveId(source, importer, options) {
+      const found = await this.resolve(source, importer, { ...options, skipSelf: true });
+      const other = found && REPLACED.get(found.id);
+      if (!other) return found;
+      unused.delete(found.id);
+      return other;
+    },
+  };
+  const bundled = await rolldown({
+    cwd: root,
+    input: "packaging/binary/main.ts",
+    platform: "node",
+    resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
+    transform: { define: { SLUICE_VERSION: JSON.stringify(version) } },
+    plugins: [replace],
+  });
+  await bundled.write({ file: join(out, "sluice.cjs"), format: "cjs", codeSplitting: false });
+  await bundled.close();
+  if (unused.size > 0) throw new Error(`nothing imports ${[...unused].join(", ")} any more; see scripts/binary.js`);
+}
+
+async function build() {
+  const blob = join(out, "sluice.blob");
+  const config = join(out, "sea.json");
+  const native = createRequire(join(level, "package.json"))("node-gyp-build").path(level);
+  const settings = {
+    main: join(out, "sluice.cjs"),
+    output: blob,
+    disableExperimentalSEAWarning: true,
+    useCodeCache: true,
+    assets: { "classic-level.node": native },
+  };
+  writeFileSync(config, JSON.stringify(settings));
+  execFileSync(process.execPath, ["--experimental-sea-config", config], { stdio: ["ignore", "ignore", "inherit"] });
+  const file = join(out, process.platform === "win32" ? "sluice.exe" : "sluice");
+  rmSync(file, { force: true });
+  copyFileSync(process.execPath, file);
+  chmodSync(file, 0o755);
+  const { inject } = require("postject");
+  const onMac = process.platform === "darwin" ? { machoSegmentName: "NODE_SEA" } : {};
+  await inject(file, "NODE_SEA_BLOB", readFileSync(blob), { sentinelFuse: FUSE, ...onMac });
+  for (const done of [blob, config]) rmSync(done);
+  process.stdout.write(`${file} (${Math.round(statSync(file).size / 1e6)} MB)\n`);
+}

@@ -1,0 +1,82 @@
+/** Reads emitted .d.ts files: which names a module exports, wherever they come from, and what is said of them. */
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseSync } from "rolldown/utils";
+
+const files = new Map();
+
+/** One file: its text, statements and comments, and `wordsOf` a comment. */
+export function parsed(file) {
+  if (!files.has(file)) files.set(file, parse(file));
+  return files.get(file);
+}
+
+function parse(file) {
+  const text = readFileSync(file, "utf8");
+  const { program, comments, errors } = parseSync(file, text, { lang: "dts" });
+  if (errors.length > 0) throw new Error(`${file}: ${errors[0].message}`);
+  return { file, text, comments, body: program.body, wordsOf };
+}
+
+/** Name -> its declaration; `key` is the same for the same declaration under any name and through any door. */
+export function exportsOf(file) {
+  const found = new Map();
+  const source = parsed(file);
+  for (const statement of source.body) {
+    if (statement.type === "ExportAllDeclaration") {
+      for (const [name, declared] of exportsOf(target(file, statement))) found.set(name, declared);
+    } else if (statement.type === "ExportNamedDeclaration") addNamed(statement, source, found);
+  }
+  return found;
+}
+
+function addNamed(statement, source, found) {
+  if (statement.declaration) {
+    for (const name of namesOf(statement.declaration)) found.set(name, declared(name, source));
+    return;
+  }
+  for (const { local, exported } of statement.specifiers) {
+    const [from, to] = [local.name, exported.name];
+    const origin = statement.source ? exportsOf(target(source.file, statement)).get(from) : declared(from, source);
+    if (origin === undefined) throw new Error(`${source.file} exports ${from}, which is not there`);
+    found.set(to, origin);
+  }
+}
+
+/** Where a name is declared in a file, or where it was imported from. */
+function declared(name, source) {
+  for (const statement of source.body) {
+    if (statement.type === "ImportDeclaration") {
+      const imported = statement.specifiers.find(({ local }) => local.name === name);
+      if (imported !== undefined) return exportsOf(target(source.file, statement)).get(imported.imported.name);
+      continue;
+    }
+    const node = statement.declaration ?? statement;
+    if (!namesOf(node).includes(name)) continue;
+    const comment = source.comments.findLast(
+      ({ end, value }) =>
+        value.startsWith("*") && /^\s*$/.test(source.text.slice(end, statement.start)) && end <= statement.start,
+    );
+    return { key: `${source.file}#${name}`, node, source, comment: comment && wordsOf(comment) };
+  }
+  return undefined;
+}
+
+function namesOf(node) {
+  if (node.type === "VariableDeclaration") return node.declarations.map(({ id }) => id.name);
+  return node.id ? [node.id.name] : [];
+}
+
+function target(file, { source }) {
+  return join(dirname(file), source.value.replace(/\.js$/, ".d.ts"));
+}
+
+/** Paragraphs, without the comment's marks; its lists stay lists. */
+function wordsOf({ value }) {
+  return value
+    .replace(/^\*+/, "")
+    .split("\n")
+    .map((line) => line.replace(/^\s*\* ?/, ""))
+    .join("\n")
+    .trim();
+}

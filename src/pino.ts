@@ -1,0 +1,3 @@
+/** The door for pino: its worker's transport by default, and one that survives the worker. */
+export { type SupervisedOptions, type SupervisedTransport, sluiceTransport } from "./runtime/pino/supervised.js";
+export { type PinoTransportOptions, transport as default } from "./runtime/pino/worker.js";

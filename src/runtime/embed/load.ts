@@ -1,0 +1,119 @@
+import { builtins } from "../builtins.js";
+import type { ConfigSource } from "../config/load.js";
+import type { Problem } from "../config/problem.js";
+import type { ResolvedConfig } from "../config/spec.js";
+import type { ComponentFactory } from "../contract/component.js";
+import { exportedComponents } from "../plugins/exported-components.js";
+import { loadConfigWithPlugins } from "../plugins/load-config.js";
+import { Registry, RegistryError } from "../registry.js";
+import { APP, type AppReceiver } from "./app-receiver.js";
+import { SluiceConfigError } from "./config-error.js";
+import { RELIABILITY, withQueueDirectory } from "./queue-directory.js";
+import { withoutTraces } from "./without-traces.js";
+
+/** A config as an object, as YAML text, or the file it is in. */
+export type SluiceConfig = string | { readonly file: string } | Readonly<Record<string, unknown>>;
+
+export interface LoadSettings {
+  readonly config: SluiceConfig;
+  readonly components?: readonly ComponentFactory[] | undefined;
+  readonly baseDirectory?: string | undefined;
+  readonly queueDirectory?: string | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+}
+
+export interface EmbeddedConfig {
+  readonly config: ResolvedConfig;
+  readonly warnings: readonly Problem[];
+  /** Problems as they are to be shown: those of an object have no place in a text. */
+  readonly shown: (problems: readonly Problem[]) => readonly Problem[];
+}
+
+/** What every embedded config has; the name is never shown. */
+const OWN_SOURCE = { text: `receivers: {${APP}: }`, name: "(embedded)" };
+
+/** Loads a config with its plugins for use in this process. Rejects with a `SluiceConfigError`. */
+export async function loadEmbedded(settings: LoadSettings, receiver: AppReceiver): Promise<EmbeddedConfig> {
+  const { source, isText } = sourceOf(settings);
+  const shown = (problems: readonly Problem[]) =>
+    problems.filter(({ place }) => place?.file !== OWN_SOURCE.name).map((problem) => shownProblem(problem, isText));
+  const { registry, problems: ofComponents } = registryOf(settings.components ?? [], receiver);
+  const env = settings.env ?? {};
+  const loaded = await loadConfigWithPlugins({ sources: [OWN_SOURCE, source], registry, env, addDefaults: true });
+  const problems = [...ofComponents, ...shown(loaded.problems)];
+  const isWrong = problems.some(({ severity }) => severity === "error");
+  if (loaded.config === undefined || isWrong) throw new SluiceConfigError(problems);
+  const complete = withQueueDirectory(loaded.config, settings.queueDirectory);
+  if ("problems" in complete) throw new SluiceConfigError([...problems, ...shown(complete.problems)]);
+  return { config: withoutTraces(complete.config), warnings: problems, shown };
+}
+
+function sourceOf({ config, baseDirectory: folder }: LoadSettings): { source: ConfigSource; isText: boolean } {
+  const place = folder === undefined ? {} : { folder };
+  if (typeof config === "string") return { source: { text: config, name: "config.yaml", ...place }, isText: true };
+  if (isFile(config)) return { source: { file: config.file }, isText: true };
+  return { source: { text: textOf(config), name: "config", ...place }, isText: false };
+}
+
+function isFile(config: object): config is { readonly file: string } {
+  const { file } = (config ?? {}) as { file?: unknown };
+  return typeof file === "string" && Object.keys(config).length === 1;
+}
+
+/** JSON is YAML. */
+function textOf(config: unknown): string {
+  if (typeof config !== "object" || config === null) {
+    throw new SluiceConfigError([problem("not_a_map", "", "config must be an object, YAML text or { file }")]);
+  }
+  try {
+    return JSON.stringify(config, null, 2);
+  } catch (error) {
+    const message = `the config object cannot be written as YAML: ${(error as Error).message}`;
+    throw new SluiceConfigError([problem("not_a_map", "", message)], { cause: error });
+  }
+}
+
+function registryOf(components: readonly ComponentFactory[], receiver: AppReceiver) {
+  const registry = new Registry(builtins.map((each) => embedded(each, receiver)));
+  const { factories, complaints } = exportedComponents({ default: components });
+  const problems = components.length === 0 ? [] : complaints.map((words) => badComponent(`components ${words}`));
+  for (const factory of factories) {
+    try {
+      registry.add(factory, `components: ${factory.type}`);
+    } catch (error) {
+      if (!(error instanceof RegistryError)) throw error;
+      problems.push({ ...badComponent(`${factory.kind} "${factory.type}": ${error.message}`), suggestion: error.hint });
+    }
+  }
+  return { registry, problems };
+}
+
+/** A built-in type as it is in a program: `app` leads to it, and no extension but the queues runs without being named. */
+function embedded(factory: ComponentFactory, receiver: AppReceiver): ComponentFactory {
+  if (factory.kind === "receiver" && factory.type === APP) return receiver.of(factory);
+  if (factory.kind !== "extension" || factory.type === RELIABILITY) return factory;
+  return { ...factory, onByDefault: false };
+}
+
+function badComponent(message: string): Problem {
+  return problem("bad_component", "components", message);
+}
+
+function problem(code: string, path: string, message: string): Problem {
+  return { severity: "error", code, place: undefined, path, message };
+}
+
+/** What to write instead, in the words of those who embed. */
+const HINTS: Readonly<Record<string, string>> = {
+  no_receivers: `write receivers: [${APP}] to feed it with what the program emits`,
+  unset_variable: "variables come from createSluice's option env alone",
+};
+
+function shownProblem(found: Problem, isText: boolean): Problem {
+  const hint = HINTS[found.code];
+  return {
+    ...found,
+    ...(isText ? {} : { place: undefined }),
+    ...(hint === undefined ? {} : { suggestion: [found.suggestion, hint].filter(Boolean).join("; ") }),
+  };
+}

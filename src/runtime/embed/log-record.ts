@@ -1,0 +1,128 @@
+import { writeKeyValue, writeValue } from "../telemetry/views/value.js";
+import type { WireWriter } from "../telemetry/writer.js";
+import { friendlyValue } from "./friendly-value.js";
+
+/** The six names of severities that OpenTelemetry has numbers for. */
+export type SeverityName = "trace" | "debug" | "info" | "warn" | "error" | "fatal";
+
+/** A log record as a program writes it. Values may be anything: see `friendlyValue`. */
+export interface LogInput {
+  /** The name of the event, such as "order.paid". */
+  readonly name?: string;
+  readonly body?: unknown;
+  /** Any text; the six names, whatever their case, also set the number. */
+  readonly severity?: SeverityName | (string & {});
+  /** OpenTelemetry's 1 to 24. */
+  readonly severityNumber?: number;
+  readonly attributes?: Readonly<Record<string, unknown>>;
+  /** 32 and 16 hex digits. What is none is kept as an attribute `trace_id` or `span_id`. */
+  readonly traceId?: string;
+  readonly spanId?: string;
+  /** Milliseconds since the epoch, a Date, or nanoseconds as a bigint; now unless told. */
+  readonly timestamp?: number | bigint | Date;
+}
+
+const SEVERITIES: Readonly<Record<string, number>> = { trace: 1, debug: 5, info: 9, warn: 13, error: 17, fatal: 21 };
+
+/** Tags of a LogRecord's fields. */
+const TIME = 9;
+const SEVERITY_NUMBER = 16;
+const SEVERITY_TEXT = 26;
+const BODY = 42;
+const ATTRIBUTE = 50;
+const TRACE_ID = 74;
+const SPAN_ID = 82;
+const OBSERVED_TIME = 89;
+const EVENT_NAME = 98;
+
+/** Writes the body of an OTLP LogRecord. Throws when the record is none, or one of its getters does. */
+export function writeLogRecord(writer: WireWriter, record: LogInput, nowMs: number): void {
+  if (typeof record !== "object" || record === null) throw new TypeError("a log record is an object with a body");
+  const now = nanoseconds(nowMs);
+  writer.byte(TIME);
+  writer.fixed64(record.timestamp === undefined ? now : timeOf(record.timestamp, now));
+  writeSeverity(writer, record);
+  if (record.body !== undefined) writeMessage(writer, BODY, () => writeValue(writer, friendlyValue(record.body)));
+  writeAttributes(writer, record.attributes);
+  writeId(writer, TRACE_ID, record.traceId, 32, "trace_id");
+  writeId(writer, SPAN_ID, record.spanId, 16, "span_id");
+  writer.byte(OBSERVED_TIME);
+  writer.fixed64(now);
+  if (record.name !== undefined) writeText(writer, EVENT_NAME, String(record.name));
+}
+
+function writeSeverity(writer: WireWriter, { severity, severityNumber }: LogInput): void {
+  const text = severity === undefined ? "" : String(severity);
+  const number = severityNumber ?? SEVERITIES[text] ?? SEVERITIES[text.toLowerCase()] ?? 0;
+  if (Number.isInteger(number) && number > 0 && number <= 24) {
+    writer.byte(SEVERITY_NUMBER);
+    writer.varint(number);
+  }
+  if (text !== "") writeText(writer, SEVERITY_TEXT, text);
+}
+
+/** An attribute without a value is left out. */
+export function writeAttributes(
+  writer: WireWriter,
+  attributes: Readonly<Record<string, unknown>> | undefined,
+  tag = ATTRIBUTE,
+): void {
+  if (attributes === undefined || attributes === null) return;
+  for (const key of Object.keys(attributes)) {
+    const value = attributes[key];
+    if (value !== undefined) writeAttribute(writer, key, value, tag);
+  }
+}
+
+function writeAttribute(writer: WireWriter, key: string, value: unknown, tag: number): void {
+  const friendly = friendlyValue(value);
+  writer.byte(tag);
+  writer.begin(key.length + (typeof friendly === "string" ? friendly.length : 8) + 6);
+  writeKeyValue(writer, key, friendly);
+  writer.end();
+}
+
+function writeId(writer: WireWriter, tag: number, id: string | undefined, digits: number, otherwise: string): void {
+  if (id === undefined || id === null || id === "") return;
+  if (typeof id !== "string" || id.length !== digits || !HEX.test(id)) {
+    return writeAttribute(writer, otherwise, id, ATTRIBUTE);
+  }
+  writer.byte(tag);
+  writer.lengthDelimited(Buffer.from(id, "hex"));
+}
+
+const HEX = /^[0-9a-f]+$/i;
+
+function writeText(writer: WireWriter, tag: number, text: string): void {
+  writer.byte(tag);
+  writer.text(text);
+}
+
+function writeMessage(writer: WireWriter, tag: number, body: () => void): void {
+  writer.byte(tag);
+  writer.begin();
+  body();
+  writer.end();
+}
+
+let lastMs = 0;
+let lastNanoseconds = 0n;
+
+/** Most records of a moment have the same time. */
+function nanoseconds(ms: number): bigint {
+  if (ms !== lastMs) {
+    lastNanoseconds = BigInt(Math.trunc(ms)) * 1_000_000n + BigInt(Math.round((ms % 1) * 1_000_000));
+    lastMs = ms;
+  }
+  return lastNanoseconds;
+}
+
+/** What is no time is now: a record is worth more than its timestamp. */
+function timeOf(time: number | bigint | Date, now: bigint): bigint {
+  if (typeof time === "bigint") return time >= 0n && time < 1n << 64n ? time : now;
+  const ms = Number(time);
+  return ms >= 0 && ms < LATEST_MS ? nanoseconds(ms) : now;
+}
+
+/** What 64 bits of nanoseconds reach to, in milliseconds. */
+const LATEST_MS = 18_446_744_073_709;

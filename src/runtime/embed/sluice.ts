@@ -1,0 +1,182 @@
+import { Agent, AgentStartError } from "../agent.js";
+import type { ResolvedConfig } from "../config/spec.js";
+import type { Admin, ExporterStatus, ReplayOptions, ReplayReport, Selection } from "../contract/admin.js";
+import { type Clock, systemClock } from "../contract/clock.js";
+import type { Outcome } from "../contract/delivery.js";
+import type { Logger } from "../contract/observability.js";
+import { type PinoDestination, pinoDestination } from "../pino/destination.js";
+import type { SelfTelemetry } from "../self-telemetry/index.js";
+import type { Batch } from "../telemetry/batch.js";
+import { AppReceiver } from "./app-receiver.js";
+import { problemLine, SluiceConfigError } from "./config-error.js";
+import { DeadLetters, notRunning } from "./dead-letters.js";
+import { AppDoor } from "./door.js";
+import { LogEmitter } from "./emitter.js";
+import { FailOnError, handled } from "./fail-on-error.js";
+import { type EmbeddedConfig, type LoadSettings, loadEmbedded } from "./load.js";
+import { type MetricSample, metricSamples } from "./metric-samples.js";
+import { embeddedTelemetry } from "./telemetry.js";
+
+/** Which config an embedded Sluice runs, and how it behaves towards the program. */
+export interface SluiceOptions extends LoadSettings {
+  /** Whether `emit` rejects when a record is not taken. False: it is counted and logged. */
+  readonly failOnError?: boolean;
+  /** Attributes of the resource that emitted records belong to, such as `{ "service.name": "shop" }`. */
+  readonly resource?: Readonly<Record<string, unknown>>;
+  /** Where Sluice logs; to stderr, from warnings on, unless told. */
+  readonly logger?: Logger;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+}
+
+/** How an embedded Sluice and its exporters are. */
+export interface SluiceStatus {
+  readonly state: "created" | "starting" | "ready" | "draining" | "stopped";
+  /** None before the start. */
+  readonly exporters: readonly ExporterStatus[];
+}
+
+/**
+ * One config, running in this process. Touches nothing global: no signals, no exit, no environment; several run side by
+ * side. It runs once: after a stop, make another one.
+ */
+export class Sluice {
+  /** Log records of the program. */
+  readonly logs: LogEmitter;
+  readonly deadLetters: DeadLetters;
+  private readonly config: ResolvedConfig;
+  private readonly shown: EmbeddedConfig["shown"];
+  private readonly telemetry: SelfTelemetry;
+  private readonly door: AppDoor;
+  private readonly failOnError: FailOnError;
+  private readonly agent: Agent;
+  private state: SluiceStatus["state"] = "created";
+  private starting: Promise<void> | undefined;
+  private stopping: Promise<void> | undefined;
+
+  /** @internal use createSluice */
+  constructor(loaded: EmbeddedConfig, telemetry: SelfTelemetry, receiver: AppReceiver, options: SluiceOptions) {
+    const { clock = systemClock, random } = options;
+    this.config = loaded.config;
+    this.shown = loaded.shown;
+    this.telemetry = telemetry;
+    const { logger, metrics } = telemetry;
+    const door = new AppDoor({ receiver, logger, metrics, clock });
+    this.door = door;
+    this.failOnError = new FailOnError(options.failOnError ?? false);
+    this.logs = new LogEmitter({ door, clock, failOnError: this.failOnError, resource: options.resource ?? {} });
+    this.deadLetters = new DeadLetters(() => this.admin);
+    this.agent = new Agent(loaded.config, { logger, metrics, clock, ...(random && { random }) });
+  }
+
+  /**
+   * Resolves when everything runs. Rejects with a `SluiceConfigError` when it cannot be started as configured; then
+   * nothing is left running.
+   */
+  start(): Promise<void> {
+    this.starting ??= handled(this.startOnce());
+    return this.starting;
+  }
+
+  /**
+   * Takes nothing new, hands over all that was emitted and waits until it is settled; what is not after `timeoutMs`
+   * (service.shutdown_timeout) is refused, and counted. Never rejects; a second call joins the first.
+   */
+  stop(timeoutMs?: number): Promise<void> {
+    this.stopping ??= this.stopOnce(timeoutMs);
+    return this.stopping;
+  }
+
+  /** Resolves when all that was emitted until now is settled, well or not. Never rejects. */
+  flush(): Promise<void> {
+    return this.logs.flush();
+  }
+
+  /** Hands in a batch of any signal; resolves with what became of it. Never rejects. */
+  accept(batch: Batch): Promise<Outcome> {
+    return this.door.accept(batch);
+  }
+
+  /** Runs a function, and all that it starts, with another `failOnError`. */
+  withFailOnError<T>(failOnError: boolean, run: () => T): T {
+    return this.failOnError.within(failOnError, run);
+  }
+
+  status(): SluiceStatus {
+    return { state: this.state, exporters: this.agent.admin?.exporters() ?? [] };
+  }
+
+  /** What Sluice counts of itself, at this moment. */
+  metrics(): readonly MetricSample[] {
+    return metricSamples(this.telemetry.metrics);
+  }
+
+  /** Puts dead letters back into their queues. */
+  async replay(selection: Selection, options: Partial<ReplayOptions> = {}): Promise<ReplayReport> {
+    return this.admin.replay(selection, { by: "the program", ...options });
+  }
+
+  /** A destination for pino, in this thread: `pino(sluice.pinoDestination())`. */
+  pinoDestination(): PinoDestination {
+    return pinoDestination(this);
+  }
+
+  private get admin(): Admin {
+    const { admin } = this.agent;
+    if (admin === undefined) throw notRunning();
+    return admin;
+  }
+
+  private async startOnce(): Promise<void> {
+    if (this.stopping !== undefined) throw new Error("this Sluice was stopped: make another one with createSluice");
+    this.state = "starting";
+    try {
+      await this.telemetry.start();
+      await this.agent.start();
+    } catch (error) {
+      this.state = "stopped";
+      this.door.close();
+      const failure = this.asConfigError(error);
+      this.telemetry.logger.error({ err: failure }, "Sluice cannot start");
+      await this.telemetry.stop();
+      throw failure;
+    }
+    this.state = "ready";
+    this.door.open();
+  }
+
+  private async stopOnce(timeoutMs = this.config.service.shutdown_timeout): Promise<void> {
+    await this.starting?.catch(() => {});
+    if (this.state !== "ready") {
+      this.state = "stopped";
+      return this.door.close();
+    }
+    this.state = "draining";
+    // In one go: what gathers is handed in while the intake is open, and nothing can be emitted after it.
+    void this.logs.flush();
+    this.door.close();
+    await this.agent.stop(timeoutMs);
+    await this.telemetry.stop();
+    this.state = "stopped";
+  }
+
+  private asConfigError(error: unknown): unknown {
+    const { problems } = error as { problems?: unknown };
+    if (!(error instanceof AgentStartError) && !Array.isArray(problems)) return error;
+    return new SluiceConfigError(this.shown(problems as AgentStartError["problems"]), { cause: error });
+  }
+}
+
+/**
+ * Makes a Sluice of a config, not yet started. Rejects with a `SluiceConfigError` that has all problems of the config at
+ * once.
+ */
+export async function createSluice(options: SluiceOptions): Promise<Sluice> {
+  const receiver = new AppReceiver();
+  const loaded = await loadEmbedded(options, receiver);
+  const telemetry = embeddedTelemetry(loaded.config, options.logger);
+  for (const warning of loaded.warnings) {
+    telemetry.logger.warn({ code: warning.code, path: warning.path }, `config: ${problemLine(warning)}`);
+  }
+  return new Sluice(loaded, telemetry, receiver, options);
+}

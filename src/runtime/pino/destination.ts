@@ -1,0 +1,31 @@
+import type { LogInput } from "../embed/log-record.js";
+import { recordOfLine } from "./line.js";
+
+/** What pino needs of a destination. */
+export interface PinoDestination {
+  /** By this pino knows a destination from options. */
+  readonly writable: true;
+  /** Takes a line. Never throws and never waits; what is refused is counted and logged by Sluice. */
+  write(line: string): void;
+  /** For `logger.flush(callback)`: calls back when every line written until now is settled. */
+  flush(callback?: (error?: Error) => void): void;
+}
+
+/** The part of an embedded Sluice that a destination uses. */
+export interface LineTaker {
+  readonly logs: { emit(record: LogInput): Promise<void> };
+  flush(): Promise<void>;
+}
+
+/** Hands pino's lines to a Sluice in the same thread: there is no worker that could die with lines in it. */
+export function pinoDestination(sluice: LineTaker): PinoDestination {
+  return {
+    writable: true,
+    write(line) {
+      void sluice.logs.emit(recordOfLine(line.endsWith("\n") ? line.slice(0, -1) : line));
+    },
+    flush(callback) {
+      void sluice.flush().then(() => callback && setImmediate(callback));
+    },
+  };
+}

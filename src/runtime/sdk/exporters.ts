@@ -1,0 +1,95 @@
+import {
+  ProtobufLogsSerializer,
+  ProtobufMetricsSerializer,
+  ProtobufTraceSerializer,
+} from "@opentelemetry/otlp-transformer";
+import type { LogRecordExporter, ReadableLogRecord } from "@opentelemetry/sdk-logs";
+import type {
+  AggregationTemporality,
+  InstrumentType,
+  PushMetricExporter,
+  ResourceMetrics,
+} from "@opentelemetry/sdk-metrics";
+import { type BatchTaker, InProcessExport } from "./in-process-export.js";
+
+/** Of the SDK for traces only the shape is used, so that those who do not trace need not have it. */
+type Spans = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0];
+type Tell = Parameters<LogRecordExporter["export"]>[1];
+
+/** For a LoggerProvider of @opentelemetry/sdk-logs: its records go into this Sluice, without a network in between. */
+export class SluiceLogRecordExporter implements LogRecordExporter {
+  private readonly inner: InProcessExport<ReadableLogRecord[]>;
+
+  constructor(sluice: BatchTaker) {
+    this.inner = new InProcessExport(sluice, "logs", ProtobufLogsSerializer.serializeRequest);
+  }
+
+  export(records: ReadableLogRecord[], tell: Tell): void {
+    this.inner.export(records, tell);
+  }
+
+  forceFlush(): Promise<void> {
+    return this.inner.forceFlush();
+  }
+
+  shutdown(): Promise<void> {
+    return this.inner.shutdown();
+  }
+}
+
+/** For a TracerProvider of @opentelemetry/sdk-trace-base. */
+export class SluiceSpanExporter {
+  private readonly inner: InProcessExport<Spans>;
+
+  constructor(sluice: BatchTaker) {
+    this.inner = new InProcessExport(sluice, "traces", ProtobufTraceSerializer.serializeRequest);
+  }
+
+  export(spans: Spans, tell: Tell): void {
+    this.inner.export(spans, tell);
+  }
+
+  forceFlush(): Promise<void> {
+    return this.inner.forceFlush();
+  }
+
+  shutdown(): Promise<void> {
+    return this.inner.shutdown();
+  }
+}
+
+/** How metrics are reported. */
+export interface SluiceMetricExporterOptions {
+  /** Which instruments report what was added since the last time; all report totals unless told. */
+  readonly temporality?: (instrument: InstrumentType) => AggregationTemporality;
+}
+
+/** For a PeriodicExportingMetricReader of @opentelemetry/sdk-metrics. */
+export class SluiceMetricExporter implements PushMetricExporter {
+  private readonly inner: InProcessExport<ResourceMetrics>;
+  private readonly temporality: SluiceMetricExporterOptions["temporality"];
+
+  constructor(sluice: BatchTaker, options: SluiceMetricExporterOptions = {}) {
+    this.inner = new InProcessExport(sluice, "metrics", ProtobufMetricsSerializer.serializeRequest);
+    this.temporality = options.temporality;
+  }
+
+  export(metrics: ResourceMetrics, tell: Tell): void {
+    this.inner.export(metrics, tell);
+  }
+
+  selectAggregationTemporality(instrument: InstrumentType): AggregationTemporality {
+    return this.temporality?.(instrument) ?? CUMULATIVE;
+  }
+
+  forceFlush(): Promise<void> {
+    return this.inner.forceFlush();
+  }
+
+  shutdown(): Promise<void> {
+    return this.inner.shutdown();
+  }
+}
+
+/** The SDK's number for it. */
+const CUMULATIVE: AggregationTemporality = 1;

@@ -1,0 +1,108 @@
+import { Subject, type Subscription } from "rxjs";
+import type { Processor, ProcessorContext, ProcessorFactory } from "../../contract/component.js";
+import { Debt, Delivery, type Outcome } from "../../contract/delivery.js";
+import type { Batch } from "../../telemetry/batch.js";
+import type { Signal } from "../../telemetry/signal.js";
+import { contextOf, parsedConfig } from "../contexts.js";
+import { check, eventually } from "../eventually.js";
+import { breathe, FakeClock } from "../fake-clock.js";
+import type { Random } from "../random.js";
+import { sampleIds } from "../samples.js";
+
+/** A batch that was handed to a processor, and what was answered. */
+export interface Fed {
+  readonly batch: Batch;
+  readonly ids: readonly string[];
+  /** As the bytes were before. */
+  readonly before: Buffer;
+  /** Undefined while it is owed. */
+  outcome: Outcome | undefined;
+}
+
+/** A processor between a hand-fed source and a list of what came out, on a clock that stands still. */
+export class ProcessorBench {
+  readonly clock = new FakeClock();
+  readonly source = new Subject<Delivery>();
+  readonly fed: Fed[] = [];
+  readonly out: Delivery[] = [];
+  isComplete = false;
+  private error: unknown;
+  private readonly subscription: Subscription;
+
+  /** `wrap` puts something around the processor. */
+  constructor(
+    { factory, config, signal, random }: BenchSettings,
+    wrap: (processor: () => Processor, clock: FakeClock) => Processor = (make) => make(),
+  ) {
+    const context: ProcessorContext = {
+      ...contextOf("processor", factory.type, this.clock, () => random.next()),
+      signal,
+      pipeline: signal,
+    };
+    const processor = wrap(() => factory.create(parsedConfig(factory, config), context), this.clock);
+    this.subscription = processor(this.source).subscribe({
+      next: (delivery) => this.out.push(delivery),
+      error: (error) => {
+        this.error = error;
+      },
+      complete: () => {
+        this.isComplete = true;
+      },
+    });
+  }
+
+  feed(batch: Batch): Fed {
+    const fed: Fed = { batch, ids: sampleIds(batch), before: Buffer.from(batch.bytes), outcome: undefined };
+    this.fed.push(fed);
+    const debt = new Debt((outcome) => {
+      fed.outcome = outcome;
+    });
+    this.source.next(new Delivery(batch, { receiver: "test", transport: "test" }, debt));
+    this.checkAlive();
+    return fed;
+  }
+
+  /** Ends the input and waits for the end of the output. Time stands still. */
+  async end(patienceMs: number): Promise<void> {
+    this.source.complete();
+    const words = "its input ended and its output did not: on complete, flush what is held, and complete";
+    await eventually(() => this.isComplete || this.error !== undefined, words, patienceMs);
+    this.checkAlive();
+  }
+
+  stop(): void {
+    this.subscription.unsubscribe();
+  }
+
+  /** Accepts what came out and is not settled yet. */
+  acceptAll(): void {
+    for (const delivery of this.out) delivery.accept();
+  }
+
+  /** Fails when a delivery is neither settled nor on its way. */
+  checkSettled(): void {
+    const open = this.fed.filter(({ outcome }) => outcome === undefined);
+    check(
+      open.length === 0,
+      () =>
+        `${open.length} of ${this.fed.length} deliveries were never settled: hand on, split, merge, accept or refuse each`,
+    );
+  }
+
+  /** Fails when the stream is over before its input is. */
+  checkAlive(): void {
+    check(this.error === undefined, () => `its stream ended with an error, and all it held with it: ${this.error}`);
+    check(!this.isComplete || this.source.isStopped, "its stream completed by itself while its input went on");
+  }
+
+  settle(): Promise<void> {
+    return breathe();
+  }
+}
+
+export interface BenchSettings {
+  readonly factory: ProcessorFactory;
+  readonly config: unknown;
+  readonly signal: Signal;
+  readonly random: Random;
+}

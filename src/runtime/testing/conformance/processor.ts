@@ -1,0 +1,288 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ProcessorFactory } from "../../contract/component.js";
+import type { Setback } from "../../contract/dead-letter.js";
+import { Debt, Delivery, type Outcome } from "../../contract/delivery.js";
+import { noMetrics, silentLogger } from "../../contract/observability.js";
+import { Refusal } from "../../contract/refusal.js";
+import { isolate } from "../../pipeline/isolate.js";
+import type { Batch } from "../../telemetry/batch.js";
+import type { Signal } from "../../telemetry/signal.js";
+import { decodeTree } from "../../telemetry/tree.js";
+import type { Value } from "../../telemetry/views/value.js";
+import { check, eventually } from "../eventually.js";
+import type { Random } from "../random.js";
+import { holdsText, sampleBatch, sampleIds, unknownFieldOf } from "../samples.js";
+import { type Cases, type CaseTools, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
+import { type Fed, ProcessorBench } from "./processor-bench.js";
+
+/** What the suite needs to try a processor. */
+export interface ProcessorConformanceOptions extends ConformanceOptions {
+  /** As it stands in the YAML; empty unless told. */
+  readonly config?: unknown;
+  /** Those of the processor unless told. */
+  readonly signals?: readonly Signal[];
+  /**
+   * What becomes of records: each that is accepted comes out once ("keeps", which is taken for granted); some do not,
+   * on purpose ("drops"); or others are made of them ("makes").
+   */
+  readonly records?: "keeps" | "drops" | "makes";
+  /** Attributes by which the processor finds something to do. */
+  readonly attributes?: (id: string, random: Random) => Readonly<Record<string, Value>>;
+  /** A batch that it throws on. */
+  readonly poison?: (signal: Signal) => Batch;
+}
+
+/** What every processor must do, for each of its signals. Time is a fake clock that the processor is given. */
+export function processorConformance(
+  factory: ProcessorFactory,
+  options: ProcessorConformanceOptions = {},
+): ConformanceCase[] {
+  const cases: [string, Cases[string]][] = [];
+  for (const signal of options.signals ?? factory.signals) {
+    const trial = new ProcessorTrial(factory, signal, options);
+    for (const [name, run] of Object.entries(trial.cases)) {
+      cases.push([`${name} (${signal})`, run]);
+    }
+  }
+  return suiteOf(Object.fromEntries(cases), options);
+}
+
+const MANY = 30;
+const SEVERAL = 8;
+
+class ProcessorTrial {
+  private readonly factory: ProcessorFactory;
+  private readonly signal: Signal;
+  private readonly options: ProcessorConformanceOptions;
+  private numbers = 0;
+
+  constructor(factory: ProcessorFactory, signal: Signal, options: ProcessorConformanceOptions) {
+    this.factory = factory;
+    this.signal = signal;
+    this.options = options;
+  }
+
+  get cases(): Cases {
+    const { poison } = this.options;
+    return {
+      "settles every delivery": (tools) => this.settles(tools),
+      "hands on what it accepts": (tools) => this.handsOn(tools),
+      "calls nothing safe before those behind it do": (tools) => this.waits(tools),
+      "brings out what it holds when its input ends": (tools) => this.drains(tools),
+      "lets go of everything when it is stopped": (tools) => this.aborts(tools),
+      "begins anew when it is made again": (tools) => this.restarts(tools),
+      "does not write into the bytes it is given": (tools) => this.leavesInput(tools),
+      "passes on as the same bytes what it does not change": (tools) => this.keepsBytes(tools),
+      "keeps fields it does not know": (tools) => this.keepsUnknown(tools),
+      "lets dead letters of others pass by": (tools) => this.passesSetbacks(tools),
+      ...(poison && { "goes on after a batch it throws on": (tools) => this.survives(tools, poison(this.signal)) }),
+    };
+  }
+
+  private async settles({ random, patienceMs }: CaseTools): Promise<void> {
+    const bench = this.bench(random);
+    for (let i = 0; i < MANY; i++) {
+      bench.feed(this.batch(random));
+      if (random.chance(0.3)) await bench.settle();
+      if (random.chance(0.2)) bench.clock.advance(random.below(1000));
+      if (random.chance(0.5)) bench.acceptAll();
+    }
+    await bench.end(patienceMs);
+    bench.acceptAll();
+    bench.checkSettled();
+    const refusal = bench.fed.map(({ outcome }) => outcome).find(isRefused)?.refusal;
+    const isAnyAccepted = bench.fed.some(({ outcome }) => outcome?.ok);
+    check(isAnyAccepted, () => `it refused every delivery, the first with: ${refusal?.message}`);
+  }
+
+  private async handsOn({ random, patienceMs }: CaseTools): Promise<void> {
+    const bench = this.bench(random);
+    this.feedMany(bench, random);
+    await bench.end(patienceMs);
+    bench.acceptAll();
+    this.checkRecords(bench);
+  }
+
+  private checkRecords({ fed, out }: ProcessorBench): void {
+    const { records = "keeps" } = this.options;
+    if (records === "makes") return;
+    const times = new Map<string, number>();
+    for (const id of out.flatMap(({ batch }) => sampleIds(batch))) times.set(id, (times.get(id) ?? 0) + 1);
+    for (const [id, count] of times) check(count === 1, `record ${id} came out ${count} times`);
+    if (records === "drops") return;
+    const lost = fed.filter(({ outcome }) => outcome?.ok).flatMap(({ ids }) => ids.filter((id) => !times.has(id)));
+    const hint = 'if it drops on purpose, say { records: "drops" }';
+    check(
+      lost.length === 0,
+      () => `${lost.length} records were accepted and never came out, such as ${lost[0]}; ${hint}`,
+    );
+  }
+
+  private async waits({ random, patienceMs }: CaseTools): Promise<void> {
+    const bench = this.bench(random);
+    this.feedMany(bench, random);
+    await bench.end(patienceMs);
+    const early = passedOn(bench).find(({ outcome }) => outcome?.ok);
+    check(
+      early === undefined,
+      () => `the delivery of record ${early?.ids[0]} was accepted while it was still on its way`,
+    );
+    for (const delivery of bench.out) delivery.refuse(new Refusal("transient", "refused behind it"));
+    const deaf = passedOn(bench).find(({ outcome }) => outcome?.ok !== false);
+    check(deaf === undefined, () => `record ${deaf?.ids[0]} was refused behind it, and its sender was not told`);
+    bench.checkSettled();
+  }
+
+  private async drains({ random, patienceMs }: CaseTools): Promise<void> {
+    const bench = this.bench(random);
+    this.feedMany(bench, random);
+    await bench.end(patienceMs);
+    bench.acceptAll();
+    bench.checkSettled();
+  }
+
+  private async aborts({ random }: CaseTools): Promise<void> {
+    await this.abortsWhen(random, async () => {});
+    await this.abortsWhen(random, (bench) => bench.settle());
+  }
+
+  private async abortsWhen(random: Random, wait: (bench: ProcessorBench) => Promise<void>): Promise<void> {
+    const bench = this.bench(random);
+    this.feedMany(bench, random);
+    await wait(bench);
+    const cameOut = bench.out.length;
+    const owed = bench.fed.filter(({ outcome }) => outcome === undefined);
+    bench.stop();
+    check(!bench.source.observed, "it was stopped and still listens to its input: unsubscribe from the source");
+    const { pending } = bench.clock;
+    check(pending === 0, `it was stopped and left ${pending} timers behind`);
+    await bench.clock.pass(3_600_000);
+    check(bench.out.length === cameOut, "it was stopped and still handed something on");
+    const { records = "keeps" } = this.options;
+    const lied = records === "keeps" ? owed.find(({ outcome }) => outcome?.ok) : undefined;
+    check(lied === undefined, () => `it was stopped and accepted record ${lied?.ids[0]}, which went nowhere`);
+  }
+
+  private async restarts({ random, patienceMs }: CaseTools): Promise<void> {
+    const first = this.bench(random);
+    this.feedMany(first, random);
+    first.stop();
+    const second = this.bench(random);
+    this.feedMany(second, random);
+    await second.end(patienceMs);
+    second.acceptAll();
+    second.checkSettled();
+    this.checkRecords(second);
+    const before = new Set(first.fed.flatMap(({ ids }) => ids));
+    const old = second.out.flatMap(({ batch }) => sampleIds(batch)).find((id) => before.has(id));
+    check(old === undefined, `record ${old} was given to one instance and came out of another: keep state inside`);
+  }
+
+  private async survives({ random, patienceMs }: CaseTools, poison: Batch): Promise<void> {
+    const bench = this.bench(random);
+    const good = [bench.feed(this.batch(random))];
+    const bad = bench.feed(poison);
+    good.push(bench.feed(this.batch(random)));
+    await bench.end(patienceMs);
+    bench.acceptAll();
+    bench.checkSettled();
+    check(isRefused(bad.outcome), "the batch it throws on was accepted");
+    check(
+      good.every(({ outcome }) => outcome?.ok),
+      "a batch that it does not throw on was refused",
+    );
+  }
+
+  private async leavesInput({ random, patienceMs }: CaseTools): Promise<void> {
+    const bench = this.bench(random);
+    this.feedMany(bench, random);
+    await bench.end(patienceMs);
+    bench.acceptAll();
+    const changed = bench.fed.find(({ batch, before }) => !before.equals(batch.bytes));
+    check(
+      changed === undefined,
+      "it wrote into the bytes of a batch it was given; other pipelines have the same bytes",
+    );
+  }
+
+  private async keepsBytes({ random, patienceMs }: CaseTools): Promise<void> {
+    for (let i = 0; i < SEVERAL; i++) {
+      const bench = this.bench(random);
+      const { batch, before } = bench.feed(this.batch(random, i % 2 === 0));
+      await bench.end(patienceMs);
+      bench.acceptAll();
+      const [first, ...more] = bench.out;
+      if (first === undefined || more.length > 0) continue; // dropped, or taken apart
+      const after = first.batch;
+      const isSame = isDeepStrictEqual(decodeTree(after), decodeTree(batch));
+      check(!isSame || before.equals(after.bytes), "it changed no field and wrote other bytes: pass the same batch on");
+    }
+  }
+
+  private async keepsUnknown({ random, patienceMs }: CaseTools): Promise<void> {
+    const bench = this.bench(random);
+    this.feedMany(bench, random, true);
+    await bench.end(patienceMs);
+    bench.acceptAll();
+    for (const { batch } of bench.out) {
+      const wanted = [...sampleIds(batch).map(unknownFieldOf), ...(batch.count > 0 ? ["<unknown resource>"] : [])];
+      const lost = wanted.find((text) => !holdsText(batch, text));
+      check(lost === undefined, `a field that this version of OTLP does not know was lost: ${lost}`);
+    }
+  }
+
+  /** The runtime's wall around a processor keeps dead letters away from it; the data goes on as ever. */
+  private async passesSetbacks({ random, patienceMs }: CaseTools): Promise<void> {
+    const counter = { add() {} };
+    const bench = new ProcessorBench({ ...this.settings(random) }, (create, clock) =>
+      isolate(create, {
+        id: this.factory.type,
+        logger: silentLogger,
+        incoming: counter,
+        outgoing: counter,
+        failures: noMetrics.counter("", { description: "" }),
+        clock,
+      }),
+    );
+    this.feedMany(bench, random);
+    const outcomes: Outcome[] = [];
+    const debt = new Debt((outcome) => outcomes.push(outcome));
+    const dead = new Delivery(this.batch(random), { receiver: "test", transport: "test" }, debt, undefined, SETBACK);
+    bench.source.next(dead);
+    await eventually(() => bench.out.includes(dead), "a dead letter of another processor did not pass by", patienceMs);
+    check(outcomes.length === 0, "a dead letter of another processor was settled on its way");
+    await bench.end(patienceMs);
+    bench.acceptAll();
+    bench.checkSettled();
+  }
+
+  private settings(random: Random) {
+    return { factory: this.factory, config: this.options.config, signal: this.signal, random };
+  }
+
+  private bench(random: Random): ProcessorBench {
+    return new ProcessorBench(this.settings(random));
+  }
+
+  private feedMany(bench: ProcessorBench, random: Random, unknownFields = false): void {
+    for (let i = 0; i < MANY; i++) bench.feed(this.batch(random, unknownFields));
+  }
+
+  private batch(random: Random, unknownFields = random.chance(0.5)): Batch {
+    const ids = Array.from({ length: 1 + random.below(6) }, () => `r${this.numbers++}`);
+    const { attributes } = this.options;
+    return sampleBatch(this.signal, random, { ids, unknownFields, ...(attributes && { attributes }) });
+  }
+}
+
+const SETBACK: Setback = { reason: "rejected", category: "business", code: "SLUICE_TEST", message: "taken out" };
+
+function isRefused(outcome: Outcome | undefined): outcome is Outcome & { ok: false } {
+  return outcome?.ok === false;
+}
+
+/** What of it came out, in whole or in part. */
+function passedOn({ fed, out }: ProcessorBench): Fed[] {
+  const ids = new Set(out.flatMap(({ batch }) => sampleIds(batch)));
+  return fed.filter((one) => one.ids.some((id) => ids.has(id)));
+}

@@ -1,0 +1,178 @@
+import type { ReceiverFactory } from "../../contract/component.js";
+import { ACCEPTED, type Outcome } from "../../contract/delivery.js";
+import { Refusal } from "../../contract/refusal.js";
+import type { Batch } from "../../telemetry/batch.js";
+import type { Signal } from "../../telemetry/signal.js";
+import { check } from "../eventually.js";
+import { breathe } from "../fake-clock.js";
+import { sampleIds } from "../samples.js";
+import { type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
+import { ReceiverTrial } from "./receiver-trial.js";
+
+/** What a client was told: it is safe; try again later; never send this again; or nobody was there. */
+export type ClientAnswer = "accepted" | "retry" | "rejected" | "unreachable";
+
+/** What the suite needs to try a receiver. */
+export interface ReceiverConformanceOptions extends ConformanceOptions {
+  /** The receiver's config, as it stands in the YAML, when it is to listen at this port of 127.0.0.1. */
+  readonly config: (port: number) => unknown;
+  /**
+   * Sends a batch as a client does, over a connection of its own, and gives what the client is told; a rejection means
+   * "unreachable". Not there for a receiver that makes its data itself: then it is only started and stopped.
+   */
+  readonly send?: (batch: Batch, port: number) => Promise<ClientAnswer>;
+  /** Sends only a part, waits for an answer and sends no more. Resolves when the part is written. */
+  readonly sendPart?: (batch: Batch, port: number) => Promise<{ readonly answer: Promise<ClientAnswer> }>;
+  /** Those of the receiver unless told. */
+  readonly signals?: readonly Signal[];
+}
+
+/** What every receiver must do, for each of its signals. */
+export function receiverConformance(factory: ReceiverFactory, options: ReceiverConformanceOptions): ConformanceCase[] {
+  const named = {
+    ...LIFE,
+    ...(options.send && ANSWERS),
+    ...(options.sendPart && PARTS),
+  };
+  const cases = (options.signals ?? factory.signals).flatMap((signal) =>
+    Object.entries(named).map(([name, run]): [string, Cases[string]] => [
+      `${name} (${signal})`,
+      async (tools) => {
+        const trial = new ReceiverTrial(factory, signal, options, tools);
+        try {
+          await run(trial);
+        } finally {
+          await trial.cleanUp();
+        }
+      },
+    ]),
+  );
+  return suiteOf(Object.fromEntries(cases), options);
+}
+
+type Run = (trial: ReceiverTrial) => Promise<void>;
+
+const MANY = 30;
+
+/** Of those that make their data themselves, too. */
+const LIFE: Readonly<Record<string, Run>> = {
+  async "waits for the answers to what it handed in when it is stopped"(trial) {
+    const settle = new Map<string, (outcome: Outcome) => void>();
+    trial.intake.answer = (batch) => new Promise((resolve) => settle.set(keyOf(batch), resolve));
+    const receiver = await trial.start();
+    const [safe, refused] = trial.options.send === undefined ? [] : [trial.batch(), trial.batch()];
+    const answers = [safe, refused].flatMap((batch) => (batch === undefined ? [] : [trial.send(batch)]));
+    await trial.handedIn(Math.max(answers.length, 1));
+    const stopping = receiver.stop();
+    const isStopped = await Promise.race([stopping.then(() => true), breathe().then(() => false)]);
+    for (const [key, done] of settle) done(refused !== undefined && key === keyOf(refused) ? NOT_NOW : ACCEPTED);
+    trial.intake.answer = () => ACCEPTED;
+    check(!isStopped, "stop ended before what was handed in had been answered");
+    const told = await Promise.all(answers);
+    const isTrue = told.length === 0 || (told[0] === "accepted" && told[1] === "retry");
+    check(isTrue, `during a stop clients were told "${told.join('" and "')}", and "accepted" and "retry" were true`);
+    await trial.soon(stopping, "stop did not end");
+    await trial.stop(receiver);
+  },
+
+  async "takes nothing more once it is stopped"(trial) {
+    const receiver = await trial.start();
+    if (trial.options.send === undefined) await trial.handedIn();
+    await trial.stop(receiver);
+    const before = trial.intake.batches.length;
+    if (trial.options.send !== undefined) {
+      const told = await trial.send(trial.batch());
+      check(told === "retry" || told === "unreachable", `it was stopped, and a client was told "${told}"`);
+    }
+    await breathe();
+    check(trial.intake.batches.length === before, "it was stopped and still handed something in");
+  },
+
+  async "can be stopped twice, without a start, and be started again at the same port"(trial) {
+    await trial.stop(trial.make());
+    const first = await trial.start();
+    await trial.stop(first);
+    await trial.stop(first);
+    const before = trial.intake.batches.length;
+    const second = await trial.startAgain();
+    if (trial.options.send !== undefined) {
+      const told = await trial.send(trial.batch());
+      check(told === "accepted", `after a restart a client was told "${told}"`);
+    }
+    await trial.handedIn(before + 1);
+    await trial.stop(second);
+  },
+};
+
+const ANSWERS: Readonly<Record<string, Run>> = {
+  async "hands in everything once, with many clients at the same time"(trial) {
+    const receiver = await trial.start();
+    const sent = Array.from({ length: MANY }, () => trial.batch());
+    const told = await Promise.all(sent.map((batch) => trial.send(batch)));
+    const other = told.find((answer) => answer !== "accepted");
+    check(other === undefined, `everything was accepted, and a client was told "${other}"`);
+    trial.checkHandedIn(sent);
+    await trial.stop(receiver);
+  },
+
+  async "tells each client what became of its records"(trial) {
+    const receiver = await trial.start();
+    const outcomes = new Map<string, Outcome>();
+    trial.intake.answer = async (batch) => {
+      await breathe();
+      const outcome = trial.random.pick(OUTCOMES);
+      outcomes.set(keyOf(batch), outcome);
+      return outcome;
+    };
+    const sent = Array.from({ length: MANY }, () => trial.batch());
+    const told = await Promise.all(sent.map((batch) => trial.send(batch)));
+    trial.checkHandedIn(sent);
+    sent.forEach((batch, i) => {
+      const expected = answerTo(outcomes.get(keyOf(batch)) ?? ACCEPTED);
+      check(told[i] === expected, `a client was told "${told[i]}", and "${expected}" was true`);
+    });
+    await trial.stop(receiver);
+  },
+
+  async "asks clients to try again while the intake has no room"(trial) {
+    const receiver = await trial.start();
+    trial.intake.room = 0;
+    const told = await trial.send(trial.batch());
+    check(told === "retry", `the intake had no room, and a client was told "${told}"`);
+    trial.intake.room = Number.POSITIVE_INFINITY;
+    check((await trial.send(trial.batch())) === "accepted", "the intake had room again, and a client was refused");
+    await trial.stop(receiver);
+  },
+};
+
+const PARTS: Readonly<Record<string, Run>> = {
+  async "refuses what it has read only in part when it is stopped, and waits for no silent client"(trial) {
+    const receiver = await trial.start();
+    const { answer } = await trial.options.sendPart!(trial.batch(), trial.port);
+    const told = answer.catch((): ClientAnswer => "unreachable");
+    await breathe();
+    await trial.stop(receiver);
+    const said = await trial.soon(told, "a client that had sent a part got no answer, and its connection stayed");
+    check(said === "retry" || said === "unreachable", `a client had sent only a part, and was told "${said}"`);
+    check(trial.intake.batches.length === 0, "a part of a request was handed in");
+  },
+};
+
+const NOT_NOW: Outcome = { ok: false, refusal: new Refusal("transient", "not now") };
+
+const OUTCOMES: readonly Outcome[] = [
+  ACCEPTED,
+  NOT_NOW,
+  { ok: false, refusal: new Refusal("throttled", "not so fast", { retryAfterMs: 1000 }) },
+  { ok: false, refusal: new Refusal("permanent", "never", { category: "schema" }) },
+];
+
+function answerTo(outcome: Outcome): ClientAnswer {
+  if (outcome.ok) return "accepted";
+  return outcome.refusal.kind === "permanent" ? "rejected" : "retry";
+}
+
+/** Batches differ by the ids inside, whatever form they came in. */
+function keyOf(batch: Batch): string {
+  return sampleIds(batch)[0] ?? "";
+}

@@ -1,0 +1,174 @@
+import { Batch } from "../telemetry/batch.js";
+import { readRecords } from "../telemetry/edit.js";
+import type { Signal } from "../telemetry/signal.js";
+import { type Value, writeKeyValue } from "../telemetry/views/value.js";
+import { WireWriter } from "../telemetry/writer.js";
+import type { Random } from "./random.js";
+
+/** The attribute by which a record of a sample is known again. */
+export const SAMPLE_ID = "sample.id";
+
+export interface SampleSettings {
+  /** Of the records: one each. */
+  readonly ids: readonly string[];
+  /** More attributes of a record. */
+  readonly attributes?: (id: string, random: Random) => Readonly<Record<string, Value>>;
+  /** Adds fields that no version of OTLP has, to requests, resources, scopes and records. */
+  readonly unknownFields?: boolean;
+}
+
+/** Text of the field, unknown to OTLP, that the record with this id has. */
+export function unknownFieldOf(id: string): string {
+  return `<unknown ${id}>`;
+}
+
+/**
+ * A batch as a client that is not ours may send it: several resources and scopes, attributes of all types, fields in
+ * another order than usual and written at more length than need be, and more fields than are known.
+ */
+export function sampleBatch(signal: Signal, random: Random, settings: SampleSettings): Batch {
+  const writer = new WireWriter();
+  const ids = [...settings.ids];
+  while (ids.length > 0) {
+    const some = ids.splice(0, 1 + random.below(ids.length));
+    message(writer, 1, () => resourceGroup(writer, signal, random, some, settings));
+  }
+  if (settings.unknownFields) text(writer, UNKNOWN, "<unknown request>");
+  return Batch.admit(signal, Buffer.from(writer.written()));
+}
+
+/** The sample ids in a batch, in order; records without one are left out. */
+export function sampleIds(batch: Batch): string[] {
+  const ids: string[] = [];
+  readRecords(batch, (record) => {
+    const id = record.attributes.get(SAMPLE_ID) ?? record.resource.attributes.get(SAMPLE_ID);
+    if (typeof id === "string") ids.push(id);
+  });
+  return ids;
+}
+
+/** Whether the bytes of the batch hold this text. */
+export function holdsText(batch: Batch, wanted: string): boolean {
+  return Buffer.from(batch.bytes.buffer, batch.bytes.byteOffset, batch.bytes.byteLength).includes(wanted);
+}
+
+const UNKNOWN = 1999;
+
+function resourceGroup(
+  writer: WireWriter,
+  signal: Signal,
+  random: Random,
+  ids: readonly string[],
+  settings: SampleSettings,
+): void {
+  const service = random.pick(["shop", "cart", "mail"]);
+  message(writer, 2, () => {
+    for (const id of ids) RECORDS[signal](writer, random, id, settings);
+    message(writer, 1, () => text(writer, 1, "sample.scope"));
+  });
+  // Behind what it is the resource of: order means nothing in protobuf.
+  message(writer, 1, () => {
+    attribute(writer, 1, "service.name", service);
+    if (settings.unknownFields) text(writer, UNKNOWN, "<unknown resource>");
+  });
+}
+
+type WriteRecord = (writer: WireWriter, random: Random, id: string, settings: SampleSettings) => void;
+
+const RECORDS: Readonly<Record<Signal, WriteRecord>> = {
+  logs: (writer, random, id, settings) =>
+    message(writer, 2, () => {
+      attributes(writer, 6, random, id, settings);
+      message(writer, 5, () => text(writer, 1, `body of ${id}`));
+      integer(writer, 2, 1 + random.below(24));
+      fixed64(writer, 1, 1_700_000_000_000_000_000n + BigInt(random.below(1e9)));
+      if (random.chance(0.5)) bytes(writer, 9, random, 16);
+    }),
+  traces: (writer, random, id, settings) =>
+    message(writer, 2, () => {
+      text(writer, 5, `span ${id}`);
+      if (random.chance(0.5)) bytes(writer, 1, random, 16);
+      else lengthDelimited(writer, 1, Buffer.alloc(16, 1 + random.below(8))); // a trace of several spans
+      bytes(writer, 2, random, 8);
+      attributes(writer, 9, random, id, settings);
+      integer(writer, 6, random.below(6));
+      fixed64(writer, 7, 1_700_000_000_000_000_000n);
+    }),
+  metrics: (writer, random, id, settings) =>
+    message(writer, 2, () => {
+      text(writer, 1, `metric.${id}`);
+      message(writer, 5, () =>
+        message(writer, 1, () => {
+          attributes(writer, 7, random, id, settings);
+          fixed64(writer, 3, 1_700_000_000_000_000_000n);
+          fixed64(writer, 6, BigInt(random.below(1000)));
+          integer(writer, 8, random.below(2));
+        }),
+      );
+    }),
+};
+
+function attributes(
+  writer: WireWriter,
+  field: number,
+  random: Random,
+  id: string,
+  { attributes: more, unknownFields }: SampleSettings,
+): void {
+  const all = { ...someAttributes(random), ...more?.(id, random), [SAMPLE_ID]: id };
+  for (const [key, value] of Object.entries(all)) attribute(writer, field, key, value);
+  if (unknownFields) text(writer, UNKNOWN, unknownFieldOf(id));
+}
+
+/** Of all types, and as odd as they come. */
+function someAttributes(random: Random): Record<string, Value> {
+  const odd: Readonly<Record<string, Value>> = {
+    "http.status": random.below(600),
+    "user.name": random.pick(["ann", "Zoë", "", "\u{1f600}"]),
+    ok: random.chance(0.5),
+    large: 2n ** 62n,
+    ratio: random.next() - 0.5,
+    bytes: Buffer.from([0, 255, random.below(256)]),
+    list: ["a", 1, false, ["nested"]],
+    map: { deep: { deeper: null } },
+    "": "a key without a name",
+  };
+  return Object.fromEntries(Object.entries(odd).filter(() => random.chance(0.4)));
+}
+
+function attribute(writer: WireWriter, field: number, key: string, value: Value): void {
+  message(writer, field, () => writeKeyValue(writer, key, value));
+}
+
+function message(writer: WireWriter, field: number, write: () => void): void {
+  writer.varint((field << 3) | 2);
+  writer.begin();
+  write();
+  writer.end();
+}
+
+function text(writer: WireWriter, field: number, value: string): void {
+  writer.varint((field << 3) | 2);
+  writer.text(value);
+}
+
+function bytes(writer: WireWriter, field: number, random: Random, size: number): void {
+  lengthDelimited(writer, field, Buffer.from(Array.from({ length: size }, () => 1 + random.below(255))));
+}
+
+function lengthDelimited(writer: WireWriter, field: number, value: Uint8Array): void {
+  writer.varint((field << 3) | 2);
+  writer.lengthDelimited(value);
+}
+
+/** A byte longer than it need be, as some encoders write it: who encodes it anew writes other bytes. */
+function integer(writer: WireWriter, field: number, value: number): void {
+  writer.varint(field << 3);
+  writer.byte(value | 128);
+  writer.byte(0);
+}
+
+function fixed64(writer: WireWriter, field: number, value: bigint): void {
+  writer.varint((field << 3) | 1);
+  writer.fixed64(value);
+}

@@ -1,0 +1,41 @@
+import { MemoryStore } from "../../extensions/reliability/store/memory-store.js";
+import { NoopStore } from "../../extensions/reliability/store/noop-store.js";
+import type { QueueStore } from "../../extensions/reliability/store/store.js";
+
+/** Where a test's queues and dead letters are: nowhere, in memory, or in stores of one's own, by exporter. */
+export type TestQueue = "none" | "noop" | "memory" | ((exporter: string) => QueueStore);
+
+/** Makes each exporter's store; undefined when exporters are to have no queue. */
+export function storesOf(queue: TestQueue): ((exporter: string) => QueueStore) | undefined {
+  switch (queue) {
+    case "none":
+      return undefined;
+    case "noop":
+      return (exporter) => new NoopStore({ exporter });
+    case "memory":
+      return (exporter) => new MemoryStore({ exporter });
+    default:
+      return queue;
+  }
+}
+
+/** Stores in memory that outlive the pipelines that use them: for what happens after a restart. */
+export function lastingStores(): (exporter: string) => QueueStore {
+  const stores = new Map<string, QueueStore>();
+  return (exporter) => {
+    const store = stores.get(exporter) ?? new MemoryStore({ exporter });
+    stores.set(exporter, store);
+    return store;
+  };
+}
+
+export {
+  type EntryRef,
+  type NewEntry,
+  type OpenReport,
+  type QueueStore,
+  type StoredEntry,
+  StoreError,
+  type StoreStats,
+} from "../../extensions/reliability/store/store.js";
+export { MemoryStore, NoopStore };

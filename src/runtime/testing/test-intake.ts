@@ -1,0 +1,33 @@
+import type { Intake } from "../contract/component.js";
+import { ACCEPTED, type Outcome } from "../contract/delivery.js";
+import { Refusal } from "../contract/refusal.js";
+import type { Batch } from "../telemetry/batch.js";
+
+/** An intake that remembers what it got and answers as told. */
+export class TestIntake implements Intake {
+  readonly batches: Batch[] = [];
+  /** Bytes that were reserved and not yet released. */
+  reserved = 0;
+  /** How much may be reserved. */
+  room = Number.POSITIVE_INFINITY;
+  answer: (batch: Batch) => Outcome | Promise<Outcome> = () => ACCEPTED;
+
+  async accept(batch: Batch): Promise<Outcome> {
+    if (batch.byteLength > this.room) {
+      const refusal = new Refusal("throttled", "over the limit", { code: "SLUICE_OVERLOADED", retryAfterMs: 1000 });
+      return { ok: false, refusal };
+    }
+    this.batches.push(batch);
+    return this.answer(batch);
+  }
+
+  reserve(bytes: number): boolean {
+    if (this.reserved + bytes > this.room) return false;
+    this.reserved += bytes;
+    return true;
+  }
+
+  release(bytes: number): void {
+    this.reserved -= bytes;
+  }
+}

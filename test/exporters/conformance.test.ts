@@ -1,0 +1,92 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { status } from "@grpc/grpc-js";
+import { describe, it } from "vitest";
+import { DebugExporter, debugExporter } from "../../src/exporters/debug/index.js";
+import { fileExporter } from "../../src/exporters/file/index.js";
+import { nopExporter } from "../../src/exporters/nop.js";
+import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc-exporter.js";
+import { otlpHttpExporter } from "../../src/exporters/otlp-http/otlp-http-exporter.js";
+import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
+import { type BackendAnswer, exporterConformance, type TriedBackend } from "../../src/testing.js";
+import { startSink } from "../support/otlp-sink.js";
+import { GrpcJsServer } from "./grpc-server.js";
+
+async function httpBackend(config: object): Promise<TriedBackend> {
+  const sink = await startSink();
+  return {
+    config: { endpoint: sink.url, ...config },
+    taken: () => sink.batches,
+    answer: (how) => sink.decide(() => HTTP[how()]),
+    close: () => sink.close(),
+  };
+}
+
+const HTTP = { take: 200, transient: 503, permanent: 400, hang: undefined } as const;
+
+async function grpcBackend(config: object): Promise<TriedBackend> {
+  const server = await new GrpcJsServer().start();
+  const taken: Batch[] = [];
+  let answer: () => BackendAnswer = () => "take";
+  server.respond = (done) => {
+    const { signal, body } = server.received.at(-1)!;
+    const how = answer();
+    if (how === "hang") return;
+    if (how === "transient") return done({ code: status.UNAVAILABLE, details: "not now" });
+    if (how === "permanent") return done({ code: status.INVALID_ARGUMENT, details: "not ever" });
+    taken.push(Batch.admit(signal, body));
+    done(null, Buffer.alloc(0));
+  };
+  return {
+    config: { endpoint: `127.0.0.1:${server.port}`, tls: { insecure: true }, ...config },
+    taken: () => taken,
+    answer(how) {
+      answer = how;
+    },
+    close: () => server.kill(),
+  };
+}
+
+const SIGNAL_OF: Readonly<Record<string, Signal>> = {
+  resourceLogs: "logs",
+  resourceSpans: "traces",
+  resourceMetrics: "metrics",
+};
+
+async function fileBackend(): Promise<TriedBackend> {
+  const directory = await mkdtemp(join(tmpdir(), "sluice-conformance-"));
+  const path = join(directory, "out.jsonl");
+  return {
+    config: { path, fsync: false },
+    async taken() {
+      const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line !== "");
+      return lines.map((line) => batchFromJson(SIGNAL_OF[Object.keys(JSON.parse(line))[0]!]!, line));
+    },
+    close: () => rm(directory, { recursive: true, force: true }),
+  };
+}
+
+/** The exporter as it is, printing to nowhere. */
+const quietDebug: ExporterFactory = {
+  ...debugExporter,
+  type: "quiet_debug",
+  aliases: [],
+  create: (config, context) =>
+    new DebugExporter(config as never, context, [new Writable({ write: (_chunk, _encoding, done) => done() })]),
+};
+
+const TABLE: readonly [string, ExporterFactory, () => Promise<TriedBackend> | TriedBackend][] = [
+  ["otlp_http, as protobuf", otlpHttpExporter, () => httpBackend({ compression: "none" })],
+  ["otlp_http, as packed JSON", otlpHttpExporter, () => httpBackend({ encoding: "json" })],
+  ["otlp_grpc", otlpGrpcExporter, () => grpcBackend({ compression: "none" })],
+  ["otlp_grpc, packed", otlpGrpcExporter, () => grpcBackend({})],
+  ["file", fileExporter, fileBackend],
+  ["debug", quietDebug, () => ({ config: { verbosity: "detailed" } })],
+  ["nop", nopExporter, () => ({ config: {} })],
+];
+
+describe.each(TABLE)("exporter %s", (_name, factory, backend) => {
+  for (const { name, run } of exporterConformance(factory, { backend })) it(name, run);
+});

@@ -1,0 +1,115 @@
+import { execFile } from "node:child_process";
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startAgentProcess } from "../support/agent-process.js";
+import { startSink } from "../support/otlp-sink.js";
+import { project } from "./packed.js";
+
+const run = promisify(execFile);
+const { version } = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as { version: string };
+
+/** Building it takes six seconds of CPU and writes 100 MB; whoever changes packaging/binary, and CI, ask for it. */
+const isWanted = process.env["SLUICE_BINARY"] === "1";
+
+const PLUGIN = `import { defineProcessor, eachRecord } from "sluice/plugin";
+import { map } from "rxjs";
+import { z } from "zod";
+const schema = z.strictObject({ attribute: z.string().default("marked") });
+const passOn = map((delivery) => delivery);
+export default defineProcessor({
+  type: "mark",
+  schema,
+  create({ attribute }) {
+    const mark = eachRecord((record) => void record.attributes.set(attribute, "yes"));
+    return (source) => source.pipe(mark, passOn);
+  },
+});
+`;
+
+describe.skipIf(!isWanted)("the single executable (built and run with SLUICE_BINARY=1)", () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-binary-"));
+  /** Away from the packages it was built from. */
+  const binary = join(folder, "sluice");
+  /** Nothing of Node.js can be found here, and the temporary folder is one to look into. */
+  const env = { PATH: join(folder, "no-such-folder"), TMPDIR: folder };
+  const sluice = (...args: string[]) => run(binary, args, { cwd: folder, env });
+
+  beforeAll(async () => {
+    await run(process.execPath, [join(project, "scripts/binary.js")]);
+    copyFileSync(join(project, "dist/binary/sluice"), binary);
+  }, 120_000);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  function writeConfig(backend: string): string {
+    writeFileSync(join(folder, "mark.mjs"), PLUGIN);
+    const file = join(folder, "pipeline.yaml");
+    writeFileSync(
+      file,
+      `plugins: [./mark.mjs]
+receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}, grpc: {endpoint: "127.0.0.1:0"}}}}
+processors: {mark: , batch: , transform: {log_statements: ['set(log.attributes["n"], 1) where IsMatch(log.body, "^h")']}}
+exporters: {otlp_http: {endpoint: "${backend}"}}
+extensions:
+  reliability: {directory: ${join(folder, "queue")}}
+  admin: {endpoint: "127.0.0.1:0"}
+  health_check: {endpoint: "127.0.0.1:0"}
+service:
+  telemetry:
+    metrics: {readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: 0}}}}]}
+    logs: {processors: [{batch: {exporter: {otlp: {endpoint: "${backend}"}}}}]}
+  pipelines: {logs: {receivers: [otlp], processors: [mark, transform, batch], exporters: [otlp_http]}}
+`,
+    );
+    return file;
+  }
+
+  it("knows its version, its components and its schema", async () => {
+    expect((await sluice("--version")).stdout).toBe(`${version}\n`);
+    expect((await sluice("components", "otlp_http")).stdout).toContain("exporter otlp_http");
+    expect(JSON.parse((await sluice("schema")).stdout)).toHaveProperty("properties.receivers");
+  });
+
+  it("validates a config with a plugin beside it that imports what is inside", async () => {
+    const { stdout, stderr } = await sluice("validate", "--config", writeConfig("http://127.0.0.1:1"));
+    expect([stdout, stderr]).toEqual(["The config is valid: logs.\n", ""]);
+  });
+
+  it("keeps a record in LevelDB while the backend is down, and delivers it after a restart", async () => {
+    const down = await startAgentProcess({ file: writeConfig("http://127.0.0.1:1") }, { command: [binary], env });
+    const logRecords = [{ body: { stringValue: "hello" } }];
+    const response = await fetch(`http://127.0.0.1:${down.ports.http}/v1/logs`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }),
+    });
+    expect(response.status).toBe(200);
+    expect(existsSync(join(folder, "queue", "otlp_http", "CURRENT"))).toBe(true);
+    down.child.kill("SIGKILL");
+    await down.exited;
+
+    const sink = await startSink();
+    const up = await startAgentProcess({ file: writeConfig(sink.url) }, { command: [binary], env });
+    try {
+      const texts = () => sink.batches.map((batch) => Buffer.from(batch.bytes).toString("latin1"));
+      await expect.poll(() => texts().some((text) => /hello.*marked.*yes/s.test(text)), { timeout: 10_000 }).toBe(true);
+      up.child.kill("SIGTERM");
+      expect(await up.exited).toBe(0);
+    } finally {
+      up.child.kill("SIGKILL");
+      await sink.close();
+    }
+  });
+
+  it("leaves nothing in the temporary folder", () => {
+    expect(readdirSync(folder).sort()).toEqual(["mark.mjs", "pipeline.yaml", "queue", "sluice"]);
+  });
+
+  it("says what to do where LevelDB cannot be unpacked", async () => {
+    const nowhere = { ...env, TMPDIR: join(folder, "missing") };
+    const failed = run(binary, ["run", "--config", writeConfig("http://127.0.0.1:1")], { cwd: folder, env: nowhere });
+    await expect(failed).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("set TMPDIR to a folder") });
+  });
+});

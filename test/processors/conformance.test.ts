@@ -1,0 +1,142 @@
+import { describe, it } from "vitest";
+import { type ProcessorFactory, SIGNALS } from "../../src/plugin.js";
+import { builtins } from "../../src/runtime/builtins.js";
+import { logs, type ProcessorConformanceOptions, processorConformance } from "../../src/testing.js";
+
+const processors = new Map(
+  builtins.flatMap((factory) => (factory.kind === "processor" ? [[factory.type, factory as ProcessorFactory]] : [])),
+);
+
+/** Attributes that some configs below look for, on some of the records. */
+const attributes: ProcessorConformanceOptions["attributes"] = (_id, random) =>
+  random.chance(0.5)
+    ? {
+        region: random.pick(["eu", "us"]),
+        secret: "s3cret",
+        mail: "ann@example.org",
+        "event.name": "order.paid",
+        sum: random.below(50),
+      }
+    : {};
+
+const events = {
+  "order.paid": { current: 2, upcasts: [{ from: 1, to: 2, rename: { sum: "amount" } }] },
+};
+const ottl = 'attributes["region"] == "eu"';
+
+/** Spans leave by trace, whatever batches they came with: of those nothing is left to be the same. */
+const REASSEMBLES = ["passes on as the same bytes what it does not change"];
+
+/** A name, what it is configured to do, and what becomes of records then. */
+const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptions][]>> = {
+  batch: [
+    ["merges", {}],
+    ["merges and cuts", { config: { send_batch_size: 7, send_batch_max_size: 10, timeout: "10ms" } }],
+    ["passes at once", { config: { send_batch_size: 0 } }],
+  ],
+  memory_limiter: [["has room", { config: { limit_mib: 100_000 } }]],
+  rate_limit: [
+    ["within its limit", { config: { limit: 1_000_000, global: false } }],
+    ["drops what is over it", { config: { limit: 20, on_excess: "drop" }, records: "drops" }],
+    ["dead-letters it", { config: { limit: 20, key: ["attributes.region"], on_excess: "dead_letter" } }],
+    ["refuses", { config: { limit: 20, on_excess: "refuse" } }],
+  ],
+  probabilistic_sampler: [
+    ["keeps half", { config: { sampling_percentage: 50, fail_closed: false }, records: "drops" }],
+    ["marks what it keeps", { config: { sampling_percentage: 50, mode: "proportional" }, records: "drops" }],
+  ],
+  adaptive_sampling: [["with its defaults", { config: {}, records: "drops" }]],
+  filter: [
+    ["drops some", { config: each((context) => ({ [context.long]: [ottl] })), records: "drops" }],
+    ["drops nothing", { config: {} }],
+  ],
+  transform: [
+    ["edits some", { config: statements(`set(attributes["region"], "EU") where ${ottl}`) }],
+    [
+      "fails on some",
+      {
+        signals: ["logs"],
+        config: {
+          error_mode: "propagate",
+          log_statements: ['set(attributes["n"], Int(ParseJSON(body)["n"])) where body == "{"'],
+        },
+        poison: () => logs("{"),
+      },
+    ],
+  ],
+  versioning: [
+    ["brings events up to date", { config: { events } }],
+    ["takes out what it does not know", { config: { events: { other: { current: 1 } }, unknown: "dead_letter" } }],
+  ],
+  attributes: [
+    [
+      "edits",
+      {
+        config: {
+          actions: [
+            { key: "secret", action: "delete" },
+            { key: "region", action: "hash" },
+            { key: "new", value: 1, action: "insert" },
+          ],
+        },
+      },
+    ],
+    ["finds nothing to do", { config: { actions: [{ key: "absent", action: "delete" }] } }],
+  ],
+  resource: [["edits", { config: { attributes: [{ key: "service.name", value: "x", action: "upsert" }] } }]],
+  pii: [
+    ["masks", { config: {} }],
+    ["hashes and redacts", { config: { strategy: "hash", hash_key: "k".repeat(32), fields: { secret: "redact" } } }],
+  ],
+  redaction: [
+    ["masks values", { config: { allow_all_keys: true, blocked_values: ["s3\\w+"], summary: "debug" } }],
+    ["keeps only some keys", { config: { allowed_keys: ["sample.id", "region", "service.name"] } }],
+  ],
+  tail_sampling: [
+    [
+      "keeps some",
+      {
+        config: {
+          decision_wait: "1s",
+          policies: [
+            { name: "eu", type: "string_attribute", string_attribute: { key: "region", values: ["eu"] } },
+            { name: "some", type: "probabilistic", probabilistic: { sampling_percentage: 30 } },
+          ],
+        },
+        records: "drops",
+        skip: REASSEMBLES,
+      },
+    ],
+    [
+      "keeps all",
+      { config: { decision_wait: "1s", policies: [{ name: "all", type: "always_sample" }] }, skip: REASSEMBLES },
+    ],
+  ],
+  groupbyattrs: [
+    ["moves", { config: { keys: ["region"] } }],
+    ["merges what is alike", { config: {} }],
+  ],
+};
+
+function each(make: (context: { long: string }) => object): object {
+  const contexts = { logs: { long: "log_record" }, traces: { long: "span" }, metrics: { long: "datapoint" } };
+  return Object.fromEntries(SIGNALS.map((signal) => [signal, make(contexts[signal])]));
+}
+
+function statements(statement: string): object {
+  return {
+    log_statements: [{ context: "log", statements: [statement] }],
+    trace_statements: [{ context: "span", statements: [statement] }],
+    metric_statements: [{ context: "datapoint", statements: [statement] }],
+  };
+}
+
+describe.each([...processors])("processor %s", (type, factory) => {
+  describe.each(TABLE[type] ?? [])("that %s", (_name, options) => {
+    for (const { name, run } of processorConformance(factory, { attributes: attributes!, ...options })) it(name, run);
+  });
+
+  it("is in the table", ({ expect }) => {
+    expect(TABLE).toHaveProperty(type);
+  });
+});
