@@ -74,6 +74,12 @@ const gauge = (name: string, ...points: { [key: string]: string }[]): Tree => ({
 });
 
 describe("groupbyattrs", () => {
+  it("takes time in proportion to a batch in which every record has a value of its own", () => {
+    const logRecords = Array.from({ length: 16_000 }, (_, i) => ({ attributes: attributes({ id: text(`${i}`) }) }));
+    const batch = run({ keys: ["id"] }, encodeTree("logs", { resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+    expect(listOf(decodeTree(batch), "resourceLogs")).toHaveLength(16_000);
+  });
+
   it("moves the attributes of the keys to the resource, over what it had", () => {
     const batch = logsUnder([{ host: "old", r: "1" }, { host: "a", x: "1" }, { host: "b" }, { host: "a" }, { x: "2" }]);
     expect(lines(run({ keys: ["host", "zone"] }, batch))).toEqual([

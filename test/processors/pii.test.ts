@@ -113,6 +113,28 @@ describe("the pii processor", () => {
     expect(attributes).toEqual({ password: "****", pabcwood: "y", passworD: "z" });
   });
 
+  it.each([
+    ..."db.password X-Api-Key refreshToken APIToken DBPassword JWTToken AWSSecret PGPASSWORD userpassword".split(" "),
+    ..."passwords cookies apiKeys password[0] password2 api_key_2 Set-Cookie client.secret".split(" "),
+  ])("masks what is in a field called %s", (key) => {
+    expect(treated({}, logOf(undefined, { [key]: "hunter2" })).attributes).toEqual({ [key]: "****" });
+  });
+
+  it.each(
+    "token_count tokens gen_ai.usage.input_tokens password_changed_at passes cache_key_1 monkey pass_2 compass".split(
+      " ",
+    ),
+  )("leaves what is in a field called %s", (key) => {
+    expect(treated({}, logOf(undefined, { [key]: "42" })).attributes).toEqual({ [key]: "42" });
+  });
+
+  it("masks what lies too deep in JSON to be looked into, and treats what is around it", () => {
+    const deep = (levels: number) => `{"a":"a@b.io","b":${"[".repeat(levels)}"x"${"]".repeat(levels)},"password":"p"}`;
+    const body = (text: string) => treated({ json_bodies: true }, logOf(text)).body;
+    expect(body(deep(50_000))).toBe(`{"a":"****","b":${"[".repeat(199)}"****"${"]".repeat(199)},"password":"****"}`);
+    expect(body(deep(199))).toBe(`{"a":"****","b":${"[".repeat(199)}"x"${"]".repeat(199)},"password":"****"}`);
+  });
+
   it("switches detectors and secret keys off", () => {
     const config = { detectors: { email: false }, secret_keys: false };
     const batch = logOf("a@b.io", { password: "hunter" });

@@ -59,8 +59,10 @@ export class Rules {
     let result = "";
     let from = 0;
     const own = this.ownSpans(text);
+    let next = 0;
     for (const [start, end] of pattern.spans(text)) {
-      if (own.some(([first, last]) => start >= first && end <= last)) continue;
+      while (next < own.length && own[next]![1] < end) next++;
+      if (next < own.length && start >= own[next]![0]) continue;
       result += text.slice(from, start) + this.cover(text.slice(start, end));
       from = end;
     }

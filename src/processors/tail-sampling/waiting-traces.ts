@@ -20,7 +20,7 @@ export class WaitingTrace implements WholeTrace {
   /** Decided, or about to be: it waits no more. */
   isGone = false;
   /** Only of large traces: of small ones a look at all spans is quicker. */
-  private byKey: Map<number, SpanSlice[]> | undefined;
+  private spans: KnownSpans | undefined;
   private made: Batch | undefined;
 
   constructor(id: string, deadline: number) {
@@ -51,28 +51,37 @@ export class WaitingTrace implements WholeTrace {
   }
 
   private addSpan(slice: SpanSlice): boolean {
-    if (this.alike(slice).some((other) => isSameSpan(other, slice))) return false;
+    const isNew = this.spans?.add(slice) ?? !this.slices.some((other) => isSameSpan(other, slice));
+    if (!isNew) return false;
     this.slices.push(slice);
     this.bytes += slice.end - slice.start;
-    if (this.byKey !== undefined) file(this.byKey, slice);
-    else if (this.slices.length > SMALL) {
-      this.byKey = new Map();
-      for (const one of this.slices) file(this.byKey, one);
+    if (this.spans === undefined && this.slices.length > SMALL) {
+      this.spans = new KnownSpans();
+      for (const one of this.slices) this.spans.add(one);
     }
     return true;
-  }
-
-  private alike({ key }: SpanSlice): readonly SpanSlice[] {
-    return this.byKey === undefined ? this.slices : (this.byKey.get(key) ?? []);
   }
 }
 
 const SMALL = 16;
 
-function file(byKey: Map<number, SpanSlice[]>, slice: SpanSlice): void {
-  const alike = byKey.get(slice.key);
-  if (alike === undefined) byKey.set(slice.key, [slice]);
-  else alike.push(slice);
+/** The spans of a large trace: by their ids, and where many have the same id, or none, by all that is in them. */
+class KnownSpans {
+  private readonly byKey = new Map<number, SpanSlice[] | Set<string>>();
+
+  /** False when it is there already. */
+  add(slice: SpanSlice): boolean {
+    const alike = this.byKey.get(slice.key);
+    if (alike instanceof Set) return alike.size < alike.add(contentOf(slice)).size;
+    if (alike === undefined) this.byKey.set(slice.key, [slice]);
+    else if (alike.some((other) => isSameSpan(other, slice))) return false;
+    else if (alike.push(slice) > SMALL) this.byKey.set(slice.key, new Set(alike.map(contentOf)));
+    return true;
+  }
+}
+
+function contentOf({ frame, start, end }: SpanSlice): string {
+  return Buffer.prototype.latin1Slice.call(frame.bytes, start, end);
 }
 
 /** The traces that wait, oldest first. */

@@ -1,12 +1,12 @@
 import type { Field } from "./fields.js";
-import type { Strategy } from "./strategies.js";
+import { MASK, type Strategy } from "./strategies.js";
 
 /** What is done to the values in JSON. */
 export interface JsonTreatment {
   member(parent: Field, key: string): Field;
   /** A text, treated; counted if it changes. */
   treat(text: string, field: Field, strategy: Strategy | undefined): string;
-  /** Something is taken out. */
+  /** Something is taken out, or masked because it is too deep to be looked into. */
   counts(field: Field): void;
 }
 
@@ -27,6 +27,9 @@ const BLANKS = /[ \t\r\n]*/y;
 const TEXT = /"(?:[^"\\]|\\.)*"/y;
 const SCALAR = /[^\s,\]}]+/y;
 
+/** Deeper than people write. What is below is masked: one line of brackets must not make a batch impossible to treat. */
+const DEEPEST = 200;
+
 /** One pass over text that is known to be JSON. `done` is how much of it is in `out`. */
 class JsonWalk {
   private readonly text: string;
@@ -34,6 +37,7 @@ class JsonWalk {
   private out = "";
   private done = 0;
   private at = 0;
+  private depth = 0;
 
   constructor(text: string, treatment: JsonTreatment) {
     this.text = text;
@@ -49,14 +53,29 @@ class JsonWalk {
     this.blanks();
     switch (this.text[this.at]) {
       case "{":
-        return this.object(field, strategy);
       case "[":
-        return this.list(field, strategy);
+        return this.nested(field, strategy);
       case '"':
         return this.string(field, strategy);
       default:
         return this.scalar(field, strategy);
     }
+  }
+
+  private nested(field: Field, strategy: Strategy | undefined): void {
+    if (this.depth === DEEPEST && strategy !== "allow") return this.cover(field);
+    this.depth++;
+    if (this.depth > DEEPEST) this.skip();
+    else if (this.text[this.at] === "{") this.object(field, strategy);
+    else this.list(field, strategy);
+    this.depth--;
+  }
+
+  private cover(field: Field): void {
+    const from = this.at;
+    this.skip();
+    this.treatment.counts(field);
+    this.replace(from, MASK);
   }
 
   private object(parent: Field, inherited: Strategy | undefined): void {

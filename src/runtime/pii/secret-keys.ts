@@ -7,14 +7,23 @@ const SECRETS = new Set(
 const PAIRS =
   /(?:^|_)(?:(?:api|auth|private|access|secret|encryption|signing|ingestion|license|licence|account|storage|shared|master|session)_key|access_key_id|set_cookie|connection_string|client_secret|secret_access_key|pin_code|security_code|card_verification)$/;
 
+/** Words that are no part of another word, so that they need not stand alone: PGPASSWORD, userpassword. */
+const ENDINGS = /(?:password|passwd|passphrase)$/;
+
 /**
- * Does a field of this name hold a secret? The last word decides: `db.password`, `X-Api-Key` and `refreshToken` do,
- * `token_count`, `password_changed_at` and `process_token_renewal_completed` do not.
+ * Does a field of this name hold a secret? The last word decides: `db.password`, `X-Api-Key`, `APIToken`, `cookies` and
+ * `password[0]` do, `token_count`, `tokens`, `password_changed_at` and `process_token_renewal_completed` do not.
  */
 export function isSecretKey(key: string): boolean {
   const folded = key
     .replace(/([a-z\d])([A-Z])/g, "$1_$2")
-    .replace(/[-.\s/:]+/g, "_")
-    .toLowerCase();
-  return SECRETS.has(folded.slice(folded.lastIndexOf("_") + 1)) || PAIRS.test(folded);
+    .replace(/([A-Z])([A-Z][a-z])/g, "$1_$2")
+    .replace(/[^a-zA-Z\d]+/g, "_")
+    .toLowerCase()
+    .replace(/^(.*(?:passw(?:or)?d|secret|token|key|cookie))_?\d*_*$/, "$1");
+  return isSecret(folded) || (folded.endsWith("s") && !folded.endsWith("tokens") && isSecret(folded.slice(0, -1)));
+}
+
+function isSecret(folded: string): boolean {
+  return SECRETS.has(folded.slice(folded.lastIndexOf("_") + 1)) || PAIRS.test(folded) || ENDINGS.test(folded);
 }

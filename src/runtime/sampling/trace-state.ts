@@ -49,11 +49,10 @@ export class TraceState {
   }
 
   private read(text: string): void {
-    const members = text.split(",").map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ""));
-    if (text.length > MAX_LENGTH || !members.every((member) => member === "" || MEMBER.test(member))) {
-      this.isValid = false;
-      return;
-    }
+    this.isValid = text.length <= MAX_LENGTH; // asked first: long ones take long
+    const members = this.isValid ? text.split(",").map((member) => member.replace(/^[ \t]+|[ \t]+$/g, "")) : [];
+    if (!members.every((member) => member === "" || MEMBER.test(member))) this.isValid = false;
+    if (!this.isValid) return;
     if (members.at(-1) === "") members.pop();
     for (const [i, member] of members.entries()) {
       if (i >= MAX_MEMBERS - 1) {

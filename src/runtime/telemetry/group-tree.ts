@@ -84,6 +84,20 @@ const RESOURCE_ATTRIBUTES = 10;
 /** Down to this depth a frame has an owner: a resource or a scope, whose attributes come in any order. */
 const OWNED = 2;
 
+type Place = readonly [start: number, end: number];
+
+interface HeadField {
+  readonly start: number;
+  readonly end: number;
+  /** The body of a resource or scope. */
+  readonly owner: Place | undefined;
+}
+
+interface FrameLayout {
+  readonly frame: GroupedFrame;
+  readonly fields: readonly HeadField[];
+}
+
 /** Groups within groups, alike ones only once. */
 export class GroupTree {
   /** Two frames of the batch have become one group. */
@@ -92,6 +106,8 @@ export class GroupTree {
   private readonly bytes: Uint8Array;
   private readonly shape: SignalShape;
   private readonly limit: number;
+  /** By depth: the frame looked at last, which may have as many groups as records. */
+  private readonly layouts: FrameLayout[] = [];
   private heads = 0;
 
   /** Throws a `RegroupOverflow` as soon as more than `limit` bytes would have to be written. */
@@ -157,25 +173,35 @@ export class GroupTree {
   }
 
   /** The fields of a frame that are not at this depth on the way to a record, with the attributes moved into it. */
-  private headOf({ start, end }: GroupedFrame, depth: number, moved: Extraction | undefined): Uint8Array {
+  private headOf(frame: GroupedFrame, depth: number, moved: Extraction | undefined): Uint8Array {
     const writer = new WireWriter(256);
-    let owner: [start: number, end: number] = [start, start];
-    for (let p = start; p < end; ) {
-      const at = p;
-      const tag = varint(this.bytes, p);
-      const lengthAt = after;
-      p = skip(this.bytes, lengthAt, tag);
-      if (this.shape.levels[depth]?.includes(tag) ?? tag === this.shape.record) continue;
-      if (moved !== undefined && tag === OWNER_TAG) {
-        varint(this.bytes, lengthAt);
-        owner = [after, p];
-      } else writer.copy(this.bytes, at, p);
+    let owner: Place = [frame.start, frame.start];
+    for (const field of this.layoutOf(frame, depth).fields) {
+      if (moved !== undefined && field.owner !== undefined) owner = field.owner;
+      else writer.copy(this.bytes, field.start, field.end);
     }
     if (moved !== undefined) this.writeResource(writer, owner, moved);
     return writer.written();
   }
 
-  private writeResource(writer: WireWriter, [start, end]: readonly [number, number], moved: Extraction): void {
+  /** Where those fields are. Found once for all groups of a frame. */
+  private layoutOf(frame: GroupedFrame, depth: number): FrameLayout {
+    const known = this.layouts[depth];
+    if (known?.frame === frame) return known;
+    const fields: HeadField[] = [];
+    for (let p = frame.start; p < frame.end; ) {
+      const start = p;
+      const tag = varint(this.bytes, p);
+      const lengthAt = after;
+      p = skip(this.bytes, lengthAt, tag);
+      if (this.shape.levels[depth]?.includes(tag) ?? tag === this.shape.record) continue;
+      if (tag === OWNER_TAG) varint(this.bytes, lengthAt);
+      fields.push({ start, end: p, owner: tag === OWNER_TAG ? [after, p] : undefined });
+    }
+    return (this.layouts[depth] = { frame, fields });
+  }
+
+  private writeResource(writer: WireWriter, [start, end]: Place, moved: Extraction): void {
     writer.byte(OWNER_TAG);
     writer.begin(end - start);
     copyWithout(writer, this.bytes, start, end, moved.names);

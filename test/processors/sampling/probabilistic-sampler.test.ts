@@ -6,6 +6,7 @@ import { Batch, batchFromJson, readRecords } from "../../../src/plugin.js";
 import { probabilisticSampler } from "../../../src/processors/probabilistic-sampler.js";
 import { owed } from "../../support/deliveries.js";
 import { counting, processing } from "../../support/processors.js";
+import { spanBatch, traceId } from "../../support/sampled.js";
 
 /**
  * What the Collector's own processor decided (contrib v0.159). `decisions`: a bit for each of the traces whose ids are
@@ -127,6 +128,12 @@ describe("probabilistic_sampler", () => {
     const { source, out } = processing(probabilisticSampler, { sampling_percentage: 60 }, "traces");
     source.next(owed(spans(Array.from({ length: 300 }, (_, i) => ({ id: md5(String(i)) })))).delivery);
     expect(Batch.admit("traces", out[0]!.batch.bytes).count).toBe(out[0]!.batch.count);
+  });
+
+  it("drops a trace whose state is longer than any, however long, at once", () => {
+    const { delivery, outcomes } = owed(spanBatch([{ trace: traceId(1), state: `a=b${" ".repeat(2 ** 19)}c` }]));
+    processing(probabilisticSampler, { mode: "equalizing", sampling_percentage: 99 }, "traces").source.next(delivery);
+    expect(outcomes).toMatchObject([{ ok: true }]);
   });
 
   it("acknowledges what it drops, and counts both under the Collector's name", () => {

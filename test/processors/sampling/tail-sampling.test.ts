@@ -117,6 +117,16 @@ describe("tail_sampling", () => {
     expect(spansIn(out)).toHaveLength(100);
   });
 
+  it("takes a trace of many spans that have the same id, or none, in no time, and counts each of them once", () => {
+    const { send, clock, out, counts } = sampling({ policies: [ALL] });
+    const spans = Array.from({ length: 8000 }, (_, i) => span(1, i < 4000 ? 0 : 7, { start: BigInt(1e15 + i) }));
+    send(spans);
+    send(spans.slice(2000, 6000));
+    clock.advance(WAIT);
+    expect(spansIn(out)).toHaveLength(8000);
+    expect(counts.get("sluice_tail_sampling_repeated_spans")).toBe(4000);
+  });
+
   it("refuses its senders when what is kept is refused", () => {
     const { send, clock, out } = sampling({});
     const [kept, dropped] = [send([span(1, 1, { error: true })]), send([span(2, 1)])];

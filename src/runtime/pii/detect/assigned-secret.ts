@@ -33,7 +33,7 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   const stop = valueEnd(b, start, Math.min(end, start + FAR), quote);
   if (start >= stop || stop > end || isStandIn(b, start, stop)) return NOTHING;
   const isCertain = isStrong && (b[p] === EQUALS || (isQuoted && last < p - 1));
-  if (stop - start < (isCertain ? 3 : 8) || (!isCertain && !isMixed(b, start, stop))) return NOTHING;
+  if (stop - start < (isCertain ? 3 : isStrong ? 6 : 8) || (!isCertain && !isMixed(b, start, stop))) return NOTHING;
   return matches.add(ASSIGNED_SECRET, start, valueEnd(b, start, end, quote));
 }
 

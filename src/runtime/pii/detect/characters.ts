@@ -43,6 +43,9 @@ function table(): Uint16Array {
   add(" \t\r\n\"'`,;<>(){}[]|\\", ENDS);
   add(`${alnum}_`, WORD);
   add(" -./()", BETWEEN);
+  // The bytes of blanks that do not break, thin ones, and of hyphens and dashes: numbers come out of texts like that.
+  for (const c of "\u00a0\u2009\u202f\u2010\u2011\u2012\u2013")
+    for (const byte of Buffer.from(c)) bits[byte]! |= BETWEEN;
   return bits;
 }
 

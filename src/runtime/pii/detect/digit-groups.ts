@@ -92,6 +92,8 @@ function isA(b: Uint8Array, p: number, floor: number, bits: number): boolean {
 }
 
 function severalOf(b: Uint8Array, p: number, end: number): number {
+  if (b[p] === 0xc2 && end === p + 2) return BLANK;
+  if (b[p] === 0xe2 && end === p + 3) return b[p + 2]! >= 0x90 && b[p + 2]! <= 0x93 ? DASH : BLANK;
   if (b[p] === CLOSE) return CLOSING;
   for (; p < end; p++) if (b[p] === OPEN) return OPENING;
   return MIXED;
