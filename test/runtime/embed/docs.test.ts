@@ -72,10 +72,10 @@ describe("docs/embedding.md", () => {
   });
 });
 
-describe("examples/http-app", () => {
+describe("examples/fastify-app", () => {
   it("answers, logs and shuts down cleanly", async () => {
     const env = { OTLP_ENDPOINT: sink.url, QUEUE_DIRECTORY: join(folder, "queue-app"), PORT: "0" };
-    const app = spawn(process.execPath, [join(project, "examples/http-app/server.js")], { env, cwd: folder });
+    const app = spawn(process.execPath, [join(project, "examples/fastify-app/server.js")], { env, cwd: folder });
     let output = "";
     for (const stream of [app.stdout, app.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
     const exited = once(app, "exit");
