@@ -1,3 +1,4 @@
+import process from "node:process";
 import type { HeapInfo } from "node:v8";
 import type { Worker } from "node:worker_threads";
 import type { Watch } from "../contract/watch.js";
@@ -13,8 +14,8 @@ export interface WatchdogSettings {
 const LIMIT_MS = 5000;
 const BEAT_MS = 500;
 
-/** Of the heap's limit so much is for young objects, and not there for what stays. */
-const YOUNG_BYTES = 48 * 1024 * 1024;
+/** Of the heap's limit so much is for young objects, and not there for what stays. V8 13 has more of it. */
+const YOUNG_BYTES = (Number.parseInt(process.versions.v8, 10) < 13 ? 48 : 192) * 1024 * 1024;
 
 /** Cells of the memory that both threads see. */
 const BEAT = 0;
@@ -82,7 +83,7 @@ export class Watchdog implements Watch {
   }
 
   private beat({ used_heap_size, heap_size_limit }: HeapInfo): void {
-    const old = Math.max(heap_size_limit - YOUNG_BYTES, heap_size_limit / 2);
+    const old = Math.max(heap_size_limit - YOUNG_BYTES, heap_size_limit / 4);
     this.cells[HEAP_PERCENT] = Math.round((100 * used_heap_size) / old);
     Atomics.add(this.cells, BEAT, 1);
   }
