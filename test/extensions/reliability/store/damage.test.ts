@@ -74,6 +74,22 @@ async function takesNewEntries(): Promise<void> {
   await store.delete([again.ref]);
 }
 
+describe("a log that is gone", () => {
+  it.each(["removed", "emptied"])(
+    "takes what was put since the store was opened, and that is told (%s)",
+    async (how) => {
+      await intoTables();
+      await reopen();
+      for (const text of texts(100, 105)) await store.put(fresh(text));
+      await store.close();
+      if (how === "removed") rmSync(pathOf(/\.log$/));
+      else truncateSync(pathOf(/\.log$/), 0);
+      expect(await reopen()).toMatchObject({ lostEntries: 5 });
+      expect(await readable()).toMatchObject({ total: PENDING + FAILED });
+    },
+  );
+});
+
 describe("a damaged queue", () => {
   it("reports nothing when nothing is wrong", async () => {
     await store.close();

@@ -9,6 +9,9 @@ import { FORMAT, frame, unframe } from "./frame.js";
  */
 export interface Meta {
   readonly format: number;
+  /** Names the store, for as long as it is there. */
+  readonly store: string;
+  /** Begins the ids of the entries that are put since the store was opened. */
   readonly tag: string;
   readonly exporter: string;
   /** Times it was written so far, and the last ref given out. */
@@ -25,9 +28,11 @@ export interface Meta {
 }
 
 export function newMeta(exporter: string): Meta {
+  const tag = newTag();
   return {
     format: FORMAT,
-    tag: newTag(),
+    store: tag,
+    tag,
     exporter,
     commits: 0,
     last: 0,

@@ -101,7 +101,7 @@ async function recounted(
  * ids go on under a new tag in any case: one that was given before must not be given to other data.
  */
 async function lostTail(db: LevelDb, meta: Meta, said: Testimony | undefined): Promise<Stock> {
-  const seen = said?.tag === meta.tag ? said : undefined;
+  const seen = said?.store === meta.store ? said : undefined;
   const commits = Math.max(meta.commits, seen?.commits ?? 0);
   const last = Math.max(meta.last, seen?.last ?? 0);
   const next = { ...meta, tag: newTag(), commits, last };

@@ -10,7 +10,7 @@ import type { Meta } from "./meta.js";
  */
 export interface Testimony {
   readonly format: number;
-  readonly tag: string;
+  readonly store: string;
   readonly exporter: string;
   readonly commits: number;
   readonly last: number;
@@ -92,8 +92,8 @@ export class Witness {
 
 /** Always of the same length, so that it can be written over in place. */
 function render(meta: Meta): string {
-  const { format, tag, exporter, commits, last } = meta;
-  const said = { format, tag, exporter, commits, last, pending: meta.pending.entries, failed: meta.failed.entries };
+  const { format, store, exporter, commits, last } = meta;
+  const said = { format, store, exporter, commits, last, pending: meta.pending.entries, failed: meta.failed.entries };
   const text = JSON.stringify(said).padEnd(502);
   return `${text} ${checksum(text)}\n`;
 }
