@@ -15,8 +15,10 @@ export function limitedLog<T>(clock: Clock, say: (what: T, suppressed: number) =
       suppressed++;
       return;
     }
-    say(what, suppressed);
+    const before = suppressed;
+    // First, for what is said may lead back here.
     last = now;
     suppressed = 0;
+    say(what, before);
   };
 }

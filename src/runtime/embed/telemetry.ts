@@ -2,6 +2,7 @@ import process from "node:process";
 import type { ResolvedConfig } from "../config/spec.js";
 import type { Logger } from "../contract/observability.js";
 import { createSelfTelemetry, type SelfTelemetry } from "../self-telemetry/index.js";
+import { safeLogger } from "./safe-logger.js";
 
 const TELEMETRY = ["service", "telemetry"];
 
@@ -20,5 +21,9 @@ export function embeddedTelemetry(config: ResolvedConfig, logger: Logger | undef
   };
   const { stderr } = process;
   const quieter = { ...config, service: { ...config.service, telemetry } };
-  return createSelfTelemetry(quieter, { stderr, isTerminal: stderr.isTTY === true, logger });
+  return createSelfTelemetry(quieter, {
+    stderr,
+    isTerminal: stderr.isTTY === true,
+    logger: logger && safeLogger(logger),
+  });
 }
