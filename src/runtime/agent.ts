@@ -48,11 +48,13 @@ export class Agent implements Host {
   private taking = false;
   private graph: Graph | undefined;
   /** What was started, to be stopped from the last to the first. */
-  private readonly extensions: { readonly id: string; readonly extension: Extension }[] = [];
-  private readonly startedExporters: { readonly id: string; readonly stop: () => Promise<void> }[] = [];
-  private readonly startedOutlets: { readonly id: string; readonly stop: () => Promise<void> }[] = [];
-  private readonly startedReceivers: { readonly id: string; readonly stop: () => Promise<void> }[] = [];
+  private readonly extensions: (Started & { readonly extension: Extension })[] = [];
+  private readonly startedExporters: Started[] = [];
+  private readonly startedOutlets: Started[] = [];
+  private readonly startedReceivers: Started[] = [];
   private stopping: Promise<void> | undefined;
+  /** Ends a start that is under way. */
+  private interrupt = () => {};
   private readonly removeGauges: (() => void)[] = [];
 
   constructor(config: ResolvedConfig, options: AgentOptions) {
@@ -73,15 +75,16 @@ export class Agent implements Host {
     return this.extensions.find(({ extension }) => extension.admin !== undefined)?.extension.admin;
   }
 
-  /** Resolves when every receiver takes requests. Throws an `AgentStartError`, with everything stopped again. */
+  /**
+   * Resolves when every receiver takes requests. Throws an `AgentStartError`, with everything stopped again. A stop ends
+   * it: what hangs in its start is not waited for, and is stopped if it comes up after all.
+   */
   async start(): Promise<void> {
+    const interrupted = new Promise<never>((_resolve, reject) => {
+      this.interrupt = () => reject(stoppedEarly());
+    });
     try {
-      await this.startExtensions();
-      this.graph = this.buildGraph();
-      this.watch(this.graph);
-      await this.startExporters(this.graph);
-      this.taking = true;
-      await this.startReceivers(this.graph);
+      await Promise.race([this.startAll(), interrupted]);
       this.current = "ready";
     } catch (error) {
       await this.stop(0);
@@ -95,6 +98,7 @@ export class Agent implements Host {
    */
   stop(timeoutMs: number = this.config.service.shutdown_timeout): Promise<void> {
     this.stopping ??= this.shutDown(timeoutMs);
+    this.interrupt();
     return this.stopping;
   }
 
@@ -102,6 +106,23 @@ export class Agent implements Host {
   abort(): void {
     for (const run of this.graph?.runs ?? []) run.abort();
     for (const { outlet } of this.graph?.exporters ?? []) outlet.abort();
+  }
+
+  private async startAll(): Promise<void> {
+    if (this.stopping !== undefined) throw stoppedEarly();
+    await this.startExtensions();
+    this.graph = this.buildGraph();
+    this.watch(this.graph);
+    await this.startExporters(this.graph);
+    this.taking = true;
+    await this.startReceivers(this.graph);
+  }
+
+  /** A component has started: it goes to those that are to be stopped, or is stopped if that time has passed. */
+  private async note<T extends Started>(component: T, started: T[]): Promise<void> {
+    if (this.stopping === undefined) return void started.push(component);
+    await this.quietly([component]);
+    throw stoppedEarly();
   }
 
   private buildGraph(): Graph {
@@ -122,7 +143,7 @@ export class Agent implements Host {
 
   private async startExtensions(): Promise<void> {
     for (const spec of this.config.extensions.values()) {
-      await starting(spec, async () => {
+      const extension = await starting(spec, async () => {
         const { logger, metrics, random = Math.random } = this.options;
         const component = logger.child({ component: `extension ${spec.id}` });
         const context = {
@@ -135,24 +156,25 @@ export class Agent implements Host {
         };
         const extension = checkMade("extension", spec.factory.create(spec.config, { ...context, host: this }));
         await extension.start();
-        this.extensions.push({ id: spec.id, extension });
+        return extension;
       });
+      await this.note({ id: spec.id, extension, stop: () => extension.stop() }, this.extensions);
     }
   }
 
   private async startExporters(graph: Graph): Promise<void> {
     for (const { spec, exporter, outlet } of graph.exporters) {
       await starting(spec, async () => exporter.start?.());
-      this.startedExporters.push({ id: spec.id, stop: async () => exporter.stop?.() });
+      await this.note({ id: spec.id, stop: async () => exporter.stop?.() }, this.startedExporters);
       await starting(spec, async () => outlet.start?.());
-      this.startedOutlets.push({ id: spec.id, stop: async () => outlet.stop?.() });
+      await this.note({ id: spec.id, stop: async () => outlet.stop?.() }, this.startedOutlets);
     }
   }
 
   private async startReceivers(graph: Graph): Promise<void> {
     for (const { spec, receiver } of graph.receivers) {
       await starting(spec, () => receiver.start());
-      this.startedReceivers.push({ id: spec.id, stop: () => receiver.stop() });
+      await this.note({ id: spec.id, stop: () => receiver.stop() }, this.startedReceivers);
     }
   }
 
@@ -173,8 +195,8 @@ export class Agent implements Host {
     });
     await this.within(STOP_GRACE_MS, this.quietly(this.startedOutlets));
     await this.within(STOP_GRACE_MS, this.quietly(this.startedExporters));
-    for (const { id, extension } of this.extensions.reverse()) {
-      await this.within(STOP_GRACE_MS, this.quietly([{ id, stop: () => extension.stop() }]));
+    for (const extension of this.extensions.reverse()) {
+      await this.within(STOP_GRACE_MS, this.quietly([extension]));
     }
     for (const remove of this.removeGauges) remove();
     this.current = "stopped";
@@ -200,9 +222,7 @@ export class Agent implements Host {
     cancel();
   }
 
-  private async quietly(
-    components: readonly { readonly id: string; readonly stop: () => Promise<void> }[],
-  ): Promise<void> {
+  private async quietly(components: readonly Started[]): Promise<void> {
     await Promise.all(
       components.map(async ({ id, stop }) => {
         try {
@@ -213,6 +233,15 @@ export class Agent implements Host {
       }),
     );
   }
+}
+
+interface Started {
+  readonly id: string;
+  readonly stop: () => Promise<void>;
+}
+
+function stoppedEarly(): Error {
+  return new Error("the agent was stopped while it was starting");
 }
 
 /** One component's failure to start, with its place in the config. */

@@ -50,6 +50,7 @@ export class Sluice {
   private readonly door: AppDoor;
   private readonly failOnError: FailOnError;
   private readonly agent: Agent;
+  private readonly clock: Clock;
   private state: SluiceStatus["state"] = "created";
   private starting: Promise<void> | undefined;
   private stopping: Promise<void> | undefined;
@@ -57,6 +58,7 @@ export class Sluice {
   /** @internal use createSluice */
   constructor(loaded: EmbeddedConfig, telemetry: SelfTelemetry, receiver: AppReceiver, options: SluiceOptions) {
     const { clock = systemClock, random } = options;
+    this.clock = clock;
     this.config = loaded.config;
     this.shown = loaded.shown;
     this.telemetry = telemetry;
@@ -80,7 +82,8 @@ export class Sluice {
 
   /**
    * Takes nothing new, hands over all that was emitted and waits until it is settled; what is not after `timeoutMs`
-   * (service.shutdown_timeout) is refused, and counted. Never rejects; a second call joins the first.
+   * (service.shutdown_timeout) is refused, and counted. A start that is under way has as long to end. Never rejects; a
+   * second call joins the first.
    */
   stop(timeoutMs?: number): Promise<void> {
     this.stopping ??= this.stopOnce(timeoutMs);
@@ -146,7 +149,7 @@ export class Sluice {
   }
 
   private async stopOnce(timeoutMs = this.config.service.shutdown_timeout): Promise<void> {
-    await this.starting?.catch(() => {});
+    await this.started(timeoutMs);
     if (this.state !== "ready") {
       this.state = "stopped";
       return this.door.close();
@@ -158,6 +161,19 @@ export class Sluice {
     await this.agent.stop(timeoutMs);
     await this.telemetry.stop();
     this.state = "stopped";
+  }
+
+  /** Resolves when the start has ended, well or not; after `timeoutMs` it is ended. */
+  private async started(timeoutMs: number): Promise<void> {
+    const ended = this.starting?.catch(() => {});
+    let cancel = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancel = this.clock.after(timeoutMs, resolve);
+    });
+    await Promise.race([ended, late]);
+    cancel();
+    if (this.state === "starting") await this.agent.stop(0);
+    await ended;
   }
 
   private asConfigError(error: unknown): unknown {
