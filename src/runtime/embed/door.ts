@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import type { Clock } from "../contract/clock.js";
 import type { Outcome } from "../contract/delivery.js";
 import { limitedLog } from "../contract/limited-log.js";
@@ -25,7 +26,8 @@ type Refused = { readonly refusal: Refusal; readonly records: number };
  * Where a program's own telemetry goes in: the receiver `app` of an embedded Sluice.
  *
  * Everything that was offered is counted once, as accepted or as refused, and whatever was refused is logged, at most
- * once in ten seconds. Nothing here throws.
+ * once in ten seconds. Nothing here throws. Pipelines run outside of the asynchronous context that they were called from:
+ * a request of the program is no context for what is sent on behalf of many, and must not live as long as a connection.
  */
 export class AppDoor {
   private readonly receiver: AppReceiver;
@@ -34,6 +36,7 @@ export class AppDoor {
   private readonly settling = new Set<Promise<unknown>>();
   private readonly say: (what: Refused) => void;
   private saying = false;
+  private readonly outside = new AsyncResource("Sluice");
 
   constructor({ receiver, metrics, logger, clock }: DoorSettings) {
     this.receiver = receiver;
@@ -74,12 +77,14 @@ export class AppDoor {
 
   /** Resolves when the batch is settled. Never rejects. */
   accept(batch: Batch): Promise<Outcome> {
+    if (!Object.hasOwn(this.counts, batch?.signal)) return Promise.resolve({ ok: false, refusal: noBatch() });
     const refusal = this.refusalOf(batch.signal);
     if (refusal !== undefined) {
       this.refuse(batch.signal, batch.count, refusal);
       return Promise.resolve({ ok: false, refusal });
     }
-    const settled = this.receiver.intakes[batch.signal]!.accept(batch, ORIGIN).then((outcome) => {
+    const intake = this.receiver.intakes[batch.signal]!;
+    const settled = this.outside.runInAsyncScope(intake.accept, intake, batch, ORIGIN).then((outcome) => {
       this.settling.delete(settled);
       this.count(batch, outcome);
       return outcome;
@@ -133,6 +138,11 @@ function countersOf(signal: Signal, metrics: Metrics): Counts {
       attributes,
     );
   return { accepted: counter("accepted"), refused: counter("refused") };
+}
+
+function noBatch(): Refusal {
+  const message = "what was handed in is no batch: make one with Batch.admit";
+  return new Refusal("permanent", message, { code: "SLUICE_NO_BATCH", category: "integration" });
 }
 
 function notStarted(): Refusal {

@@ -37,13 +37,16 @@ const KEPT_BYTES = 1024 * 1024;
  *   records gather for a few milliseconds.
  * - The bytes that gather are reserved at the door, so they count towards the intake's limit.
  * - What `flush` finds is handed in before it returns its promise.
+ * - Writing a record runs code of the program (getters, `toJSON`), which may emit in turn: nothing of the emitter is
+ *   under way meanwhile, and each record has a writer of its own.
  */
 export class LogEmitter {
   private readonly door: AppDoor;
   private readonly clock: Clock;
   private readonly failOnError: FailOnError;
   private readonly frame: LogFrame;
-  private record = new WireWriter(1024);
+  /** Not in use. */
+  private writer: WireWriter | undefined;
   private records = new WireWriter(16 * 1024);
   private gathering: Gathering | undefined;
   /** Complete, to be handed in with the next turn. */
@@ -67,8 +70,7 @@ export class LogEmitter {
   emit(records: LogInput | readonly LogInput[], options?: EmitOptions): Promise<void> {
     const failOnError = options?.failOnError ?? this.failOnError.current;
     if (failOnError) return handled(this.emitTold(records));
-    if (isList(records)) for (const record of records) this.add(record);
-    else this.add(records);
+    this.addAll(records);
     return NOTHING;
   }
 
@@ -79,45 +81,60 @@ export class LogEmitter {
   }
 
   private async emitTold(records: LogInput | readonly LogInput[]): Promise<void> {
-    const added = (isList(records) ? records : [records]).map((record) => this.add(record));
+    const added = this.addAll(records);
     const gatherings = new Set(added.filter((each) => each instanceof Gathering));
     const outcomes = await Promise.all([...gatherings].map((each) => each.settled));
     const refusal = added.find((each) => each instanceof Refusal) ?? outcomes.map(refusalIn).find(Boolean);
     if (refusal !== undefined) throw refusal;
   }
 
-  /** Where the record is now, or why it was refused. */
-  private add(record: LogInput): Gathering | Refusal {
-    const refusal = this.door.refusalOf("logs") ?? this.write(record) ?? this.reserve();
-    if (refusal !== undefined) {
-      this.door.refuse("logs", 1, refusal);
-      return refusal;
+  /** Where the records are now, or why they were refused. Never throws, whatever is given as a list. */
+  private addAll(records: LogInput | readonly LogInput[]): (Gathering | Refusal)[] {
+    const added: (Gathering | Refusal)[] = [];
+    try {
+      if (isList(records)) for (const record of records) added.push(this.add(record));
+      else added.push(this.add(records));
+    } catch (error) {
+      added.push(this.refuse(badRecord(error)));
     }
+    return added;
+  }
+
+  private add(record: LogInput): Gathering | Refusal {
+    const early = this.door.refusalOf("logs");
+    if (early !== undefined) return this.refuse(early);
+    const writer = this.writer ?? new WireWriter(1024);
+    this.writer = undefined;
+    const refusal = this.write(writer, record) ?? this.reserve(writer.length);
+    if (refusal !== undefined) return this.refuse(refusal);
     const gathering = this.gathering!;
     gathering.count += 1;
     this.records.byte(LOG_RECORD);
-    this.records.lengthDelimited(this.record.written());
+    this.records.lengthDelimited(writer.written());
+    if (writer.bytes.length <= KEPT_BYTES) this.writer = writer;
     if (this.records.length >= ENOUGH_BYTES) this.seal();
     this.schedule();
     return gathering;
   }
 
-  private write(record: LogInput): Refusal | undefined {
-    this.record.length = 0;
+  private refuse(refusal: Refusal): Refusal {
+    this.door.refuse("logs", 1, refusal);
+    return refusal;
+  }
+
+  private write(writer: WireWriter, record: LogInput): Refusal | undefined {
+    writer.length = 0;
     try {
-      writeLogRecord(this.record, record, this.clock.now());
+      writeLogRecord(writer, record, this.clock.now());
       return undefined;
     } catch (error) {
-      this.record = new WireWriter(1024);
-      const { message } = toRefusal(error);
-      const words = `the log record cannot be written: ${message}`;
-      return new Refusal("permanent", words, { code: "SLUICE_BAD_RECORD", category: "schema", cause: error });
+      return badRecord(error);
     }
   }
 
   /** Room for the record, and for the batch around it when it is the first. */
-  private reserve(): Refusal | undefined {
-    const bytes = this.record.length + TAG_AND_LENGTH + (this.gathering === undefined ? this.frame.overhead : 0);
+  private reserve(length: number): Refusal | undefined {
+    const bytes = length + TAG_AND_LENGTH + (this.gathering === undefined ? this.frame.overhead : 0);
     const refusal = this.door.reserve("logs", bytes);
     if (refusal !== undefined) return refusal;
     this.gathering ??= new Gathering();
@@ -133,7 +150,6 @@ export class LogEmitter {
     const batch = this.frame.around(this.records.written(), gathering.count);
     this.records.length = 0;
     if (this.records.bytes.length > KEPT_BYTES) this.records = new WireWriter(16 * 1024);
-    if (this.record.bytes.length > KEPT_BYTES) this.record = new WireWriter(1024);
     this.complete.push(() => {
       this.door.release("logs", gathering.reserved);
       this.unsettled += 1;
@@ -184,6 +200,12 @@ class Gathering {
 const LOG_RECORD = 18;
 const TAG_AND_LENGTH = 6;
 const NOTHING = Promise.resolve();
+
+function badRecord(error: unknown): Refusal {
+  const { message } = toRefusal(error);
+  const words = `the log record cannot be written: ${message}`;
+  return new Refusal("permanent", words, { code: "SLUICE_BAD_RECORD", category: "schema", cause: error });
+}
 
 function isList(records: LogInput | readonly LogInput[]): records is readonly LogInput[] {
   return Array.isArray(records);

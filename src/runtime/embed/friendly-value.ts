@@ -2,13 +2,24 @@ import { DoubleValue, type Value } from "../telemetry/views/value.js";
 
 /** Deep enough for any log, and less than what a value may be on the wire. */
 const MAX_DEPTH = 20;
+/** What one value may come to: about so many bytes of text, or so many values of the size below. */
+const MAX_BYTES = 16 * 1024 * 1024;
+const VALUE_BYTES = 128;
+
+/** The way from the value that was logged to the one that is looked at, and what all of it may still cost. */
+interface Walk {
+  readonly ancestors: readonly object[];
+  readonly budget: { left: number };
+}
 
 /**
- * What a program logs as a telemetry value: a Date as its ISO text, an Error as its type, message and stack, anything
- * with `toJSON` as that, and what is no data (functions, symbols) as text. Cycles are cut. Throws only what a getter of
- * the program throws.
+ * What a program logs as a telemetry value: a Date as its ISO text, an Error as its type, message, stack and fields,
+ * anything with `toJSON` as that, bytes as bytes, and what is no data (functions, symbols) as text.
+ *
+ * Never throws and always ends: cycles are cut, so is what is too deep or too much (things that are linked to each other
+ * in many ways are a tree without end), and what cannot be read is a text that says so.
  */
-export function friendlyValue(value: unknown, ancestors: readonly object[] = []): Value {
+export function friendlyValue(value: unknown, walk?: Walk): Value {
   switch (typeof value) {
     case "string":
     case "number":
@@ -17,7 +28,7 @@ export function friendlyValue(value: unknown, ancestors: readonly object[] = [])
     case "bigint":
       return value === BigInt.asIntN(64, value) ? value : String(value);
     case "object":
-      return value === null ? null : friendlyObject(value, ancestors);
+      return value === null ? null : readableObject(value, walk ?? { ancestors: [], budget: { left: MAX_BYTES } });
     case "undefined":
       return null;
     default:
@@ -25,37 +36,82 @@ export function friendlyValue(value: unknown, ancestors: readonly object[] = [])
   }
 }
 
-function friendlyObject(value: object, ancestors: readonly object[]): Value {
+function readableObject(value: object, walk: Walk): Value {
+  try {
+    return friendlyObject(value, walk);
+  } catch {
+    return "[cannot be read]";
+  }
+}
+
+function friendlyObject(value: object, { ancestors, budget }: Walk): Value {
   if (value instanceof Uint8Array || value instanceof DoubleValue) return value;
   if (ancestors.includes(value)) return "[circular]";
   if (ancestors.length >= MAX_DEPTH) return "[too deep]";
+  const inside = { ancestors: [...ancestors, value], budget };
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
-  if (value instanceof Error) return errorValue(value, [...ancestors, value]);
-  if (value instanceof Map) return friendlyMap(stringKeyed(value), [...ancestors, value]);
-  if (Array.isArray(value) || value instanceof Set) {
-    const inside = [...ancestors, value];
-    return Array.from(value, (item) => friendlyValue(item, inside));
-  }
+  if (value instanceof Error) return friendlyMap(fieldsOf(value), inside);
+  if (value instanceof Map) return friendlyMap(stringKeyed(value), inside);
+  if (Array.isArray(value) || value instanceof Set) return friendlyList(value, inside);
   const { toJSON } = value as { toJSON?: unknown };
-  if (typeof toJSON === "function") return friendlyValue(toJSON.call(value), [...ancestors, value]);
-  return friendlyMap(Object.entries(value), [...ancestors, value]);
+  if (typeof toJSON === "function") return friendlyValue(toJSON.call(value), inside);
+  return friendlyBuiltIn(value, inside) ?? friendlyMap(Object.entries(value), inside);
 }
 
-function friendlyMap(entries: Iterable<[string, unknown]>, ancestors: readonly object[]): Value {
+/** What is not told by its fields. */
+function friendlyBuiltIn(value: object, walk: Walk): Value | undefined {
+  if (value instanceof RegExp) return String(value);
+  if (value instanceof ArrayBuffer || value instanceof SharedArrayBuffer) return new Uint8Array(value);
+  if (value instanceof DataView) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  if (ArrayBuffer.isView(value)) return friendlyList(value as Float64Array, walk);
+  if (value instanceof String || value instanceof Number || value instanceof Boolean) return value.valueOf() as Value;
+  return undefined;
+}
+
+function friendlyList(items: Iterable<unknown>, walk: Walk): Value {
+  const list: Value[] = [];
+  for (const item of items) {
+    const isOver = walk.budget.left < 0;
+    list.push(isOver ? TOO_MUCH : charged(item, walk));
+    if (isOver) break;
+  }
+  return list;
+}
+
+function friendlyMap(entries: Iterable<[string, unknown]>, walk: Walk): Value {
   const map: Record<string, Value> = Object.create(null);
-  for (const [key, item] of entries) if (item !== undefined) map[key] = friendlyValue(item, ancestors);
+  for (const [key, item] of entries) {
+    if (item === undefined) continue;
+    const isOver = walk.budget.left < 0;
+    map[key] = isOver ? TOO_MUCH : charged(item, walk);
+    if (isOver) break;
+  }
   return map;
 }
 
-function errorValue(error: Error, ancestors: readonly object[]): Value {
-  const { name: type, message, stack, cause } = error;
-  return {
-    type: String(type),
-    message: String(message),
-    ...(typeof stack === "string" && { stack }),
-    ...(cause !== undefined && { cause: friendlyValue(cause, ancestors) }),
-  };
+/** Stands for a value of a list or map, and for all that follow. */
+const TOO_MUCH = "[too much]";
+
+function charged(item: unknown, walk: Walk): Value {
+  const value = friendlyValue(item, walk);
+  walk.budget.left -= VALUE_BYTES + (typeof value === "string" || value instanceof Uint8Array ? value.length : 0);
+  return value;
 }
+
+/** Those of errors that are not enumerable come first. */
+function* fieldsOf(error: Error): Generator<[string, unknown]> {
+  const { name, message, stack, cause } = error;
+  yield ["type", String(name)];
+  yield ["message", String(message)];
+  if (typeof stack === "string") yield ["stack", stack];
+  if (cause !== undefined) yield ["cause", cause];
+  if (error instanceof AggregateError) yield ["errors", error.errors];
+  for (const [key, value] of Object.entries(error)) {
+    if (!NAMED.has(key)) yield [key === "type" ? "error.type" : key, value];
+  }
+}
+
+const NAMED = new Set(["name", "message", "stack", "cause"]);
 
 function* stringKeyed(map: Map<unknown, unknown>): Generator<[string, unknown]> {
   for (const [key, value] of map) yield [String(key), value];

@@ -61,13 +61,14 @@ function writeSeverity(writer: WireWriter, { severity, severityNumber }: LogInpu
   if (text !== "") writeText(writer, SEVERITY_TEXT, text);
 }
 
-/** An attribute without a value is left out. */
+/** An attribute without a value is left out. A map is as good as an object. */
 export function writeAttributes(
   writer: WireWriter,
   attributes: Readonly<Record<string, unknown>> | undefined,
   tag = ATTRIBUTE,
 ): void {
   if (attributes === undefined || attributes === null) return;
+  if (attributes instanceof Map) return writeAttributes(writer, Object.fromEntries(attributes), tag);
   for (const key of Object.keys(attributes)) {
     const value = attributes[key];
     if (value !== undefined) writeAttribute(writer, key, value, tag);

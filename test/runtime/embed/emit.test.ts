@@ -1,7 +1,9 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { Batch, decodeTree, type LogInput, Refusal, type Tree } from "../../../src/index.js";
+import { friendlyValue } from "../../../src/runtime/embed/friendly-value.js";
 import { bodies } from "../../support/batches.js";
 import { referenceDecode, referenceEncode } from "../../support/otlp-reference.js";
 import {
@@ -28,6 +30,9 @@ async function emitted(...records: LogInput[]): Promise<Tree[]> {
   for (const batch of batches) expect(Batch.admit("logs", batch.bytes).count).toBe(batch.count);
   return logRecords(batches);
 }
+
+/** The object in an attribute that is read only when the record is written. */
+const lazily = (value: object) => ({ lazy: { toJSON: () => ({ ...value }) } });
 
 const attribute = (key: string, value: Tree) => ({ key, value });
 
@@ -104,6 +109,91 @@ describe("logs.emit", () => {
       expect(texts).toContain(part);
     }
     expect((record!["attributes"] as Tree[]).at(-1)).toEqual(attribute("trace_id", { stringValue: "no trace" }));
+  });
+
+  it("leaves out nothing of an error, and tells what is not told by its fields", async () => {
+    const error = Object.assign(new AggregateError([new RangeError("inner")], "outer"), { code: "E1", type: "own" });
+    const buffer = new Uint8Array([1, 2, 3]).buffer;
+    const attributes = new Map<string, unknown>([
+      ["error", error],
+      ["pattern", /a+/g],
+      ["bytes", [buffer, new DataView(buffer, 1, 1)]],
+      ["numbers", new Float64Array([1.5])],
+      ["boxed", [new String("x"), new Number(5)]],
+    ]);
+    const [record] = await emitted({ attributes: attributes as never });
+    const values = Object.fromEntries(
+      (record!["attributes"] as Tree[]).map(({ key, value }) => [key as string, value]),
+    );
+    const fields = (values["error"] as Tree)["kvlistValue"] as { values: Tree[] };
+    expect(fields.values.map(({ key }) => key)).toEqual(["type", "message", "stack", "errors", "code", "error.type"]);
+    expect(values).toMatchObject({
+      pattern: { stringValue: "/a+/g" },
+      bytes: {
+        arrayValue: { values: [{ bytesValue: new Uint8Array([1, 2, 3]) }, { bytesValue: new Uint8Array([2]) }] },
+      },
+      numbers: { arrayValue: { values: [{ doubleValue: 1.5 }] } },
+      boxed: { arrayValue: { values: [{ stringValue: "x" }, { intValue: 5n }] } },
+    });
+  });
+
+  it("takes a record although a value in it cannot be read", async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    const unreadable = {
+      get secret() {
+        throw null;
+      },
+    };
+    const [record] = await emitted({ body: "kept", attributes: { proxy, unreadable, fine: 1 } });
+    const unread = { stringValue: "[cannot be read]" };
+    expect(record!["attributes"]).toEqual([
+      attribute("proxy", unread),
+      attribute("unreadable", unread),
+      attribute("fine", { intValue: 1n }),
+    ]);
+  });
+
+  it("cuts what is linked to itself in ever more ways, and what is too much", () => {
+    const nodes = Array.from({ length: 12 }, () => ({ links: [] as object[] }));
+    for (const node of nodes) node.links = nodes.map((other) => ({ other }));
+    const text = "x".repeat(100_000);
+    const often = Array.from({ length: 1000 }, () => ({ text }));
+    for (const value of [nodes, new Array(1e9), often]) {
+      const printed = JSON.stringify(friendlyValue(value));
+      expect(printed).toContain("[too much]");
+      expect(printed.length).toBeLessThan(20_000_000);
+    }
+  });
+
+  it("writes a record whole although its getters emit others", async () => {
+    const { batches, components } = keeper();
+    const sluice = await started({ config: INTO_KEPT, components });
+    const emitting = (body: string) => ({
+      get inner() {
+        void sluice.logs.emit({ body, attributes: { from: body } });
+        return body;
+      },
+    });
+    await sluice.logs.emit({ body: "outer", attributes: { before: 1, ...lazily(emitting("first")), after: 2 } });
+    await sluice.logs.emit({ body: emitting("second"), severity: "info", attributes: { after: 2 } });
+    await sluice.stop();
+    const [first, outer, second, other] = logRecords(batches);
+    expect([first!["body"], second!["body"]]).toEqual([{ stringValue: "first" }, { stringValue: "second" }]);
+    expect(outer).toMatchObject({
+      body: { stringValue: "outer" },
+      attributes: [{ key: "before" }, { key: "lazy" }, { key: "after" }],
+    });
+    expect(other).toMatchObject({ severityText: "info", attributes: [{ key: "after" }] });
+  });
+
+  it("runs pipelines outside of the context of the one who emits", async () => {
+    const context = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const { components } = keeper(async () => void seen.push(context.getStore()));
+    const sluice = await started({ config: INTO_KEPT, components });
+    await context.run("a request", () => sluice.logs.emit({ body: 1 }, { failOnError: true }));
+    expect(seen).toEqual([undefined]);
   });
 
   it("writes what the reference decoder reads, whatever the values are", async () => {
@@ -261,6 +351,24 @@ describe("failOnError", () => {
     await expect(told).rejects.toMatchObject({ code: "SLUICE_BAD_RECORD", kind: "permanent" });
     await expect(sluice.logs.emit("text" as never, { failOnError: true })).rejects.toThrow("object with a body");
     expect(batches.flatMap(bodies)).toEqual(["one", "two"]);
+  });
+
+  it("never throws, whatever is given as a list", async () => {
+    const sluice = await started({ config: INTO_KEPT, components: keeper().components });
+    const revoked = Proxy.revocable([] as LogInput[], {});
+    revoked.revoke();
+    const throwing = Object.assign([{ body: 1 }], {
+      [Symbol.iterator]() {
+        throw new Error("no list today");
+      },
+    });
+    const holes: LogInput[] = new Array(1);
+    for (const list of [revoked.proxy, throwing as never, holes]) {
+      await sluice.logs.emit(list);
+      const told = sluice.logs.emit(list, { failOnError: true });
+      await expect(told).rejects.toMatchObject({ code: "SLUICE_BAD_RECORD" });
+    }
+    expect([metric(sluice, ACCEPTED), metric(sluice, REFUSED)]).toEqual([0, 6]);
   });
 
   it("says what to write when no pipeline reads what is emitted", async () => {

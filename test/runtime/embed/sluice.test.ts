@@ -203,6 +203,49 @@ service: {pipelines: {logs: {receivers: [app], exporters: [file, kept]}}}`;
     await expect(sluice.start()).rejects.toThrow("make another one");
   });
 
+  it("lets a start that is under way end before it stops", async () => {
+    const { batches, components } = keeper();
+    const sluice = await make({ config: INTO_KEPT, components });
+    const starting = sluice.start();
+    const stopping = sluice.stop();
+    await starting;
+    await stopping;
+    expect([sluice.status().state, batches]).toEqual(["stopped", []]);
+  });
+
+  it("stops although a component hangs in its start, which is stopped if it comes up after all", async () => {
+    const calls: string[] = [];
+    let comeUp = () => {};
+    const components = keeper().components.map((factory) => ({
+      ...factory,
+      create: () => ({
+        send: async () => undefined,
+        start: () =>
+          new Promise<void>((resolve) => {
+            comeUp = resolve;
+          }),
+        stop: async () => void calls.push("stopped"),
+      }),
+    }));
+    const sluice = await make({ config: INTO_KEPT, components });
+    const starting = sluice.start();
+    await expect.poll(() => sluice.status().state).toBe("starting");
+    await sluice.stop(0);
+    await expect(starting).rejects.toThrow("stopped while it was starting");
+    expect([sluice.status().state, calls]).toEqual(["stopped", []]);
+    comeUp();
+    await expect.poll(() => calls).toEqual(["stopped"]);
+    expect(sluice.status().state).toBe("stopped");
+  });
+
+  it("refuses what is no batch", async () => {
+    const sluice = await started({ config: INTO_KEPT, components: keeper().components });
+    for (const batch of [undefined, null, 5, {}, { signal: "toString" }]) {
+      const outcome = await sluice.accept(batch as never);
+      expect(outcome).toMatchObject({ ok: false, refusal: { kind: "permanent", code: "SLUICE_NO_BATCH" } });
+    }
+  });
+
   it("shows, replays and deletes dead letters in code", async () => {
     const sink = await startSink();
     sink.respond((_request, response) => response.writeHead(400).end());
