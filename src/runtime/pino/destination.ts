@@ -1,5 +1,6 @@
 import type { LogInput } from "../embed/log-record.js";
 import { recordOfLine } from "./line.js";
+import { formatIn, USUAL_FORMAT } from "./line-format.js";
 
 /** What pino needs of a destination. */
 export interface PinoDestination {
@@ -9,6 +10,8 @@ export interface PinoDestination {
   write(line: string): void;
   /** For `logger.flush(callback)`: calls back when every line written until now is settled. */
   flush(callback?: (error?: Error) => void): void;
+  /** By this pino tells how it writes its lines. */
+  emit(event: string, message: unknown): boolean;
 }
 
 /** The part of an embedded Sluice that a destination uses. */
@@ -19,10 +22,15 @@ export interface LineTaker {
 
 /** Hands pino's lines to a Sluice in the same thread: there is no worker that could die with lines in it. */
 export function pinoDestination(sluice: LineTaker): PinoDestination {
+  let format = USUAL_FORMAT;
   return {
     writable: true,
     write(line) {
-      void sluice.logs.emit(recordOfLine(line.endsWith("\n") ? line.slice(0, -1) : line));
+      void sluice.logs.emit(recordOfLine(line.endsWith("\n") ? line.slice(0, -1) : line, format));
+    },
+    emit(_event, message) {
+      format = formatIn(message) ?? format;
+      return true;
     },
     flush(callback) {
       void sluice.flush().then(() => callback && setImmediate(callback));

@@ -4,6 +4,8 @@ import type { Outcome } from "../contract/delivery.js";
 import { encodeLogs } from "../embed/encode-logs.js";
 import type { Sluice } from "../embed/sluice.js";
 import { recordOfLine } from "./line.js";
+import { type LineFormat, USUAL_FORMAT } from "./line-format.js";
+import { LineQueue } from "./line-queue.js";
 import { LostLines } from "./lost-lines.js";
 
 export interface LineStreamSettings {
@@ -11,15 +13,16 @@ export interface LineStreamSettings {
   readonly resource: Readonly<Record<string, unknown>>;
   /** How long lines that are refused retryably are offered again. */
   readonly patienceMs: number;
-  /** Told how many lines are settled: delivered, or counted as lost. */
-  readonly onSettled?: (lines: number) => void;
+  /** Bytes of lines that may wait. */
+  readonly maxBytes: number;
+  /** How the lines are written, when that is known. */
+  readonly format?: () => LineFormat | Promise<LineFormat>;
+  /** Told how many lines are settled, and how many of these were counted as lost. */
+  readonly onSettled?: (lines: number, lost: number) => void;
   /** Told what was lost; writes it to stderr unless told. */
   readonly report?: (text: string) => void;
 }
 
-/** Text that is taken before the writer is asked to wait. */
-const HIGH_WATER_MARK = 1024 * 1024;
-const LINES_A_BATCH = 500;
 const RETRY_MS = 100;
 /** Pino waits ten seconds for its worker to end; what is not delivered by then must have been reported. */
 const END_MS = 4000;
@@ -28,33 +31,37 @@ const STOP_MS = 2000;
 /**
  * Lines of pino on their way into a Sluice of this thread.
  *
- * A line is settled when every exporter has it, or when it was counted and reported as lost. While lines are refused
- * retryably they are offered again, and the writer waits; when patience is at its end they are lost, and so is what
- * follows at its first refusal, until something is taken again.
+ * A line is settled when every exporter has it, or when it was counted and reported as lost. The writer never waits: it
+ * would wait where nobody sees it, and a process could not end before it. Lines beyond `maxBytes` are lost at once. While
+ * lines are refused retryably they are offered again; when patience is at its end they are lost, and so is what follows
+ * at its first refusal, until something is taken again.
  */
 export class LineStream extends Writable {
   private readonly settings: LineStreamSettings;
   private readonly lost: LostLines;
-  private rest = "";
+  private readonly queue: LineQueue;
+  private isDelivering = false;
+  private taken = 0;
+  private settled = 0;
+  private waiting: { readonly lines: number; readonly resolve: () => void }[] = [];
   private patient = true;
   private ending: NodeJS.Timeout | undefined;
 
   constructor(settings: LineStreamSettings) {
-    super({ decodeStrings: false, highWaterMark: HIGH_WATER_MARK });
+    super({ decodeStrings: false });
     this.settings = settings;
     this.lost = new LostLines(settings.report);
+    this.queue = new LineQueue(settings.maxBytes);
   }
 
-  override _writev(chunks: readonly { readonly chunk: string | Buffer }[], done: (error?: Error) => void): void {
-    const text = this.rest + chunks.map(({ chunk }) => String(chunk)).join("");
-    const lines = text.split("\n");
-    this.rest = lines.pop() ?? "";
-    void this.deliverAll(lines).then(() => done());
+  override _write(chunk: string | Buffer, _encoding: string, done: (error?: Error) => void): void {
+    this.take(String(chunk));
+    done();
   }
 
   override _final(done: (error?: Error) => void): void {
-    const lines = this.rest === "" ? [] : [this.rest];
-    const work = this.deliverAll(lines).then(() => this.settings.sluice.stop(STOP_MS));
+    this.take(this.queue.rest === "" ? "" : "\n");
+    const work = this.flush().then(() => this.settings.sluice.stop(STOP_MS));
     void work.then(() => {
       clearTimeout(this.ending);
       this.lost.sayRest();
@@ -63,45 +70,82 @@ export class LineStream extends Writable {
   }
 
   override end(...args: []): this {
-    this.ending ??= setTimeout(() => {
-      this.patient = false;
-      void this.settings.sluice.stop(0);
-    }, END_MS);
+    this.hurry(END_MS);
     return super.end(...args);
   }
 
-  private async deliverAll(lines: readonly string[]): Promise<void> {
-    for (let at = 0; at < lines.length; at += LINES_A_BATCH) {
-      const some = lines.slice(at, at + LINES_A_BATCH);
-      await this.deliver(some.filter((line) => line.trim() !== ""));
-      this.settings.onSettled?.(some.length);
-    }
+  /** Resolves when all lines until now are settled. Pino's worker calls this for `logger.flush(callback)`. */
+  flush(): Promise<void> {
+    return new Promise((resolve) => {
+      this.waiting.push({ lines: this.taken, resolve });
+      this.settle(0, 0);
+    });
   }
 
-  private async deliver(lines: readonly string[]): Promise<void> {
-    if (lines.length === 0) return;
+  /** What is not delivered after this time is lost. */
+  hurry(ms: number): void {
+    clearTimeout(this.ending);
+    this.ending = setTimeout(() => {
+      this.patient = false;
+      void this.settings.sluice.stop(0);
+    }, ms);
+  }
+
+  private take(text: string): void {
+    const { ended, refused } = this.queue.add(text);
+    this.taken += ended;
+    this.lost.add(refused, `over ${this.settings.maxBytes} bytes of lines are waiting`);
+    if (!this.isDelivering) void this.deliverAll();
+  }
+
+  private settle(lines: number, lost: number): void {
+    this.settled += lines;
+    if (lines > 0) this.settings.onSettled?.(lines, lost);
+    const isDone = (each: { readonly lines: number }) => each.lines <= this.settled;
+    for (const { resolve } of this.waiting.filter(isDone)) resolve();
+    this.waiting = this.waiting.filter((each) => !isDone(each));
+  }
+
+  private async deliverAll(): Promise<void> {
+    this.isDelivering = true;
+    const format = (await this.settings.format?.()) ?? USUAL_FORMAT;
+    while (!this.queue.isEmpty) {
+      const { lines, refused } = this.queue.next();
+      const lost = await this.deliver(
+        lines.filter((line) => line.trim() !== ""),
+        format,
+      );
+      this.settle(lines.length + refused, lost + refused);
+    }
+    this.isDelivering = false;
+  }
+
+  /** Resolves with the number of lines that were lost. */
+  private async deliver(lines: readonly string[], format: LineFormat): Promise<number> {
+    if (lines.length === 0) return 0;
     const { sluice, resource, patienceMs } = this.settings;
-    const batch = encodeLogs(lines.map(recordOfLine), resource, Date.now());
+    const records = lines.map((line) => recordOfLine(line, format));
+    const batch = encodeLogs(records, resource, Date.now());
     const deadline = performance.now() + patienceMs;
     for (;;) {
-      const outcome = await sluice.accept(batch);
-      if (this.isOver(outcome, batch.count, deadline)) return;
+      const lost = this.lostIn(await sluice.accept(batch), batch.count, deadline);
+      if (lost !== undefined) return lost;
       await sleep(RETRY_MS);
     }
   }
 
-  /** Whether there is nothing more to be done for these lines. */
-  private isOver(outcome: Outcome, lines: number, deadline: number): boolean {
+  /** How many of these lines are lost, undefined while they are worth another try. */
+  private lostIn(outcome: Outcome, lines: number, deadline: number): number | undefined {
     if (outcome.ok) {
       this.patient = this.ending === undefined || this.patient;
       this.lost.add(outcome.rejected, outcome.message);
-      return true;
+      return outcome.rejected;
     }
     const { kind, message } = outcome.refusal;
     const isFinal = kind === "permanent";
-    if (!isFinal && this.patient && performance.now() < deadline) return false;
+    if (!isFinal && this.patient && performance.now() < deadline) return undefined;
     if (!isFinal) this.patient = false;
     this.lost.add(lines, message);
-    return true;
+    return lines;
   }
 }

@@ -1,4 +1,5 @@
 import type { LogInput } from "../embed/log-record.js";
+import { type LineFormat, USUAL_FORMAT } from "./line-format.js";
 
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"];
 
@@ -11,20 +12,29 @@ const NAMES = new Map([
 
 /**
  * A line of pino as a log record: `msg` is the body, `level` the severity, `time` the time, `err` becomes exception.*,
- * trace_id and span_id lead to the trace, and everything else (bindings, merged objects) is an attribute. What is no
- * line of pino is a record with the text as its body.
+ * trace_id and span_id lead to the trace, and everything else (bindings, merged objects) is an attribute, so is what is
+ * none of these. What is no line of pino is a record with the text as its body.
  */
-export function recordOfLine(line: string): LogInput {
+export function recordOfLine(line: string, format: LineFormat = USUAL_FORMAT): LogInput {
   const fields = parsed(line);
   if (fields === undefined) return { body: line };
-  const { level, time, msg, err, trace_id: traceId, span_id: spanId, trace_flags: _, ...others } = fields;
+  const { [format.messageKey]: body, [format.errorKey]: err, level, time, trace_flags: _, ...others } = fields;
+  const { trace_id: traceId, span_id: spanId, ...attributes } = others;
+  const severity = severityOf(level, format);
+  const timestamp = timeOf(time);
   return {
-    ...severityOf(level),
-    ...timeOf(time),
-    ...(msg !== undefined && { body: msg }),
-    attributes: { ...named(others), ...exceptionOf(err) },
-    ...(typeof traceId === "string" && { traceId }),
-    ...(typeof spanId === "string" && { spanId }),
+    ...severity,
+    ...(timestamp !== undefined && { timestamp }),
+    ...(body !== undefined && { body }),
+    attributes: {
+      ...(level !== undefined && severity === undefined && { level }),
+      ...(time !== undefined && timestamp === undefined && { time }),
+      ...named(attributes),
+      ...exceptionOf(err, format.errorKey),
+    },
+    // What is no id is made an attribute further on.
+    ...(traceId !== undefined && { traceId: traceId as string }),
+    ...(spanId !== undefined && { spanId: spanId as string }),
   };
 }
 
@@ -38,18 +48,23 @@ function parsed(line: string): Record<string, unknown> | undefined {
 }
 
 /** Levels of one's own lie between pino's: 35 is an `info2`, as OpenTelemetry numbers them. */
-function severityOf(level: unknown): Pick<LogInput, "severity" | "severityNumber"> {
+function severityOf(level: unknown, { labels }: LineFormat): Pick<LogInput, "severity" | "severityNumber"> | undefined {
   if (typeof level === "string") return { severity: level };
-  if (typeof level !== "number" || !(level > 0)) return {};
+  if (typeof level !== "number" || !(level > 0)) return undefined;
   const step = Math.min(Math.max(Math.floor(level / 10), 1), LEVELS.length);
   const between = Math.min(Math.floor(Math.max(level - step * 10, 0) / 2.5), 3);
-  return { severity: LEVELS[step - 1]!, severityNumber: (step - 1) * 4 + 1 + between };
+  const label = Object.hasOwn(labels, level) ? String(labels[level]) : LEVELS[step - 1]!;
+  return { severity: label, severityNumber: (step - 1) * 4 + 1 + between };
 }
 
-function timeOf(time: unknown): Pick<LogInput, "timestamp"> {
-  const ms = typeof time === "string" ? Date.parse(time) : time;
-  return typeof ms === "number" && Number.isFinite(ms) ? { timestamp: ms } : {};
+/** In milliseconds; in seconds if it would be in the seventies, as pino's `unixTime` has it; or a text with the date. */
+function timeOf(time: unknown): number | undefined {
+  const number = typeof time === "string" ? Date.parse(time) : time;
+  if (typeof number !== "number" || !Number.isFinite(number)) return undefined;
+  return typeof time === "number" && number < FIRST_MS ? number * 1000 : number;
 }
+
+const FIRST_MS = 1e11;
 
 function named(fields: Record<string, unknown>): Record<string, unknown> {
   const attributes: Record<string, unknown> = Object.create(null);
@@ -57,13 +72,13 @@ function named(fields: Record<string, unknown>): Record<string, unknown> {
   return attributes;
 }
 
-function exceptionOf(err: unknown): Record<string, unknown> {
-  if (typeof err !== "object" || err === null) return err === undefined ? {} : { err };
+function exceptionOf(err: unknown, key: string): Record<string, unknown> {
+  if (typeof err !== "object" || err === null) return err === undefined ? {} : { [key]: err };
   const { type, message, stack, ...others } = err as Record<string, unknown>;
   return {
     ...(type !== undefined && { "exception.type": type }),
     ...(message !== undefined && { "exception.message": message }),
     ...(stack !== undefined && { "exception.stacktrace": stack }),
-    ...(Object.keys(others).length > 0 && { err: others }),
+    ...(Object.keys(others).length > 0 && { [key]: others }),
   };
 }

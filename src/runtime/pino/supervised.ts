@@ -1,30 +1,42 @@
 import { pino } from "pino";
+import { whenProcessExits } from "./at-exit.js";
 import type { PinoDestination } from "./destination.js";
+import { formatIn } from "./line-format.js";
 import { LostLines, say } from "./lost-lines.js";
-import { type PinoTransportOptions, SETTLED } from "./worker.js";
+import { SharedCounts } from "./shared-counts.js";
+import { HURRY, MAX_BYTES, type PinoTransportOptions, SETTLED } from "./worker.js";
 
-/** As for the transport in pino's worker, and how much may wait. */
+/** As for the transport in pino's worker. */
 export interface SupervisedOptions extends PinoTransportOptions {
-  /** Bytes of lines that may be unsettled; what comes beyond is counted and reported as lost. 64 MiB. */
-  readonly maxBytes?: number;
   /** The module that the worker runs. */
   readonly target?: string;
 }
 
-const MAX_BYTES = 64 * 1024 * 1024;
-/** A worker that does not come up is started again after this, twice this and so on, so many times. */
+/** A worker that does not come up, or settles nothing before it dies, is started again after this, twice this and so on. */
 const AGAIN_MS = 200;
+const LONGEST_MS = 5000;
+/** So many in a row are enough. */
 const ATTEMPTS = 3;
+/** What is lost when so many workers died of it: no worker has more under way at once. */
+const UNDER_WAY = 500;
+const END_MS = 10_000;
+/** How much later than it should a worker may have settled its lines. */
+const GRACE_MS = 3000;
 
 /** Its types leave out what keeps a process alive. */
-type Stream = ReturnType<typeof pino.transport> & { ref(): void; unref(): void };
+type Stream = ReturnType<typeof pino.transport> & {
+  ref(): void;
+  unref(): void;
+  readonly closed: boolean;
+  readonly worker: { terminate(): Promise<number> };
+};
 
 /**
  * Pino's worker with somebody to look after it: `pino(sluiceTransport({ file: "sluice.yaml" }))`.
  *
  * Every line is kept here until the worker says that it is settled. When the worker dies, another one is started and
- * gets all that is not settled: lines may then arrive twice, but none is lost. When no worker comes up, all lines are
- * counted and reported as lost.
+ * gets all that is not settled: lines may then arrive twice, but none is lost. Lines of which one worker after the other
+ * dies are counted and reported as lost; when no worker comes up, or the process ends without one, all are.
  */
 export class SupervisedTransport implements PinoDestination {
   readonly writable = true;
@@ -34,22 +46,68 @@ export class SupervisedTransport implements PinoDestination {
   private lines: string[] = [];
   private bytes = 0;
   private isEnded = false;
-  private failedStarts = 0;
+  /** Workers in a row that settled nothing. */
+  private fruitless = 0;
   /** Why no line is taken any more. */
   private hopeless: string | undefined;
-  private readonly waiting: (() => void)[] = [];
+  private waiting: (() => void)[] = [];
+  /** What pino said of its lines, for the next worker. */
+  private format: unknown;
+  private counts = new SharedCounts();
+  /** When all must be settled, in the end. */
+  private deadline: number | undefined;
+  private readonly forgetExit: () => void;
 
   constructor(options: SupervisedOptions) {
     this.options = options;
+    this.forgetExit = whenProcessExits(() => this.endNow());
     this.launch();
   }
 
-  /** Lines that no worker has settled and that are not kept any more. */
+  /** Lines that were not delivered, as far as it is known, and that are not kept any more. */
   get lostLines(): number {
     return this.lost.count;
   }
 
-  write(line: string): void {
+  write(text: string): void {
+    // The worker counts lines, so each is one here too.
+    if (text === "") return;
+    if (text.indexOf("\n") === text.length - 1) this.take(text);
+    else for (const line of text.replace(/\n$/, "").split("\n")) this.take(`${line}\n`);
+  }
+
+  flush(callback?: (error?: Error) => void): void {
+    if (callback === undefined) return;
+    if (this.lines.length === 0) setImmediate(callback);
+    else this.wait(callback);
+  }
+
+  /** By this pino tells how it writes its lines. */
+  emit(event: string, message: unknown): boolean {
+    if (event !== "message" || formatIn(message) === undefined) return false;
+    this.format = message;
+    return this.stream?.emit(event, message) ?? false;
+  }
+
+  /**
+   * Takes no more; resolves when everything is settled and the worker has ended. What is not delivered after `timeoutMs`
+   * is counted and reported as lost.
+   */
+  async end(timeoutMs = END_MS): Promise<void> {
+    this.isEnded = true;
+    if (this.lines.length > 0) await this.settledWithin(timeoutMs);
+    const { stream } = this;
+    if (stream !== undefined && !stream.closed) {
+      const closed = new Promise<void>((resolve) => stream.once("close", resolve));
+      stream.ref();
+      stream.end();
+      await closed;
+    }
+    this.lost.sayRest();
+    this.forgetExit();
+  }
+
+  private take(line: string): void {
     const { maxBytes = MAX_BYTES } = this.options;
     if (this.isEnded) return this.lost.add(1, "the transport was ended");
     if (this.hopeless !== undefined) return this.lost.add(1, this.hopeless);
@@ -61,58 +119,78 @@ export class SupervisedTransport implements PinoDestination {
     this.stream?.write(line);
   }
 
-  flush(callback?: (error?: Error) => void): void {
-    if (callback === undefined) return;
-    if (this.lines.length === 0) setImmediate(callback);
-    else this.wait(callback);
-  }
-
-  /** Takes no more; resolves when everything is settled and the worker has ended. */
-  async end(): Promise<void> {
-    this.isEnded = true;
-    if (this.lines.length > 0) await new Promise<void>((resolve) => this.wait(resolve));
-    const { stream } = this;
-    if (stream !== undefined) {
-      const closed = new Promise<void>((resolve) => stream.once("close", resolve));
-      stream.ref();
-      stream.end();
-      await closed;
-    }
-    this.lost.sayRest();
-  }
-
   private launch(): void {
     if (this.isEnded && this.lines.length === 0) return;
-    const { maxBytes: _, target = import.meta.resolve("sluice/pino"), ...options } = this.options;
-    const stream = pino.transport({ target, options }) as Stream;
+    const { target = import.meta.resolve("sluice/pino"), ...options } = this.options;
+    const counts = new SharedCounts();
+    this.counts = counts;
+    // The end of the process is seen to here: pino would wait for a worker that is gone, and throw.
+    const worker = { autoEnd: false };
+    const stream = pino.transport({ target, options: { ...options, counts: counts.memory }, worker }) as Stream;
     let reason = "it has ended";
     stream.on("error", (error: Error) => {
       reason = error.message;
     });
     stream.on("ready", () => {
-      this.failedStarts = -1;
-      if (this.waiting.length > 0) stream.ref();
+      counts.setUp();
+      // Pino lets go of its worker now, which `end` may already wait for.
+      if (this.isEnded || this.waiting.length > 0) stream.ref();
     });
-    stream.on(SETTLED, (lines: number) => {
-      if (this.stream === stream) this.settle(lines);
+    stream.on(SETTLED, () => {
+      if (this.stream === stream) this.hear();
     });
     stream.on("close", () => {
+      this.hear();
       this.stream = undefined;
-      if (!this.isEnded || this.lines.length > 0) this.replace(reason);
+      if (!this.isEnded || this.lines.length > 0) this.replace(reason, counts.isUp);
     });
     this.stream = stream;
+    if (this.format !== undefined) stream.emit("message", this.format);
+    this.hurry();
     for (const line of this.lines) stream.write(line);
   }
 
-  private replace(reason: string): void {
-    this.failedStarts += 1;
-    if (this.failedStarts >= ATTEMPTS) {
+  /** What the worker has settled since it was asked the last time. It has reported what is lost of it. */
+  private hear(): void {
+    const { settled, lost } = this.counts.news();
+    this.lost.count += lost;
+    if (settled > 0) this.fruitless = 0;
+    this.settle(settled);
+  }
+
+  private replace(reason: string, wasUp: boolean): void {
+    this.fruitless += 1;
+    if (this.fruitless >= ATTEMPTS && !wasUp) {
       this.hopeless = `the worker does not start: ${reason}`;
-      this.lost.add(this.lines.length, this.hopeless);
-      return this.settle(this.lines.length);
+      return this.lose(this.lines.length, this.hopeless);
+    }
+    if (this.fruitless >= ATTEMPTS && this.lines.length > 0) {
+      this.lose(UNDER_WAY, `${ATTEMPTS} workers died of them (${reason})`);
+      this.fruitless = 0;
     }
     say(`the worker is gone (${reason}); starting another one for ${this.lines.length} unsettled lines`);
-    setTimeout(() => this.launch(), this.failedStarts * AGAIN_MS);
+    setTimeout(() => this.launch(), Math.min((this.fruitless - 1) * AGAIN_MS, LONGEST_MS));
+  }
+
+  /** Resolves when nothing is left to settle; the worker is told how long it has, and not waited for much longer. */
+  private async settledWithin(timeoutMs: number): Promise<void> {
+    this.deadline = performance.now() + timeoutMs;
+    this.hurry();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, timeoutMs + GRACE_MS);
+    });
+    await Promise.race([new Promise<void>((resolve) => this.wait(resolve)), late]);
+    clearTimeout(timer);
+    if (this.lines.length === 0) return;
+    this.lose(this.lines.length, "the worker did not settle them in time");
+    await this.stream?.worker.terminate();
+  }
+
+  private hurry(): void {
+    if (this.deadline === undefined) return;
+    const ms = Math.max(this.deadline - performance.now(), 0);
+    this.stream?.emit("message", { code: HURRY, ms });
   }
 
   /** Pino's worker does not keep the process alive; somebody who waits for it does. */
@@ -121,11 +199,29 @@ export class SupervisedTransport implements PinoDestination {
     this.stream?.ref();
   }
 
+  private lose(count: number, reason: string): void {
+    this.lost.add(Math.min(count, this.lines.length), reason);
+    this.settle(count);
+  }
+
   private settle(count: number): void {
     for (const line of this.lines.splice(0, count)) this.bytes -= line.length;
     if (this.lines.length > 0) return;
     this.stream?.unref();
     for (const callback of this.waiting.splice(0)) callback();
+  }
+
+  /** The process exits, and no event comes any more: the worker has some seconds for what it can still do. */
+  private endNow(): void {
+    try {
+      this.stream?.flushSync();
+      this.stream?.end();
+    } catch {
+      // It is gone.
+    }
+    this.hear();
+    this.lost.add(this.lines.length, "the process has ended");
+    this.lost.sayRest();
   }
 }
 

@@ -2,7 +2,9 @@ import type { Writable } from "node:stream";
 import { parentPort } from "node:worker_threads";
 import type { SluiceConfig } from "../embed/load.js";
 import { createSluice } from "../embed/sluice.js";
+import { PinosFormat } from "./line-format.js";
 import { LineStream } from "./line-stream.js";
+import { SharedCounts } from "./shared-counts.js";
 
 /** What `pino({ transport: { target: "sluice/pino", options } })` takes. One of config, file and endpoint is needed. */
 export interface PinoTransportOptions {
@@ -21,20 +23,46 @@ export interface PinoTransportOptions {
   readonly resource?: Readonly<Record<string, unknown>>;
   /** How long lines that are refused retryably are offered again before they are reported as lost; 30 seconds. */
   readonly patienceMs?: number;
+  /** Bytes of lines that may be unsettled; what comes beyond is counted and reported as lost. 64 MiB. */
+  readonly maxBytes?: number;
 }
 
-/** The event by which the worker tells how many lines are settled. */
+/** What a supervisor adds to the options of its worker. */
+export interface SupervisedWorker {
+  /** The memory of its `SharedCounts`. */
+  readonly counts?: SharedArrayBuffer;
+}
+
+/** The event by which the worker tells that it has counted lines. */
 export const SETTLED = "sluice:settled";
+/** The message by which the worker is told how many milliseconds are left. */
+export const HURRY = "sluice:hurry";
 
 const PATIENCE_MS = 30_000;
+export const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Pino calls this in its worker thread: an embedded Sluice, and the stream that leads into it. */
-export async function transport(options: PinoTransportOptions): Promise<Writable> {
-  const { baseDirectory, queueDirectory, env, resource = {}, patienceMs = PATIENCE_MS } = options;
+export async function transport(options: PinoTransportOptions & SupervisedWorker): Promise<Writable> {
+  const { baseDirectory, queueDirectory, env, resource = {} } = options;
+  const { patienceMs = PATIENCE_MS, maxBytes = MAX_BYTES } = options;
   const sluice = await createSluice({ config: configOf(options), baseDirectory, queueDirectory, env });
   await sluice.start();
-  const onSettled = (lines: number) => parentPort?.postMessage({ code: "EVENT", name: SETTLED, args: [lines] });
-  return new LineStream({ sluice, resource, patienceMs, onSettled });
+  const counts = options.counts && new SharedCounts(options.counts);
+  counts?.setUp();
+  const onSettled = (lines: number, lost: number) => {
+    if (counts === undefined) return;
+    counts.add(lines, lost);
+    parentPort?.postMessage({ code: "EVENT", name: SETTLED, args: [] });
+  };
+  const pinos = new PinosFormat();
+  const format = () => pinos.known();
+  const stream = new LineStream({ sluice, resource, patienceMs, maxBytes, format, onSettled });
+  // Last, with nothing to wait for until pino listens too: what comes before somebody listens waits for the first who does.
+  parentPort?.on("message", (message: { code?: unknown; ms?: unknown }) => {
+    pinos.hear(message);
+    if (message?.code === HURRY) stream.hurry(Number(message.ms));
+  });
+  return stream;
 }
 
 function configOf({ config, file, endpoint, headers = {}, queueDirectory }: PinoTransportOptions): SluiceConfig {

@@ -72,6 +72,13 @@ describe("a line of pino", () => {
     expect(Math.abs(Number(iso.timestamp) - Date.now())).toBeLessThan(60_000);
   });
 
+  it("has its time in seconds, and keeps what is no time, no level and no trace", () => {
+    const seconds = recordOf((logger) => logger.info("x"), { timestamp: pino.stdTimeFunctions.unixTime });
+    expect(Math.abs(Number(seconds.timestamp) - Date.now())).toBeLessThan(60_000);
+    const odd = recordOfLine('{"level":null,"time":"yesterday","trace_id":7,"msg":"x"}');
+    expect(odd).toEqual({ body: "x", attributes: { level: null, time: "yesterday" }, traceId: 7 });
+  });
+
   it("keeps fields whatever they are called", () => {
     const { attributes } = recordOfLine('{"constructor":1,"__proto__":2,"toString":{"__proto__":3}}');
     expect(Object.entries(attributes!)).toEqual([
@@ -97,6 +104,19 @@ describe("pinoDestination", () => {
     logger.info("last");
     await sluice.stop();
     expect(batches.flatMap(bodies).at(-1)).toBe("last");
+  });
+
+  it("knows what pino was told to call things", async () => {
+    const { batches, components } = keeper();
+    const sluice = await started({ config: INTO_KEPT, components });
+    const options = { messageKey: "message", errorKey: "error", customLevels: { audit: 35 }, base: null };
+    const logger = pino(options, sluice.pinoDestination());
+    logger.audit(new RangeError("too far"), "paid");
+    await sluice.stop();
+    const [record] = logRecords(batches);
+    expect(record).toMatchObject({ body: { stringValue: "paid" }, severityText: "audit", severityNumber: 11 });
+    const keys = (record!["attributes"] as { key: string }[]).map(({ key }) => key);
+    expect(keys).toEqual(["exception.type", "exception.message", "exception.stacktrace"]);
   });
 
   it("counts and reports every line that a stuck backend leaves no room for", async () => {

@@ -24,7 +24,7 @@ function streamInto(answers: Outcome[], patienceMs: number) {
   };
   const onSettled = (lines: number) => void (settled += lines);
   const report = (text: string) => void reports.push(text);
-  const stream = new LineStream({ sluice, resource: {}, patienceMs, onSettled, report });
+  const stream = new LineStream({ sluice, resource: {}, patienceMs, maxBytes: 1000, onSettled, report });
   return { stream, taken, reports, settled: () => settled };
 }
 
@@ -58,5 +58,50 @@ describe("LineStream", () => {
     expect(taken).toEqual(["three", "five"]);
     expect(settled()).toBe(5);
     expect(reports).toEqual(["1 log lines were not delivered: full", "2 log lines were not delivered: bad"]);
+  });
+
+  it("never makes the writer wait: what there is no room for is lost at once, and settled in its turn", async () => {
+    let answer = (_outcome: Outcome) => {};
+    const reports: string[] = [];
+    const settled: number[][] = [];
+    const sluice = { accept: () => new Promise<Outcome>((resolve) => void (answer = resolve)), stop: async () => {} };
+    const stream = new LineStream({
+      ...{ sluice, resource: {}, patienceMs: 0, maxBytes: 200 },
+      onSettled: (...numbers) => void settled.push(numbers),
+      report: (text) => void reports.push(text),
+    });
+    for (let i = 0; i < 10; i++) expect(stream.write(line("x".repeat(20)))).toBe(true);
+    expect(stream.writableLength).toBe(0);
+    expect(reports).toEqual(["1 log lines were not delivered: over 200 bytes of lines are waiting"]);
+    let isFlushed = false;
+    const flushing = stream.flush().then(() => {
+      isFlushed = true;
+    });
+    await expect.poll(() => answer).not.toBe(undefined);
+    await Promise.resolve();
+    expect([settled, isFlushed]).toEqual([[], false]);
+    const answering = setInterval(() => answer(OK), 1);
+    await flushing;
+    clearInterval(answering);
+    const sum = (at: number) => settled.reduce((all, numbers) => all + numbers[at]!, 0);
+    expect(sum(0)).toBe(10);
+    expect(sum(1)).toBeGreaterThan(4);
+    expect(settled.at(-1)).toEqual([sum(1), sum(1)]);
+  });
+
+  it("gives up in time when it is told to hurry", async () => {
+    const reports: string[] = [];
+    let stop = () => {};
+    const stopped = new Promise<void>((resolve) => {
+      stop = resolve;
+    });
+    const accept = () => stopped.then((): Outcome => LATER);
+    const sluice = { accept, stop: async () => stop() };
+    const report = (text: string) => void reports.push(text);
+    const stream = new LineStream({ sluice, resource: {}, patienceMs: 60_000, maxBytes: 1e6, report });
+    stream.write(line("one").repeat(3));
+    stream.hurry(0);
+    await stream.flush();
+    expect(reports).toEqual(["3 log lines were not delivered: full"]);
   });
 });
