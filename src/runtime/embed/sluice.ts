@@ -4,9 +4,11 @@ import type { Admin, ExporterStatus, ReplayOptions, ReplayReport, Selection } fr
 import { type Clock, systemClock } from "../contract/clock.js";
 import type { Outcome } from "../contract/delivery.js";
 import type { Logger } from "../contract/observability.js";
+import type { Refusal } from "../contract/refusal.js";
 import { type PinoDestination, pinoDestination } from "../pino/destination.js";
 import type { SelfTelemetry } from "../self-telemetry/index.js";
 import type { Batch } from "../telemetry/batch.js";
+import type { Signal } from "../telemetry/signal.js";
 import { AppReceiver } from "./app-receiver.js";
 import { problemLine, SluiceConfigError } from "./config-error.js";
 import { DeadLetters, notRunning } from "./dead-letters.js";
@@ -98,6 +100,11 @@ export class Sluice {
   /** Hands in a batch of any signal; resolves with what became of it. Never rejects. */
   accept(batch: Batch): Promise<Outcome> {
     return this.door.accept(batch);
+  }
+
+  /** Counts and reports records that were meant for this Sluice and that no batch can be made of. */
+  refuse(signal: Signal, records: number, refusal: Refusal): void {
+    this.door.refuse(signal, records, refusal);
   }
 
   /** Runs a function, and all that it starts, with another `failOnError`. */

@@ -5,6 +5,7 @@ import {
 } from "@opentelemetry/otlp-transformer";
 import type { LogRecordExporter, ReadableLogRecord } from "@opentelemetry/sdk-logs";
 import type {
+  AggregationOption,
   AggregationTemporality,
   InstrumentType,
   PushMetricExporter,
@@ -62,16 +63,18 @@ export class SluiceSpanExporter {
 export interface SluiceMetricExporterOptions {
   /** Which instruments report what was added since the last time; all report totals unless told. */
   readonly temporality?: (instrument: InstrumentType) => AggregationTemporality;
+  /** How measurements are added up, such as in exponential histograms, where no view says it. */
+  readonly aggregation?: (instrument: InstrumentType) => AggregationOption;
 }
 
 /** For a PeriodicExportingMetricReader of @opentelemetry/sdk-metrics. */
 export class SluiceMetricExporter implements PushMetricExporter {
   private readonly inner: InProcessExport<ResourceMetrics>;
-  private readonly temporality: SluiceMetricExporterOptions["temporality"];
+  private readonly options: SluiceMetricExporterOptions;
 
   constructor(sluice: BatchTaker, options: SluiceMetricExporterOptions = {}) {
     this.inner = new InProcessExport(sluice, "metrics", ProtobufMetricsSerializer.serializeRequest);
-    this.temporality = options.temporality;
+    this.options = options;
   }
 
   export(metrics: ResourceMetrics, tell: Tell): void {
@@ -79,7 +82,11 @@ export class SluiceMetricExporter implements PushMetricExporter {
   }
 
   selectAggregationTemporality(instrument: InstrumentType): AggregationTemporality {
-    return this.temporality?.(instrument) ?? CUMULATIVE;
+    return this.options.temporality?.(instrument) ?? CUMULATIVE;
+  }
+
+  selectAggregation(instrument: InstrumentType): AggregationOption {
+    return this.options.aggregation?.(instrument) ?? DEFAULT;
   }
 
   forceFlush(): Promise<void> {
@@ -91,5 +98,6 @@ export class SluiceMetricExporter implements PushMetricExporter {
   }
 }
 
-/** The SDK's number for it. */
+/** The SDK's numbers for these. */
 const CUMULATIVE: AggregationTemporality = 1;
+const DEFAULT: AggregationOption = { type: 0 };

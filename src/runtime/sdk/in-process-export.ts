@@ -1,5 +1,5 @@
 import type { Outcome } from "../contract/delivery.js";
-import { toRefusal } from "../contract/refusal.js";
+import { Refusal, toRefusal } from "../contract/refusal.js";
 import { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/signal.js";
 
@@ -7,6 +7,8 @@ import type { Signal } from "../telemetry/signal.js";
 export interface BatchTaker {
   /** Resolves when the batch is settled. Never rejects. */
   accept(batch: Batch): Promise<Outcome>;
+  /** Counts and reports records that no batch can be made of. */
+  refuse?(signal: Signal, records: number, refusal: Refusal): void;
 }
 
 /** What the OpenTelemetry SDK is told of an export: its ExportResult, by its numbers. */
@@ -17,9 +19,13 @@ export interface Result {
 
 const SUCCESS: Result = { code: 0 };
 
+/** How long a flush or shutdown waits for what Sluice has not settled. */
+const PATIENCE_MS = 10_000;
+
 /**
  * What the exporters of all signals have in common. The SDK is told of a success when the batch is settled: every
- * exporter of every pipeline has it on disk, or has sent it. Nothing is thrown at the SDK.
+ * exporter of every pipeline has it on disk, or has sent it. Items that cannot be written are refused, counted and
+ * reported, the others of their batch are not. Nothing is thrown at the SDK, and it does not wait without end.
  */
 export class InProcessExport<Items> {
   private readonly sluice: BatchTaker;
@@ -46,23 +52,63 @@ export class InProcessExport<Items> {
 
   /** Resolves when every export so far has its result. */
   async forceFlush(): Promise<void> {
-    await Promise.all(this.underWay);
+    if (await this.isSettledInTime()) return;
+    throw new Error(`Sluice has not settled everything within ${PATIENCE_MS} ms`);
   }
 
-  /** Takes no more, and waits for what is under way. The Sluice goes on. */
-  shutdown(): Promise<void> {
+  /** Takes no more, and waits for what is under way. The Sluice goes on: what takes longer is in its hands. */
+  async shutdown(): Promise<void> {
     this.isShutDown = true;
-    return this.forceFlush();
+    await this.isSettledInTime();
+  }
+
+  private async isSettledInTime(): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<false>((resolve) => {
+      timer = setTimeout(resolve, PATIENCE_MS, false);
+    });
+    const settled = Promise.all(this.underWay).then(() => true as const);
+    const isSettled = await Promise.race([settled, late]);
+    clearTimeout(timer);
+    return isSettled;
   }
 
   private async resultOf(items: Items): Promise<Result> {
     try {
-      const batch = Batch.admit(this.signal, this.serialize(items) ?? new Uint8Array());
-      if (batch.count === 0) return SUCCESS;
-      const outcome = await this.sluice.accept(batch);
-      return outcome.ok ? SUCCESS : { code: 1, error: outcome.refusal };
+      const batches: Batch[] = [];
+      const refusal = this.admit(items, batches);
+      const outcomes = await Promise.all(batches.map((batch) => this.sluice.accept(batch)));
+      const error = refusal ?? outcomes.map((outcome) => (outcome.ok ? undefined : outcome.refusal)).find(Boolean);
+      return error === undefined ? SUCCESS : { code: 1, error };
     } catch (error) {
       return { code: 1, error: toRefusal(error) };
     }
   }
+
+  /** Makes batches of these items: one, or one for each part without those that cannot be written. */
+  private admit(items: Items, batches: Batch[]): Refusal | undefined {
+    try {
+      const batch = Batch.admit(this.signal, this.serialize(items) ?? new Uint8Array());
+      if (batch.count > 0) batches.push(batch);
+      return undefined;
+    } catch (error) {
+      const parts = halves(items);
+      if (parts !== undefined) return parts.map((part) => this.admit(part, batches)).find(Boolean);
+      const { message } = toRefusal(error);
+      const refusal = new Refusal("permanent", message, {
+        code: "SLUICE_BAD_RECORD",
+        category: "schema",
+        cause: error,
+      });
+      this.sluice.refuse?.(this.signal, 1, refusal);
+      return refusal;
+    }
+  }
+}
+
+/** Both halves of a list of several. */
+function halves<Items>(items: Items): Items[] | undefined {
+  if (!Array.isArray(items) || items.length < 2) return undefined;
+  const middle = items.length >> 1;
+  return [items.slice(0, middle), items.slice(middle)] as Items[];
 }

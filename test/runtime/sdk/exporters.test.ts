@@ -2,13 +2,25 @@ import { SpanStatusCode } from "@opentelemetry/api";
 import { SeverityNumber } from "@opentelemetry/api-logs";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchLogRecordProcessor, LoggerProvider, SimpleLogRecordProcessor } from "@opentelemetry/sdk-logs";
-import { AggregationTemporality, MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
-import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from "@opentelemetry/sdk-trace-base";
-import { afterEach, describe, expect, it } from "vitest";
+import {
+  AggregationTemporality,
+  AggregationType,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  type SpanExporter,
+} from "@opentelemetry/sdk-trace-base";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Batch, type Outcome, Refusal, type Signal, type Tree } from "../../../src/index.js";
 import { SluiceLogRecordExporter, SluiceMetricExporter, SluiceSpanExporter } from "../../../src/sdk.js";
+import { bodies } from "../../support/batches.js";
 import { referenceDecode } from "../../support/otlp-reference.js";
-import { cleanUp, keeper, metric, started } from "../embed/support.js";
+import { ACCEPTED, cleanUp, keeper, keptLog, metric, REFUSED, started } from "../embed/support.js";
 
 afterEach(cleanUp);
 
@@ -116,6 +128,41 @@ describe("SluiceLogRecordExporter", () => {
   });
 });
 
+describe("exporters of the SDK", () => {
+  it("lose only the records that cannot be written, and count and report these", async () => {
+    const { batches, components } = keeper();
+    const { lines, logger } = keptLog();
+    const sluice = await started({ config: CONFIG, components, logger });
+    const exporter = new SluiceLogRecordExporter(sluice);
+    const provider = new LoggerProvider({ processors: [new BatchLogRecordProcessor({ exporter } as never)] });
+    let deep: unknown = "bottom";
+    for (let i = 0; i < 60; i++) deep = { deep };
+    for (let i = 0; i < 9; i++) provider.getLogger("x").emit({ body: (i === 4 ? deep : `line ${i}`) as never });
+    await provider.shutdown();
+    expect(batches.flatMap(bodies).sort()).toEqual([0, 1, 2, 3, 5, 6, 7, 8].map((i) => `line ${i}`));
+    expect([metric(sluice, ACCEPTED), metric(sluice, REFUSED)]).toEqual([8, 1]);
+    expect(lines.join()).toContain("SLUICE_BAD_RECORD");
+  });
+
+  it("do not wait without end for what is stuck", async () => {
+    vi.useFakeTimers();
+    try {
+      const exporter = new SluiceSpanExporter(answering().sluice);
+      const spans = new InMemorySpanExporter();
+      const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
+      provider.getTracer("x").startSpan("stuck").end();
+      exporter.export(spans.getFinishedSpans(), () => {});
+      const flushing = exporter.forceFlush().catch((error: Error) => error.message);
+      const shutting = exporter.shutdown();
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(await flushing).toContain("has not settled everything");
+      await shutting;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
 describe("SluiceSpanExporter", () => {
   it("hands the SDK's spans in", async () => {
     const { batches, components } = keeper();
@@ -178,5 +225,13 @@ describe("SluiceMetricExporter", () => {
   it("takes another temporality", async () => {
     const metrics = await exported({ temporality: () => AggregationTemporality.DELTA });
     expect(metrics).toMatchObject([{ sum: { aggregationTemporality: 1 } }, {}]);
+  });
+
+  it("takes another aggregation", async () => {
+    const aggregation = () => ({ type: AggregationType.EXPONENTIAL_HISTOGRAM }) as const;
+    expect(await exported({ aggregation })).toMatchObject([
+      {},
+      { exponentialHistogram: { dataPoints: [{ count: 1n }] } },
+    ]);
   });
 });
