@@ -81,45 +81,46 @@ export class LogEmitter {
   }
 
   private async emitTold(records: LogInput | readonly LogInput[]): Promise<void> {
-    const added = this.addAll(records);
+    const added: (Gathering | Refusal)[] = [];
+    this.addAll(records, added);
     const gatherings = new Set(added.filter((each) => each instanceof Gathering));
     const outcomes = await Promise.all([...gatherings].map((each) => each.settled));
     const refusal = added.find((each) => each instanceof Refusal) ?? outcomes.map(refusalIn).find(Boolean);
     if (refusal !== undefined) throw refusal;
   }
 
-  /** Where the records are now, or why they were refused. Never throws, whatever is given as a list. */
-  private addAll(records: LogInput | readonly LogInput[]): (Gathering | Refusal)[] {
-    const added: (Gathering | Refusal)[] = [];
+  /** Notes where the records are now, or why they were refused. Never throws, whatever is given as a list. */
+  private addAll(records: LogInput | readonly LogInput[], added?: (Gathering | Refusal)[]): void {
     try {
-      if (isList(records)) for (const record of records) added.push(this.add(record));
-      else added.push(this.add(records));
+      if (isList(records)) for (const record of records) this.add(record, added);
+      else this.add(records, added);
     } catch (error) {
-      added.push(this.refuse(badRecord(error)));
+      this.refuse(badRecord(error), added);
     }
-    return added;
   }
 
-  private add(record: LogInput): Gathering | Refusal {
+  private add(record: LogInput, added: (Gathering | Refusal)[] | undefined): void {
     const early = this.door.refusalOf("logs");
-    if (early !== undefined) return this.refuse(early);
+    if (early !== undefined) return this.refuse(early, added);
     const writer = this.writer ?? new WireWriter(1024);
     this.writer = undefined;
-    const refusal = this.write(writer, record) ?? this.reserve(writer.length);
-    if (refusal !== undefined) return this.refuse(refusal);
+    const bad = this.write(writer, record);
+    if (bad !== undefined) return this.refuse(bad, added);
+    if (writer.bytes.length <= KEPT_BYTES) this.writer = writer;
+    const refusal = this.reserve(writer.length);
+    if (refusal !== undefined) return this.refuse(refusal, added);
     const gathering = this.gathering!;
     gathering.count += 1;
+    added?.push(gathering);
     this.records.byte(LOG_RECORD);
     this.records.lengthDelimited(writer.written());
-    if (writer.bytes.length <= KEPT_BYTES) this.writer = writer;
     if (this.records.length >= ENOUGH_BYTES) this.seal();
     this.schedule();
-    return gathering;
   }
 
-  private refuse(refusal: Refusal): Refusal {
+  private refuse(refusal: Refusal, added: (Gathering | Refusal)[] | undefined): void {
+    added?.push(refusal);
     this.door.refuse("logs", 1, refusal);
-    return refusal;
   }
 
   private write(writer: WireWriter, record: LogInput): Refusal | undefined {
