@@ -8,6 +8,7 @@ import {
   type Selection,
 } from "../contract/admin.js";
 import type { Entry } from "../contract/entry.js";
+import { checkedQuery, checkedSelection } from "./checked-query.js";
 
 /** What could not be delivered, in code. Methods reject with an `AdminError`, also while Sluice does not run. */
 export class DeadLetters {
@@ -19,7 +20,7 @@ export class DeadLetters {
 
   /** Newest first; the `cursor` of a page gives the next one. */
   async list(query: DeadLetterQuery = {}): Promise<DeadLetterPage> {
-    return this.admin().listDeadLetters(query);
+    return this.admin().listDeadLetters(checkedQuery(query));
   }
 
   async get(id: string): Promise<Entry | undefined> {
@@ -33,17 +34,17 @@ export class DeadLetters {
 
   /** Grouped by what went wrong. */
   async stats(query: DeadLetterQuery = {}): Promise<DeadLetterStats> {
-    return this.admin().deadLetterStats(query);
+    return this.admin().deadLetterStats(checkedQuery(query));
   }
 
   /** Removes them for good; gives their number. */
   async delete(selection: Selection, options?: { readonly dryRun?: boolean }): Promise<number> {
-    return this.admin().deleteDeadLetters(selection, options);
+    return this.admin().deleteDeadLetters(checkedSelection(selection), options);
   }
 
   /** One line of JSON each, that `import` reads again. */
   async *export(query: DeadLetterQuery = {}): AsyncGenerator<string> {
-    yield* this.admin().exportDeadLetters(query);
+    yield* this.admin().exportDeadLetters(checkedQuery(query));
   }
 
   async import(lines: AsyncIterable<string>): Promise<ImportReport> {

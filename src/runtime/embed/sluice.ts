@@ -10,6 +10,7 @@ import type { SelfTelemetry } from "../self-telemetry/index.js";
 import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/signal.js";
 import { AppReceiver } from "./app-receiver.js";
+import { checkedSelection } from "./checked-query.js";
 import { problemLine, SluiceConfigError } from "./config-error.js";
 import { DeadLetters, notRunning } from "./dead-letters.js";
 import { AppDoor } from "./door.js";
@@ -123,7 +124,7 @@ export class Sluice {
 
   /** Puts dead letters back into their queues. */
   async replay(selection: Selection, options: Partial<ReplayOptions> = {}): Promise<ReplayReport> {
-    return this.admin.replay(selection, { by: "the program", ...options });
+    return this.admin.replay(checkedSelection(selection), { by: "the program", ...options });
   }
 
   /** A destination for pino, in this thread: `pino(sluice.pinoDestination())`. */

@@ -1,7 +1,14 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { createSluice, defineProcessor, eachRecord, type Sluice, SluiceConfigError } from "../../../src/index.js";
+import {
+  createSluice,
+  defineProcessor,
+  eachRecord,
+  Refusal,
+  type Sluice,
+  SluiceConfigError,
+} from "../../../src/index.js";
 import { bodies } from "../../support/batches.js";
 import { startSink } from "../../support/otlp-sink.js";
 import { cleanUp, INTO_KEPT, keeper, keptLog, make, metric, started, temporaryFolder } from "./support.js";
@@ -267,6 +274,31 @@ service: {pipelines: {logs: {receivers: [app], exporters: [file, kept]}}}`;
     expect(await sluice.deadLetters.delete({ query: {} })).toBe(0);
     await sluice.stop();
     await sink.close();
+  });
+
+  it("takes no query that means something else than it says", async () => {
+    const config = { ...INTO_KEPT, exporters: { kept: { sending_queue: { enabled: true } } } };
+    const { components } = keeper(async () => {
+      throw new Refusal("permanent", "never");
+    });
+    const sluice = await started({ config, components, queueDirectory: temporaryFolder() });
+    await sluice.logs.emit({ body: "poison" }, { failOnError: true });
+    await expect.poll(async () => (await sluice.deadLetters.stats()).entries).toBe(1);
+    const wrong = [
+      undefined,
+      {},
+      { exporter: "x" },
+      { query: { exportr: "x" } },
+      { ids: ["1"], query: {} },
+      { ids: "1" },
+    ];
+    for (const selection of wrong as never[]) {
+      await expect(sluice.deadLetters.delete(selection)).rejects.toMatchObject({ code: "bad_request" });
+      await expect(sluice.replay(selection)).rejects.toMatchObject({ code: "bad_request" });
+    }
+    await expect(sluice.deadLetters.list({ exportr: "x" } as never)).rejects.toThrow("a query has no exportr");
+    expect((await sluice.deadLetters.stats()).entries).toBe(1);
+    await sluice.stop();
   });
 
   it("says that it does not run when it is asked for dead letters too early", async () => {

@@ -1,0 +1,37 @@
+import { AdminError, type DeadLetterQuery, type Selection } from "../contract/admin.js";
+
+/** All that a query may have: a record of each, so that none is forgotten. */
+const KEYS: Readonly<Record<keyof DeadLetterQuery, true>> = {
+  exporter: true,
+  reason: true,
+  category: true,
+  signature: true,
+  signal: true,
+  since: true,
+  until: true,
+  event: true,
+  limit: true,
+  cursor: true,
+  order: true,
+};
+
+/**
+ * A query that has only what a query may have. One with a misspelt key would mean all dead letters, and a program in
+ * JavaScript would delete them. Throws an `AdminError`.
+ */
+export function checkedQuery(query: DeadLetterQuery): DeadLetterQuery {
+  if (typeof query !== "object" || query === null) throw new AdminError("bad_request", "a query is an object");
+  const unknown = Object.keys(query).find((key) => !Object.hasOwn(KEYS, key));
+  if (unknown === undefined) return query;
+  throw new AdminError("bad_request", `a query has no ${unknown}, only ${Object.keys(KEYS).join(", ")}`);
+}
+
+export function checkedSelection(selection: Selection): Selection {
+  const { ids, query, ...others } = (selection ?? {}) as { ids?: unknown; query?: DeadLetterQuery };
+  const isEither = Array.isArray(ids) !== (query !== undefined);
+  if (!isEither || Object.keys(others).length > 0) {
+    throw new AdminError("bad_request", "a selection is { ids: [...] } or { query: {...} }");
+  }
+  if (query !== undefined) checkedQuery(query);
+  return selection;
+}
