@@ -73,11 +73,11 @@ describe.concurrent("sluiceTransport", () => {
     const logger = pino({ base: null, timestamp: false, messageKey: "message" }, transport as never);
     const configs = () => told().filter((line) => line === "#PINO_CONFIG");
     logger.info("first");
-    await vi.waitFor(() => expect(configs()).toHaveLength(1));
+    await vi.waitFor(() => expect(configs()).toHaveLength(1), { timeout: 10_000 });
     await workerOf(transport).terminate();
     logger.info("second");
+    await vi.waitFor(() => expect(configs()).toHaveLength(2), { timeout: 10_000 });
     await transport.end();
-    expect(configs()).toHaveLength(2);
   });
 
   it("reports what it still has when the process ends without a worker", async () => {
