@@ -4,8 +4,9 @@ import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
 export function treatmentBehind(plan: GraphPlan, pipeline: PlannedPipeline, place: number): string | undefined {
   const own = pipeline.processors.slice(place + 1).find((id) => plan.processors.get(id)?.factory.zone === "pii");
   if (own !== undefined) return own;
+  const ways = pipeline.exporters.filter((id) => plan.connectors.has(id));
   const next = plan.pipelines.filter(
-    ({ signal, receivers }) => signal === pipeline.signal && receivers.some((id) => pipeline.exporters.includes(id)),
+    ({ signal, receivers }) => signal === pipeline.signal && receivers.some((id) => ways.includes(id)),
   );
   return next.map((one) => treatmentBehind(plan, one, -1)).find((id) => id !== undefined);
 }

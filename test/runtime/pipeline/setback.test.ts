@@ -144,5 +144,7 @@ describe("what a processor without a zone takes out of a pipeline", () => {
     expect(await warnings({ pipelines: order("pii", "reject") }, "bad")).toEqual([]);
     expect(await warnings({ pipelines: order("reject") }, "bad")).toEqual([]);
     expect(await warnings({ zones: { pii: "pii", reject: "validate" } }, "bad")).toEqual([]);
+    const alike = { logs: { receivers: ["in"], processors: ["reject"], exporters: ["in"] } };
+    expect(await warnings({ pipelines: alike, exporters: { in: exporters.out } }, "bad")).toEqual([]);
   });
 });
