@@ -103,6 +103,12 @@ const KINDS = [
       "password: required",
       "token: null",
       "the authorization was denied",
+      "authorization: token expired",
+      "Authorization: Token rejected",
+      "token: AuthenticationTokenExpired",
+      "unexpected token: IdentifierExpression",
+      "access_token=unacknowledged",
+      "secret: internationalization",
     ])} (${r.digits(4)})`,
   (r) =>
     `usage prompt_tokens=${r.int(1, 9000)} max_tokens=${r.int(256, 8192)} token_count: ${r.int(1, 999)} password_changed_at=${day(r)} has_password=true`,

@@ -237,9 +237,19 @@ const MAKERS = {
         value: `${r.alnum(10)}${r.int(10, 99)}${r.alnum(10)}`,
         before: `${r.pick(["token", "access_token", "secret"])}=`,
       },
+      {
+        value: r.of(LETTERS, r.int(20, 40)),
+        before: r.pick(["token=", "access_token: ", "&session_token=", "refresh-token: "]),
+      },
+      {
+        value: r.pick([r.hex(40), `${r.alnum(16)}${r.int(10, 99)}`]),
+        before: r.pick(["Authorization: Token ", "authorization: ApiKey ", "Proxy-Authorization: key "]),
+      },
     ]);
   },
 };
+
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 const uuidOf = (/** @type {Random} */ r) => [8, 4, 4, 4, 12].map((n) => r.hex(n)).join("-");
 

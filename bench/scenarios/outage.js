@@ -26,7 +26,7 @@ export async function run(bench) {
   const { options, roles, setting } = bench;
   const { quick } = options;
   const phases = quick
-    ? { before: 0.5, down: 1, after: 2, patience: 20 }
+    ? { before: 0.3, down: 0.6, after: 1, patience: 20 }
     : { before: 5, down: 15, after: 50, patience: 90 };
   const load = { signal: options.signal, encoding: /** @type {const} */ ("proto"), records: RECORDS };
   /** @type {import("../lib/bench.js").Outcome} */

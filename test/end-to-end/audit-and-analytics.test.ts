@@ -1,9 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { startAgentProcess } from "../support/agent-process.js";
 import { startSink } from "../support/otlp-sink.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 
 const PERSONAL = ["anna@example.com", "203.0.113.77", "4111 1111 1111 1111", "hunter22", "s-314159", "user-271828"];
 const HARMLESS = "order 42 paid by ";
@@ -21,7 +21,7 @@ it("keeps originals from every byte that analytics gets, on the wire and on disk
   const down = (_: unknown, response: import("node:http").ServerResponse) => void response.writeHead(503).end();
   audit.respond(down);
   analytics.respond(down);
-  const queue = mkdtempSync(join(tmpdir(), "sluice-test-"));
+  const queue = temporaryFolder();
   const endpoints = ["http", "grpc"].flatMap((name) => [
     "--set",
     `receivers.otlp.protocols.${name}.endpoint=127.0.0.1:0`,

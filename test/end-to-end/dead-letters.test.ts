@@ -1,18 +1,17 @@
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { sluiceProcess } from "../runtime/cli/dlq/support.js";
 import { startAgentProcess } from "../support/agent-process.js";
 import { bodies } from "../support/batches.js";
 import { startSink } from "../support/otlp-sink.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 
 describe("a dead letter", () => {
   it("is seen, understood, fixed and replayed", async () => {
     const sink = await startSink();
     onTestFinished(() => sink.close());
     sink.respond((_, response) => response.writeHead(400).end("tenant 7 is unknown"));
-    const queue = join(mkdtempSync(join(tmpdir(), "sluice-dead-letters-")), "queue");
+    const queue = join(temporaryFolder(), "queue");
     const agent = await startAgentProcess({
       yaml: `
 receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}

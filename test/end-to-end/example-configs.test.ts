@@ -1,9 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { startAgentProcess } from "../support/agent-process.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 
 const folder = join(import.meta.dirname, "../../config");
 const configs = readdirSync(folder).filter((file) => file.endsWith(".yaml"));
@@ -18,7 +18,7 @@ describe.each(configs)("config/%s", (name) => {
       `receivers.otlp.protocols.${protocol}.endpoint=127.0.0.1:0`,
     ]);
     args.push("--set", "service.telemetry.metrics.level=none");
-    const archive = join(mkdtempSync(join(tmpdir(), "sluice-test-")), "logs.jsonl");
+    const archive = join(temporaryFolder(), "logs.jsonl");
     const agent = await startAgentProcess(
       { file },
       { args, env: { ARCHIVE: archive, PII_KEY: "a key for the hashes of this test" } },

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -30,7 +30,7 @@ export default defineProcessor({
 `;
 
 describe.skipIf(!isWanted)("the single executable (built and run with SLUICE_BINARY=1)", () => {
-  const folder = mkdtempSync(join(tmpdir(), "sluice-binary-"));
+  const folder = join(tmpdir(), `sluice-binary-${process.pid}`);
   /** Away from the packages it was built from. */
   const binary = join(folder, "sluice");
   /** Nothing of Node.js can be found here, and the temporary folder is one to look into. */
@@ -38,6 +38,7 @@ describe.skipIf(!isWanted)("the single executable (built and run with SLUICE_BIN
   const sluice = (...args: string[]) => run(binary, args, { cwd: folder, env });
 
   beforeAll(async () => {
+    mkdirSync(folder);
     await run(process.execPath, [join(project, "scripts/binary.js")]);
     copyFileSync(join(project, "dist/binary/sluice"), binary);
   }, 120_000);

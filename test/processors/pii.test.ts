@@ -1,11 +1,11 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Batch, batchFromJson, Treatment } from "../../src/plugin.js";
 import { pii } from "../../src/processors/pii/index.js";
 import { countedMetrics } from "../extensions/reliability/counted-metrics.js";
 import { feed, owed } from "../support/deliveries.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { asJson, contextOf, logOf, pairs, processed, readLog, unpaired } from "./pii-harness.js";
 
 const KEY = "0123456789abcdef";
@@ -278,7 +278,7 @@ describe("the pii processor", () => {
   });
 
   it("takes the key of hashes from a file", () => {
-    const file = join(mkdtempSync(join(tmpdir(), "sluice-test-")), "key");
+    const file = join(temporaryFolder(), "key");
     writeFileSync(file, `${KEY}\n`);
     const by = (config: object) => treated({ strategy: "hash", ...config }, logOf("a@b.io")).body;
     expect(by({ hash_key_file: file })).toBe(by({ hash_key: KEY }));

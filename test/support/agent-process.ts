@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -24,7 +24,7 @@ export interface AgentProcessOptions {
   readonly command?: readonly [string, ...string[]];
 }
 
-/** Starts `sluice run` on a YAML text or a file and waits until it says it is ready. */
+/** Starts `sluice run` in a folder of its own, on a YAML text or a file, and waits until it says it is ready. */
 export async function startAgentProcess(
   config: { readonly yaml: string } | { readonly file: string },
   options: AgentProcessOptions = {},
@@ -43,7 +43,10 @@ export async function startAgentProcess(
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     output.stderr += text;
   });
-  const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | string);
+  const exited = once(child, "exit").then(([code, signal]) => {
+    rmSync(directory, { recursive: true, force: true });
+    return (code ?? signal) as number | string;
+  });
   await new Promise<void>((resolve, reject) => {
     child.stderr.on("data", () => output.stderr.includes('"msg":"ready"') && resolve());
     void exited.then((code) => reject(new Error(`the agent exited with ${code}: ${output.stderr}`)));

@@ -11,6 +11,7 @@ import {
   SIGNALS,
   type Signal,
   silentLogger,
+  type Zone,
 } from "../../src/plugin.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { directOutlet } from "../../src/runtime/contract/direct-outlet.js";
@@ -22,6 +23,8 @@ import { buildGraph, type Graph } from "../../src/runtime/pipeline/graph.js";
 /** A graph described by functions, for tests of the pipeline alone. */
 export interface Sketch {
   readonly processors?: Record<string, () => Processor>;
+  /** Of some of the processors. */
+  readonly zones?: Record<string, Zone>;
   readonly connectors?: Record<string, (targets: readonly string[]) => Processor>;
   readonly exporters: Record<string, Exporter>;
   readonly pipelines: Record<
@@ -78,8 +81,9 @@ function planOf(description: Sketch, intakes: Map<string, Partial<Record<Signal,
         },
       }),
     );
+  const zoneOf = (type: string) => (description.zones?.[type] ? { zone: description.zones[type] } : {});
   const processors = entries(description.processors).map(([type, make]) =>
-    defineProcessor({ type, summary, schema, signals: SIGNALS, create: make }),
+    defineProcessor({ type, summary, schema, signals: SIGNALS, create: make, ...zoneOf(type) }),
   );
   const exporters = entries(description.exporters).map(([type, exporter]) =>
     defineExporter({ type, summary, schema, signals: SIGNALS, create: () => exporter }),

@@ -3,17 +3,24 @@ import type { CompleteSettings } from "../../plugin.js";
 type RetrySettings = CompleteSettings["retry_on_failure"];
 export type BackoffSettings = Pick<
   RetrySettings,
-  "initial_interval" | "multiplier" | "max_interval" | "jitter" | "randomization_factor"
+  "initial_interval" | "multiplier" | "max_interval" | "max_retry_after" | "jitter" | "randomization_factor"
 >;
 
 /**
  * Milliseconds to wait after the n-th failure (counted from 1). Grows by `multiplier` up to `max_interval`, spread by
- * the jitter and never above it; what the other side asks for wins when it is longer.
+ * the jitter and never above it; what the other side asks for wins when it is longer, up to `max_retry_after`.
  */
 export type Backoff = (failures: number, retryAfterMs?: number) => number;
 
 export function createBackoff(settings: BackoffSettings, random: () => number): Backoff {
-  return (failures, retryAfterMs = 0) => Math.max(spread(delayOf(settings, failures), settings, random), retryAfterMs);
+  const { max_retry_after } = settings;
+  return (failures, retryAfterMs = 0) =>
+    Math.max(spread(delayOf(settings, failures), settings, random), Math.min(retryAfterMs, max_retry_after));
+}
+
+/** No entry waits longer for its retry, whoever asked for it. */
+export function longestWait({ max_interval, max_retry_after }: BackoffSettings): number {
+  return Math.max(max_interval, max_retry_after);
 }
 
 function delayOf({ initial_interval, multiplier, max_interval }: BackoffSettings, failures: number): number {

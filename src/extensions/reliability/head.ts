@@ -13,6 +13,8 @@ export interface HeadLimits {
   readonly waiting: number;
   /** Bytes of payloads kept in memory. */
   readonly bytes: number;
+  /** Milliseconds that an entry waits for its retry; what was written under other settings is held to it too. */
+  readonly waitMs?: number;
 }
 
 export const HEAD_LIMITS: HeadLimits = { entries: 2048, waiting: 10_000, bytes: 32 * 1024 * 1024 };
@@ -58,7 +60,7 @@ export class Head {
     this.limits = limits;
     this.waiting = waiting;
     this.onLoaded = onLoaded;
-    this.holdings = new Holdings(clock, limits.bytes);
+    this.holdings = new Holdings(clock, limits.bytes, limits.waitMs);
   }
 
   /** Entries that are ready to be taken. */

@@ -9,14 +9,16 @@ import type { EntryRef, StoredEntry } from "./store/store.js";
 export class Holdings {
   private readonly clock: Clock;
   private readonly mostBytes: number;
+  private readonly longestWaitMs: number;
   private readonly items = new Map<EntryRef, Item>();
   /** Of entries that are not in memory. */
   private readonly deliveries = new Map<EntryRef, Delivery>();
   private bytes = 0;
 
-  constructor(clock: Clock, mostBytes: number) {
+  constructor(clock: Clock, mostBytes: number, longestWaitMs = Number.POSITIVE_INFINITY) {
     this.clock = clock;
     this.mostBytes = mostBytes;
+    this.longestWaitMs = longestWaitMs;
   }
 
   get isEmpty(): boolean {
@@ -28,7 +30,7 @@ export class Holdings {
   }
 
   take(stored: StoredEntry, batch?: Batch, delivery?: Delivery): Item {
-    const item = itemOf(stored, this.clock.now(), this.clock.monotonic());
+    const item = itemOf(stored, this.clock.now(), this.clock.monotonic(), this.longestWaitMs);
     item.delivery = delivery ?? this.deliveries.get(item.ref);
     this.deliveries.delete(item.ref);
     if (batch !== undefined && this.bytes + batch.byteLength <= this.mostBytes) {

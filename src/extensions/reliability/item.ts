@@ -31,13 +31,13 @@ export interface Verdict {
   readonly error: AttemptError;
 }
 
-export function itemOf({ ref, entry }: StoredEntry, now: number, monotonic: number): Item {
+export function itemOf({ ref, entry }: StoredEntry, now: number, monotonic: number, longestWaitMs: number): Item {
   const then = (time: number) => monotonic - Math.max(0, now - time);
   const bornAt = then(entry.cycles.at(-1)?.replayedAt ?? entry.enqueuedAt);
   const failingSince = entry.firstFailedAt === undefined ? undefined : then(entry.firstFailedAt);
   const lastDelay = entry.history.at(-1)?.delayMs;
   const isWaiting = entry.lastAttemptAt !== undefined && lastDelay !== undefined;
-  const dueAt = isWaiting ? then(entry.lastAttemptAt!) + lastDelay! : 0;
+  const dueAt = isWaiting ? then(entry.lastAttemptAt!) + Math.min(lastDelay!, longestWaitMs) : 0;
   const nothing = { batch: undefined, delivery: undefined, evidence: undefined, verdict: undefined };
   return { ref, entry, bornAt, failingSince, dueAt, hasTurn: false, ...nothing };
 }

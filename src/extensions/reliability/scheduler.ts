@@ -11,6 +11,7 @@ import {
 } from "../../plugin.js";
 import { Alarm } from "./alarm.js";
 import { Backlog } from "./backlog.js";
+import { longestWait } from "./backoff.js";
 import type { Breaker, Permit } from "./breaker.js";
 import { Caller, type CallOutcome } from "./caller.js";
 import { createClassifier } from "./classify.js";
@@ -88,7 +89,8 @@ export class Scheduler {
     const { recent } = this;
     const onClosed = () => this.ramp.begin();
     this.breaker = watchedBreaker(settings.circuit_breaker, { clock, logger, metrics, recent, onClosed });
-    this.backlog = new Backlog(store, clock, own.limits ?? HEAD_LIMITS, (error) => this.loaded(error));
+    const limits = { waitMs: longestWait(settings.retry_on_failure), ...(own.limits ?? HEAD_LIMITS) };
+    this.backlog = new Backlog(store, clock, limits, (error) => this.loaded(error));
     this.head = this.backlog.head;
     this.gate = new Gate(settings, clock, metrics);
     const classify = createClassifier(settings.retry_on_failure);

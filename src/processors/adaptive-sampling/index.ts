@@ -1,6 +1,6 @@
 import { defineProcessor, eachBatch, type ProcessorContext, RateSampler } from "../../plugin.js";
 import { type AdaptiveConfig, adaptiveSchema } from "./config.js";
-import { Pressure } from "./pressure.js";
+import { Pressure, SPIKE } from "./pressure.js";
 import { AdaptiveRules } from "./rules.js";
 
 /**
@@ -41,10 +41,10 @@ function pressureOf(config: AdaptiveConfig, { clock, metrics, logger }: Processo
   metrics.gauge(
     "sluice_adaptive_sampling_factor",
     { description: "What the rates are multiplied with under load; 1 during an error spike." },
-    () => Math.min(1, pressure.factor),
+    () => Math.min(1, pressure.factorNow()),
   );
   metrics.gauge("sluice_adaptive_sampling_error_spike", { description: "1 while all is kept for the errors." }, () =>
-    pressure.isSpike ? 1 : 0,
+    pressure.factorNow() === SPIKE ? 1 : 0,
   );
   return pressure;
 }

@@ -11,7 +11,7 @@ export class Pressure {
   private readonly spike: ErrorSpike | undefined;
   private readonly traces: TraceFactors;
   private readonly onSpike: (isSpike: boolean) => void;
-  /** What rates are multiplied with at the moment. */
+  /** What the rates of the present batch are multiplied with. */
   factor = 1;
 
   /** `onSpike` is told when a spike begins and when it ends. */
@@ -28,10 +28,15 @@ export class Pressure {
 
   /** Called with every batch, before its records are decided. */
   arrived(records: number): void {
-    const rate = this.load?.arrived(records) ?? 1;
+    this.load?.arrived(records);
     const wasSpike = this.isSpike;
-    this.factor = this.spike?.isOn() ? SPIKE : rate;
+    this.factor = this.factorNow();
     if (this.isSpike !== wasSpike) this.onSpike(this.isSpike);
+  }
+
+  /** What the factor would be if something came now; also right when nothing has come for long. Changes nothing. */
+  factorNow(): number {
+    return this.spike?.isOn() ? SPIKE : (this.load?.rate ?? 1);
   }
 
   erred(errors: number): void {
@@ -55,13 +60,22 @@ export class LoadTiers {
     this.count = new SlidingCount(config.window, clock);
   }
 
-  arrived(records: number): number {
-    const { tiers, window, hysteresis } = this.config;
+  arrived(records: number): void {
     this.count.add(records);
+    this.tier = this.tierNow();
+  }
+
+  get rate(): number {
+    return this.config.tiers[this.tierNow()]?.rate ?? 1;
+  }
+
+  private tierNow(): number {
+    const { tiers, window, hysteresis } = this.config;
     const perSecond = (this.count.current * 1000) / window;
-    while (this.tier + 1 < tiers.length && perSecond > tiers[this.tier + 1]!.above) this.tier++;
-    while (this.tier >= 0 && perSecond < tiers[this.tier]!.above * (1 - hysteresis)) this.tier--;
-    return this.tier < 0 ? 1 : tiers[this.tier]!.rate;
+    let { tier } = this;
+    while (tier + 1 < tiers.length && perSecond > tiers[tier + 1]!.above) tier++;
+    while (tier >= 0 && perSecond < tiers[tier]!.above * (1 - hysteresis)) tier--;
+    return tier;
   }
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import {
   compilePattern,
+  configPath,
   DETECTORS,
   type DetectorName,
   STRATEGIES,
@@ -40,7 +41,9 @@ const written = z.strictObject({
     .default("mask")
     .meta({ description: "For detectors, patterns and secret keys that say nothing else." }),
   hash_key: secret().optional().meta({ description: "The key of the hash strategy; at least 16 bytes." }),
-  hash_key_file: z.string().optional().meta({ description: "A file that holds it; blanks at its ends do not count." }),
+  hash_key_file: configPath().optional().meta({
+    description: "A file that holds it, as seen from the folder of the config; blanks at its ends do not count.",
+  }),
   detectors: section(z.strictObject(Object.fromEntries(DETECTORS.map((name) => [name, choice().optional()]))))
     .optional()
     .meta({ description: "All are on; false switches one off." }),

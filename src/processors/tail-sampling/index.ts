@@ -13,6 +13,7 @@ export const tailSampling = defineProcessor<TailSamplingConfig>({
   signals: ["traces"],
   zone: "sampling",
   schema: tailSamplingSchema,
+  holdsBack: ({ maxBytes }) => ({ bytes: maxBytes, path: ["max_bytes"] }),
   create(config, context) {
     if (config.decisionWaitMs >= USUAL_TIMEOUT_MS)
       context.logger.warn(

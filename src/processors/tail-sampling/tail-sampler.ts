@@ -172,10 +172,10 @@ export class TailSampler {
     if (ready.length === 0) return;
     this.ready = [];
     this.readyBytes = 0;
-    const batch = Batch.merge(ready.map((trace) => trace.batch));
+    const batch = ready.length === 1 ? ready[0]!.batch : batchOfSlices(ready.flatMap(({ slices }) => slices));
     this.emit(
       Delivery.merge(
-        ready.flatMap((trace) => trace.parts),
+        ready.flatMap(({ parts }) => parts),
         batch,
       ),
     );

@@ -4,6 +4,7 @@ import type { FactoryOf, Registry } from "../registry.js";
 import { checkDefinition, type Definition, type Definitions, readDefinitions, SECTIONS } from "./components.js";
 import type { Findings } from "./findings.js";
 import { generationOf } from "./generation.js";
+import { checkHeldBytes } from "./held-bytes.js";
 import { locate, type MapNode, type Path } from "./node.js";
 import type { ParsedComponent } from "./parse-component.js";
 import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./pipelines.js";
@@ -34,6 +35,11 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   for (const connector of definitions.connectors.values()) {
     const read = used.has(connector) ? parsed.get(connector) : undefined;
     if (read !== undefined) checkNamedPipelines(connector, read.config, pipelines, findings);
+  }
+  const intakeLimit = service.settings?.intake.max_bytes ?? Number.POSITIVE_INFINITY;
+  for (const processor of definitions.processors.values()) {
+    const read = used.has(processor) ? parsed.get(processor) : undefined;
+    if (read !== undefined) checkHeldBytes(processor, read.config, intakeLimit, findings);
   }
   const ordered = orderPipelines(pipelines, definitions.connectors.values(), findings);
   checkZones(ordered, service.settings?.strict_order ?? false, findings);

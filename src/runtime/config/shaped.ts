@@ -1,16 +1,18 @@
+import { isAbsolute, join } from "node:path";
 import type { z } from "zod";
 import { isNull, isScalar, type ListNode, type MapNode, type Node, type ScalarNode, toPlain } from "./node.js";
-import { bases, childSchemas, definitionOf, keysOf, kindsOf, readsNull } from "./shape.js";
+import { bases, childSchemas, definitionOf, keysOf, kindsOf, notesOf, readsNull } from "./shape.js";
 
 /**
  * A node as the plain value that a schema is to parse. Only here do YAML's types give way to the schema's wishes:
  *
  * - a string field takes a number or boolean as it was written (`0123` stays `0123`);
  * - a key behind which nothing stands is as good as absent, unless the schema reads null itself;
- * - a key that differs from a known one only by case is that key, as in the Collector.
+ * - a key that differs from a known one only by case is that key, as in the Collector;
+ * - the path of a file that belongs to the config begins at the folder of the source it stands in.
  */
 export function shaped(node: Node, schema: z.ZodType): unknown {
-  if (node.kind === "scalar") return shapedScalar(node, schema);
+  if (node.kind === "scalar") return located(node, shapedScalar(node, schema), schema);
   if (node.kind === "list") return shapedList(node, schema);
   return shapedMap(node, schema);
 }
@@ -33,6 +35,11 @@ function shapedScalar(node: ScalarNode, schema: z.ZodType): unknown {
   if (kinds.has("any") || kinds.has(native)) return node.value;
   if (node.value === null) return node.substituted && kinds.has("string") ? node.text : null;
   return kinds.has("string") || kinds.has("word") ? node.text : node.value;
+}
+
+function located(node: ScalarNode, value: unknown, schema: z.ZodType): unknown {
+  if (typeof value !== "string" || value === "" || isAbsolute(value)) return value;
+  return notesOf(schema).format === "path" ? join(node.source.folder, value) : value;
 }
 
 function shapedList(node: ListNode, schema: z.ZodType): unknown {

@@ -4,7 +4,7 @@ import type { Place } from "./problem.js";
 export class Source {
   readonly name: string;
   readonly text: string;
-  /** Where `${file:...}` paths of this text begin. */
+  /** Where relative paths of this text begin: of plugins, of `${file:...}`, of files that belong to the config. */
   readonly folder: string;
   private readonly lineStarts: number[] = [0];
 

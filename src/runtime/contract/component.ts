@@ -66,7 +66,8 @@ export interface ProcessorContext extends ComponentContext {
 
 /**
  * Where in a pipeline a processor belongs; a config that puts a later zone before an earlier one gets a warning. A
- * processor that is at home anywhere has none.
+ * processor that is at home anywhere has none. One that dead-letters records should have one: in front of `pii` they are
+ * kept as they came.
  */
 export type Zone = "validate" | "pii" | "rate_limit" | "sampling" | "versioning" | "routing";
 
@@ -75,6 +76,12 @@ export const ZONES: readonly Zone[] = ["validate", "pii", "rate_limit", "samplin
 
 /** What a processor does to a batch that is sent again by hand. Throws a `Refusal` when it is not fit to be sent. */
 export type ReplayStep = (batch: Batch) => Batch;
+
+/** How many bytes of requests a processor may keep unanswered, and the path of the key in its config that says so. */
+export interface HeldBytes {
+  readonly bytes: number;
+  readonly path: readonly (string | number)[];
+}
 
 /**
  * A processor is an operator on deliveries. Each pipeline gets its own. It must settle, hand on, split or merge every
@@ -171,6 +178,8 @@ export interface ReceiverFactory<Config = unknown> extends FactoryBase<"receiver
 export interface ProcessorFactory<Config = unknown> extends FactoryBase<"processor", Config> {
   readonly signals: readonly Signal[];
   readonly zone?: Zone;
+  /** For processors that hold deliveries back: a limit that is not below that of the whole agent gets a warning. */
+  holdsBack?(config: Config): HeldBytes;
   create(config: Config, context: ProcessorContext): Processor;
   /**
    * What is done to batches of this pipeline that were dead letters and are sent again; they do not pass the pipeline

@@ -53,6 +53,9 @@ const retryOnFailure = section(
       .nonnegative()
       .optional()
       .meta({ description: "Retries before an entry is dead-lettered." }),
+    max_retry_after: duration()
+      .optional()
+      .meta({ description: "Longest wait that the other side may ask for with Retry-After." }),
     max_elapsed_time: duration().optional().meta({ description: "Give up after this long; 0 (default): never." }),
     jitter: z.enum(["full", "proportional", "none"]).optional().meta({ description: "How waits are spread." }),
     randomization_factor: z.number().min(0).max(1).optional().meta({ description: "For proportional." }),
@@ -179,6 +182,7 @@ export const DEFAULT_SETTINGS = {
     multiplier: 2,
     max_interval: "60s",
     max_retries: 5,
+    max_retry_after: "24h",
     max_elapsed_time: "0s",
     jitter: "full",
     randomization_factor: 0.5,

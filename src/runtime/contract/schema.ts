@@ -71,6 +71,11 @@ export function parseByteSize(text: string): number | undefined {
   return match && unit !== undefined ? Math.floor(Number(match[1]) * unit) : undefined;
 }
 
+/** A file that belongs to the config, like its plugins: a relative path begins at the folder of the file it stands in. */
+export function configPath() {
+  return z.string().min(1, "expected the path of a file").meta({ format: "path" });
+}
+
 /** Records like these: `order.*`, `severity>=ERROR`, `attributes.tenant=acme`. Stays text; see `parseRecordPattern`. */
 export function recordPattern() {
   return z

@@ -3,17 +3,15 @@ import {
   BOOL,
   BYTES,
   DOUBLE,
-  ELEMENT,
   INT,
-  KEY,
   MAP,
   readAny as readAnyAs,
   readKeyValues as readKeyValuesAs,
   STRING,
-  VALUE,
   type ValueForm,
 } from "../telemetry/any-value.js";
 import { after, varint, varint64 } from "../telemetry/wire.js";
+import { writeList, writeMap, writeMember } from "../telemetry/write-any-value.js";
 import type { WireWriter } from "../telemetry/writer.js";
 import { OttlError } from "./error.js";
 import { checkSize } from "./limits.js";
@@ -75,18 +73,8 @@ function isUsualTag(tag: number): boolean {
 /** Writes a KeyValue with its tag. */
 export function writeKeyValue(writer: WireWriter, tag: number, key: string, value: OttlValue): void {
   writer.varint(tag);
-  const hint = typeof value === "string" ? value.length + 2 : 2;
-  writer.begin(key.length + hint + 4);
-  writeMember(writer, key, value, hint, MAX_DEPTH);
-  writer.end();
-}
-
-function writeMember(writer: WireWriter, key: string, value: OttlValue, hint: number, depth: number): void {
-  writer.byte(KEY);
-  writer.text(key);
-  writer.byte(VALUE);
-  writer.begin(hint);
-  writeAny(writer, value, depth);
+  writer.begin(key.length + (typeof value === "string" ? value.length : 0) + 6);
+  writeMember(writer, key, value, MAX_DEPTH, writeAny);
   writer.end();
 }
 
@@ -118,26 +106,9 @@ function writeObject(writer: WireWriter, value: OttlValue & object, depth: numbe
     writer.byte(BYTES);
     return writer.lengthDelimited(value);
   }
-  const isList = Array.isArray(value);
-  if (!isList && !(value instanceof Map)) throw notStorable(value);
-  writer.byte(isList ? ARRAY : MAP);
-  writer.begin();
-  if (isList) {
-    for (const item of value) {
-      writer.byte(ELEMENT);
-      writer.begin();
-      writeAny(writer, item, depth - 1);
-      writer.end();
-    }
-  } else {
-    for (const [key, item] of value) {
-      writer.byte(ELEMENT);
-      writer.begin();
-      writeMember(writer, key, item, 2, depth - 1);
-      writer.end();
-    }
-  }
-  writer.end();
+  if (Array.isArray(value)) writeList(writer, value, depth - 1, writeAny);
+  else if (value instanceof Map) writeMap(writer, value, depth - 1, writeAny);
+  else throw notStorable(value);
 }
 
 /** Throws unless the value can be an attribute: times, durations and messages cannot, nor what holds them. */

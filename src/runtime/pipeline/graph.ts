@@ -25,6 +25,7 @@ import { createIntake, type Inlet } from "./intake.js";
 import { isolate } from "./isolate.js";
 import { ReplaySteps } from "./replay-steps.js";
 import { type RunningPipeline, runPipeline } from "./run.js";
+import { treatmentBehind } from "./untreated.js";
 
 export interface GraphSettings {
   readonly plan: GraphPlan;
@@ -121,11 +122,30 @@ class GraphBuilder {
   }
 
   private processorsOf(pipeline: PlannedPipeline): Processor[] {
-    return pipeline.processors.map((id) => {
+    return pipeline.processors.map((id, place) => {
       const spec = this.plan.processors.get(id)!;
       const context = this.processorContext(id, pipeline);
-      return this.isolated(spec, "processor", pipeline.signal, () => spec.factory.create(spec.config, context));
+      const create = () => spec.factory.create(spec.config, context);
+      return this.isolated(spec, "processor", pipeline.signal, create, this.warningOfUntreated(pipeline, place));
     });
+  }
+
+  /**
+   * The order of processors that have a zone was checked when the config was loaded. Of others it is not known whether
+   * they take records out of the pipeline until they do.
+   */
+  private warningOfUntreated(pipeline: PlannedPipeline, place: number): (() => void) | undefined {
+    const spec = this.plan.processors.get(pipeline.processors[place]!)!;
+    const behind = spec.factory.zone === undefined ? treatmentBehind(this.plan, pipeline, place) : undefined;
+    if (behind === undefined) return undefined;
+    const { logger } = this.contextOf(spec.id, "processor");
+    let hasWarned = false;
+    return () => {
+      if (hasWarned) return;
+      hasWarned = true;
+      const message = `"${spec.id}" dead-letters records that "${behind}" has not treated yet: they are kept as they came`;
+      logger.warn({ pipeline: pipeline.id }, `${message}. Put it behind "${behind}"`);
+    };
   }
 
   private processorContext(id: string, pipeline: PlannedPipeline): ProcessorContext {
@@ -209,7 +229,13 @@ class GraphBuilder {
     return run;
   }
 
-  private isolated(spec: Planned<unknown>, kind: ComponentKind, signal: Signal, create: () => Processor): Processor {
+  private isolated(
+    spec: Planned<unknown>,
+    kind: ComponentKind,
+    signal: Signal,
+    create: () => Processor,
+    onSetback?: () => void,
+  ): Processor {
     const { metrics, logger, clock } = this.contextOf(spec.id, kind);
     const attributes = { [kind]: spec.id, otel_signal: signal };
     const counter = (name: string, description: string) => metrics.counter(name, { description }, attributes);
@@ -226,6 +252,7 @@ class GraphBuilder {
           "Times the component failed on a batch, or as a whole and was started anew.",
         ),
         takesSetbacks: kind === "connector",
+        onSetback,
       }),
     );
   }

@@ -18,6 +18,8 @@ export interface IsolateSettings {
   readonly watch?: Watch | undefined;
   /** Also give it what was taken out of the pipeline: for connectors, which decide where that goes. */
   readonly takesSetbacks?: boolean;
+  /** Told whenever it takes records out of the pipeline itself. */
+  readonly onSetback?: (() => void) | undefined;
 }
 
 /**
@@ -71,6 +73,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
           next(delivery) {
             inside.leave(delivery.debt);
             if (delivery.setback === undefined) settings.outgoing.add(delivery.batch.count);
+            else settings.onSetback?.();
             const before = settings.watch?.enter(0);
             out.next(delivery);
             settings.watch?.enter(before!);

@@ -14,9 +14,11 @@ export interface SpanSlice {
   readonly isRoot: boolean;
 }
 
-/** What surrounds spans: their resource and scope, with all else that stands beside them. */
+/** What surrounds spans: the request, their resource and scope, with all else that stands beside them. */
 interface SpanFrame {
   readonly bytes: Uint8Array;
+  /** The same list for all spans of a request. */
+  readonly request: readonly Range[];
   readonly resource: readonly Range[];
   readonly scope: readonly Range[];
 }
@@ -28,19 +30,25 @@ type Range = readonly [from: number, to: number];
  * nothing.
  */
 export function sliceByTrace(batch: Batch): Map<string, SpanSlice[]> {
-  const slicer = new Slicer();
+  const { bytes } = batch;
+  const slicer = new Slicer(headsOf(bytes, 0, bytes.length, RESOURCE_SPANS));
   new RecordWalk(batch).run(slicer);
   return slicer.traces;
 }
 
-/** A batch of these spans, each with what surrounded it. */
+/** A batch of these spans, each with what surrounded it; what stood in a request itself comes once. */
 export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
   const writer = new WireWriter(slices.reduce((sum, { start, end }) => sum + end - start + 8, 256));
+  const requests = new Set<readonly Range[]>();
   let frame: SpanFrame | undefined;
   for (const slice of slices) {
     if (slice.frame !== frame) {
       if (frame !== undefined) closeFrame(writer);
       frame = slice.frame;
+      if (frame.request.length > 0 && !requests.has(frame.request)) {
+        requests.add(frame.request);
+        copyRanges(writer, frame.bytes, frame.request);
+      }
       openFrame(writer, frame);
     }
     writer.byte(SPAN);
@@ -61,10 +69,14 @@ export function isSameSpan(a: SpanSlice, b: SpanSlice): boolean {
 function openFrame(writer: WireWriter, { bytes, resource, scope }: SpanFrame): void {
   writer.byte(RESOURCE_SPANS);
   writer.begin(LIKELY);
-  for (const [from, to] of resource) writer.copy(bytes, from, to);
+  copyRanges(writer, bytes, resource);
   writer.byte(CHILD);
   writer.begin(LIKELY);
-  for (const [from, to] of scope) writer.copy(bytes, from, to);
+  copyRanges(writer, bytes, scope);
+}
+
+function copyRanges(writer: WireWriter, bytes: Uint8Array, ranges: readonly Range[]): void {
+  for (const [from, to] of ranges) writer.copy(bytes, from, to);
 }
 
 function closeFrame(writer: WireWriter): void {
@@ -74,10 +86,15 @@ function closeFrame(writer: WireWriter): void {
 
 class Slicer implements RecordVisitor {
   readonly traces = new Map<string, SpanSlice[]>();
+  private readonly request: readonly Range[];
   private resource: readonly Range[] = [];
   private frame!: SpanFrame;
   private resourceSerial = 0;
   private scopeSerial = 0;
+
+  constructor(request: readonly Range[]) {
+    this.request = request;
+  }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
     const [resource, scope] = walk.serials as [number, number];
@@ -92,21 +109,23 @@ class Slicer implements RecordVisitor {
 
   private enter(walk: RecordWalk, resource: number, scope: number): void {
     const [outer, inner] = [walk.frames[0]!, walk.frames[1]!];
-    if (resource !== this.resourceSerial) this.resource = headsOf(walk.bytes, outer.start, outer.end);
+    const { bytes } = walk;
+    if (resource !== this.resourceSerial) this.resource = headsOf(bytes, outer.start, outer.end, CHILD);
     this.resourceSerial = resource;
     this.scopeSerial = scope;
-    this.frame = { bytes: walk.bytes, resource: this.resource, scope: headsOf(walk.bytes, inner.start, inner.end) };
+    const { request } = this;
+    this.frame = { bytes, request, resource: this.resource, scope: headsOf(bytes, inner.start, inner.end, CHILD) };
   }
 }
 
 /** The fields of a message that are not its list of children. */
-function headsOf(b: Uint8Array, start: number, end: number): Range[] {
+function headsOf(b: Uint8Array, start: number, end: number, children: number): Range[] {
   const heads: Range[] = [];
   for (let p = start; p < end; ) {
     const at = p;
     const tag = varint(b, p);
     p = skip(b, after, tag);
-    if (tag !== CHILD) heads.push([at, p]);
+    if (tag !== children) heads.push([at, p]);
   }
   return heads;
 }

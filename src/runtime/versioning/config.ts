@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { configPath } from "../contract/schema.js";
 import { didYouMean } from "../contract/suggest.js";
 import type { Value } from "../telemetry/views/value.js";
 import { parseEventName, VERSION_ATTRIBUTE } from "./event-name.js";
@@ -52,7 +53,10 @@ const written = z.strictObject({
     .enum(["pass", "dead_letter", "drop"])
     .default("pass")
     .meta({ description: "What happens to versions that are newer, or that no upcast leads away from." }),
-  schemas: z.array(z.string()).default([]).meta({ description: "OpenTelemetry schema files." }),
+  schemas: z
+    .array(configPath())
+    .default([])
+    .meta({ description: "OpenTelemetry schema files; relative paths begin at the folder of the config." }),
   target: z
     .union([z.string(), z.array(z.string())])
     .optional()

@@ -6,6 +6,7 @@ const settings = {
   initial_interval: 1000,
   multiplier: 2,
   max_interval: 60_000,
+  max_retry_after: 86_400_000,
   jitter: "none",
   randomization_factor: 0.5,
 } as const;
@@ -30,11 +31,17 @@ describe("backoff", () => {
     expect(backoff(3, 100)).toBe(4000);
   });
 
+  it("waits no longer than allowed, whatever the other side asks for", () => {
+    expect(createBackoff(settings, () => 1)(1, 999_999_999_000)).toBe(86_400_000);
+    expect(createBackoff({ ...settings, max_retry_after: 0 }, () => 1)(3, 999_999_999_000)).toBe(4000);
+  });
+
   it("stays within its bounds whatever the settings", () => {
     const any = fc.record({
       initial_interval: fc.nat(100_000),
       multiplier: fc.double({ min: 1, max: 10, noNaN: true }),
       max_interval: fc.nat(600_000),
+      max_retry_after: fc.nat(1e6),
       jitter: fc.constantFrom("full", "proportional", "none"),
       randomization_factor: fc.double({ min: 0, max: 1, noNaN: true }),
     });
@@ -42,8 +49,9 @@ describe("backoff", () => {
     fc.assert(
       fc.property(any, random, fc.nat(3000), fc.option(fc.nat(1e6)), (own, number, failures, retryAfter) => {
         const delay = createBackoff(own, () => number)(failures, retryAfter ?? undefined);
-        expect(delay).toBeGreaterThanOrEqual(retryAfter ?? 0);
-        expect(delay).toBeLessThanOrEqual(Math.max(own.max_interval, retryAfter ?? 0));
+        const asked = Math.min(retryAfter ?? 0, own.max_retry_after);
+        expect(delay).toBeGreaterThanOrEqual(asked);
+        expect(delay).toBeLessThanOrEqual(Math.max(own.max_interval, asked));
       }),
     );
   });

@@ -283,6 +283,40 @@ describe("retries", () => {
     expect(second.taken).toEqual(["a"]);
   });
 
+  it("wait for what the backend asks for, but not for years", async () => {
+    let isDown = true;
+    const backend = async () => {
+      if (isDown) throw http(429, 999_999_999_000);
+      return undefined;
+    };
+    const queue = await startQueue({ backend, settings: { retry_on_failure: { max_retry_after: "2h" } } });
+    queue.send("a");
+    await queue.settle();
+    isDown = false;
+    await queue.pass(7_199_000, 600_000);
+    expect(queue.calls).toHaveLength(1);
+    await queue.pass(1000);
+    expect(queue.taken).toEqual(["a"]);
+  });
+
+  it("wait after a restart no longer than the config allows then", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const clock = new FakeClock();
+    const backend = async () => {
+      throw http(503, 999_999_999_000);
+    };
+    const first = await startQueue({ store, clock, backend });
+    first.send("a");
+    await first.settle();
+    await first.outlet.drain();
+    await first.outlet.stop();
+    const second = await startQueue({ store, clock, settings: { retry_on_failure: { max_retry_after: "0s" } } });
+    await second.pass(59_000, 1000);
+    expect(second.calls).toEqual([]);
+    await second.pass(1000);
+    expect(second.taken).toEqual(["a"]);
+  });
+
   it("stay within their rate, and first attempts do not wait for it", async () => {
     const queue = await startQueue({
       settings: {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../src/plugin.js";
 import { adaptiveSampling } from "../../../src/processors/adaptive-sampling/index.js";
+import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
 import { owed } from "../../support/deliveries.js";
 import { counting, processing } from "../../support/processors.js";
 import {
@@ -296,6 +297,41 @@ describe("adaptive_sampling under load", () => {
     const agent = sampling({ ...config, remember_traces: 100, load: { tiers: [{ above: 1e12, rate: 0.5 }] } });
     for (let i = 0; i < 50; i++) agent.logs(many(100, (k) => ({ trace: traceId(i * 100 + k) })));
     expect(agent.out.reduce((sum, { batch }) => sum + batch.count, 0)).toBe(5000);
+  });
+});
+
+describe("the gauges of adaptive_sampling", () => {
+  const LOAD = { window: "1s", tiers: [{ above: 100, rate: 0.5 }] };
+  const [FACTOR, IN_SPIKE] = ["sluice_adaptive_sampling_factor", "sluice_adaptive_sampling_error_spike"];
+
+  function measured(config: object) {
+    const metrics = countedMetrics();
+    const { source, clock } = processing(adaptiveSampling, config, "logs", { metrics });
+    return { metrics, clock, logs: (inputs: readonly LogInput[]) => source.next(owed(logBatch(inputs)).delivery) };
+  }
+
+  it("come back to rest when nothing comes any more", () => {
+    const { metrics, clock, logs } = measured({ load: LOAD });
+    logs(many(150, () => ({ severity: INFO })));
+    expect(metrics.value(FACTOR)).toBe(0.5);
+    clock.advance(2000);
+    expect(metrics.value(FACTOR)).toBe(1);
+    logs(many(100, () => ({ severity: ERROR })));
+    expect([metrics.value(FACTOR), metrics.value(IN_SPIKE)]).toEqual([1, 1]);
+    clock.advance(301_000);
+    expect(metrics.value(IN_SPIKE)).toBe(0);
+  });
+
+  it("change nothing by being read", () => {
+    const [read, unread] = [measured({ load: LOAD }), measured({ load: LOAD })];
+    for (const { logs, clock, metrics } of [read, unread]) {
+      logs(many(150, () => ({ severity: INFO })));
+      clock.advance(2000);
+      if (metrics === read.metrics) metrics.value(FACTOR);
+      logs(many(90, () => ({ severity: INFO })));
+    }
+    expect(read.metrics.value(FACTOR)).toBe(0.5);
+    expect(read.metrics.value(FACTOR)).toBe(unread.metrics.value(FACTOR));
   });
 });
 

@@ -6,6 +6,7 @@ import { owed } from "../../support/deliveries.js";
 import { liveHeap } from "../../support/live-heap.js";
 import { counting, processing } from "../../support/processors.js";
 import { type SpanInput, spanBatch, traceId } from "../../support/sampled.js";
+import { rewritten, unknownFields } from "../../support/wire-forms.js";
 
 const ERRORS = { name: "errors", type: "status_code", status_code: { status_codes: ["ERROR"] } };
 const ALL = { name: "all", type: "always_sample" };
@@ -211,6 +212,23 @@ describe("tail_sampling", () => {
     clock.advance(WAIT);
     expect(out.map(({ batch }) => batch.count)).toEqual([50]);
     expect(Batch.admit("traces", out[0]!.batch.bytes).count).toBe(50);
+  });
+
+  it("keeps what it does not know, at every level, with the traces it keeps", () => {
+    const spans = [span(1, 1, { error: true }), span(2, 1), span(3, 1), span(2, 2, { error: true })];
+    const plain = spanBatch(spans, { "service.name": "shop" }).bytes;
+    const sent = [1, 2].map((seed) => rewritten("traces", plain, { unknown: true }, seed));
+    const fields = sent.map((bytes) => unknownFields("traces", bytes));
+    const ofRequests = fields.flat().filter((field) => field.startsWith("traces: "));
+    expect(ofRequests.length).toBeGreaterThan(1);
+    const { source, clock, out } = sampling({});
+    for (const bytes of sent) source.next(owed(Batch.admit("traces", bytes)).delivery);
+    clock.advance(WAIT);
+    const kept = out.flatMap(({ batch }) => unknownFields("traces", batch.bytes));
+    expect(spansIn(out).sort()).toEqual(["1/1", "1/1", "2/1", "2/1", "2/2", "2/2"]);
+    expect(kept.filter((field) => field.startsWith("traces: ")).sort()).toEqual(ofRequests.sort());
+    const ofNobody = fields.flat().filter((field) => !kept.includes(field));
+    expect(ofNobody.every((field) => field.startsWith("traces.resourceSpans.scopeSpans.spans"))).toBe(true);
   });
 
   it("holds a million traces in bounded memory", { timeout: 60_000 }, () => {

@@ -120,8 +120,15 @@ const CASES: Record<DetectorName, { readonly finds: [text: string, value: string
     finds: [
       ["Authorization: Bearer abc123def456", "abc123def456"],
       ["Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"],
+      ["Bearer kdJxQwRtPbNmZvLs", "kdJxQwRtPbNmZvLs"],
     ],
-    leaves: ["Bearer authentication failed", "bearer of bad news", "Basic settings changed", "Bearer ****"],
+    leaves: [
+      "Bearer authentication failed",
+      "bearer of bad news",
+      "Basic settings changed",
+      "Bearer ****",
+      "Bearer authenticationfailure",
+    ],
   },
   api_key: {
     finds: [
@@ -148,6 +155,12 @@ const CASES: Record<DetectorName, { readonly finds: [text: string, value: string
       ['{\\"api_key\\": \\"k3y\\"}', "k3y"],
       ["access_token: a1b2c3d4e5f6", "a1b2c3d4e5f6"],
       ["password: hunter2", "hunter2"],
+      ["Authorization: Token 9944b09199c62bcf9418ad846dd0e4bb", "9944b09199c62bcf9418ad846dd0e4bb"],
+      ['{"authorization":"ApiKey VnVhQ2ZHY0JDZGJrUW0tZTVhT3g6"}', "VnVhQ2ZHY0JDZGJrUW0tZTVhT3g6"],
+      ["proxy-authorization=key a1b2c3d4e5f6 sent", "a1b2c3d4e5f6"],
+      ["token=kdJxQwRtPbNmZvLs", "kdJxQwRtPbNmZvLs"],
+      ["token: xkcdvbnqwrtplmzs", "xkcdvbnqwrtplmzs"],
+      ['"refresh_token": "QZRTKWPLMNBVCXSD"', "QZRTKWPLMNBVCXSD"],
     ],
     leaves: [
       "password=",
@@ -157,6 +170,16 @@ const CASES: Record<DetectorName, { readonly finds: [text: string, value: string
       "password=$PW",
       "PublicKeyToken=b77a5c561934e089",
       "password=****",
+      "Authorization: Token ****",
+      "Authorization: Token authentication failed",
+      "authorization: key rotation finished",
+      "auth: token expired",
+      "token=AuthenticationTokenExpired",
+      "token: HTTPSHandshakeToken",
+      "token=internationalization",
+      "unexpected token: identifierexpression",
+      "token: DELIMITEREXPRESSION",
+      "token=short",
     ],
   },
 };

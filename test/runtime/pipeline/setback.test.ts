@@ -7,14 +7,16 @@ import {
   defineExporter,
   defineProcessor,
   eachBatch,
+  type Logger,
   type Processor,
   type Setback,
   SIGNALS,
+  silentLogger,
   splitBatch,
 } from "../../../src/plugin.js";
 import { cleanUp, startWrapped } from "../../extensions/reliability/agent.js";
 import { bodies, logs } from "../../support/batches.js";
-import { sketch } from "../../support/plan.js";
+import { type Sketch, sketch } from "../../support/plan.js";
 
 afterEach(cleanUp);
 
@@ -100,5 +102,49 @@ describe("what a processor takes out of a pipeline", () => {
     const outcome = await intake("in").accept(logs("bad"));
     expect(outcome).toMatchObject({ ok: false, refusal: { kind: "permanent", code: "TEST_BAD" } });
     expect(graph.budget.used).toBe(0);
+  });
+});
+
+describe("what a processor without a zone takes out of a pipeline", () => {
+  const processors = { reject: () => rejecting(), pii: () => eachBatch((batch) => batch) };
+  const exporters = { out: { send: async () => undefined } };
+
+  /** The warnings after these were sent. */
+  async function warnings(description: Partial<Sketch>, ...sent: readonly string[]): Promise<string[]> {
+    const lines: string[] = [];
+    const warn = (_fields: object, message: string) => void lines.push(message);
+    const logger: Logger = { ...silentLogger, warn, child: () => logger };
+    const pipelines = { logs: { receivers: ["in"], processors: ["reject", "pii"], exporters: ["out"] } };
+    const whole = { processors, exporters, pipelines, zones: { pii: "pii" as const }, ...description };
+    const { intake } = sketch(whole, { logger });
+    for (const each of sent) await intake("in").accept(logs(each));
+    return lines;
+  }
+
+  it("gets one warning if personal data is treated only behind it", async () => {
+    expect(await warnings({}, "good")).toEqual([]);
+    const [warning, ...others] = await warnings({}, "good", "bad 1", "bad 2");
+    expect(warning).toBe(
+      '"reject" dead-letters records that "pii" has not treated yet: they are kept as they came. Put it behind "pii"',
+    );
+    expect(others).toEqual([]);
+  });
+
+  it("gets it also when the treatment is in a pipeline that a connector leads to", async () => {
+    const pipelines = {
+      logs: { receivers: ["in"], processors: ["reject"], exporters: ["way"] },
+      "logs/treated": { receivers: ["way"], processors: ["pii"], exporters: ["out"] },
+    };
+    const connectors = { way: () => eachBatch((batch) => batch) };
+    expect(await warnings({ pipelines, connectors }, "bad")).toHaveLength(1);
+  });
+
+  it("gets none where it was treated before, where nothing is, and where the processor says that it belongs there", async () => {
+    const order = (...processors: string[]) => ({ logs: { receivers: ["in"], processors, exporters: ["out"] } });
+    expect(await warnings({ pipelines: order("pii", "reject") }, "bad")).toEqual([]);
+    expect(await warnings({ pipelines: order("reject") }, "bad")).toEqual([]);
+    expect(await warnings({ zones: { pii: "pii", reject: "validate" } }, "bad")).toEqual([]);
+    const alike = { logs: { receivers: ["in"], processors: ["reject"], exporters: ["in"] } };
+    expect(await warnings({ pipelines: alike, exporters: { in: exporters.out } }, "bad")).toEqual([]);
   });
 });

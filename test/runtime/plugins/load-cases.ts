@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Problem } from "../../../src/runtime/config/problem.js";
@@ -44,6 +44,7 @@ export async function loadCases(cases: Readonly<Record<string, LoadCase>>): Prom
   let out = "";
   child.stdout.on("data", (chunk) => (out += chunk));
   await new Promise((resolve) => child.on("close", resolve));
+  rmSync(root, { recursive: true, force: true });
   return JSON.parse(out) as Record<string, LoadAnswer>;
 }
 

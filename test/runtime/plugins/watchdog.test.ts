@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -33,8 +33,10 @@ await alive(60_000);
 }
 
 describe.concurrent("the watchdog", () => {
-  it("names the plugin whose code does not return, and says when it has", async () => {
-    const file = join(mkdtempSync(join(tmpdir(), "sluice-watchdog-")), "enough");
+  it("names the plugin whose code does not return, and says when it has", async ({ onTestFinished }) => {
+    const folder = mkdtempSync(join(tmpdir(), "sluice-watchdog-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, "enough");
     const code = `watchdog.enter(first); watchdog.enter(0); watchdog.enter(second);
 while (!existsSync(${JSON.stringify(file)}));
 watchdog.enter(0);`;

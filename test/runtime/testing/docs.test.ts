@@ -24,7 +24,7 @@ describe("docs/testing.md", () => {
     expect(files.map(({ name }) => name)).not.toContain(undefined);
   });
 
-  it.each(files.filter(({ name }) => name?.endsWith(".test.js")))(
+  it.concurrent.each(files.filter(({ name }) => name?.endsWith(".test.js")))(
     "has a $name that passes",
     async ({ name }) => {
       const run = promisify(execFile)(process.execPath, ["--test", name!], { cwd: folder, timeout: 60_000 });

@@ -1,10 +1,15 @@
 import { CHARACTER, DIGIT, ENDS, has, LETTER, latin1, WORD } from "./characters.js";
 import { ASSIGNED_SECRET } from "./detectors.js";
 import { matches, NOTHING } from "./match.js";
+import { areRandomLetters } from "./random-letters.js";
 
 /** Words behind which a secret stands whatever it looks like, and words behind which it must look like one. */
 const STRONG = /(?:password|passwd|passphrase|pwd|client_?secret|secret_?key|private_?key|api_?key|apikey)$/;
 const WEAK = /(?:secret|token|access_?key|auth|authorization|credential|credentials)$/;
+const AUTHORIZATION = /(?:^|_)auth(?:orization)?$/;
+/** Of `Authorization`, beside those of `bearer_token`. */
+const SCHEME = /^(?:token|api-?key|key|bot|oauth|ssws|splunk|geniekey) +/i;
+const LONGEST_SCHEME = 16;
 const LAST_LETTERS = new Uint8Array(256);
 for (const c of "dDeEyYtTnNhHlLsS") LAST_LETTERS[c.charCodeAt(0)] = 1;
 
@@ -27,18 +32,25 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   if (word.includes("public")) return NOTHING;
   const isStrong = STRONG.test(word);
   if (!isStrong && !WEAK.test(word)) return NOTHING;
-  const start = valueStart(b, p + 1);
-  const isQuoted = start > p + 1 && b[start - 1] !== BLANK;
-  const quote = isQuoted ? b[start - 1]! : 0;
+  const begin = valueStart(b, p + 1);
+  const start = AUTHORIZATION.test(word) ? afterScheme(b, begin) : begin;
+  const isQuoted = begin > p + 1 && b[begin - 1] !== BLANK;
+  const quote = isQuoted ? b[begin - 1]! : 0;
   const stop = valueEnd(b, start, Math.min(end, start + FAR), quote);
   if (start >= stop || stop > end || isStandIn(b, start, stop)) return NOTHING;
   const isCertain = isStrong && (b[p] === EQUALS || (isQuoted && last < p - 1));
-  if (stop - start < (isCertain ? 3 : isStrong ? 6 : 8) || (!isCertain && !isMixed(b, start, stop))) return NOTHING;
+  if (stop - start < (isCertain ? 3 : isStrong ? 6 : 8) || (!isCertain && !looksSecret(b, start, stop))) return NOTHING;
   return matches.add(ASSIGNED_SECRET, start, valueEnd(b, start, end, quote));
 }
 
-function isMixed(b: Uint8Array, start: number, stop: number): boolean {
-  return has(b, start, stop, DIGIT) && has(b, start, stop, LETTER);
+function looksSecret(b: Uint8Array, start: number, stop: number): boolean {
+  return has(b, start, stop, DIGIT) ? has(b, start, stop, LETTER) : areRandomLetters(b, start, stop);
+}
+
+/** Behind the name of a scheme, if there is one, and its blank: `Authorization: Token abc`. */
+function afterScheme(b: Uint8Array, p: number): number {
+  const scheme = SCHEME.exec(latin1(b, p, Math.min(matches.end, p + LONGEST_SCHEME)));
+  return scheme === null ? p : p + scheme[0].length;
 }
 
 /** The word that ends before `p`, with its dashes and dots as `_`, in lower case. */

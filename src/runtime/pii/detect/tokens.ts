@@ -1,6 +1,7 @@
 import { ALNUM, BASE64URL, DIGIT, has, isBefore, latin1, span, stands, TOKEN } from "./characters.js";
 import { BEARER_TOKEN, JWT, URL_CREDENTIALS } from "./detectors.js";
 import { matches, NOTHING } from "./match.js";
+import { areRandomLetters } from "./random-letters.js";
 
 /** A JSON Web Token (signed or encrypted) whose `eyJ` ends at the J at `p`. */
 export function findJwt(b: Uint8Array, p: number): number {
@@ -31,7 +32,7 @@ function findBearer(b: Uint8Array, start: number, end: number): number {
   if (start < 0) return NOTHING;
   let stop = span(b, start, end, TOKEN);
   while (stop > start && b[stop - 1] === DOT) stop--;
-  if (stop - start < 8 || !has(b, start, stop, DIGIT)) return NOTHING;
+  if (stop - start < 8 || !(has(b, start, stop, DIGIT) || areRandomLetters(b, start, stop))) return NOTHING;
   return matches.add(BEARER_TOKEN, start, stop);
 }
 

@@ -1,20 +1,7 @@
-import {
-  ARRAY,
-  BOOL,
-  BYTES,
-  DOUBLE,
-  ELEMENT,
-  INT,
-  KEY,
-  MAP,
-  readAny,
-  readKeyValues,
-  STRING,
-  VALUE,
-  type ValueForm,
-} from "../any-value.js";
+import { BOOL, BYTES, DOUBLE, INT, readAny, readKeyValues, STRING, type ValueForm } from "../any-value.js";
 import { MalformedError } from "../malformed.js";
 import { varint, varint64 } from "../wire.js";
+import { writeList, writeMap, writeMember } from "../write-any-value.js";
 import type { WireWriter } from "../writer.js";
 
 /**
@@ -76,12 +63,7 @@ function readInteger(b: Uint8Array, at: number, end: number): number | bigint {
 
 /** Writes the body of a KeyValue. */
 export function writeKeyValue(writer: WireWriter, key: string, value: Value): void {
-  writer.byte(KEY);
-  writer.text(key);
-  writer.byte(VALUE);
-  writer.begin(typeof value === "string" ? value.length + 2 : 0);
-  writeValue(writer, value);
-  writer.end();
+  writeMember(writer, key, value, MAX_VALUE_DEPTH, writeValue);
 }
 
 /** Writes the body of an AnyValue. */
@@ -127,29 +109,8 @@ function writeObject(writer: WireWriter, value: object | null, depth: number): v
     writer.byte(BYTES);
     return writer.lengthDelimited(value);
   }
-  const isList = Array.isArray(value);
-  writer.byte(isList ? ARRAY : MAP);
-  writer.begin();
-  if (isList) for (const item of value) writeElement(writer, () => writeValue(writer, item as Value, depth - 1));
-  else
-    for (const [key, item] of Object.entries(value)) writeElement(writer, () => writeMember(writer, key, item, depth));
-  writer.end();
-}
-
-function writeMember(writer: WireWriter, key: string, value: Value, depth: number): void {
-  writer.byte(KEY);
-  writer.text(key);
-  writer.byte(VALUE);
-  writer.begin();
-  writeValue(writer, value, depth - 1);
-  writer.end();
-}
-
-function writeElement(writer: WireWriter, body: () => void): void {
-  writer.byte(ELEMENT);
-  writer.begin();
-  body();
-  writer.end();
+  if (Array.isArray(value)) writeList<Value>(writer, value, depth - 1, writeValue);
+  else writeMap<Value>(writer, Object.entries(value), depth - 1, writeValue);
 }
 
 /** Each level of a value is up to three messages on the wire: what is written here passes the check of what comes in. */

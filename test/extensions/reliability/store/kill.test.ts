@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { makePlace, textsIn } from "./level-harness.js";
 
 const CHILD = fileURLToPath(new URL("kill-child.mjs", import.meta.url));
-const ROUNDS = 4;
+const ROUNDS = 3;
 
 /** What the killed process was promised, by entry. */
 interface Promised {

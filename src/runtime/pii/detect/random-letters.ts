@@ -1,0 +1,28 @@
+import { latin1 } from "./characters.js";
+
+const SHORTEST = 16;
+const CONSONANTS = /[bcdfghjklmnpqrstvwxz]{5}/;
+
+/**
+ * Are these bytes letters that make no word? Sixteen at least: capitals strewn about, or, in one case, five consonants in a
+ * row or hardly a vowel. Names like `AuthenticationTokenExpired` have few capitals, words like `internationalization` many
+ * vowels.
+ */
+export function areRandomLetters(b: Uint8Array, start: number, stop: number): boolean {
+  if (stop - start < SHORTEST) return false;
+  const text = latin1(b, start, stop);
+  if (!/^[A-Za-z]+$/.test(text)) return false;
+  const capitals = count(text, /[A-Z]/g) / text.length;
+  if (capitals > 0 && capitals < 1) return capitals >= 0.3 && capitals <= 0.8 && isStrewn(text);
+  const folded = text.toLowerCase();
+  return CONSONANTS.test(folded) || count(folded, /[aeiouy]/g) * 4 < folded.length;
+}
+
+/** `HTTPSHandshake` has its capitals in one place. */
+function isStrewn(text: string): boolean {
+  return count(text, /[a-z][A-Z]/g) * 8 >= text.length;
+}
+
+function count(text: string, pattern: RegExp): number {
+  return text.match(pattern)?.length ?? 0;
+}

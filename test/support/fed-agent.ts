@@ -1,0 +1,66 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+import { reliability } from "../../src/extensions/reliability/index.js";
+import {
+  type Batch,
+  type ComponentFactory,
+  defineReceiver,
+  type Intake,
+  type Outcome,
+  SIGNALS,
+  type Signal,
+} from "../../src/plugin.js";
+import type { Agent, AgentOptions } from "../../src/runtime/agent.js";
+import { type CountedMetrics, countedMetrics } from "../extensions/reliability/counted-metrics.js";
+import { agentOf } from "./agent.js";
+
+/** An agent with durable queues, in this process, whose receiver is the test. */
+export interface FedAgent {
+  readonly agent: Agent;
+  readonly metrics: CountedMetrics;
+  /** Where its queues are. */
+  readonly directory: string;
+  /** Hands a batch in as a receiver would. */
+  hand(batch: Batch): Promise<Outcome>;
+}
+
+export interface FedOptions extends Partial<AgentOptions> {
+  /** For queues that were there before; otherwise it has a directory of its own. */
+  readonly directory?: string;
+  readonly components?: readonly ComponentFactory[];
+}
+
+const started: { readonly agent: Agent; readonly directory: string }[] = [];
+
+/** Stops what was started, and removes its directories. */
+export async function cleanUp(): Promise<void> {
+  for (const { agent, directory } of started.splice(0)) {
+    await agent.stop(0);
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Starts an agent from the YAML of everything but receivers. Its only receiver is called `hand`. */
+export async function startFed(yamlOf: (directory: string) => string, options: FedOptions = {}): Promise<FedAgent> {
+  const own = mkdtempSync(join(tmpdir(), "sluice-queue-"));
+  const { directory = own, components = [], ...rest } = options;
+  const state: { intakes?: Readonly<Partial<Record<Signal, Intake>>> } = {};
+  const receiver = defineReceiver({
+    type: "hand",
+    summary: "test",
+    signals: SIGNALS,
+    schema: z.strictObject({}),
+    create: (_config, { intakes }) => {
+      state.intakes = intakes;
+      return { start: async () => {}, stop: async () => {} };
+    },
+  });
+  const metrics = countedMetrics();
+  const yaml = `receivers: {hand: }\n${yamlOf(directory)}`;
+  const agent = agentOf(yaml, { components: [reliability, receiver, ...components], metrics, ...rest });
+  started.push({ agent, directory: own });
+  await agent.start();
+  return { agent, directory, metrics, hand: (batch) => state.intakes![batch.signal]!.accept(batch) };
+}
