@@ -4,7 +4,7 @@ import { editRecordsLater } from "../telemetry/edit-later.js";
 import { splitBatch } from "../telemetry/split.js";
 import type { Attributes } from "../telemetry/views/attributes.js";
 import type { Processor } from "./component.js";
-import { type DeadLetter, deadLetter, type Setback } from "./dead-letter.js";
+import { type DeadLetter, deadLetter, type Setback, soundSetback } from "./dead-letter.js";
 import { type BatchResult, type EachBatchOptions, eachBatch } from "./each-batch.js";
 
 /** Takes the record out of the pipeline, as it came in; every exporter keeps it as a dead letter with this message. */
@@ -59,7 +59,7 @@ class Setbacks {
   note(index: number, answer: RecordAnswer): RecordVerdict {
     if (!isSetback(answer)) return answer === "drop" ? "drop" : "keep";
     this.byIndex ??= new Map();
-    this.byIndex.set(index, setbackOf(answer));
+    this.byIndex.set(index, soundSetback(answer.deadLetter));
     return "drop";
   }
 
@@ -74,11 +74,6 @@ class Setbacks {
 
 function isSetback(answer: RecordAnswer): answer is RecordSetback {
   return typeof answer === "object" && answer !== null && "deadLetter" in answer;
-}
-
-function setbackOf({ deadLetter: why }: RecordSetback): Setback {
-  const given = typeof why === "string" ? { message: why } : why;
-  return { reason: "rejected", category: "rejected", code: "SLUICE_REJECTED", ...given };
 }
 
 /** One dead letter for all records with the same words. */

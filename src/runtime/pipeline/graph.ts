@@ -192,7 +192,7 @@ class GraphBuilder {
       return pipeline !== undefined && this.isAvailable(pipeline);
     };
     const context = { ...this.contextOf(spec.id, "connector"), from, to, targets, isAvailable };
-    const operator = this.isolated(spec, "connector", from, () => spec.factory.create(spec.config, context));
+    const operator = this.isolated(spec, "connector", from, () => spec.factory.create(spec.config, context), to);
     const inlets = new Map(targets.map((id) => [id, this.pipelines.get(id)!.inlet]));
     return this.addRun(this.connectors, key, [operator], route(inlets));
   }
@@ -209,15 +209,22 @@ class GraphBuilder {
     return run;
   }
 
-  private isolated(spec: Planned<unknown>, kind: ComponentKind, signal: Signal, create: () => Processor): Processor {
+  private isolated(
+    spec: Planned<unknown>,
+    kind: ComponentKind,
+    from: Signal,
+    create: () => Processor,
+    to = from,
+  ): Processor {
     const { metrics, logger, clock } = this.contextOf(spec.id, kind);
-    const attributes = { [kind]: spec.id, otel_signal: signal };
+    const attributes = { [kind]: spec.id, otel_signal: from };
     const counter = (name: string, description: string) => metrics.counter(name, { description }, attributes);
     return making(spec, () =>
       isolate(() => checkMade(kind, create()), {
         id: spec.id,
         logger,
         clock,
+        signal: to,
         watch: spec.plugin === undefined ? undefined : this.settings.watch,
         incoming: counter(`otelcol_${kind}_incoming_items`, "Records that went in."),
         outgoing: counter(`otelcol_${kind}_outgoing_items`, "Records that came out."),

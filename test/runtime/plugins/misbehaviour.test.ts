@@ -1,14 +1,19 @@
-import { map, NEVER } from "rxjs";
+import { map, NEVER, Observable } from "rxjs";
 import { afterEach, describe, expect, it } from "vitest";
 import {
+  batchFromJson,
   type ComponentFactory,
+  type Delivery,
+  deadLetter,
   defineExporter,
   defineProcessor,
   defineReceiver,
+  eachBatch,
   eachRecord,
   type Intake,
   type Logger,
   type LogRecordView,
+  type Processor,
   silentLogger,
 } from "../../../src/plugin.js";
 import { logs, type RunPipelineOptions, runPipeline, type TestPipeline } from "../../../src/testing.js";
@@ -120,6 +125,133 @@ describe("a plugin's processor", () => {
     const pipeline = await run(plugin, { watch });
     await pipeline.send(logs("a"));
     expect(events).toEqual(["processor mine", "1", "runs in 1", "0", "1", "0"]);
+  });
+});
+
+/** An operator written by hand, as one that holds data back is. */
+const byHand = (next: (delivery: Delivery) => unknown, complete: () => void = () => {}): Processor => {
+  return (source) =>
+    new Observable((out) =>
+      source.subscribe({
+        next: (delivery) => out.next(next(delivery) as Delivery),
+        complete() {
+          complete();
+          out.complete();
+        },
+      }),
+    );
+};
+
+const throwing = (thrown: unknown) => () => {
+  throw thrown;
+};
+
+const metrics = batchFromJson(
+  "metrics",
+  '{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m","gauge":{"dataPoints":[{"asInt":"1"}]}}]}]}]}',
+);
+
+const WORDLESS: readonly unknown[] = [
+  Object.create(null),
+  { toString: throwing(new Error("not even that")) },
+  Object.defineProperty(new Error(), "message", { get: throwing(new Error("nor that")) }),
+  Object.assign(new Error(), { message: Symbol("odd") }),
+  Object.assign(Object.create(null), { [Symbol.for("sluice.refusal")]: true }),
+];
+
+/** What a plugin may answer that is none of what it should, and what its author is told. */
+const NONSENSE: readonly [string, () => unknown, RegExp][] = [
+  ["throws in a stream of its own", () => byHand(throwing(new Error("bang"))), /mine failed: bang/],
+  ["hands on nothing", () => byHand(() => undefined), /no delivery/],
+  ["hands on an object", () => byHand(() => ({})), /no delivery/],
+  ["hands on a batch", () => byHand(({ batch }) => batch), /no delivery/],
+  ["hands on a copy of a delivery", () => byHand((delivery) => ({ ...delivery })), /no delivery/],
+  ["hands on a delivery without a batch", () => byHand((d) => d.with(undefined as never)), /no batch of logs/],
+  ["hands on another signal", () => byHand((delivery) => delivery.with(metrics)), /no batch of logs/],
+  ["returns another signal", () => eachBatch(() => metrics), /no batch of logs/],
+  ["returns its delivery", () => eachBatch((_batch, delivery) => delivery as never), /returned no batch/],
+  ["returns what looks like a batch", () => eachBatch(() => ({ chunks: 1 }) as never), /returned no batch/],
+  ["dead-letters nothing", () => eachBatch(() => deadLetter(undefined as never, {} as never)), /returned no batch/],
+  [
+    "returns a promise that throws",
+    () => eachBatch(() => Object.defineProperty({}, "then", { value: throwing(new Error("no promise")) }) as never),
+    /mine failed: no promise/,
+  ],
+  ["is no observable", () => () => ({ subscribe: () => 5 }), /wrap it: eachRecord/],
+];
+
+describe("a plugin's processor that does what its types forbid", () => {
+  it.each(NONSENSE)("and %s is named, and holds nothing", async (_what, create, words) => {
+    const { lines, logger } = keptLog();
+    const pipeline = await run(processor(create), { logger });
+    for (let i = 0; i < 2; i++) {
+      expect(await pipeline.send(logs("a"))).toMatchObject({
+        ok: false,
+        refusal: { kind: "transient", message: expect.stringMatching(words) },
+      });
+    }
+    expect(lines).toEqual([expect.stringMatching(/^processor mine: the processor failed/)]);
+    expect(pipeline.exported).toEqual([]);
+    await pipeline.stop();
+  });
+
+  it.each([
+    ["throws", (thrown: unknown) => eachBatch(throwing(thrown))],
+    ["rejects with", (thrown: unknown) => eachRecord(() => Promise.reject(thrown))],
+    ["ends its stream with", (thrown: unknown) => () => new Observable((out) => out.error(thrown))],
+  ])("and %s what cannot be put into words settles all the same", async (_how, create) => {
+    for (const thrown of WORDLESS) {
+      const pipeline = await run(processor(() => create(thrown)));
+      expect(await pipeline.send(logs("a"))).toMatchObject({ ok: false, refusal: { kind: "transient" } });
+    }
+  });
+
+  it("and throws when its input ends, or when it is let go, does not hold up the end", async () => {
+    const { lines, logger } = keptLog();
+    const atEnd = await run(
+      processor(() => byHand((delivery) => delivery, throwing(new Error("at the end")))),
+      { logger },
+    );
+    expect(await atEnd.send(logs("a"))).toMatchObject({ ok: true });
+    await atEnd.stop();
+    const letGo = (source: Observable<Delivery>) =>
+      new Observable<Delivery>((out) => {
+        source.subscribe(out);
+        return throwing(new Error("let go"));
+      });
+    const atTeardown = await run(
+      processor(() => letGo),
+      { logger },
+    );
+    expect(await atTeardown.send(logs("a"))).toMatchObject({ ok: true });
+    await atTeardown.stop();
+    expect(lines).toEqual([
+      "processor mine: the processor failed and was started anew",
+      "processor mine: the processor failed while it was stopped",
+    ]);
+  });
+
+  it.each([
+    ["nothing", undefined, "the processor gave no reason"],
+    ["a number", 5, "5"],
+    ["an integer that JSON has not", { message: 10n, reason: "because", code: [], category: 7 }, "10"],
+    ["more than anybody reads", "x".repeat(5_000_000), "x".repeat(1000)],
+  ])("and gives %s as the reason of a dead letter keeps the records", async (_what, why, message) => {
+    for (const create of [
+      () => eachRecord(() => ({ deadLetter: why as never })),
+      () => eachBatch((batch) => deadLetter(batch, (typeof why === "object" ? why : { message: why }) as never)),
+    ]) {
+      const pipeline = await run(processor(create), { queue: "memory" });
+      expect(await pipeline.send(logs("a"))).toMatchObject({ ok: true });
+      expect(await pipeline.deadLetters()).toMatchObject([
+        {
+          reason: "rejected",
+          message,
+          entry: { failure: { category: "rejected", error: { code: "SLUICE_REJECTED" } } },
+        },
+      ]);
+      expect(pipeline.exported).toEqual([]);
+    }
   });
 });
 

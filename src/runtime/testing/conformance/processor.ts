@@ -242,6 +242,7 @@ class ProcessorTrial {
         outgoing: counter,
         failures: noMetrics.counter("", { description: "" }),
         clock,
+        signal: this.signal,
       }),
     );
     this.feedMany(bench, random);
