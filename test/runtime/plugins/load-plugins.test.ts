@@ -105,6 +105,46 @@ export const helper = () => 1;`,
     files: { "plugin.js": processor("mine") },
     expected: { problem: "plugin_not_found 1:11 plugins.0", words: /no file .*plugn\.js.*did you mean "plugin.js"/ },
   },
+  "a URL that is none of a file here": {
+    yaml: withPlugins('["file://elsewhere/plugin.js"]'),
+    expected: { problem: "plugin_not_found 1:11 plugins.0", words: /File URL host must be/ },
+  },
+  "a path that the file system does not take": {
+    yaml: withPlugins(String.raw`["./a\0.js"]`),
+    expected: { problem: "plugin_not_found 1:11 plugins.0", words: /without null bytes/ },
+  },
+  "a path that is too long": {
+    yaml: withPlugins(`[./${"a".repeat(5000)}.js]`),
+    expected: { problem: "plugin_not_found 1:11 plugins.0", words: /ENAMETOOLONG/ },
+  },
+  "a module that throws what has no words": {
+    yaml: withPlugins("[./p.js]"),
+    files: { "p.js": "throw Object.create(null);" },
+    expected: { problem: "plugin_failed 1:11 plugins.0", words: /threw while it was loaded: something .* no words/ },
+  },
+  "a module that throws an error nobody can read": {
+    yaml: withPlugins("[./p.js]"),
+    files: { "p.js": 'throw Object.defineProperty(new Error(), "message", { get() { throw new Error("no"); } });' },
+    expected: { problem: "plugin_failed 1:11 plugins.0", words: /threw while it was loaded: something .* no words/ },
+  },
+  "an export that throws when it is looked at": {
+    yaml: withPlugins("[./p.js]"),
+    files: { "p.js": 'export default { kind: "processor", get type() { throw new Error("bang"); }, create() {} };' },
+    expected: { problem: "plugin_component 1:11 plugins.0", words: /throws when it is looked at: bang/ },
+  },
+  "aliases that are no list": {
+    yaml: withPlugins("[./p.js]"),
+    files: { "p.js": processor("mine", 'aliases: "batch",') },
+    expected: { problem: "plugin_component 1:11 plugins.0", words: /whose aliases are "batch"; expected a list/ },
+  },
+  "a connector between signals that do not exist": {
+    yaml: withPlugins("[./p.js]"),
+    files: {
+      "p.js": `import { defineConnector } from "sluice/plugin";
+export default defineConnector({ type: "mine", routes: [{ from: "logs", to: "log" }], create() {} });`,
+    },
+    expected: { problem: "plugin_component 1:11 plugins.0", words: /the connector "mine" for "log"; signals are/ },
+  },
   "a folder": {
     yaml: withPlugins("[./mine]"),
     files: { "mine/index.js": processor("mine") },

@@ -159,6 +159,8 @@ const WORDLESS: readonly unknown[] = [
   Object.assign(Object.create(null), { [Symbol.for("sluice.refusal")]: true }),
 ];
 
+const THEN = "then";
+
 /** What a plugin may answer that is none of what it should, and what its author is told. */
 const NONSENSE: readonly [string, () => unknown, RegExp][] = [
   ["throws in a stream of its own", () => byHand(throwing(new Error("bang"))), /mine failed: bang/],
@@ -174,7 +176,7 @@ const NONSENSE: readonly [string, () => unknown, RegExp][] = [
   ["dead-letters nothing", () => eachBatch(() => deadLetter(undefined as never, {} as never)), /returned no batch/],
   [
     "returns a promise that throws",
-    () => eachBatch(() => Object.defineProperty({}, "then", { value: throwing(new Error("no promise")) }) as never),
+    () => eachBatch(() => Object.fromEntries([[THEN, throwing(new Error("no promise"))]]) as never),
     /mine failed: no promise/,
   ],
   ["is no observable", () => () => ({ subscribe: () => 5 }), /wrap it: eachRecord/],
