@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { ComponentFactory } from "../contract/component.js";
 import type { ExporterSettings } from "../contract/exporter-settings.js";
+import { wordsOf } from "../contract/words-of.js";
 import { exporterSettingsSchema } from "../ottl/record-condition.js";
 import type { Definition } from "./components.js";
 import type { Findings } from "./findings.js";
@@ -40,7 +41,7 @@ export interface ParseExtras {
   readonly siblings?: readonly string[];
 }
 
-/** The schema's result in a box, or undefined and findings. */
+/** The schema's result in a box, or undefined and findings. A schema of a plugin may also throw. */
 export function parseWith(
   node: Node,
   schema: z.ZodType,
@@ -48,11 +49,20 @@ export function parseWith(
   findings: Findings,
   { key, siblings = [] }: ParseExtras,
 ): { readonly value: unknown } | undefined {
-  findings.problems.push(...remarksOn(node, schema, path));
-  const result = schema.safeParse(shaped(node, schema));
-  if (result.success) return { value: result.data };
-  findings.problems.push(...problemsOf(result.error.issues, { node, schema, path, key, siblings }));
+  try {
+    findings.problems.push(...remarksOn(node, schema, path));
+    const result = schema.safeParse(shaped(node, schema));
+    if (result.success) return { value: result.data };
+    findings.problems.push(...problemsOf(result.error.issues, { node, schema, path, key, siblings }));
+  } catch (error) {
+    findings.error("schema_failed", key, path, `the component's schema failed: ${schemaFailure(error)}`);
+  }
   return undefined;
+}
+
+function schemaFailure(error: unknown): string {
+  const words = wordsOf(error);
+  return words.includes("during synchronous parse") ? "it is asynchronous, and only others can be used" : words;
 }
 
 const commonKeys = keysOf(exporterSettingsSchema);

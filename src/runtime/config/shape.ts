@@ -159,7 +159,8 @@ export function defaultOf(schema: Schema): { readonly value: unknown; readonly w
   for (const layer of layers(schema)) {
     const definition = definitionOf(layer);
     if (definition.type === "default" || definition.type === "prefault") {
-      return { value: definition.defaultValue, written: definition.type === "prefault" };
+      const value = orElse(() => definition.defaultValue, undefined);
+      return value === undefined ? undefined : { value, written: definition.type === "prefault" };
     }
   }
   return undefined;
@@ -167,7 +168,16 @@ export function defaultOf(schema: Schema): { readonly value: unknown; readonly w
 
 /** An absent key is an error. */
 export function isRequired(schema: Schema): boolean {
-  return !schema.safeParse(undefined).success;
+  return orElse(() => !schema.safeParse(undefined).success, true);
+}
+
+/** A plugin's schema may have code in it, which may throw. */
+function orElse<T>(ask: () => T, otherwise: T): T {
+  try {
+    return ask();
+  } catch {
+    return otherwise;
+  }
 }
 
 function isTransform(schema: Schema): boolean {

@@ -1,4 +1,5 @@
 import { TYPE_PATTERN } from "../config/component-id.js";
+import { describeKeys } from "../config/describe.js";
 import { CONTRACT_VERSION, type ComponentFactory } from "../contract/component.js";
 import { isZod } from "../contract/config-schema.js";
 import { wordsOf } from "../contract/words-of.js";
@@ -64,6 +65,7 @@ function complaintOf(value: unknown): string | undefined {
     return `${which}, whose aliases are ${describe(aliases)}; expected a list of types`;
   }
   if (!isZod(schema)) return `${which} with a schema that is none; ${USE}`;
+  describeKeys(schema); // one that throws when it is looked at is found here, and not by whoever asks next
   const lists = kind === "extension" ? [] : kind === "connector" ? routes : signals;
   if (!Array.isArray(lists)) return `${which} without ${kind === "connector" ? "routes" : "signals"}; ${USE}`;
   const named: unknown[] = kind === "connector" ? lists.flatMap(signalsOf) : lists;

@@ -145,6 +145,31 @@ export default defineConnector({ type: "mine", routes: [{ from: "logs", to: "log
     },
     expected: { problem: "plugin_component 1:11 plugins.0", words: /the connector "mine" for "log"; signals are/ },
   },
+  "a schema that throws": {
+    yaml: withPlugins("[./p.js]", "{mine: {key: a}}", "[mine]"),
+    files: { "p.js": strict.replace("z.string()", 'z.any().transform(() => { throw new Error("bang"); })') },
+    expected: { problem: "schema_failed 3:14 processors.mine", words: /the component's schema failed: bang/ },
+  },
+  "a schema that is asynchronous": {
+    yaml: withPlugins("[./p.js]", "{mine: {key: a}}", "[mine]"),
+    files: { "p.js": strict.replace("z.string()", "z.string().refine(async () => true)") },
+    expected: { problem: "schema_failed 3:14 processors.mine", words: /it is asynchronous/ },
+  },
+  "a schema of another library that answers nothing": {
+    yaml: withPlugins("[./p.js]", "{mine: {key: 1}}", "[mine]"),
+    files: { "p.js": standard.replace("validate: (value) =>", "validate: (value) => value.key ? undefined :") },
+    expected: { problem: "schema_failed 3:14 processors.mine", words: /the component's schema failed/ },
+  },
+  "a schema that throws when it is looked at": {
+    yaml: withPlugins("[./p.js]", "{mine: {key: a}}", "[mine]"),
+    files: { "p.js": strict.replace("z.string()", 'z.lazy(() => { throw new Error("bang"); })') },
+    expected: { problem: "plugin_component 1:11 plugins.0", words: /throws when it is looked at: bang/ },
+  },
+  "a default that throws": {
+    yaml: withPlugins("[./p.js]", "{mine: {key: a}}", "[mine]"),
+    files: { "p.js": strict.replace("default(3)", 'default(() => { throw new Error("bang"); })') },
+    expected: { problem: "schema_failed 3:14 processors.mine", words: /the component's schema failed: bang/ },
+  },
   "a folder": {
     yaml: withPlugins("[./mine]"),
     files: { "mine/index.js": processor("mine") },
