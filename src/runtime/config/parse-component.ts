@@ -6,9 +6,10 @@ import { exporterSettingsSchema } from "../ottl/record-condition.js";
 import type { Definition } from "./components.js";
 import type { Findings } from "./findings.js";
 import { problemsOf } from "./issues.js";
-import { isNull, type MapNode, mapNode, type Node, type Path, type Span } from "./node.js";
+import { isNull, type MapNode, mapNode, type Node, type Path, type ScalarNode, type Span } from "./node.js";
 import { remarksOn } from "./remarks.js";
-import { keysOf } from "./shape.js";
+import { REDACTED, secretSpans, withoutUrlSecrets } from "./sensitive.js";
+import { isOpaque, keysOf } from "./shape.js";
 import { knownKey, shaped } from "./shaped.js";
 
 export interface ParsedComponent {
@@ -55,14 +56,29 @@ export function parseWith(
     if (result.success) return { value: result.data };
     findings.problems.push(...problemsOf(result.error.issues, { node, schema, path, key, siblings }));
   } catch (error) {
-    findings.error("schema_failed", key, path, `the component's schema failed: ${schemaFailure(error)}`);
+    findings.error("schema_failed", key, path, `the component's schema failed: ${schemaFailure(error, node, schema)}`);
   }
   return undefined;
 }
 
-function schemaFailure(error: unknown): string {
+function schemaFailure(error: unknown, node: Node, schema: z.ZodType): string {
   const words = wordsOf(error);
-  return words.includes("during synchronous parse") ? "it is asynchronous, and only others can be used" : words;
+  if (words.includes("during synchronous parse")) return "it is asynchronous, and only others can be used";
+  const secrets = hiddenTexts(node, schema).filter((text) => text.length > 2);
+  return secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), withoutUrlSecrets(words));
+}
+
+/** What a schema may say of a config and must not be shown: it is secret, came from a variable, or nobody knows. */
+function hiddenTexts(node: Node, schema: z.ZodType): string[] {
+  const all = scalars(node);
+  const secrets = new Set<Span>(isOpaque(schema) ? all : secretSpans(node, [schema]));
+  return all.filter((scalar) => scalar.substituted || secrets.has(scalar)).map(({ text }) => text);
+}
+
+function scalars(node: Node): ScalarNode[] {
+  if (node.kind === "scalar") return [node];
+  const inner = node.kind === "list" ? node.items : [...node.entries.values()].map(({ value }) => value);
+  return inner.flatMap(scalars);
 }
 
 const commonKeys = keysOf(exporterSettingsSchema);

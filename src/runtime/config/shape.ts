@@ -90,7 +90,9 @@ export function notesOf(schema: Schema): Notes {
 
 /** Any of the schemas a value is held against is marked secret. */
 export function isSecret(schema: Schema): boolean {
-  return notesOf(schema).secret === true || bases(schema).some((base) => notesOf(base).secret === true);
+  if (notesOf(schema).secret === true || bases(schema).some((base) => notesOf(base).secret === true)) return true;
+  const pipes = layers(schema).map(definitionOf);
+  return pipes.some(({ type, out }) => type === "pipe" && !isTransform(out!) && isSecret(out!));
 }
 
 /** Nothing is known of what this schema takes. */

@@ -59,24 +59,18 @@ export interface Attempt {
   readonly delayMs?: number;
 }
 
-const FAILURE_REASONS = [
-  "permanent",
-  "retry_exhausted",
-  "poison",
-  "rate_limited",
-  "circuit_open",
-  "queue_full",
-  "expired",
-  "partial_success",
-  "rejected",
-  "imported",
-] as const;
-
 /** Why an entry is a dead letter. */
-export type FailureReason = (typeof FAILURE_REASONS)[number];
-
-/** All of them, to tell what is one. */
-export const REASONS: ReadonlySet<unknown> = new Set(FAILURE_REASONS);
+export type FailureReason =
+  | "permanent"
+  | "retry_exhausted"
+  | "poison"
+  | "rate_limited"
+  | "circuit_open"
+  | "queue_full"
+  | "expired"
+  | "partial_success"
+  | "rejected"
+  | "imported";
 
 /** How an entry became a dead letter, and a sample of what is inside. */
 export interface Failure {
