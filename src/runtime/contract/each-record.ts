@@ -27,7 +27,8 @@ export interface EachRecordOptions extends EachBatchOptions {
 /**
  * A processor from a function of one record: read it, change it, `split` it, return "drop", or return
  * `{ deadLetter: "why" }`. It may answer later. The batch goes on as it was if no record was changed; a throw or a
- * rejection refuses the whole batch, and so does a batch that takes longer than `timeoutMs` altogether.
+ * rejection refuses the whole batch, and so does a batch that takes longer than `timeoutMs` altogether; then the rest
+ * of its records is not shown.
  *
  * A function for one signal may name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
  */
@@ -35,7 +36,7 @@ export function eachRecord<View extends AnyRecordView = AnyRecordView>(
   edit: (record: View) => RecordAnswer | Promise<RecordAnswer>,
   { concurrency = 1, ...options }: EachRecordOptions = {},
 ): Processor {
-  return eachBatch((batch) => {
+  return eachBatch((batch, { debt }) => {
     const setbacks = new Setbacks();
     const edited = editRecordsLater(
       batch,
@@ -45,6 +46,7 @@ export function eachRecord<View extends AnyRecordView = AnyRecordView>(
         return isLater(answer) ? answer.then((later) => setbacks.note(index, later)) : setbacks.note(index, answer);
       },
       concurrency,
+      () => debt.isOpen !== false,
     );
     return edited instanceof Promise
       ? edited.then((later) => setbacks.take(batch, later))
