@@ -55,6 +55,20 @@ describe("the conformance suite for exporters", () => {
     expect(await failures((backend) => ({ send: good(backend) }))).toEqual({});
   });
 
+  it("takes an exporter that answers at once, or throws, as the runtime does", async () => {
+    const factory = defineExporter({
+      type: "tried",
+      signals: ["logs"],
+      create: () => ({
+        send(_batch, abort) {
+          abort.throwIfAborted();
+          return undefined as never;
+        },
+      }),
+    });
+    expect(await failuresOf(exporterConformance(factory, { backend: () => ({ config: {} }) }))).toEqual({});
+  });
+
   it("finds an exporter that loses batches", async () => {
     let count = 0;
     const found = await failures((backend) => ({
