@@ -74,6 +74,7 @@ class Loading {
     for (const complaint of complaints) this.report("plugin_component", named, ` ${complaint}`);
     if (complaints.length > 0) return;
     for (const factory of factories) {
+      if (this.registry.get(factory.kind, factory.type) === factory) continue; // another plugin has passed it on
       try {
         this.registry.add(factory, named.shown);
       } catch (error) {

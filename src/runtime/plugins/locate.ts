@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, realpathSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -11,10 +11,15 @@ export type Location =
   | { readonly url: string }
   | { readonly problem: string; readonly suggestion?: string | undefined };
 
-/** Finds what `plugins:` names: a path, or a package, both as seen from the folder of the config. Never throws. */
+/**
+ * Finds what `plugins:` names: a path, or a package, both as seen from the folder of the config. Never throws. Links are
+ * followed, as Node.js does: what a linked package imports is looked for where it really is.
+ */
 export function locatePlugin(specifier: string, folder: string): Location {
   try {
-    return locate(specifier, folder);
+    const location = locate(specifier, folder);
+    if ("problem" in location) return location;
+    return { url: pathToFileURL(realpathSync(fileURLToPath(location.url))).href };
   } catch (error) {
     return { problem: wordsOf(error) }; // the file system's, or of a URL that is none of a file here
   }

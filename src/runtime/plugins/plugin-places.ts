@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageFolder } from "../contract/version.js";
@@ -12,7 +12,7 @@ export class PluginPlaces {
 
   note(plugin: string, url: string): void {
     try {
-      this.folders.set(folderOf(realpathSync(fileURLToPath(url))), plugin);
+      this.folders.set(folderOf(fileURLToPath(url)), plugin);
     } catch {
       // code that is in no file is nowhere
     }

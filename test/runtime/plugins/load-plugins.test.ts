@@ -54,6 +54,23 @@ exports.mine = { kind: "processor", type: "mine", contract: 1, signals: ["logs"]
     files: pack("@acme/plugin", { main: "index.js" }, processor("mine")),
     expected: { types: ["processor mine"] },
   },
+  "a linked package whose own folder has no Sluice": {
+    yaml: withPlugins("[linked]", "{mine: }", "[mine]"),
+    files: {
+      "../linked-from-here/package.json": '{"name":"linked","type":"module","main":"index.js"}',
+      "../linked-from-here/index.js": processor("mine"),
+      "node_modules/sluice/package.json": '{"name":"sluice","type":"module","exports":{"./plugin":"./plugin.js"}}',
+      "node_modules/sluice/plugin.js": "throw new Error('what is beside the link is not for the package');",
+    },
+    links: { "node_modules/linked": "../linked-from-here" },
+    expected: { types: ["processor mine"] },
+  },
+  "one file by two names, and one that passes it on": {
+    yaml: withPlugins("[./p.js, ./linked.js, ./index.js]", "{mine: }", "[mine]"),
+    files: { "p.js": processor("mine"), "index.js": 'export { default } from "./p.js";' },
+    links: { "linked.js": "p.js" },
+    expected: { types: ["processor mine"] },
+  },
   "a package in a folder above": {
     yaml: withPlugins("[my-package/extra]", "{mine: }", "[mine]"),
     files: {
