@@ -16,6 +16,7 @@ import type { Logger, Metrics } from "../contract/observability.js";
 import type { Outlet, OutletFactory } from "../contract/outlet.js";
 import type { GraphPlan, Planned, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
 import type { Watch } from "../contract/watch.js";
+import { wordsOf } from "../contract/words-of.js";
 import type { Signal } from "../telemetry/signal.js";
 import { Budget } from "./budget.js";
 import { checkMade } from "./check-made.js";
@@ -60,7 +61,7 @@ export class ComponentError extends Error {
   readonly component: Planned<unknown>;
 
   constructor(component: Planned<unknown>, cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    super(wordsOf(cause), { cause });
     this.component = component;
   }
 }
@@ -192,7 +193,10 @@ class GraphBuilder {
       return pipeline !== undefined && this.isAvailable(pipeline);
     };
     const context = { ...this.contextOf(spec.id, "connector"), from, to, targets, isAvailable };
-    const operator = this.isolated(spec, "connector", from, () => spec.factory.create(spec.config, context), to);
+    const operator = this.isolated(spec, "connector", from, () => spec.factory.create(spec.config, context), {
+      to,
+      targets,
+    });
     const inlets = new Map(targets.map((id) => [id, this.pipelines.get(id)!.inlet]));
     return this.addRun(this.connectors, key, [operator], route(inlets));
   }
@@ -214,7 +218,7 @@ class GraphBuilder {
     kind: ComponentKind,
     from: Signal,
     create: () => Processor,
-    to = from,
+    { to = from, targets }: { readonly to?: Signal; readonly targets?: readonly string[] } = {},
   ): Processor {
     const { metrics, logger, clock } = this.contextOf(spec.id, kind);
     const attributes = { [kind]: spec.id, otel_signal: from };
@@ -225,6 +229,7 @@ class GraphBuilder {
         logger,
         clock,
         signal: to,
+        targets,
         watch: spec.plugin === undefined ? undefined : this.settings.watch,
         incoming: counter(`otelcol_${kind}_incoming_items`, "Records that went in."),
         outgoing: counter(`otelcol_${kind}_outgoing_items`, "Records that came out."),

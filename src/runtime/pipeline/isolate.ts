@@ -22,6 +22,8 @@ export interface IsolateSettings {
   readonly signal: Signal;
   /** Set for plugins, whose code is watched while it runs. */
   readonly watch?: Watch | undefined;
+  /** Of a connector: the pipelines among which it may choose. */
+  readonly targets?: readonly string[] | undefined;
   /** Also give it what was taken out of the pipeline: for connectors, which decide where that goes. */
   readonly takesSetbacks?: boolean;
 }
@@ -90,6 +92,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
           next(delivery) {
             if (!isDelivery(delivery)) return restart(new TypeError("it handed on something that is no delivery"));
             if (!isBatch(delivery.batch, settings.signal)) return delivery.refuse(noBatch(settings.signal));
+            if (!isRoute(delivery.route, settings.targets)) return delivery.refuse(noRoute(settings.targets));
             inside.leave(delivery.debt);
             if (delivery.setback === undefined) settings.outgoing.add(delivery.batch.count);
             const before = settings.watch?.enter(0);
@@ -153,6 +156,16 @@ function isDelivery(given: Partial<Delivery> | null | undefined): given is Deliv
     typeof given.refuse === "function" &&
     typeof given.split === "function"
   );
+}
+
+/** A pipeline that the connector does not feed would get nothing, and its sender be told that all is well. */
+function isRoute(route: unknown, targets: readonly string[] = []): boolean {
+  return route === undefined || (Array.isArray(route) && route.every((id) => targets.includes(id)));
+}
+
+function noRoute(targets: readonly string[] = []): Refusal {
+  const message = `it chose a pipeline that it does not feed; it feeds ${targets.join(", ") || "none"}`;
+  return new Refusal("transient", message, { code: "SLUICE_NO_ROUTE", unexpected: true });
 }
 
 function noBatch(signal: Signal): Refusal {

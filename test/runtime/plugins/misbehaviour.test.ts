@@ -5,6 +5,7 @@ import {
   type ComponentFactory,
   type Delivery,
   deadLetter,
+  defineConnector,
   defineExporter,
   defineProcessor,
   defineReceiver,
@@ -16,7 +17,7 @@ import {
   type Processor,
   silentLogger,
 } from "../../../src/plugin.js";
-import { logs, type RunPipelineOptions, runPipeline, type TestPipeline } from "../../../src/testing.js";
+import { FakeClock, logs, type RunPipelineOptions, runPipeline, type TestPipeline } from "../../../src/testing.js";
 
 const running: TestPipeline[] = [];
 afterEach(async () => {
@@ -284,6 +285,52 @@ describe("a plugin's exporter", () => {
       refusal: { kind: "transient", message: "bang" },
     });
     expect(lines).toEqual(["exporter mine: export failed"]);
+  });
+});
+
+describe("a plugin's exporter that cannot be understood", () => {
+  it.each([
+    ["whose words are none", { rejected: 1, message: WORDLESS[0] }, 1],
+    ["that throws when it is read", Object.defineProperty({}, "rejected", { get: throwing(new Error("no")) }), 0],
+  ])("gives an answer %s, and nothing is sent twice", async (_what, answer, rejected) => {
+    const plugin = defineExporter({ type: "mine", create: () => ({ send: async () => answer as never }) });
+    expect(await (await run(plugin)).send(logs("a", "b"))).toMatchObject({ ok: true, rejected });
+  });
+
+  it.each(WORDLESS.slice(0, 3))("is named when its start fails with what has no words", async (thrown) => {
+    const create = () => ({ start: () => Promise.reject(thrown), send: async () => undefined });
+    await expect(run(defineExporter({ type: "mine", create }))).rejects.toThrow(/exporters\.mine: .*no words/);
+  });
+
+  it("is named when it does not start", async () => {
+    const { lines, logger } = keptLog();
+    const clock = new FakeClock();
+    let begin = () => {};
+    const start = () => new Promise<void>((resolve) => (begin = resolve));
+    const plugin = defineExporter({ type: "mine", create: () => ({ start, send: async () => undefined }) });
+    const starting = run(plugin, { logger, clock });
+    await clock.pass(11_000);
+    expect(lines).toEqual([": exporters.mine has not started after 10 s"]);
+    begin();
+    await starting;
+  });
+});
+
+describe("a plugin's connector", () => {
+  it.each([["elsewhere"], 5, "logs/2"])("loses nothing when it chooses %j, which it does not feed", async (choice) => {
+    const plugin = defineConnector({
+      type: "mine",
+      routes: [{ from: "logs", to: "logs" }],
+      create: () => map((delivery) => delivery.to(choice as never)),
+    });
+    const yaml = `connectors: {mine: }
+service: {pipelines: {logs: {receivers: [memory], exporters: [mine]}, logs/2: {receivers: [mine], exporters: [memory]}}}`;
+    const pipeline = await runPipeline(yaml, { plugins: [plugin] });
+    running.push(pipeline);
+    expect(await pipeline.send(logs("a"))).toMatchObject({
+      ok: false,
+      refusal: { kind: "transient", message: expect.stringContaining("it feeds logs/2") },
+    });
   });
 });
 
