@@ -15,6 +15,20 @@ const rxjs = join(dirname(require.resolve("rxjs/package.json")), "dist", "esm", 
 /** Less to read and compile at every start; names stay, so that stack traces can be read. */
 const MINIFY = { compress: true, mangle: false, codegen: { removeWhitespace: true } };
 
+/**
+ * A file for each room that only some components use, and one for what all of them do: else all that is behind the door
+ * of plugins would be one file, read at every start. The first group that a module belongs to has it.
+ */
+const ROOMS = [
+  ...["net", "otlp", "ottl", "pii", "sampling", "versioning"].map((room) => file(`room-${room}`, [room])),
+  file("room-core", ["contract", "match", "telemetry", "text"]),
+];
+
+/** @param {string} name @param {string[]} rooms */
+function file(name, rooms) {
+  return { name, test: new RegExp(`[\\\\/]dist[\\\\/]runtime[\\\\/](?:${rooms.join("|")})[\\\\/]`) };
+}
+
 const bundle = await rolldown({
   cwd: root,
   input: {
@@ -26,11 +40,19 @@ const bundle = await rolldown({
     testing: "dist/testing.js",
   },
   platform: "node",
+  // A group may put what an entry exports into the file of another one.
+  preserveEntrySignatures: "allow-extension",
   // Not every command needs these, and they look for their own files.
   external: [/^pino/, /^@opentelemetry\//, /^classic-level/],
   resolve: { alias: { rxjs } },
   // Our modules do nothing but define things, so importing one through a door must not bring along all that is behind it.
   treeshake: { moduleSideEffects: (id) => !id.startsWith(join(root, "dist")) },
 });
-await bundle.write({ dir: join(root, "dist", "bundle"), format: "esm", chunkFileNames: "[name].js", minify: MINIFY });
+await bundle.write({
+  dir: join(root, "dist", "bundle"),
+  format: "esm",
+  chunkFileNames: "[name].js",
+  minify: MINIFY,
+  codeSplitting: { includeDependenciesRecursively: false, groups: ROOMS },
+});
 await bundle.close();

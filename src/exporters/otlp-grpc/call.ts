@@ -1,10 +1,4 @@
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  constants,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-} from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
 import {
   decodeGrpcMessage,
   decodeStatus,
@@ -50,7 +44,7 @@ export function unaryCall(
     const answer = new Answer(stream);
     let broken: Error | undefined;
     const onAbort = () => {
-      stream.close(constants.NGHTTP2_CANCEL);
+      stream.close(CANCEL);
       reject(new CallBroken(new Error("aborted"), answer.begun));
     };
     abort.addEventListener("abort", onAbort, { once: true });
@@ -112,6 +106,9 @@ class Answer {
 }
 
 const EMPTY = Buffer.alloc(0);
+
+/** How a stream is closed whose answer nobody waits for any more. */
+const CANCEL = 8;
 
 function statusOf(code: number, fields: IncomingHttpHeaders): RpcStatus {
   const message = decodeGrpcMessage(String(fields["grpc-message"] ?? ""));

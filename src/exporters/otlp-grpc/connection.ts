@@ -1,10 +1,6 @@
-import {
-  type ClientHttp2Session,
-  type ClientSessionOptions,
-  connect,
-  type SecureClientSessionOptions,
-} from "node:http2";
+import type { ClientHttp2Session, ClientSessionOptions, SecureClientSessionOptions } from "node:http2";
 import { connect as connectSocket } from "node:net";
+import process from "node:process";
 import type { Clock, GrpcTarget, TlsClientOptions } from "../../plugin.js";
 import type { OtlpGrpcConfig } from "./config.js";
 
@@ -62,6 +58,7 @@ export class Connection {
 
   private open(): ClientHttp2Session {
     const { target, tls } = this.settings;
+    const { connect } = process.getBuiltinModule("node:http2");
     const session = connect(urlOf(target, tls !== undefined), optionsOf(target, tls));
     this.openedAt = this.settings.clock.monotonic();
     this.current = session;

@@ -1,5 +1,5 @@
-import { Agent, type OutgoingHttpHeaders, type RequestOptions, request as requestPlain } from "node:http";
-import { request as requestTls, Agent as TlsAgent } from "node:https";
+import { Agent, type OutgoingHttpHeaders, type RequestOptions, request } from "node:http";
+import process from "node:process";
 import {
   type Batch,
   batchToJson,
@@ -77,7 +77,9 @@ class OtlpHttpExporter implements Exporter {
     const options = agentOptions(this.config);
     const once = { keepAlive: false };
     this.plain = { kept: new Agent(options), fresh: new Agent(once) };
-    this.secure = { kept: new TlsAgent({ ...options, ...tls }), fresh: new TlsAgent({ ...once, ...tls }) };
+    if (![...this.targets.values()].some(({ secure }) => secure)) return;
+    const https = process.getBuiltinModule("node:https");
+    this.secure = { kept: new https.Agent({ ...options, ...tls }), fresh: new https.Agent({ ...once, ...tls }) };
   }
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
@@ -143,7 +145,8 @@ class OtlpHttpExporter implements Exporter {
       ...(target.auth && { auth: target.auth }),
       ...(agents && { agent: agents[which] }),
     };
-    return exchange(target.secure ? requestTls : requestPlain, options, chunks, abort, this.context.clock);
+    const send = target.secure ? process.getBuiltinModule("node:https").request : request;
+    return exchange(send, options, chunks, abort, this.context.clock);
   }
 
   private refusal(target: Target, error: unknown, abort: AbortSignal): Refusal {

@@ -1,4 +1,4 @@
-import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { encodeGrpcMessage, encodeStatus, GRPC, grpcFrame, type RpcStatus } from "../../plugin.js";
 
 const ERROR_HEADERS: OutgoingHttpHeaders = { ":status": 200, "content-type": "application/grpc" };
@@ -44,8 +44,11 @@ export function answerHttp(stream: ServerHttp2Stream, httpStatus: number, messag
   finish(stream, { ":status": httpStatus, "grpc-status": String(status.code), "grpc-message": status.message });
 }
 
+/** How a stream is closed that is not done with reading and has its answer. */
+const NO_ERROR = 0;
+
 function finish(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
   stream.respond(headers, { endStream: true });
   stream.resume();
-  if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
+  if (!stream.readableEnded) stream.close(NO_ERROR);
 }

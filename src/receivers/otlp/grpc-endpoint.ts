@@ -1,12 +1,6 @@
-import {
-  createSecureServer,
-  createServer,
-  type Http2SecureServer,
-  type Http2Server,
-  type IncomingHttpHeaders,
-  type ServerHttp2Stream,
-} from "node:http2";
+import type { Http2SecureServer, Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import process from "node:process";
 import {
   type Clock,
   type Counter,
@@ -108,6 +102,7 @@ export class GrpcEndpoint {
       maxConcurrentStreams: this.config.max_concurrent_streams || DEFAULT_MAX_STREAMS,
     };
     const { tls } = this.config;
+    const { createServer, createSecureServer } = process.getBuiltinModule("node:http2");
     if (!tls) return createServer({ settings });
     const options = await loadServerTls(tls, ["protocols", "grpc", "tls"]);
     const server = createSecureServer({ ...options, settings, allowHTTP1: false });

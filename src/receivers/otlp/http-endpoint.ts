@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import type { Server as TlsServer } from "node:https";
+import process from "node:process";
 import {
   type Clock,
   type Counter,
@@ -96,7 +97,9 @@ export class HttpEndpoint {
     const options = serverOptions(this.config);
     const { tls } = this.config;
     const server = tls
-      ? createTlsServer({ ...options, ...(await loadServerTls(tls, ["protocols", "http", "tls"])) }, handler)
+      ? process
+          .getBuiltinModule("node:https")
+          .createServer({ ...options, ...(await loadServerTls(tls, ["protocols", "http", "tls"])) }, handler)
       : createServer(options, handler);
     if (tls) this.stopReloading = reloadServerTls(server as TlsServer, tls, this.clock, this.context.logger);
     if (!this.config.keep_alives_enabled) server.maxRequestsPerSocket = 1;

@@ -1,6 +1,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createServer as createHttpsServer, type ServerOptions } from "node:https";
+import type { ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
+import process from "node:process";
 import { formatAddress, type HostPort } from "./endpoint.js";
 
 /** What a small server says to a GET. `headers` are added to the content type and length. */
@@ -38,7 +39,7 @@ export async function startSmallServer(settings: SmallServerSettings): Promise<S
   const listener = (request: IncomingMessage, response: ServerResponse) => void respond(settings, request, response);
   const limits = { requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS };
   const server = settings.tls
-    ? createHttpsServer({ ...settings.tls, ...limits }, listener)
+    ? process.getBuiltinModule("node:https").createServer({ ...settings.tls, ...limits }, listener)
     : createHttpServer(limits, listener);
   await listen(server, settings.endpoint);
   server.on("error", () => {}); // a failed accept (such as EMFILE) concerns one client only

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { createSecureContext, rootCertificates, type SecureContextOptions, type SecureVersion } from "node:tls";
+import process from "node:process";
+import type { SecureContextOptions, SecureVersion } from "node:tls";
 import { StartError } from "../contract/component.js";
 import type { TlsClientConfig, TlsServerConfig, TlsVersion } from "./tls-config.js";
 
@@ -40,6 +41,7 @@ async function loadContext(
   path: readonly string[],
   clientCa: string | undefined,
 ): Promise<SecureContextOptions> {
+  const { createSecureContext, rootCertificates } = process.getBuiltinModule("node:tls");
   const ca = clientCa ?? (await pem(config.ca_file, config.ca_pem, [...path, "ca_file"]));
   const cert = await pem(config.cert_file, config.cert_pem, [...path, "cert_file"]);
   const key = await pem(config.key_file, config.key_pem, [...path, "key_file"]);

@@ -60,25 +60,26 @@ export class Texts {
 
   /** Writes the text [start, end) with everything in it treated, as `treated` gives it; its length is at `lengthAt`. */
   write(rewriter: Rewriter, lengthAt: number, start: number, end: number, hints: number, count: () => void): void {
-    const b = rewriter.bytes;
-    if (this.patterns.length > 0 || !areIsolated(b)) {
-      const text = this.treated(b, start, end, hints, count);
-      rewriter.copyTo(lengthAt).lengthDelimited(text);
-    } else {
-      count();
-      const size = this.treatParts(b, end - start);
-      const out = rewriter.copyTo(lengthAt);
-      out.varint(size);
-      out.reserve(size);
-      let from = start;
-      for (let i = 0; i < matches.count; i++) {
-        out.copy(b, from, matches.starts[i]!);
-        out.length = written(this.parts[i]!, out.bytes, out.length);
-        from = matches.ends[i]!;
-      }
-      out.copy(b, from, end);
+    const isDone = this.patterns.length === 0 && areIsolated(rewriter.bytes);
+    const out = rewriter.copyTo(lengthAt);
+    const outAt = out.length;
+    count();
+    out.varint(this.treatParts(rewriter.bytes, end - start));
+    const outStart = out.length;
+    rewriter.skipTo(start);
+    for (let i = 0; i < matches.count; i++) {
+      const part = this.parts[i]!;
+      rewriter.copyTo(matches.starts[i]!);
+      out.reserve(part.length);
+      out.length = written(part, out.bytes, out.length);
+      rewriter.skipTo(matches.ends[i]!);
     }
-    rewriter.skipTo(end);
+    if (isDone) return;
+    rewriter.copyTo(end);
+    if (this.find(out.bytes, outStart, out.length, hints) === 0) return;
+    const text = this.treated(out.bytes, outStart, out.length, hints, count);
+    out.length = outAt;
+    out.lengthDelimited(text);
   }
 
   /** The text with the findings of the last scan treated. */

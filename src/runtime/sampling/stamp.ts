@@ -56,15 +56,17 @@ export class Stamp {
   }
 }
 
-function putHex(out: WireWriter, at: number, { high, low }: Bits56): void {
-  for (let i = 0; i < 7; i++) {
-    const shift = 24 - 4 * i;
-    out.bytes[at + i] = HEX[(high >>> shift) & 15]!;
-    out.bytes[at + 7 + i] = HEX[(low >>> shift) & 15]!;
+function putHex({ bytes }: WireWriter, at: number, { high, low }: Bits56): void {
+  for (let i = 0, shift = 24; i < 7; i++, shift -= 4) {
+    bytes[at + i] = digit((high >>> shift) & 15);
+    bytes[at + 7 + i] = digit((low >>> shift) & 15);
   }
 }
 
-const HEX = Buffer.from("0123456789abcdef");
+/** The ASCII of a hex digit: 0 is 48, a is 97. */
+function digit(value: number): number {
+  return value + (value < 10 ? 48 : 87);
+}
 
 /** The record in [start, end) of the walk without one of its fields, and with others behind it. */
 export function replaceFields(

@@ -1,7 +1,8 @@
 import { Batch } from "./batch.js";
+import { Rewriter } from "./rewriter.js";
 import { SHAPES } from "./signal.js";
 import { after, skip, varint } from "./wire.js";
-import { WireWriter } from "./writer.js";
+import type { WireWriter } from "./writer.js";
 
 /** The record stays. */
 export const KEEP = 0;
@@ -46,9 +47,7 @@ export interface Frame {
  * One pass over the records of a batch, with whatever changes the visitor makes.
  *
  * Invariants:
- * - Nothing is copied until something changes. `done` is how much of the source has gone to `out`; the rest up to the
- *   present position is still to be copied as it is. So the place in `out` of any position not yet copied is known:
- *   `out.length + position - done`. An untouched batch comes back as itself.
+ * - Nothing is copied until something changes: an untouched batch comes back as itself.
  * - A frame's length is mended when the frame closes, if its body has changed size; its enclosing frames follow.
  * - A frame that has lost all its records is taken out with everything in it, unless the shape says otherwise; one
  *   that never had any stays.
@@ -64,19 +63,20 @@ export class RecordWalk {
   private readonly states: OpenFrame[];
   private readonly shape: WalkShape;
   private readonly staysFrom: number;
-  private out: WireWriter | undefined;
-  private done = 0;
+  private readonly rewriter: Rewriter;
   private dropped = 0;
   /** Records written in the place of the present one, and how many more than one there were in all. */
   private written = 0;
   private added = 0;
   /** The present record, from its tag on. */
   private recordTag = 0;
+  private recordLength = 0;
   private recordEnd = 0;
 
   constructor(batch: Batch, shape: WalkShape = SHAPES[batch.signal]) {
     this.batch = batch;
     this.bytes = batch.bytes;
+    this.rewriter = new Rewriter(batch.bytes);
     this.shape = shape;
     this.staysFrom = shape.staysFrom ?? shape.levels.length;
     this.states = this.shape.levels.map(() => new OpenFrame());
@@ -87,9 +87,8 @@ export class RecordWalk {
   /** Visits every record; gives the batch back, or the changed one. Use a walk once. */
   run(visitor: RecordVisitor): Batch {
     this.level(0, 0, this.bytes.length, visitor);
-    if (this.out === undefined) return this.batch;
-    this.copyTo(this.bytes.length);
-    return Batch.trusted(this.batch.signal, this.out.written(), this.batch.count - this.dropped + this.added);
+    if (!this.rewriter.changed) return this.batch;
+    return Batch.trusted(this.batch.signal, this.rewriter.finish(), this.batch.count - this.dropped + this.added);
   }
 
   /**
@@ -97,31 +96,25 @@ export class RecordWalk {
    * may follow one another.
    */
   beginRecord(): WireWriter {
-    const out = this.copyTo(this.recordTag);
+    const out = this.rewriter.copyTo(this.recordTag);
     out.byte(this.shape.record);
     out.begin(this.recordEnd - this.recordTag);
+    out.replaceTo(this.recordEnd);
     return out;
   }
 
   endRecord(): void {
-    this.out!.end();
-    this.done = this.recordEnd;
+    this.rewriter.copyTo(this.recordTag).end();
+    this.rewriter.skipTo(this.recordEnd);
     if (this.written++ > 0) this.added++;
   }
 
   /** For a visitor: puts these fields behind those of the present record; gives the writer they were written to. */
   extendRecord(start: number, fields: Uint8Array): WireWriter {
-    const out = this.copyTo(this.recordTag);
-    const { length } = fields;
-    out.byte(this.shape.record);
-    out.varint(this.recordEnd - start + length);
-    out.copy(this.bytes, start, this.recordEnd);
-    out.reserve(length);
-    const { bytes } = out;
-    let at = out.length;
-    for (let i = 0; i < length; i++) bytes[at++] = fields[i]!;
-    out.length = at;
-    this.done = this.recordEnd;
+    const outStart = this.rewriter.position(start);
+    const out = this.rewriter.copyTo(this.recordEnd);
+    out.copy(fields, 0, fields.length);
+    out.fixLength(outStart, start - this.recordLength);
     return out;
   }
 
@@ -171,13 +164,15 @@ export class RecordWalk {
         p = skip(b, p, tag);
         continue;
       }
+      const lengthAt = p;
       let size = b[p++]!;
       if (size > 127) {
-        size = varint(b, p - 1);
+        size = varint(b, lengthAt);
         p = after;
       }
       const stop = p + size;
       this.recordTag = at;
+      this.recordLength = lengthAt;
       this.recordEnd = stop;
       this.written = 0;
       if (visitor.visit(this, p, stop) === DROP) this.dropRecord(frame, at, stop);
@@ -191,8 +186,8 @@ export class RecordWalk {
     frame.tag = tag;
     frame.start = start;
     frame.end = end;
-    frame.outTag = this.outPosition(at);
-    frame.outStart = this.outPosition(start);
+    frame.outTag = this.rewriter.position(at);
+    frame.outStart = this.rewriter.position(start);
     frame.lengthRoom = start - lengthAt;
     frame.kept = 0;
     frame.lost = 0;
@@ -204,36 +199,19 @@ export class RecordWalk {
     const frame = this.states[depth]!;
     const parent = this.states[depth - 1];
     if (frame.lost > 0 && frame.kept === 0 && depth < this.staysFrom) {
-      this.out!.length = frame.outTag;
-      this.done = frame.end;
+      this.rewriter.withdraw(frame.outTag, frame.end);
       if (parent) parent.lost++;
       return;
     }
     if (parent) parent.kept++;
-    for (const edit of frame.edits) edit.apply(this.copyTo(frame.end), frame.outStart);
-    const size = frame.end - frame.start;
-    if (this.outPosition(frame.end) - frame.outStart === size) return;
-    this.copyTo(frame.end).fixLength(frame.outStart, frame.lengthRoom);
+    for (const edit of frame.edits) edit.apply(this.rewriter.copyTo(frame.end), frame.outStart);
+    this.rewriter.close(frame.start, frame.end, frame.outStart, frame.lengthRoom);
   }
 
   private dropRecord(frame: OpenFrame, at: number, end: number): void {
-    this.copyTo(at);
-    this.done = end;
+    this.rewriter.remove(at, end);
     this.dropped++;
     frame.lost++;
-  }
-
-  private outPosition(position: number): number {
-    return (this.out === undefined ? 0 : this.out.length) + position - this.done;
-  }
-
-  private copyTo(position: number): WireWriter {
-    this.out ??= new WireWriter(this.bytes.length + (this.bytes.length >> 2) + 512); // most edits add a little
-    if (position > this.done) {
-      this.out.copy(this.bytes, this.done, position);
-      this.done = position;
-    }
-    return this.out;
   }
 }
 

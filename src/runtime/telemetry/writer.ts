@@ -10,19 +10,59 @@ import { putVarint, varintSize } from "./wire.js";
 export class WireWriter {
   bytes: Buffer;
   length = 0;
+  /** How many bytes at the end of the buffer are a source's, still to be taken or left. */
+  waiting = 0;
+  private source: Uint8Array | undefined;
+  private replacedTo = 0;
   private readonly starts: number[] = [];
 
   constructor(capacity = 1024) {
     this.bytes = Buffer.allocUnsafeSlow(Math.max(capacity, 64));
   }
 
+  /**
+   * A writer for a changed form of `source`, which lies in the same buffer behind `room` free bytes. So `take` moves
+   * bytes within one buffer, at a third of what it costs to copy as many from another one.
+   */
+  static rewriting(source: Uint8Array, room: number): WireWriter {
+    const writer = new WireWriter(source.length + room);
+    writer.bytes.set(source, writer.bytes.length - source.length);
+    writer.source = source;
+    writer.waiting = source.length;
+    return writer;
+  }
+
+  /** What is written next stands in the place of the source up to this position: `copy` may take from it. */
+  replaceTo(position: number): void {
+    this.replacedTo = position;
+  }
+
   /** Makes sure that `size` more bytes fit. */
   reserve(size: number): void {
-    const needed = this.length + size;
-    if (needed <= this.bytes.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2));
-    grown.set(this.bytes.subarray(0, this.length));
+    if (this.length + size > this.bytes.length - this.waiting) this.grow(size);
+  }
+
+  private grow(size: number): void {
+    const { bytes, length, waiting } = this;
+    const grown = Buffer.allocUnsafeSlow(Math.max(length + size + waiting, bytes.length * 2));
+    grown.set(bytes.subarray(0, length));
+    if (waiting > 0) grown.set(bytes.subarray(bytes.length - waiting), grown.length - waiting);
     this.bytes = grown;
+  }
+
+  /** The next `size` bytes of the source, as they are. */
+  take(size: number): void {
+    const { bytes, length } = this;
+    const from = bytes.length - this.waiting;
+    if (size < SHORT_MOVE) for (let i = 0; i < size; i++) bytes[length + i] = bytes[from + i]!;
+    else bytes.copyWithin(length, from, from + size);
+    this.length = length + size;
+    this.waiting -= size;
+  }
+
+  /** Leaves the next `size` bytes of the source out. */
+  leave(size: number): void {
+    this.waiting -= size;
   }
 
   /** What was written, sharing memory with the writer: use it before writing on, or never write on. */
@@ -72,13 +112,21 @@ export class WireWriter {
   /** [from, to) of other bytes, as they are. */
   copy(source: Uint8Array, from: number, to: number): void {
     const size = to - from;
+    if (source === this.source && to <= this.replacedTo) {
+      const ahead = from - source.length + this.waiting;
+      if (ahead >= 0) {
+        this.leave(ahead);
+        this.take(size);
+        return;
+      }
+    }
     this.reserve(size);
     if (size < SHORT) {
       const { bytes } = this;
       let at = this.length;
       for (let i = from; i < to; i++) bytes[at++] = source[i]!;
     } else {
-      this.bytes.set(source.subarray(from, to), this.length);
+      this.bytes.set(size === source.length ? source : source.subarray(from, to), this.length);
     }
     this.length += size;
   }
@@ -152,7 +200,10 @@ export class WireWriter {
   }
 }
 
-/** Below this a loop beats the call of a built-in. */
+/** Below this a loop beats the call of a built-in, with a view of the source to be made for it. */
 const SHORT = 48;
+
+/** The same within one buffer, where no view is needed. */
+const SHORT_MOVE = 24;
 
 const scratch = new DataView(new ArrayBuffer(8));

@@ -54,12 +54,11 @@ class DigitGroups {
   areSized(i: number, sizes: readonly number[], separators: string): boolean {
     if (i + sizes.length > this.count) return false;
     const between = this.between[i]!;
-    if (sizes.length > 1 && !separators.includes(String.fromCharCode(between))) return false;
     for (let k = 0; k < sizes.length; k++) {
       if (this.size(i + k) !== sizes[k]) return false;
       if (k < sizes.length - 1 && this.between[i + k] !== between) return false;
     }
-    return true;
+    return sizes.length === 1 || separators.includes(String.fromCharCode(between));
   }
 
   /** Group `i` is a word's, or follows another group with no blank between them. */

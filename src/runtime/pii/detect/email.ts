@@ -1,13 +1,18 @@
 import { ALNUM, CHARACTER, HOST, LETTER, LOCAL, latin1, stands } from "./characters.js";
 import { EMAIL } from "./detectors.js";
 import { matches, NOTHING } from "./match.js";
+import { Words } from "./words.js";
 
 const LONGEST_LOCAL = 64;
 const LONGEST_HOST = 253;
 
 /** What follows the last dot of a file or a unit and is nobody's top-level domain. */
-const NO_DOMAINS =
-  /^(?:png|jpe?g|gif|svg|webp|ico|bmp|js|mjs|cjs|ts|tsx|jsx|css|scss|map|json|ya?ml|xml|html?|txt|log|csv|tgz|gz|tar|jar|war|dll|exe|service|socket|timer|slice|scope|mount|target|local|internal|localdomain)$/i;
+const NO_DOMAINS = new Words(
+  (
+    "png jpg jpeg gif svg webp ico bmp js mjs cjs ts tsx jsx css scss map json yml yaml xml htm html txt log csv tgz gz tar " +
+    "jar war dll exe service socket timer slice scope mount target local internal localdomain"
+  ).split(" "),
+);
 
 /** An e-mail address around the `@` at `at`, which may be written `%40`: `size` is its length. */
 export function findEmail(b: Uint8Array, at: number, size: number): number {
@@ -93,7 +98,7 @@ function isHost(b: Uint8Array, start: number, end: number): boolean {
     const c = b[p]!;
     if (c < 128 && (CHARACTER[c]! & LETTER) === 0) return stands(b, dot + 1, end, "xn--");
   }
-  return !NO_DOMAINS.test(latin1(b, dot + 1, end));
+  return !NO_DOMAINS.has(b, dot + 1, end);
 }
 
 const DOT = 46;

@@ -5,6 +5,10 @@ import { matches } from "./match.js";
 
 const VERSION = /(?:version|ver|build|release|rev|firmware|driver|assembly)['"]?[ =:]{0,3}['"]?v?$/i;
 
+/** The last letters of these words, and what may be between a word and the number. */
+const VERSION_ENDS = bytesOf("nrdevyNRDEVY");
+const VERSION_GAP = bytesOf("'\" =:");
+
 /**
  * An IPv4 address that begins with group `i`: the group behind it, or 0. Addresses that name no host (loopback, the
  * unspecified one, those that end in zeros as versions do) are left alone.
@@ -38,7 +42,21 @@ function isBounded(b: Uint8Array, i: number): boolean {
   if (start > floor && b[start - 1] === SLASH && isBefore(b, start - 1, floor, LETTER)) return false; // Chrome/1.2.3.4
   if (groups.between[i + 3] === DOT) return false;
   if (stop < end && b[stop] === DASH && isAt(b, stop + 1, end, LETTER)) return false; // 1.2.3.4-beta
-  return !VERSION.test(latin1(b, Math.max(floor, start - 16), start));
+  return !isVersion(b, start);
+}
+
+/** Does a word before `p` say that a version follows? */
+function isVersion(b: Uint8Array, p: number): boolean {
+  const floor = Math.max(matches.floor, p - 16);
+  let last = p - 1;
+  while (last >= floor && VERSION_GAP[b[last]!] === 1) last--;
+  return last >= floor && VERSION_ENDS[b[last]!] === 1 && VERSION.test(latin1(b, floor, p));
+}
+
+function bytesOf(characters: string): Uint8Array {
+  const table = new Uint8Array(256);
+  for (const c of characters) table[c.charCodeAt(0)] = 1;
+  return table;
 }
 
 const ZERO = 48;

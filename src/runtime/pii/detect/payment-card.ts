@@ -2,8 +2,8 @@ import { PAYMENT_CARD } from "./detectors.js";
 import { groups } from "./digit-groups.js";
 import { matches } from "./match.js";
 
-/** First digits, from and to, and lengths of the issuers' numbers. */
-const ISSUERS: readonly (readonly [from: number, to: number, digits: number, lengths: readonly number[]])[] = [
+/** First digits, from and to, how many these are, and lengths of the issuers' numbers. */
+const RANGES: readonly (readonly [from: number, to: number, digits: number, lengths: readonly number[]])[] = [
   [4, 4, 1, [13, 16, 19]], // Visa
   [51, 55, 2, [16]], // Mastercard
   [2221, 2720, 4, [16]],
@@ -26,6 +26,12 @@ const ISSUERS: readonly (readonly [from: number, to: number, digits: number, len
   [6304, 6304, 4, [16, 18, 19]],
   [6759, 6763, 4, [16, 18, 19]],
 ];
+
+/** The same by the first four digits; no two overlap. */
+const ISSUERS = RANGES.map(([from, to, digits, lengths]) => {
+  const scale = 10 ** (4 - digits);
+  return { lowest: from * scale, highest: (to + 1) * scale - 1, lengths };
+});
 
 /** How the digits are grouped on cards. */
 const GROUPINGS: readonly (readonly number[])[] = [
@@ -50,34 +56,33 @@ export function findPaymentCard(b: Uint8Array, i: number): number {
   return 0;
 }
 
-const number: number[] = [];
-
 function check(b: Uint8Array, from: number, to: number): number {
-  if (!groups.isFree(to)) return 0;
-  number.length = 0;
-  for (let i = from; i < to; i++) for (let p = groups.starts[i]!; p < groups.ends[i]!; p++) number.push(b[p]! - 48);
-  if (!isIssued() || !passesLuhn()) return 0;
+  if (!groups.isFree(to) || !passesLuhn(b, from, to) || !isIssued(b, from, to)) return 0;
   matches.add(PAYMENT_CARD, groups.starts[from]!, groups.ends[to - 1]!);
   return to;
 }
 
-function isIssued(): boolean {
-  const first4 = number[0]! * 1000 + number[1]! * 100 + number[2]! * 10 + number[3]!;
-  return ISSUERS.some(([from, to, digits, lengths]) => {
-    const prefix = Math.floor(first4 / 10 ** (4 - digits));
-    return prefix >= from && prefix <= to && lengths.includes(number.length);
-  });
+function isIssued(b: Uint8Array, from: number, to: number): boolean {
+  const start = groups.starts[from]!; // its group has four digits or more
+  const first4 = (b[start]! - 48) * 1000 + (b[start + 1]! - 48) * 100 + (b[start + 2]! - 48) * 10 + b[start + 3]! - 48;
+  const length = groups.total(from, to);
+  for (const { lowest, highest, lengths } of ISSUERS)
+    if (first4 >= lowest && first4 <= highest) return lengths.includes(length);
+  return false;
 }
 
-function passesLuhn(): boolean {
+/** From the last digit on every second one is doubled, and counts as the sum of its digits then. */
+function passesLuhn(b: Uint8Array, from: number, to: number): boolean {
   let sum = 0;
-  for (let i = 0; i < number.length; i++) {
-    let digit = number[number.length - 1 - i]!;
-    if (i % 2 === 1) {
-      digit *= 2;
-      if (digit > 9) digit -= 9;
+  let isDoubled = false;
+  for (let i = to - 1; i >= from; i--) {
+    for (let p = groups.ends[i]! - 1; p >= groups.starts[i]!; p--) {
+      const digit = b[p]! - 48;
+      sum += isDoubled ? DOUBLED[digit]! : digit;
+      isDoubled = !isDoubled;
     }
-    sum += digit;
   }
   return sum % 10 === 0;
 }
+
+const DOUBLED = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];

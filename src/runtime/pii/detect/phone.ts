@@ -73,7 +73,11 @@ const LONGEST: Readonly<Record<number, number>> = {
     98: 12,
   },
 };
-const THREE_DIGITS = /^(?:2[1-9]|3[578]|42|50|59|67|68|69|80|85|87|88|9[679])/;
+
+/** How country codes of three digits begin. */
+const THREE_DIGITS = new Set([
+  21, 22, 23, 24, 25, 26, 27, 28, 29, 35, 37, 38, 42, 50, 59, 67, 68, 69, 80, 85, 87, 88, 96, 97, 99,
+]);
 
 /** A phone number that begins with group `i`: the group behind it, or 0. */
 export function findPhone(b: Uint8Array, i: number): number {
@@ -115,17 +119,19 @@ function isTrunkZero(b: Uint8Array, i: number): boolean {
   return groups.size(i) === 1 && b[groups.starts[i]!] === ZERO;
 }
 
+/** The country code behind so many digits that are left out; 0 where there is none. */
 function countryCode(b: Uint8Array, i: number, skipped: number): number {
-  let digits = "";
-  for (let k = i; k < groups.count && digits.length < 3 + skipped; k++)
-    for (let p = groups.starts[k]!; p < groups.ends[k]! && digits.length < 3 + skipped; p++)
-      digits += String.fromCharCode(b[p]!);
-  digits = digits.slice(skipped);
-  const one = Number(digits[0]);
-  if (one === 1 || one === 7) return one;
-  const two = Number(digits.slice(0, 2));
-  if (LONGEST[two] !== undefined) return two;
-  return THREE_DIGITS.test(digits) ? Number(digits) : 0;
+  let code = 0;
+  let digits = -skipped;
+  for (let k = i; k < groups.count; k++) {
+    for (let p = groups.starts[k]!; p < groups.ends[k]!; p++) {
+      if (++digits <= 0) continue;
+      code = code * 10 + b[p]! - 48;
+      if (digits === 1 ? code === 1 || code === 7 : digits === 2 && LONGEST[code] !== undefined) return code;
+      if (digits === 3) return THREE_DIGITS.has(Math.floor(code / 10)) ? code : 0;
+    }
+  }
+  return 0;
 }
 
 /** 3-3-4 digits, perhaps behind a 1: neither area nor exchange begins with 0 or 1. */
