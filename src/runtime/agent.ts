@@ -7,6 +7,7 @@ import { directOutlet } from "./contract/direct-outlet.js";
 import type { Logger, Metrics } from "./contract/observability.js";
 import type { Planned } from "./contract/plan.js";
 import type { Watch } from "./contract/watch.js";
+import { wordsOf } from "./contract/words-of.js";
 import { checkMade } from "./pipeline/check-made.js";
 import { buildGraph, ComponentError, type Graph } from "./pipeline/graph.js";
 
@@ -22,6 +23,8 @@ export interface AgentOptions {
 
 /** How long a component may take to stop, and a receiver to answer what was refused at the last moment. */
 const STOP_GRACE_MS = 2000;
+/** A start may take its time; this long without a word is too long. */
+const SLOW_START_MS = 10_000;
 
 /** The agent cannot run as configured; each problem has its place in the config. Nothing is left running. */
 export class AgentStartError extends Error {
@@ -143,7 +146,7 @@ export class Agent implements Host {
 
   private async startExtensions(): Promise<void> {
     for (const spec of this.config.extensions.values()) {
-      const extension = await starting(spec, async () => {
+      const extension = await this.starting(spec, async () => {
         const { logger, metrics, random = Math.random } = this.options;
         const component = logger.child({ component: `extension ${spec.id}` });
         const context = {
@@ -164,17 +167,31 @@ export class Agent implements Host {
 
   private async startExporters(graph: Graph): Promise<void> {
     for (const { spec, exporter, outlet } of graph.exporters) {
-      await starting(spec, async () => exporter.start?.());
+      await this.starting(spec, async () => exporter.start?.());
       await this.note({ id: spec.id, stop: async () => exporter.stop?.() }, this.startedExporters);
-      await starting(spec, async () => outlet.start?.());
+      await this.starting(spec, async () => outlet.start?.());
       await this.note({ id: spec.id, stop: async () => outlet.stop?.() }, this.startedOutlets);
     }
   }
 
   private async startReceivers(graph: Graph): Promise<void> {
     for (const { spec, receiver } of graph.receivers) {
-      await starting(spec, () => receiver.start());
+      await this.starting(spec, () => receiver.start());
       await this.note({ id: spec.id, stop: () => receiver.stop() }, this.startedReceivers);
+    }
+  }
+
+  /** Nothing can be done about a component that never starts but to say which one it is. */
+  private async starting<T>(spec: Planned<unknown>, start: () => Promise<T>): Promise<T> {
+    const { path } = spec as ComponentSpec<unknown>;
+    const sayLate = () => this.options.logger.warn({ component: path }, `${path} has not started after 10 s`);
+    const cancel = this.clock.after(SLOW_START_MS, sayLate);
+    try {
+      return await start();
+    } catch (error) {
+      throw new FailedStart(spec, error);
+    } finally {
+      cancel();
     }
   }
 
@@ -249,7 +266,7 @@ class FailedStart extends Error {
   readonly problem: Problem;
 
   constructor(component: Planned<unknown>, cause: unknown) {
-    const message = cause instanceof Error ? cause.message : String(cause);
+    const message = wordsOf(cause);
     super(message, { cause });
     const path = isStartError(cause) ? cause.path : [];
     const spec = component as ComponentSpec<unknown>; // the graph was built from these very specs
@@ -260,13 +277,5 @@ class FailedStart extends Error {
       path: [spec.path, ...path].join("."),
       message,
     };
-  }
-}
-
-async function starting<T>(spec: Planned<unknown>, start: () => Promise<T>): Promise<T> {
-  try {
-    return await start();
-  } catch (error) {
-    throw new FailedStart(spec, error);
   }
 }

@@ -1,13 +1,15 @@
 import type { LoadedConfig } from "../config/load.js";
 import { loadConfigWithPlugins } from "../plugins/load-config.js";
+import { PluginPlaces } from "../plugins/plugin-places.js";
 import { Watchdog } from "../plugins/watchdog.js";
 import type { CommandContext } from "./command.js";
 import { UsageError } from "./terminal.js";
 
-/** Loads what `--config` and `--set` name, with its plugins. */
+/** Loads what `--config` and `--set` name, with its plugins; `places` learns where these are. */
 export async function loadFromArguments(
   { values, terminal, registry }: CommandContext,
   watchdog = new Watchdog({ json: false }),
+  places = new PluginPlaces(),
 ): Promise<LoadedConfig> {
   const files = (values["config"] ?? []) as readonly string[];
   if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
@@ -17,6 +19,9 @@ export async function loadFromArguments(
     env: terminal.env,
     registry,
     addDefaults: true,
-    onLoading: (plugin) => void watchdog.enter(plugin === undefined ? 0 : watchdog.register(`plugin ${plugin}`)),
+    onLoading(plugin, url) {
+      watchdog.enter(plugin === undefined ? 0 : watchdog.register(`plugin ${plugin}`));
+      if (plugin !== undefined && url !== undefined) places.note(plugin, url);
+    },
   });
 }

@@ -10,12 +10,22 @@ import { EXIT, processTerminal, type Terminal, UsageError } from "./terminal.js"
 
 /** Runs the command line of this process and ends it, once everything is written: nothing left behind may hold it. */
 export async function runProcess(process: NodeJS.Process): Promise<void> {
+  const onExit = (code: number) => endedEarly(process, code);
+  process.once("exit", onExit);
   const code = await main(process.argv.slice(2), processTerminal(process));
+  process.off("exit", onExit);
   process.exitCode = code;
   for (const stream of [process.stdout, process.stderr]) {
     await new Promise<void>((resolve) => void stream.write("", () => resolve()));
   }
   process.exit(code);
+}
+
+/** Nothing of Sluice ends the process before its command is done: a plugin must not make that look like success. */
+function endedEarly(process: NodeJS.Process, code: number): void {
+  if (code !== 0) return;
+  process.exitCode = EXIT.failed;
+  process.stderr.write("sluice: the process was ended before its work was done: a plugin has called process.exit\n");
 }
 
 /** Runs one command line; gives the exit code. */

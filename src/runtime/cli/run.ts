@@ -7,6 +7,7 @@ import { isStartError, type StartError } from "../contract/component.js";
 import type { Logger } from "../contract/observability.js";
 import { parseDuration } from "../contract/schema.js";
 import type { Watch } from "../contract/watch.js";
+import { PluginPlaces } from "../plugins/plugin-places.js";
 import { Watchdog } from "../plugins/watchdog.js";
 import { tuneGarbageCollection } from "./collector-tuning.js";
 import type { CommandContext } from "./command.js";
@@ -25,25 +26,32 @@ export async function run(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const timeout = shutdownTimeout(values["shutdown-timeout"] as string | undefined);
   const watchdog = new Watchdog({ json: !terminal.err.isTerminal });
-  const loaded = await loadFromArguments(context, watchdog);
+  const places = new PluginPlaces();
+  const loaded = await loadFromArguments(context, watchdog, places);
   if (loaded.config === undefined) {
     showProblems(loaded.problems, loaded.lineAt, terminal.err);
     return EXIT.failed;
   }
   try {
     const { config, problems } = loaded;
-    return await runConfig(config, problems, timeout ?? config.service.shutdown_timeout, terminal, watchdog);
+    const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
+    return await runConfig(config, problems, { shutdownTimeoutMs, terminal, watch: watchdog, places });
   } catch (error) {
     return failedStart(error, loaded, loaded.config, terminal);
   }
 }
 
+interface Surroundings {
+  readonly shutdownTimeoutMs: number;
+  readonly terminal: Terminal;
+  readonly watch: Watch;
+  readonly places: PluginPlaces;
+}
+
 async function runConfig(
   config: ResolvedConfig,
   warnings: readonly Problem[],
-  shutdownTimeoutMs: number,
-  terminal: Terminal,
-  watch: Watch,
+  { shutdownTimeoutMs, terminal, watch, places }: Surroundings,
 ): Promise<number> {
   const [{ Agent }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
     import("../agent.js"),
@@ -67,7 +75,8 @@ async function runConfig(
   };
   let code: number = EXIT.failed;
   try {
-    code = await supervise(supervised, { signals: process, logger, clock: systemClock, shutdownTimeoutMs });
+    const ownerOf = (error: unknown) => places.ownerOf(error);
+    code = await supervise(supervised, { signals: process, logger, clock: systemClock, shutdownTimeoutMs, ownerOf });
     logger.info({ code }, "stopped");
     return code;
   } finally {

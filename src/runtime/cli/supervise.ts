@@ -19,6 +19,8 @@ export interface SuperviseOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly shutdownTimeoutMs: number;
+  /** The plugin whose code threw this; undefined when it was another's, or that cannot be told. */
+  readonly ownerOf?: (error: unknown) => string | undefined;
 }
 
 /** Beyond the drain's own limit: components get a moment to close. After that something hangs. */
@@ -26,11 +28,12 @@ const HANG_MS = 10_000;
 
 /**
  * Runs until told to stop, and gives the exit code. The first SIGTERM or SIGINT drains (0); a second one aborts (1). An
- * uncaught exception is logged and drains (1): after it, nothing in the process can be trusted for long. An unhandled
- * rejection is logged. Rejects only when the start does.
+ * uncaught exception is logged and drains (1): after it, nothing in the process can be trusted for long. One that a
+ * plugin threw, in a callback of its own, is logged with its name, and so is any unhandled rejection: the agent goes on.
+ * Rejects only when the start does.
  */
 export async function supervise(agent: Supervised, options: SuperviseOptions): Promise<number> {
-  const { signals, logger, clock, shutdownTimeoutMs } = options;
+  const { signals, logger, clock, shutdownTimeoutMs, ownerOf = () => undefined } = options;
   const asked = deferred<void>();
   const aborted = deferred<number>();
   let stopping = false;
@@ -46,13 +49,17 @@ export async function supervise(agent: Supervised, options: SuperviseOptions): P
     asked.resolve();
   };
   const onException = (error: unknown) => {
+    const plugin = ownerOf(error);
+    if (plugin !== undefined) return logger.error({ err: error, plugin }, `uncaught exception in the plugin ${plugin}`);
     logger.error({ err: error }, "uncaught exception: this is a bug in Sluice or in a plugin; draining");
     code = EXIT.failed;
     stopping = true;
     asked.resolve();
   };
   const onRejection = (error: unknown) => {
-    logger.error({ err: error }, "unhandled rejection: this is a bug in Sluice or in a plugin");
+    const plugin = ownerOf(error);
+    if (plugin !== undefined) logger.error({ err: error, plugin }, `unhandled rejection in the plugin ${plugin}`);
+    else logger.error({ err: error }, "unhandled rejection: this is a bug in Sluice or in a plugin");
   };
   const listeners = [
     ["SIGTERM", onSignal],

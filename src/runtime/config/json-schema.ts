@@ -9,6 +9,9 @@ import { definitionOf, notesOf } from "./shape.js";
 
 export type JsonSchema = { [key: string]: unknown };
 
+/** A text with `${env:NAME}` or `$NAME` in it may become anything. */
+const VARIABLE = "\\$(\\{|[A-Za-z_])";
+
 /**
  * The JSON Schema (draft 7) of a whole config, for editors. It is more lenient than loading is: a component of a type
  * that is not in the registry may be one of a plugin, and whatever comes from a variable is taken as it is.
@@ -31,7 +34,7 @@ export function configJsonSchema(registry: Registry): JsonSchema {
 }
 
 const PLUGINS: JsonSchema = {
-  type: ["array", "null"],
+  ...nullable({ type: "array" }),
   items: { type: "string" },
   description: "Packages and files with components of your own, seen from the folder of this file.",
 };
@@ -42,7 +45,7 @@ function sectionSchema(section: string, kind: ComponentKind, registry: Registry)
     return names.map((name) => [name, { $ref: `#/definitions/${nameOf(factory)}` }] as const);
   });
   return {
-    type: ["object", "null"],
+    ...nullable({ type: "object" }),
     description: DESCRIPTIONS[section as SectionName],
     properties: Object.fromEntries(spellings),
     patternProperties: Object.fromEntries(spellings.map(([name, ref]) => [`^${name}\\s*/`, ref])),
@@ -74,12 +77,13 @@ function refsTo(common: JsonSchema): JsonSchema {
 function service(definitions: JsonSchema): JsonSchema {
   const own = converted(serviceSchema, "service", definitions);
   const ids = (description: string): JsonSchema => ({
-    type: ["array", "null"],
+    ...nullable({ type: "array" }),
     items: { type: "string" },
     description,
   });
   const pipeline = {
-    type: "object",
+    type: ["object", "string"],
+    pattern: VARIABLE,
     properties: {
       receivers: ids("Ids of receivers, and of connectors that feed this pipeline."),
       processors: ids("Ids of processors, in the order in which data passes them."),
@@ -88,7 +92,8 @@ function service(definitions: JsonSchema): JsonSchema {
     additionalProperties: false,
   };
   const pipelines = {
-    type: "object",
+    type: ["object", "string"],
+    pattern: VARIABLE,
     description: "What runs: each pipeline is called logs, traces or metrics, or one of these with /name.",
     patternProperties: { [`^(${[...SIGNALS, "profiles"].join("|")})(\\s*/.+)?$`]: pipeline },
     additionalProperties: false,
@@ -131,21 +136,26 @@ function adjust(schema: z.ZodType, json: JsonSchema): void {
   if (text !== undefined) {
     delete json["anyOf"];
     Object.assign(json, text);
-  } else Object.assign(json, loosened(definitionOf(schema).type, json));
+  } else Object.assign(json, loosened(schema, json));
+  if (MAY_BE_LEFT_OUT.has(definitionOf(schema).type)) Object.assign(json, withNull(json));
 }
 
-const FROM_VARIABLE = { type: "string", pattern: "\\$\\{" };
+const MAY_BE_LEFT_OUT = new Set(["optional", "default", "prefault"]);
+
+const FROM_VARIABLE = { type: "string", pattern: VARIABLE };
 
 const FORMATS: Readonly<Record<string, JsonSchema>> = {
   duration: {
     type: ["string", "integer"],
-    pattern: "^((\\d+(\\.\\d+)?(ns|us|µs|ms|s|m|h))+|\\d+)$|\\$\\{",
+    pattern: `^((\\d+(\\.\\d+)?(ns|us|µs|ms|s|m|h))+|\\d+)$|${VARIABLE}`,
     examples: ["5s", "100ms", "1m30s"],
   },
-  bytes: { type: ["string", "integer"], pattern: "^\\d+(\\.\\d+)?\\s*[A-Za-z]*$|\\$\\{", examples: ["64MiB"] },
+  bytes: { type: ["string", "integer"], pattern: `^\\d+(\\.\\d+)?\\s*[A-Za-z]*$|${VARIABLE}`, examples: ["64MiB"] },
 };
 
-function loosened(type: string, json: JsonSchema): JsonSchema {
+function loosened(schema: z.ZodType, json: JsonSchema): JsonSchema {
+  const { type } = definitionOf(schema);
+  if (type === "pipe") return withSpellings(schema, json);
   if (type === "string" && json["type"] === "string") return { type: ["string", "number", "boolean"] };
   if (type === "object" || type === "record" || type === "array") return nullable(json);
   if (!["number", "int", "boolean", "enum", "literal"].includes(type) || json["anyOf"] !== undefined) return {};
@@ -165,9 +175,40 @@ function isNoBound(bound: unknown): boolean {
   return typeof bound === "number" && Math.abs(bound) === Number.MAX_SAFE_INTEGER;
 }
 
-/** A section or list with nothing behind it is YAML's null, and as good as absent. */
+/** Words that are taken in any case, and nothing as a word, where the schema makes of them what it knows. */
+function withSpellings(schema: z.ZodType, json: JsonSchema): JsonSchema {
+  const anyOf = (json["anyOf"] ?? []) as readonly JsonSchema[];
+  const words = anyOf.flatMap(({ enum: each }) => (each ?? []) as unknown[]).filter((word) => typeof word === "string");
+  const takes = (word: string) => orAnything(() => ({ ok: schema.safeParse(word).success }))["ok"] === true;
+  const isKnown = anyOf.some(({ pattern }) => pattern === inAnyCase(words)["pattern"]);
+  const more = [
+    ...(!isKnown && words.length > 0 && words.every((word) => takes(word.toUpperCase())) ? [inAnyCase(words)] : []),
+    ...(words.length > 0 && !words.includes("") && takes("") ? [{ const: "" }] : []),
+  ];
+  return more.length === 0 ? {} : { anyOf: [...anyOf, ...more] };
+}
+
+function inAnyCase(words: readonly string[]): JsonSchema {
+  const letters = (word: string) =>
+    [...word].map((letter) =>
+      /[a-z]/i.test(letter)
+        ? `[${letter.toLowerCase()}${letter.toUpperCase()}]`
+        : `\\u{${letter.codePointAt(0)!.toString(16)}}`,
+    );
+  return { type: "string", pattern: `^(${words.map((word) => letters(word).join("")).join("|")})$` };
+}
+
+/** A key that may be left out may stand there with nothing behind it. */
+function withNull(json: JsonSchema): JsonSchema {
+  const { type, anyOf } = json;
+  if (Array.isArray(anyOf)) return { anyOf: [...anyOf.filter((each) => each.type !== "null"), { type: "null" }] };
+  if (type === undefined || json["enum"] !== undefined) return {};
+  return { type: [...new Set([type, "null"].flat())] };
+}
+
+/** A section or list with nothing behind it is YAML's null, and as good as absent; all of it may come from a variable. */
 function nullable({ type }: JsonSchema): JsonSchema {
-  return type === "object" || type === "array" ? { type: [type, "null"] } : {};
+  return type === "object" || type === "array" ? { type: [type, "null", "string"], pattern: VARIABLE } : {};
 }
 
 /** A schema of another copy of zod, or of another release, may not be understood. */

@@ -1,13 +1,15 @@
 import type { z } from "zod";
 import type { ComponentFactory } from "../contract/component.js";
 import type { ExporterSettings } from "../contract/exporter-settings.js";
+import { wordsOf } from "../contract/words-of.js";
 import { exporterSettingsSchema } from "../ottl/record-condition.js";
 import type { Definition } from "./components.js";
 import type { Findings } from "./findings.js";
 import { problemsOf } from "./issues.js";
-import { isNull, type MapNode, mapNode, type Node, type Path, type Span } from "./node.js";
+import { isNull, type MapNode, mapNode, type Node, type Path, type ScalarNode, type Span } from "./node.js";
 import { remarksOn } from "./remarks.js";
-import { keysOf } from "./shape.js";
+import { REDACTED, secretSpans, withoutUrlSecrets } from "./sensitive.js";
+import { isOpaque, keysOf } from "./shape.js";
 import { knownKey, shaped } from "./shaped.js";
 
 export interface ParsedComponent {
@@ -40,7 +42,7 @@ export interface ParseExtras {
   readonly siblings?: readonly string[];
 }
 
-/** The schema's result in a box, or undefined and findings. */
+/** The schema's result in a box, or undefined and findings. A schema of a plugin may also throw. */
 export function parseWith(
   node: Node,
   schema: z.ZodType,
@@ -48,11 +50,35 @@ export function parseWith(
   findings: Findings,
   { key, siblings = [] }: ParseExtras,
 ): { readonly value: unknown } | undefined {
-  findings.problems.push(...remarksOn(node, schema, path));
-  const result = schema.safeParse(shaped(node, schema));
-  if (result.success) return { value: result.data };
-  findings.problems.push(...problemsOf(result.error.issues, { node, schema, path, key, siblings }));
+  try {
+    findings.problems.push(...remarksOn(node, schema, path));
+    const result = schema.safeParse(shaped(node, schema));
+    if (result.success) return { value: result.data };
+    findings.problems.push(...problemsOf(result.error.issues, { node, schema, path, key, siblings }));
+  } catch (error) {
+    findings.error("schema_failed", key, path, `the component's schema failed: ${schemaFailure(error, node, schema)}`);
+  }
   return undefined;
+}
+
+function schemaFailure(error: unknown, node: Node, schema: z.ZodType): string {
+  const words = wordsOf(error);
+  if (words.includes("during synchronous parse")) return "it is asynchronous, and only others can be used";
+  const secrets = hiddenTexts(node, schema).filter((text) => text.length > 2);
+  return secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), withoutUrlSecrets(words));
+}
+
+/** What a schema may say of a config and must not be shown: it is secret, came from a variable, or nobody knows. */
+function hiddenTexts(node: Node, schema: z.ZodType): string[] {
+  const all = scalars(node);
+  const secrets = new Set<Span>(isOpaque(schema) ? all : secretSpans(node, [schema]));
+  return all.filter((scalar) => scalar.substituted || secrets.has(scalar)).map(({ text }) => text);
+}
+
+function scalars(node: Node): ScalarNode[] {
+  if (node.kind === "scalar") return [node];
+  const inner = node.kind === "list" ? node.items : [...node.entries.values()].map(({ value }) => value);
+  return inner.flatMap(scalars);
 }
 
 const commonKeys = keysOf(exporterSettingsSchema);

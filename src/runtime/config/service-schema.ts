@@ -42,11 +42,10 @@ const logProcessor = z.looseObject({
 });
 
 /** The Collector's levels; some of them are the same here. */
-const LEVEL_SYNONYMS: Readonly<Record<string, string>> = { warning: "warn", dpanic: "fatal", panic: "fatal" };
+const LEVEL_SYNONYMS = { warning: "warn", dpanic: "fatal", panic: "fatal" } as const;
 
-const logLevel = z.preprocess(
-  (value) => (typeof value === "string" ? (LEVEL_SYNONYMS[value.toLowerCase()] ?? value.toLowerCase()) : value),
-  z.enum(["debug", "info", "warn", "error", "fatal", "silent"]),
+const logLevel = anyCase(["debug", "info", "warn", "error", "fatal", "silent", "warning", "dpanic", "panic"]).transform(
+  (level) => (level === "warning" || level === "dpanic" || level === "panic" ? LEVEL_SYNONYMS[level] : level),
 );
 
 /** What stands under `service:` beside extensions and pipelines. */

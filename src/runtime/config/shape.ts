@@ -90,7 +90,9 @@ export function notesOf(schema: Schema): Notes {
 
 /** Any of the schemas a value is held against is marked secret. */
 export function isSecret(schema: Schema): boolean {
-  return notesOf(schema).secret === true || bases(schema).some((base) => notesOf(base).secret === true);
+  if (notesOf(schema).secret === true || bases(schema).some((base) => notesOf(base).secret === true)) return true;
+  const pipes = layers(schema).map(definitionOf);
+  return pipes.some(({ type, out }) => type === "pipe" && !isTransform(out!) && isSecret(out!));
 }
 
 /** Nothing is known of what this schema takes. */
@@ -159,7 +161,8 @@ export function defaultOf(schema: Schema): { readonly value: unknown; readonly w
   for (const layer of layers(schema)) {
     const definition = definitionOf(layer);
     if (definition.type === "default" || definition.type === "prefault") {
-      return { value: definition.defaultValue, written: definition.type === "prefault" };
+      const value = orElse(() => definition.defaultValue, undefined);
+      return value === undefined ? undefined : { value, written: definition.type === "prefault" };
     }
   }
   return undefined;
@@ -167,7 +170,16 @@ export function defaultOf(schema: Schema): { readonly value: unknown; readonly w
 
 /** An absent key is an error. */
 export function isRequired(schema: Schema): boolean {
-  return !schema.safeParse(undefined).success;
+  return orElse(() => !schema.safeParse(undefined).success, true);
+}
+
+/** A plugin's schema may have code in it, which may throw. */
+function orElse<T>(ask: () => T, otherwise: T): T {
+  try {
+    return ask();
+  } catch {
+    return otherwise;
+  }
 }
 
 function isTransform(schema: Schema): boolean {

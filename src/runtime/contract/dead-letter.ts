@@ -1,6 +1,7 @@
 import type { Batch } from "../telemetry/batch.js";
 import type { FailureReason } from "./entry.js";
 import { Refusal } from "./refusal.js";
+import { wordsOf } from "./words-of.js";
 
 /** Why a processor takes records out of its pipeline. */
 export interface Setback {
@@ -40,6 +41,40 @@ export function deadLetter(batch: Batch, setback: Setback): DeadLetter {
 export function isDeadLetter(value: unknown): value is DeadLetter {
   return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
 }
+
+/** A setback made fit to be kept, whatever a plugin gave: the records are dead letters all the same. */
+export function soundSetback(given: unknown): Setback {
+  const said = (typeof given === "object" && given !== null ? given : { message: given }) as Partial<Setback>;
+  const { reason, category, code, message, onlyIfAlwaysSaved } = said;
+  return {
+    reason: Object.hasOwn(REASONS, wordsOf(reason)) ? reason! : "rejected",
+    category: named(category) ?? "rejected",
+    code: named(code) ?? "SLUICE_REJECTED",
+    message: message === undefined || message === null ? NO_WORDS : wordsOf(message).slice(0, MAX_MESSAGE),
+    ...(onlyIfAlwaysSaved === true && { onlyIfAlwaysSaved }),
+  };
+}
+
+function named(name: unknown): string | undefined {
+  return typeof name === "string" && name !== "" ? name.slice(0, MAX_NAME) : undefined;
+}
+
+const REASONS: Readonly<Record<FailureReason, true>> = {
+  permanent: true,
+  retry_exhausted: true,
+  poison: true,
+  rate_limited: true,
+  circuit_open: true,
+  queue_full: true,
+  expired: true,
+  partial_success: true,
+  rejected: true,
+  imported: true,
+};
+
+const NO_WORDS = "the processor gave no reason";
+const MAX_MESSAGE = 1000;
+const MAX_NAME = 100;
 
 /** The answer where no exporter could keep a dead letter. */
 export function nowhereToKeep({ message, code }: Setback): Refusal {

@@ -1,5 +1,5 @@
 import type { Batch } from "../telemetry/batch.js";
-import { type DeadLetter, isDeadLetter, type Setback } from "./dead-letter.js";
+import { type DeadLetter, isDeadLetter, type Setback, soundSetback } from "./dead-letter.js";
 import { type Refusal, toRefusal, worseRefusal } from "./refusal.js";
 
 /**
@@ -78,7 +78,7 @@ export class Delivery {
   }
 
   private part(part: Batch | DeadLetter, debt: Debt): Delivery {
-    const [batch, setback] = isDeadLetter(part) ? [part.batch, part.setback] : [part, this.setback];
+    const [batch, setback] = isDeadLetter(part) ? [part.batch, soundSetback(part.setback)] : [part, this.setback];
     const isSame = batch === this.batch && debt === this.debt && setback === this.setback;
     return isSame ? this : new Delivery(batch, this.origin, debt, this.route, setback);
   }
@@ -184,6 +184,11 @@ export class Debt {
     this.onSettled = onSettled;
     this.creditors = creditors;
     this.onRefused = onRefused;
+  }
+
+  /** Neither settled nor handed on: whoever holds it still owes. */
+  get isOpen(): boolean {
+    return this.open;
   }
 
   static join(debts: readonly Debt[]): Debt {

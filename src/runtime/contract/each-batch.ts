@@ -1,8 +1,8 @@
 import { Observable } from "rxjs";
-import type { Batch } from "../telemetry/batch.js";
+import { type Batch, isBatch } from "../telemetry/batch.js";
 import { type Clock, systemClock } from "./clock.js";
 import type { Processor } from "./component.js";
-import type { DeadLetter } from "./dead-letter.js";
+import { type DeadLetter, isDeadLetter } from "./dead-letter.js";
 import type { Delivery } from "./delivery.js";
 import { Refusal } from "./refusal.js";
 
@@ -66,10 +66,12 @@ export function eachBatch(
           giveUp = () => end(() => {});
           const cancelTimer =
             timeoutMs > 0 ? clock.after(timeoutMs, () => end(() => delivery.refuse(tooLate(timeoutMs)))) : undefined;
-          result.then(
-            (answer) => end(() => emit(delivery, answer)),
-            (error) => end(() => delivery.refuse(error)),
-          );
+          const refuse = (error: unknown) => end(() => delivery.refuse(error));
+          try {
+            result.then((answer) => end(() => emit(delivery, answer)), refuse);
+          } catch (error) {
+            refuse(error);
+          }
         });
       const queue = (work: Promise<void> | undefined) => {
         if (work === undefined) return;
@@ -102,10 +104,8 @@ function outputs(delivery: Delivery, result: BatchResult): readonly Delivery[] {
   return delivery.split(parts);
 }
 
-/** By shape: the function may be built with another copy of this package. */
-function isPart(part: Batch | DeadLetter | undefined): boolean {
-  if (typeof part !== "object" || part === null) return false;
-  return "chunks" in part || "setback" in part;
+function isPart(part: unknown): boolean {
+  return isBatch(isDeadLetter(part) ? part.batch : part);
 }
 
 /** Any promise will do, not only Node's own. */

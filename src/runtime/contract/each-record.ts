@@ -4,7 +4,7 @@ import { editRecordsLater } from "../telemetry/edit-later.js";
 import { splitBatch } from "../telemetry/split.js";
 import type { Attributes } from "../telemetry/views/attributes.js";
 import type { Processor } from "./component.js";
-import { type DeadLetter, deadLetter, type Setback } from "./dead-letter.js";
+import { type DeadLetter, deadLetter, type Setback, soundSetback } from "./dead-letter.js";
 import { type BatchResult, type EachBatchOptions, eachBatch } from "./each-batch.js";
 
 /** Takes the record out of the pipeline, as it came in; every exporter keeps it as a dead letter with this message. */
@@ -27,7 +27,8 @@ export interface EachRecordOptions extends EachBatchOptions {
 /**
  * A processor from a function of one record: read it, change it, `split` it, return "drop", or return
  * `{ deadLetter: "why" }`. It may answer later. The batch goes on as it was if no record was changed; a throw or a
- * rejection refuses the whole batch, and so does a batch that takes longer than `timeoutMs` altogether.
+ * rejection refuses the whole batch, and so does a batch that takes longer than `timeoutMs` altogether; then the rest
+ * of its records is not shown.
  *
  * A function for one signal may name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
  */
@@ -35,7 +36,7 @@ export function eachRecord<View extends AnyRecordView = AnyRecordView>(
   edit: (record: View) => RecordAnswer | Promise<RecordAnswer>,
   { concurrency = 1, ...options }: EachRecordOptions = {},
 ): Processor {
-  return eachBatch((batch) => {
+  return eachBatch((batch, { debt }) => {
     const setbacks = new Setbacks();
     const edited = editRecordsLater(
       batch,
@@ -45,6 +46,7 @@ export function eachRecord<View extends AnyRecordView = AnyRecordView>(
         return isLater(answer) ? answer.then((later) => setbacks.note(index, later)) : setbacks.note(index, answer);
       },
       concurrency,
+      () => debt.isOpen !== false,
     );
     return edited instanceof Promise
       ? edited.then((later) => setbacks.take(batch, later))
@@ -59,7 +61,7 @@ class Setbacks {
   note(index: number, answer: RecordAnswer): RecordVerdict {
     if (!isSetback(answer)) return answer === "drop" ? "drop" : "keep";
     this.byIndex ??= new Map();
-    this.byIndex.set(index, setbackOf(answer));
+    this.byIndex.set(index, soundSetback(answer.deadLetter));
     return "drop";
   }
 
@@ -74,11 +76,6 @@ class Setbacks {
 
 function isSetback(answer: RecordAnswer): answer is RecordSetback {
   return typeof answer === "object" && answer !== null && "deadLetter" in answer;
-}
-
-function setbackOf({ deadLetter: why }: RecordSetback): Setback {
-  const given = typeof why === "string" ? { message: why } : why;
-  return { reason: "rejected", category: "rejected", code: "SLUICE_REJECTED", ...given };
 }
 
 /** One dead letter for all records with the same words. */

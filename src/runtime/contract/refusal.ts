@@ -1,4 +1,5 @@
 import { isMalformed } from "../telemetry/malformed.js";
+import { wordsOf } from "./words-of.js";
 
 /**
  * Why something was not taken, and what the one who offered it should do.
@@ -53,14 +54,23 @@ export function isRefusal(error: unknown): error is Refusal {
   return typeof error === "object" && error !== null && (error as Record<symbol, unknown>)[BRAND] === true;
 }
 
-/** Any thrown value as a refusal: malformed data is permanent, everything unknown is transient. */
+/** Any thrown value as a refusal: malformed data is permanent, everything unknown is transient. Never throws. */
 export function toRefusal(error: unknown): Refusal {
-  if (isRefusal(error)) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  if (isMalformed(error))
-    return new Refusal("permanent", message, { code: error.code, category: "schema", cause: error });
-  return new Refusal("transient", message, { cause: error, unexpected: true });
+  return meant(error) ?? new Refusal("transient", wordsOf(error), { cause: error, unexpected: true });
 }
+
+/** A refusal that was thrown as such; undefined for all that only looks like one, or cannot even be looked at. */
+function meant(error: unknown): Refusal | undefined {
+  try {
+    if (isRefusal(error)) return KINDS.has(error.kind) && typeof error.message === "string" ? error : undefined;
+    if (!isMalformed(error)) return undefined;
+    return new Refusal("permanent", wordsOf(error), { code: error.code, category: "schema", cause: error });
+  } catch {
+    return undefined;
+  }
+}
+
+const KINDS: ReadonlySet<unknown> = new Set(["transient", "throttled", "permanent"]);
 
 /** Of several refusals of one delivery the one to answer with: a retry loses nothing, so a retryable one wins. */
 export function worseRefusal(a: Refusal, b: Refusal): Refusal {

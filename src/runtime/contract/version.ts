@@ -1,15 +1,28 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The folder of the package this code is part of, wherever in it the code was put. */
-export function packageFolder(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);
-  return folder;
+/**
+ * The folder of the package this code is part of, wherever in it the code was put; undefined when it was taken out of
+ * it, as by a bundler: the next package.json is then that of another package, or there is none.
+ */
+export function packageFolder(from = fileURLToPath(import.meta.url)): string | undefined {
+  for (let folder = dirname(from); ; folder = dirname(folder)) {
+    if (manifestIn(folder)?.name === "sluice") return folder;
+    if (dirname(folder) === folder) return undefined;
+  }
 }
 
-export function packageVersion(): string {
-  const manifest = readFileSync(join(packageFolder(), "package.json"), "utf8");
-  return String((JSON.parse(manifest) as { version: unknown }).version);
+/** Of this package; "unknown" when that cannot be told. */
+export function packageVersion(from?: string): string {
+  const folder = packageFolder(from);
+  return String((folder === undefined ? undefined : manifestIn(folder)?.version) ?? "unknown");
+}
+
+function manifestIn(folder: string): { readonly name?: unknown; readonly version?: unknown } | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  } catch {
+    return undefined;
+  }
 }

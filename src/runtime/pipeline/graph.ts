@@ -16,6 +16,7 @@ import type { Logger, Metrics } from "../contract/observability.js";
 import type { Outlet, OutletFactory } from "../contract/outlet.js";
 import type { GraphPlan, Planned, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
 import type { Watch } from "../contract/watch.js";
+import { wordsOf } from "../contract/words-of.js";
 import type { Signal } from "../telemetry/signal.js";
 import { Budget } from "./budget.js";
 import { checkMade } from "./check-made.js";
@@ -61,7 +62,7 @@ export class ComponentError extends Error {
   readonly component: Planned<unknown>;
 
   constructor(component: Planned<unknown>, cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    super(wordsOf(cause), { cause });
     this.component = component;
   }
 }
@@ -126,7 +127,8 @@ class GraphBuilder {
       const spec = this.plan.processors.get(id)!;
       const context = this.processorContext(id, pipeline);
       const create = () => spec.factory.create(spec.config, context);
-      return this.isolated(spec, "processor", pipeline.signal, create, this.warningOfUntreated(pipeline, place));
+      const onSetback = this.warningOfUntreated(pipeline, place);
+      return this.isolated(spec, "processor", pipeline.signal, create, { onSetback });
     });
   }
 
@@ -212,7 +214,10 @@ class GraphBuilder {
       return pipeline !== undefined && this.isAvailable(pipeline);
     };
     const context = { ...this.contextOf(spec.id, "connector"), from, to, targets, isAvailable };
-    const operator = this.isolated(spec, "connector", from, () => spec.factory.create(spec.config, context));
+    const operator = this.isolated(spec, "connector", from, () => spec.factory.create(spec.config, context), {
+      to,
+      targets,
+    });
     const inlets = new Map(targets.map((id) => [id, this.pipelines.get(id)!.inlet]));
     return this.addRun(this.connectors, key, [operator], route(inlets));
   }
@@ -232,18 +237,20 @@ class GraphBuilder {
   private isolated(
     spec: Planned<unknown>,
     kind: ComponentKind,
-    signal: Signal,
+    from: Signal,
     create: () => Processor,
-    onSetback?: () => void,
+    { to = from, targets, onSetback }: IsolationChoices = {},
   ): Processor {
     const { metrics, logger, clock } = this.contextOf(spec.id, kind);
-    const attributes = { [kind]: spec.id, otel_signal: signal };
+    const attributes = { [kind]: spec.id, otel_signal: from };
     const counter = (name: string, description: string) => metrics.counter(name, { description }, attributes);
     return making(spec, () =>
       isolate(() => checkMade(kind, create()), {
         id: spec.id,
         logger,
         clock,
+        signal: to,
+        targets,
         watch: spec.plugin === undefined ? undefined : this.settings.watch,
         incoming: counter(`otelcol_${kind}_incoming_items`, "Records that went in."),
         outgoing: counter(`otelcol_${kind}_outgoing_items`, "Records that came out."),
@@ -272,6 +279,13 @@ class GraphBuilder {
     const { logger, metrics, clock, random } = this.settings;
     return { id, kind, logger: logger.child({ component: `${kind} ${id}` }), metrics, clock, random };
   }
+}
+
+/** What differs between processors and connectors. */
+interface IsolationChoices {
+  readonly to?: Signal;
+  readonly targets?: readonly string[];
+  readonly onSetback?: (() => void) | undefined;
 }
 
 /**

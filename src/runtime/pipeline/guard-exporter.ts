@@ -1,6 +1,7 @@
 import type { Exporter, SendOptions } from "../contract/component.js";
 import type { PartialRejection } from "../contract/delivery.js";
 import type { Watch } from "../contract/watch.js";
+import { wordsOf } from "../contract/words-of.js";
 import type { Batch } from "../telemetry/batch.js";
 
 /** A plugin's exporter that keeps to the contract whatever it does: `send` always gives a promise, of a rejection or nothing. */
@@ -23,8 +24,13 @@ export function guardExporter(id: string, exporter: Exporter, watch: Watch | und
   };
 }
 
+/** The batch was sent: an answer that cannot be read must not have it sent again. */
 function rejectionIn(answer: unknown): PartialRejection | undefined {
   if (typeof answer !== "object" || answer === null) return undefined;
-  const { rejected, message } = answer as Partial<PartialRejection>;
-  return typeof rejected === "number" ? { rejected, message: String(message ?? "") } : undefined;
+  try {
+    const { rejected, message } = answer as Partial<PartialRejection>;
+    return typeof rejected === "number" ? { rejected, message: wordsOf(message ?? "") } : undefined;
+  } catch {
+    return undefined;
+  }
 }

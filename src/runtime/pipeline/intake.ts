@@ -1,7 +1,7 @@
 import type { Intake } from "../contract/component.js";
 import { ACCEPTED, Debt, Delivery, type Origin, type Outcome } from "../contract/delivery.js";
 import { Refusal } from "../contract/refusal.js";
-import type { Batch } from "../telemetry/batch.js";
+import { type Batch, isBatch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/signal.js";
 import type { Budget } from "./budget.js";
 
@@ -28,7 +28,7 @@ export function createIntake({ receiver, signal, budget, inlet, isOpen }: Intake
     release: (bytes) => budget.give(bytes),
     accept(batch: Batch, origin?: Partial<Origin>): Promise<Outcome> {
       if (!isOpen()) return Promise.resolve({ ok: false, refusal: shuttingDown() });
-      if (batch?.signal !== signal) return Promise.resolve({ ok: false, refusal: noBatch(receiver, signal) });
+      if (!isBatch(batch, signal)) return Promise.resolve({ ok: false, refusal: noBatch(receiver, signal) });
       if (batch.count === 0) return Promise.resolve(ACCEPTED);
       const bytes = batch.byteLength;
       if (!budget.take(bytes)) return Promise.resolve({ ok: false, refusal: overloaded(budget) });

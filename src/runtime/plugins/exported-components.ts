@@ -1,6 +1,8 @@
 import { TYPE_PATTERN } from "../config/component-id.js";
+import { describeKeys } from "../config/describe.js";
 import { CONTRACT_VERSION, type ComponentFactory } from "../contract/component.js";
 import { isZod } from "../contract/config-schema.js";
+import { wordsOf } from "../contract/words-of.js";
 import { SIGNALS } from "../telemetry/signal.js";
 import type { PluginModule } from "./import-url.js";
 
@@ -14,9 +16,17 @@ export interface Exported {
 
 /**
  * Finds the components among a module's exports: by default, in a list by default, or under any name. Recognised by
- * their shape, since a plugin may be built with another copy of Sluice.
+ * their shape, since a plugin may be built with another copy of Sluice. Never throws.
  */
 export function exportedComponents(module: PluginModule): Exported {
+  try {
+    return componentsOf(module);
+  } catch (error) {
+    return { factories: [], complaints: [`exports something that throws when it is looked at: ${wordsOf(error)}`] };
+  }
+}
+
+function componentsOf(module: PluginModule): Exported {
   const candidates = new Set(Object.entries(module).flatMap(([name, value]) => candidatesIn(name, value)));
   const all = [...candidates].map((candidate) => ({ candidate, complaint: complaintOf(candidate) }));
   const factories = all.flatMap(({ candidate, complaint }) =>
@@ -42,7 +52,7 @@ function looksLikeFactory(value: unknown): boolean {
 
 function complaintOf(value: unknown): string | undefined {
   if (!isObject(value)) return `exports a list with ${describe(value)} in it; expected components`;
-  const { kind, type, create, contract, schema, signals, routes } = value;
+  const { kind, type, create, contract, schema, signals, routes, aliases = [] } = value;
   if (typeof kind !== "string" || !KINDS.includes(kind)) return `exports something of kind ${describe(kind)}; ${USE}`;
   if (typeof type !== "string" || !TYPE_PATTERN.test(type)) {
     return `exports a ${kind} whose type is ${describe(type)}; a type is a letter and then letters, digits, _ and -`;
@@ -51,11 +61,20 @@ function complaintOf(value: unknown): string | undefined {
   if (typeof contract !== "number") return `${which} without a contract; ${USE}`;
   if (contract !== CONTRACT_VERSION) return undefined; // of another contract nothing more can be said
   if (typeof create !== "function") return `${which}, whose create is ${describe(create)}; expected a function`;
+  if (!Array.isArray(aliases) || !aliases.every((alias) => typeof alias === "string" && TYPE_PATTERN.test(alias))) {
+    return `${which}, whose aliases are ${describe(aliases)}; expected a list of types`;
+  }
   if (!isZod(schema)) return `${which} with a schema that is none; ${USE}`;
+  describeKeys(schema); // one that throws when it is looked at is found here, and not by whoever asks next
   const lists = kind === "extension" ? [] : kind === "connector" ? routes : signals;
   if (!Array.isArray(lists)) return `${which} without ${kind === "connector" ? "routes" : "signals"}; ${USE}`;
-  const strange = kind === "connector" ? undefined : lists.find((signal) => !SIGNALS.includes(signal as never));
-  return strange === undefined ? undefined : `${which} for ${describe(strange)}; signals are ${SIGNALS.join(", ")}`;
+  const named: unknown[] = kind === "connector" ? lists.flatMap(signalsOf) : lists;
+  const at = named.findIndex((signal) => !SIGNALS.includes(signal as never));
+  return at < 0 ? undefined : `${which} for ${describe(named[at])}; signals are ${SIGNALS.join(", ")}`;
+}
+
+function signalsOf(route: unknown): unknown[] {
+  return isObject(route) ? [route["from"], route["to"]] : [route];
 }
 
 const USE = "make it with defineProcessor, defineReceiver, defineExporter, defineConnector or defineExtension";

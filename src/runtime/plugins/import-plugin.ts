@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Clock } from "../contract/clock.js";
+import { wordsOf } from "../contract/words-of.js";
 import { importUrl, type PluginModule } from "./import-url.js";
 
 /** Why a plugin's code could not be loaded, in words for the one who named it. */
@@ -96,12 +97,13 @@ function placeIn(stack: string): string | undefined {
 }
 
 function asError(error: unknown): { code: unknown; message: string; stack: string } {
-  if (!(error instanceof Error)) return { code: undefined, message: String(error), stack: "" };
-  return {
-    code: (error as { code?: unknown }).code,
-    message: `${error.name}: ${error.message}`,
-    stack: error.stack ?? "",
-  };
+  if (!(error instanceof Error)) return { code: undefined, message: wordsOf(error), stack: "" };
+  try {
+    const { name, message, stack = "" } = error;
+    return { code: (error as { code?: unknown }).code, message: `${name}: ${message}`, stack: String(stack) };
+  } catch {
+    return { code: undefined, message: wordsOf(error), stack: "" };
+  }
 }
 
 function firstLine(text: string): string {

@@ -12,8 +12,8 @@ export interface LoadWithPluginsOptions extends Omit<LoadOptions, "registry"> {
   readonly plugins?: readonly string[];
   /** How a plugin's code is run; `import` unless told. */
   readonly importModule?: ImportModule;
-  /** Told before a plugin's code runs, and with undefined when it has. */
-  readonly onLoading?: (plugin: string | undefined) => void;
+  /** Told before a plugin's code runs, with where that is, and with undefined when it has. */
+  readonly onLoading?: (plugin: string | undefined, url?: string) => void;
 }
 
 /**

@@ -17,8 +17,8 @@ export interface LoadPluginsOptions {
   readonly extra?: readonly string[];
   readonly folder?: string;
   readonly load?: ImportModule | undefined;
-  /** Told before a plugin's code runs, and with undefined when it has. */
-  readonly onLoading?: ((plugin: string | undefined) => void) | undefined;
+  /** Told before a plugin's code runs, with where that is, and with undefined when it has. */
+  readonly onLoading?: ((plugin: string | undefined, url?: string) => void) | undefined;
 }
 
 /**
@@ -74,6 +74,7 @@ class Loading {
     for (const complaint of complaints) this.report("plugin_component", named, ` ${complaint}`);
     if (complaints.length > 0) return;
     for (const factory of factories) {
+      if (this.registry.get(factory.kind, factory.type) === factory) continue; // another plugin has passed it on
       try {
         this.registry.add(factory, named.shown);
       } catch (error) {
@@ -108,7 +109,7 @@ class Loading {
 
   private async run(named: Named, url: string) {
     const { load, onLoading } = this.options;
-    onLoading?.(named.shown);
+    onLoading?.(named.shown, url);
     const result = await importPlugin(url, load);
     onLoading?.(undefined);
     if ("module" in result) return result.module;

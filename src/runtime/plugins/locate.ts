@@ -1,8 +1,9 @@
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, realpathSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { didYouMean } from "../contract/suggest.js";
+import { wordsOf } from "../contract/words-of.js";
 import { entryOf, findPackage, isFile } from "./package-entry.js";
 
 /** Where a plugin's code is, or why it cannot be found. */
@@ -10,8 +11,21 @@ export type Location =
   | { readonly url: string }
   | { readonly problem: string; readonly suggestion?: string | undefined };
 
-/** Finds what `plugins:` names: a path, or a package, both as seen from the folder of the config. */
+/**
+ * Finds what `plugins:` names: a path, or a package, both as seen from the folder of the config. Never throws. Links are
+ * followed, as Node.js does: what a linked package imports is looked for where it really is.
+ */
 export function locatePlugin(specifier: string, folder: string): Location {
+  try {
+    const location = locate(specifier, folder);
+    if ("problem" in location) return location;
+    return { url: pathToFileURL(realpathSync(fileURLToPath(location.url))).href };
+  } catch (error) {
+    return { problem: wordsOf(error) }; // the file system's, or of a URL that is none of a file here
+  }
+}
+
+function locate(specifier: string, folder: string): Location {
   if (specifier.startsWith("file:")) return locateFile(fileURLToPath(specifier));
   if (/^\.\.?([/\\]|$)/.test(specifier) || isAbsolute(specifier)) return locateFile(resolve(folder, specifier));
   return locatePackage(specifier, folder);

@@ -66,3 +66,11 @@ export class Batch {
     return this.parts[0]!;
   }
 }
+
+/** By shape, so that one of another copy of the package counts too; of this signal, if one is given. */
+export function isBatch(value: unknown, signal?: Signal): value is Batch {
+  if (typeof value !== "object" || value === null) return false;
+  const { chunks, count, byteLength, signal: own } = value as Partial<Batch>;
+  if (!Array.isArray(chunks) || typeof count !== "number" || typeof byteLength !== "number") return false;
+  return signal === undefined ? typeof own === "string" : own === signal;
+}

@@ -12,16 +12,22 @@ export type RecordEditor = (
 /**
  * As `editRecords`, for a function that may answer later. While it answers at once this is one walk over the batch. At
  * the first promise that walk is given up; the records behind it are shown one after the other, `atOnce` at a time, and
- * a second walk writes what became of all of them. Every record is shown exactly once.
+ * a second walk writes what became of all of them. Every record is shown exactly once; none is any more after one has
+ * failed, or once `isWanted` says no.
  */
-export function editRecordsLater(batch: Batch, edit: RecordEditor, atOnce = 1): Batch | Promise<Batch> {
+export function editRecordsLater(
+  batch: Batch,
+  edit: RecordEditor,
+  atOnce = 1,
+  isWanted: () => boolean = () => true,
+): Batch | Promise<Batch> {
   const walk = new RecordWalk(batch);
   const visitor = new PromptVisitor(walk, edit);
   try {
     return walk.run(visitor);
   } catch (error) {
     if (error !== SUSPENDED) throw error;
-    return goOn(batch, edit, visitor, atOnce);
+    return goOn(batch, edit, visitor, atOnce, isWanted);
   }
 }
 
@@ -56,22 +62,38 @@ class PromptVisitor implements RecordVisitor {
   }
 }
 
-async function goOn(batch: Batch, edit: RecordEditor, before: PromptVisitor, atOnce: number): Promise<Batch> {
+async function goOn(
+  batch: Batch,
+  edit: RecordEditor,
+  before: PromptVisitor,
+  atOnce: number,
+  isWanted: () => boolean,
+): Promise<Batch> {
   const { store, verdicts } = before;
   const views = [...before.views, ...viewsFrom(batch, before.views.length, store)];
   let next = before.views.length;
+  let hasFailed = false;
+  const settle = async (index: number, answer: () => ReturnType<RecordEditor>) => {
+    try {
+      verdicts[index] = await answer();
+    } catch (error) {
+      hasFailed = true;
+      throw error;
+    }
+  };
   const work = async () => {
-    while (next < views.length) {
+    while (next < views.length && !hasFailed && isWanted()) {
       const mine = next++;
-      verdicts[mine] = await edit(views[mine]!, mine);
+      await settle(mine, () => edit(views[mine]!, mine));
     }
   };
   const first = async (index: number) => {
-    verdicts[index] = await before.pending;
+    await settle(index, () => before.pending);
     await work();
   };
-  await Promise.all([first(next - 1), ...Array.from({ length: atOnce - 1 }, work)]);
-  return new RecordWalk(batch).run(new WritingVisitor(views, verdicts, store));
+  const others = Math.max(0, Math.min(atOnce - 1, views.length - next));
+  await Promise.all([first(next - 1), ...Array.from({ length: others }, work)]);
+  return isWanted() ? new RecordWalk(batch).run(new WritingVisitor(views, verdicts, store)) : batch;
 }
 
 function viewsFrom(batch: Batch, index: number, store: OwnerViews): AnyRecordView[] {

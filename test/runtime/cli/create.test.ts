@@ -51,6 +51,15 @@ describe("sluice create", () => {
     expect(readdirSync(folder)).toEqual(["mine.txt"]);
   });
 
+  it("says so when nothing can be written there", async () => {
+    writeFileSync(join(root, "file"), "");
+    for (const folder of ["/proc/nowhere/new", join(root, "file", "new")]) {
+      const { code, err } = await cli(["create", "processor", "mine", "--directory", folder]);
+      expect(code).toBe(1);
+      expect(err).toMatch(/cannot be written|exists and is not empty/);
+    }
+  });
+
   it.each([
     [[], "say what to create: processor, receiver, exporter"],
     [["procesor", "x"], 'did you mean "processor"?'],
@@ -60,6 +69,10 @@ describe("sluice create", () => {
     [["processor", "9lives"], 'did you mean "lives"?'],
     [["processor", "a", "b"], 'unexpected argument "b"'],
     [["processor", "sluice-processor-batch"], 'Sluice has a processor "batch" already'],
+    [["processor", "sluice"], '"sluice" is a package that the new one uses; choose another name, such as my-sluice'],
+    [["processor", "zod"], '"zod" is a package that the new one uses'],
+    [["processor", "null"], '"null" cannot be the type of a processor; choose another name, such as my-null'],
+    [["receiver", "memory"], '"memory" cannot be the type of a receiver'],
   ])("refuses %j with the code of wrong usage", async (args, words) => {
     const folder = fresh();
     const { code, err } = await cli(["create", ...args, "--directory", folder]);

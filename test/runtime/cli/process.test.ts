@@ -52,6 +52,14 @@ describe("the sluice process", () => {
     expect(await sluice(["components", "--json"], { unread: true })).toMatchObject({ code: 0, err: "" });
   });
 
+  it("does not let a plugin that ends the process look like success", async () => {
+    const path = join(folder, "ending.yaml");
+    writeFileSync(join(folder, "ending.mjs"), "process.exit(0)");
+    writeFileSync(path, "plugins: [./ending.mjs]");
+    const { code, err } = await sluice(["validate", "--config", path]);
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("a plugin has called process.exit") });
+  });
+
   const running = `receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
 exporters: {nop: }
 extensions: {reliability: {directory: ${JSON.stringify(join(folder, "queue"))}}}

@@ -36,8 +36,9 @@ function scene() {
     },
   };
   const signals = new EventEmitter();
+  const ownerOf = (error: unknown) => (error as { plugin?: string }).plugin;
   const start = (over: Partial<typeof agent> = {}) =>
-    supervise({ ...agent, ...over }, { signals, logger, clock, shutdownTimeoutMs: 5000 });
+    supervise({ ...agent, ...over }, { signals, logger, clock, shutdownTimeoutMs: 5000, ownerOf });
   return { calls, logged, timers, signals, start, drained: () => drained() };
 }
 
@@ -52,6 +53,24 @@ describe("supervise", () => {
     signals.emit(signal, signal);
     await settled();
     expect(calls).toEqual(["start", "stop 5000"]);
+    drained();
+    expect(await code).toBe(0);
+  });
+
+  it("goes on after what a plugin threw where nobody catches it, and names it", async () => {
+    const { calls, logged, signals, start, drained } = scene();
+    const code = start();
+    await settled();
+    signals.emit("uncaughtException", Object.assign(new Error("bang"), { plugin: "./mine.js" }));
+    signals.emit("unhandledRejection", Object.assign(new Error("bang"), { plugin: "./mine.js" }));
+    await settled();
+    expect(calls).toEqual(["start"]);
+    expect(logged).toEqual([
+      "error uncaught exception in the plugin ./mine.js",
+      "error unhandled rejection in the plugin ./mine.js",
+    ]);
+    signals.emit("SIGTERM", "SIGTERM");
+    await settled();
     drained();
     expect(await code).toBe(0);
   });

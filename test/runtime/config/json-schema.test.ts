@@ -30,7 +30,7 @@ const valid = configs.filter(
 
 const around = (section: string) => `${section}\nservice: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}`;
 const wrong = (section: string, registry = new Registry(builtins)) =>
-  violations(parse(around(section)), configJsonSchema(registry));
+  violations(parse(section.startsWith("service") ? section : around(section)), configJsonSchema(registry));
 
 describe("the JSON Schema of a config", () => {
   it("is the one that is shipped", () => {
@@ -65,6 +65,7 @@ describe("the JSON Schema of a config", () => {
       [expect.stringContaining("timeout: does not match")],
     ],
     ["a word that is none", "exporters: {debug: {verbosity: loud}}", [".exporters.debug.verbosity: none of anyOf"]],
+    ["a word for a section", "processors: {batch: much}", [expect.stringContaining("batch: does not match")]],
     [
       "a common key of exporters",
       "exporters: {debug: {retry_on_failure: {enabeld: true}}}",
@@ -81,6 +82,18 @@ describe("the JSON Schema of a config", () => {
     ["a variable for a number", `processors: {batch: {send_batch_size: "\${env:SIZE}"}}`],
     ["an empty section", "receivers: {otlp: {protocols: {grpc: , http: }}}"],
     ["another spelling of a type", "exporters: {otlphttp: {endpoint: http://a}}"],
+    ["a word in another case", "exporters: {debug: {verbosity: Detailed}}"],
+    ["a word in another case, in a list", "processors: {filter: {log_conditions: [{error_mode: IGNORE}]}}"],
+    ["no word where that is one", 'exporters: {otlp_http: {endpoint: "http://a", compression: ""}}'],
+    ["a word of the Collector's", "service: {telemetry: {logs: {level: WARNING}}, pipelines: {}}"],
+    ["nothing behind a key that may be left out", "processors: {batch: {timeout: , send_batch_size: }}"],
+    ["a variable in the old way", "processors: {batch: {send_batch_size: $SIZE, timeout: $TIMEOUT}}"],
+    ["a variable for a component", `processors: {batch: "\${env:BATCH}"}`],
+    ["a variable for a section", `processors: "\${env:PROCESSORS}"\nplugins: "\${env:PLUGINS}"`],
+    ["a variable for a list", `processors: {filter: {log_conditions: "\${env:CONDITIONS}"}}`],
+    ["a variable for pipelines", `service: {pipelines: "\${env:PIPELINES}"}`],
+    ["a variable for a pipeline", `service: {pipelines: {logs: "\${env:PIPELINE}"}}`],
+    ["a variable for a pipeline's list", `service: {pipelines: {logs: {receivers: "\${env:IDS}"}}}`],
     ["a type of some plugin", "processors: {mine: {anything: 1}}\nplugins: [./mine.js]"],
   ])("takes %s", (_what, section) => {
     expect(wrong(section)).toEqual([]);

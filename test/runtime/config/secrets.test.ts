@@ -1,7 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the config language is written with ${}
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { defineExporter, secret } from "../../../src/plugin.js";
 import { printable } from "../../../src/runtime/config/printable.js";
 import { looksSecret, withoutUrlSecrets } from "../../../src/runtime/config/sensitive.js";
+import { isSecret } from "../../../src/runtime/config/shape.js";
+import { Registry } from "../../../src/runtime/registry.js";
 import { registry } from "./fakes.js";
 import { loadText, withExporter } from "./load-text.js";
 
@@ -42,6 +46,36 @@ describe("a secret", () => {
     ],
   ])("%s is not shown", (_, text) => {
     expect(shown(text)).not.toContain("s3cret");
+  });
+
+  it("is known by its schema, whatever is around it", () => {
+    const inner = secret();
+    const wrapped = [
+      inner.optional(),
+      inner.nullable().default(null),
+      inner.transform((text) => text.trim()),
+      z.string().pipe(inner),
+      z.preprocess((value) => value, inner),
+      z.union([z.number(), inner]),
+      z.lazy(() => inner).readonly(),
+      inner.min(3).meta({ description: "a token" }),
+    ];
+    expect(wrapped.map(isSecret)).toEqual(wrapped.map(() => true));
+    expect(isSecret(z.string().pipe(z.string()))).toBe(false);
+  });
+
+  it("is not in the words of a schema that throws on it", () => {
+    const schema = z.strictObject({
+      key: secret().transform((text): string => {
+        throw new Error(`"${text}" is too short`);
+      }),
+    });
+    const exporter = defineExporter({ type: "picky", schema, create: () => ({ send: async () => undefined }) });
+    const { problems } = loadText(withExporter("picky", "key: s3cret"), {
+      registry: new Registry([...registry.all(), exporter]),
+    });
+    expect(problems).toMatchObject([{ code: "schema_failed", message: expect.stringContaining("is too short") }]);
+    expect(JSON.stringify(problems)).not.toContain("s3cret");
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Delivery, eachRecord, type LogRecordView } from "../../../src/plugin.js";
+import { FakeClock } from "../../../src/testing.js";
 import { bodies, logs } from "../../support/batches.js";
 import { feed, owed } from "../../support/deliveries.js";
 
@@ -132,5 +133,68 @@ describe("eachRecord", () => {
     source.next(delivery);
     await expect.poll(() => outcomes).toMatchObject([{ ok: false, refusal: { message: "no" } }]);
     expect(out).toEqual([]);
+  });
+
+  it("takes any number for a concurrency", async () => {
+    for (const concurrency of [Number.POSITIVE_INFINITY, 1e12, 0, -1, Number.NaN]) {
+      const { source, out } = feed(eachRecord(async () => {}, { concurrency }));
+      source.next(owed(logs("a", "b", "c")).delivery);
+      await expect.poll(() => all(out)).toEqual([[undefined, "a", "b", "c"]]);
+    }
+  });
+
+  it("shows no more records of a batch that is refused, by a rejection or for its time", async () => {
+    const shown: unknown[] = [];
+    const clock = new FakeClock();
+    const { source } = feed(
+      eachRecord(
+        async (record: LogRecordView) => {
+          shown.push(record.body);
+          if (record.body === "bad") throw new Error("no");
+          if (record.body === "slow") await new Promise<void>((resolve) => clock.after(200, resolve));
+          await new Promise((resolve) => setImmediate(resolve));
+        },
+        { concurrency: 2, timeoutMs: 100, clock },
+      ),
+    );
+    const failing = owed(logs("a", "bad", "b", "c", "d", "e"));
+    source.next(failing.delivery);
+    await expect.poll(() => failing.outcomes).toMatchObject([{ ok: false }]);
+    const slow = owed(logs("slow", "slow", "f", "g"));
+    source.next(slow.delivery);
+    await expect.poll(() => shown.filter((body) => body === "slow")).toHaveLength(2);
+    await clock.pass(1000, 100);
+    expect(slow.outcomes).toMatchObject([{ ok: false, refusal: { code: "SLUICE_TIMEOUT" } }]);
+    expect(shown).toEqual(["a", "bad", "slow", "slow"]);
+  });
+
+  it.each([
+    ["undefined", (record: LogRecordView) => record.attributes.set("a", undefined as never)],
+    ["a function", (record: LogRecordView) => record.attributes.set("a", { deep: [() => {}] } as never)],
+    ["an integer of more than 64 bits", (record: LogRecordView) => record.attributes.set("a", 2n ** 64n)],
+    ["a text for a number", (record: LogRecordView) => void (record.severityNumber = "high" as never)],
+    ["an id that is none", (record: LogRecordView) => void (record.traceId = "no hex")],
+  ])("is to blame, and not the data, when it sets %s", (_what, edit) => {
+    const { source } = feed(eachRecord(edit));
+    const { delivery, outcomes } = owed(logs("a"));
+    source.next(delivery);
+    expect(outcomes).toMatchObject([{ ok: false, refusal: { kind: "transient", unexpected: true } }]);
+  });
+
+  it("leaves out the parts of a split that are dropped, and takes no promises for them", () => {
+    const dropping = feed(
+      eachRecord((record: LogRecordView) => {
+        record.split([1, 2, 3], (part, item) => {
+          part.body = item;
+          return item === 2 ? "drop" : undefined;
+        });
+      }),
+    );
+    dropping.source.next(owed(logs("a")).delivery);
+    expect(all(dropping.out)).toEqual([[undefined, "1", "3"]]);
+    const later = feed(eachRecord((record: LogRecordView) => record.split([1], async () => {})));
+    const { delivery, outcomes } = owed(logs("a"));
+    later.source.next(delivery);
+    expect(outcomes).toMatchObject([{ ok: false, refusal: { message: expect.stringContaining("asynchronous") } }]);
   });
 });

@@ -33,6 +33,18 @@ export const refuses = defineProcessor({
     if (record.body === "thrown") throw new Error("bang");
   }),
 });
+export const loose = defineProcessor({
+  type: "loose",
+  create: () => (source) => new Observable((out) => source.subscribe({
+    next(delivery) {
+      if (Buffer.from(delivery.batch.bytes).includes("by hand")) throw new Error("thrown by hand");
+      out.next(delivery);
+      setTimeout(() => { throw new Error("in a timer"); });
+      Promise.reject(new Error("on its own"));
+    },
+    complete: () => out.complete(),
+  })),
+});
 export const later = defineProcessor({
   type: "later",
   create: () => mergeMap(async (delivery) => { await null; return delivery; }, 4),
@@ -63,7 +75,7 @@ export const prints = defineExporter({
 
 const yaml = (plugin: string, folder: string) => `plugins: [${plugin}]
 receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
-processors: {edits: {value: here, pause: 1ms}, refuses: , later: , gathers: }
+processors: {edits: {value: here, pause: 1ms}, refuses: , loose: , later: , gathers: }
 exporters: {prints: }
 extensions:
   reliability: {directory: ${JSON.stringify(join(folder, "queue"))}}
@@ -72,7 +84,7 @@ extensions:
 service:
   extensions: [reliability, admin, health_check]
   telemetry: {metrics: {level: none}}
-  pipelines: {logs: {receivers: [otlp], processors: [refuses, edits, later, gathers], exporters: [prints]}}
+  pipelines: {logs: {receivers: [otlp], processors: [refuses, loose, edits, later, gathers], exporters: [prints]}}
 `;
 
 const root = mkdtempSync(join(tmpdir(), "sluice-border-"));
@@ -138,6 +150,16 @@ describe.each(Object.keys(SETUPS))("a plugin from %s", (name) => {
     const thrown = await post("thrown");
     expect(thrown).toMatchObject({ status: 503, text: expect.stringContaining("processor refuses failed: bang") });
     expect(agent.output.stderr).toContain('"msg":"the processor failed: bang"');
+
+    const byHand = await post("by hand");
+    expect(byHand).toMatchObject({
+      status: 503,
+      text: expect.stringContaining("processor loose failed: thrown by hand"),
+    });
+    const plugin = /uncaught exception in the plugin (\.\/plugin\.mjs|acme)"/;
+    await expect.poll(() => agent!.output.stderr).toMatch(plugin);
+    expect(agent.output.stderr).toMatch(/unhandled rejection in the plugin (\.\/plugin\.mjs|acme)"/);
+    expect(await post("drop")).toMatchObject({ status: 200 });
 
     expect(await post("sent back")).toMatchObject({ status: 200 });
     await expect

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Problem } from "../../../src/runtime/config/problem.js";
@@ -10,6 +10,8 @@ const project = join(import.meta.dirname, "../../..");
 export interface LoadCase {
   readonly yaml: string;
   readonly files?: Readonly<Record<string, string>>;
+  /** Links, and the files or folders they lead to. */
+  readonly links?: Readonly<Record<string, string>>;
   readonly plugins?: readonly string[];
 }
 
@@ -28,11 +30,15 @@ export interface LoadAnswer {
 export async function loadCases(cases: Readonly<Record<string, LoadCase>>): Promise<Record<string, LoadAnswer>> {
   const root = mkdtempSync(join(tmpdir(), "sluice-plugins-"));
   const folders = Object.fromEntries(
-    Object.entries(cases).map(([name, { yaml, files = {} }], i) => {
+    Object.entries(cases).map(([name, { yaml, files = {}, links = {} }], i) => {
       const folder = join(root, String(i));
       for (const [path, text] of Object.entries({ ...files, "config.yaml": yaml })) {
         mkdirSync(dirname(join(folder, path)), { recursive: true });
         writeFileSync(join(folder, path), text);
+      }
+      for (const [path, target] of Object.entries(links)) {
+        mkdirSync(dirname(join(folder, path)), { recursive: true });
+        symlinkSync(join(folder, target), join(folder, path));
       }
       return [name, { folder, plugins: cases[name]?.plugins ?? [] }];
     }),

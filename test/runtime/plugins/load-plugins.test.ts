@@ -54,6 +54,23 @@ exports.mine = { kind: "processor", type: "mine", contract: 1, signals: ["logs"]
     files: pack("@acme/plugin", { main: "index.js" }, processor("mine")),
     expected: { types: ["processor mine"] },
   },
+  "a linked package whose own folder has no Sluice": {
+    yaml: withPlugins("[linked]", "{mine: }", "[mine]"),
+    files: {
+      "../linked-from-here/package.json": '{"name":"linked","type":"module","main":"index.js"}',
+      "../linked-from-here/index.js": processor("mine"),
+      "node_modules/sluice/package.json": '{"name":"sluice","type":"module","exports":{"./plugin":"./plugin.js"}}',
+      "node_modules/sluice/plugin.js": "throw new Error('what is beside the link is not for the package');",
+    },
+    links: { "node_modules/linked": "../linked-from-here" },
+    expected: { types: ["processor mine"] },
+  },
+  "one file by two names, and one that passes it on": {
+    yaml: withPlugins("[./p.js, ./linked.js, ./index.js]", "{mine: }", "[mine]"),
+    files: { "p.js": processor("mine"), "index.js": 'export { default } from "./p.js";' },
+    links: { "linked.js": "p.js" },
+    expected: { types: ["processor mine"] },
+  },
   "a package in a folder above": {
     yaml: withPlugins("[my-package/extra]", "{mine: }", "[mine]"),
     files: {
@@ -104,6 +121,71 @@ export const helper = () => 1;`,
     yaml: withPlugins("[./plugn.js]"),
     files: { "plugin.js": processor("mine") },
     expected: { problem: "plugin_not_found 1:11 plugins.0", words: /no file .*plugn\.js.*did you mean "plugin.js"/ },
+  },
+  "a URL that is none of a file here": {
+    yaml: withPlugins('["file://elsewhere/plugin.js"]'),
+    expected: { problem: "plugin_not_found 1:11 plugins.0", words: /File URL host must be/ },
+  },
+  "a path that the file system does not take": {
+    yaml: withPlugins(String.raw`["./a\0.js"]`),
+    expected: { problem: "plugin_not_found 1:11 plugins.0", words: /without null bytes/ },
+  },
+  "a path that is too long": {
+    yaml: withPlugins(`[./${"a".repeat(5000)}.js]`),
+    expected: { problem: "plugin_not_found 1:11 plugins.0", words: /ENAMETOOLONG/ },
+  },
+  "a module that throws what has no words": {
+    yaml: withPlugins("[./p.js]"),
+    files: { "p.js": "throw Object.create(null);" },
+    expected: { problem: "plugin_failed 1:11 plugins.0", words: /threw while it was loaded: something .* no words/ },
+  },
+  "a module that throws an error nobody can read": {
+    yaml: withPlugins("[./p.js]"),
+    files: { "p.js": 'throw Object.defineProperty(new Error(), "message", { get() { throw new Error("no"); } });' },
+    expected: { problem: "plugin_failed 1:11 plugins.0", words: /threw while it was loaded: something .* no words/ },
+  },
+  "an export that throws when it is looked at": {
+    yaml: withPlugins("[./p.js]"),
+    files: { "p.js": 'export default { kind: "processor", get type() { throw new Error("bang"); }, create() {} };' },
+    expected: { problem: "plugin_component 1:11 plugins.0", words: /throws when it is looked at: bang/ },
+  },
+  "aliases that are no list": {
+    yaml: withPlugins("[./p.js]"),
+    files: { "p.js": processor("mine", 'aliases: "batch",') },
+    expected: { problem: "plugin_component 1:11 plugins.0", words: /whose aliases are "batch"; expected a list/ },
+  },
+  "a connector between signals that do not exist": {
+    yaml: withPlugins("[./p.js]"),
+    files: {
+      "p.js": `import { defineConnector } from "sluice/plugin";
+export default defineConnector({ type: "mine", routes: [{ from: "logs", to: "log" }], create() {} });`,
+    },
+    expected: { problem: "plugin_component 1:11 plugins.0", words: /the connector "mine" for "log"; signals are/ },
+  },
+  "a schema that throws": {
+    yaml: withPlugins("[./p.js]", "{mine: {key: a}}", "[mine]"),
+    files: { "p.js": strict.replace("z.string()", 'z.any().transform(() => { throw new Error("bang"); })') },
+    expected: { problem: "schema_failed 3:14 processors.mine", words: /the component's schema failed: bang/ },
+  },
+  "a schema that is asynchronous": {
+    yaml: withPlugins("[./p.js]", "{mine: {key: a}}", "[mine]"),
+    files: { "p.js": strict.replace("z.string()", "z.string().refine(async () => true)") },
+    expected: { problem: "schema_failed 3:14 processors.mine", words: /it is asynchronous/ },
+  },
+  "a schema of another library that answers nothing": {
+    yaml: withPlugins("[./p.js]", "{mine: {key: 1}}", "[mine]"),
+    files: { "p.js": standard.replace("validate: (value) =>", "validate: (value) => value.key ? undefined :") },
+    expected: { problem: "schema_failed 3:14 processors.mine", words: /the component's schema failed/ },
+  },
+  "a schema that throws when it is looked at": {
+    yaml: withPlugins("[./p.js]", "{mine: {key: a}}", "[mine]"),
+    files: { "p.js": strict.replace("z.string()", 'z.lazy(() => { throw new Error("bang"); })') },
+    expected: { problem: "plugin_component 1:11 plugins.0", words: /throws when it is looked at: bang/ },
+  },
+  "a default that throws": {
+    yaml: withPlugins("[./p.js]", "{mine: {key: a}}", "[mine]"),
+    files: { "p.js": strict.replace("default(3)", 'default(() => { throw new Error("bang"); })') },
+    expected: { problem: "schema_failed 3:14 processors.mine", words: /the component's schema failed: bang/ },
   },
   "a folder": {
     yaml: withPlugins("[./mine]"),

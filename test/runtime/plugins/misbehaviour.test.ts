@@ -1,17 +1,23 @@
-import { map, NEVER } from "rxjs";
+import { map, NEVER, Observable } from "rxjs";
 import { afterEach, describe, expect, it } from "vitest";
 import {
+  batchFromJson,
   type ComponentFactory,
+  type Delivery,
+  deadLetter,
+  defineConnector,
   defineExporter,
   defineProcessor,
   defineReceiver,
+  eachBatch,
   eachRecord,
   type Intake,
   type Logger,
   type LogRecordView,
+  type Processor,
   silentLogger,
 } from "../../../src/plugin.js";
-import { logs, type RunPipelineOptions, runPipeline, type TestPipeline } from "../../../src/testing.js";
+import { FakeClock, logs, type RunPipelineOptions, runPipeline, type TestPipeline } from "../../../src/testing.js";
 
 const running: TestPipeline[] = [];
 afterEach(async () => {
@@ -123,6 +129,135 @@ describe("a plugin's processor", () => {
   });
 });
 
+/** An operator written by hand, as one that holds data back is. */
+const byHand = (next: (delivery: Delivery) => unknown, complete: () => void = () => {}): Processor => {
+  return (source) =>
+    new Observable((out) =>
+      source.subscribe({
+        next: (delivery) => out.next(next(delivery) as Delivery),
+        complete() {
+          complete();
+          out.complete();
+        },
+      }),
+    );
+};
+
+const throwing = (thrown: unknown) => () => {
+  throw thrown;
+};
+
+const metrics = batchFromJson(
+  "metrics",
+  '{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m","gauge":{"dataPoints":[{"asInt":"1"}]}}]}]}]}',
+);
+
+const WORDLESS: readonly unknown[] = [
+  Object.create(null),
+  { toString: throwing(new Error("not even that")) },
+  Object.defineProperty(new Error(), "message", { get: throwing(new Error("nor that")) }),
+  Object.assign(new Error(), { message: Symbol("odd") }),
+  Object.assign(Object.create(null), { [Symbol.for("sluice.refusal")]: true }),
+];
+
+const THEN = "then";
+
+/** What a plugin may answer that is none of what it should, and what its author is told. */
+const NONSENSE: readonly [string, () => unknown, RegExp][] = [
+  ["throws in a stream of its own", () => byHand(throwing(new Error("bang"))), /mine failed: bang/],
+  ["hands on nothing", () => byHand(() => undefined), /no delivery/],
+  ["hands on an object", () => byHand(() => ({})), /no delivery/],
+  ["hands on a batch", () => byHand(({ batch }) => batch), /no delivery/],
+  ["hands on a copy of a delivery", () => byHand((delivery) => ({ ...delivery })), /no delivery/],
+  ["hands on a delivery without a batch", () => byHand((d) => d.with(undefined as never)), /no batch of logs/],
+  ["hands on another signal", () => byHand((delivery) => delivery.with(metrics)), /no batch of logs/],
+  ["returns another signal", () => eachBatch(() => metrics), /no batch of logs/],
+  ["returns its delivery", () => eachBatch((_batch, delivery) => delivery as never), /returned no batch/],
+  ["returns what looks like a batch", () => eachBatch(() => ({ chunks: 1 }) as never), /returned no batch/],
+  ["dead-letters nothing", () => eachBatch(() => deadLetter(undefined as never, {} as never)), /returned no batch/],
+  [
+    "returns a promise that throws",
+    () => eachBatch(() => Object.fromEntries([[THEN, throwing(new Error("no promise"))]]) as never),
+    /mine failed: no promise/,
+  ],
+  ["is no observable", () => () => ({ subscribe: () => 5 }), /wrap it: eachRecord/],
+];
+
+describe("a plugin's processor that does what its types forbid", () => {
+  it.each(NONSENSE)("and %s is named, and holds nothing", async (_what, create, words) => {
+    const { lines, logger } = keptLog();
+    const pipeline = await run(processor(create), { logger });
+    for (let i = 0; i < 2; i++) {
+      expect(await pipeline.send(logs("a"))).toMatchObject({
+        ok: false,
+        refusal: { kind: "transient", message: expect.stringMatching(words) },
+      });
+    }
+    expect(lines).toEqual([expect.stringMatching(/^processor mine: the processor failed/)]);
+    expect(pipeline.exported).toEqual([]);
+    await pipeline.stop();
+  });
+
+  it.each([
+    ["throws", (thrown: unknown) => eachBatch(throwing(thrown))],
+    ["rejects with", (thrown: unknown) => eachRecord(() => Promise.reject(thrown))],
+    ["ends its stream with", (thrown: unknown) => () => new Observable((out) => out.error(thrown))],
+  ])("and %s what cannot be put into words settles all the same", async (_how, create) => {
+    for (const thrown of WORDLESS) {
+      const pipeline = await run(processor(() => create(thrown)));
+      expect(await pipeline.send(logs("a"))).toMatchObject({ ok: false, refusal: { kind: "transient" } });
+    }
+  });
+
+  it("and throws when its input ends, or when it is let go, does not hold up the end", async () => {
+    const { lines, logger } = keptLog();
+    const atEnd = await run(
+      processor(() => byHand((delivery) => delivery, throwing(new Error("at the end")))),
+      { logger },
+    );
+    expect(await atEnd.send(logs("a"))).toMatchObject({ ok: true });
+    await atEnd.stop();
+    const letGo = (source: Observable<Delivery>) =>
+      new Observable<Delivery>((out) => {
+        source.subscribe(out);
+        return throwing(new Error("let go"));
+      });
+    const atTeardown = await run(
+      processor(() => letGo),
+      { logger },
+    );
+    expect(await atTeardown.send(logs("a"))).toMatchObject({ ok: true });
+    await atTeardown.stop();
+    expect(lines).toEqual([
+      "processor mine: the processor failed and was started anew",
+      "processor mine: the processor failed while it was stopped",
+    ]);
+  });
+
+  it.each([
+    ["nothing", undefined, "the processor gave no reason"],
+    ["a number", 5, "5"],
+    ["an integer that JSON has not", { message: 10n, reason: "because", code: [], category: 7 }, "10"],
+    ["more than anybody reads", "x".repeat(5_000_000), "x".repeat(1000)],
+  ])("and gives %s as the reason of a dead letter keeps the records", async (_what, why, message) => {
+    for (const create of [
+      () => eachRecord(() => ({ deadLetter: why as never })),
+      () => eachBatch((batch) => deadLetter(batch, (typeof why === "object" ? why : { message: why }) as never)),
+    ]) {
+      const pipeline = await run(processor(create), { queue: "memory" });
+      expect(await pipeline.send(logs("a"))).toMatchObject({ ok: true });
+      expect(await pipeline.deadLetters()).toMatchObject([
+        {
+          reason: "rejected",
+          message,
+          entry: { failure: { category: "rejected", error: { code: "SLUICE_REJECTED" } } },
+        },
+      ]);
+      expect(pipeline.exported).toEqual([]);
+    }
+  });
+});
+
 describe("a plugin's exporter", () => {
   const exporter = (send: () => unknown) => defineExporter({ type: "mine", create: () => ({ send }) as never });
 
@@ -150,6 +285,52 @@ describe("a plugin's exporter", () => {
       refusal: { kind: "transient", message: "bang" },
     });
     expect(lines).toEqual(["exporter mine: export failed"]);
+  });
+});
+
+describe("a plugin's exporter that cannot be understood", () => {
+  it.each([
+    ["whose words are none", { rejected: 1, message: WORDLESS[0] }, 1],
+    ["that throws when it is read", Object.defineProperty({}, "rejected", { get: throwing(new Error("no")) }), 0],
+  ])("gives an answer %s, and nothing is sent twice", async (_what, answer, rejected) => {
+    const plugin = defineExporter({ type: "mine", create: () => ({ send: async () => answer as never }) });
+    expect(await (await run(plugin)).send(logs("a", "b"))).toMatchObject({ ok: true, rejected });
+  });
+
+  it.each(WORDLESS.slice(0, 3))("is named when its start fails with what has no words", async (thrown) => {
+    const create = () => ({ start: () => Promise.reject(thrown), send: async () => undefined });
+    await expect(run(defineExporter({ type: "mine", create }))).rejects.toThrow(/exporters\.mine: .*no words/);
+  });
+
+  it("is named when it does not start", async () => {
+    const { lines, logger } = keptLog();
+    const clock = new FakeClock();
+    let begin = () => {};
+    const start = () => new Promise<void>((resolve) => (begin = resolve));
+    const plugin = defineExporter({ type: "mine", create: () => ({ start, send: async () => undefined }) });
+    const starting = run(plugin, { logger, clock });
+    await clock.pass(11_000);
+    expect(lines).toEqual([": exporters.mine has not started after 10 s"]);
+    begin();
+    await starting;
+  });
+});
+
+describe("a plugin's connector", () => {
+  it.each([["elsewhere"], 5, "logs/2"])("loses nothing when it chooses %j, which it does not feed", async (choice) => {
+    const plugin = defineConnector({
+      type: "mine",
+      routes: [{ from: "logs", to: "logs" }],
+      create: () => map((delivery) => delivery.to(choice as never)),
+    });
+    const yaml = `connectors: {mine: }
+service: {pipelines: {logs: {receivers: [memory], exporters: [mine]}, logs/2: {receivers: [mine], exporters: [memory]}}}`;
+    const pipeline = await runPipeline(yaml, { plugins: [plugin] });
+    running.push(pipeline);
+    expect(await pipeline.send(logs("a"))).toMatchObject({
+      ok: false,
+      refusal: { kind: "transient", message: expect.stringContaining("it feeds logs/2") },
+    });
   });
 });
 

@@ -68,6 +68,42 @@ describe("the conformance suite for processors", () => {
     expect(found["hands on what it accepts (logs)"]).toMatch(/records were accepted and never came out, such as r\d+/);
   });
 
+  it("finds a processor that hands on what it refuses", async () => {
+    const both = operator((delivery, emit) => {
+      if (delivery.batch.count > 3) delivery.refuse(new Error("no"));
+      emit(delivery);
+    });
+    expect(await failures(() => both)).toMatchObject({
+      "hands on what it accepts (logs)": expect.stringMatching(/^record r\d+ was refused and came out/),
+    });
+  });
+
+  it("says what is wrong with a processor that hands on what is no delivery, or is no processor at all", async () => {
+    const told = "settles every delivery (logs)";
+    const metrics = Batch.empty("metrics");
+    const answers: ((delivery: Delivery) => unknown)[] = [
+      () => undefined,
+      ({ batch }) => batch,
+      (d) => d.with(metrics),
+    ];
+    for (const answer of answers) {
+      const wrong = map((delivery: Delivery) => answer(delivery) as Delivery);
+      const found = await failures(() => wrong, { records: "makes" });
+      expect(found[told]).toMatch(/it handed on something that is no delivery with a batch of logs/);
+    }
+    expect((await failures(() => undefined as never))[told]).toMatch(/create returned nothing; expected an operator/);
+  });
+
+  it("finds a processor that throws in a stream of its own, and lets nothing escape", async () => {
+    const throwing = operator((delivery, emit) => {
+      if (delivery.batch.count > 3) throw new Error("by hand");
+      emit(delivery);
+    });
+    expect(await failures(() => throwing)).toMatchObject({
+      "settles every delivery (logs)": expect.stringMatching(/^its stream ended with an error, .*: Error: by hand/),
+    });
+  });
+
   it("finds a processor that hands records on twice", async () => {
     const found = await failures(() => eachBatch((batch) => [batch, batch]));
     expect(found["hands on what it accepts (logs)"]).toMatch(/^record r\d+ came out 2 times/);

@@ -1,11 +1,12 @@
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { nearest } from "../../contract/suggest.js";
+import { wordsOf } from "../../contract/words-of.js";
 import type { Registry } from "../../registry.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { exporterFiles } from "./exporter.js";
-import { commonFiles, type Files, type Scaffold, type ScaffoldKind } from "./files.js";
+import { commonFiles, type Files, type Scaffold, type ScaffoldKind, VERSIONS } from "./files.js";
 import { processorFiles } from "./processor.js";
 import { receiverFiles } from "./receiver.js";
 
@@ -28,12 +29,28 @@ export async function create({ values, terminal, registry }: CommandContext): Pr
     return EXIT.failed;
   }
   const files = { ...commonFiles(scaffold), ...KINDS[scaffold.kind](scaffold) };
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    writeFileSync(join(folder, path), text);
+  try {
+    writeFiles(folder, files);
+  } catch (error) {
+    terminal.err.write(`sluice: ${shown} cannot be written: ${wordsOf(error)}\n`);
+    return EXIT.failed;
   }
   terminal.out.write(nextSteps(scaffold, shown, Object.keys(files)));
   return EXIT.ok;
+}
+
+function writeFiles(folder: string, files: Files): void {
+  for (const [path, text] of Object.entries(files)) {
+    makeFolder(dirname(join(folder, path)));
+    writeFileSync(join(folder, path), text);
+  }
+}
+
+/** One by one: Node's own way to make several tries for ever where nothing can be made, as below /proc. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  mkdirSync(folder);
 }
 
 function kindOf(word: string | undefined): ScaffoldKind {
@@ -55,12 +72,24 @@ function namedComponent(kind: ScaffoldKind, name: string | undefined, registry: 
     const rule = "a name begins with a letter and has lower-case letters, digits and dashes, as npm wants it";
     throw new UsageError(`"${name}" is no name for a package: ${rule}`, suggestedName(name));
   }
+  if (DEPENDENCIES.has(name)) {
+    throw new UsageError(`"${name}" is a package that the new one uses`, `choose another name, such as my-${name}`);
+  }
   const type = typeOf(kind, name);
+  if (RESERVED.has(type)) {
+    throw new UsageError(`"${type}" cannot be the type of a ${kind}`, `choose another name, such as my-${name}`);
+  }
   if (registry.get(kind, type) !== undefined) {
     throw new UsageError(`Sluice has a ${kind} "${type}" already`, `choose another name, such as my-${name}`);
   }
   return { kind, name, type };
 }
+
+/** npm installs no package into itself, and nothing could be imported from them. */
+const DEPENDENCIES: ReadonlySet<string> = new Set(["sluice", "node_modules", ...Object.keys(VERSIONS)]);
+
+/** What is no word in YAML, and the ends that every test has. */
+const RESERVED: ReadonlySet<string> = new Set(["null", "true", "false", "memory"]);
 
 /** `sluice-processor-geo-ip` and `@acme/geo-ip` are both of type `geo_ip`. */
 function typeOf(kind: ScaffoldKind, name: string): string {

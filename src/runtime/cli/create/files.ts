@@ -33,7 +33,8 @@ export function commonFiles(scaffold: Scaffold): Files {
 
 function manifest({ name, kind, folder }: Scaffold): object {
   const { zod, ...tools } = VERSIONS;
-  const sluice = `^${packageVersion()}`;
+  const version = packageVersion();
+  const sluice = version === "unknown" ? "latest" : `^${version}`;
   return {
     name,
     version: "0.1.0",
@@ -65,7 +66,7 @@ function manifest({ name, kind, folder }: Scaffold): object {
 /** Created by a Sluice that is not an installed package, but a checkout: then that one is used. */
 function ownSluice(folder: string): string | undefined {
   const own = packageFolder();
-  if (own.split(sep).includes("node_modules")) return undefined;
+  if (own === undefined || own.split(sep).includes("node_modules")) return undefined;
   return `file:${relative(folder, own).replaceAll("\\", "/")}`;
 }
 

@@ -1,5 +1,6 @@
 import { decodeValue } from "../decode.js";
 import { encodeField } from "../encode.js";
+import { isMalformed } from "../malformed.js";
 import { type Field, type Message, wireType } from "../messages.js";
 import { after, BYTES, findField, skip, varint } from "../wire.js";
 import type { WireWriter } from "../writer.js";
@@ -158,8 +159,17 @@ export abstract class MessageView {
       if (value instanceof EncodedMessage) {
         writer.varint((number << 3) | BYTES);
         writer.lengthDelimited(value.bytes);
-      } else if (value !== undefined) encodeField(this.field(number), value, writer);
+      } else if (value !== undefined) encodeSet(this.field(number), value, writer);
     }
+  }
+}
+
+/** What was set does not fit the field: that is the fault of the code that set it, not of the data. */
+function encodeSet(field: Field, value: unknown, writer: WireWriter): void {
+  try {
+    encodeField(field, value, writer);
+  } catch (error) {
+    throw isMalformed(error) ? new TypeError(error.message, { cause: error }) : error;
   }
 }
 

@@ -39,12 +39,15 @@ export abstract class RecordView extends PartView {
   /**
    * Makes several records of this one: for each item a copy of it, with the changes made so far, to be edited. They
    * take its place; for no items at all it is dropped. What is done to the record itself afterwards has no effect.
+   * `edit` may answer "drop" to leave a part out, and cannot answer later.
    */
-  split<T>(items: readonly T[], edit: (part: this, item: T, index: number) => void): void {
+  split<T>(items: readonly T[], edit: (part: this, item: T, index: number) => unknown): void {
     const [bytes, start, end] = this.changed ? this.rewritten() : [this.bytes, this.start, this.end];
     this.partViews = items.map((item, index) => {
       const part = this.again(bytes, start, end);
-      edit(part, item, index);
+      const answer = edit(part, item, index);
+      if (answer === "drop") part.drop();
+      if (answer instanceof Promise) throw new TypeError(NOT_LATER);
       return part;
     });
   }
@@ -79,6 +82,8 @@ export abstract class RecordView extends PartView {
     return (this.read(number) as number | undefined) ?? 0;
   }
 }
+
+const NOT_LATER = "the function of split is asynchronous; ask for what it needs before, and split then";
 
 /** An id as lower-case hex, whether it was read from the bytes or has just been set as text. */
 export function hex(bytes: unknown): string {

@@ -66,7 +66,7 @@ export function writeKeyValue(writer: WireWriter, key: string, value: Value): vo
   writeMember(writer, key, value, MAX_VALUE_DEPTH, writeValue);
 }
 
-/** Writes the body of an AnyValue. */
+/** Writes the body of an AnyValue. Throws a TypeError for what is none: that is the code's fault, not the data's. */
 export function writeValue(writer: WireWriter, value: Value, depth = MAX_VALUE_DEPTH): void {
   if (depth === 0) throw new MalformedError(`value nested more than ${MAX_VALUE_DEPTH} deep`, -1);
   switch (typeof value) {
@@ -78,7 +78,7 @@ export function writeValue(writer: WireWriter, value: Value, depth = MAX_VALUE_D
       return writer.byte(value ? 1 : 0);
     case "bigint":
       writer.byte(INT);
-      if (value !== BigInt.asIntN(64, value)) throw new MalformedError(`${value} does not fit 64 bits`, -1);
+      if (value !== BigInt.asIntN(64, value)) throw new RangeError(`${value} does not fit 64 bits`);
       return writer.varint64(value);
     case "number":
       return Number.isSafeInteger(value) && !Object.is(value, -0)
@@ -87,7 +87,7 @@ export function writeValue(writer: WireWriter, value: Value, depth = MAX_VALUE_D
     case "object":
       return writeObject(writer, value, depth);
     default:
-      throw new MalformedError(`a ${typeof value} is no telemetry value`, -1);
+      throw new TypeError(`${typeof value} is no telemetry value`);
   }
 }
 

@@ -1,6 +1,8 @@
 import { setMaxListeners } from "node:events";
 import { systemClock } from "../../contract/clock.js";
 import type { Exporter, ExporterFactory } from "../../contract/component.js";
+import { checkMade } from "../../pipeline/check-made.js";
+import { guardExporter } from "../../pipeline/guard-exporter.js";
 import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/signal.js";
 import { contextOf, parsedConfig } from "../contexts.js";
@@ -42,7 +44,8 @@ export class ExporterTrial {
 
   make(): Exporter {
     const context = contextOf("exporter", this.factory.type, systemClock, () => this.random.next());
-    return this.factory.create(parsedConfig(this.factory, this.backend.config), context);
+    const made = this.factory.create(parsedConfig(this.factory, this.backend.config), context);
+    return guardExporter(this.factory.type, checkMade("exporter", made), undefined);
   }
 
   async start(): Promise<Exporter> {

@@ -1,7 +1,9 @@
-import { Subject, type Subscription } from "rxjs";
+import type { Subscription } from "rxjs";
 import type { Processor, ProcessorContext, ProcessorFactory } from "../../contract/component.js";
 import { Debt, Delivery, type Outcome } from "../../contract/delivery.js";
-import type { Batch } from "../../telemetry/batch.js";
+import { checkMade } from "../../pipeline/check-made.js";
+import { Inflow } from "../../pipeline/inflow.js";
+import { type Batch, isBatch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/signal.js";
 import { contextOf, parsedConfig } from "../contexts.js";
 import { check, eventually } from "../eventually.js";
@@ -22,7 +24,7 @@ export interface Fed {
 /** A processor between a hand-fed source and a list of what came out, on a clock that stands still. */
 export class ProcessorBench {
   readonly clock = new FakeClock();
-  readonly source = new Subject<Delivery>();
+  readonly source = new Inflow((error) => this.fail(error));
   readonly fed: Fed[] = [];
   readonly out: Delivery[] = [];
   isComplete = false;
@@ -39,16 +41,24 @@ export class ProcessorBench {
       signal,
       pipeline: signal,
     };
-    const processor = wrap(() => factory.create(parsedConfig(factory, config), context), this.clock);
+    const make = () => checkMade("processor", factory.create(parsedConfig(factory, config), context));
+    const processor = wrap(make, this.clock);
     this.subscription = processor(this.source).subscribe({
-      next: (delivery) => this.out.push(delivery),
-      error: (error) => {
-        this.error = error;
-      },
+      next: (delivery) => this.take(delivery, signal),
+      error: (error) => this.fail(error),
       complete: () => {
         this.isComplete = true;
       },
     });
+  }
+
+  private take(delivery: Delivery, signal: Signal): void {
+    if (isBatch(delivery?.batch, signal) && typeof delivery.accept === "function") this.out.push(delivery);
+    else this.fail(new TypeError(`it handed on something that is no delivery with a batch of ${signal}`));
+  }
+
+  private fail(error: unknown): void {
+    this.error ??= error ?? new Error("nothing was said");
   }
 
   feed(batch: Batch): Fed {

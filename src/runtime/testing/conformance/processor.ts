@@ -109,6 +109,8 @@ class ProcessorTrial {
     const times = new Map<string, number>();
     for (const id of out.flatMap(({ batch }) => sampleIds(batch))) times.set(id, (times.get(id) ?? 0) + 1);
     for (const [id, count] of times) check(count === 1, `record ${id} came out ${count} times`);
+    const again = fed.filter(({ outcome }) => isRefused(outcome)).find(({ ids }) => ids.every((id) => times.has(id)));
+    check(again === undefined, () => `record ${again?.ids[0]} was refused and came out: its sender sends it again`);
     if (records === "drops") return;
     const lost = fed.filter(({ outcome }) => outcome?.ok).flatMap(({ ids }) => ids.filter((id) => !times.has(id)));
     const hint = 'if it drops on purpose, say { records: "drops" }';
@@ -242,6 +244,7 @@ class ProcessorTrial {
         outgoing: counter,
         failures: noMetrics.counter("", { description: "" }),
         clock,
+        signal: this.signal,
       }),
     );
     this.feedMany(bench, random);

@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
 import { systemClock } from "../../contract/clock.js";
 import type { Receiver, ReceiverContext, ReceiverFactory } from "../../contract/component.js";
+import { checkMade } from "../../pipeline/check-made.js";
 import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/signal.js";
 import { contextOf, parsedConfig } from "../contexts.js";
@@ -56,7 +57,10 @@ export class ReceiverTrial {
       ...contextOf("receiver", this.factory.type, systemClock, () => this.random.next()),
       intakes: { [this.signal]: this.intake },
     };
-    return this.factory.create(parsedConfig(this.factory, this.options.config(this.port)), context);
+    return checkMade(
+      "receiver",
+      this.factory.create(parsedConfig(this.factory, this.options.config(this.port)), context),
+    );
   }
 
   async stop(receiver: Receiver): Promise<void> {

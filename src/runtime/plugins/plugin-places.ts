@@ -1,0 +1,52 @@
+import { existsSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { packageFolder } from "../contract/version.js";
+
+/**
+ * Where the code of plugins lies, to tell whose fault an error is that nobody caught: that of the plugin in whose folder
+ * the throw happened. Packages that it uses do not count as its code.
+ */
+export class PluginPlaces {
+  private readonly folders = new Map<string, string>();
+
+  note(plugin: string, url: string): void {
+    try {
+      this.folders.set(folderOf(fileURLToPath(url)), plugin);
+    } catch {
+      // code that is in no file is nowhere
+    }
+  }
+
+  /** The plugin whose code threw this; undefined when that cannot be told. */
+  ownerOf(error: unknown): string | undefined {
+    const file = this.folders.size === 0 ? undefined : thrownAt(error);
+    if (file === undefined) return undefined;
+    const found = [...this.folders].filter(([folder]) => isOwn(folder, file));
+    return found.toSorted(([a], [b]) => b.length - a.length)[0]?.[1];
+  }
+}
+
+/** That of the package, or of the file alone where it is in none of its own. */
+function folderOf(file: string): string {
+  for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
+    if (existsSync(join(folder, "package.json"))) return folder === packageFolder() ? dirname(file) : folder;
+  }
+  return dirname(file);
+}
+
+function isOwn(folder: string, file: string): boolean {
+  const [first, ...rest] = relative(folder, file).split(sep);
+  return first !== ".." && !(first ?? "").startsWith(sep) && ![first, ...rest].includes("node_modules");
+}
+
+/** The file of the first line of the stack that is none of Node's own. */
+function thrownAt(error: unknown): string | undefined {
+  try {
+    const stack = error instanceof Error ? String(error.stack) : "";
+    const url = /^\s+at .*?(file:\/\/[^\n)]+?|\/[^\n)]+?):\d+:\d+\)?$/m.exec(stack)?.[1];
+    return url?.startsWith("file:") ? fileURLToPath(url) : url;
+  } catch {
+    return undefined;
+  }
+}
