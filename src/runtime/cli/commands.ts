@@ -7,7 +7,7 @@ const CONFIG: Record<string, Option> = {
     multiple: true,
     short: "c",
     value: "FILE",
-    description: "A config file. May be given several times: maps are merged, later files win.",
+    description: "A config file, env:NAME or yaml:TEXT. May be given several times: maps are merged, later ones win.",
   },
   set: {
     type: "string",

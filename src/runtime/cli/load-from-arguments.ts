@@ -3,6 +3,7 @@ import { loadConfigWithPlugins } from "../plugins/load-config.js";
 import { PluginPlaces } from "../plugins/plugin-places.js";
 import { Watchdog } from "../plugins/watchdog.js";
 import type { CommandContext } from "./command.js";
+import { configSources } from "./config-sources.js";
 import { UsageError } from "./terminal.js";
 
 /** Loads what `--config` and `--set` name, with its plugins; `places` learns where these are. */
@@ -14,7 +15,7 @@ export async function loadFromArguments(
   const files = (values["config"] ?? []) as readonly string[];
   if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
   return loadConfigWithPlugins({
-    sources: files.map((file) => ({ file })),
+    sources: configSources(files, terminal.env),
     sets: (values["set"] ?? []) as readonly string[],
     env: terminal.env,
     registry,

@@ -2,6 +2,7 @@ import { openConfig } from "../config/load.js";
 import { loadPlugins } from "../plugins/load-plugins.js";
 import type { Registry } from "../registry.js";
 import type { CommandContext } from "./command.js";
+import { configSources } from "./config-sources.js";
 import { showProblems } from "./show-problems.js";
 
 /**
@@ -14,7 +15,7 @@ export async function registryWithPlugins(context: CommandContext): Promise<Regi
   const files = (values["config"] ?? []) as readonly string[];
   const extra = (values["plugin"] ?? []) as readonly string[];
   if (files.length === 0 && extra.length === 0) return registry;
-  const opened = openConfig({ sources: files.map((file) => ({ file })), env: terminal.env });
+  const opened = openConfig({ sources: configSources(files, terminal.env), env: terminal.env });
   const { root, findings } = opened;
   const loaded = await loadPlugins(root, { registry, findings, extra });
   const errors = findings.problems.filter(

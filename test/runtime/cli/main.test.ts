@@ -190,3 +190,42 @@ describe("sluice print-config", () => {
     expect(parse(out).exporters.otlphttp.headers.authorization).toBe("[REDACTED]");
   });
 });
+
+describe("--config", () => {
+  const timeoutOf = async (...configs: string[]) => {
+    const args = configs.flatMap((config) => ["--config", config]);
+    const { out, err } = await cli(["print-config", ...args], { WHOLE: withExporter("debug", "verbosity: basic") });
+    return { ...parse(out)?.exporters?.debug, err };
+  };
+
+  it("takes a file by the Collector's prefix", async () => {
+    expect(await timeoutOf(`file:${file("prefixed.yaml", GOOD)}`, "yaml:exporters::debug::verbosity: normal")).toEqual({
+      verbosity: "normal",
+      err: "",
+    });
+  });
+
+  it("takes a whole config from an environment variable", async () => {
+    expect((await timeoutOf("env:WHOLE")).verbosity).toBe("basic");
+    expect((await cli(["validate", "-c", "env:NONE"])).err).toContain("there is no environment variable NONE");
+  });
+
+  it("takes YAML, in which a double colon stands for a map in a map", async () => {
+    expect((await timeoutOf("env:WHOLE", "yaml:exporters::debug::verbosity: detailed")).verbosity).toBe("detailed");
+    expect((await timeoutOf("env:WHOLE", "yaml:exporters:\n  debug: {verbosity: normal}")).verbosity).toBe("normal");
+  });
+
+  it("points at what is wrong in such a text, and keeps secrets to itself", async () => {
+    const WHOLE = withExporter("otlphttp", "endpoint: h\nheaders: {authorization: Bearer s3cret}\ntimeot: 1s");
+    const { code, out, err } = await cli(["validate", "-c", "env:WHOLE"], { WHOLE });
+    expect(code).toBe(1);
+    expect(err).toMatch(/env:WHOLE:\d+:\d+/);
+    expect(out + err).not.toContain("s3cret");
+  });
+
+  it("says that it downloads nothing", async () => {
+    const { code, err } = await cli(["run", "-c", "https://host/config.yaml"]);
+    expect(code).toBe(2);
+    expect(err).toContain("--config https: is not supported; download the config, and name the file");
+  });
+});
