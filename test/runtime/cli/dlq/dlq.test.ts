@@ -3,7 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { FAILURE_REASONS } from "../../../../src/extensions/reliability/query.js";
 import { crc32c } from "../../../../src/extensions/reliability/store/level/crc32c.js";
+import type { FailureReason } from "../../../../src/runtime/contract/entry.js";
 import { startApi } from "../../../extensions/admin-api/harness.js";
 import { deadLetter } from "../../../extensions/reliability/controls.js";
 import { openQueue, queueOf, sluice, temporary } from "./support.js";
@@ -39,6 +41,14 @@ describe("dlq list", () => {
     expect(JSON.parse(second.out)).toMatchObject({ entries: [{ id: ids[0] }] });
     const other = await dlq(["list", "--event", "b", "--cursor", first.cursor]);
     expect([other.code, other.err]).toEqual([2, expect.stringContaining("other filters")]);
+  });
+
+  it.each(FAILURE_REASONS)("takes the reason %s, and its help and the page name it", async (reason) => {
+    const { dlq, ids } = await running({}, { reason: reason as FailureReason }, {});
+    const { code, out } = await dlq(["list", "--reason", reason]);
+    expect([code, out]).toEqual([0, expect.stringContaining(ids[1]!)]);
+    expect((await sluice(["dlq", "list", "--help"])).out).toMatch(new RegExp(`--reason .*\\b${reason}\\b`));
+    expect(await readFile("docs/reliability.md", "utf8")).toContain(`\`${reason}\``);
   });
 
   it("looks on until the page is full when a filter finds little", async () => {
