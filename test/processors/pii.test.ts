@@ -302,4 +302,9 @@ describe("the pii processor", () => {
   ])("refuses %j and names the place", (config, path) => {
     expect(pii.schema.safeParse(config).error?.issues.map((issue) => issue.path)).toEqual([path]);
   });
+
+  it.each(["(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b"])("says that patterns cannot look around, as %s does", (pattern) => {
+    const { error } = pii.schema.safeParse({ patterns: [{ name: "x", pattern }] });
+    expect(error?.issues[0]?.message).toContain("there is no lookahead and no lookbehind");
+  });
 });

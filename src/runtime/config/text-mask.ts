@@ -6,9 +6,13 @@ const ITEM = /^\s*(?:- *)+[\w./-]*\s*$/;
 const INLINE =
   /((?:pass\w*|secret|token|key|authorization|credentials?|dsn|cookie|connection_?string)["']?\s*[:=@]\s*)(?![|>]?[-+]?\s*$)(\S.*)$/i;
 
+/** A key that is called just `key` names an attribute, most of all; where it holds a secret its schema says so. */
+const PLAIN_KEY = /(?<=(?:^|[{,])\s*(?:- +)*)key:\s/;
+const PARSED = new RegExp(`(?!${PLAIN_KEY.source})${INLINE.source}`, "i");
+
 /** A line that was parsed, with what looks like a secret in it taken out once more. */
 export function maskedLine(line: string): string {
-  return withoutUrlSecrets(line.replace(INLINE, `$1${REDACTED}`));
+  return withoutUrlSecrets(line.replace(PARSED, `$1${REDACTED}`));
 }
 
 /**
@@ -20,7 +24,9 @@ export function brokenLine(source: Source, line: number): string | undefined {
   const text = lineText(source, line);
   const key = keyOf(text);
   if (key === undefined) return ITEM.test(text) && !inSecretSection(source, line) ? text : undefined;
-  if (!looksSecret(key) && !inSecretSection(source, line)) return maskedLine(text);
+  if (!looksSecret(key) && !inSecretSection(source, line)) {
+    return withoutUrlSecrets(text.replace(INLINE, `$1${REDACTED}`));
+  }
   return `${KEY.exec(text)![0]} ${REDACTED}`;
 }
 

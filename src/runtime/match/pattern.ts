@@ -32,6 +32,15 @@ export function quotePattern(text: string): string {
   return re2().quote(text);
 }
 
+function compiled(source: string): RE2JS {
+  try {
+    return re2().compile(source);
+  } catch (error) {
+    if (!/\(\?<?[=!]/.test(source)) throw error;
+    throw new Error(`${(error as Error).message}; there is no lookahead and no lookbehind`, { cause: error });
+  }
+}
+
 class Re2Pattern implements Pattern {
   readonly source: string;
   readonly groupNames: readonly string[];
@@ -39,7 +48,7 @@ class Re2Pattern implements Pattern {
 
   constructor(source: string) {
     this.source = source;
-    this.compiled = re2().compile(source);
+    this.compiled = compiled(source);
     this.groupNames = Object.keys(this.compiled.namedGroups());
   }
 

@@ -61,7 +61,7 @@ class Parser extends TokenCursor {
 
   expectEnd(): void {
     if (this.peek().kind === "end") return;
-    throw this.unexpected("the end, a comparison, and, or");
+    throw this.unexpected("the end, a comparison, and, or", this.isSymbol("=") ? 'did you mean "=="?' : undefined);
   }
 
   private series(kind: "and" | "or", part: () => Node): Node {

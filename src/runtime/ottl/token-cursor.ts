@@ -51,13 +51,14 @@ export class TokenCursor {
     return this.next();
   }
 
-  protected unexpected(expected: string): OttlSyntaxError {
+  protected unexpected(expected: string, suggestion?: string): OttlSyntaxError {
     const { kind, at, end } = this.peek();
     const found = kind === "end" ? "the end" : this.text.slice(at, end);
     return new OttlSyntaxError(
       `expected ${expected}, found ${found}`,
       Math.min(at, Math.max(0, this.text.length - 1)),
       end - at,
+      suggestion,
     );
   }
 }

@@ -5,6 +5,7 @@ import { defineExporter, secret } from "../../../src/plugin.js";
 import { printable } from "../../../src/runtime/config/printable.js";
 import { looksSecret, withoutUrlSecrets } from "../../../src/runtime/config/sensitive.js";
 import { isSecret } from "../../../src/runtime/config/shape.js";
+import { maskedLine } from "../../../src/runtime/config/text-mask.js";
 import { Registry } from "../../../src/runtime/registry.js";
 import { registry } from "./fakes.js";
 import { loadText, withExporter } from "./load-text.js";
@@ -94,6 +95,16 @@ describe("a secret", () => {
     expect(printable(tree!, { registry, defaults: false })).toEqual({
       exporters: { kafka: { brokers: "[REDACTED]", topic: "t" } },
     });
+  });
+
+  it.each([
+    ["x: {key: tenant, encoding: bad, api_key: s3cret}", "x: {key: tenant, encoding: bad, api_key: [REDACTED]"],
+    ["- {a: 1, key: [tenant]}", "- {a: 1, key: [tenant]}"],
+    ["- key: tenant", "- key: tenant"],
+    ["dsn: host=h key=s3cret", "dsn: [REDACTED]"],
+    ['text: "the key: s3cret"', 'text: "the key: [REDACTED]'],
+  ])("is not what is called just key: %s", (line, masked) => {
+    expect(maskedLine(line)).toBe(masked);
   });
 
   it("is marked where it is left out", () => {

@@ -307,6 +307,7 @@ describe("text that is not the language", () => {
 
   it.each([
     ['atributes["a"] == 1', /did you mean "attributes"/],
+    ["severity_number = 1", /did you mean "=="/],
     ["severity_numbr == 1", /did you mean "severity_number"/],
     ['resource.atributes["a"] == 1', /did you mean "resource.attributes"/],
     ['IsMach(body, "a")', /did you mean "IsMatch"/],
