@@ -1,4 +1,11 @@
-import type { AttemptError, Batch, Clock, CompleteSettings } from "../../plugin.js";
+import {
+  type AttemptError,
+  type Batch,
+  type Clock,
+  type CompleteSettings,
+  type Logger,
+  limitedLog,
+} from "../../plugin.js";
 import { withDelay, withFailure, withRefusal } from "./attempt-record.js";
 import type { Backlog } from "./backlog.js";
 import { type Backoff, createBackoff } from "./backoff.js";
@@ -15,6 +22,7 @@ export interface ResultsParts {
   readonly settings: CompleteSettings;
   readonly clock: Clock;
   readonly random: () => number;
+  readonly logger: Logger;
   readonly store: QueueStore;
   readonly metrics: QueueMetrics;
   readonly breaker: Breaker;
@@ -33,9 +41,14 @@ export class Results {
   private readonly parts: ResultsParts;
   private readonly backoff: Backoff;
   private readonly poison: PoisonWatch;
+  private readonly logRetry: (what: { readonly error: AttemptError; readonly delay: number }) => void;
 
   constructor(parts: ResultsParts) {
     this.parts = parts;
+    this.logRetry = limitedLog(parts.clock, ({ error, delay }, suppressed) => {
+      const told = { error: error.class, message: error.message, retryInMs: Math.round(delay), suppressed };
+      parts.logger.warn(told, "sending failed; it stays in the queue and is tried again");
+    });
     this.backoff = createBackoff(parts.settings.retry_on_failure, parts.random);
     this.poison = new PoisonWatch(parts.clock);
   }
@@ -81,8 +94,10 @@ export class Results {
   }
 
   private retryLater(item: Item, error: AttemptError): void {
-    const { store, backlog, onLeft } = this.parts;
+    const { store, backlog, breaker, onLeft } = this.parts;
     const delay = this.backoff(Math.max(1, item.entry.attempts), error.retryAfterMs);
+    // Of a breaker that is open, or was opened by this, the log has been told.
+    if (breaker.state === "closed") this.logRetry({ error, delay });
     item.entry = withDelay(item.entry, delay);
     store.update(item.ref, item.entry);
     backlog.retryIn(item, delay);

@@ -35,6 +35,27 @@ describe("the breaker of a queue", () => {
   });
 });
 
+describe("a call that fails", () => {
+  it("is told at once, then at most every ten seconds, and by the breaker once that is open", async () => {
+    const queue = await startQueue({
+      settings: { retry_on_failure: { initial_interval: "4s", multiplier: 1, jitter: "none" } },
+      backend: async () => {
+        throw http(503);
+      },
+    });
+    queue.send("private");
+    await queue.settle();
+    const first = { error: "HTTP 503", message: "HTTP 503: no", retryInMs: 4000, suppressed: 0 };
+    const message = "sending failed; it stays in the queue and is tried again";
+    expect(queue.lines).toEqual([{ level: "warn", message, fields: first }]);
+    await queue.pass(12_000, 500);
+    expect(queue.lines.slice(1)).toEqual([{ level: "warn", message, fields: { ...first, suppressed: 2 } }]);
+    await queue.pass(60_000, 500);
+    expect(queue.lines.filter((line) => line.message === message)).toHaveLength(2);
+    expect(queue.lines[2]?.message).toBe("circuit breaker: open");
+  });
+});
+
 describe("an entry that becomes a dead letter", () => {
   it("is told once, with its id, exporter, events, last error and attempts, and never its records", async () => {
     const queue = await startQueue({
