@@ -20,7 +20,7 @@ export async function ask(url: URL, sent: Sent): Promise<IncomingMessage> {
   const send = url.protocol === "https:" ? httpsRequest : httpRequest;
   const request = send(url, { method: sent.method, headers });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
-    request.on("response", resolve).on("error", reject);
+    request.on("response", resolve).on("error", (error) => reject(placed(error, url)));
   });
   const tooLong = () =>
     request.destroy(new AdminError("unavailable", `${url.origin} takes the connection but does not answer`));
@@ -40,6 +40,12 @@ export async function textOf(response: IncomingMessage): Promise<string> {
   let text = "";
   for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
   return text;
+}
+
+/** "read ECONNRESET" alone does not say who hung up. */
+function placed(error: Error, url: URL): Error {
+  if (!(error instanceof AdminError)) error.message = `${url.origin}: ${error.message}`;
+  return error;
 }
 
 /** True when there is nobody to ask. */

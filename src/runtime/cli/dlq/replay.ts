@@ -77,7 +77,7 @@ function userName(env: Readonly<Record<string, string | undefined>>): string {
 const REASONS: Readonly<Record<string, string>> = {
   skip_approval: "partly taken by the backend before (--approve sends all of it again)",
   skip_max_replays: "replayed too often (--approve does it once more)",
-  skip_schema: "not readable any more",
+  skip_schema: "not readable any more, or refused by a processor, such as versioning, for what it is",
   skip_expired: "older than dead_letter.retention",
   skip_downstream: "the backend is down, its circuit breaker open",
   skip_not_found: "not found among the dead letters",

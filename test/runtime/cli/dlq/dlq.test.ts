@@ -308,4 +308,15 @@ describe("without an agent", () => {
     });
     other.closeAllConnections();
   });
+
+  it("names the agent that hangs up amid the work", async () => {
+    const dying = createServer(({ url, socket }, response) =>
+      url === "/api/v1" ? response.end('{"name":"sluice"}') : socket.destroy(),
+    );
+    await new Promise<void>((resolve) => dying.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void dying.close());
+    const { port } = dying.address() as AddressInfo;
+    const { code, err } = await sluice(["dlq", "list", "--api", `http://127.0.0.1:${port}`]);
+    expect([code, err]).toEqual([1, `sluice: http://127.0.0.1:${port}: socket hang up\n`]);
+  });
 });
