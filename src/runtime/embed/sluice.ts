@@ -76,9 +76,10 @@ export class Sluice {
 
   /**
    * Resolves when everything runs. Rejects with a `SluiceConfigError` when it cannot be started as configured; then
-   * nothing is left running.
+   * nothing is left running. Rejects after a stop.
    */
   start(): Promise<void> {
+    if (this.stopping !== undefined) return handled(this.startedBefore());
     this.starting ??= handled(this.startOnce());
     return this.starting;
   }
@@ -138,8 +139,13 @@ export class Sluice {
     return admin;
   }
 
+  /** After a stop: a start that failed stays failed, any other comes too late. */
+  private async startedBefore(): Promise<void> {
+    await this.starting;
+    throw new Error("this Sluice was stopped: make another one with createSluice");
+  }
+
   private async startOnce(): Promise<void> {
-    if (this.stopping !== undefined) throw new Error("this Sluice was stopped: make another one with createSluice");
     this.state = "starting";
     try {
       await this.telemetry.start();

@@ -210,6 +210,13 @@ service: {pipelines: {logs: {receivers: [app], exporters: [file, kept]}}}`;
     await expect(sluice.start()).rejects.toThrow("make another one");
   });
 
+  it("does not start again after it ran", async () => {
+    const sluice = await make({ config: INTO_KEPT, components: keeper().components });
+    await sluice.start();
+    await sluice.stop();
+    await expect(sluice.start()).rejects.toThrow("make another one");
+  });
+
   it("lets a start that is under way end before it stops", async () => {
     const { batches, components } = keeper();
     const sluice = await make({ config: INTO_KEPT, components });
