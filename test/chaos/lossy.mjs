@@ -31,7 +31,7 @@ const server = http.createServer(async (request, response) => {
 });
 
 server.listen(0, "127.0.0.1", () => {
-  console.error(JSON.stringify({ msg: "listening for OTLP", http: server.address().port }));
+  console.error(JSON.stringify({ msg: "listening for OTLP", http: `127.0.0.1:${server.address().port}` }));
   console.error(JSON.stringify({ msg: "ready" }));
 });
 

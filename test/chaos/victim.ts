@@ -93,7 +93,7 @@ export class Victim {
   private read(text: string): void {
     this.log += text;
     this.lines.push(...text.split("\n").filter((line) => line !== ""));
-    const port = /"http":(\d+)/.exec(this.log)?.[1];
+    const port = /"http":"[^"]*:(\d+)"/.exec(this.log)?.[1];
     if (port !== undefined && this.listening === undefined && this.child !== undefined) this.listening = Number(port);
   }
 }

@@ -56,6 +56,7 @@ export async function startAgentProcess(
 
 function portsOf(log: string): { http: number; grpc: number } {
   const line = log.split("\n").find((text) => text.includes("listening for OTLP"));
-  const { http = 0, grpc = 0 } = line === undefined ? {} : (JSON.parse(line) as { http?: number; grpc?: number });
-  return { http, grpc };
+  const { http, grpc } = line === undefined ? {} : (JSON.parse(line) as { http?: string; grpc?: string });
+  const portOf = (address = "") => Number(address.slice(address.lastIndexOf(":") + 1));
+  return { http: portOf(http), grpc: portOf(grpc) };
 }

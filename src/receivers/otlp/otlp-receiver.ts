@@ -1,4 +1,11 @@
-import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
+import {
+  defineReceiver,
+  formatAddress,
+  listenAddress,
+  type Receiver,
+  type ReceiverContext,
+  SIGNALS,
+} from "../../plugin.js";
 import { type OtlpReceiverConfig, otlpReceiverConfig } from "./config.js";
 import { Dedup } from "./dedup.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
@@ -38,12 +45,20 @@ export class OtlpReceiver implements Receiver {
       await this.stop();
       throw error;
     }
-    this.context.logger.info(this.ports, "listening for OTLP");
+    const grpc = this.grpc && addressOf(this.grpc);
+    const http = this.http && addressOf(this.http);
+    this.context.logger.info({ grpc, http }, "listening for OTLP");
   }
 
   async stop(): Promise<void> {
     await Promise.all([this.grpc?.stop(), this.http?.stop()]);
   }
+}
+
+/** Where it listens, with the port that it got. */
+function addressOf({ config: { endpoint, transport }, port }: GrpcEndpoint | HttpEndpoint): string {
+  const address = listenAddress(endpoint, transport);
+  return formatAddress("path" in address ? address : { ...address, port });
 }
 
 function duplicatesOf({ id, metrics }: ReceiverContext) {

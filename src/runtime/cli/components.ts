@@ -70,13 +70,18 @@ function isCalled({ type, aliases }: ComponentDescription, name: string): boolea
 
 function asText(all: readonly ComponentDescription[]): string {
   return all
-    .map((each) => `${[headline(each), `  ${each.summary}`, ...each.keys.map(keyLine)].join("\n")}\n`)
+    .map((each) => `${[headline(each), ...summaryLine(each), ...each.keys.map(keyLine)].join("\n")}\n`)
     .join("\n");
 }
 
 function headline({ kind, type, aliases, signals }: ComponentDescription): string {
   const also = aliases.length > 0 ? ` (also ${aliases.join(", ")})` : "";
   return `${kind} ${type}${also}${signals.length > 0 ? `: ${signals.join(", ")}` : ""}`;
+}
+
+/** A plugin's component may have none. */
+function summaryLine({ summary }: ComponentDescription): string[] {
+  return summary === "" ? [] : [`  ${summary}`];
 }
 
 function keyLine(key: KeyDescription): string {

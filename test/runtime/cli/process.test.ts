@@ -114,7 +114,7 @@ service:
     child.stderr.on("data", (chunk) => (err += chunk));
     await logged('"msg":"ready"');
     const taken = once(silent, "connection");
-    const url = `http://127.0.0.1:${/"http":(\d+)/.exec(err)?.[1]}/v1/logs`;
+    const url = `http://${/"http":"(127\.0\.0\.1:\d+)"/.exec(err)?.[1]}/v1/logs`;
     const answer = fetch(url, {
       method: "POST",
       headers: { "content-type": "application/json" },

@@ -92,8 +92,8 @@ describe("docs/plugins.md", () => {
     expect((await sluice("create", "processor", "my-processor")).stdout).toContain("npm test");
     const { stdout } = await sluice(...commands[1]!.split(" > ")[0]!.split(" ").slice(1));
     expect(JSON.parse(stdout).definitions).toHaveProperty(["processor.add_region"]);
-    expect((await sluice("components", "--plugin", "./add-region.js", "add_region")).stdout).toContain(
-      "processor add_region",
+    expect((await sluice("components", "--plugin", "./add-region.js", "add_region")).stdout).toBe(
+      "processor add_region: logs, traces, metrics\n",
     );
   });
 
