@@ -13,20 +13,42 @@ export interface PlainRecord {
 }
 
 /** A log record to be made: its body, or more of it. */
-export type LogInput = string | { readonly body?: Value; readonly attributes?: Readonly<Record<string, Value>> };
+export type LogInput =
+  | string
+  | {
+      /** Of the event. */
+      readonly name?: string;
+      readonly body?: Value;
+      /** 9, INFO, unless told. */
+      readonly severityNumber?: number;
+      readonly attributes?: Readonly<Record<string, Value>>;
+    };
 
 /** A batch of log records, all of one resource. */
 export function logs(...records: readonly LogInput[]): Batch {
   if (records.length === 0) return Batch.empty("logs");
-  const logRecords = records.map(() => ({ timeUnixNano: "1", severityNumber: 9 }));
+  const logRecords = records.map((input) => {
+    const { name, severityNumber = 9 } = checked(input);
+    return { timeUnixNano: "1", severityNumber, ...(name !== undefined && { eventName: name }) };
+  });
   const blank = batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
   let index = 0;
   return editRecords(blank, (record) => {
     const input = records[index++]!;
-    const { body, attributes = {} } = typeof input === "string" ? { body: input } : input;
+    const { body, attributes = {} } = checked(input);
     if (record.signal === "logs" && body !== undefined) record.body = body;
     for (const [key, value] of Object.entries(attributes)) record.attributes.set(key, value);
   });
+}
+
+const KEYS = ["name", "body", "severityNumber", "attributes"];
+
+/** A key that is not known would be left out in silence, and a test would try something else than it says. */
+function checked(input: LogInput): Exclude<LogInput, string> {
+  if (typeof input === "string") return { body: input };
+  const unknown = Object.keys(input).find((key) => !KEYS.includes(key));
+  if (unknown === undefined) return input;
+  throw new TypeError(`logs() knows no "${unknown}", only ${KEYS.join(", ")}; write the rest with batchFromJson`);
 }
 
 /** The records of a batch as plain objects. */

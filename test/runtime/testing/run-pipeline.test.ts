@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { batchFromJson } from "../../../src/plugin.js";
+import { batchFromJson, readRecords } from "../../../src/plugin.js";
 import {
   expectRecords,
   FakeClock,
   faultyExporter,
+  type LogInput,
   lastingStores,
   logs,
   MemoryStore,
@@ -100,6 +101,20 @@ describe("a pipeline in memory", () => {
     await expect.poll(() => pipeline.records()).toMatchObject([{ body: "a" }]);
     await pipeline.stop();
     expect(made).toEqual(["memory"]);
+  });
+});
+
+describe("logs", () => {
+  it("makes records with a name and a severity, and refuses what it does not know", () => {
+    const records: [string, number][] = [];
+    readRecords(logs({ name: "order.paid", severityNumber: 17 }, "text"), (record) => {
+      if (record.signal === "logs") records.push([record.eventName, record.severityNumber]);
+    });
+    expect(records).toEqual([
+      ["order.paid", 17],
+      ["", 9],
+    ]);
+    expect(() => logs({ eventName: "order.paid" } as LogInput)).toThrow('logs() knows no "eventName", only name, body');
   });
 });
 
