@@ -41,7 +41,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: "run",
     summary: "Run the agent until SIGTERM or SIGINT.",
     details: [
-      "SIGTERM or SIGINT (Ctrl-C) stops taking data, delivers what was taken, and exits with 0.",
+      "SIGTERM, SIGINT (Ctrl-C) or SIGHUP stops taking data, delivers what was taken, and exits with 0.",
       "A second signal stops at once: what is not delivered is refused, so its senders keep it; exit code 1.",
     ],
     options: {

@@ -27,10 +27,11 @@ export interface SuperviseOptions {
 const HANG_MS = 10_000;
 
 /**
- * Runs until told to stop, and gives the exit code. The first SIGTERM or SIGINT drains (0); a second one aborts (1). An
- * uncaught exception is logged and drains (1): after it, nothing in the process can be trusted for long. One that a
- * plugin threw, in a callback of its own, is logged with its name, and so is any unhandled rejection: the agent goes on.
- * Rejects only when the start does.
+ * Runs until told to stop, and gives the exit code. The first SIGTERM or SIGINT drains (0); a second one aborts (1).
+ * SIGHUP drains too; of those, which a closed terminal may send several of, only the first counts. An uncaught exception
+ * is logged and drains (1): after it, nothing in the process can be trusted for long. One that a plugin threw, in a
+ * callback of its own, is logged with its name, and so is any unhandled rejection: the agent goes on. Rejects only when
+ * the start does.
  */
 export async function supervise(agent: Supervised, options: SuperviseOptions): Promise<number> {
   const { signals, logger, clock, shutdownTimeoutMs, ownerOf = () => undefined } = options;
@@ -48,6 +49,9 @@ export async function supervise(agent: Supervised, options: SuperviseOptions): P
     stopping = true;
     asked.resolve();
   };
+  const onHangup = (signal: string) => {
+    if (!stopping) onSignal(signal);
+  };
   const onException = (error: unknown) => {
     const plugin = ownerOf(error);
     if (plugin !== undefined) return logger.error({ err: error, plugin }, `uncaught exception in the plugin ${plugin}`);
@@ -64,6 +68,7 @@ export async function supervise(agent: Supervised, options: SuperviseOptions): P
   const listeners = [
     ["SIGTERM", onSignal],
     ["SIGINT", onSignal],
+    ["SIGHUP", onHangup],
     ["uncaughtException", onException],
     ["unhandledRejection", onRejection],
   ] as const;

@@ -69,7 +69,7 @@ service:
   pipelines: {logs: {receivers: [otlp], exporters: [nop]}}
 `;
 
-  it.each(["SIGTERM", "SIGINT"] as const)("runs until %s, then drains and ends with 0", async (signal) => {
+  it.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("runs until %s, then drains and ends with 0", async (signal) => {
     const path = join(folder, "running.yaml");
     writeFileSync(path, running);
     const child = spawn(process.execPath, ["bin/sluice.js", "run", "--config", path], {

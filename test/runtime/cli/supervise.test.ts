@@ -45,7 +45,7 @@ function scene() {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("supervise", () => {
-  it.each(["SIGTERM", "SIGINT"])("drains on %s and ends with 0", async (signal) => {
+  it.each(["SIGTERM", "SIGINT", "SIGHUP"])("drains on %s and ends with 0", async (signal) => {
     const { calls, signals, start, drained } = scene();
     const code = start();
     await settled();
@@ -90,6 +90,18 @@ describe("supervise", () => {
     const { calls, signals, start, drained } = scene();
     const code = start();
     signals.emit("SIGTERM", "SIGTERM");
+    await settled();
+    expect(calls).toEqual(["start", "stop 5000"]);
+    drained();
+    expect(await code).toBe(0);
+  });
+
+  it("does not take a second SIGHUP for impatience", async () => {
+    const { calls, signals, start, drained } = scene();
+    const code = start();
+    await settled();
+    signals.emit("SIGHUP", "SIGHUP");
+    signals.emit("SIGHUP", "SIGHUP");
     await settled();
     expect(calls).toEqual(["start", "stop 5000"]);
     drained();
