@@ -12,13 +12,21 @@ import { EXIT, processTerminal, type Terminal, UsageError } from "./terminal.js"
 export async function runProcess(process: NodeJS.Process): Promise<void> {
   const onExit = (code: number) => endedEarly(process, code);
   process.once("exit", onExit);
-  const code = await main(process.argv.slice(2), processTerminal(process));
+  let lost: Error | undefined;
+  const terminal = processTerminal(process, (error) => {
+    lost ??= error;
+  });
+  const code = await main(process.argv.slice(2), terminal);
   process.off("exit", onExit);
   process.exitCode = code;
-  for (const stream of [process.stdout, process.stderr]) {
-    await new Promise<void>((resolve) => void stream.write("", () => resolve()));
-  }
-  process.exit(code);
+  await flushed(process.stdout);
+  if (lost !== undefined) process.stderr.write(`sluice: cannot write the output: ${lost.message}\n`);
+  await flushed(process.stderr);
+  process.exit(lost === undefined ? code : code || EXIT.failed);
+}
+
+function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => void stream.write("", () => resolve()));
 }
 
 /** Nothing of Sluice ends the process before its command is done: a plugin must not make that look like success. */

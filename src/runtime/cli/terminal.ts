@@ -37,11 +37,15 @@ export class UsageError extends Error {
   }
 }
 
-/** The process's own streams. A reader that went away (`sluice components | head`) is no reason to crash. */
-export function processTerminal(process: NodeJS.Process): Terminal {
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreGoneReader);
+/**
+ * The process's own streams. That one cannot be written to (a closed terminal, a full disk) is no reason to crash, least of
+ * all for an agent, which would try to log that. `onLost` is told when output is lost; not that a reader went away, as in
+ * `sluice components | head`.
+ */
+export function processTerminal(process: NodeJS.Process, onLost: (error: Error) => void): Terminal {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   return {
-    out: outputOf(process.stdout, process.env),
+    out: outputOf(process.stdout, process.env, onLost),
     err: outputOf(process.stderr, process.env),
     env: process.env,
     ask: process.stdin.isTTY && process.stderr.isTTY ? (question) => askPerson(question, process) : undefined,
@@ -58,10 +62,13 @@ async function askPerson(question: string, { stdin, stderr }: NodeJS.Process): P
   }
 }
 
-function outputOf(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Output {
+function outputOf(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv, onLost?: (error: Error) => void): Output {
   const isTerminal = stream.isTTY === true;
+  const written = (error?: NodeJS.ErrnoException | null) => {
+    if (error && error.code !== "EPIPE") onLost?.(error);
+  };
   return {
-    write: (text) => void stream.write(text),
+    write: (text) => void stream.write(text, written),
     isTerminal,
     colour: isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb",
     columns: isTerminal ? stream.columns : undefined,
@@ -79,8 +86,4 @@ function drained(stream: NodeJS.WriteStream): Promise<boolean> {
     };
     for (const event of ["drain", "close", "error"]) stream.on(event, end);
   });
-}
-
-function ignoreGoneReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EPIPE") throw error;
 }

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-process-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -20,6 +20,14 @@ function sluice(args: readonly string[], { unread = false } = {}) {
     child.stderr.on("data", (chunk) => (err += chunk));
     child.on("close", (code) => resolve({ code, out, err }));
   });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 describe("the sluice process", () => {
@@ -85,6 +93,39 @@ service:
     expect(ended).toEqual({ code: 0, by: null });
     expect(err).toContain(`"signal":"${signal}"`);
     expect(err).toContain('"msg":"stopped"');
+  });
+
+  it.runIf(existsSync("/dev/full"))("runs, and drains, with a log that cannot be written", async () => {
+    const path = join(folder, "unwritable.yaml");
+    const port = await freePort();
+    writeFileSync(path, running);
+    const full = openSync("/dev/full", "w");
+    const set = ["--set", `extensions.health_check.endpoint=127.0.0.1:${port}`];
+    const child = spawn(process.execPath, ["bin/sluice.js", "run", "--config", path, ...set], {
+      stdio: ["ignore", "ignore", full],
+    });
+    const ended = new Promise((resolve) => child.on("close", (code, by) => resolve({ code, by })));
+    onTestFinished(() => {
+      child.kill("SIGKILL");
+      closeSync(full);
+    });
+    const isHealthy = async () => (await fetch(`http://127.0.0.1:${port}/`)).ok;
+    await vi.waitFor(async () => expect(await isHealthy()).toBe(true), { timeout: 10_000 });
+    child.kill("SIGTERM");
+    expect(await ended).toEqual({ code: 0, by: null });
+  });
+
+  it.runIf(existsSync("/dev/full"))("ends with 1 when its output cannot be written", async () => {
+    const full = openSync("/dev/full", "w");
+    onTestFinished(() => closeSync(full));
+    const child = spawn(process.execPath, ["bin/sluice.js", "components"], { stdio: ["ignore", full, "pipe"] });
+    let err = "";
+    child.stderr!.on("data", (chunk) => (err += chunk));
+    const [code] = await once(child, "close");
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringMatching(/^sluice: cannot write the output: ENOSPC.*\n$/),
+    });
   });
 
   it("stops at once on a second signal, refuses what is under way and ends with 1", async () => {
