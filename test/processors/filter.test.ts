@@ -185,6 +185,11 @@ describe("filter", () => {
     [{ log_conditions: ["log.bodi == 1"] }, ["log_conditions", 0], { offset: 0, length: 8 }],
     [{ log_conditions: [{ conditions: ["true", "1 == 'a'"] }] }, ["log_conditions", 0, "conditions", 1], { offset: 5 }],
     [{ log_conditions: [{ context: "span", conditions: ["true"] }] }, ["log_conditions", 0, "context"], undefined],
+    [
+      { log_conditions: ["severity_numbr > 5"] },
+      ["log_conditions", 0],
+      { suggestion: 'did you mean "severity_number"?' },
+    ],
     [{ metrics: { metric: ["nam == 1"] } }, ["metrics", "metric", 0], { suggestion: 'did you mean "name"?' }],
     [{ traces: { span: ["("] } }, ["traces", "span", 0], { offset: 0 }],
     [{ log_conditions: ['attributes["a"] == 1'] }, ["log_conditions", 0], { offset: 0, length: 10 }],
@@ -192,5 +197,10 @@ describe("filter", () => {
   ])("refuses %j at its place", (config, path, params) => {
     const [issue] = filter.schema.safeParse(config).error!.issues;
     expect(issue).toMatchObject({ path, ...(params ? { params } : {}) });
+  });
+
+  it("speaks of the record where no path tells the context", () => {
+    const [issue] = filter.schema.safeParse({ trace_conditions: ["nowhere == 5"] }).error!.issues;
+    expect(issue?.message).toBe("no such path in the context span: nowhere");
   });
 });

@@ -53,7 +53,21 @@ export function compileInferred(
         compiled.map(({ context }) => context),
       ) ?? compiled[0]!
     );
-  return compiled[0] ?? results[0]!;
+  return compiled[0] ?? (hints.every((hint) => hint < 0) ? likeliest(signal, candidates, results) : results[0]!);
+}
+
+/** Where most conditions are at home. */
+const RECORD_CONTEXTS: Readonly<Record<Signal, ContextName>> = { logs: "log", traces: "span", metrics: "datapoint" };
+
+/** Of failures in all contexts, where nothing tells which is meant: one that knows what was, or that of the record. */
+function likeliest(
+  signal: Signal,
+  contexts: readonly ContextName[],
+  results: readonly (CompiledGroup | GroupFailure)[],
+): GroupFailure {
+  const record = results[contexts.indexOf(RECORD_CONTEXTS[signal])] as GroupFailure;
+  const failures = [record, ...(results as readonly GroupFailure[])];
+  return failures.find(({ error }) => isOttlSyntaxError(error) && error.suggestion !== undefined) ?? record;
 }
 
 /** The failure at the first path, if there is one. */
