@@ -19,7 +19,7 @@ const FILTERS: Record<string, Option> = {
     type: "string",
     value: "REASON",
     description:
-      "permanent, retry_exhausted, poison, rate_limited, circuit_open, queue_full, expired, partial_success, imported.",
+      "permanent, retry_exhausted, poison, rate_limited, circuit_open, queue_full, expired, partial_success, rejected, imported.",
   },
   category: { type: "string", value: "NAME", description: "Of this category: schema, business, integration ..." },
   signature: { type: "string", value: "HASH", description: "Alike failures; dlq stats shows the signatures." },
