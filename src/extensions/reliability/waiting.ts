@@ -42,6 +42,11 @@ export class Waiting {
     return first;
   }
 
+  /** All of them are due by then. */
+  hurry(then: number): void {
+    for (const item of this.heap) item.dueAt = Math.min(item.dueAt, then); // which keeps the order of the heap
+  }
+
   /** Takes out all that were born before `then` and are not given up anyway. */
   takeBornBefore(then: number): Item[] {
     if (this.born >= then) return [];

@@ -299,6 +299,33 @@ describe("retries", () => {
     expect(queue.taken).toEqual(["a"]);
   });
 
+  it("wait no longer when they are told to, in memory or not, and wait again if that fails", async () => {
+    let isDown = true;
+    const backend = async () => {
+      if (isDown) throw http(429, 3_600_000);
+      return undefined;
+    };
+    const limits = { entries: 4, waiting: 6, bytes: 1 << 20 };
+    const settings = { circuit_breaker: { enabled: false }, retry_on_failure: { rate_limit: { per_second: 1000 } } };
+    const queue = await startQueue({ backend, limits, settings });
+    const bodies = numbers(30);
+    for (const body of bodies) queue.send(body);
+    await queue.settle();
+    await queue.pass(10_000, 1000);
+    const before = queue.calls.length;
+    expect(before).toBe(bodies.length);
+    queue.outlet.retryNow();
+    await queue.pass(10_000, 1000);
+    const after = queue.calls.length;
+    expect(after).toBeGreaterThanOrEqual(before + limits.waiting);
+    await queue.pass(600_000, 60_000);
+    expect(queue.calls.length).toBe(after);
+    isDown = false;
+    queue.outlet.retryNow();
+    await queue.pass(10_000, 1000);
+    expect(queue.taken.toSorted()).toEqual(bodies.toSorted());
+  });
+
   it("wait after a restart no longer than the config allows then", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const clock = new FakeClock();
