@@ -42,9 +42,14 @@ export class Waiting {
     return first;
   }
 
-  /** All of them are due by then. */
+  /** All are due by then, but for those whose turn with the retry limiter has a time: that is not theirs to choose. */
   hurry(then: number): void {
-    for (const item of this.heap) item.dueAt = Math.min(item.dueAt, then); // which keeps the order of the heap
+    const all = this.heap;
+    this.heap = [];
+    for (const item of all) {
+      if (!item.hasTurn) item.dueAt = Math.min(item.dueAt, then);
+      this.add(item);
+    }
   }
 
   /** Takes out all that were born before `then` and are not given up anyway. */

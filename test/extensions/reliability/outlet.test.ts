@@ -326,6 +326,28 @@ describe("retries", () => {
     expect(queue.taken.toSorted()).toEqual(bodies.toSorted());
   });
 
+  it("stay within their rate, however often they are told not to wait", async () => {
+    const queue = await startQueue({
+      settings: {
+        circuit_breaker: { enabled: false },
+        sending_queue: { num_consumers: 1000 },
+        retry_on_failure: { jitter: "none", rate_limit: { per_second: 10, burst: 5 } },
+      },
+      backend: down,
+    });
+    for (const body of numbers(100)) queue.send(body);
+    await queue.settle();
+    for (let i = 0; i < 3; i++) {
+      queue.outlet.retryNow();
+      await queue.settle();
+    }
+    expect(queue.calls).toHaveLength(105);
+    await queue.pass(1000, 100);
+    expect(queue.calls.length).toBeLessThanOrEqual(116);
+    await queue.pass(10_000, 100);
+    expect(queue.calls.length).toBeGreaterThanOrEqual(200);
+  });
+
   it("wait after a restart no longer than the config allows then", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const clock = new FakeClock();
