@@ -174,7 +174,8 @@ export class SupervisedTransport implements PinoDestination {
       this.fruitless = 0;
     }
     say(`the worker is gone (${reason}); starting another one for ${this.lines.length} unsettled lines`);
-    setTimeout(() => this.launch(), Math.min(Math.max(this.fruitless - 1, 0) * AGAIN_MS, LONGEST_MS));
+    const again = setTimeout(() => this.launch(), Math.min(Math.max(this.fruitless - 1, 0) * AGAIN_MS, LONGEST_MS));
+    if (this.lines.length === 0 && this.waiting.length === 0) again.unref(); // nobody would miss it
   }
 
   /** Resolves when nothing is left to settle; the worker is told how long it has, and not waited for much longer. */
