@@ -88,6 +88,7 @@ export class Agent implements Host {
     });
     try {
       await Promise.race([this.startAll(), interrupted]);
+      this.goOn();
       this.current = "ready";
     } catch (error) {
       await this.stop(0);
@@ -112,13 +113,20 @@ export class Agent implements Host {
   }
 
   private async startAll(): Promise<void> {
-    if (this.stopping !== undefined) throw stoppedEarly();
+    this.goOn();
     await this.startExtensions();
+    this.goOn();
     this.graph = this.buildGraph();
     this.watch(this.graph);
     await this.startExporters(this.graph);
+    this.goOn();
     this.taking = true;
     await this.startReceivers(this.graph);
+  }
+
+  /** A stop may have come while something was awaited. */
+  private goOn(): void {
+    if (this.stopping !== undefined) throw stoppedEarly();
   }
 
   /** A component has started: it goes to those that are to be stopped, or is stopped if that time has passed. */

@@ -47,7 +47,7 @@ describe("docs/dead-letters.md", () => {
   it("asks the API for what it answers", async () => {
     const asked = blocks.filter(({ page, text }) => page === "docs/dead-letters.md" && text.startsWith("curl"));
     const commands = asked.flatMap(({ text }) => text.trim().split("\n"));
-    expect(commands).toHaveLength(6);
+    expect(commands).toHaveLength(7);
     const sink = await startSink();
     const agent = await startAgentProcess({
       yaml: `receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}

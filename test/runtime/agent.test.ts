@@ -99,6 +99,33 @@ describe("the agent", () => {
     ]);
   });
 
+  it("leaves nothing running and takes nothing, whenever in its start it is stopped", async () => {
+    for (let ticks = 0; ticks < 60; ticks++) {
+      const { agent, events, state } = recorded();
+      const starting = agent.start().then(
+        () => "started",
+        () => "ended",
+      );
+      for (let i = 0; i < ticks; i++) await null;
+      const wasReady = agent.state === "ready";
+      const stopped = agent.stop(0);
+      expect(agent.state).toBe("draining");
+      const outcomes = [];
+      for (let i = 0; i < 60 && agent.state !== "stopped"; i++) {
+        await null;
+        expect(agent.state).not.toBe("ready");
+        outcomes.push(state.intake?.accept(logs("late")));
+      }
+      expect(await starting).toBe(wasReady ? "started" : "ended");
+      await stopped;
+      for (const outcome of outcomes) if (outcome !== undefined) expect(await outcome).toMatchObject({ ok: false });
+      await new Promise(setImmediate);
+      expect(agent.state).toBe("stopped");
+      const of = (what: string) => events.filter((event) => event.startsWith(what)).map((event) => event.split(" ")[1]);
+      expect(of("stop").sort()).toEqual(of("start").sort());
+    }
+  });
+
   it("answers a client only when the exporter has the data", async () => {
     const { agent, sent, state } = recorded({ hold: true });
     await agent.start();

@@ -20,6 +20,7 @@ export const exporterRoutes: readonly Route[] = [
   { method: "GET", path: "/exporters/:id", answer: ({ admin, params }) => ({ body: statusOf(admin, params["id"]!) }) },
   change("pause", nothing, (admin, id) => admin.pause(id)),
   change("resume", nothing, (admin, id) => admin.resume(id)),
+  change("retry", nothing, (admin, id) => admin.retryNow(id)),
   change("breaker", breaker, (admin, id, { state }) => admin.forceBreaker(id, state)),
   change("replay-rate", replayRate, (admin, id, { rate }) => admin.setReplayRate(id, rate)),
 ];

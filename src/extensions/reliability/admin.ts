@@ -16,6 +16,7 @@ export function createAdmin(controls: Controls, tools: ReplayTools): Admin {
     exporters: () => [...controls.values()].map((control) => control.status()),
     pause: (exporter) => controlOf(controls, exporter).pause(),
     resume: (exporter) => controlOf(controls, exporter).resume(),
+    retryNow: (exporter) => controlOf(controls, exporter).retryNow(),
     forceBreaker: (exporter, state) => controlOf(controls, exporter).forceBreaker(state),
     setReplayRate(exporter, rate) {
       const control = controlOf(controls, exporter);

@@ -14,6 +14,8 @@ export interface ExporterControl {
   /** Stops sending; what is under way is finished. */
   pause(): void;
   resume(): void;
+  /** Lets nothing wait for the time of its retry any longer. */
+  retryNow(): void;
   forceBreaker(state: "open" | "closed" | "auto"): void;
   /** Entries per second at which dead letters are put back. */
   replayRate: number;

@@ -33,6 +33,7 @@ export function directPath(
       }),
     pause: nothing,
     resume: nothing,
+    retryNow: nothing,
     forceBreaker: nothing,
     wake: nothing,
   };

@@ -124,6 +124,12 @@ export class Head {
     }
   }
 
+  /** No retry waits for its time any more, here or in the store. */
+  hurry(): void {
+    this.holdings.hurry();
+    this.waiting.hurry(this.clock.monotonic());
+  }
+
   /** There may be pending entries anywhere in the store that are not in memory. */
   lookAgain(): void {
     this.cursor = undefined;

@@ -14,6 +14,8 @@ export class Holdings {
   /** Of entries that are not in memory. */
   private readonly deliveries = new Map<EntryRef, Delivery>();
   private bytes = 0;
+  /** What was tried before this monotonic time does not wait for its retry any more. */
+  private hurriedAt = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock, mostBytes: number, longestWaitMs = Number.POSITIVE_INFINITY) {
     this.clock = clock;
@@ -30,7 +32,9 @@ export class Holdings {
   }
 
   take(stored: StoredEntry, batch?: Batch, delivery?: Delivery): Item {
-    const item = itemOf(stored, this.clock.now(), this.clock.monotonic(), this.longestWaitMs);
+    const monotonic = this.clock.monotonic();
+    const item = itemOf(stored, this.clock.now(), monotonic, this.longestWaitMs);
+    if (item.triedAt < this.hurriedAt) item.dueAt = Math.min(item.dueAt, monotonic);
     item.delivery = delivery ?? this.deliveries.get(item.ref);
     this.deliveries.delete(item.ref);
     if (batch !== undefined && this.bytes + batch.byteLength <= this.mostBytes) {
@@ -39,6 +43,11 @@ export class Holdings {
     }
     this.items.set(item.ref, item);
     return item;
+  }
+
+  /** What is in the store is due when it is read again, whenever that is. */
+  hurry(): void {
+    this.hurriedAt = this.clock.monotonic();
   }
 
   /** Lets go of an entry; whoever waits for it goes on waiting, unless it is told. */

@@ -15,6 +15,8 @@ export interface Item {
   readonly bornAt: number;
   /** Monotonic time of the first failure of the present cycle. */
   failingSince: number | undefined;
+  /** Monotonic time of the last attempt when it was taken in; long ago when there was none. */
+  readonly triedAt: number;
   /** Monotonic time at which a waiting one may be tried again. */
   dueAt: number;
   /** It has had its turn with the retry limiter. */
@@ -37,7 +39,8 @@ export function itemOf({ ref, entry }: StoredEntry, now: number, monotonic: numb
   const failingSince = entry.firstFailedAt === undefined ? undefined : then(entry.firstFailedAt);
   const lastDelay = entry.history.at(-1)?.delayMs;
   const isWaiting = entry.lastAttemptAt !== undefined && lastDelay !== undefined;
-  const dueAt = isWaiting ? then(entry.lastAttemptAt!) + Math.min(lastDelay!, longestWaitMs) : 0;
+  const triedAt = entry.lastAttemptAt === undefined ? Number.NEGATIVE_INFINITY : then(entry.lastAttemptAt);
+  const dueAt = isWaiting ? triedAt + Math.min(lastDelay!, longestWaitMs) : 0;
   const nothing = { batch: undefined, delivery: undefined, evidence: undefined, verdict: undefined };
-  return { ref, entry, bornAt, failingSince, dueAt, hasTurn: false, ...nothing };
+  return { ref, entry, bornAt, failingSince, triedAt, dueAt, hasTurn: false, ...nothing };
 }

@@ -103,6 +103,7 @@ function offlineControl(id: string, store: QueueStore): ExporterControl {
     },
     pause() {},
     resume() {},
+    retryNow() {},
     forceBreaker() {},
     wake() {},
   };

@@ -121,6 +121,10 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.scheduler.resume();
   }
 
+  retryNow(): void {
+    this.scheduler.retryNow();
+  }
+
   forceBreaker(state: "open" | "closed" | "auto"): void {
     this.scheduler.forceBreaker(state);
   }

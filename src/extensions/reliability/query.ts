@@ -1,7 +1,8 @@
 import { AdminError, type DeadLetterQuery, type FailureReason, SIGNALS } from "../../plugin.js";
 import { MOST_ON_A_PAGE } from "./dead-letters.js";
 
-export const FAILURE_REASONS = Object.keys({
+/** A record of each, so that none is forgotten. */
+const REASONS: Readonly<Record<FailureReason, true>> = {
   permanent: true,
   retry_exhausted: true,
   poison: true,
@@ -12,7 +13,9 @@ export const FAILURE_REASONS = Object.keys({
   partial_success: true,
   rejected: true,
   imported: true,
-} satisfies Record<FailureReason, true>);
+};
+
+export const FAILURE_REASONS = Object.keys(REASONS) as readonly FailureReason[];
 
 /** Rejects a query that cannot be meant, with an `AdminError` that says what to write. */
 export function checkQuery(query: DeadLetterQuery): void {

@@ -152,6 +152,11 @@ export class Scheduler {
     this.pump();
   }
 
+  retryNow(): void {
+    this.head.hurry();
+    this.pump();
+  }
+
   forceBreaker(state: "open" | "closed" | "auto"): void {
     this.breaker.force(state);
     this.pump();

@@ -42,6 +42,16 @@ export class Waiting {
     return first;
   }
 
+  /** All are due by then, but for those whose turn with the retry limiter has a time: that is not theirs to choose. */
+  hurry(then: number): void {
+    const all = this.heap;
+    this.heap = [];
+    for (const item of all) {
+      if (!item.hasTurn) item.dueAt = Math.min(item.dueAt, then);
+      this.add(item);
+    }
+  }
+
   /** Takes out all that were born before `then` and are not given up anyway. */
   takeBornBefore(then: number): Item[] {
     if (this.born >= then) return [];

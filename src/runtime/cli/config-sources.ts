@@ -9,10 +9,17 @@ export function configSources(
   names: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): readonly ConfigSource[] {
-  return names.map((name) => sourceOf(name, env));
+  let texts = 0;
+  // Problems are shown with the line they are in, so no two texts may have the same name.
+  const textName = () => (++texts === 1 ? "yaml:" : `yaml:(${texts})`);
+  return names.map((name) => sourceOf(name, env, textName));
 }
 
-function sourceOf(name: string, env: Readonly<Record<string, string | undefined>>): ConfigSource {
+function sourceOf(
+  name: string,
+  env: Readonly<Record<string, string | undefined>>,
+  textName: () => string,
+): ConfigSource {
   const [, scheme, rest] = SCHEME.exec(name) ?? [];
   switch (scheme) {
     case "file":
@@ -20,7 +27,7 @@ function sourceOf(name: string, env: Readonly<Record<string, string | undefined>
     case "env":
       return { text: variable(rest!, env), name };
     case "yaml":
-      return { text: nested(rest!), name: "yaml:" };
+      return { text: nested(rest!), name: textName() };
     case "http":
     case "https":
       throw new UsageError(`--config ${scheme}: is not supported`, "download the config, and name the file");

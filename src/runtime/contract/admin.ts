@@ -10,6 +10,8 @@ export interface Admin {
   /** Stops or goes on sending; what comes in meanwhile is queued. */
   pause(exporter: string): void;
   resume(exporter: string): void;
+  /** Lets no entry of its queue wait any longer for the time of its retry, also if the backend asked for that. */
+  retryNow(exporter: string): void;
   /** Holds the breaker open or closed whatever happens; "auto" lets it decide again. */
   forceBreaker(exporter: string, state: "open" | "closed" | "auto"): void;
   /** Entries per second. */

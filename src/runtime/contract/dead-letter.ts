@@ -59,7 +59,8 @@ function named(name: unknown): string | undefined {
   return typeof name === "string" && name !== "" ? name.slice(0, MAX_NAME) : undefined;
 }
 
-const REASONS: Readonly<Record<FailureReason, true>> = {
+/** All of them, as keys. */
+export const REASONS: Readonly<Record<FailureReason, true>> = {
   permanent: true,
   retry_exhausted: true,
   poison: true,

@@ -186,11 +186,6 @@ export class Debt {
     this.onRefused = onRefused;
   }
 
-  /** Neither settled nor handed on: whoever holds it still owes. */
-  get isOpen(): boolean {
-    return this.open;
-  }
-
   static join(debts: readonly Debt[]): Debt {
     const joined = new Debt(undefined, debts);
     joined.moveTo(debts[0]?.habitat);

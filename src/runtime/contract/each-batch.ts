@@ -29,6 +29,14 @@ const TIMEOUT_MS = 30_000;
  */
 export function eachBatch(
   process: (batch: Batch, delivery: Delivery) => BatchResult | PromiseLike<BatchResult>,
+  options?: EachBatchOptions,
+): Processor {
+  return eachWantedBatch((batch, delivery) => process(batch, delivery), options);
+}
+
+/** The same for a function that asks whether its answer is still waited for: once it is not, it is ignored. */
+export function eachWantedBatch(
+  process: (batch: Batch, delivery: Delivery, isWanted: () => boolean) => BatchResult | PromiseLike<BatchResult>,
   { timeoutMs = TIMEOUT_MS, clock = systemClock }: EachBatchOptions = {},
 ): Processor {
   return (source) =>
@@ -40,21 +48,21 @@ export function eachBatch(
         for (const next of outputs(delivery, result)) out.next(next);
       };
       const run = (delivery: Delivery): Promise<void> | undefined => {
+        const answer = { isOver: false };
         try {
-          const result = process(delivery.batch, delivery);
-          if (isLater(result)) return wait(delivery, result);
+          const result = process(delivery.batch, delivery, () => !answer.isOver);
+          if (isLater(result)) return wait(delivery, result, answer);
           emit(delivery, result);
         } catch (error) {
           delivery.refuse(error);
         }
         return undefined;
       };
-      const wait = (delivery: Delivery, result: PromiseLike<BatchResult>) =>
+      const wait = (delivery: Delivery, result: PromiseLike<BatchResult>, answer: { isOver: boolean }) =>
         new Promise<void>((done) => {
-          let isOver = false;
           const end = (settle: () => void) => {
-            if (isOver) return;
-            isOver = true;
+            if (answer.isOver) return;
+            answer.isOver = true;
             cancelTimer?.();
             try {
               settle();
@@ -68,7 +76,7 @@ export function eachBatch(
             timeoutMs > 0 ? clock.after(timeoutMs, () => end(() => delivery.refuse(tooLate(timeoutMs)))) : undefined;
           const refuse = (error: unknown) => end(() => delivery.refuse(error));
           try {
-            result.then((answer) => end(() => emit(delivery, answer)), refuse);
+            result.then((batches) => end(() => emit(delivery, batches)), refuse);
           } catch (error) {
             refuse(error);
           }

@@ -5,7 +5,7 @@ import { splitBatch } from "../telemetry/split.js";
 import type { Attributes } from "../telemetry/views/attributes.js";
 import type { Processor } from "./component.js";
 import { type DeadLetter, deadLetter, type Setback, soundSetback } from "./dead-letter.js";
-import { type BatchResult, type EachBatchOptions, eachBatch } from "./each-batch.js";
+import { type BatchResult, type EachBatchOptions, eachWantedBatch } from "./each-batch.js";
 
 /** Takes the record out of the pipeline, as it came in; every exporter keeps it as a dead letter with this message. */
 export interface RecordSetback {
@@ -36,7 +36,7 @@ export function eachRecord<View extends AnyRecordView = AnyRecordView>(
   edit: (record: View) => RecordAnswer | Promise<RecordAnswer>,
   { concurrency = 1, ...options }: EachRecordOptions = {},
 ): Processor {
-  return eachBatch((batch, { debt }) => {
+  return eachWantedBatch((batch, _delivery, isWanted) => {
     const setbacks = new Setbacks();
     const edited = editRecordsLater(
       batch,
@@ -46,7 +46,7 @@ export function eachRecord<View extends AnyRecordView = AnyRecordView>(
         return isLater(answer) ? answer.then((later) => setbacks.note(index, later)) : setbacks.note(index, answer);
       },
       concurrency,
-      () => debt.isOpen !== false,
+      isWanted,
     );
     return edited instanceof Promise
       ? edited.then((later) => setbacks.take(batch, later))

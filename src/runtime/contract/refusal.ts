@@ -41,12 +41,22 @@ export class Refusal extends Error {
   constructor(kind: RefusalKind, message: string, options: RefusalOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
-    this.code = options.code ?? `SLUICE_${kind.toUpperCase()}`;
-    this.retryAfterMs = options.retryAfterMs;
+    this.code = textOf(options.code) ?? `SLUICE_${kind.toUpperCase()}`;
+    this.retryAfterMs = waitOf(options.retryAfterMs);
     this.category = options.category;
-    this.status = options.status;
+    this.status = textOf(options.status);
     this.unexpected = options.unexpected ?? false;
   }
+}
+
+/** A plugin may give a number, such as the status of an HTTP answer. */
+function textOf(given: unknown): string | undefined {
+  return given === undefined || given === null ? undefined : wordsOf(given);
+}
+
+/** Nobody can be told to wait for anything else. */
+function waitOf(ms: unknown): number | undefined {
+  return typeof ms === "number" && Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 }
 
 /** Told by its brand, so that one of another copy of the package counts too. */
@@ -62,7 +72,11 @@ export function toRefusal(error: unknown): Refusal {
 /** A refusal that was thrown as such; undefined for all that only looks like one, or cannot even be looked at. */
 function meant(error: unknown): Refusal | undefined {
   try {
-    if (isRefusal(error)) return KINDS.has(error.kind) && typeof error.message === "string" ? error : undefined;
+    if (isRefusal(error)) {
+      if (!KINDS.has(error.kind) || typeof error.message !== "string") return undefined;
+      const isOwn: boolean = error instanceof Refusal;
+      return isOwn ? error : new Refusal(error.kind, error.message, error as RefusalOptions);
+    }
     if (!isMalformed(error)) return undefined;
     return new Refusal("permanent", wordsOf(error), { code: error.code, category: "schema", cause: error });
   } catch {

@@ -45,12 +45,16 @@ export class SupervisedTransport implements PinoDestination {
   private stream: Stream | undefined;
   private lines: string[] = [];
   private bytes = 0;
+  /** Lines that were taken, and those of them that are not kept any more. */
+  private taken = 0;
+  private gone = 0;
   private isEnded = false;
   /** Workers in a row that settled nothing. */
   private fruitless = 0;
   /** Why no line is taken any more. */
   private hopeless: string | undefined;
-  private waiting: (() => void)[] = [];
+  /** Who waits until so many lines are gone. */
+  private waiting: { readonly lines: number; readonly callback: () => void }[] = [];
   /** What pino said of its lines, for the next worker. */
   private format: unknown;
   private counts = new SharedCounts();
@@ -115,6 +119,7 @@ export class SupervisedTransport implements PinoDestination {
       return this.lost.add(1, `over ${maxBytes} bytes of lines are unsettled`);
     }
     this.lines.push(line);
+    this.taken += 1;
     this.bytes += line.length;
     this.stream?.write(line);
   }
@@ -169,7 +174,8 @@ export class SupervisedTransport implements PinoDestination {
       this.fruitless = 0;
     }
     say(`the worker is gone (${reason}); starting another one for ${this.lines.length} unsettled lines`);
-    setTimeout(() => this.launch(), Math.min((this.fruitless - 1) * AGAIN_MS, LONGEST_MS));
+    const again = setTimeout(() => this.launch(), Math.min(Math.max(this.fruitless - 1, 0) * AGAIN_MS, LONGEST_MS));
+    if (this.lines.length === 0 && this.waiting.length === 0) again.unref(); // nobody would miss it
   }
 
   /** Resolves when nothing is left to settle; the worker is told how long it has, and not waited for much longer. */
@@ -193,9 +199,9 @@ export class SupervisedTransport implements PinoDestination {
     this.stream?.emit("message", { code: HURRY, ms });
   }
 
-  /** Pino's worker does not keep the process alive; somebody who waits for it does. */
+  /** Calls back when all lines until now are gone. Pino's worker does not keep the process alive; somebody who waits does. */
   private wait(callback: () => void): void {
-    this.waiting.push(callback);
+    this.waiting.push({ lines: this.taken, callback });
     this.stream?.ref();
   }
 
@@ -205,10 +211,13 @@ export class SupervisedTransport implements PinoDestination {
   }
 
   private settle(count: number): void {
-    for (const line of this.lines.splice(0, count)) this.bytes -= line.length;
-    if (this.lines.length > 0) return;
-    this.stream?.unref();
-    for (const callback of this.waiting.splice(0)) callback();
+    const gone = this.lines.splice(0, count);
+    for (const line of gone) this.bytes -= line.length;
+    this.gone += gone.length;
+    const done = this.waiting.filter(({ lines }) => lines <= this.gone);
+    this.waiting = this.waiting.filter(({ lines }) => lines > this.gone);
+    if (this.waiting.length === 0) this.stream?.unref();
+    for (const { callback } of done) callback();
   }
 
   /** The process exits, and no event comes any more: the worker has some seconds for what it can still do. */

@@ -161,9 +161,13 @@ function isDelivery(given: Partial<Delivery> | null | undefined): given is Deliv
   );
 }
 
-/** A pipeline that the connector does not feed would get nothing, and its sender be told that all is well. */
-function isRoute(route: unknown, targets: readonly string[] = []): boolean {
-  return route === undefined || (Array.isArray(route) && route.every((id) => targets.includes(id)));
+/**
+ * A pipeline that the connector does not feed would get nothing, and its sender be told that all is well. A processor has
+ * no choice, not even of none: a connector behind it would take that for its own.
+ */
+function isRoute(route: unknown, targets: readonly string[] | undefined): boolean {
+  if (route === undefined || targets === undefined) return route === undefined;
+  return Array.isArray(route) && route.every((id) => targets.includes(id));
 }
 
 function noRoute(targets: readonly string[] = []): Refusal {

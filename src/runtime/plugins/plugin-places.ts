@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageFolder } from "../contract/version.js";
 
 /**
  * Where the code of plugins lies, to tell whose fault an error is that nobody caught: that of the plugin in whose folder
- * the throw happened. Packages that it uses do not count as its code.
+ * the throw happened. Packages that it uses do not count as its code, nor does Sluice, wherever it lies.
  */
 export class PluginPlaces {
   private readonly folders = new Map<string, string>();
@@ -22,7 +22,10 @@ export class PluginPlaces {
   ownerOf(error: unknown): string | undefined {
     const file = this.folders.size === 0 ? undefined : thrownAt(error);
     if (file === undefined) return undefined;
-    const found = [...this.folders].filter(([folder]) => isOwn(folder, file));
+    const sluice = packageFolder(file);
+    const found = [...this.folders].filter(
+      ([folder]) => isOwn(folder, file) && (sluice === undefined || isWithin(sluice, folder)),
+    );
     return found.toSorted(([a], [b]) => b.length - a.length)[0]?.[1];
   }
 }
@@ -36,15 +39,19 @@ function folderOf(file: string): string {
 }
 
 function isOwn(folder: string, file: string): boolean {
-  const [first, ...rest] = relative(folder, file).split(sep);
-  return first !== ".." && !(first ?? "").startsWith(sep) && ![first, ...rest].includes("node_modules");
+  return isWithin(folder, file) && !relative(folder, file).split(sep).includes("node_modules");
+}
+
+function isWithin(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way.split(sep)[0] !== ".." && !isAbsolute(way);
 }
 
 /** The file of the first line of the stack that is none of Node's own. */
 function thrownAt(error: unknown): string | undefined {
   try {
     const stack = error instanceof Error ? String(error.stack) : "";
-    const url = /^\s+at .*?(file:\/\/[^\n)]+?|\/[^\n)]+?):\d+:\d+\)?$/m.exec(stack)?.[1];
+    const url = /^\s+at (?:.*\(|async )?(file:\/\/[^\n)]+?|\/[^\n)]+?):\d+:\d+\)?$/m.exec(stack)?.[1];
     return url?.startsWith("file:") ? fileURLToPath(url) : url;
   } catch {
     return undefined;

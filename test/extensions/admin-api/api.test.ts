@@ -19,7 +19,7 @@ describe("exporters", () => {
     });
   });
 
-  it("are paused, resumed, held open and slowed down", async () => {
+  it("are paused, resumed, hurried, held open and slowed down", async () => {
     const { ask, a } = await startApi();
     expect((await ask("POST", "/exporters/a/pause")).body.paused).toBe(true);
     expect((await ask("POST", "/exporters/a/resume", {})).body.paused).toBe(false);
@@ -28,7 +28,8 @@ describe("exporters", () => {
       forced: true,
     });
     expect((await ask("POST", "/exporters/a/replay-rate", { rate: 7 })).body.replayRate).toBe(7);
-    expect([a.forced, a.replayRate]).toEqual(["open", 7]);
+    expect((await ask("POST", "/exporters/a/retry")).body.id).toBe("a");
+    expect([a.forced, a.replayRate, a.hurried]).toEqual(["open", 7, 1]);
   });
 
   it.each([

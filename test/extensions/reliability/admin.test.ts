@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createAdmin } from "../../../src/extensions/reliability/admin.js";
 import { listPage } from "../../../src/extensions/reliability/dead-letters.js";
-import { type Admin, type DeadLetterQuery, silentLogger } from "../../../src/plugin.js";
+import { type Admin, type DeadLetterQuery, type FailureReason, silentLogger } from "../../../src/plugin.js";
+import { REASONS } from "../../../src/runtime/contract/dead-letter.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { PATIENCE, runs } from "../../support/runs.js";
@@ -77,6 +78,12 @@ describe("listing dead letters", () => {
     const ids = expected.map((index) => made[index]!.entry.id);
     expect(await all(adminOf(a, b), query)).toEqual(ids);
     expect(await all(adminOf(a, b), { ...query, limit: 1 })).toEqual(ids);
+  });
+
+  it.each(Object.keys(REASONS) as FailureReason[])("finds by the reason %s", async (reason) => {
+    const a = await control("a");
+    const { entry } = await deadLetter(a, { at: 10, reason });
+    expect(await all(adminOf(a), { reason })).toEqual([entry.id]);
   });
 
   it.each<[DeadLetterQuery, string]>([

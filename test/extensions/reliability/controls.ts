@@ -21,6 +21,7 @@ export interface FakeControl extends ExporterControl {
   paused: boolean;
   forced: string | undefined;
   woken: number;
+  hurried: number;
 }
 
 /** An exporter's queue whose sender is a test. */
@@ -38,10 +39,12 @@ export async function control(id: string, settings: ExporterSettings = {}): Prom
     paused: false,
     forced: undefined,
     woken: 0,
+    hurried: 0,
     replayRate: complete.replay.rate,
     status: () => statusOf(fake),
     pause: () => void (fake.paused = true),
     resume: () => void (fake.paused = false),
+    retryNow: () => void fake.hurried++,
     forceBreaker(state) {
       fake.forced = state;
       if (state !== "auto") fake.breaker = state;

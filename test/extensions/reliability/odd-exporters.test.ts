@@ -55,4 +55,20 @@ describe("an exporter that is not quite right", () => {
     await queue.pass(2000, 500);
     expect(queue.taken).toEqual(["a"]);
   });
+
+  it("is tried again, as the rules of the config say, when its status and code are numbers", async () => {
+    let isUp = false;
+    const queue = await startQueue({
+      settings: { retry_on_failure: { retry_on: ["409"] } },
+      backend: async () => {
+        if (!isUp) throw new Refusal("permanent", "not now", { status: 409, code: 7 } as never);
+        return undefined;
+      },
+    });
+    queue.send("a");
+    await queue.settle();
+    isUp = true;
+    await queue.pass(2000, 500);
+    expect(queue.taken).toEqual(["a"]);
+  });
 });

@@ -299,6 +299,55 @@ describe("retries", () => {
     expect(queue.taken).toEqual(["a"]);
   });
 
+  it("wait no longer when they are told to, in memory or not, and wait again if that fails", async () => {
+    let isDown = true;
+    const backend = async () => {
+      if (isDown) throw http(429, 3_600_000);
+      return undefined;
+    };
+    const limits = { entries: 4, waiting: 6, bytes: 1 << 20 };
+    const settings = { circuit_breaker: { enabled: false }, retry_on_failure: { rate_limit: { per_second: 1000 } } };
+    const queue = await startQueue({ backend, limits, settings });
+    const bodies = numbers(30);
+    for (const body of bodies) queue.send(body);
+    await queue.settle();
+    await queue.pass(10_000, 1000);
+    const before = queue.calls.length;
+    expect(before).toBe(bodies.length);
+    queue.outlet.retryNow();
+    await queue.pass(10_000, 1000);
+    const after = queue.calls.length;
+    expect(after).toBeGreaterThanOrEqual(before + limits.waiting);
+    await queue.pass(600_000, 60_000);
+    expect(queue.calls.length).toBe(after);
+    isDown = false;
+    queue.outlet.retryNow();
+    await queue.pass(10_000, 1000);
+    expect(queue.taken.toSorted()).toEqual(bodies.toSorted());
+  });
+
+  it("stay within their rate, however often they are told not to wait", async () => {
+    const queue = await startQueue({
+      settings: {
+        circuit_breaker: { enabled: false },
+        sending_queue: { num_consumers: 1000 },
+        retry_on_failure: { jitter: "none", rate_limit: { per_second: 10, burst: 5 } },
+      },
+      backend: down,
+    });
+    for (const body of numbers(100)) queue.send(body);
+    await queue.settle();
+    for (let i = 0; i < 3; i++) {
+      queue.outlet.retryNow();
+      await queue.settle();
+    }
+    expect(queue.calls).toHaveLength(105);
+    await queue.pass(1000, 100);
+    expect(queue.calls.length).toBeLessThanOrEqual(116);
+    await queue.pass(10_000, 100);
+    expect(queue.calls.length).toBeGreaterThanOrEqual(200);
+  });
+
   it("wait after a restart no longer than the config allows then", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const clock = new FakeClock();

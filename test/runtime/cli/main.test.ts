@@ -223,6 +223,13 @@ describe("--config", () => {
     expect(out + err).not.toContain("s3cret");
   });
 
+  it("shows the line of the text that it is in, also where there are several", async () => {
+    const texts = ["yaml:receivers::otlpx: 1", "yaml:exporters::debug::verbosity: loudly", "yaml:connectors: "];
+    const { err } = await cli(["validate", ...texts.flatMap((text) => ["-c", text])]);
+    expect(err).toMatch(/^ +2 \| +otlpx: 1$/m);
+    expect(err).toMatch(/^ +3 \| +verbosity: loudly$/m);
+  });
+
   it("says that it downloads nothing", async () => {
     const { code, err } = await cli(["run", "-c", "https://host/config.yaml"]);
     expect(code).toBe(2);

@@ -4,7 +4,7 @@ import { Registry } from "../../../src/runtime/registry.js";
 import { brief, loadText } from "./load-text.js";
 
 /** What is said of a tail_sampling with these keys, at line 4, in a service with this intake. */
-function problems(keys: string, intake = "") {
+function problems(keys: string, intake = "", types = builtins) {
   const text = `receivers: {otlp: {protocols: {grpc: }}}
 exporters: {debug: }
 processors:
@@ -13,7 +13,7 @@ service:
   intake: {${intake}}
   pipelines: {traces: {receivers: [otlp], processors: [tail_sampling], exporters: [debug]}}
 `;
-  return loadText(text, { registry: new Registry(builtins) }).problems;
+  return loadText(text, { registry: new Registry(types) }).problems;
 }
 
 describe("what a processor may hold back", () => {
@@ -36,5 +36,15 @@ describe("what a processor may hold back", () => {
     expect(problems("", "max_bytes: 16MiB").map(brief)).toEqual([
       "warning over_intake_limit 4:3 processors.tail_sampling.max_bytes",
     ]);
+  });
+
+  it("is nothing to warn of when a plugin cannot say it", () => {
+    const broken = (type: string) => ({
+      holdsBack: () => {
+        throw new Error(type);
+      },
+    });
+    const types = builtins.map((one) => (one.type === "tail_sampling" ? { ...one, ...broken(one.type) } : one));
+    expect(problems("max_bytes: 64MiB, ", "", types as typeof builtins)).toEqual([]);
   });
 });

@@ -168,6 +168,26 @@ describe("eachRecord", () => {
     expect(shown).toEqual(["a", "bad", "slow", "slow"]);
   });
 
+  it("edits all records, also of a batch whose sender has its answer already", async () => {
+    const { source, out } = feed(
+      eachRecord(async (record: LogRecordView) => {
+        await null;
+        record.body = `${record.body}!`;
+      }),
+    );
+    const early = owed(logs("a", "b"));
+    early.delivery.accept();
+    source.next(early.delivery);
+    const meanwhile = owed(logs("c", "d"));
+    source.next(meanwhile.delivery);
+    meanwhile.delivery.accept();
+    await expect.poll(() => out.length).toBe(2);
+    expect(all(out)).toEqual([
+      [undefined, "a!", "b!"],
+      [undefined, "c!", "d!"],
+    ]);
+  });
+
   it.each([
     ["undefined", (record: LogRecordView) => record.attributes.set("a", undefined as never)],
     ["a function", (record: LogRecordView) => record.attributes.set("a", { deep: [() => {}] } as never)],

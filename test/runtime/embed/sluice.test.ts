@@ -296,6 +296,8 @@ service: {pipelines: {logs: {receivers: [app], exporters: [file, kept]}}}`;
       {},
       { exporter: "x" },
       { query: { exportr: "x" } },
+      { query: { exporter: undefined } },
+      { query: { reason: null } },
       { ids: ["1"], query: {} },
       { ids: "1" },
     ];

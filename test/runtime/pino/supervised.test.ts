@@ -68,6 +68,17 @@ describe.concurrent("sluiceTransport", () => {
     expect(transport.lostLines).toBe(0);
   });
 
+  it("flushes what was written until then, and does not wait for what follows", async () => {
+    const { transport, settled } = supervised();
+    transport.write("one\n");
+    const before = flushed(transport);
+    transport.write("later\n");
+    await before;
+    expect(settled()).toEqual(["one"]);
+    await transport.end(0);
+    expect(transport.lostLines).toBe(1);
+  });
+
   it("tells every worker how pino writes its lines", async () => {
     const { transport, told } = supervised();
     const logger = pino({ base: null, timestamp: false, messageKey: "message" }, transport as never);

@@ -316,6 +316,20 @@ describe("a plugin's exporter that cannot be understood", () => {
   });
 });
 
+describe("a plugin's processor that chooses pipelines", () => {
+  it.each([[[]], [["logs/2"]]])("loses nothing when it chooses %j: that is for connectors", async (choice) => {
+    const plugin = processor(() => map((delivery: Delivery) => delivery.to(choice)));
+    const yaml = `processors: {mine: }
+connectors: {forward: }
+service: {pipelines: {
+  logs: {receivers: [memory], processors: [mine], exporters: [forward]},
+  logs/2: {receivers: [forward], exporters: [memory]}}}`;
+    const pipeline = await runPipeline(yaml, { plugins: [plugin] });
+    running.push(pipeline);
+    expect(await pipeline.send(logs("a"))).toMatchObject({ ok: false, refusal: { code: "SLUICE_NO_ROUTE" } });
+  });
+});
+
 describe("a plugin's connector", () => {
   it.each([["elsewhere"], 5, "logs/2"])("loses nothing when it chooses %j, which it does not feed", async (choice) => {
     const plugin = defineConnector({

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { FAILURE_REASONS } from "../../../../src/extensions/reliability/query.js";
 import { crc32c } from "../../../../src/extensions/reliability/store/level/crc32c.js";
-import type { FailureReason } from "../../../../src/runtime/contract/entry.js";
 import { startApi } from "../../../extensions/admin-api/harness.js";
 import { deadLetter } from "../../../extensions/reliability/controls.js";
 import { openQueue, queueOf, sluice, temporary } from "./support.js";
@@ -44,7 +43,7 @@ describe("dlq list", () => {
   });
 
   it.each(FAILURE_REASONS)("takes the reason %s, and its help and the page name it", async (reason) => {
-    const { dlq, ids } = await running({}, { reason: reason as FailureReason }, {});
+    const { dlq, ids } = await running({}, { reason }, {});
     const { code, out } = await dlq(["list", "--reason", reason]);
     expect([code, out]).toEqual([0, expect.stringContaining(ids[1]!)]);
     expect((await sluice(["dlq", "list", "--help"])).out).toMatch(new RegExp(`--reason .*\\b${reason}\\b`));
