@@ -62,9 +62,9 @@ describe("rate_limit before durable queues", () => {
 describe("rate_limit behind an OTLP receiver", () => {
   it("answers a request over the limit with 429 and Retry-After, and takes it when it fits", async () => {
     const sink = await sinkOf();
-    let port: number | undefined;
-    const info = (fields: { http?: number }) => {
-      port ??= fields.http;
+    let address: string | undefined;
+    const info = (fields: { http?: string }) => {
+      address ??= fields.http;
     };
     const logger: Logger = { ...silentLogger, info, child: () => logger };
     const yaml = `
@@ -85,7 +85,7 @@ service:
     await agent.start();
     onTestFinished(() => agent.stop(0));
     const send = (tenant: string, ...names: string[]) =>
-      fetch(`http://127.0.0.1:${port}/v1/logs`, {
+      fetch(`http://${address}/v1/logs`, {
         method: "POST",
         headers: { "content-type": "application/json", "x-tenant": tenant },
         body: named(...names),

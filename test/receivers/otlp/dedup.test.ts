@@ -80,11 +80,11 @@ describe("an OTLP receiver that deduplicates", () => {
     ["enabled: false", 2],
   ])("with dedup: {%s} takes a request with a known key %i time(s)", async (dedup, times) => {
     const sink = await startSink();
-    let port = 0;
+    let address = "";
     const logger = {
       debug() {},
       info(fields: object) {
-        if ("http" in fields) port = Number(fields.http);
+        if ("http" in fields) address = String(fields.http);
       },
       warn() {},
       error() {},
@@ -101,7 +101,7 @@ service: {pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}}
     agents.push(agent);
     await agent.start();
     for (let i = 0; i < 2; i++) {
-      const response = await fetch(`http://127.0.0.1:${port}/v1/logs`, {
+      const response = await fetch(`http://${address}/v1/logs`, {
         method: "POST",
         headers: { "content-type": "application/x-protobuf", "sluice-idempotency-key": "k-1" },
         body: new Uint8Array(logs("a").bytes),
