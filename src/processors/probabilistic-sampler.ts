@@ -66,15 +66,18 @@ export const probabilisticSampler = defineProcessor<ProbabilisticSamplerConfig>(
   schema,
   create(config, { signal, metrics }) {
     const noun = signal === "logs" ? "logs" : "traces";
-    const counters = new Map<string, Counter>();
-    const counterOf = (policy: string, sampled: string) => {
-      const counter =
-        counters.get(`${policy} ${sampled}`) ?? metrics.counter(nameOf(noun), DECIDED, { policy, sampled });
-      counters.set(`${policy} ${sampled}`, counter);
+    const [kept, dropped] = [new Map<string, Counter>(), new Map<string, Counter>()];
+    const counterOf = (policy: string, sampled: boolean) => {
+      const counters = sampled ? kept : dropped;
+      let counter = counters.get(policy);
+      if (counter === undefined) {
+        counter = metrics.counter(nameOf(noun), DECIDED, { policy, sampled: String(sampled) });
+        counters.set(policy, counter);
+      }
       return counter;
     };
     const sampler = new ProbabilisticSampler(noun, settingsOf(config), (policy, sampled, count) =>
-      counterOf(policy, String(sampled)).add(count),
+      counterOf(policy, sampled).add(count),
     );
     return eachBatch((batch) => {
       const kept = sampler.sample(batch);
