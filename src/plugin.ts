@@ -22,6 +22,7 @@ export {
   type RecordSetback,
 } from "./runtime/contract/each-record.js";
 export type * from "./runtime/contract/entry.js";
+export { FAILURE_REASONS } from "./runtime/contract/entry.js";
 export {
   type CompleteSettings,
   completeSettings,

@@ -1,21 +1,5 @@
-import { AdminError, type DeadLetterQuery, type FailureReason, SIGNALS } from "../../plugin.js";
+import { AdminError, type DeadLetterQuery, FAILURE_REASONS, SIGNALS } from "../../plugin.js";
 import { MOST_ON_A_PAGE } from "./dead-letters.js";
-
-/** A record of each, so that none is forgotten. */
-const REASONS: Readonly<Record<FailureReason, true>> = {
-  permanent: true,
-  retry_exhausted: true,
-  poison: true,
-  rate_limited: true,
-  circuit_open: true,
-  queue_full: true,
-  expired: true,
-  partial_success: true,
-  rejected: true,
-  imported: true,
-};
-
-export const FAILURE_REASONS = Object.keys(REASONS) as readonly FailureReason[];
 
 /** Rejects a query that cannot be meant, with an `AdminError` that says what to write. */
 export function checkQuery(query: DeadLetterQuery): void {

@@ -1,5 +1,5 @@
 import type { Batch } from "../telemetry/batch.js";
-import type { FailureReason } from "./entry.js";
+import { FAILURE_REASONS, type FailureReason } from "./entry.js";
 import { Refusal } from "./refusal.js";
 import { wordsOf } from "./words-of.js";
 
@@ -47,7 +47,7 @@ export function soundSetback(given: unknown): Setback {
   const said = (typeof given === "object" && given !== null ? given : { message: given }) as Partial<Setback>;
   const { reason, category, code, message, onlyIfAlwaysSaved } = said;
   return {
-    reason: Object.hasOwn(REASONS, wordsOf(reason)) ? reason! : "rejected",
+    reason: FAILURE_REASONS.find((known) => known === reason) ?? "rejected",
     category: named(category) ?? "rejected",
     code: named(code) ?? "SLUICE_REJECTED",
     message: message === undefined || message === null ? NO_WORDS : wordsOf(message).slice(0, MAX_MESSAGE),
@@ -58,20 +58,6 @@ export function soundSetback(given: unknown): Setback {
 function named(name: unknown): string | undefined {
   return typeof name === "string" && name !== "" ? name.slice(0, MAX_NAME) : undefined;
 }
-
-/** All of them, as keys. */
-export const REASONS: Readonly<Record<FailureReason, true>> = {
-  permanent: true,
-  retry_exhausted: true,
-  poison: true,
-  rate_limited: true,
-  circuit_open: true,
-  queue_full: true,
-  expired: true,
-  partial_success: true,
-  rejected: true,
-  imported: true,
-};
 
 const NO_WORDS = "the processor gave no reason";
 const MAX_MESSAGE = 1000;

@@ -59,18 +59,22 @@ export interface Attempt {
   readonly delayMs?: number;
 }
 
+/** Every reason why an entry can be a dead letter. */
+export const FAILURE_REASONS = [
+  "permanent",
+  "retry_exhausted",
+  "poison",
+  "rate_limited",
+  "circuit_open",
+  "queue_full",
+  "expired",
+  "partial_success",
+  "rejected",
+  "imported",
+] as const;
+
 /** Why an entry is a dead letter. */
-export type FailureReason =
-  | "permanent"
-  | "retry_exhausted"
-  | "poison"
-  | "rate_limited"
-  | "circuit_open"
-  | "queue_full"
-  | "expired"
-  | "partial_success"
-  | "rejected"
-  | "imported";
+export type FailureReason = (typeof FAILURE_REASONS)[number];
 
 /** How an entry became a dead letter, and a sample of what is inside. */
 export interface Failure {

@@ -189,11 +189,11 @@ export class Treatment implements FieldVisitor {
   ): void {
     if (strategy === "allow") return;
     const b = rewriter.bytes;
+    const outStart = rewriter.position(start);
     for (let p = start; p < end; ) {
       const tag = varint(b, p);
       const at = after;
       const next = skip(b, at, tag);
-      const outStart = rewriter.position(start);
       if (tag === STRING) {
         varint(b, at);
         this.string(rewriter, field, strategy, at, after, next);
@@ -204,9 +204,9 @@ export class Treatment implements FieldVisitor {
         this.elements(rewriter, field, strategy, tag, inner, next);
         rewriter.close(inner, next, outInner, inner - at);
       } else if (strategy !== undefined) this.leaf(rewriter, field, strategy, tag, p, at, next);
-      rewriter.close(start, end, outStart, start - lengthAt);
       p = next;
     }
+    rewriter.close(start, end, outStart, start - lengthAt);
   }
 
   private elements(

@@ -26,7 +26,7 @@ import { createIntake, type Inlet } from "./intake.js";
 import { isolate } from "./isolate.js";
 import { ReplaySteps } from "./replay-steps.js";
 import { type RunningPipeline, runPipeline } from "./run.js";
-import { treatmentBehind } from "./untreated.js";
+import { warningOfUntreated } from "./untreated.js";
 
 export interface GraphSettings {
   readonly plan: GraphPlan;
@@ -127,27 +127,9 @@ class GraphBuilder {
       const spec = this.plan.processors.get(id)!;
       const context = this.processorContext(id, pipeline);
       const create = () => spec.factory.create(spec.config, context);
-      const onSetback = this.warningOfUntreated(pipeline, place);
+      const onSetback = warningOfUntreated(this.plan, pipeline, place, context.logger);
       return this.isolated(spec, "processor", pipeline.signal, create, { onSetback });
     });
-  }
-
-  /**
-   * The order of processors that have a zone was checked when the config was loaded. Of others it is not known whether
-   * they take records out of the pipeline until they do.
-   */
-  private warningOfUntreated(pipeline: PlannedPipeline, place: number): (() => void) | undefined {
-    const spec = this.plan.processors.get(pipeline.processors[place]!)!;
-    const behind = spec.factory.zone === undefined ? treatmentBehind(this.plan, pipeline, place) : undefined;
-    if (behind === undefined) return undefined;
-    const { logger } = this.contextOf(spec.id, "processor");
-    let hasWarned = false;
-    return () => {
-      if (hasWarned) return;
-      hasWarned = true;
-      const message = `"${spec.id}" dead-letters records that "${behind}" has not treated yet: they are kept as they came`;
-      logger.warn({ pipeline: pipeline.id }, `${message}. Put it behind "${behind}"`);
-    };
   }
 
   private processorContext(id: string, pipeline: PlannedPipeline): ProcessorContext {

@@ -1,7 +1,31 @@
+import type { Logger } from "../contract/observability.js";
 import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
 
+/**
+ * Warns, once, of dead letters that a processor makes of records which are treated only behind it; undefined where none
+ * are. The order of processors that have a zone was checked when the config was loaded. Of others it is not known whether
+ * they take records out of the pipeline until they do.
+ */
+export function warningOfUntreated(
+  plan: GraphPlan,
+  pipeline: PlannedPipeline,
+  place: number,
+  logger: Logger,
+): (() => void) | undefined {
+  const { id, factory } = plan.processors.get(pipeline.processors[place]!)!;
+  const behind = factory.zone === undefined ? treatmentBehind(plan, pipeline, place) : undefined;
+  if (behind === undefined) return undefined;
+  let hasWarned = false;
+  return () => {
+    if (hasWarned) return;
+    hasWarned = true;
+    const message = `"${id}" dead-letters records that "${behind}" has not treated yet: they are kept as they came`;
+    logger.warn({ pipeline: pipeline.id }, `${message}. Put it behind "${behind}"`);
+  };
+}
+
 /** The processor that treats personal data behind this place of a pipeline, in it or in those that connectors lead to. */
-export function treatmentBehind(plan: GraphPlan, pipeline: PlannedPipeline, place: number): string | undefined {
+function treatmentBehind(plan: GraphPlan, pipeline: PlannedPipeline, place: number): string | undefined {
   const own = pipeline.processors.slice(place + 1).find((id) => plan.processors.get(id)?.factory.zone === "pii");
   if (own !== undefined) return own;
   const ways = pipeline.exporters.filter((id) => plan.connectors.has(id));

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { FILTERS } from "../../../src/extensions/admin-api/parameters.js";
 import { ROUTES } from "../../../src/extensions/admin-api/routes.js";
-import { FAILURE_REASONS } from "../../../src/extensions/reliability/query.js";
+import { FAILURE_REASONS } from "../../../src/plugin.js";
 import { deadLetter } from "../reliability/controls.js";
 import { startApi } from "./harness.js";
 
