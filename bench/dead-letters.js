@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { ClassicLevel } from "classic-level";
-import { openOffline } from "../dist/extensions/reliability/offline.js";
+import { openOfflineQueues } from "../dist/extensions/reliability/offline.js";
 import { LevelStore } from "../dist/extensions/reliability/store/level-store.js";
 import { Batch } from "../dist/plugin.js";
 
@@ -78,7 +78,7 @@ async function fill() {
 
 async function manyOf() {
   const start = performance.now();
-  const { admin, close } = await openOffline(root);
+  const { admin, close } = await openOfflineQueues(root);
   console.log(`open with ${ENTRIES} dead letters: ${(performance.now() - start).toFixed(0)} ms`);
   await say("first page of 100", () => admin.listDeadLetters({ limit: 100 }));
   await say("first page of 100, a filter that finds nothing", () => admin.listDeadLetters({ limit: 100, event: "no" }));

@@ -11,9 +11,9 @@ import {
   eachRecord,
   editRecords,
   encodeTree,
+  PiiTreatment,
   readRecords,
   splitBatch,
-  Treatment,
   transformBatch,
 } from "../dist/plugin.js";
 import { findAttribute } from "../dist/runtime/telemetry/views/attributes.js";
@@ -43,8 +43,8 @@ export function cases(records) {
   const halves = splitBatch(batch, { records: Math.ceil(records / 2) });
   const condition = compileCondition('attributes["user.id"] == "nobody"', "log");
   const statement = compileStatement('set(attributes["user.id"], "redacted")', "log");
-  const treatment = new Treatment({
-    changes: true,
+  const treatment = new PiiTreatment({
+    isEnforced: true,
     detectors: new Map(DETECTORS.map((name) => [name, "mask"])),
     patterns: [],
     hashKey: undefined,

@@ -5,20 +5,26 @@ export { Batcher, type BatcherSettings } from "./runtime/contract/batcher.js";
 export type * from "./runtime/contract/clock.js";
 export * from "./runtime/contract/component.js";
 export { type ConfigSchema, configSchema } from "./runtime/contract/config-schema.js";
-export { DeadLetter, deadLetter, isDeadLetter, nowhereToKeep, type Setback } from "./runtime/contract/dead-letter.js";
+export {
+  DeadLetter,
+  deadLetter,
+  isDeadLetter,
+  refusalOfSetback,
+  type Setback,
+} from "./runtime/contract/dead-letter.js";
 export {
   Delivery,
   type Origin,
   type Outcome,
   type PartialRejection,
-  rejectionOf,
+  validateRejection,
 } from "./runtime/contract/delivery.js";
 export { directOutlet } from "./runtime/contract/direct-outlet.js";
 export { type BatchResult, type EachBatchOptions, eachBatch } from "./runtime/contract/each-batch.js";
 export {
   type EachRecordOptions,
   eachRecord,
-  type RecordAnswer,
+  type RecordResult,
   type RecordSetback,
 } from "./runtime/contract/each-record.js";
 export type * from "./runtime/contract/entry.js";
@@ -41,12 +47,12 @@ export * from "./runtime/net/endpoint.js";
 export { gzip } from "./runtime/net/gzip.js";
 export { listen } from "./runtime/net/listen.js";
 export {
-  isPortTaken,
+  isPortInUse,
   listenFailure,
-  type SmallAnswer,
-  type SmallServer,
-  type SmallServerSettings,
-  startSmallServer,
+  type SimpleHttpResponse,
+  type SimpleHttpServer,
+  type SimpleHttpServerSettings,
+  startSimpleHttpServer,
 } from "./runtime/net/small-server.js";
 export * from "./runtime/net/tls-config.js";
 export * from "./runtime/net/tls-load.js";
@@ -82,15 +88,15 @@ export {
   dropWhere,
   keepWhere,
   type OnOttlError,
-  sortWhere,
+  partitionWhere,
   transformBatch,
 } from "./runtime/ottl/run.js";
-export { type Count, type ResourceTally, type TallySpec, tally } from "./runtime/ottl/tally.js";
+export { type CountSpec, countWhere, type MatchCount, type ResourceCounts } from "./runtime/ottl/tally.js";
 export { DETECTORS, type DetectorName } from "./runtime/pii/detect/detectors.js";
 export { STRATEGIES, type Strategy } from "./runtime/pii/strategies.js";
-export { Treatment, type TreatmentSettings } from "./runtime/pii/treatment.js";
+export { PiiTreatment, type PiiTreatmentSettings } from "./runtime/pii/treatment.js";
 export { FNV64_START, fnv64 } from "./runtime/sampling/fnv.js";
-export { type OnDecided, ProbabilisticSampler, type ProbabilisticSettings } from "./runtime/sampling/probabilistic.js";
+export { type OnDecided, ThresholdSampler, type ThresholdSamplerSettings } from "./runtime/sampling/probabilistic.js";
 export {
   RATE_ATTRIBUTE,
   type RateRules,
@@ -108,7 +114,12 @@ export {
   RecordViews,
   readRecords,
 } from "./runtime/telemetry/edit.js";
-export { type FieldVisitor, type Owner, rewriteFields, type TextField } from "./runtime/telemetry/field-walk.js";
+export {
+  type AttributeOwner,
+  type FieldVisitor,
+  rewriteFields,
+  type TextField,
+} from "./runtime/telemetry/field-walk.js";
 export { isRegroupOverflow, RegroupOverflow } from "./runtime/telemetry/group-tree.js";
 export { batchFromJson, batchToJson } from "./runtime/telemetry/json.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/malformed.js";

@@ -5,4 +5,4 @@ export {
   type SluiceMetricExporterOptions,
   SluiceSpanExporter,
 } from "./runtime/sdk/exporters.js";
-export type { BatchTaker } from "./runtime/sdk/in-process-export.js";
+export type { BatchAcceptor } from "./runtime/sdk/in-process-export.js";

@@ -1,8 +1,8 @@
 /** The door for component tests: pipelines in memory, what stands in for the world, and what every component must do. */
-export { Debt, Delivery, Habitat } from "./runtime/contract/delivery.js";
+export { Debt, Delivery, HeldDebts } from "./runtime/contract/delivery.js";
 export type { ConformanceCase, ConformanceOptions } from "./runtime/testing/conformance/case.js";
 export { type ExporterConformanceOptions, exporterConformance } from "./runtime/testing/conformance/exporter.js";
-export type { BackendAnswer, TriedBackend } from "./runtime/testing/conformance/exporter-trial.js";
+export type { BackendAnswer, TestBackend } from "./runtime/testing/conformance/exporter-trial.js";
 export { type ProcessorConformanceOptions, processorConformance } from "./runtime/testing/conformance/processor.js";
 export {
   type ClientAnswer,
@@ -10,16 +10,16 @@ export {
   receiverConformance,
 } from "./runtime/testing/conformance/receiver.js";
 export { storageConformance } from "./runtime/testing/conformance/storage.js";
-export type { TriedStorage } from "./runtime/testing/conformance/storage-bench.js";
+export type { TestStorage } from "./runtime/testing/conformance/storage-bench.js";
 export {
   type ExpectedRecord,
   expectRecords,
   type RecordExpectations,
   type RecordSource,
 } from "./runtime/testing/expect-records.js";
-export { breathe, FakeClock } from "./runtime/testing/fake-clock.js";
+export { FakeClock, flushPromises } from "./runtime/testing/fake-clock.js";
 export { type Faults, type FaultyExporter, faultyExporter } from "./runtime/testing/faulty-exporter.js";
-export { type LogInput, logs, type PlainRecord, plainRecords } from "./runtime/testing/plain-records.js";
+export { logs, type PlainRecord, plainRecords, type TestLogInput } from "./runtime/testing/plain-records.js";
 export { Random } from "./runtime/testing/random.js";
 export {
   type RunPipelineOptions,

@@ -52,8 +52,8 @@ function falsePositives(/** @type {(lines: string[]) => string[]} */ treated, /*
 
 /** Lines as bodies of log records, through a treatment with these detectors. */
 function bodiesThrough(/** @type {Plugin} */ plugin, /** @type {readonly string[]} */ detectors) {
-  const treatment = new plugin.Treatment({
-    changes: true,
+  const treatment = new plugin.PiiTreatment({
+    isEnforced: true,
     detectors: new Map(detectors.map((name) => [name, "mask"])),
     patterns: [],
     hashKey: undefined,

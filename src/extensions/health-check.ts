@@ -9,15 +9,15 @@ import {
   formatAddress,
   type HostPort,
   ignored,
-  isPortTaken,
+  isPortInUse,
   listenFailure,
   loadServerTls,
   parseHostPort,
-  type SmallAnswer,
-  type SmallServer,
+  type SimpleHttpResponse,
+  type SimpleHttpServer,
   StartError,
   section,
-  startSmallServer,
+  startSimpleHttpServer,
   tlsServer,
 } from "../plugin.js";
 
@@ -50,14 +50,14 @@ const schema = z.strictObject({
   include_metadata: ignored("requests are only counted by their path"),
 });
 
-type Config = z.infer<typeof schema>;
+type HealthCheckConfig = z.infer<typeof schema>;
 
 /**
  * Answers 200 while the agent is ready and 503 while it starts or drains, for load balancers and orchestrators. That is about
  * the agent alone: a backend that is down is no reason to restart the agent that keeps its data. How the backends are
  * is answered at a path of its own.
  */
-export const healthCheck = defineExtension<Config>({
+export const healthCheck = defineExtension<HealthCheckConfig>({
   type: "health_check",
   onByDefault: true,
   summary: "Answers HTTP probes: 200 while the agent is ready, 503 otherwise.",
@@ -66,12 +66,12 @@ export const healthCheck = defineExtension<Config>({
 });
 
 class HealthCheck implements Extension {
-  private readonly config: Config;
+  private readonly config: HealthCheckConfig;
   private readonly context: ExtensionContext;
-  private server: SmallServer | undefined;
+  private server: SimpleHttpServer | undefined;
   private upSince = 0;
 
-  constructor(config: Config, context: ExtensionContext) {
+  constructor(config: HealthCheckConfig, context: ExtensionContext) {
     this.config = config;
     this.context = context;
   }
@@ -82,10 +82,10 @@ class HealthCheck implements Extension {
     const tls = this.config.tls && (await loadServerTls(this.config.tls, ["tls"]));
     const answer = (path: string, request: IncomingMessage) => this.answer(path, request.headers.origin);
     try {
-      this.server = await startSmallServer({ endpoint, answer, ...(tls && { tls }) });
+      this.server = await startSimpleHttpServer({ endpoint, answer, ...(tls && { tls }) });
       this.context.logger.info({ endpoint: formatAddress(this.server.endpoint) }, "health check is listening");
     } catch (error) {
-      this.complain(endpoint, error);
+      this.onListenError(endpoint, error);
     }
   }
 
@@ -94,34 +94,34 @@ class HealthCheck implements Extension {
     this.server = undefined;
   }
 
-  private complain(endpoint: HostPort, error: unknown): void {
-    const key = writtenKey(this.config);
-    if (key !== undefined || !isPortTaken(error)) {
+  private onListenError(endpoint: HostPort, error: unknown): void {
+    const key = configuredEndpointKey(this.config);
+    if (key !== undefined || !isPortInUse(error)) {
       throw new StartError(listenFailure(endpoint, error), [key ?? "endpoint"], { cause: error });
     }
     this.context.logger.warn({}, `${listenFailure(endpoint, error)}; the agent runs without its health check`);
   }
 
-  private answer(path: string, origin: string | undefined): SmallAnswer {
+  private answer(path: string, origin: string | undefined): SimpleHttpResponse {
     const headers = corsHeaders(this.config, origin);
-    if (path === EXPORTERS_PATH && path !== this.config.path) return { ...this.answerForExporters(), headers };
+    if (path === EXPORTERS_PATH && path !== this.config.path) return { ...this.answerExporters(), headers };
     if (path !== this.config.path) return { status: 404, type: "text/plain", body: "not found\n", headers };
     const healthy = this.context.host.state === "ready";
-    const body = this.config.response_body?.[healthy ? "healthy" : "unhealthy"] ?? this.describe(healthy);
+    const body = this.config.response_body?.[healthy ? "healthy" : "unhealthy"] ?? this.defaultBody(healthy);
     return { status: healthy ? 200 : 503, type: "application/json", body, headers };
   }
 
-  private answerForExporters(): SmallAnswer {
+  private answerExporters(): SimpleHttpResponse {
     const exporters = this.context.host.admin?.exporters() ?? [];
-    const status = worst(exporters);
+    const status = worstState(exporters);
     const body = JSON.stringify({
       status,
-      exporters: Object.fromEntries(exporters.map((each) => [each.id, healthOf(each)])),
+      exporters: Object.fromEntries(exporters.map((each) => [each.id, exporterHealth(each)])),
     });
     return { status: status === "DOWN" ? 503 : 200, type: "application/json", body };
   }
 
-  private describe(healthy: boolean): string {
+  private defaultBody(healthy: boolean): string {
     if (!healthy) return JSON.stringify({ status: "Server not available", state: this.context.host.state });
     const upSince = new Date(this.upSince).toISOString();
     const uptime = uptimeText(Math.max(0, this.context.clock.now() - this.upSince));
@@ -130,17 +130,26 @@ class HealthCheck implements Extension {
       status: "Server available",
       upSince,
       uptime,
-      ...(exporters && { exporters: worst(exporters) }),
+      ...(exporters && { exporters: worstState(exporters) }),
     });
   }
 }
 
-function worst(exporters: readonly ExporterStatus[]): ExporterStatus["state"] {
+function worstState(exporters: readonly ExporterStatus[]): ExporterStatus["state"] {
   const states = exporters.map(({ state }) => state);
   return states.find((state) => state === "DOWN") ?? states.find((state) => state === "DEGRADED") ?? "UP";
 }
 
-function healthOf({ state, paused, breaker, queue, deadLetters, lastSentAt, lastError, failureRate }: ExporterStatus) {
+function exporterHealth({
+  state,
+  paused,
+  breaker,
+  queue,
+  deadLetters,
+  lastSentAt,
+  lastError,
+  failureRate,
+}: ExporterStatus) {
   return {
     status: state,
     breaker: breaker.state,
@@ -153,17 +162,17 @@ function healthOf({ state, paused, breaker, queue, deadLetters, lastSentAt, last
   };
 }
 
-function writtenKey(config: Config): "endpoint" | "port" | undefined {
+function configuredEndpointKey(config: HealthCheckConfig): "endpoint" | "port" | undefined {
   if (config.endpoint !== undefined) return "endpoint";
   return config.port === undefined ? undefined : "port";
 }
 
-function endpointOf(config: Config): HostPort {
+function endpointOf(config: HealthCheckConfig): HostPort {
   if (config.endpoint !== undefined) return parseHostPort(config.endpoint)!;
   return { ...DEFAULT_ENDPOINT, port: config.port ?? DEFAULT_ENDPOINT.port };
 }
 
-function corsHeaders(config: Config, origin: string | undefined): Record<string, string> {
+function corsHeaders(config: HealthCheckConfig, origin: string | undefined): Record<string, string> {
   if (origin === undefined || !config.cors?.allowed_origins.some((allowed) => originMatches(allowed, origin)))
     return {};
   return { "access-control-allow-origin": origin, vary: "origin" };

@@ -31,7 +31,7 @@ const schema = z.strictObject({
   metadata_cardinality_limit: z.number().int().nonnegative().default(1000),
 });
 
-const DEFAULT_SIZE = 8192;
+const DEFAULT_BATCH_SIZE = 8192;
 
 type BatchConfig = z.infer<typeof schema> & { readonly send_batch_size: number };
 
@@ -44,20 +44,20 @@ export const batch = defineProcessor<BatchConfig>({
   summary: "Collects records into larger batches, by number and by time.",
   signals: SIGNALS,
   schema: schema
-    .transform(withSize)
+    .transform(withDefaultSize)
     .refine((c) => c.send_batch_max_size === 0 || c.send_batch_max_size >= c.send_batch_size, {
       path: ["send_batch_max_size"],
       message: "expected 0 or at least send_batch_size",
     }),
-  create: (config, { clock }) => batching(config, clock),
+  create: (config, { clock }) => batchProcessor(config, clock),
 });
 
-function withSize(config: z.infer<typeof schema>): BatchConfig {
-  const max = config.send_batch_max_size > 0 ? config.send_batch_max_size : DEFAULT_SIZE;
-  return { ...config, send_batch_size: config.send_batch_size ?? Math.min(DEFAULT_SIZE, max) };
+function withDefaultSize(config: z.infer<typeof schema>): BatchConfig {
+  const max = config.send_batch_max_size > 0 ? config.send_batch_max_size : DEFAULT_BATCH_SIZE;
+  return { ...config, send_batch_size: config.send_batch_size ?? Math.min(DEFAULT_BATCH_SIZE, max) };
 }
 
-function batching(config: BatchConfig, clock: Clock): Processor {
+function batchProcessor(config: BatchConfig, clock: Clock): Processor {
   const settings: BatcherSettings = {
     timeoutMs: config.timeout,
     minSize: config.send_batch_size,
@@ -72,7 +72,7 @@ function batching(config: BatchConfig, clock: Clock): Processor {
         let group = groups.get(key);
         if (group === undefined) {
           if (config.metadata_cardinality_limit > 0 && groups.size >= config.metadata_cardinality_limit)
-            throw tooMany();
+            throw cardinalityRefusal();
           group = new Batcher(
             settings,
             clock,
@@ -99,7 +99,7 @@ function batching(config: BatchConfig, clock: Clock): Processor {
       });
       return () => {
         upstream.unsubscribe();
-        for (const group of groups.values()) group.discard();
+        for (const group of groups.values()) group.takeWaiting();
       };
     });
 }
@@ -109,7 +109,7 @@ function metadataKey(delivery: Delivery, keys: readonly string[]): string {
   return JSON.stringify(keys.map((key) => delivery.origin.metadata?.get(key.toLowerCase()) ?? null));
 }
 
-function tooMany(): Refusal {
+function cardinalityRefusal(): Refusal {
   return new Refusal("throttled", "more combinations of metadata than metadata_cardinality_limit allows", {
     code: "SLUICE_METADATA_CARDINALITY",
     retryAfterMs: 1000,

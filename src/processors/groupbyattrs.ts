@@ -17,7 +17,7 @@ const schema = z.strictObject({
 });
 
 /** Groups may take so much more than the batch they are made of, as their resources are repeated. */
-const limitFor = (batch: Batch) => 4 * batch.byteLength + 16 * 1024 * 1024;
+const maxGroupedBytes = (batch: Batch) => 4 * batch.byteLength + 16 * 1024 * 1024;
 
 /**
  * Puts records under resources that have the record's attributes of the given keys, and merges resources, scopes and
@@ -30,7 +30,7 @@ export const groupByAttrs = defineProcessor<z.infer<typeof schema>>({
   signals: SIGNALS,
   schema,
   create({ keys }, { id, signal, metrics, logger, clock }) {
-    const noun = NOUNS[signal];
+    const noun = METRIC_NOUNS[signal];
     const counter = (name: string, description: string) =>
       metrics.counter(`otelcol_processor_groupbyattrs_${name}`, { description }, { processor: id });
     const moved = counter(`num_grouped_${noun}`, "Records that were put under another resource.");
@@ -40,7 +40,7 @@ export const groupByAttrs = defineProcessor<z.infer<typeof schema>>({
     );
     const grouped = (batch: Batch): Regrouped => {
       try {
-        return regroup(batch, keys ?? [], limitFor(batch));
+        return regroup(batch, keys ?? [], maxGroupedBytes(batch));
       } catch (error) {
         if (!isRegroupOverflow(error)) throw error;
         logOverflow(error);
@@ -56,4 +56,4 @@ export const groupByAttrs = defineProcessor<z.infer<typeof schema>>({
   },
 });
 
-const NOUNS = { logs: "logs", traces: "spans", metrics: "metrics" } as const;
+const METRIC_NOUNS = { logs: "logs", traces: "spans", metrics: "metrics" } as const;

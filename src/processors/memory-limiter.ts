@@ -49,13 +49,13 @@ export const memoryLimiter = defineProcessor<MemoryLimiterConfig>({
   schema,
   create(config, { clock, logger }) {
     const softLimit = softLimitOf(config, availableMemory());
-    const isShort = shortage(config.check_interval, softLimit, clock, usedMemory, (short, used) => {
+    const isShort = createMemoryCheck(config.check_interval, softLimit, clock, usedMemory, (short, used) => {
       const fields = { usedMib: Math.round(used / MIB), softLimitMib: Math.round(softLimit / MIB) };
       if (short) logger.warn(fields, "memory is short: refusing data until it is not");
       else logger.info(fields, "memory is no longer short");
     });
     return eachBatch((batch) => {
-      if (isShort()) throw short(config.check_interval);
+      if (isShort()) throw memoryRefusal(config.check_interval);
       return batch;
     });
   },
@@ -70,7 +70,7 @@ export function softLimitOf(config: MemoryLimiterConfig, available: number): num
 }
 
 /** Tells whether more than `softLimit` was in use when last measured; says so when that changes. */
-export function shortage(
+export function createMemoryCheck(
   intervalMs: number,
   softLimit: number,
   clock: Clock,
@@ -102,6 +102,6 @@ function availableMemory(): number {
   return constrained > 0 && constrained < total ? constrained : total;
 }
 
-function short(retryAfterMs: number): Refusal {
+function memoryRefusal(retryAfterMs: number): Refusal {
   return new Refusal("throttled", "short of memory", { code: "SLUICE_MEMORY", retryAfterMs });
 }

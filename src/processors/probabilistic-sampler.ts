@@ -3,17 +3,17 @@ import {
   type Counter,
   defineProcessor,
   eachBatch,
-  ProbabilisticSampler,
-  type ProbabilisticSettings,
+  ThresholdSampler,
+  type ThresholdSamplerSettings,
 } from "../plugin.js";
 
-const SMALLEST_PERCENTAGE = 100 * 2 ** -56;
+const MIN_PERCENTAGE = 100 * 2 ** -56;
 
 const schema = z.strictObject({
   sampling_percentage: z
     .number()
     .min(0)
-    .refine((value) => value === 0 || value >= SMALLEST_PERCENTAGE, "expected 0 or at least 1.4e-15")
+    .refine((value) => value === 0 || value >= MIN_PERCENTAGE, "expected 0 or at least 1.4e-15")
     .default(0)
     .meta({ description: "How many of 100 traces or log records are kept. 100 and more keeps all." }),
   hash_seed: z
@@ -71,12 +71,12 @@ export const probabilisticSampler = defineProcessor<ProbabilisticSamplerConfig>(
       const counters = sampled ? kept : dropped;
       let counter = counters.get(policy);
       if (counter === undefined) {
-        counter = metrics.counter(nameOf(noun), DECIDED, { policy, sampled: String(sampled) });
+        counter = metrics.counter(metricName(noun), METRIC_OPTIONS, { policy, sampled: String(sampled) });
         counters.set(policy, counter);
       }
       return counter;
     };
-    const sampler = new ProbabilisticSampler(noun, settingsOf(config), (policy, sampled, count) =>
+    const sampler = new ThresholdSampler(noun, settingsOf(config), (policy, sampled, count) =>
       counterOf(policy, sampled).add(count),
     );
     return eachBatch((batch) => {
@@ -86,10 +86,10 @@ export const probabilisticSampler = defineProcessor<ProbabilisticSamplerConfig>(
   },
 });
 
-const nameOf = (noun: string) => `otelcol_processor_probabilistic_sampler_count_${noun}_sampled`;
-const DECIDED = { description: "Records decided, by what was decided on and what was decided." };
+const metricName = (noun: string) => `otelcol_processor_probabilistic_sampler_count_${noun}_sampled`;
+const METRIC_OPTIONS = { description: "Records decided, by what was decided on and what was decided." };
 
-function settingsOf(config: ProbabilisticSamplerConfig): ProbabilisticSettings {
+function settingsOf(config: ProbabilisticSamplerConfig): ThresholdSamplerSettings {
   return {
     percentage: config.sampling_percentage,
     seed: config.hash_seed,

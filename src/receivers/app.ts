@@ -4,7 +4,7 @@ import { defineReceiver, StartError } from "../plugin.js";
 const WHAT_TO_DO = "start it with createSluice in a program of yours, or use another receiver";
 
 /**
- * What a program emits that embeds Sluice. The program's instance puts its own door in the place of this one; wherever
+ * What a program emits that embeds Sluice. The program's instance puts its own `AppIntake` in its place; wherever
  * there is no such program, it cannot start.
  */
 export const appReceiver = defineReceiver({

@@ -5,11 +5,11 @@ import { type Clock, systemClock } from "./contract/clock.js";
 import { type Extension, type Host, isStartError } from "./contract/component.js";
 import { directOutlet } from "./contract/direct-outlet.js";
 import type { Logger, Metrics } from "./contract/observability.js";
-import type { Planned } from "./contract/plan.js";
-import type { Watch } from "./contract/watch.js";
-import { wordsOf } from "./contract/words-of.js";
-import { checkMade } from "./pipeline/check-made.js";
-import { buildGraph, ComponentError, type Graph } from "./pipeline/graph.js";
+import type { PlannedComponent } from "./contract/plan.js";
+import type { PluginTracker } from "./contract/watch.js";
+import { errorMessage } from "./contract/words-of.js";
+import { checkComponent } from "./pipeline/check-made.js";
+import { buildGraph, ComponentCreateError, type Graph } from "./pipeline/graph.js";
 
 /** What an agent is given beside its config. */
 export interface AgentOptions {
@@ -18,12 +18,12 @@ export interface AgentOptions {
   readonly clock?: Clock;
   readonly random?: () => number;
   /** Notes which plugin's code is running. */
-  readonly watch?: Watch;
+  readonly pluginTracker?: PluginTracker;
 }
 
 /** How long a component may take to stop, and a receiver to answer what was refused at the last moment. */
 const STOP_GRACE_MS = 2000;
-/** A start may take its time; this long without a word is too long. */
+/** A start may take its time; after this long the log says which component is still starting. */
 const SLOW_START_MS = 10_000;
 
 /** The agent cannot run as configured; each problem has its place in the config. Nothing is left running. */
@@ -46,18 +46,18 @@ export class Agent implements Host {
   private readonly config: ResolvedConfig;
   private readonly options: AgentOptions;
   private readonly clock: Clock;
-  private current: Host["state"] = "starting";
+  private currentState: Host["state"] = "starting";
   /** Receivers may hand in: from before the first one starts until the stop. */
-  private taking = false;
+  private isIntakeOpen = false;
   private graph: Graph | undefined;
   /** What was started, to be stopped from the last to the first. */
-  private readonly extensions: (Started & { readonly extension: Extension })[] = [];
-  private readonly startedExporters: Started[] = [];
-  private readonly startedOutlets: Started[] = [];
-  private readonly startedReceivers: Started[] = [];
+  private readonly extensions: (StartedComponent & { readonly extension: Extension })[] = [];
+  private readonly startedExporters: StartedComponent[] = [];
+  private readonly startedOutlets: StartedComponent[] = [];
+  private readonly startedReceivers: StartedComponent[] = [];
   private stopping: Promise<void> | undefined;
   /** Ends a start that is under way. */
-  private interrupt = () => {};
+  private interruptStart = () => {};
   private readonly removeGauges: (() => void)[] = [];
 
   constructor(config: ResolvedConfig, options: AgentOptions) {
@@ -67,7 +67,7 @@ export class Agent implements Host {
   }
 
   get state(): Host["state"] {
-    return this.current;
+    return this.currentState;
   }
 
   get generation(): string {
@@ -84,15 +84,15 @@ export class Agent implements Host {
    */
   async start(): Promise<void> {
     const interrupted = new Promise<never>((_resolve, reject) => {
-      this.interrupt = () => reject(stoppedEarly());
+      this.interruptStart = () => reject(stoppedWhileStarting());
     });
     try {
       await Promise.race([this.startAll(), interrupted]);
-      this.goOn();
-      this.current = "ready";
+      this.throwIfStopping();
+      this.currentState = "ready";
     } catch (error) {
       await this.stop(0);
-      throw error instanceof FailedStart ? new AgentStartError([error.problem]) : error;
+      throw error instanceof ComponentStartError ? new AgentStartError([error.problem]) : error;
     }
   }
 
@@ -102,59 +102,59 @@ export class Agent implements Host {
    */
   stop(timeoutMs: number = this.config.service.shutdown_timeout): Promise<void> {
     this.stopping ??= this.shutDown(timeoutMs);
-    this.interrupt();
+    this.interruptStart();
     return this.stopping;
   }
 
   /** Refuses whatever is unsettled, now. For a stop that should wait no longer. */
   abort(): void {
-    for (const run of this.graph?.runs ?? []) run.abort();
+    for (const run of this.graph?.runningPipelines ?? []) run.abort();
     for (const { outlet } of this.graph?.exporters ?? []) outlet.abort();
   }
 
   private async startAll(): Promise<void> {
-    this.goOn();
+    this.throwIfStopping();
     await this.startExtensions();
-    this.goOn();
+    this.throwIfStopping();
     this.graph = this.buildGraph();
-    this.watch(this.graph);
+    this.registerGauges(this.graph);
     await this.startExporters(this.graph);
-    this.goOn();
-    this.taking = true;
+    this.throwIfStopping();
+    this.isIntakeOpen = true;
     await this.startReceivers(this.graph);
   }
 
   /** A stop may have come while something was awaited. */
-  private goOn(): void {
-    if (this.stopping !== undefined) throw stoppedEarly();
+  private throwIfStopping(): void {
+    if (this.stopping !== undefined) throw stoppedWhileStarting();
   }
 
   /** A component has started: it goes to those that are to be stopped, or is stopped if that time has passed. */
-  private async note<T extends Started>(component: T, started: T[]): Promise<void> {
+  private async addStarted<T extends StartedComponent>(component: T, started: T[]): Promise<void> {
     if (this.stopping === undefined) return void started.push(component);
-    await this.quietly([component]);
-    throw stoppedEarly();
+    await this.stopAll([component]);
+    throw stoppedWhileStarting();
   }
 
   private buildGraph(): Graph {
     const { logger, metrics, random = Math.random } = this.options;
-    const wrapping = this.extensions.find(({ extension }) => extension.outlets !== undefined)?.extension;
-    const outletFactory = wrapping?.outlets ?? directOutlet;
+    const outletExtension = this.extensions.find(({ extension }) => extension.outlets !== undefined)?.extension;
+    const outletFactory = outletExtension?.outlets ?? directOutlet;
     try {
-      const isOpen = () => this.taking;
+      const isOpen = () => this.isIntakeOpen;
       const intakeLimit = this.config.service.intake.max_bytes;
       const { config: plan, clock } = this;
-      const { watch } = this.options;
-      return buildGraph({ plan, intakeLimit, logger, metrics, clock, random, outletFactory, isOpen, watch });
+      const { pluginTracker } = this.options;
+      return buildGraph({ plan, intakeLimit, logger, metrics, clock, random, outletFactory, isOpen, pluginTracker });
     } catch (error) {
-      if (error instanceof ComponentError) throw new FailedStart(error.component, error.cause);
+      if (error instanceof ComponentCreateError) throw new ComponentStartError(error.component, error.cause);
       throw error;
     }
   }
 
   private async startExtensions(): Promise<void> {
     for (const spec of this.config.extensions.values()) {
-      const extension = await this.starting(spec, async () => {
+      const extension = await this.startComponent(spec, async () => {
         const { logger, metrics, random = Math.random } = this.options;
         const component = logger.child({ component: `extension ${spec.id}` });
         const context = {
@@ -165,45 +165,45 @@ export class Agent implements Host {
           clock: this.clock,
           random,
         };
-        const extension = checkMade("extension", spec.factory.create(spec.config, { ...context, host: this }));
+        const extension = checkComponent("extension", spec.factory.create(spec.config, { ...context, host: this }));
         await extension.start();
         return extension;
       });
-      await this.note({ id: spec.id, extension, stop: () => extension.stop() }, this.extensions);
+      await this.addStarted({ id: spec.id, extension, stop: () => extension.stop() }, this.extensions);
     }
   }
 
   private async startExporters(graph: Graph): Promise<void> {
     for (const { spec, exporter, outlet } of graph.exporters) {
-      await this.starting(spec, async () => exporter.start?.());
-      await this.note({ id: spec.id, stop: async () => exporter.stop?.() }, this.startedExporters);
-      await this.starting(spec, async () => outlet.start?.());
-      await this.note({ id: spec.id, stop: async () => outlet.stop?.() }, this.startedOutlets);
+      await this.startComponent(spec, async () => exporter.start?.());
+      await this.addStarted({ id: spec.id, stop: async () => exporter.stop?.() }, this.startedExporters);
+      await this.startComponent(spec, async () => outlet.start?.());
+      await this.addStarted({ id: spec.id, stop: async () => outlet.stop?.() }, this.startedOutlets);
     }
   }
 
   private async startReceivers(graph: Graph): Promise<void> {
     for (const { spec, receiver } of graph.receivers) {
-      await this.starting(spec, () => receiver.start());
-      await this.note({ id: spec.id, stop: () => receiver.stop() }, this.startedReceivers);
+      await this.startComponent(spec, () => receiver.start());
+      await this.addStarted({ id: spec.id, stop: () => receiver.stop() }, this.startedReceivers);
     }
   }
 
   /** Nothing can be done about a component that never starts but to say which one it is. */
-  private async starting<T>(spec: Planned<unknown>, start: () => Promise<T>): Promise<T> {
+  private async startComponent<T>(spec: PlannedComponent<unknown>, start: () => Promise<T>): Promise<T> {
     const { path } = spec as ComponentSpec<unknown>;
-    const sayLate = () => this.options.logger.warn({ component: path }, `${path} has not started after 10 s`);
-    const cancel = this.clock.after(SLOW_START_MS, sayLate);
+    const warnSlowStart = () => this.options.logger.warn({ component: path }, `${path} has not started after 10 s`);
+    const cancel = this.clock.after(SLOW_START_MS, warnSlowStart);
     try {
       return await start();
     } catch (error) {
-      throw new FailedStart(spec, error);
+      throw new ComponentStartError(spec, error);
     } finally {
       cancel();
     }
   }
 
-  private watch(graph: Graph): void {
+  private registerGauges(graph: Graph): void {
     const { metrics } = this.options;
     const gauge = (name: string, description: string, read: () => number) =>
       this.removeGauges.push(metrics.gauge(name, { description, unit: "By" }, read));
@@ -212,42 +212,42 @@ export class Agent implements Host {
   }
 
   private async shutDown(timeoutMs: number): Promise<void> {
-    this.current = "draining";
-    this.taking = false;
-    await this.within(timeoutMs, this.drain(), () => {
+    this.currentState = "draining";
+    this.isIntakeOpen = false;
+    await this.waitAtMost(timeoutMs, this.drain(), () => {
       this.options.logger.warn({ timeoutMs }, "the drain took too long: refusing what is unsettled");
       this.abort();
     });
-    await this.within(STOP_GRACE_MS, this.quietly(this.startedOutlets));
-    await this.within(STOP_GRACE_MS, this.quietly(this.startedExporters));
+    await this.waitAtMost(STOP_GRACE_MS, this.stopAll(this.startedOutlets));
+    await this.waitAtMost(STOP_GRACE_MS, this.stopAll(this.startedExporters));
     for (const extension of this.extensions.reverse()) {
-      await this.within(STOP_GRACE_MS, this.quietly([extension]));
+      await this.waitAtMost(STOP_GRACE_MS, this.stopAll([extension]));
     }
     for (const remove of this.removeGauges) remove();
-    this.current = "stopped";
+    this.currentState = "stopped";
   }
 
   private async drain(): Promise<void> {
-    const receiversStopped = this.quietly(this.startedReceivers);
-    for (const run of this.graph?.runs ?? []) await run.drain();
+    const receiversStopped = this.stopAll(this.startedReceivers);
+    for (const run of this.graph?.runningPipelines ?? []) await run.drain();
     for (const { outlet } of this.graph?.exporters ?? []) await outlet.drain();
     await receiversStopped;
   }
 
   /** Waits for the work; when it takes longer than `ms`, calls `late` and waits a little more, but not for ever. */
-  private async within(ms: number, work: Promise<void>, late?: () => void): Promise<void> {
+  private async waitAtMost(ms: number, work: Promise<void>, onTimeout?: () => void): Promise<void> {
     let cancel = () => {};
     const tooLong = new Promise<void>((resolve) => {
       cancel = this.clock.after(ms, () => {
-        late?.();
-        cancel = this.clock.after(late === undefined ? 0 : STOP_GRACE_MS, resolve);
+        onTimeout?.();
+        cancel = this.clock.after(onTimeout === undefined ? 0 : STOP_GRACE_MS, resolve);
       });
     });
     await Promise.race([work, tooLong]);
     cancel();
   }
 
-  private async quietly(components: readonly Started[]): Promise<void> {
+  private async stopAll(components: readonly StartedComponent[]): Promise<void> {
     await Promise.all(
       components.map(async ({ id, stop }) => {
         try {
@@ -260,21 +260,21 @@ export class Agent implements Host {
   }
 }
 
-interface Started {
+interface StartedComponent {
   readonly id: string;
   readonly stop: () => Promise<void>;
 }
 
-function stoppedEarly(): Error {
+function stoppedWhileStarting(): Error {
   return new Error("the agent was stopped while it was starting");
 }
 
 /** One component's failure to start, with its place in the config. */
-class FailedStart extends Error {
+class ComponentStartError extends Error {
   readonly problem: Problem;
 
-  constructor(component: Planned<unknown>, cause: unknown) {
-    const message = wordsOf(cause);
+  constructor(component: PlannedComponent<unknown>, cause: unknown) {
+    const message = errorMessage(cause);
     super(message, { cause });
     const path = isStartError(cause) ? cause.path : [];
     const spec = component as ComponentSpec<unknown>; // the graph was built from these very specs

@@ -1,9 +1,9 @@
-import { BUILTINS, ON_BY_DEFAULT } from "./builtin-table.js";
+import { BUILTINS, DEFAULT_EXTENSIONS } from "./builtin-table.js";
 import { parseId } from "./config/component-id.js";
 import { SECTIONS, type SectionName } from "./config/components.js";
 import { isNull, type MapNode } from "./config/node.js";
 import type { ComponentFactory, ComponentKind } from "./contract/component.js";
-import { Registry, withoutEffect } from "./registry.js";
+import { noEffectReason, Registry } from "./registry.js";
 
 /**
  * The built-in components that a config needs: those it names, and those that always run. All of them when it has
@@ -11,24 +11,24 @@ import { Registry, withoutEffect } from "./registry.js";
  * without a config.
  */
 export async function builtinRegistry(config?: MapNode): Promise<Registry> {
-  const needed = config === undefined ? undefined : namedIn(config);
+  const needed = config === undefined ? undefined : neededBuiltins(config);
   if (needed !== undefined) return new Registry(new Set(await Promise.all(needed.map((load) => load()))));
   const { builtins } = await import("./builtins.js");
   return new Registry(builtins);
 }
 
-type Load = () => Promise<ComponentFactory>;
+type LoadFactory = () => Promise<ComponentFactory>;
 
 /** Undefined when not all of them are known. */
-function namedIn({ entries }: MapNode): Load[] | undefined {
+function neededBuiltins({ entries }: MapNode): LoadFactory[] | undefined {
   const plugins = entries.get("plugins");
   if (plugins !== undefined && !isNull(plugins.value)) return undefined;
-  const needed = new Set(ON_BY_DEFAULT.map((type) => BUILTINS.extension[type]!));
+  const needed = new Set(DEFAULT_EXTENSIONS.map((type) => BUILTINS.extension[type]!));
   for (const section of Object.keys(SECTIONS) as SectionName[]) {
     const value = entries.get(section)?.value;
     if (value?.kind !== "map") continue;
     for (const name of value.entries.keys()) {
-      const load = find(SECTIONS[section], parseId(name)?.type);
+      const load = findBuiltin(SECTIONS[section], parseId(name)?.type);
       if (load === undefined) return undefined;
       if (load !== "nothing") needed.add(load);
     }
@@ -36,8 +36,8 @@ function namedIn({ entries }: MapNode): Load[] | undefined {
   return [...needed];
 }
 
-function find(kind: ComponentKind, type: string | undefined): Load | "nothing" | undefined {
+function findBuiltin(kind: ComponentKind, type: string | undefined): LoadFactory | "nothing" | undefined {
   if (type === undefined) return undefined;
-  if (withoutEffect(kind, type) !== undefined) return "nothing";
+  if (noEffectReason(kind, type) !== undefined) return "nothing";
   return Object.hasOwn(BUILTINS[kind], type) ? BUILTINS[kind][type] : undefined;
 }

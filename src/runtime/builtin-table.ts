@@ -1,12 +1,12 @@
 import type { ComponentFactory, ComponentKind } from "./contract/component.js";
 
-type Load = () => Promise<ComponentFactory>;
+type LoadFactory = () => Promise<ComponentFactory>;
 
 /**
  * The built-in components by kind and by every spelling of their type, each loaded when a config names it: the code of
  * all of them takes longer to load than most configs take to check.
  */
-export const BUILTINS: Readonly<Record<ComponentKind, Readonly<Record<string, Load>>>> = {
+export const BUILTINS: Readonly<Record<ComponentKind, Readonly<Record<string, LoadFactory>>>> = {
   receiver: {
     app: async () => (await import("../receivers/app.js")).appReceiver,
     otlp: async () => (await import("../receivers/otlp/otlp-receiver.js")).otlpReceiver,
@@ -51,7 +51,7 @@ export const BUILTINS: Readonly<Record<ComponentKind, Readonly<Record<string, Lo
 };
 
 /** Extensions that run in every agent. */
-export const ON_BY_DEFAULT: readonly string[] = ["health_check", "reliability", "admin"];
+export const DEFAULT_EXTENSIONS: readonly string[] = ["health_check", "reliability", "admin"];
 
 async function debugExporter(): Promise<ComponentFactory> {
   return (await import("../exporters/debug/index.js")).debugExporter;

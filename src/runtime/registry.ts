@@ -20,15 +20,15 @@ export class Registry {
   add(factory: ComponentFactory, origin?: string): this {
     const { kind, type, contract } = factory;
     if (contract !== CONTRACT_VERSION) {
-      const what = contract > CONTRACT_VERSION ? "update Sluice" : "update the plugin, or build it anew";
-      const words = `${kind} "${type}" was built for contract ${contract}; this Sluice has contract ${CONTRACT_VERSION}`;
-      throw new RegistryError("SLUICE_CONTRACT", words, what);
+      const hint = contract > CONTRACT_VERSION ? "update Sluice" : "update the plugin, or build it anew";
+      const message = `${kind} "${type}" was built for contract ${contract}; this Sluice has contract ${CONTRACT_VERSION}`;
+      throw new RegistryError("SLUICE_CONTRACT", message, hint);
     }
-    for (const name of spellings(factory)) {
-      const taken = this.byName.get(nameKey(kind, name));
+    for (const name of typeNames(factory)) {
+      const taken = this.byName.get(registryKey(kind, name));
       if (taken !== undefined) throw this.nameTaken(kind, name, taken);
     }
-    for (const name of spellings(factory)) this.byName.set(nameKey(kind, name), factory);
+    for (const name of typeNames(factory)) this.byName.set(registryKey(kind, name), factory);
     if (origin !== undefined) this.origins.set(factory, origin);
     this.factories.push(factory);
     return this;
@@ -47,7 +47,7 @@ export class Registry {
   }
 
   get<Kind extends ComponentKind>(kind: Kind, type: string): FactoryOf<Kind> | undefined {
-    return this.byName.get(nameKey(kind, type)) as FactoryOf<Kind> | undefined;
+    return this.byName.get(registryKey(kind, type)) as FactoryOf<Kind> | undefined;
   }
 
   all(): readonly ComponentFactory[];
@@ -58,7 +58,7 @@ export class Registry {
 
   /** The type of this kind that is most likely meant. */
   suggest(kind: ComponentKind, type: string): string | undefined {
-    return nearest(type, this.all(kind).flatMap(spellings));
+    return nearest(type, this.all(kind).flatMap(typeNames));
   }
 
   private nameTaken(kind: ComponentKind, name: string, by: ComponentFactory): RegistryError {
@@ -69,7 +69,7 @@ export class Registry {
 
   /** The kinds in which a type of this name exists. */
   kindsOf(type: string): ComponentKind[] {
-    return this.factories.filter((factory) => spellings(factory).includes(type)).map((factory) => factory.kind);
+    return this.factories.filter((factory) => typeNames(factory).includes(type)).map((factory) => factory.kind);
   }
 }
 
@@ -86,7 +86,7 @@ export class RegistryError extends Error {
   }
 }
 
-const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
+const NO_EFFECT_REASONS: Readonly<Record<string, string>> = {
   "extension memory_ballast": "Node.js needs no ballast, and the Collector has removed it too; take it out",
   "extension pprof": "Sluice has no pprof endpoint; to profile, start it with node --cpu-prof",
   "extension zpages": "Sluice has no zPages",
@@ -97,14 +97,14 @@ const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
  * Types that no longer exist, or that only look inside a Go process: a config may still name them, and they do nothing.
  * Gives the reason, or undefined for any other type.
  */
-export function withoutEffect(kind: ComponentKind, type: string): string | undefined {
-  return WITHOUT_EFFECT[`${kind} ${type}`];
+export function noEffectReason(kind: ComponentKind, type: string): string | undefined {
+  return NO_EFFECT_REASONS[`${kind} ${type}`];
 }
 
-function spellings(factory: ComponentFactory): string[] {
+function typeNames(factory: ComponentFactory): string[] {
   return [factory.type, ...(factory.aliases ?? [])];
 }
 
-function nameKey(kind: ComponentKind, type: string): string {
+function registryKey(kind: ComponentKind, type: string): string {
   return `${kind} ${type}`;
 }

@@ -10,11 +10,11 @@ import { nopExporter } from "../../src/exporters/nop.js";
 import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc-exporter.js";
 import { otlpHttpExporter } from "../../src/exporters/otlp-http/otlp-http-exporter.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
-import { type BackendAnswer, exporterConformance, type TriedBackend } from "../../src/testing.js";
+import { type BackendAnswer, exporterConformance, type TestBackend } from "../../src/testing.js";
 import { startSink } from "../support/otlp-sink.js";
 import { GrpcJsServer } from "./grpc-server.js";
 
-async function httpBackend(config: object): Promise<TriedBackend> {
+async function httpBackend(config: object): Promise<TestBackend> {
   const sink = await startSink();
   return {
     config: { endpoint: sink.url, ...config },
@@ -26,7 +26,7 @@ async function httpBackend(config: object): Promise<TriedBackend> {
 
 const HTTP = { take: 200, transient: 503, permanent: 400, hang: undefined } as const;
 
-async function grpcBackend(config: object): Promise<TriedBackend> {
+async function grpcBackend(config: object): Promise<TestBackend> {
   const server = await new GrpcJsServer().start();
   const taken: Batch[] = [];
   let answer: () => BackendAnswer = () => "take";
@@ -55,7 +55,7 @@ const SIGNAL_OF: Readonly<Record<string, Signal>> = {
   resourceMetrics: "metrics",
 };
 
-async function fileBackend(): Promise<TriedBackend> {
+async function fileBackend(): Promise<TestBackend> {
   const directory = await mkdtemp(join(tmpdir(), "sluice-conformance-"));
   const path = join(directory, "out.jsonl");
   return {
@@ -77,7 +77,7 @@ const quietDebug: ExporterFactory = {
     new DebugExporter(config as never, context, [new Writable({ write: (_chunk, _encoding, done) => done() })]),
 };
 
-const TABLE: readonly [string, ExporterFactory, () => Promise<TriedBackend> | TriedBackend][] = [
+const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | TestBackend][] = [
   ["otlp_http, as protobuf", otlpHttpExporter, () => httpBackend({ compression: "none" })],
   ["otlp_http, as packed JSON", otlpHttpExporter, () => httpBackend({ encoding: "json" })],
   ["otlp_grpc", otlpGrpcExporter, () => grpcBackend({ compression: "none" })],

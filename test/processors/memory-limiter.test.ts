@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { memoryLimiter, shortage, softLimitOf } from "../../src/processors/memory-limiter.js";
+import { createMemoryCheck, memoryLimiter, softLimitOf } from "../../src/processors/memory-limiter.js";
 import { FakeClock } from "../support/fake-clock.js";
 
 const MIB = 1024 * 1024;
@@ -17,7 +17,7 @@ describe("the memory limiter", () => {
     const changes: boolean[] = [];
     let used = 50;
     let measured = 0;
-    const isShort = shortage(
+    const isShort = createMemoryCheck(
       1000,
       100,
       clock,

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Batch, batchFromJson, Treatment } from "../../src/plugin.js";
+import { type Batch, batchFromJson, PiiTreatment } from "../../src/plugin.js";
 import { pii } from "../../src/processors/pii/index.js";
 import { countedMetrics } from "../extensions/reliability/counted-metrics.js";
 import { feed, owed } from "../support/deliveries.js";
@@ -255,14 +255,14 @@ describe("the pii processor", () => {
     const metrics = countedMetrics();
     const { source, out } = feed(pii.create(pii.schema.parse({}), contextOf("logs", metrics)));
     const { delivery, outcomes } = owed(logOf("a@b.io"));
-    const treat = Treatment.prototype.treat;
-    Treatment.prototype.treat = () => {
+    const treat = PiiTreatment.prototype.treat;
+    PiiTreatment.prototype.treat = () => {
       throw new Error("a@b.io");
     };
     try {
       source.next(delivery);
     } finally {
-      Treatment.prototype.treat = treat;
+      PiiTreatment.prototype.treat = treat;
     }
     expect(out).toEqual([]);
     expect(outcomes).toMatchObject([{ refusal: { kind: "permanent", code: "SLUICE_PII_FAILED" } }]);

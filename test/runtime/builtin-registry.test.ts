@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { builtinRegistry } from "../../src/runtime/builtin-registry.js";
-import { BUILTINS, ON_BY_DEFAULT } from "../../src/runtime/builtin-table.js";
+import { BUILTINS, DEFAULT_EXTENSIONS } from "../../src/runtime/builtin-table.js";
 import { builtins } from "../../src/runtime/builtins.js";
 import { openConfig } from "../../src/runtime/config/load.js";
 
@@ -20,14 +20,14 @@ describe("the table of built-in components", () => {
 
   it("knows the extensions that run in every agent", () => {
     const always = builtins.filter((factory) => factory.kind === "extension" && factory.onByDefault);
-    expect([...ON_BY_DEFAULT].sort()).toEqual(always.map(({ type }) => type).sort());
+    expect([...DEFAULT_EXTENSIONS].sort()).toEqual(always.map(({ type }) => type).sort());
   });
 });
 
 describe("the built-in components of a config", () => {
   it("are those it names and those that always run", async () => {
     const root = rootOf("{receivers: {otlp/a: , otlp/b: }, exporters: {otlphttp: }, extensions: {zpages: }}");
-    const always = ON_BY_DEFAULT.map((type) => `extension ${type}`);
+    const always = DEFAULT_EXTENSIONS.map((type) => `extension ${type}`);
     expect(names((await builtinRegistry(root)).all())).toEqual(
       ["exporter otlp_http", "receiver otlp", ...always].sort(),
     );

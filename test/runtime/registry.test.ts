@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { defineExtension } from "../../src/runtime/contract/component.js";
-import { Registry, withoutEffect } from "../../src/runtime/registry.js";
+import { noEffectReason, Registry } from "../../src/runtime/registry.js";
 import { fakes } from "./config/fakes.js";
 
 const extension = (type: string, aliases: string[] = []) =>
@@ -45,8 +45,8 @@ describe("Registry", () => {
   });
 
   it("knows the types that do nothing any more", () => {
-    expect(withoutEffect("extension", "memory_ballast")).toMatch(/ballast/);
-    expect(withoutEffect("processor", "queued_retry")).toMatch(/retry_on_failure/);
-    expect(withoutEffect("processor", "batch")).toBeUndefined();
+    expect(noEffectReason("extension", "memory_ballast")).toMatch(/ballast/);
+    expect(noEffectReason("processor", "queued_retry")).toMatch(/retry_on_failure/);
+    expect(noEffectReason("processor", "batch")).toBeUndefined();
   });
 });

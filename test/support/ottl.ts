@@ -1,10 +1,10 @@
-import { TreeCompiler } from "../../src/runtime/ottl/compile.js";
+import { AstCompiler } from "../../src/runtime/ottl/compile.js";
 import { compileCondition, compileStatement } from "../../src/runtime/ottl/compiled.js";
 import { CONTEXT_SHAPES, type ContextName } from "../../src/runtime/ottl/context.js";
 import { FUNCTIONS } from "../../src/runtime/ottl/functions/table.js";
 import { parseValue } from "../../src/runtime/ottl/parser.js";
 import { transformBatch } from "../../src/runtime/ottl/run.js";
-import { Scene } from "../../src/runtime/ottl/scene.js";
+import { RecordContext } from "../../src/runtime/ottl/scene.js";
 import type { OttlMap, OttlValue } from "../../src/runtime/ottl/value.js";
 import { Batch } from "../../src/runtime/telemetry/batch.js";
 import { decodeTree, encodeTree, type Tree } from "../../src/runtime/telemetry/tree.js";
@@ -154,8 +154,8 @@ export function batchFor(context: ContextName, thing?: Tree): Batch {
 
 /** The value of an expression for the first thing of the context in the batch. Maps and lists become plain ones. */
 export function evaluate(expression: string, context: ContextName = "log", batch = batchFor(context)): unknown {
-  const get = new TreeCompiler(context, FUNCTIONS).value(parseValue(expression));
-  const scene = new Scene(context);
+  const get = new AstCompiler(context, FUNCTIONS).value(parseValue(expression));
+  const scene = new RecordContext(context);
   let found: unknown[] | undefined;
   new RecordWalk(batch, CONTEXT_SHAPES[context]).run({
     visit(walk, start, end) {
@@ -176,7 +176,7 @@ export function plain(value: OttlValue): unknown {
 /** Whether a condition holds for the first thing of the context. */
 export function holds(condition: string, context: ContextName = "log", batch = batchFor(context)): boolean {
   const { matches } = compileCondition(condition, context);
-  const scene = new Scene(context);
+  const scene = new RecordContext(context);
   let result: boolean | undefined;
   new RecordWalk(batch, CONTEXT_SHAPES[context]).run({
     visit(walk, start, end) {

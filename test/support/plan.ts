@@ -15,9 +15,9 @@ import {
 } from "../../src/plugin.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { directOutlet } from "../../src/runtime/contract/direct-outlet.js";
-import { exporterSettingsSchema } from "../../src/runtime/contract/exporter-settings.js";
+import { uncheckedExporterSettingsSchema } from "../../src/runtime/contract/exporter-settings.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
-import type { GraphPlan, Planned } from "../../src/runtime/contract/plan.js";
+import type { GraphPlan, PlannedComponent } from "../../src/runtime/contract/plan.js";
 import { buildGraph, type Graph } from "../../src/runtime/pipeline/graph.js";
 
 /** A graph described by functions, for tests of the pipeline alone. */
@@ -97,7 +97,7 @@ function planOf(description: Sketch, intakes: Map<string, Partial<Record<Signal,
       create: (_config, context) => make(context.targets),
     }),
   );
-  const settings = exporterSettingsSchema.parse({});
+  const settings = uncheckedExporterSettingsSchema.parse({});
   return {
     receivers: byId(receivers),
     processors: byId(processors),
@@ -117,10 +117,10 @@ function entries<T>(record: Record<string, T> | undefined): [string, T][] {
   return Object.entries(record ?? {});
 }
 
-function byId<F extends { type: string }>(factories: readonly F[]): Map<string, Planned<F>> {
+function byId<F extends { type: string }>(factories: readonly F[]): Map<string, PlannedComponent<F>> {
   return new Map(factories.map((factory) => [factory.type, planned(factory)]));
 }
 
-function planned<F extends { type: string }>(factory: F): Planned<F> {
+function planned<F extends { type: string }>(factory: F): PlannedComponent<F> {
   return { id: factory.type, path: `test.${factory.type}`, factory, config: {} };
 }

@@ -1,16 +1,16 @@
 import { z } from "zod";
 import {
   type ContextName,
+  type CountSpec,
   compileIn,
   ignored,
   ottlIssue,
   type Signal,
-  type TallySpec,
   type Tree,
 } from "../../plugin.js";
 
 /** A metric to be made, and what it counts. */
-export interface CountMetric extends TallySpec {
+export interface CountMetric extends CountSpec {
   readonly name: string;
   readonly description: string;
 }
@@ -24,25 +24,25 @@ export interface CountGroup {
 }
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
-const attribute = z.strictObject({
+const attributeSchema = z.strictObject({
   key: z.string().min(1),
   default_value: z
     .union([scalar, z.array(scalar)])
     .nullish()
     .meta({ description: "Counts what does not have the attribute as if it had this one." }),
 });
-const metric = z
+const metricSchema = z
   .strictObject({
     description: z.string().nullish(),
     conditions: z.array(z.string()).nullish().meta({ description: "Counts that for which any of these holds." }),
-    attributes: z.array(attribute).nullish().meta({
+    attributes: z.array(attributeSchema).nullish().meta({
       description: "Counts by the values of these, which are looked for in the record, its scope and resource.",
     }),
   })
   .nullish();
-const metrics = (what: string) =>
+const metricsSchema = (what: string) =>
   z
-    .record(z.string().min(1), metric)
+    .record(z.string().min(1), metricSchema)
     .nullish()
     .meta({ description: `Metrics that count ${what}, by name; one that counts all when left out.` });
 
@@ -70,11 +70,11 @@ const SECTIONS: readonly { section: Section; signal: Signal; context: ContextNam
 
 export const countSchema = z
   .strictObject({
-    spans: metrics("spans"),
-    spanevents: metrics("span events"),
-    metrics: metrics("metrics"),
-    datapoints: metrics("data points"),
-    logs: metrics("log records"),
+    spans: metricsSchema("spans"),
+    spanevents: metricsSchema("span events"),
+    metrics: metricsSchema("metrics"),
+    datapoints: metricsSchema("data points"),
+    logs: metricsSchema("log records"),
     profiles: ignored("profiles are not supported"),
   })
   .transform((config, zod): CountConfig => {
@@ -82,7 +82,7 @@ export const countSchema = z
     for (const { section, signal, context, name, noun } of SECTIONS) {
       const written = Object.entries(config[section] ?? {});
       const wanted = written.map(([key, value]) =>
-        compile(key, value, context, [section, key], (i) => zod.addIssue(i)),
+        compileMetric(key, value, context, [section, key], (i) => zod.addIssue(i)),
       );
       const all = { name, description: `The number of ${noun} observed.`, conditions: [], attributes: [] };
       found[signal].push({ context, metrics: written.length === 0 ? [all] : wanted });
@@ -90,40 +90,40 @@ export const countSchema = z
     return found;
   });
 
-type AddIssue = (issue: { code: "custom"; message: string; path: (string | number)[] }) => void;
+type AddCountIssue = (issue: { code: "custom"; message: string; path: (string | number)[] }) => void;
 
-function compile(
+function compileMetric(
   name: string,
-  written: z.infer<typeof metric>,
+  raw: z.infer<typeof metricSchema>,
   context: ContextName,
   path: readonly (string | number)[],
-  addIssue: AddIssue,
+  addIssue: AddCountIssue,
 ): CountMetric {
-  const attributes = written?.attributes ?? [];
+  const attributes = raw?.attributes ?? [];
   if (context === "metric" && attributes.length > 0) {
     const message = "metrics have no attributes; count data points by theirs";
     addIssue({ code: "custom", message, path: [...path, "attributes"] });
   }
-  const conditions = (written?.conditions ?? []).flatMap((text, i) => {
+  const conditions = (raw?.conditions ?? []).flatMap((text, i) => {
     const result = compileIn(context, [], [text]);
     if (!("error" in result)) return result.conditions;
     addIssue(ottlIssue(result.error, [...path, "conditions", i]));
     return [];
   });
-  const fallback = (value: z.infer<typeof attribute>["default_value"]) =>
-    value === undefined || value === null ? undefined : anyValue(value);
+  const fallback = (value: z.infer<typeof attributeSchema>["default_value"]) =>
+    value === undefined || value === null ? undefined : toAnyValue(value);
   return {
     name,
-    description: written?.description ?? "",
+    description: raw?.description ?? "",
     conditions,
     attributes: attributes.map(({ key, default_value }) => ({ key, fallback: fallback(default_value) })),
   };
 }
 
-type Plain = z.infer<typeof scalar> | z.infer<typeof scalar>[];
+type ScalarOrList = z.infer<typeof scalar> | z.infer<typeof scalar>[];
 
-function anyValue(value: Plain): Tree {
-  if (Array.isArray(value)) return { arrayValue: { values: value.map(anyValue) } };
+function toAnyValue(value: ScalarOrList): Tree {
+  if (Array.isArray(value)) return { arrayValue: { values: value.map(toAnyValue) } };
   if (typeof value === "string") return { stringValue: value };
   if (typeof value === "boolean") return { boolValue: value };
   return Number.isSafeInteger(value) ? { intValue: BigInt(value) } : { doubleValue: value };

@@ -1,13 +1,13 @@
 import {
   type Batch,
+  countWhere,
   defineConnector,
   eachBatch,
   encodeTree,
   errorHandler,
-  type ResourceTally,
+  type ResourceCounts,
   SIGNALS,
   type Tree,
-  tally,
 } from "../../plugin.js";
 import { type CountConfig, type CountGroup, type CountMetric, countSchema } from "./config.js";
 
@@ -27,7 +27,7 @@ export const count = defineConnector<CountConfig>({
     return eachBatch((batch, { setback }) => {
       // What was taken out of its pipeline is not counted; it goes on as it is, to be kept as a dead letter.
       if (setback !== undefined) return batch;
-      const tallies = groups.map((group) => tally(batch, group.context, group.metrics, onError));
+      const tallies = groups.map((group) => countWhere(batch, group.context, group.metrics, onError));
       return countsOf(groups, tallies, BigInt(context.clock.now()) * 1_000_000n);
     });
   },
@@ -35,7 +35,7 @@ export const count = defineConnector<CountConfig>({
 
 function countsOf(
   groups: readonly CountGroup[],
-  tallies: readonly (readonly (ResourceTally | undefined)[])[],
+  tallies: readonly (readonly (ResourceCounts | undefined)[])[],
   now: bigint,
 ): Batch | null {
   const resourceMetrics: Tree[] = [];
@@ -54,9 +54,9 @@ function countsOf(
 const SCOPE: Tree = { name: "sluice/connector/count" };
 const DELTA = 1;
 
-function metricsOf(wanted: readonly CountMetric[], { counts, earliest, latest }: ResourceTally, now: bigint): Tree[] {
+function metricsOf(specs: readonly CountMetric[], { counts, earliest, latest }: ResourceCounts, now: bigint): Tree[] {
   const times = { startTimeUnixNano: earliest || now, timeUnixNano: latest || now };
-  return wanted.flatMap(({ name, description }, i) => {
+  return specs.flatMap(({ name, description }, i) => {
     const dataPoints = counts
       .filter((one) => one.spec === i)
       .map((one): Tree => ({ attributes: [...one.attributes], ...times, asInt: BigInt(one.count) }));

@@ -2,6 +2,7 @@ import { Observable } from "rxjs";
 import { z } from "zod";
 import {
   type ConnectorContext,
+  chooseRefusal,
   type Delivery,
   defineConnector,
   duration,
@@ -10,10 +11,9 @@ import {
   type Refusal,
   SIGNALS,
   StartError,
-  worseRefusal,
 } from "../../plugin.js";
-import { Levels } from "./levels.js";
-import { Switchboard } from "./switchboard.js";
+import { LevelOrder } from "./levels.js";
+import { ActiveLevel } from "./switchboard.js";
 
 const schema = z.strictObject({
   priority_levels: z
@@ -46,7 +46,7 @@ export const failover = defineConnector<FailoverConfig>({
   schema,
   namedPipelines: ({ priority_levels: levels }) =>
     levels.flatMap((names, i) => names.map((pipeline, at) => ({ pipeline, path: ["priority_levels", i, at] }))),
-  create: (config, context) => failingOver(levelsFor(config, context), config.retry_interval, context),
+  create: (config, context) => failoverProcessor(levelsFor(config, context), config.retry_interval, context),
 });
 
 /** The levels for this signal. */
@@ -56,29 +56,29 @@ function levelsFor({ priority_levels: all }: FailoverConfig, { targets, from }: 
   return levels;
 }
 
-function failingOver(names: readonly string[][], retryIntervalMs: number, context: ConnectorContext): Processor {
+function failoverProcessor(names: readonly string[][], retryIntervalMs: number, context: ConnectorContext): Processor {
   const { isAvailable, clock } = context;
   return (source) =>
     new Observable<Delivery>((out) => {
-      const levels = new Levels({ levels: names, retryIntervalMs, isAvailable, clock });
-      const board = new Switchboard(names, context);
+      const levelOrder = new LevelOrder({ levels: names, retryIntervalMs, isAvailable, clock });
+      const activeLevel = new ActiveLevel(names, context);
 
-      const offer = (delivery: Delivery, order: readonly number[], before?: Refusal): void => {
+      const offer = (delivery: Delivery, order: readonly number[], earlierRefusal?: Refusal): void => {
         const [level, ...others] = order as [number, ...number[]];
-        const attempt = delivery.returning((again, refusal) => {
-          if (refusal.kind !== "permanent") levels.refused(level);
-          const worst = before === undefined ? refusal : worseRefusal(before, refusal);
-          if (others.length === 0 || out.closed) return again.refuse(worst);
-          if (refusal.kind !== "permanent") board.switchTo(others[0]!, refusal.message);
-          offer(again, others, worst);
+        const attempt = delivery.catchRefusal((returned, refusal) => {
+          if (refusal.kind !== "permanent") levelOrder.markRefused(level);
+          const worst = earlierRefusal === undefined ? refusal : chooseRefusal(earlierRefusal, refusal);
+          if (others.length === 0 || out.closed) return returned.refuse(worst);
+          if (refusal.kind !== "permanent") activeLevel.switchTo(others[0]!, refusal.message);
+          offer(returned, others, worst);
         });
         out.next(attempt.to(names[level]));
       };
 
       const upstream = source.subscribe({
         next(delivery) {
-          const order = levels.order();
-          board.switchTo(order[0]!);
+          const order = levelOrder.current();
+          activeLevel.switchTo(order[0]!);
           offer(delivery, order);
         },
         error: (error) => out.error(error),
@@ -86,7 +86,7 @@ function failingOver(names: readonly string[][], retryIntervalMs: number, contex
       });
       return () => {
         upstream.unsubscribe();
-        board.close();
+        activeLevel.close();
       };
     });
 }

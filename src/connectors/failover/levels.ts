@@ -1,6 +1,6 @@
 import type { Clock } from "../../plugin.js";
 
-export interface LevelsSettings {
+export interface LevelOrderSettings {
   /** The pipelines of each level, the most wanted first. */
   readonly levels: readonly (readonly string[])[];
   /** How long a level that refused something is tried last. */
@@ -10,11 +10,11 @@ export interface LevelsSettings {
 }
 
 /** Knows how the levels are, and in which order to try them. */
-export class Levels {
-  private readonly settings: LevelsSettings;
+export class LevelOrder {
+  private readonly settings: LevelOrderSettings;
   private readonly refusedAt: (number | undefined)[];
 
-  constructor(settings: LevelsSettings) {
+  constructor(settings: LevelOrderSettings) {
     this.settings = settings;
     this.refusedAt = settings.levels.map(() => undefined);
   }
@@ -23,18 +23,18 @@ export class Levels {
    * All levels, by index. First those that are well, by priority; then those whose exporters hold back what they are
    * given, because their queues keep it; last those that refused something a short while ago.
    */
-  order(): number[] {
+  current(): number[] {
     const indexes = this.settings.levels.map((_, i) => i);
-    const troubles = indexes.map((i) => this.trouble(i));
-    return indexes.sort((a, b) => troubles[a]! - troubles[b]! || a - b);
+    const penalties = indexes.map((i) => this.penalty(i));
+    return indexes.sort((a, b) => penalties[a]! - penalties[b]! || a - b);
   }
 
   /** The level refused something that it could have taken. */
-  refused(level: number): void {
+  markRefused(level: number): void {
     this.refusedAt[level] = this.settings.clock.monotonic();
   }
 
-  private trouble(level: number): number {
+  private penalty(level: number): number {
     const { levels, isAvailable, clock, retryIntervalMs } = this.settings;
     const at = this.refusedAt[level];
     const hasRefused = at !== undefined && clock.monotonic() - at < retryIntervalMs;

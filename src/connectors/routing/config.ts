@@ -1,10 +1,22 @@
 import { z } from "zod";
-import { anyCase, type ContextName, ERROR_MODES, type ErrorMode, type NamedPipeline } from "../../plugin.js";
+import {
+  type ContextName,
+  caseInsensitiveEnum,
+  ERROR_MODES,
+  type ErrorMode,
+  type NamedPipeline,
+} from "../../plugin.js";
 import { compileTest, type RecordTests, splitStatement } from "./compile.js";
-import { CLIENT_FORM, parseClientCondition, parseRequestCondition, REQUEST_FORM, type RequestTest } from "./request.js";
+import {
+  EXPECTED_CLIENT,
+  EXPECTED_REQUEST,
+  parseClientCondition,
+  parseRequestCondition,
+  type RequestTest,
+} from "./request.js";
 
 /** One line of the table: what it is about, and where it leads. */
-export interface Route {
+export interface RoutingRule {
   readonly pipelines: readonly string[];
   /** What is copied is looked at by the routes that follow, too. */
   readonly isCopy: boolean;
@@ -12,13 +24,13 @@ export interface Route {
 }
 
 export interface RoutingConfig {
-  readonly table: readonly Route[];
+  readonly table: readonly RoutingRule[];
   readonly defaults: readonly string[];
   readonly mode: ErrorMode;
 }
 
 const pipelines = () => z.array(z.string());
-const item = z
+const routeSchema = z
   .strictObject({
     context: z
       .enum(["", "resource", "scope", "log", "span", "metric", "datapoint", "request", "otelcol"])
@@ -32,27 +44,27 @@ const item = z
       .default("move")
       .meta({ description: "move, or copy: then the routes that follow, and the default, get it as well." }),
   })
-  .transform((written, zod): Route => {
+  .transform((written, zod): RoutingRule => {
     const { pipelines: names, action } = written;
-    const test = testOf(written, (issue) => zod.addIssue(issue));
+    const test = compileRouteTest(written, (issue) => zod.addIssue(issue));
     return test === undefined ? z.NEVER : { pipelines: names, isCopy: action === "copy", test };
   });
 
-const KEEP_ALL_MATCHES =
+const MATCH_ONCE_FALSE =
   'a record goes to the first route that matches; write "action: copy" where others are to get it too';
 
 export const routingSchema = z
   .strictObject({
-    table: z.array(item).min(1).meta({ description: "The routes, tried from the first to the last." }),
+    table: z.array(routeSchema).min(1).meta({ description: "The routes, tried from the first to the last." }),
     default_pipelines: pipelines()
       .nullish()
       .meta({ description: "Where what no route took goes. Without it, that is dropped and counted." }),
-    error_mode: anyCase(ERROR_MODES)
+    error_mode: caseInsensitiveEnum(ERROR_MODES)
       .default("ignore")
       .meta({ description: "ignore (log, take the condition for false), silent, or propagate (refuse the batch)." }),
     match_once: z
       .unknown()
-      .refine((value) => value !== false && value !== "false", KEEP_ALL_MATCHES)
+      .refine((value) => value !== false && value !== "false", MATCH_ONCE_FALSE)
       .optional()
       .meta({ ignored: "a record always goes to the first route that matches" }),
   })
@@ -74,36 +86,37 @@ export function namedPipelines({ table, defaults }: RoutingConfig): NamedPipelin
   ];
 }
 
-type Written = { readonly [key in "context" | "condition" | "statement"]?: string | null | undefined };
-type AddIssue = (issue: { code: "custom"; message: string; path: (string | number)[] }) => void;
+type RawRoute = { readonly [key in "context" | "condition" | "statement"]?: string | null | undefined };
+type AddRouteIssue = (issue: { code: "custom"; message: string; path: (string | number)[] }) => void;
 
-function testOf(written: Written, addIssue: AddIssue): Route["test"] | undefined {
-  const [at, misuse] = misuseOf(written) ?? [];
+function compileRouteTest(raw: RawRoute, addIssue: AddRouteIssue): RoutingRule["test"] | undefined {
+  const [at, problem] = findRouteProblem(raw) ?? [];
   if (at !== undefined) {
-    addIssue({ code: "custom", message: misuse!, path: [at] });
+    addIssue({ code: "custom", message: problem!, path: [at] });
     return undefined;
   }
-  const { context, condition, statement } = written;
+  const { context, condition, statement } = raw;
   const path = [condition ? "condition" : "statement"];
-  const parts = condition ? { condition, editor: undefined, offset: 0 } : splitStatement(statement!);
+  const routeText = condition ? { condition, editor: undefined, offset: 0 } : splitStatement(statement!);
   const report = (message: string) => addIssue({ code: "custom", message, path });
-  if (context === "request") return requestTest(parseRequestCondition(parts.condition), () => report(REQUEST_FORM));
-  if (context === "otelcol" || (!context && /^\s*otelcol\./.test(parts.condition)))
-    return requestTest(parseClientCondition(parts.condition), () => report(CLIENT_FORM));
-  const records = compileTest(parts, (context || undefined) as ContextName | undefined, path);
+  if (context === "request")
+    return requestTest(parseRequestCondition(routeText.condition), () => report(EXPECTED_REQUEST));
+  if (context === "otelcol" || (!context && /^\s*otelcol\./.test(routeText.condition)))
+    return requestTest(parseClientCondition(routeText.condition), () => report(EXPECTED_CLIENT));
+  const records = compileTest(routeText, (context || undefined) as ContextName | undefined, path);
   if (!("code" in records)) return { records };
   addIssue(records);
   return undefined;
 }
 
-function misuseOf({ context, condition, statement }: Written): [key: string, message: string] | undefined {
+function findRouteProblem({ context, condition, statement }: RawRoute): [key: string, message: string] | undefined {
   if (condition && statement) return ["statement", "expected a condition or a statement, not both"];
   if (!condition && !statement) return ["condition", "expected an OTTL condition that says what is routed"];
-  if (context === "request" && !condition) return ["statement", `${REQUEST_FORM}, as a condition`];
+  if (context === "request" && !condition) return ["statement", `${EXPECTED_REQUEST}, as a condition`];
   return undefined;
 }
 
-function requestTest(request: RequestTest | undefined, report: () => void): Route["test"] | undefined {
+function requestTest(request: RequestTest | undefined, report: () => void): RoutingRule["test"] | undefined {
   if (request === undefined) report();
   return request && { request };
 }

@@ -25,7 +25,7 @@ export const routing = defineConnector<RoutingConfig>({
     const router = new Router(config, context, errorHandler(config.mode, context));
     const route = (delivery: Delivery): Delivery[] => {
       try {
-        const sorted = router.sort(delivery.batch, delivery.origin);
+        const sorted = router.route(delivery.batch, delivery.origin);
         if (sorted.dropped > 0) dropped.add(sorted.dropped);
         return outputs(delivery, sorted);
       } catch (error) {
@@ -38,7 +38,7 @@ export const routing = defineConnector<RoutingConfig>({
 });
 
 /** The copies are branches that all must take what they get; what was moved is in one of its parts only. */
-function outputs(delivery: Delivery, { copied, moved }: ReturnType<Router["sort"]>): Delivery[] {
+function outputs(delivery: Delivery, { copied, moved }: ReturnType<Router["route"]>): Delivery[] {
   const branches = delivery.copies(copied.length + (moved.length > 0 ? 1 : 0));
   const rest = moved.length > 0 ? branches.at(-1)!.split(moved.map(({ batch }) => batch)) : [];
   return [

@@ -3,8 +3,8 @@ import type { Origin } from "../../plugin.js";
 /** Is the request that a batch came with one of those? */
 export type RequestTest = (origin: Origin) => boolean;
 
-export const REQUEST_FORM = 'expected request["key"] == "value" or request["key"] != "value"';
-export const CLIENT_FORM =
+export const EXPECTED_REQUEST = 'expected request["key"] == "value" or request["key"] != "value"';
+export const EXPECTED_CLIENT =
   'expected otelcol.client.metadata["key"][0] == "value", or the same with != or otelcol.grpc.metadata';
 
 const REQUEST = /^\s*request\["([^"]+)"\]\s*(==|!=)\s*"([^"]*)"\s*$/;
@@ -12,15 +12,15 @@ const CLIENT = /^\s*otelcol\.(?:client|grpc)\.metadata\["([^"]+)"\]\[0\]\s*(==|!
 
 /** A condition of the context `request`: it holds if it does for any of the header's values, so never without one. */
 export function parseRequestCondition(text: string): RequestTest | undefined {
-  return testOf(REQUEST.exec(text), (values) => values);
+  return metadataTest(REQUEST.exec(text), (values) => values);
 }
 
 /** The newer way to write it, which looks at the first value only. */
 export function parseClientCondition(text: string): RequestTest | undefined {
-  return testOf(CLIENT.exec(text), (values) => values.slice(0, 1));
+  return metadataTest(CLIENT.exec(text), (values) => values.slice(0, 1));
 }
 
-function testOf(
+function metadataTest(
   match: RegExpExecArray | null,
   pick: (values: readonly string[]) => readonly string[],
 ): RequestTest | undefined {

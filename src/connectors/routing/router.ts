@@ -5,23 +5,23 @@ import {
   keepWhere,
   type OnOttlError,
   type Origin,
-  sortWhere,
+  partitionWhere,
   transformBatch,
 } from "../../plugin.js";
 import type { RecordTest } from "./compile.js";
-import type { Route, RoutingConfig } from "./config.js";
+import type { RoutingConfig, RoutingRule } from "./config.js";
 import type { RequestTest } from "./request.js";
 
 /** A batch and the pipelines it goes to. */
-export interface Part {
+export interface RoutedBatch {
   readonly batch: Batch;
   readonly pipelines: readonly string[];
 }
 
-export interface Sorted {
-  readonly copied: readonly Part[];
+export interface RoutingResult {
+  readonly copied: readonly RoutedBatch[];
   /** Every record is in at most one of these. No two lead to the same pipelines. */
-  readonly moved: readonly Part[];
+  readonly moved: readonly RoutedBatch[];
   /** Records that go nowhere. */
   readonly dropped: number;
 }
@@ -30,16 +30,21 @@ export interface Sorted {
  * The table for one signal. Neighbouring routes of one context that move records are one step, so that they cost one
  * pass over the batch together.
  */
-type Step =
-  | { readonly kind: "request"; readonly test: RequestTest; readonly isCopy: boolean; readonly pipelines: Names }
-  | { readonly kind: "copy"; readonly test: RecordTest; readonly pipelines: Names }
-  | { readonly kind: "move"; readonly tests: RecordTest[]; readonly pipelines: Names[] };
+type RoutingStep =
+  | {
+      readonly kind: "request";
+      readonly test: RequestTest;
+      readonly isCopy: boolean;
+      readonly pipelines: PipelineNames;
+    }
+  | { readonly kind: "copy"; readonly test: RecordTest; readonly pipelines: PipelineNames }
+  | { readonly kind: "move"; readonly tests: RecordTest[]; readonly pipelines: PipelineNames[] };
 
-type Names = readonly string[];
+type PipelineNames = readonly string[];
 
 export class Router {
-  private readonly steps: readonly Step[];
-  private readonly defaults: Names;
+  private readonly steps: readonly RoutingStep[];
+  private readonly defaults: PipelineNames;
   private readonly onError: OnOttlError | undefined;
 
   constructor({ table, defaults }: RoutingConfig, context: ConnectorContext, onError: OnOttlError | undefined) {
@@ -49,10 +54,10 @@ export class Router {
   }
 
   /** Decides where everything goes. Throws when a condition fails and nobody wants to be told of it. */
-  sort(batch: Batch, origin: Origin): Sorted {
-    const copied: Part[] = [];
-    const moved = new Map<string, { batches: Batch[]; pipelines: Names }>();
-    const move = (part: Batch, pipelines: Names) => {
+  route(batch: Batch, origin: Origin): RoutingResult {
+    const copied: RoutedBatch[] = [];
+    const moved = new Map<string, { batches: Batch[]; pipelines: PipelineNames }>();
+    const addMoved = (part: Batch, pipelines: PipelineNames) => {
       const key = pipelines.join(" ");
       const same = moved.get(key);
       if (same === undefined) moved.set(key, { batches: [part], pipelines });
@@ -62,25 +67,25 @@ export class Router {
     for (const step of this.steps) {
       if (rest === undefined) break;
       if (step.kind === "copy") this.copy(rest, step.test, step.pipelines, copied);
-      else if (step.kind === "move") rest = this.move(rest, step.tests, step.pipelines, move);
+      else if (step.kind === "move") rest = this.move(rest, step.tests, step.pipelines, addMoved);
       else if (step.test(origin)) {
         if (step.isCopy) copied.push({ batch: rest, pipelines: step.pipelines });
         else {
-          move(rest, step.pipelines);
+          addMoved(rest, step.pipelines);
           rest = undefined;
         }
       }
     }
-    if (rest !== undefined && this.defaults.length > 0) move(rest, this.defaults);
+    if (rest !== undefined && this.defaults.length > 0) addMoved(rest, this.defaults);
     return {
       copied,
       moved: [...moved.values()].map(({ batches, pipelines }) => ({ batch: Batch.merge(batches), pipelines })),
-      dropped: rest === undefined || this.defaults.length > 0 ? 0 : this.uncopied(rest, origin),
+      dropped: rest === undefined || this.defaults.length > 0 ? 0 : this.countUncopied(rest, origin),
     };
   }
 
   /** How many of these records no copy was made of. */
-  private uncopied(batch: Batch, origin: Origin): number {
+  private countUncopied(batch: Batch, origin: Origin): number {
     let left = batch;
     for (const step of this.steps) {
       if (step.kind === "copy") left = dropWhere(left, [step.test.condition], () => {});
@@ -89,37 +94,37 @@ export class Router {
     return left.count;
   }
 
-  private copy(batch: Batch, test: RecordTest, pipelines: Names, copied: Part[]): void {
+  private copy(batch: Batch, test: RecordTest, pipelines: PipelineNames, copied: RoutedBatch[]): void {
     const matched = keepWhere(batch, [test.condition], this.onError);
-    if (matched.count > 0) copied.push({ batch: this.edited(matched, test), pipelines });
+    if (matched.count > 0) copied.push({ batch: this.applyEditor(matched, test), pipelines });
   }
 
   /** Gives what none of the routes took. */
   private move(
     batch: Batch,
     tests: readonly RecordTest[],
-    pipelines: readonly Names[],
-    move: (part: Batch, pipelines: Names) => void,
+    pipelines: readonly PipelineNames[],
+    addMoved: (part: Batch, pipelines: PipelineNames) => void,
   ): Batch | undefined {
-    const heaps = sortWhere(
+    const matchedByRule = partitionWhere(
       batch,
       tests.map(({ condition }) => condition),
       this.onError,
     );
     for (const [i, test] of tests.entries()) {
-      const matched = heaps[i];
-      if (matched !== undefined) move(this.edited(matched, test), pipelines[i]!);
+      const matched = matchedByRule[i];
+      if (matched !== undefined) addMoved(this.applyEditor(matched, test), pipelines[i]!);
     }
-    return heaps[tests.length];
+    return matchedByRule[tests.length];
   }
 
-  private edited(batch: Batch, { editor }: RecordTest): Batch {
+  private applyEditor(batch: Batch, { editor }: RecordTest): Batch {
     return editor === undefined ? batch : transformBatch(batch, [editor], [], this.onError);
   }
 }
 
-function stepsOf(table: readonly Route[], { from, targets }: ConnectorContext): Step[] {
-  const steps: Step[] = [];
+function stepsOf(table: readonly RoutingRule[], { from, targets }: ConnectorContext): RoutingStep[] {
+  const steps: RoutingStep[] = [];
   for (const { test, isCopy, pipelines: all } of table) {
     const pipelines = all.filter((name) => targets.includes(name));
     if (pipelines.length === 0) continue;
@@ -127,14 +132,14 @@ function stepsOf(table: readonly Route[], { from, targets }: ConnectorContext): 
       steps.push({ kind: "request", test: test.request, isCopy, pipelines });
       continue;
     }
-    const mine = test.records[from];
-    if (mine === undefined) continue;
+    const recordTest = test.records[from];
+    if (recordTest === undefined) continue;
     const last = steps.at(-1);
-    if (isCopy) steps.push({ kind: "copy", test: mine, pipelines });
-    else if (last?.kind === "move" && last.tests[0]!.condition.context === mine.condition.context) {
-      last.tests.push(mine);
+    if (isCopy) steps.push({ kind: "copy", test: recordTest, pipelines });
+    else if (last?.kind === "move" && last.tests[0]!.condition.context === recordTest.condition.context) {
+      last.tests.push(recordTest);
       last.pipelines.push(pipelines);
-    } else steps.push({ kind: "move", tests: [mine], pipelines: [pipelines] });
+    } else steps.push({ kind: "move", tests: [recordTest], pipelines: [pipelines] });
   }
   return steps;
 }

@@ -1,6 +1,6 @@
 import { type Batch, type Paint, SHAPES } from "../../plugin.js";
 import { countMessages } from "./skim.js";
-import { grouped } from "./values.js";
+import { withThousandsSeparators } from "./values.js";
 
 const RESOURCES = [1];
 const METRICS = [1, 2, 2];
@@ -16,5 +16,5 @@ export function basicLine(batch: Batch, paint: Paint): string {
 }
 
 function amount(count: number, noun: string): string {
-  return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
+  return `${withThousandsSeparators(count)} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -1,14 +1,14 @@
 import { z } from "zod";
-import { anyCase, deprecated, ignored } from "../../plugin.js";
+import { caseInsensitiveEnum, deprecated, ignored } from "../../plugin.js";
 
 export type Verbosity = "basic" | "normal" | "detailed";
 
 const VERBOSITY_OF = { debug: "detailed", info: "normal", warn: "basic", error: "basic" } as const;
 
-export const schema = z.strictObject({
-  verbosity: anyCase(["basic", "normal", "detailed"]).optional().meta({ description: "Default basic." }),
+export const debugSchema = z.strictObject({
+  verbosity: caseInsensitiveEnum(["basic", "normal", "detailed"]).optional().meta({ description: "Default basic." }),
   loglevel: deprecated(
-    anyCase(["debug", "info", "warn", "error"]).optional(),
+    caseInsensitiveEnum(["debug", "info", "warn", "error"]).optional(),
     "use verbosity: detailed (debug), normal (info) or basic (warn, error)",
   ),
   sampling_initial: z
@@ -30,7 +30,7 @@ export const schema = z.strictObject({
   use_internal_logger: ignored("telemetry is written to output_paths, never into the agent's own log"),
 });
 
-export type DebugConfig = z.infer<typeof schema>;
+export type DebugConfig = z.infer<typeof debugSchema>;
 
 /** `verbosity` wins over the old `loglevel`. */
 export function verbosityOf({ verbosity, loglevel }: DebugConfig): Verbosity {

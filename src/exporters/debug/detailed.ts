@@ -1,7 +1,7 @@
 import { type Batch, type Paint, printable, type Tree, type TreeValue } from "../../plugin.js";
 import { basicLine } from "./basic.js";
 import { resourceGroups } from "./records.js";
-import { attributeEntries, bounded, grouped, hex, isTree, timeText, valueText } from "./values.js";
+import { attributeEntries, hex, isTree, timeText, truncated, valueText, withThousandsSeparators } from "./values.js";
 
 /**
  * Every field of every record, indented, under its resource and scope. Driven by what is in the decoded tree, so that
@@ -9,22 +9,22 @@ import { attributeEntries, bounded, grouped, hex, isTree, timeText, valueText } 
  */
 export function* detailedLines(batch: Batch, paint: Paint): Iterable<string> {
   yield basicLine(batch, paint);
-  const block = new Block(paint);
+  const formatter = new FieldFormatter(paint);
   for (const [index, { container, scopes }] of resourceGroups(batch).entries()) {
     yield paint("cyan", `Resource ${index + 1}`);
-    yield* block.ownerLines(container, "resource", "  ");
+    yield* formatter.ownerLines(container, "resource", "  ");
     for (const scope of scopes) {
       yield `  ${paint("cyan", scopeHeading(scope.container))}`;
-      yield* block.ownerLines(scope.container, "scope", "    ");
+      yield* formatter.ownerLines(scope.container, "scope", "    ");
       for (const [number, item] of scope.items.entries()) {
         yield `    ${paint("bold", `${ITEM_NOUN[batch.signal]} ${number + 1}`)}`;
-        yield* block.lines(item, "      ");
+        yield* formatter.lines(item, "      ");
       }
     }
   }
 }
 
-const MAX_TEXT = 16_384;
+const MAX_TEXT_LENGTH = 16_384;
 const MAX_ITEMS = 200;
 const ITEM_NOUN = { logs: "Log record", traces: "Span", metrics: "Metric" } as const;
 const ATTRIBUTE_FIELDS = new Set(["attributes", "filteredAttributes", "metadata"]);
@@ -46,10 +46,10 @@ const SEVERITIES = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
 function scopeHeading(container: Tree): string {
   const scope = isTree(container["scope"]) ? container["scope"] : {};
   const name = [scope["name"], scope["version"]].filter((part) => typeof part === "string" && part !== "").join(" ");
-  return name === "" ? "Scope" : `Scope ${printable(bounded(name, 200))}`;
+  return name === "" ? "Scope" : `Scope ${printable(truncated(name, 200))}`;
 }
 
-class Block {
+class FieldFormatter {
   private readonly paint: Paint;
 
   constructor(paint: Paint) {
@@ -58,10 +58,10 @@ class Block {
 
   /** The resource or scope itself, and what its container says of it; not the items in it. */
   *ownerLines(container: Tree, owner: "resource" | "scope", indent: string): Iterable<string> {
-    const own = Object.entries(isTree(container[owner]) ? container[owner] : {});
+    const fields = Object.entries(isTree(container[owner]) ? container[owner] : {});
     const { schemaUrl } = container;
     // A scope's name and version are in its heading.
-    const shown = own.filter(([name]) => owner === "resource" || (name !== "name" && name !== "version"));
+    const shown = fields.filter(([name]) => owner === "resource" || (name !== "name" && name !== "version"));
     yield* this.lines(Object.fromEntries(shown), indent);
     if (schemaUrl !== undefined && schemaUrl !== "") yield* this.lines({ schemaUrl }, indent);
   }
@@ -94,7 +94,7 @@ class Block {
     if (entries.length === 0) return;
     yield `${indent}${this.paint("dim", `${label}:`)}`;
     for (const [key, one] of entries) {
-      yield `${indent}  ${this.paint("dim", `${bounded(key, MAX_TEXT)}:`)} ${valueText(one, MAX_TEXT)}`;
+      yield `${indent}  ${this.paint("dim", `${truncated(key, MAX_TEXT_LENGTH)}:`)} ${valueText(one, MAX_TEXT_LENGTH)}`;
     }
   }
 
@@ -127,20 +127,20 @@ function scalarText(name: string, value: TreeValue): string {
   if (ENUM_NAMES[name] && typeof value === "number") return `${ENUM_NAMES[name][value] ?? "unknown"} (${value})`;
   if (value instanceof Uint8Array) return hex(value);
   if (Array.isArray(value)) return listText(value);
-  return typeof value === "string" ? printable(bounded(value, MAX_TEXT)) : String(value);
+  return typeof value === "string" ? printable(truncated(value, MAX_TEXT_LENGTH)) : String(value);
 }
 
 /** A body keeps its lines; everything else in it that a terminal might obey is escaped. */
 function bodyText(body: TreeValue): string {
   const text = isTree(body) ? body["stringValue"] : undefined;
-  if (typeof text !== "string") return valueText(body, MAX_TEXT);
-  return bounded(text, MAX_TEXT).split(/\r?\n/).map(printable).join("\n");
+  if (typeof text !== "string") return valueText(body, MAX_TEXT_LENGTH);
+  return truncated(text, MAX_TEXT_LENGTH).split(/\r?\n/).map(printable).join("\n");
 }
 
 function listText(list: readonly TreeValue[]): string {
   const shown = list.slice(0, MAX_ITEMS).map((item) => printable(String(item)));
   const more = list.length - shown.length;
-  return `[${shown.join(", ")}${more > 0 ? `, … (+${grouped(more)} more)` : ""}]`;
+  return `[${shown.join(", ")}${more > 0 ? `, … (+${withThousandsSeparators(more)} more)` : ""}]`;
 }
 
 /** 9 -> INFO, 10 -> INFO2 */

@@ -9,11 +9,11 @@ import {
   type Signal,
 } from "../../plugin.js";
 import { basicLine } from "./basic.js";
-import { type DebugConfig, schema, verbosityOf } from "./config.js";
+import { type DebugConfig, debugSchema, verbosityOf } from "./config.js";
 import { detailedLines } from "./detailed.js";
 import { normalLines } from "./normal.js";
 import { Printer } from "./printer.js";
-import { Sampler } from "./sampler.js";
+import { BatchSampler } from "./sampler.js";
 
 /** Shows telemetry to a person, on stdout. */
 export const debugExporter = defineExporter<DebugConfig>({
@@ -23,7 +23,7 @@ export const debugExporter = defineExporter<DebugConfig>({
   signals: SIGNALS,
   // Whoever watches wants to see it now, and once; a slow terminal slows the sender down instead of timing out.
   defaults: { timeout: "0s", sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
-  schema,
+  schema: debugSchema,
   create: (config, context) =>
     new DebugExporter(
       config,
@@ -37,7 +37,7 @@ export class DebugExporter implements Exporter {
   private readonly config: DebugConfig;
   private readonly context: ExporterContext;
   private readonly outputs: readonly { readonly printer: Printer; readonly paint: Paint }[];
-  private readonly samplers = new Map<Signal, Sampler>();
+  private readonly samplers = new Map<Signal, BatchSampler>();
 
   constructor(config: DebugConfig, context: ExporterContext, streams: readonly NodeJS.WritableStream[]) {
     this.config = config;
@@ -46,25 +46,25 @@ export class DebugExporter implements Exporter {
   }
 
   async send(batch: Batch, abort: AbortSignal): Promise<undefined> {
-    const leftOut = this.samplerOf(batch.signal).next();
-    if (leftOut === undefined) return;
+    const skipped = this.samplerOf(batch.signal).next();
+    if (skipped === undefined) return;
     const printed = this.outputs.map(({ printer, paint }) => {
-      return printer.print(() => this.lines(batch, leftOut, paint), abort);
+      return printer.print(() => this.lines(batch, skipped, paint), abort);
     });
     await Promise.all(printed);
   }
 
-  private *lines(batch: Batch, leftOut: number, paint: Paint): Iterable<string> {
-    if (leftOut > 0) yield paint("dim", `(${leftOut} batches of ${batch.signal} were not shown: sampling)`);
+  private *lines(batch: Batch, skipped: number, paint: Paint): Iterable<string> {
+    if (skipped > 0) yield paint("dim", `(${skipped} batches of ${batch.signal} were not shown: sampling)`);
     const verbosity = verbosityOf(this.config);
     if (verbosity === "basic") yield basicLine(batch, paint);
     else yield* verbosity === "normal" ? normalLines(batch, paint) : detailedLines(batch, paint);
   }
 
-  private samplerOf(signal: Signal): Sampler {
+  private samplerOf(signal: Signal): BatchSampler {
     const { sampling_initial, sampling_thereafter } = this.config;
     const known = this.samplers.get(signal);
-    const sampler = known ?? new Sampler(sampling_initial, sampling_thereafter, () => this.context.clock.now());
+    const sampler = known ?? new BatchSampler(sampling_initial, sampling_thereafter, () => this.context.clock.now());
     if (known === undefined) this.samplers.set(signal, sampler);
     return sampler;
   }

@@ -3,11 +3,11 @@ import { attributeEntries, plainText, timeText, valueText } from "./values.js";
 
 /** Parts that the one-line forms of all signals have in common. */
 
-export const MAX_VALUE = 200;
+export const MAX_VALUE_LENGTH = 200;
 const NO_TIME = "(no time)".padEnd(30);
 
 /** Parts that are there, with a space between. */
-export function joined(...parts: readonly string[]): string {
+export function joinParts(...parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join(" ");
 }
 
@@ -23,6 +23,6 @@ export function attributesPart(attributes: TreeValue | undefined, paint: Paint):
 }
 
 function attributeText(value: TreeValue | undefined): string {
-  const text = plainText(value, MAX_VALUE);
-  return /[\s"=]|^$/.test(text) ? valueText(value, MAX_VALUE) : text;
+  const text = plainText(value, MAX_VALUE_LENGTH);
+  return /[\s"=]|^$/.test(text) ? valueText(value, MAX_VALUE_LENGTH) : text;
 }

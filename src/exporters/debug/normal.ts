@@ -1,10 +1,10 @@
 import type { Batch, Paint, Style, Tree, TreeValue } from "../../plugin.js";
-import { attributesPart, joined, MAX_VALUE, timePart } from "./line-parts.js";
+import { attributesPart, joinParts, MAX_VALUE_LENGTH, timePart } from "./line-parts.js";
 import { pointLines } from "./normal-metrics.js";
 import { resourceGroups, serviceName } from "./records.js";
 import { durationText, hex, isTree, messages, plainText } from "./values.js";
 
-const MAX_BODY = 1000;
+const MAX_BODY_LENGTH = 1000;
 
 /** One line for each log record, span or data point, complete in itself so that it can be searched for. */
 export function* normalLines(batch: Batch, paint: Paint): Iterable<string> {
@@ -27,9 +27,10 @@ function labelled(label: string, text: string, paint: Paint): string {
 }
 
 function logLine(log: Tree, service: string, paint: Paint): string {
-  const body = log["body"] === undefined ? paint("dim", "(no body)") : plainText(log["body"], MAX_BODY);
-  const event = typeof log["eventName"] === "string" ? plainText({ stringValue: log["eventName"] }, MAX_VALUE) : "";
-  return joined(
+  const body = log["body"] === undefined ? paint("dim", "(no body)") : plainText(log["body"], MAX_BODY_LENGTH);
+  const event =
+    typeof log["eventName"] === "string" ? plainText({ stringValue: log["eventName"] }, MAX_VALUE_LENGTH) : "";
+  return joinParts(
     timePart(log["timeUnixNano"] || log["observedTimeUnixNano"], paint),
     severityPart(log, paint),
     service,
@@ -58,18 +59,18 @@ function severityPart(log: Tree, paint: Paint): string {
   return paint(style, (written || name).padEnd(5));
 }
 
-const KINDS = ["", "internal", "server", "client", "producer", "consumer"];
+const SPAN_KIND_NAMES = ["", "internal", "server", "client", "producer", "consumer"];
 
 function spanLine(span: Tree, service: string, paint: Paint): string {
-  const name = plainText({ stringValue: String(span["name"] ?? "") }, MAX_VALUE);
-  return joined(
+  const name = plainText({ stringValue: String(span["name"] ?? "") }, MAX_VALUE_LENGTH);
+  return joinParts(
     timePart(span["startTimeUnixNano"], paint),
     statusPart(span["status"], paint),
     service,
     paint("bold", name || "(no name)"),
     spanDuration(span),
     statusMessage(span["status"], paint),
-    paint("dim", KINDS[Number(span["kind"] ?? 0)] ?? ""),
+    paint("dim", SPAN_KIND_NAMES[Number(span["kind"] ?? 0)] ?? ""),
     attributesPart(span["attributes"], paint),
     countPart("events", span["events"], paint),
     countPart("links", span["links"], paint),
@@ -93,7 +94,7 @@ function statusPart(status: TreeValue | undefined, paint: Paint): string {
 
 function statusMessage(status: TreeValue | undefined, paint: Paint): string {
   const message = isTree(status) ? status["message"] : undefined;
-  return typeof message === "string" ? paint("red", plainText({ stringValue: message }, MAX_VALUE)) : "";
+  return typeof message === "string" ? paint("red", plainText({ stringValue: message }, MAX_VALUE_LENGTH)) : "";
 }
 
 function countPart(noun: string, list: TreeValue | undefined, paint: Paint): string {

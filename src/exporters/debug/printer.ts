@@ -1,10 +1,10 @@
 import { Refusal } from "../../plugin.js";
 
 /** Characters written at once; a batch of any size needs no more memory than this. */
-const CHUNK = 64 * 1024;
+const CHUNK_LENGTH = 64 * 1024;
 
 /** Streams whose errors reach us through the callback of the write that failed, and need no other handler. */
-const guarded = new WeakSet<NodeJS.WritableStream>();
+const streamsWithHandler = new WeakSet<NodeJS.WritableStream>();
 
 /**
  * Writes lines to a stream at the pace at which it takes them. Texts are printed one after the other, never mixed, and
@@ -16,15 +16,15 @@ export class Printer {
 
   constructor(stream: NodeJS.WritableStream) {
     this.stream = stream;
-    if (!guarded.has(stream)) stream.on("error", () => {});
-    guarded.add(stream);
+    if (!streamsWithHandler.has(stream)) stream.on("error", () => {});
+    streamsWithHandler.add(stream);
   }
 
   /** Resolves when the stream has taken every line. */
   print(makeLines: () => Iterable<string>, abort: AbortSignal): Promise<void> {
     const printed = this.last.then(() => this.writeLines(makeLines, abort));
     this.last = printed.catch(() => {});
-    return untilAborted(printed, abort);
+    return rejectOnAbort(printed, abort);
   }
 
   private async writeLines(makeLines: () => Iterable<string>, abort: AbortSignal): Promise<void> {
@@ -32,7 +32,7 @@ export class Printer {
     if (abort.aborted) return;
     for (const line of makeLines()) {
       text += `${line}\n`;
-      if (text.length < CHUNK) continue;
+      if (text.length < CHUNK_LENGTH) continue;
       await this.write(text);
       if (abort.aborted) return;
       text = "";
@@ -52,15 +52,15 @@ function refusalOf(error: NodeJS.ErrnoException): Refusal {
   return new Refusal("transient", `cannot print: ${error.message}`, { code: "SLUICE_PRINT", ...status, cause: error });
 }
 
-function untilAborted(work: Promise<void>, abort: AbortSignal): Promise<void> {
+function rejectOnAbort(work: Promise<void>, abort: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const giveUp = () => reject(new Refusal("transient", "gave up printing", { code: "SLUICE_ABORTED" }));
+    const onAbort = () => reject(new Refusal("transient", "gave up printing", { code: "SLUICE_ABORTED" }));
     const settle = (outcome: () => void) => {
-      abort.removeEventListener("abort", giveUp);
+      abort.removeEventListener("abort", onAbort);
       outcome();
     };
-    if (abort.aborted) return giveUp();
-    abort.addEventListener("abort", giveUp, { once: true });
+    if (abort.aborted) return onAbort();
+    abort.addEventListener("abort", onAbort, { once: true });
     work.then(
       () => settle(resolve),
       (error: unknown) => settle(() => reject(error)),

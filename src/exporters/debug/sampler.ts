@@ -1,11 +1,11 @@
 /** Chooses which batches are shown: each second the first few, then every n-th. Counts the ones that are not. */
-export class Sampler {
+export class BatchSampler {
   private readonly initial: number;
   private readonly thereafter: number;
   private readonly now: () => number;
   private second = Number.NaN;
   private seen = 0;
-  private left = 0;
+  private skipped = 0;
 
   constructor(initial: number, thereafter: number, now: () => number) {
     this.initial = initial;
@@ -20,12 +20,12 @@ export class Sampler {
     this.second = second;
     this.seen++;
     if (!this.isShown()) {
-      this.left++;
+      this.skipped++;
       return undefined;
     }
-    const { left } = this;
-    this.left = 0;
-    return left;
+    const { skipped } = this;
+    this.skipped = 0;
+    return skipped;
   }
 
   private isShown(): boolean {

@@ -3,22 +3,22 @@ import { printable, type Tree, type TreeValue } from "../../plugin.js";
 /** Values of telemetry as text for a person: safe to print, bounded in length, exact in every digit. */
 
 /** At most so many characters, and what was cut said behind it. */
-export function bounded(text: string, max: number): string {
+export function truncated(text: string, max: number): string {
   if (text.length <= max) return text;
   const cut = /[\ud800-\udbff]/.test(text[max - 1]!) ? max - 1 : max;
-  return `${text.slice(0, cut)}… (+${grouped(text.length - cut)} characters)`;
+  return `${text.slice(0, cut)}… (+${withThousandsSeparators(text.length - cut)} characters)`;
 }
 
 /** An AnyValue: strings in quotes, everything else so that its kind can be told. */
 export function valueText(value: TreeValue | undefined, max: number): string {
   if (!isTree(value)) return "(empty)";
-  return bounded(anyValueText(value, max), max);
+  return truncated(anyValueText(value, max), max);
 }
 
 /** The same, but a string stands for itself: for bodies, and where there is only text to expect. */
 export function plainText(value: TreeValue | undefined, max: number): string {
   const text = isTree(value) ? value["stringValue"] : undefined;
-  return typeof text === "string" ? printable(bounded(text, max)) : valueText(value, max);
+  return typeof text === "string" ? printable(truncated(text, max)) : valueText(value, max);
 }
 
 export function attributeEntries(attributes: TreeValue | undefined): [key: string, value: TreeValue | undefined][] {
@@ -53,7 +53,7 @@ export function hex(bytes: TreeValue | undefined): string {
 }
 
 /** 12,345 */
-export function grouped(number: number): string {
+export function withThousandsSeparators(number: number): string {
   return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
@@ -68,7 +68,7 @@ export function messages(value: TreeValue | undefined): Tree[] {
 
 function anyValueText(value: Tree, max: number): string {
   const { stringValue, arrayValue, kvlistValue, doubleValue, bytesValue } = value;
-  if (typeof stringValue === "string") return printable(JSON.stringify(bounded(stringValue, max)));
+  if (typeof stringValue === "string") return printable(JSON.stringify(truncated(stringValue, max)));
   if (typeof doubleValue === "number") return doubleText(doubleValue);
   if (bytesValue instanceof Uint8Array) return bytesText(bytesValue, max);
   if (isTree(arrayValue)) return `[${listText(arrayValue["values"], max, (item) => valueText(item, max))}]`;
@@ -83,7 +83,7 @@ function listText(items: TreeValue | undefined, max: number, textOf: (item: Tree
   let length = 0;
   for (const item of items) {
     if (length > max) {
-      texts.push(`… (+${grouped(items.length - texts.length)} more)`);
+      texts.push(`… (+${withThousandsSeparators(items.length - texts.length)} more)`);
       break;
     }
     const text = textOf(item);
@@ -106,5 +106,5 @@ function doubleText(value: number): string {
 function bytesText(bytes: Uint8Array, max: number): string {
   const shown = bytes.subarray(0, Math.ceil(max / 2));
   const more = bytes.length > shown.length ? "…" : "";
-  return `0x${hex(shown)}${more} (${grouped(bytes.length)} bytes)`;
+  return `0x${hex(shown)}${more} (${withThousandsSeparators(bytes.length)} bytes)`;
 }

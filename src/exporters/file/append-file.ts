@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rename, stat, writeFile } from "node:fs/p
 import { dirname } from "node:path";
 import type { Logger } from "../../plugin.js";
 import { type Backups, stampText } from "./backups.js";
-import { bytesAt, type Framing, LARGEST_LINE } from "./framing.js";
+import { type Framing, MAX_LINE_BYTES, readBytes } from "./framing.js";
 
 export interface AppendFileSettings {
   readonly path: string;
@@ -36,7 +36,7 @@ export class AppendFile {
   private handle: FileHandle | undefined;
   private size = 0;
   private identity = "";
-  private regular = true;
+  private isRegularFile = true;
   private rotationFailed = false;
 
   constructor(settings: AppendFileSettings) {
@@ -49,16 +49,16 @@ export class AppendFile {
     if (directoryMode !== undefined) await mkdir(dirname(path), { recursive: true, mode: directoryMode });
     this.handle = await (this.settings.open ?? openForAppend)(path);
     const found = await this.handle.stat();
-    this.regular = found.isFile();
+    this.isRegularFile = found.isFile();
     this.identity = identityOf(found);
-    this.size = this.regular ? found.size : 0;
-    if (this.regular) await this.mend();
+    this.size = this.isRegularFile ? found.size : 0;
+    if (this.isRegularFile) await this.repair();
     if (this.settings.fsync) await syncDirectory(path);
   }
 
   /** Moves the file to the backups and begins a new one. */
   async rotate(): Promise<void> {
-    if (!this.regular || this.size === 0) return;
+    if (!this.isRegularFile || this.size === 0) return;
     await this.close();
     try {
       await this.settings.backups.add();
@@ -74,8 +74,8 @@ export class AppendFile {
   }
 
   /** How many of these frames, at least one, are to be in one file. Rotates first when not even one fits. */
-  async room(frames: readonly Buffer[]): Promise<number> {
-    await this.prepare();
+  async countThatFits(frames: readonly Buffer[]): Promise<number> {
+    await this.reopenIfMoved();
     if (this.size > 0 && this.size + frames[0]!.length > this.settings.maxBytes) await this.rotate();
     let end = this.size + frames[0]!.length;
     let count = 1;
@@ -88,9 +88,9 @@ export class AppendFile {
     const bytes = frames.length === 1 ? frames[0]! : Buffer.concat(frames);
     try {
       await writeAll(this.handle!, bytes);
-      if (this.settings.fsync && this.regular) await this.handle!.datasync();
+      if (this.settings.fsync && this.isRegularFile) await this.handle!.datasync();
     } catch (error) {
-      await this.takeBack();
+      await this.undoWrite();
       throw error;
     }
     this.size += bytes.length;
@@ -102,17 +102,17 @@ export class AppendFile {
     await handle?.close();
   }
 
-  private async prepare(): Promise<void> {
+  private async reopenIfMoved(): Promise<void> {
     if (this.handle === undefined) return this.open();
-    if (!this.regular) return;
+    if (!this.isRegularFile) return;
     const found = await stat(this.settings.path).catch(() => undefined);
     if (found !== undefined && identityOf(found) === this.identity && found.size === this.size) return;
     await this.close();
     await this.open();
   }
 
-  private async takeBack(): Promise<void> {
-    if (!this.regular) return;
+  private async undoWrite(): Promise<void> {
+    if (!this.isRegularFile) return;
     try {
       await this.handle!.truncate(this.size);
     } catch {
@@ -120,27 +120,27 @@ export class AppendFile {
     }
   }
 
-  private async mend(): Promise<void> {
+  private async repair(): Promise<void> {
     const { whole, close } = await this.settings.framing.inspect(this.handle!, this.size);
     if (close) {
       await writeAll(this.handle!, close);
       this.size += close.length;
     } else if (whole < this.size) {
-      await this.setAside(whole);
+      await this.moveTornEndAside(whole);
     }
   }
 
-  private async setAside(whole: number): Promise<void> {
+  private async moveTornEndAside(whole: number): Promise<void> {
     const { path, logger } = this.settings;
     const torn = await unusedPath(`${path}.torn-${stampText(this.settings.now())}`);
     const bytes = this.size - whole;
     logger.warn({ torn, bytes }, "the file does not end with a whole batch: its unfinished end is set aside");
-    if (whole === 0 || bytes > LARGEST_LINE) {
+    if (whole === 0 || bytes > MAX_LINE_BYTES) {
       await this.close();
       await rename(path, torn);
       return this.open();
     }
-    await writeFile(torn, await bytesAt(this.handle!, whole, bytes));
+    await writeFile(torn, await readBytes(this.handle!, whole, bytes));
     await this.handle!.truncate(whole);
     this.size = whole;
   }
@@ -164,8 +164,8 @@ async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
   }
 }
 
-function identityOf(found: { readonly dev: number; readonly ino: number }): string {
-  return `${found.dev}:${found.ino}`;
+function identityOf(stats: { readonly dev: number; readonly ino: number }): string {
+  return `${stats.dev}:${stats.ino}`;
 }
 
 /** So that the file's name survives a power loss too; a system that cannot do it does not need it. */

@@ -19,10 +19,10 @@ export interface BackupLimits {
   readonly localTime: boolean;
 }
 
-const STAMP = /^(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2}\.\d{3})$/;
+const STAMP_PATTERN = /^(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2}\.\d{3})$/;
 const DAY_MS = 86_400_000;
 
-export function backupsOf(path: string, limits: BackupLimits, now: () => number): Backups {
+export function createBackups(path: string, limits: BackupLimits, now: () => number): Backups {
   const directory = dirname(path);
   const extension = extname(path);
   const prefix = `${basename(path, extension)}-`;
@@ -30,7 +30,7 @@ export function backupsOf(path: string, limits: BackupLimits, now: () => number)
   /** Oldest first. */
   async function stamps(): Promise<number[]> {
     const names = await readdir(directory);
-    const found = names.map((name) => stampIn(name, prefix, extension)).filter((stamp) => stamp !== undefined);
+    const found = names.map((name) => parseStamp(name, prefix, extension)).filter((stamp) => stamp !== undefined);
     return found.sort((a, b) => a - b);
   }
 
@@ -49,8 +49,8 @@ export function backupsOf(path: string, limits: BackupLimits, now: () => number)
       const all = await stamps();
       const tooMany = limits.maxBackups > 0 ? all.length - limits.maxBackups : 0;
       const oldest = limits.maxDays > 0 ? wallClock() - limits.maxDays * DAY_MS : Number.NEGATIVE_INFINITY;
-      const doomed = all.filter((stamp, index) => index < tooMany || stamp < oldest);
-      await Promise.all(doomed.map((stamp) => unlink(pathOf(stamp))));
+      const expired = all.filter((stamp, index) => index < tooMany || stamp < oldest);
+      await Promise.all(expired.map((stamp) => unlink(pathOf(stamp))));
     },
   };
 }
@@ -60,9 +60,9 @@ export function stampText(stamp: number): string {
   return new Date(stamp).toISOString().slice(0, -1).replaceAll(":", "-");
 }
 
-function stampIn(name: string, prefix: string, extension: string): number | undefined {
+function parseStamp(name: string, prefix: string, extension: string): number | undefined {
   if (!name.startsWith(prefix) || !name.endsWith(extension)) return undefined;
-  const match = STAMP.exec(name.slice(prefix.length, name.length - extension.length));
+  const match = STAMP_PATTERN.exec(name.slice(prefix.length, name.length - extension.length));
   const stamp = match ? Date.parse(`${match[1]}T${match[2]}:${match[3]}:${match[4]}Z`) : Number.NaN;
   return Number.isNaN(stamp) ? undefined : stamp;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { anyCase, ignored, section } from "../../plugin.js";
+import { caseInsensitiveEnum, ignored, section } from "../../plugin.js";
 
 const MEBIBYTE = 1024 * 1024;
 const DEFAULT_MEGABYTES = 100;
@@ -15,9 +15,9 @@ const rotation = z.strictObject({
   localtime: z.boolean().default(false).meta({ description: "Backups are named in local time instead of UTC." }),
 });
 
-export const schema = z.strictObject({
+export const fileSchema = z.strictObject({
   path: z.string().min(1, { error: "expected the path of a file" }),
-  format: anyCase(["json", "proto"]).default("json"),
+  format: caseInsensitiveEnum(["json", "proto"]).default("json"),
   rotation: section(rotation).optional(),
   append: z.boolean().default(true).meta({
     description: "False begins a new file at every start; the one that is there is kept as a backup.",
@@ -41,7 +41,7 @@ export const schema = z.strictObject({
   flush_interval: ignored("every batch is in the file before it is acknowledged"),
 });
 
-export type FileConfig = z.infer<typeof schema>;
+export type FileConfig = z.infer<typeof fileSchema>;
 
 /** Bytes a file may have before it is rotated; Infinity without rotation. */
 export function maxBytesOf(config: FileConfig): number {

@@ -16,10 +16,10 @@ export interface Framing {
 
 const LINE_FEED = 0x0a;
 const OPENING_BRACE = 0x7b;
-const CHUNK = 1024 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
 
 /** A longer end without a line feed is not one of our lines, and is not read into memory. */
-export const LARGEST_LINE = 256 * CHUNK;
+export const MAX_LINE_BYTES = 256 * CHUNK_BYTES;
 
 /** OTLP/JSON, one request a line. */
 export const jsonLines: Framing = {
@@ -27,10 +27,10 @@ export const jsonLines: Framing = {
 
   async inspect(file, size) {
     if (size === 0) return { whole: 0 };
-    if ((await bytesAt(file, 0, 1))[0] !== OPENING_BRACE) return { whole: 0 };
+    if ((await readBytes(file, 0, 1))[0] !== OPENING_BRACE) return { whole: 0 };
     const whole = await endOfLastLine(file, size);
     const unfinished = size - whole;
-    if (unfinished === 0 || unfinished > LARGEST_LINE || !isJson(await bytesAt(file, whole, unfinished)))
+    if (unfinished === 0 || unfinished > MAX_LINE_BYTES || !isJson(await readBytes(file, whole, unfinished)))
       return { whole };
     return { whole: size, close: Buffer.from("\n") };
   },
@@ -50,7 +50,7 @@ export const lengthPrefixed: Framing = {
     let windowAt = 0;
     while (at + 4 <= size) {
       if (at < windowAt || at + 4 > windowAt + window.length) {
-        window = await bytesAt(file, at, Math.min(CHUNK, size - at));
+        window = await readBytes(file, at, Math.min(CHUNK_BYTES, size - at));
         windowAt = at;
       }
       const next = at + 4 + window.readUInt32BE(at - windowAt);
@@ -63,8 +63,8 @@ export const lengthPrefixed: Framing = {
 
 async function endOfLastLine(file: FileHandle, size: number): Promise<number> {
   for (let end = size; end > 0; ) {
-    const start = Math.max(0, end - CHUNK);
-    const found = (await bytesAt(file, start, end - start)).lastIndexOf(LINE_FEED);
+    const start = Math.max(0, end - CHUNK_BYTES);
+    const found = (await readBytes(file, start, end - start)).lastIndexOf(LINE_FEED);
     if (found >= 0) return start + found + 1;
     end = start;
   }
@@ -72,7 +72,7 @@ async function endOfLastLine(file: FileHandle, size: number): Promise<number> {
 }
 
 /** Fewer bytes than asked for only when the file ends before. */
-export async function bytesAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
+export async function readBytes(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length);
   let filled = 0;
   while (filled < length) {

@@ -10,8 +10,8 @@ import {
   StartError,
 } from "../../plugin.js";
 import { AppendFile } from "./append-file.js";
-import { backupsOf } from "./backups.js";
-import { type FileConfig, maxBytesOf, schema } from "./config.js";
+import { createBackups } from "./backups.js";
+import { type FileConfig, fileSchema, maxBytesOf } from "./config.js";
 import { type Framing, jsonLines, lengthPrefixed } from "./framing.js";
 
 /** Appends batches to a file, as lines of OTLP/JSON or as length-prefixed protobuf; acknowledged means in the file. */
@@ -21,11 +21,11 @@ export const fileExporter = defineExporter<FileConfig>({
   signals: SIGNALS,
   // The file is as durable as a queue in front of it: the sender waits for it, and hears at once when the disk is full.
   defaults: { sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
-  schema,
+  schema: fileSchema,
   create: (config, context) => new FileExporter(config, context),
 });
 
-interface Waiting {
+interface PendingWrite {
   readonly frame: Buffer;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -40,7 +40,7 @@ export class FileExporter implements Exporter {
   private readonly path: string;
   private readonly file: AppendFile;
   private readonly framing: Framing;
-  private waiting: Waiting[] = [];
+  private pending: PendingWrite[] = [];
   private writing: Promise<void> | undefined;
 
   constructor(config: FileConfig, context: ExporterContext, open?: (path: string) => Promise<FileHandle>) {
@@ -52,7 +52,7 @@ export class FileExporter implements Exporter {
       path: this.path,
       framing: this.framing,
       maxBytes: maxBytesOf(config),
-      backups: backupsOf(this.path, limitsOf(config), now),
+      backups: createBackups(this.path, backupLimits(config), now),
       fsync: config.fsync,
       directoryMode: config.create_directory ? Number.parseInt(config.directory_permissions, 8) : undefined,
       logger: context.logger,
@@ -76,20 +76,20 @@ export class FileExporter implements Exporter {
   send(batch: Batch, abort: AbortSignal): Promise<undefined> {
     const frame = this.framing.encode(batch);
     return new Promise((resolve, reject) => {
-      const giveUp = () => this.giveUp(entry);
+      const onAbort = () => this.cancelWrite(write);
       const settle = (outcome: () => void) => {
-        abort.removeEventListener("abort", giveUp);
+        abort.removeEventListener("abort", onAbort);
         outcome();
       };
-      const entry: Waiting = {
+      const write: PendingWrite = {
         frame,
         resolve: () => settle(() => resolve(undefined)),
         reject: (error) => settle(() => reject(error)),
       };
-      if (abort.aborted) return giveUp();
-      abort.addEventListener("abort", giveUp);
-      this.waiting.push(entry);
-      this.writing ??= this.writeWaiting();
+      if (abort.aborted) return onAbort();
+      abort.addEventListener("abort", onAbort);
+      this.pending.push(write);
+      this.writing ??= this.writePending();
     });
   }
 
@@ -99,42 +99,42 @@ export class FileExporter implements Exporter {
     pathsInUse.delete(this.path);
   }
 
-  private async writeWaiting(): Promise<void> {
-    while (this.waiting.length > 0) {
-      let group = this.waiting;
-      this.waiting = [];
+  private async writePending(): Promise<void> {
+    while (this.pending.length > 0) {
+      let writes = this.pending;
+      this.pending = [];
       try {
-        const count = await this.file.room(group.map((entry) => entry.frame));
-        this.waiting = [...group.slice(count), ...this.waiting];
-        group = group.slice(0, count);
-        await this.file.write(group.map((entry) => entry.frame));
-        for (const entry of group) entry.resolve();
+        const count = await this.file.countThatFits(writes.map((entry) => entry.frame));
+        this.pending = [...writes.slice(count), ...this.pending];
+        writes = writes.slice(0, count);
+        await this.file.write(writes.map((entry) => entry.frame));
+        for (const entry of writes) entry.resolve();
       } catch (error) {
-        this.refuse(group, error);
+        this.refuse(writes, error);
       }
     }
     this.writing = undefined;
   }
 
-  private refuse(group: readonly Waiting[], error: unknown): void {
+  private refuse(writes: readonly PendingWrite[], error: unknown): void {
     const { code, message } = error as NodeJS.ErrnoException;
     const refusal = new Refusal("transient", `cannot write to ${this.path}: ${message}`, {
       code: "SLUICE_FILE_WRITE",
       ...(code !== undefined && { status: code }),
       cause: error,
     });
-    for (const entry of group) entry.reject(refusal);
+    for (const entry of writes) entry.reject(refusal);
   }
 
   /** What is not being written yet never will be; of a write under way nobody waits for the outcome any more. */
-  private giveUp(entry: Waiting): void {
-    const index = this.waiting.indexOf(entry);
-    if (index >= 0) this.waiting.splice(index, 1);
-    entry.reject(new Refusal("transient", `gave up writing to ${this.path}`, { code: "SLUICE_ABORTED" }));
+  private cancelWrite(write: PendingWrite): void {
+    const index = this.pending.indexOf(write);
+    if (index >= 0) this.pending.splice(index, 1);
+    write.reject(new Refusal("transient", `gave up writing to ${this.path}`, { code: "SLUICE_ABORTED" }));
   }
 }
 
-function limitsOf({ rotation }: FileConfig) {
+function backupLimits({ rotation }: FileConfig) {
   return {
     maxBackups: rotation?.max_backups ?? 0,
     maxDays: rotation?.max_days ?? 0,

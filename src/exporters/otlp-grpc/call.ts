@@ -2,21 +2,21 @@ import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, Outgoi
 import {
   decodeGrpcMessage,
   decodeStatus,
-  GRPC,
   GRPC_FRAME_HEADER,
+  GRPC_STATUS,
   grpcCodeOfHttp,
   parseRetryAfter,
   type RpcStatus,
 } from "../../plugin.js";
 
 /** How a call ended: with a status, and with the response's bytes when that is OK. */
-export interface CallResult {
+export interface UnaryCallResult {
   readonly status: RpcStatus;
   readonly response: Buffer;
 }
 
 /** The call ended without a status, before or after the headers of an answer. */
-export class CallBroken extends Error {
+export class BrokenCallError extends Error {
   override readonly name = "CallBroken";
   readonly answerBegun: boolean;
 
@@ -27,7 +27,7 @@ export class CallBroken extends Error {
 }
 
 /** An answer that says something has at most a few hundred bytes. */
-const MAX_RESPONSE = 64 * 1024;
+const MAX_RESPONSE_BYTES = 64 * 1024;
 
 /**
  * One unary call. Rejects with `CallBroken` when the connection or stream broke, and at once when `abort` fires, which
@@ -36,16 +36,16 @@ const MAX_RESPONSE = 64 * 1024;
 export function unaryCall(
   session: ClientHttp2Session,
   headers: OutgoingHttpHeaders,
-  pieces: readonly Uint8Array[],
+  chunks: readonly Uint8Array[],
   abort: AbortSignal,
-): Promise<CallResult> {
+): Promise<UnaryCallResult> {
   return new Promise((resolve, reject) => {
     const stream = session.request(headers);
-    const answer = new Answer(stream);
+    const response = new ResponseCollector(stream);
     let broken: Error | undefined;
     const onAbort = () => {
-      stream.close(CANCEL);
-      reject(new CallBroken(new Error("aborted"), answer.begun));
+      stream.close(HTTP2_CANCEL);
+      reject(new BrokenCallError(new Error("aborted"), response.begun));
     };
     abort.addEventListener("abort", onAbort, { once: true });
     stream.on("error", (error) => {
@@ -53,18 +53,19 @@ export function unaryCall(
     });
     stream.on("close", () => {
       abort.removeEventListener("abort", onAbort);
-      const result = answer.result();
+      const result = response.result();
       if (result) resolve(result);
-      else reject(new CallBroken(broken ?? new Error(`stream closed with code ${stream.rstCode}`), answer.begun));
+      else
+        reject(new BrokenCallError(broken ?? new Error(`stream closed with code ${stream.rstCode}`), response.begun));
     });
     stream.cork();
-    for (const piece of pieces) stream.write(piece);
+    for (const piece of chunks) stream.write(piece);
     stream.end();
   });
 }
 
 /** Gathers what comes back. */
-class Answer {
+class ResponseCollector {
   private headers: IncomingHttpHeaders | undefined;
   private trailers: IncomingHttpHeaders | undefined;
   private chunks: Buffer[] = [];
@@ -79,7 +80,7 @@ class Answer {
     });
     stream.on("data", (chunk: Buffer) => {
       this.size += chunk.length;
-      if (this.size <= MAX_RESPONSE) this.chunks.push(chunk); // the rest is read for the status behind it
+      if (this.size <= MAX_RESPONSE_BYTES) this.chunks.push(chunk); // the rest is read for the status behind it
     });
   }
 
@@ -88,7 +89,7 @@ class Answer {
   }
 
   /** Undefined when no status came. */
-  result(): CallResult | undefined {
+  result(): UnaryCallResult | undefined {
     if (this.headers === undefined) return undefined;
     const fields = this.headers["grpc-status"] === undefined ? this.trailers : this.headers;
     const code = Number(fields?.["grpc-status"]);
@@ -100,7 +101,7 @@ class Answer {
   /** The message of the response frame; empty when it is damaged, compressed or too large: a success is a success. */
   private message(): Buffer {
     const bytes = Buffer.concat(this.chunks);
-    if (this.size > MAX_RESPONSE || bytes.length < GRPC_FRAME_HEADER || bytes[0] !== 0) return EMPTY;
+    if (this.size > MAX_RESPONSE_BYTES || bytes.length < GRPC_FRAME_HEADER || bytes[0] !== 0) return EMPTY;
     return bytes.subarray(GRPC_FRAME_HEADER, GRPC_FRAME_HEADER + bytes.readUInt32BE(1));
   }
 }
@@ -108,11 +109,11 @@ class Answer {
 const EMPTY = Buffer.alloc(0);
 
 /** How a stream is closed whose answer nobody waits for any more. */
-const CANCEL = 8;
+const HTTP2_CANCEL = 8;
 
 function statusOf(code: number, fields: IncomingHttpHeaders): RpcStatus {
   const message = decodeGrpcMessage(String(fields["grpc-message"] ?? ""));
-  if (code === GRPC.OK) return { code, message };
+  if (code === GRPC_STATUS.OK) return { code, message };
   const details = fields["grpc-status-details-bin"];
   const retryAfterMs = details && decodeStatus(Buffer.from(String(details), "base64"), "proto").retryAfterMs;
   return retryAfterMs === undefined || retryAfterMs === "" ? { code, message } : { code, message, retryAfterMs };

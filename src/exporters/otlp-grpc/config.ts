@@ -1,11 +1,20 @@
 import { z } from "zod";
-import { anyCase, duration, grpcTarget, headers, ignored, section, tlsClient, unsupported } from "../../plugin.js";
+import {
+  caseInsensitiveEnum,
+  duration,
+  grpcTarget,
+  headers,
+  ignored,
+  section,
+  tlsClient,
+  unsupported,
+} from "../../plugin.js";
 
 const NO_AUTH =
   "Sluice has no client authenticators, and sending without would only be refused: remove `auth` and write the credentials under `headers`";
 
 /** The Collector also takes an empty string for no compression. */
-const compression = z.preprocess((value) => (value === "" ? "none" : value), anyCase(["gzip", "none"]));
+const compression = z.preprocess((value) => (value === "" ? "none" : value), caseInsensitiveEnum(["gzip", "none"]));
 
 const keepalive = z.strictObject({
   time: duration().default(10_000).meta({ description: "Silence after which the server is pinged." }),
@@ -15,7 +24,7 @@ const keepalive = z.strictObject({
 
 const ONE_CONNECTION = "there is one connection to one address";
 
-export const otlpGrpcConfig = z.strictObject({
+export const otlpGrpcSchema = z.strictObject({
   endpoint: grpcTarget().meta({ description: "host:port; http:// in front means without TLS, https:// with." }),
   headers: headers().nullish(),
   compression: compression.default("gzip"),
@@ -31,4 +40,4 @@ export const otlpGrpcConfig = z.strictObject({
   user_agent: z.string().optional(),
 });
 
-export type OtlpGrpcConfig = z.infer<typeof otlpGrpcConfig>;
+export type OtlpGrpcConfig = z.infer<typeof otlpGrpcSchema>;

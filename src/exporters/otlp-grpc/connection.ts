@@ -4,16 +4,16 @@ import process from "node:process";
 import type { Clock, GrpcTarget, TlsClientOptions } from "../../plugin.js";
 import type { OtlpGrpcConfig } from "./config.js";
 
-type KeepAlive = NonNullable<OtlpGrpcConfig["keepalive"]>;
+type ClientKeepalive = NonNullable<OtlpGrpcConfig["keepalive"]>;
 
-const PROBE_MS = 10_000;
-const CONNECT_MS = 5_000;
+const PROBE_TIMEOUT_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 5_000;
 
-export interface ConnectionSettings {
+export interface GrpcConnectionSettings {
   readonly target: GrpcTarget;
   /** Undefined means without TLS. */
   readonly tls: TlsClientOptions | undefined;
-  readonly keepAlive: KeepAlive | undefined;
+  readonly keepAlive: ClientKeepalive | undefined;
   readonly clock: Clock;
 }
 
@@ -22,16 +22,16 @@ export interface ConnectionSettings {
  * opened everyone waits for the same one. A session that the server says goodbye to (GOAWAY) finishes its calls and
  * gets no new ones.
  */
-export class Connection {
+export class GrpcConnection {
   /** Calls under way, kept by whoever makes them: without any the server is pinged only if that is wished. */
   openCalls = 0;
-  private readonly settings: ConnectionSettings;
-  private readonly all = new Set<ClientHttp2Session>();
+  private readonly settings: GrpcConnectionSettings;
+  private readonly sessions = new Set<ClientHttp2Session>();
   private current: ClientHttp2Session | undefined;
   private openedAt = 0;
   private probing: ClientHttp2Session | undefined;
 
-  constructor(settings: ConnectionSettings) {
+  constructor(settings: GrpcConnectionSettings) {
     this.settings = settings;
   }
 
@@ -42,18 +42,18 @@ export class Connection {
   }
 
   /** Calls on this session go unanswered: find out whether anyone is there, and let go of it if not. */
-  doubt(session: ClientHttp2Session): void {
+  checkAlive(session: ClientHttp2Session): void {
     if (session.destroyed) return;
     if (session.connecting) {
-      if (this.settings.clock.monotonic() - this.openedAt >= CONNECT_MS) session.destroy();
+      if (this.settings.clock.monotonic() - this.openedAt >= CONNECT_TIMEOUT_MS) session.destroy();
       return;
     }
-    this.probe(session, this.settings.keepAlive?.timeout ?? PROBE_MS);
+    this.probe(session, this.settings.keepAlive?.timeout ?? PROBE_TIMEOUT_MS);
   }
 
   /** Ends everything at once. */
   close(): void {
-    for (const session of this.all) session.destroy();
+    for (const session of this.sessions) session.destroy();
   }
 
   private open(): ClientHttp2Session {
@@ -62,7 +62,7 @@ export class Connection {
     const session = connect(urlOf(target, tls !== undefined), optionsOf(target, tls));
     this.openedAt = this.settings.clock.monotonic();
     this.current = session;
-    this.all.add(session);
+    this.sessions.add(session);
     const forget = () => {
       if (this.current === session) this.current = undefined;
     };
@@ -70,13 +70,13 @@ export class Connection {
     session.on("goaway", forget);
     session.on("close", () => {
       forget();
-      this.all.delete(session);
+      this.sessions.delete(session);
     });
-    this.keepAlive(session);
+    this.pingWhenSilent(session);
     return session;
   }
 
-  private keepAlive(session: ClientHttp2Session): void {
+  private pingWhenSilent(session: ClientHttp2Session): void {
     const { keepAlive } = this.settings;
     if (!keepAlive || keepAlive.time === 0) return;
     session.setTimeout(keepAlive.time, () => {

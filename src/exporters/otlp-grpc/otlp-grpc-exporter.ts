@@ -5,7 +5,7 @@ import {
   defineExporter,
   type Exporter,
   type ExporterContext,
-  GRPC,
+  GRPC_STATUS,
   type GrpcTarget,
   grpcFrameHeader,
   gzip,
@@ -20,9 +20,9 @@ import {
   type SendOptions,
   SIGNALS,
 } from "../../plugin.js";
-import { CallBroken, type CallResult, unaryCall } from "./call.js";
-import { type OtlpGrpcConfig, otlpGrpcConfig } from "./config.js";
-import { Connection } from "./connection.js";
+import { BrokenCallError, type UnaryCallResult, unaryCall } from "./call.js";
+import { type OtlpGrpcConfig, otlpGrpcSchema } from "./config.js";
+import { GrpcConnection } from "./connection.js";
 
 /** Sends OTLP over gRPC. */
 export const otlpGrpcExporter = defineExporter<OtlpGrpcConfig>({
@@ -30,7 +30,7 @@ export const otlpGrpcExporter = defineExporter<OtlpGrpcConfig>({
   aliases: ["otlp"],
   summary: "Sends OTLP over gRPC.",
   signals: SIGNALS,
-  schema: otlpGrpcConfig,
+  schema: otlpGrpcSchema,
   create: (config, context) => new OtlpGrpcExporter(config, context),
 });
 
@@ -41,13 +41,13 @@ class OtlpGrpcExporter implements Exporter {
   private readonly peer: string;
   private readonly secure: boolean;
   /** Sessions that have carried a whole call: when one of these breaks, the server may just have closed it. */
-  private readonly proven = new WeakSet<ClientHttp2Session>();
-  private connection: Connection | undefined;
+  private readonly provenSessions = new WeakSet<ClientHttp2Session>();
+  private connection: GrpcConnection | undefined;
 
   constructor(config: OtlpGrpcConfig, context: ExporterContext) {
     this.config = config;
     this.context = context;
-    this.peer = nameOf(config.endpoint);
+    this.peer = peerName(config.endpoint);
     this.secure = config.endpoint.secure ?? !config.tls?.insecure;
     this.headers = headersOf(config);
   }
@@ -56,16 +56,16 @@ class OtlpGrpcExporter implements Exporter {
     const { endpoint: target, tls, keepalive: keepAlive } = this.config;
     const { clock } = this.context;
     const options = tls ? await loadClientTls(tls, ["tls"]) : { rejectUnauthorized: true };
-    this.connection = new Connection({ target, tls: this.secure ? options : undefined, keepAlive, clock });
+    this.connection = new GrpcConnection({ target, tls: this.secure ? options : undefined, keepAlive, clock });
   }
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
-    const pieces = await this.frame(batch);
+    const chunks = await this.frame(batch);
     const key = options?.idempotencyKey;
     const path = OTLP_SERVICES[batch.signal].grpcPath;
     const headers = { ...this.headers, ":path": path, ...(key && { [IDEMPOTENCY_HEADER]: key }) };
-    const { status, response } = await this.call(headers, pieces, abort);
-    if (status.code !== GRPC.OK) throw refusalOfGrpc(status);
+    const { status, response } = await this.call(headers, chunks, abort);
+    if (status.code !== GRPC_STATUS.OK) throw refusalOfGrpc(status);
     return decodeResponse(batch.signal, "proto", response);
   }
 
@@ -75,43 +75,43 @@ class OtlpGrpcExporter implements Exporter {
 
   private async frame(batch: Batch): Promise<readonly Uint8Array[]> {
     if (this.config.compression === "none") return [grpcFrameHeader(batch.byteLength, false), ...batch.chunks];
-    const packed = await gzip(batch.bytes);
-    return [grpcFrameHeader(packed.length, true), packed];
+    const compressed = await gzip(batch.bytes);
+    return [grpcFrameHeader(compressed.length, true), compressed];
   }
 
-  private async call(headers: OutgoingHttpHeaders, pieces: readonly Uint8Array[], abort: AbortSignal) {
+  private async call(headers: OutgoingHttpHeaders, chunks: readonly Uint8Array[], abort: AbortSignal) {
     const first = this.connection!.session();
-    const wasProven = this.proven.has(first);
+    const wasProven = this.provenSessions.has(first);
     try {
-      return await this.attempt(first, headers, pieces, abort);
+      return await this.callOnSession(first, headers, chunks, abort);
     } catch (error) {
       // A connection that worked and that the server closed meanwhile says nothing about the server: once more, on a
       // new one. The server may have got the first call; sending again is what any retry would do.
-      const isStale = wasProven && !(error instanceof CallBroken && error.answerBegun);
+      const isStale = wasProven && !(error instanceof BrokenCallError && error.answerBegun);
       if (!isStale || abort.aborted) throw this.refusal(error, abort);
     }
     try {
-      return await this.attempt(this.connection!.session(), headers, pieces, abort);
+      return await this.callOnSession(this.connection!.session(), headers, chunks, abort);
     } catch (error) {
       throw this.refusal(error, abort);
     }
   }
 
-  private async attempt(
+  private async callOnSession(
     session: ClientHttp2Session,
     headers: OutgoingHttpHeaders,
-    pieces: readonly Uint8Array[],
+    chunks: readonly Uint8Array[],
     abort: AbortSignal,
-  ): Promise<CallResult> {
+  ): Promise<UnaryCallResult> {
     if (abort.aborted) throw refusalOfAbort(this.peer, abort);
     const connection = this.connection!;
     connection.openCalls += 1;
     try {
-      const result = await unaryCall(session, headers, pieces, abort);
-      this.proven.add(session);
+      const result = await unaryCall(session, headers, chunks, abort);
+      this.provenSessions.add(session);
       return result;
     } catch (error) {
-      if (abort.aborted) connection.doubt(session);
+      if (abort.aborted) connection.checkAlive(session);
       throw error;
     } finally {
       connection.openCalls -= 1;
@@ -120,7 +120,7 @@ class OtlpGrpcExporter implements Exporter {
 
   private refusal(error: unknown, abort: AbortSignal): Refusal {
     if (abort.aborted) return refusalOfAbort(this.peer, abort);
-    return refusalOfConnection(this.peer, error instanceof CallBroken ? error.cause : error);
+    return refusalOfConnection(this.peer, error instanceof BrokenCallError ? error.cause : error);
   }
 }
 
@@ -141,6 +141,6 @@ function headersOf(config: OtlpGrpcConfig): OutgoingHttpHeaders {
   return headers;
 }
 
-function nameOf({ address }: GrpcTarget): string {
+function peerName({ address }: GrpcTarget): string {
   return "path" in address ? address.path : `${address.host}:${address.port}`;
 }

@@ -1,13 +1,22 @@
 import { z } from "zod";
-import { anyCase, duration, headers, httpUrl, ignored, section, tlsClient, unsupported } from "../../plugin.js";
+import {
+  caseInsensitiveEnum,
+  duration,
+  headers,
+  httpUrl,
+  ignored,
+  section,
+  tlsClient,
+  unsupported,
+} from "../../plugin.js";
 
 const NO_AUTH =
   "Sluice has no client authenticators, and sending without would only be refused: remove `auth` and write the credentials under `headers`";
 
 /** The Collector also takes an empty string for no compression. */
-const compression = z.preprocess((value) => (value === "" ? "none" : value), anyCase(["gzip", "none"]));
+const compression = z.preprocess((value) => (value === "" ? "none" : value), caseInsensitiveEnum(["gzip", "none"]));
 
-export const otlpHttpConfig = z
+export const otlpHttpSchema = z
   .strictObject({
     endpoint: httpUrl()
       .optional()
@@ -19,7 +28,7 @@ export const otlpHttpConfig = z
     headers: headers().nullish(),
     compression: compression.default("gzip"),
     compression_params: section(z.strictObject({ level: z.number().int().min(-1).max(9).default(1) })).optional(),
-    encoding: anyCase(["proto", "json"]).default("proto"),
+    encoding: caseInsensitiveEnum(["proto", "json"]).default("proto"),
     tls: section(tlsClient()).optional(),
     max_conns_per_host: z
       .number()
@@ -46,4 +55,4 @@ export const otlpHttpConfig = z
     "expected an endpoint such as `endpoint: http://localhost:4318`",
   );
 
-export type OtlpHttpConfig = z.infer<typeof otlpHttpConfig>;
+export type OtlpHttpConfig = z.infer<typeof otlpHttpSchema>;

@@ -9,7 +9,7 @@ export interface HttpResult {
 }
 
 /** No answer came. `stale` means that the connection had been used before and ended before the answer began. */
-export class NoAnswer extends Error {
+export class NoAnswerError extends Error {
   override readonly name = "NoAnswer";
   readonly stale: boolean;
 
@@ -19,26 +19,26 @@ export class NoAnswer extends Error {
   }
 }
 
-export type MakeRequest = (options: RequestOptions) => ClientRequest;
+export type CreateRequest = (options: RequestOptions) => ClientRequest;
 
 /** An answer that says something has at most a few hundred bytes. */
-const MAX_BODY = 64 * 1024;
+const MAX_BODY_BYTES = 64 * 1024;
 /** How long the body of an answer may take once its head is there. */
-const BODY_MS = 10_000;
+const BODY_TIMEOUT_MS = 10_000;
 
 /**
  * Sends one request and resolves with its answer. Rejects with `NoAnswer` when none came, and at once when `abort`
  * fires before the head of the answer is there. Leaves no listener and no socket behind.
  */
-export function exchange(
-  make: MakeRequest,
+export function sendHttpRequest(
+  createRequest: CreateRequest,
   options: RequestOptions,
   chunks: readonly Uint8Array[],
   abort: AbortSignal,
   clock: Clock,
 ): Promise<HttpResult> {
   return new Promise((resolve, reject) => {
-    const request = make(options);
+    const request = createRequest(options);
     const onAbort = () => request.destroy(new Error("aborted"));
     abort.addEventListener("abort", onAbort, { once: true });
     let answered = false;
@@ -52,7 +52,7 @@ export function exchange(
     const fail = (error: NodeJS.ErrnoException) => {
       if (answered) return;
       abort.removeEventListener("abort", onAbort);
-      reject(new NoAnswer(error, request.reusedSocket && isDisconnect(error)));
+      reject(new NoAnswerError(error, request.reusedSocket && isDisconnect(error)));
     };
     request.on("error", fail);
     request.on("close", () => fail(new Error("the connection ended without an answer")));
@@ -69,18 +69,18 @@ function readBody(request: ClientRequest, response: IncomingMessage, clock: Cloc
     cancel();
     done(body);
   };
-  const giveUp = () => {
+  const abandonBody = () => {
     request.destroy();
     finish(Buffer.alloc(0));
   };
   response.on("data", (chunk: Buffer) => {
     size += chunk.length;
-    if (size > MAX_BODY) giveUp();
+    if (size > MAX_BODY_BYTES) abandonBody();
     else chunks.push(chunk);
   });
   response.on("end", () => finish(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
   response.on("error", () => finish(Buffer.alloc(0)));
-  if (response.headers["content-length"] !== "0") cancel = clock.after(BODY_MS, giveUp);
+  if (response.headers["content-length"] !== "0") cancel = clock.after(BODY_TIMEOUT_MS, abandonBody);
 }
 
 function isDisconnect(error: NodeJS.ErrnoException): boolean {

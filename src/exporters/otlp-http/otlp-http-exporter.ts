@@ -23,9 +23,9 @@ import {
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
-import { type OtlpHttpConfig, otlpHttpConfig } from "./config.js";
-import { exchange, type HttpResult, NoAnswer } from "./exchange.js";
-import { type Target, targetOf } from "./target.js";
+import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
+import { type HttpResult, NoAnswerError, sendHttpRequest } from "./exchange.js";
+import { type HttpTarget, targetOf } from "./target.js";
 
 /** Sends OTLP over HTTP. */
 export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
@@ -34,7 +34,7 @@ export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
   summary: "Sends OTLP over HTTP, as protobuf or JSON.",
   signals: SIGNALS,
   defaults: { timeout: "30s" },
-  schema: otlpHttpConfig,
+  schema: otlpHttpSchema,
   create: (config, context) => new OtlpHttpExporter(config, context),
 });
 
@@ -50,7 +50,7 @@ interface Agents {
 class OtlpHttpExporter implements Exporter {
   private readonly config: OtlpHttpConfig;
   private readonly context: ExporterContext;
-  private readonly targets: ReadonlyMap<Signal, Target>;
+  private readonly targets: ReadonlyMap<Signal, HttpTarget>;
   private readonly headers: OutgoingHttpHeaders;
   private plain: Agents | undefined;
   private secure: Agents | undefined;
@@ -85,9 +85,9 @@ class OtlpHttpExporter implements Exporter {
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
     const target = this.targets.get(batch.signal);
     if (target === undefined) throw noEndpoint(batch.signal);
-    const chunks = await this.body(batch);
+    const chunks = await this.encodeBody(batch);
     const result = await this.post(target, chunks, abort, options?.idempotencyKey);
-    return this.judge(result, batch.signal);
+    return this.readResult(result, batch.signal);
   }
 
   async stop(): Promise<void> {
@@ -97,7 +97,7 @@ class OtlpHttpExporter implements Exporter {
     }
   }
 
-  private async body(batch: Batch): Promise<readonly Uint8Array[]> {
+  private async encodeBody(batch: Batch): Promise<readonly Uint8Array[]> {
     const { encoding, compression, compression_params: params } = this.config;
     if (encoding === "json") {
       const text = Buffer.from(batchToJson(batch));
@@ -107,27 +107,27 @@ class OtlpHttpExporter implements Exporter {
   }
 
   private async post(
-    target: Target,
+    target: HttpTarget,
     chunks: readonly Uint8Array[],
     abort: AbortSignal,
     key: string | undefined,
   ): Promise<HttpResult> {
     try {
-      return await this.attempt(target, chunks, abort, key, "kept");
+      return await this.sendRequest(target, chunks, abort, key, "kept");
     } catch (error) {
       // A kept connection that the server closed meanwhile says nothing about the server: once more, on a new one.
       // The server may have got the first request; sending again is what any retry would do.
-      if (!(error instanceof NoAnswer && error.stale) || abort.aborted) throw this.refusal(target, error, abort);
+      if (!(error instanceof NoAnswerError && error.stale) || abort.aborted) throw this.refusal(target, error, abort);
     }
     try {
-      return await this.attempt(target, chunks, abort, key, "fresh");
+      return await this.sendRequest(target, chunks, abort, key, "fresh");
     } catch (error) {
       throw this.refusal(target, error, abort);
     }
   }
 
-  private attempt(
-    target: Target,
+  private sendRequest(
+    target: HttpTarget,
     chunks: readonly Uint8Array[],
     abort: AbortSignal,
     key: string | undefined,
@@ -146,21 +146,21 @@ class OtlpHttpExporter implements Exporter {
       ...(agents && { agent: agents[which] }),
     };
     const send = target.secure ? process.getBuiltinModule("node:https").request : request;
-    return exchange(send, options, chunks, abort, this.context.clock);
+    return sendHttpRequest(send, options, chunks, abort, this.context.clock);
   }
 
-  private refusal(target: Target, error: unknown, abort: AbortSignal): Refusal {
+  private refusal(target: HttpTarget, error: unknown, abort: AbortSignal): Refusal {
     if (abort.aborted) return refusalOfAbort(target.url, abort);
-    return refusalOfConnection(target.url, error instanceof NoAnswer ? error.cause : error);
+    return refusalOfConnection(target.url, error instanceof NoAnswerError ? error.cause : error);
   }
 
-  private judge({ status, headers, body }: HttpResult, signal: Signal): PartialRejection | undefined {
+  private readResult({ status, headers, body }: HttpResult, signal: Signal): PartialRejection | undefined {
     const encoding = encodingOf(headers["content-type"]);
     if (status >= 200 && status < 300) return decodeResponse(signal, encoding ?? this.config.encoding, body);
-    const words = encoding ? decodeStatus(body, encoding).message : "";
+    const detail = encoding ? decodeStatus(body, encoding).message : "";
     throw refusalOfHttp(
       status,
-      words || plainText(body),
+      detail || plainText(body),
       parseRetryAfter(headers["retry-after"], this.context.clock.now()),
     );
   }

@@ -2,7 +2,7 @@ import { OTLP_SERVICES, type Signal } from "../../plugin.js";
 import type { OtlpHttpConfig } from "./config.js";
 
 /** Where a signal's requests go, taken apart once. */
-export interface Target {
+export interface HttpTarget {
   readonly url: string;
   readonly secure: boolean;
   readonly hostname: string;
@@ -14,16 +14,16 @@ export interface Target {
 }
 
 /** The signal's own endpoint, or the common one with the signal's path behind it; undefined when there is neither. */
-export function targetOf(config: OtlpHttpConfig, signal: Signal): Target | undefined {
-  const own = config[`${signal}_endpoint`];
-  if (own) return takeApart(own);
+export function targetOf(config: OtlpHttpConfig, signal: Signal): HttpTarget | undefined {
+  const signalEndpoint = config[`${signal}_endpoint`];
+  if (signalEndpoint) return parseTarget(signalEndpoint);
   if (!config.endpoint) return undefined;
   const url = new URL(config.endpoint);
   url.pathname = url.pathname.replace(/\/$/, "") + OTLP_SERVICES[signal].httpPath;
-  return takeApart(url);
+  return parseTarget(url);
 }
 
-function takeApart(url: URL): Target {
+function parseTarget(url: URL): HttpTarget {
   const { username, password } = url;
   const auth = username ? `${decodeURIComponent(username)}:${decodeURIComponent(password)}` : undefined;
   return {

@@ -3,8 +3,8 @@ import type { z } from "zod";
 import { splitLines } from "../../plugin.js";
 import { badRequest, HttpError } from "./http-error.js";
 
-const MOST_BODY_BYTES = 1024 * 1024;
-const MOST_LINE_LENGTH = 64 * 1024 * 1024;
+const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_LINE_LENGTH = 64 * 1024 * 1024;
 
 /** The JSON of a request, checked; an empty body counts as `{}`. */
 export async function readBody<T>(request: IncomingMessage, schema: z.ZodType<T>): Promise<T> {
@@ -22,7 +22,7 @@ async function readText(request: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const chunk of chunksOf<Buffer>(request)) {
     size += chunk.length;
-    if (size > MOST_BODY_BYTES) throw new HttpError(413, "too_large", `the body may have ${MOST_BODY_BYTES} bytes`);
+    if (size > MAX_BODY_BYTES) throw new HttpError(413, "too_large", `the body may have ${MAX_BODY_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
@@ -39,7 +39,7 @@ function parseJson(text: string): unknown {
 /** The lines of a body, however long it is. */
 export function readLines(request: IncomingMessage): AsyncIterable<string> {
   const tooLong = () => new HttpError(413, "too_large", "a line is too long");
-  return splitLines(chunksOf<string>(request.setEncoding("utf8")), MOST_LINE_LENGTH, tooLong);
+  return splitLines(chunksOf<string>(request.setEncoding("utf8")), MAX_LINE_LENGTH, tooLong);
 }
 
 /** Leaving the loop early leaves the connection open for the answer. */

@@ -1,41 +1,41 @@
 import { z } from "zod";
 import { AdminError } from "../../plugin.js";
 import { readBody, readLines } from "./body.js";
-import { deadLetterQuery, FILTERS, flag, parameters } from "./parameters.js";
-import type { Asked, Route } from "./route.js";
-import { selectionFields, selectionOf } from "./selection-body.js";
+import { FILTERS, readDeadLetterQuery, readFlag, readParameters } from "./parameters.js";
+import type { ApiRoute, RouteRequest } from "./route.js";
+import { readSelection, selectionFields } from "./selection-body.js";
 
 const PAGING = ["limit", "cursor", "order"];
 const FILTERS_ONLY = FILTERS.filter((name) => !PAGING.includes(name));
 
 const purgeBody = z.strictObject(selectionFields);
 
-export const deadLetterRoutes: readonly Route[] = [
+export const deadLetterRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/dead-letters",
     async answer({ admin, query }) {
-      return { body: await admin.listDeadLetters(deadLetterQuery(parameters(query, FILTERS))) };
+      return { body: await admin.listDeadLetters(readDeadLetterQuery(readParameters(query, FILTERS))) };
     },
   },
   {
     method: "GET",
     path: "/dead-letters/stats",
     async answer({ admin, query }) {
-      return { body: await admin.deadLetterStats(deadLetterQuery(parameters(query, FILTERS_ONLY))) };
+      return { body: await admin.deadLetterStats(readDeadLetterQuery(readParameters(query, FILTERS_ONLY))) };
     },
   },
   {
     method: "GET",
     path: "/dead-letters/export",
     answer: ({ admin, query }) => ({
-      lines: admin.exportDeadLetters(deadLetterQuery(parameters(query, FILTERS_ONLY))),
+      lines: admin.exportDeadLetters(readDeadLetterQuery(readParameters(query, FILTERS_ONLY))),
     }),
   },
   {
     method: "POST",
     path: "/dead-letters/import",
-    takes: "application/x-ndjson",
+    contentType: "application/x-ndjson",
     answer: async ({ admin, request }) => ({ body: await admin.importDeadLetters(readLines(request)) }),
   },
   {
@@ -43,11 +43,11 @@ export const deadLetterRoutes: readonly Route[] = [
     path: "/dead-letters/purge",
     async answer({ admin, request }) {
       const { dry_run: dryRun = false, ...selected } = await readBody(request, purgeBody);
-      const deleted = await admin.deleteDeadLetters(selectionOf(selected), { dryRun });
+      const deleted = await admin.deleteDeadLetters(readSelection(selected), { dryRun });
       return { body: { deleted, dryRun } };
     },
   },
-  { method: "GET", path: "/dead-letters/:id", answer: show },
+  { method: "GET", path: "/dead-letters/:id", answer: showDeadLetter },
   {
     method: "DELETE",
     path: "/dead-letters/:id",
@@ -58,12 +58,12 @@ export const deadLetterRoutes: readonly Route[] = [
 ];
 
 /** The payload only when it is asked for: it may hold what not everybody should see. Its numbers stay as exact as they are. */
-async function show({ admin, params, query }: Asked) {
+async function showDeadLetter({ admin, params, query }: RouteRequest) {
   const id = params["id"]!;
-  const { payload: wanted } = parameters(query, ["payload"]);
+  const { payload: wanted } = readParameters(query, ["payload"]);
   const entry = await admin.deadLetter(id);
   if (entry === undefined) throw new AdminError("not_found", `there is no entry ${JSON.stringify(id)}`);
-  if (!flag("payload", wanted)) return { body: { entry } };
+  if (!readFlag("payload", wanted)) return { body: { entry } };
   const payload = (await admin.payload(id)) ?? "null";
   return { json: `{"entry":${JSON.stringify(entry)},"payload":${payload}}` };
 }

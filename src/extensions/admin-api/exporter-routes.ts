@@ -1,44 +1,52 @@
 import { z } from "zod";
 import { type Admin, AdminError, type ExporterStatus } from "../../plugin.js";
 import { readBody } from "./body.js";
-import { parameters } from "./parameters.js";
-import type { Asked, Route } from "./route.js";
+import { readParameters } from "./parameters.js";
+import type { ApiRoute, RouteRequest } from "./route.js";
 
-const nothing = z.strictObject({});
-const breaker = z.strictObject({ state: z.enum(["open", "closed", "auto"]) });
-const replayRate = z.strictObject({ rate: z.number() });
+const emptyBody = z.strictObject({});
+const breakerBody = z.strictObject({ state: z.enum(["open", "closed", "auto"]) });
+const replayRateBody = z.strictObject({ rate: z.number() });
 
-export const exporterRoutes: readonly Route[] = [
+export const exporterRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/exporters",
     answer({ admin, query }) {
-      parameters(query, []);
+      readParameters(query, []);
       return { body: { exporters: admin.exporters() } };
     },
   },
-  { method: "GET", path: "/exporters/:id", answer: ({ admin, params }) => ({ body: statusOf(admin, params["id"]!) }) },
-  change("pause", nothing, (admin, id) => admin.pause(id)),
-  change("resume", nothing, (admin, id) => admin.resume(id)),
-  change("retry", nothing, (admin, id) => admin.retryNow(id)),
-  change("breaker", breaker, (admin, id, { state }) => admin.forceBreaker(id, state)),
-  change("replay-rate", replayRate, (admin, id, { rate }) => admin.setReplayRate(id, rate)),
+  {
+    method: "GET",
+    path: "/exporters/:id",
+    answer: ({ admin, params }) => ({ body: findStatus(admin, params["id"]!) }),
+  },
+  changeRoute("pause", emptyBody, (admin, id) => admin.pause(id)),
+  changeRoute("resume", emptyBody, (admin, id) => admin.resume(id)),
+  changeRoute("retry", emptyBody, (admin, id) => admin.retryNow(id)),
+  changeRoute("breaker", breakerBody, (admin, id, { state }) => admin.forceBreaker(id, state)),
+  changeRoute("replay-rate", replayRateBody, (admin, id, { rate }) => admin.setReplayRate(id, rate)),
 ];
 
 /** Changes an exporter and answers with how it is then. */
-function change<T>(name: string, schema: z.ZodType<T>, apply: (admin: Admin, id: string, wanted: T) => void): Route {
+function changeRoute<T>(
+  name: string,
+  schema: z.ZodType<T>,
+  apply: (admin: Admin, id: string, body: T) => void,
+): ApiRoute {
   return {
     method: "POST",
     path: `/exporters/:id/${name}`,
-    async answer({ admin, params, request }: Asked) {
+    async answer({ admin, params, request }: RouteRequest) {
       const wanted = await readBody(request, schema);
       apply(admin, params["id"]!, wanted);
-      return { body: statusOf(admin, params["id"]!) };
+      return { body: findStatus(admin, params["id"]!) };
     },
   };
 }
 
-function statusOf(admin: Admin, id: string): ExporterStatus {
+function findStatus(admin: Admin, id: string): ExporterStatus {
   const status = admin.exporters().find((each) => each.id === id);
   if (status === undefined) throw new AdminError("not_found", `there is no exporter ${JSON.stringify(id)}`);
   return status;

@@ -7,7 +7,7 @@ import { HttpError } from "./http-error.js";
  * points at this machine is refused by its Host header, a page of another site by its Origin or Sec-Fetch-Site, and what
  * changes something must have a content type that browsers do not send to other sites unasked. No CORS header is ever sent.
  */
-export function guard(request: IncomingMessage, allowedHosts: ReadonlySet<string>): void {
+export function rejectForeignRequest(request: IncomingMessage, allowedHosts: ReadonlySet<string>): void {
   const host = request.headers.host ?? "";
   if (!isAllowedHost(host, allowedHosts)) {
     const name = JSON.stringify(hostName(host));
@@ -24,7 +24,7 @@ export function guard(request: IncomingMessage, allowedHosts: ReadonlySet<string
 }
 
 /** `types` are media types without parameters. */
-export function requireType(request: IncomingMessage, ...types: readonly string[]): void {
+export function requireContentType(request: IncomingMessage, ...types: readonly string[]): void {
   const written = (request.headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase();
   if (types.includes(written)) return;
   throw new HttpError(415, "unsupported_media_type", `the content type must be ${types.join(" or ")}`);

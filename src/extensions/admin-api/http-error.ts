@@ -15,18 +15,20 @@ export class HttpError extends Error {
   }
 }
 
-const STATUS: Readonly<Record<AdminError["code"], number>> = {
+const STATUS_BY_CODE: Readonly<Record<AdminError["code"], number>> = {
   bad_request: 400,
   not_found: 404,
   conflict: 409,
   unavailable: 503,
 };
 
-/** Undefined for what is our own fault. */
+/** Undefined for an error that the request did not cause. */
 export function asHttpError(error: unknown): HttpError | undefined {
   if (error instanceof HttpError) return error;
   const { name, code, message } = error as AdminError;
-  return name === "AdminError" && code in STATUS ? new HttpError(STATUS[code], code, message) : undefined;
+  return name === "AdminError" && code in STATUS_BY_CODE
+    ? new HttpError(STATUS_BY_CODE[code], code, message)
+    : undefined;
 }
 
 export function badRequest(message: string): HttpError {

@@ -5,7 +5,7 @@ import {
   type ExtensionContext,
   formatAddress,
   type HostPort,
-  isPortTaken,
+  isPortInUse,
   parseHostPort,
 } from "../../plugin.js";
 import { type AdminServer, startAdminServer } from "./server.js";
@@ -24,10 +24,10 @@ const schema = z.strictObject({
     .meta({ description: "Host names under which it may be asked, besides localhost, its own and IP addresses." }),
 });
 
-type Config = z.infer<typeof schema>;
+type AdminApiConfig = z.infer<typeof schema>;
 
 /** Serves what operators see and do as JSON over HTTP; see docs/openapi.yaml. */
-export const adminApi = defineExtension<Config>({
+export const adminApi = defineExtension<AdminApiConfig>({
   type: "admin",
   onByDefault: true,
   summary: "An HTTP API to look at exporters and dead letters, and to replay them.",
@@ -36,11 +36,11 @@ export const adminApi = defineExtension<Config>({
 });
 
 class AdminApi implements Extension {
-  private readonly config: Config;
+  private readonly config: AdminApiConfig;
   private readonly context: ExtensionContext;
   private server: AdminServer | undefined;
 
-  constructor(config: Config, context: ExtensionContext) {
+  constructor(config: AdminApiConfig, context: ExtensionContext) {
     this.config = config;
     this.context = context;
   }
@@ -52,7 +52,7 @@ class AdminApi implements Extension {
     try {
       this.server = await startAdminServer(settings);
     } catch (error) {
-      if (this.config.endpoint !== undefined || !isPortTaken((error as Error).cause)) throw error;
+      if (this.config.endpoint !== undefined || !isPortInUse((error as Error).cause)) throw error;
       logger.warn({}, `${(error as Error).message}; the agent runs without its admin API`);
       return;
     }

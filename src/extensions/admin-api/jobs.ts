@@ -9,7 +9,7 @@ import {
 } from "../../plugin.js";
 
 /** A replay that goes on after its request was answered. */
-export interface Job {
+export interface ReplayJob {
   readonly id: string;
   readonly state: "running" | "done" | "cancelled" | "failed";
   readonly by: string;
@@ -22,16 +22,16 @@ export interface Job {
   readonly error?: string;
 }
 
-const MOST_RUNNING = 8;
-const MOST_KEPT = 100;
+const MAX_RUNNING = 8;
+const MAX_JOBS = 100;
 /** A replay that is done by then is answered with its report. */
-const PATIENCE_MS = 1000;
+const ANSWER_AFTER_MS = 1000;
 
-type Running = { -readonly [Key in keyof Job]: Job[Key] } & { readonly abort: AbortController };
+type MutableJob = { -readonly [Key in keyof ReplayJob]: ReplayJob[Key] } & { readonly abort: AbortController };
 
 /** Runs replays in the background; remembers the last of those that have ended. */
-export class Jobs {
-  private readonly jobs = new Map<string, Running>();
+export class ReplayJobs {
+  private readonly jobs = new Map<string, MutableJob>();
   private readonly clock: Clock;
 
   constructor(clock: Clock) {
@@ -39,34 +39,38 @@ export class Jobs {
   }
 
   /** Resolves when it is done, or after a moment. Rejects when the request itself is bad; then there is no job. */
-  async start(admin: Admin, selection: Selection, options: Omit<ReplayOptions, "abort" | "onProgress">): Promise<Job> {
+  async start(
+    admin: Admin,
+    selection: Selection,
+    options: Omit<ReplayOptions, "abort" | "onProgress">,
+  ): Promise<ReplayJob> {
     const running = [...this.jobs.values()].filter(({ state }) => state === "running").length;
-    if (running >= MOST_RUNNING) {
+    if (running >= MAX_RUNNING) {
       throw new AdminError("conflict", `${running} replays are running: wait for one to end, or cancel one`);
     }
     const job = this.create(options.by, options.dryRun ?? false);
     const work = this.run(job, admin, selection, options);
     try {
-      await this.soon(work);
+      await this.waitBriefly(work);
     } catch (error) {
       if (job.done === 0) this.jobs.delete(job.id);
       throw error;
     }
     if (job.state === "running") work.catch(() => {});
-    return shown(job);
+    return publicJob(job);
   }
 
-  all(): Job[] {
-    return [...this.jobs.values()].map(shown);
+  all(): ReplayJob[] {
+    return [...this.jobs.values()].map(publicJob);
   }
 
-  get(id: string): Job | undefined {
+  get(id: string): ReplayJob | undefined {
     const job = this.jobs.get(id);
-    return job && shown(job);
+    return job && publicJob(job);
   }
 
   /** What was put back stays so. */
-  cancel(id: string): Job | undefined {
+  cancel(id: string): ReplayJob | undefined {
     this.jobs.get(id)?.abort.abort();
     return this.get(id);
   }
@@ -75,19 +79,19 @@ export class Jobs {
     for (const { abort } of this.jobs.values()) abort.abort();
   }
 
-  private create(by: string, dryRun: boolean): Running {
+  private create(by: string, dryRun: boolean): MutableJob {
     const id = randomBytes(6).toString("hex");
     const abort = new AbortController();
-    const job: Running = { id, state: "running", by, dryRun, startedAt: this.clock.now(), done: 0, total: 0, abort };
+    const job: MutableJob = { id, state: "running", by, dryRun, startedAt: this.clock.now(), done: 0, total: 0, abort };
     this.jobs.set(id, job);
     for (const [old, { state }] of this.jobs) {
-      if (this.jobs.size <= MOST_KEPT) break;
+      if (this.jobs.size <= MAX_JOBS) break;
       if (state !== "running") this.jobs.delete(old);
     }
     return job;
   }
 
-  private async run(job: Running, admin: Admin, selection: Selection, options: ReplayOptions): Promise<void> {
+  private async run(job: MutableJob, admin: Admin, selection: Selection, options: ReplayOptions): Promise<void> {
     const onProgress = (done: number, total: number) => Object.assign(job, { done, total });
     try {
       job.report = await admin.replay(selection, { ...options, abort: job.abort.signal, onProgress });
@@ -101,19 +105,19 @@ export class Jobs {
     }
   }
 
-  private async soon(work: Promise<void>): Promise<void> {
+  private async waitBriefly(work: Promise<void>): Promise<void> {
     let cancel = () => {};
-    const patience = new Promise<void>((resolve) => {
-      cancel = this.clock.after(PATIENCE_MS, resolve);
+    const timeout = new Promise<void>((resolve) => {
+      cancel = this.clock.after(ANSWER_AFTER_MS, resolve);
     });
     try {
-      await Promise.race([work, patience]);
+      await Promise.race([work, timeout]);
     } finally {
       cancel();
     }
   }
 }
 
-function shown({ abort: _, ...job }: Running): Job {
+function publicJob({ abort: _, ...job }: MutableJob): ReplayJob {
   return { ...job };
 }

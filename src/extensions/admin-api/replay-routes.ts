@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { AdminError } from "../../plugin.js";
 import { readBody } from "./body.js";
-import type { Job } from "./jobs.js";
-import type { Route } from "./route.js";
-import { selectionFields, selectionOf } from "./selection-body.js";
+import type { ReplayJob } from "./jobs.js";
+import type { ApiRoute } from "./route.js";
+import { readSelection, selectionFields } from "./selection-body.js";
 
 const replayBody = z.strictObject({
   ...selectionFields,
@@ -12,27 +12,31 @@ const replayBody = z.strictObject({
   approved: z.boolean().optional(),
 });
 
-export const replayRoutes: readonly Route[] = [
+export const replayRoutes: readonly ApiRoute[] = [
   {
     method: "POST",
     path: "/dead-letters/replay",
     async answer({ admin, jobs, request }) {
       const { by, rate, approved = false, dry_run: dryRun = false, ...selected } = await readBody(request, replayBody);
       const options = { by, approved, dryRun, ...(rate !== undefined && { rate }) };
-      const job = await jobs.start(admin, selectionOf(selected), options);
+      const job = await jobs.start(admin, readSelection(selected), options);
       return { status: job.state === "running" ? 202 : 200, body: job };
     },
   },
   { method: "GET", path: "/replays", answer: ({ jobs }) => ({ body: { replays: jobs.all() } }) },
-  { method: "GET", path: "/replays/:job", answer: ({ jobs, params }) => ({ body: known(jobs.get(params["job"]!)) }) },
+  {
+    method: "GET",
+    path: "/replays/:job",
+    answer: ({ jobs, params }) => ({ body: requireJob(jobs.get(params["job"]!)) }),
+  },
   {
     method: "DELETE",
     path: "/replays/:job",
-    answer: ({ jobs, params }) => ({ body: known(jobs.cancel(params["job"]!)) }),
+    answer: ({ jobs, params }) => ({ body: requireJob(jobs.cancel(params["job"]!)) }),
   },
 ];
 
-function known(job: Job | undefined): Job {
+function requireJob(job: ReplayJob | undefined): ReplayJob {
   if (job === undefined) throw new AdminError("not_found", "there is no such replay; the last 100 are remembered");
   return job;
 }

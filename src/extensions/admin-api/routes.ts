@@ -1,25 +1,28 @@
 import { deadLetterRoutes } from "./dead-letter-routes.js";
 import { exporterRoutes } from "./exporter-routes.js";
 import { replayRoutes } from "./replay-routes.js";
-import type { Route } from "./route.js";
+import type { ApiRoute } from "./route.js";
 
 export const API_ROOT = "/api/v1";
 
 /** Everything the API can be asked. `docs/openapi.yaml` describes the same. */
-export const ROUTES: readonly Route[] = [
+export const ROUTES: readonly ApiRoute[] = [
   { method: "GET", path: "/", answer: () => ({ body: { name: "sluice", api: 1 } }) },
   ...exporterRoutes,
   ...deadLetterRoutes,
   ...replayRoutes,
 ];
 
-export interface Matched {
-  readonly route: Route;
+export interface MatchedRoute {
+  readonly route: ApiRoute;
   readonly params: Readonly<Record<string, string>>;
 }
 
 /** The route of a path below the root; the methods it has instead when it has not this one; undefined without any. */
-export function findRoute(method: string, path: string): Matched | { readonly methods: readonly string[] } | undefined {
+export function findRoute(
+  method: string,
+  path: string,
+): MatchedRoute | { readonly methods: readonly string[] } | undefined {
   const matches = ROUTES.flatMap((route) => {
     const params = paramsOf(route.path, path);
     return params === undefined ? [] : [{ route, params }];
@@ -36,7 +39,7 @@ function paramsOf(pattern: string, path: string): Record<string, string> | undef
   if (wanted.length !== given.length) return undefined;
   const params: Record<string, string> = {};
   for (const [i, segment] of wanted.entries()) {
-    const text = decoded(given[i]!);
+    const text = decodeSegment(given[i]!);
     if (text === undefined) return undefined;
     if (segment.startsWith(":")) params[segment.slice(1)] = text;
     else if (segment !== text) return undefined;
@@ -48,7 +51,7 @@ function segments(path: string): string[] {
   return path.split("/").filter((segment) => segment !== "");
 }
 
-function decoded(segment: string): string | undefined {
+function decodeSegment(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment);
   } catch {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Selection } from "../../plugin.js";
 import { badRequest } from "./http-error.js";
-import { deadLetterQuery, FILTERS } from "./parameters.js";
+import { FILTERS, readDeadLetterQuery } from "./parameters.js";
 
 /** What a body names: ids, or a query, or expressly everything. */
 export const selectionFields = {
@@ -11,7 +11,7 @@ export const selectionFields = {
   dry_run: z.boolean().optional(),
 };
 
-export function selectionOf(body: {
+export function readSelection(body: {
   readonly ids?: readonly string[] | undefined;
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   readonly all?: boolean | undefined;
@@ -24,7 +24,7 @@ export function selectionOf(body: {
   const unknown = Object.keys(query ?? {}).find((name) => !FILTERS.includes(name));
   if (unknown !== undefined)
     throw badRequest(`query: unknown filter ${JSON.stringify(unknown)}; there are: ${FILTERS.join(", ")}`);
-  const filters = deadLetterQuery(query ?? {});
+  const filters = readDeadLetterQuery(query ?? {});
   const isEmpty = Object.keys(filters).length === 0;
   if (isEmpty && !all) throw badRequest('nothing is selected: give ids or a query, or "all": true for everything');
   return { query: filters };

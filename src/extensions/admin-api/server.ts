@@ -3,10 +3,10 @@ import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Admin, type Clock, type HostPort, type Logger, listen } from "../../plugin.js";
-import { guard, requireType } from "./guard.js";
+import { rejectForeignRequest, requireContentType } from "./guard.js";
 import { asHttpError, HttpError } from "./http-error.js";
-import { Jobs } from "./jobs.js";
-import type { Answer } from "./route.js";
+import { ReplayJobs } from "./jobs.js";
+import type { RouteAnswer } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
 
 export interface AdminServerSettings {
@@ -29,7 +29,7 @@ const HEADERS_TIMEOUT_MS = 10_000;
 /** Rejects with a `StartError` when it cannot listen. Every error is answered as `{"error": {"code", "message"}}`. */
 export async function startAdminServer(settings: AdminServerSettings): Promise<AdminServer> {
   const { endpoint, allowedHosts, logger, clock } = settings;
-  const jobs = new Jobs(clock);
+  const jobs = new ReplayJobs(clock);
   const hosts = new Set([endpoint.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
   const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, (request, response) => {
     void respond(request, response, () => answerTo(request, settings, jobs, hosts), logger);
@@ -53,10 +53,10 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<A
 async function answerTo(
   request: IncomingMessage,
   settings: AdminServerSettings,
-  jobs: Jobs,
+  jobs: ReplayJobs,
   hosts: ReadonlySet<string>,
-): Promise<Answer> {
-  guard(request, hosts);
+): Promise<RouteAnswer> {
+  rejectForeignRequest(request, hosts);
   const url = (request.url ?? "/").split("?");
   const path = url[0]!;
   if (path !== API_ROOT && !path.startsWith(`${API_ROOT}/`))
@@ -69,7 +69,7 @@ async function answerTo(
       allow: found.methods.join(", "),
     });
   }
-  if (method === "POST") requireType(request, found.route.takes ?? "application/json");
+  if (method === "POST") requireContentType(request, found.route.contentType ?? "application/json");
   const admin = settings.admin();
   if (admin === undefined && found.route.path !== "/") {
     throw new HttpError(
@@ -85,7 +85,7 @@ async function answerTo(
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: () => Promise<Answer>,
+  answer: () => Promise<RouteAnswer>,
   logger: Logger,
 ): Promise<void> {
   response.on("error", () => {});
@@ -93,7 +93,7 @@ async function respond(
   try {
     await send(response, await answer());
   } catch (error) {
-    refuse(request, response, error, logger);
+    sendError(request, response, error, logger);
   }
   if (request.method === "POST" || request.method === "DELETE") {
     const { method, url, socket } = request;
@@ -104,7 +104,7 @@ async function respond(
   }
 }
 
-async function send(response: ServerResponse, answer: Answer): Promise<void> {
+async function send(response: ServerResponse, answer: RouteAnswer): Promise<void> {
   const status = answer.status ?? 200;
   if ("lines" in answer) return sendLines(response, status, answer.lines[Symbol.asyncIterator]());
   sendJson(response, status, "json" in answer ? answer.json : JSON.stringify(answer.body));
@@ -113,7 +113,7 @@ async function send(response: ServerResponse, answer: Answer): Promise<void> {
 /** Waits for the first line, so that what fails at once is answered as an error. */
 async function sendLines(response: ServerResponse, status: number, lines: AsyncIterator<string>): Promise<void> {
   const first = await lines.next();
-  response.writeHead(status, { "content-type": "application/x-ndjson", ...ALWAYS });
+  response.writeHead(status, { "content-type": "application/x-ndjson", ...COMMON_HEADERS });
   await pipeline(Readable.from(linesFrom(first, lines)), response);
 }
 
@@ -125,7 +125,7 @@ async function* linesFrom(first: IteratorResult<string>, rest: AsyncIterator<str
   }
 }
 
-const ALWAYS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+const COMMON_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
 function sendJson(
   response: ServerResponse,
@@ -137,20 +137,21 @@ function sendJson(
   response.writeHead(status, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
-    ...ALWAYS,
+    ...COMMON_HEADERS,
     ...headers,
   });
   response.end(body);
 }
 
 /** What had begun to be sent is cut off, so that nobody takes it for all; what is still being sent to us is not read. */
-function refuse(request: IncomingMessage, response: ServerResponse, error: unknown, logger: Logger): void {
-  const known = asHttpError(error);
+function sendError(request: IncomingMessage, response: ServerResponse, error: unknown, logger: Logger): void {
+  const httpError = asHttpError(error);
   const isGone = request.destroyed && !request.complete;
-  if (known === undefined && !isGone && !response.destroyed)
+  if (httpError === undefined && !isGone && !response.destroyed)
     logger.error({ err: error, url: request.url }, "the admin API failed");
   if (response.headersSent || response.destroyed) return void response.destroy();
-  const { status, code, message, headers } = known ?? new HttpError(500, "internal", "this failed; the log says why");
+  const { status, code, message, headers } =
+    httpError ?? new HttpError(500, "internal", "this failed; the log says why");
   const closing = request.complete ? {} : { connection: "close" };
   sendJson(response, status, JSON.stringify({ error: { code, message } }), { ...headers, ...closing });
 }

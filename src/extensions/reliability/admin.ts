@@ -1,17 +1,17 @@
 import { type Admin, AdminError, batchToJson, type ReplayOptions, type Selection } from "../../plugin.js";
 import type { ExporterControl } from "./control.js";
 import { countDeadLetters } from "./dead-letter-stats.js";
-import { type Controls, type Found, listPage, searched } from "./dead-letters.js";
-import { exclusively } from "./exclusive.js";
+import { type Controls, type LocatedEntry, listPage, queriedControls } from "./dead-letters.js";
+import { runExclusively } from "./exclusive.js";
 import { checkQuery } from "./query.js";
-import { type ReplayTools, replay } from "./replay.js";
-import { candidatesOf, findEntry, select, selectIds } from "./selection.js";
+import { type ReplayServices, replayDeadLetters } from "./replay.js";
+import { findEntry, selectCandidates, selectDeadLetters, selectIds } from "./selection.js";
 import { exportLines, importLines } from "./transfer.js";
 
-const MOST_BY = 200;
+const MAX_BY_LENGTH = 200;
 
 /** What operators see and do, over all exporters. The map may still grow after the call. */
-export function createAdmin(controls: Controls, tools: ReplayTools): Admin {
+export function createAdmin(controls: Controls, services: ReplayServices): Admin {
   return {
     exporters: () => [...controls.values()].map((control) => control.status()),
     pause: (exporter) => controlOf(controls, exporter).pause(),
@@ -25,28 +25,30 @@ export function createAdmin(controls: Controls, tools: ReplayTools): Admin {
     },
     async listDeadLetters(query) {
       checkQuery(query);
-      return guarded(() => listPage(controls, query));
+      return withAdminErrors(() => listPage(controls, query));
     },
-    deadLetter: (id) => guarded(async () => (await findEntry(controls, id))?.entry),
-    payload: (id) => guarded(() => payloadOf(controls, id)),
+    deadLetter: (id) => withAdminErrors(async () => (await findEntry(controls, id))?.entry),
+    payload: (id) => withAdminErrors(() => payloadOf(controls, id)),
     async deadLetterStats(query) {
       checkQuery(query);
-      return guarded(() => countDeadLetters(controls, query));
+      return withAdminErrors(() => countDeadLetters(controls, query));
     },
     async replay(selection, options) {
       checkReplay(options);
-      return guarded(async () => replay(await select(controls, selection), options, tools));
+      return withAdminErrors(async () =>
+        replayDeadLetters(await selectDeadLetters(controls, selection), options, services),
+      );
     },
     deleteDeadLetters: (selection, options) =>
-      guarded(() => deleteSelected(controls, selection, options?.dryRun ?? false, tools)),
+      withAdminErrors(() => deleteSelected(controls, selection, options?.dryRun ?? false, services)),
     exportDeadLetters(query) {
       checkQuery(query);
-      searched(controls, query);
+      queriedControls(controls, query);
       const onUnreadable = (id: string) =>
-        tools.logger.error({ id }, "a dead letter could not be exported: its payload cannot be read");
-      return guardedLines(exportLines(controls, query, onUnreadable));
+        services.logger.error({ id }, "a dead letter could not be exported: its payload cannot be read");
+      return linesWithAdminErrors(exportLines(controls, query, onUnreadable));
     },
-    importDeadLetters: (lines) => guarded(() => importLines(controls, lines)),
+    importDeadLetters: (lines) => withAdminErrors(() => importLines(controls, lines)),
   };
 }
 
@@ -60,7 +62,7 @@ function controlOf(controls: Controls, id: string): ExporterControl {
 }
 
 function checkReplay({ by, rate }: ReplayOptions): void {
-  if (typeof by !== "string" || by.trim() === "" || by.length > MOST_BY) {
+  if (typeof by !== "string" || by.trim() === "" || by.length > MAX_BY_LENGTH) {
     throw new AdminError("bad_request", "say who replays: by must be a name");
   }
   if (rate !== undefined) checkRate(rate);
@@ -77,33 +79,33 @@ async function payloadOf(controls: Controls, id: string): Promise<string | undef
   return found && batchToJson(await found.control.store.payload(found.ref));
 }
 
-const DELETE_AT_ONCE = 200;
+const DELETE_CHUNK_SIZE = 200;
 
 /** Ids must all be those of dead letters, or nothing is deleted. */
 async function deleteSelected(
   controls: Controls,
   selection: Selection,
   dryRun: boolean,
-  { logger }: ReplayTools,
+  { logger }: ReplayServices,
 ): Promise<number> {
   let deleted = 0;
-  for await (const group of groups(await deletable(controls, selection)))
+  for await (const group of groupByExporter(await deletionCandidates(controls, selection)))
     deleted += dryRun ? group.length : await deleteGroup(group);
   if (!dryRun && deleted > 0) logger.info({ deleted }, "dead letters were deleted");
   return deleted;
 }
 
-async function deletable(controls: Controls, selection: Selection): Promise<AsyncIterable<Found>> {
-  if (!("ids" in selection)) return candidatesOf(controls, selection.query);
+async function deletionCandidates(controls: Controls, selection: Selection): Promise<AsyncIterable<LocatedEntry>> {
+  if (!("ids" in selection)) return selectCandidates(controls, selection.query);
   const { candidates, missing = [] } = await selectIds(controls, selection.ids);
   if (missing.length === 0) return candidates;
   throw new AdminError("not_found", `there is no dead letter ${missing.slice(0, 5).join(", ")}; nothing was deleted`);
 }
 
 /** What was replayed or removed meanwhile is left alone. */
-function deleteGroup(group: readonly Found[]): Promise<number> {
+function deleteGroup(group: readonly LocatedEntry[]): Promise<number> {
   const { store } = group[0]!.control;
-  return exclusively(store, async () => {
+  return runExclusively(store, async () => {
     const present = await Promise.all(group.map(({ entry }) => store.find(entry.id)));
     const refs = present.flatMap((stored) => (stored?.entry.state === "failed" ? [stored.ref] : []));
     await store.delete(refs);
@@ -111,10 +113,10 @@ function deleteGroup(group: readonly Found[]): Promise<number> {
   });
 }
 
-async function* groups(candidates: AsyncIterable<Found>): AsyncGenerator<Found[]> {
-  let group: Found[] = [];
+async function* groupByExporter(candidates: AsyncIterable<LocatedEntry>): AsyncGenerator<LocatedEntry[]> {
+  let group: LocatedEntry[] = [];
   for await (const found of candidates) {
-    if (group.length >= DELETE_AT_ONCE || (group[0] && group[0].control !== found.control)) {
+    if (group.length >= DELETE_CHUNK_SIZE || (group[0] && group[0].control !== found.control)) {
       yield group;
       group = [];
     }
@@ -124,7 +126,7 @@ async function* groups(candidates: AsyncIterable<Found>): AsyncGenerator<Found[]
 }
 
 /** A store that is closed, or cannot be read, is no fault of the one who asks. */
-async function guarded<T>(work: () => Promise<T>): Promise<T> {
+async function withAdminErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -132,7 +134,7 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function* guardedLines(lines: AsyncIterable<string>): AsyncGenerator<string> {
+async function* linesWithAdminErrors(lines: AsyncIterable<string>): AsyncGenerator<string> {
   try {
     yield* lines;
   } catch (error) {

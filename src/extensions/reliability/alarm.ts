@@ -1,30 +1,30 @@
 import type { Clock } from "../../plugin.js";
 
 /** Timers cannot wait longer than some weeks; nothing here needs to sleep longer than this without looking. */
-const LONGEST_MS = 3_600_000;
+const MAX_DELAY_MS = 3_600_000;
 
 /** One timer for everything that waits: rings at the earliest time it was set to, then forgets. */
-export class Alarm {
+export class WakeTimer {
   private readonly clock: Clock;
-  private readonly ring: () => void;
+  private readonly onWake: () => void;
   private at = Number.POSITIVE_INFINITY;
   private cancelTimer = () => {};
 
-  constructor(clock: Clock, ring: () => void) {
+  constructor(clock: Clock, onWake: () => void) {
     this.clock = clock;
-    this.ring = ring;
+    this.onWake = onWake;
   }
 
   /** Rings `ms` from now at the latest. */
-  within(ms: number): void {
+  wakeWithin(ms: number): void {
     const now = this.clock.monotonic();
-    const at = now + Math.min(Math.max(0, ms), LONGEST_MS);
+    const at = now + Math.min(Math.max(0, ms), MAX_DELAY_MS);
     if (at >= this.at) return;
     this.cancelTimer();
     this.at = at;
     this.cancelTimer = this.clock.after(at - now, () => {
       this.at = Number.POSITIVE_INFINITY;
-      this.ring();
+      this.onWake();
     });
   }
 

@@ -1,11 +1,11 @@
 import type { AttemptError, Entry } from "../../plugin.js";
 
 /** Attempts that are remembered of a cycle. */
-const MOST_ATTEMPTS = 16;
+const MAX_HISTORY = 16;
 
 /** The entry after a failed call. `counts`: it was the entry's own failure, not part of an outage. */
 export function withFailure(entry: Entry, error: AttemptError, at: number, counts: boolean): Entry {
-  const history = [...entry.history.slice(1 - MOST_ATTEMPTS), { at, error: error.class }];
+  const history = [...entry.history.slice(1 - MAX_HISTORY), { at, error: error.class }];
   return {
     ...entry,
     attempts: entry.attempts + (counts ? 1 : 0),

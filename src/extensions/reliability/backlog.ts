@@ -1,9 +1,9 @@
 import type { Batch, Clock, Delivery } from "../../plugin.js";
-import { Families } from "./bisect.js";
-import { Head, type HeadLimits } from "./head.js";
-import type { Item } from "./item.js";
+import { Bisections } from "./bisect.js";
+import { type HeadLimits, QueueHead } from "./head.js";
+import type { QueueItem } from "./item.js";
 import type { QueueStore, StoredEntry } from "./store/store.js";
-import { Waiting } from "./waiting.js";
+import { DelayQueue } from "./waiting.js";
 
 /**
  * All entries that are not being sent, and whose turn is next: parts of one that was taken apart, retries that are due,
@@ -11,34 +11,34 @@ import { Waiting } from "./waiting.js";
  * Parts of one entry come out one after the other.
  */
 export class Backlog {
-  readonly families = new Families();
-  readonly head: Head;
+  readonly bisections = new Bisections();
+  readonly head: QueueHead;
   private readonly clock: Clock;
-  private readonly waiting = new Waiting();
-  private readonly mostWaiting: number;
-  /** To be sent before all others; the last one first. */
-  private readonly urgent: Item[] = [];
-  /** Were found too old while they waited for a retry. */
-  private readonly tooOld: Item[] = [];
+  private readonly waiting = new DelayQueue();
+  private readonly maxWaiting: number;
+  /** These are sent before all others; the last one first. */
+  private readonly urgent: QueueItem[] = [];
+  /** Items that exceeded sending_queue.max_age while they waited for a retry. */
+  private readonly expired: QueueItem[] = [];
   private lastWasRetry = false;
-  /** Monotonic time of the last look: what is due and how long it is until the next one is must be told by the same time. */
+  /** Monotonic time of the last `updateNow`: what is due, and in how long the next one is, follow one time. */
   private now: number;
 
   /** `onLoaded` is called after each reading of the store; the error is there when it failed. */
   constructor(store: QueueStore, clock: Clock, limits: HeadLimits, onLoaded: (error?: unknown) => void) {
     this.clock = clock;
     this.now = clock.monotonic();
-    this.head = new Head(store, clock, limits, this.waiting, onLoaded);
+    this.head = new QueueHead(store, clock, limits, this.waiting, onLoaded);
     // More than that wait only when dead letters cannot be written.
-    this.mostWaiting = limits.waiting + 2 * limits.entries;
+    this.maxWaiting = limits.waiting + 2 * limits.entries;
   }
 
-  /** Looks at the clock: from here on it is this time, until the next look. */
-  look(): void {
+  /** Reads the clock; all other methods use that time until the next call. */
+  updateNow(): void {
     this.now = this.clock.monotonic();
   }
 
-  /** Milliseconds from the last look until the next retry is due; undefined when none waits. */
+  /** Milliseconds from the last `updateNow` until the next retry is due; undefined when none waits. */
   get dueIn(): number | undefined {
     const due = this.waiting.nextDue;
     return due === undefined ? undefined : due - this.now;
@@ -51,7 +51,7 @@ export class Backlog {
   }
 
   /** A probe prefers an entry that has not failed: a bad one must not keep the breaker open. */
-  next(probe: boolean): Item | undefined {
+  next(probe: boolean): QueueItem | undefined {
     const isRetryFirst = !probe && !this.lastWasRetry;
     const first = isRetryFirst ? this.nextRetry() : this.nextFresh();
     if (first !== undefined) {
@@ -63,66 +63,66 @@ export class Backlog {
   }
 
   /** The oldest, whether its turn has come or not. */
-  oldest(): Item | undefined {
+  takeOldest(): QueueItem | undefined {
     return this.head.take() ?? this.waiting.take(Number.POSITIVE_INFINITY);
   }
 
-  /** Takes out an entry that has waited since before `then`, whether its turn has come or not. */
-  takeBornBefore(then: number): Item | undefined {
-    if ((this.urgent.at(-1)?.bornAt ?? then) < then) return this.urgent.pop();
-    if ((this.head.first?.bornAt ?? then) < then) return this.head.take();
-    if (this.tooOld.length === 0) this.tooOld.push(...this.waiting.takeBornBefore(then));
-    return this.tooOld.pop();
+  /** Takes out an entry that was queued before `time`, whether its turn has come or not. */
+  takeQueuedBefore(time: number): QueueItem | undefined {
+    if ((this.urgent.at(-1)?.queuedSince ?? time) < time) return this.urgent.pop();
+    if ((this.head.first?.queuedSince ?? time) < time) return this.head.take();
+    if (this.expired.length === 0) this.expired.push(...this.waiting.takeQueuedBefore(time));
+    return this.expired.pop();
   }
 
   /** Since when the oldest of them waits, or before; undefined when there is none. */
-  get bornFirst(): number | undefined {
-    const born = [this.urgent.at(-1)?.bornAt, this.head.first?.bornAt, this.waiting.bornFirst];
-    const known = born.filter((time) => time !== undefined);
+  get oldestQueuedSince(): number | undefined {
+    const times = [this.urgent.at(-1)?.queuedSince, this.head.first?.queuedSince, this.waiting.oldestQueuedSince];
+    const known = times.filter((time) => time !== undefined);
     return known.length === 0 ? undefined : Math.min(...known);
   }
 
-  /** It is tried again after that time. */
-  retryIn(item: Item, ms: number): void {
+  /** The item is tried again after that time. */
+  retryIn(item: QueueItem, ms: number): void {
     item.dueAt = this.clock.monotonic() + ms;
-    this.head.keepOrPark(item);
+    this.head.delayOrPark(item);
   }
 
-  /** Its turn comes again after that time; it stays in memory. */
-  wait(item: Item, ms: number): void {
+  /** The turn of the item comes again after that time; it stays in memory. */
+  delay(item: QueueItem, ms: number): void {
     item.dueAt = this.clock.monotonic() + ms;
     this.waiting.add(item);
   }
 
-  /** It was replaced by these parts. */
-  replaced(item: Item, parts: readonly { readonly stored: StoredEntry; readonly batch: Batch }[]): void {
+  /** The item was replaced in the store by these parts. */
+  replaceWithParts(item: QueueItem, parts: readonly { readonly stored: StoredEntry; readonly batch: Batch }[]): void {
     const deliveries = item.delivery?.split(parts.map(({ batch }) => batch));
-    const adopt = (part: StoredEntry, batch: Batch, delivery: Delivery | undefined) =>
-      this.head.adopt(part, batch, delivery);
-    this.families.add(
+    const addPart = (part: StoredEntry, batch: Batch, delivery: Delivery | undefined) =>
+      this.head.addPart(part, batch, delivery);
+    this.bisections.addParts(
       item,
-      parts.map(({ stored, batch }, i) => adopt(stored, batch, deliveries?.[i])),
+      parts.map(({ stored, batch }, i) => addPart(stored, batch, deliveries?.[i])),
     );
   }
 
-  /** It is not being sent any more. */
-  left(item: Item): void {
-    const next = this.families.leave(item);
+  /** The item is not being sent any more; a part of the same bisection may be. */
+  release(item: QueueItem): void {
+    const next = this.bisections.release(item);
     if (next !== undefined) this.urgent.push(next);
   }
 
   private get hasFresh(): boolean {
-    return this.head.size > 0 && this.waiting.size < this.mostWaiting;
+    return this.head.size > 0 && this.waiting.size < this.maxWaiting;
   }
 
-  private nextRetry(): Item | undefined {
+  private nextRetry(): QueueItem | undefined {
     return this.waiting.take(this.now);
   }
 
-  private nextFresh(): Item | undefined {
+  private nextFresh(): QueueItem | undefined {
     for (;;) {
       const item = this.urgent.pop() ?? (this.hasFresh ? this.head.take() : undefined);
-      if (item === undefined || item.entry.parent === undefined || this.families.enter(item)) return item;
+      if (item === undefined || item.entry.parent === undefined || this.bisections.tryAcquire(item)) return item;
     }
   }
 }

@@ -15,11 +15,11 @@ export type Backoff = (failures: number, retryAfterMs?: number) => number;
 export function createBackoff(settings: BackoffSettings, random: () => number): Backoff {
   const { max_retry_after } = settings;
   return (failures, retryAfterMs = 0) =>
-    Math.max(spread(delayOf(settings, failures), settings, random), Math.min(retryAfterMs, max_retry_after));
+    Math.max(withJitter(delayOf(settings, failures), settings, random), Math.min(retryAfterMs, max_retry_after));
 }
 
 /** No entry waits longer for its retry, whoever asked for it. */
-export function longestWait({ max_interval, max_retry_after }: BackoffSettings): number {
+export function maxDelay({ max_interval, max_retry_after }: BackoffSettings): number {
   return Math.max(max_interval, max_retry_after);
 }
 
@@ -28,7 +28,7 @@ function delayOf({ initial_interval, multiplier, max_interval }: BackoffSettings
   return Math.min(max_interval, initial_interval * multiplier ** Math.max(0, failures - 1));
 }
 
-function spread(delay: number, settings: BackoffSettings, random: () => number): number {
+function withJitter(delay: number, settings: BackoffSettings, random: () => number): number {
   if (settings.jitter === "none") return delay;
   if (settings.jitter === "full") return delay * random();
   const factor = 1 - settings.randomization_factor + 2 * settings.randomization_factor * random();

@@ -1,13 +1,13 @@
 import type { Clock, CompleteSettings } from "../../plugin.js";
-import { FailureShare } from "./failure-share.js";
+import { FailureRateWindow } from "./failure-share.js";
 
 export type BreakerState = "closed" | "open" | "half_open";
 
-/** The right to make one call; must be settled once. */
+/** The right to make one call; its holder must report how the call went, once. */
 export interface Permit {
   readonly probe: boolean;
-  /** Which stretch between two changes of state it was given in: what it leads to counts only there. */
-  readonly stretch: number;
+  /** Counts the changes of state: a report of an earlier epoch says nothing about the present one. */
+  readonly epoch: number;
 }
 
 /**
@@ -15,7 +15,7 @@ export interface Permit {
  * - `answered`: it refused this data for good, so it is up; never counts as a failure.
  * - `cancelled`: no call was made, or it was broken off from here.
  */
-export type CallResult = "success" | "failure" | "answered" | "cancelled";
+export type BreakerOutcome = "success" | "failure" | "answered" | "cancelled";
 
 export type BreakerSettings = CompleteSettings["circuit_breaker"];
 
@@ -31,16 +31,16 @@ export class Breaker {
   private readonly settings: BreakerSettings;
   private readonly clock: Clock;
   private readonly onChange: (to: BreakerState, from: BreakerState) => void;
-  private readonly share: FailureShare;
+  private readonly failureRate: FailureRateWindow;
   private current: BreakerState = "closed";
   private isForced = false;
   private changedAt: number;
   private openUntil = 0;
-  private stretch = 0;
-  private failuresInARow = 0;
-  private probesOut = 0;
-  private goodProbes = 0;
-  private permit: Permit = { probe: false, stretch: 0 };
+  private epoch = 0;
+  private consecutiveFailures = 0;
+  private probesInFlight = 0;
+  private successfulProbes = 0;
+  private permit: Permit = { probe: false, epoch: 0 };
 
   constructor(
     settings: BreakerSettings,
@@ -50,7 +50,7 @@ export class Breaker {
     this.settings = settings;
     this.clock = clock;
     this.onChange = onChange;
-    this.share = new FailureShare(settings.failure_window, clock);
+    this.failureRate = new FailureRateWindow(settings.failure_window, clock);
     this.changedAt = clock.now();
   }
 
@@ -73,10 +73,10 @@ export class Breaker {
     if (this.isForced) return undefined;
     if (this.current === "open") {
       if (this.clock.monotonic() < this.openUntil) return undefined;
-      this.change("half_open");
+      this.changeState("half_open");
     }
-    if (this.probesOut >= this.settings.half_open_probes) return undefined;
-    this.probesOut += 1;
+    if (this.probesInFlight >= this.settings.half_open_probes) return undefined;
+    this.probesInFlight += 1;
     return this.permit;
   }
 
@@ -87,52 +87,52 @@ export class Breaker {
   }
 
   /** Says how a call went. True when a failure is the entry's own: not part of an outage that this breaker sees. */
-  settle(permit: Permit, result: CallResult): boolean {
-    if (permit.stretch !== this.stretch) return false;
+  report(permit: Permit, outcome: BreakerOutcome): boolean {
+    if (permit.epoch !== this.epoch) return false;
     if (permit.probe) {
-      this.settleProbe(result);
+      this.reportProbe(outcome);
       return false;
     }
-    if (result === "success") this.failuresInARow = 0;
-    if (result === "success" || result === "failure") this.share.note(result === "failure");
-    if (result !== "failure") return false;
-    this.failuresInARow += 1;
-    if (!this.settings.enabled || this.isForced || !this.isTooMuch()) return true;
-    this.change("open");
+    if (outcome === "success") this.consecutiveFailures = 0;
+    if (outcome === "success" || outcome === "failure") this.failureRate.add(outcome === "failure");
+    if (outcome !== "failure") return false;
+    this.consecutiveFailures += 1;
+    if (!this.settings.enabled || this.isForced || !this.isOverThreshold()) return true;
+    this.changeState("open");
     return false;
   }
 
   /** Holds it open or closed whatever happens; "auto" lets it decide again, from where it is. */
   force(state: "open" | "closed" | "auto"): void {
     this.isForced = state !== "auto";
-    if (state !== "auto") this.change(state);
+    if (state !== "auto") this.changeState(state);
     else if (this.current === "open") this.openUntil = this.clock.monotonic();
   }
 
-  private settleProbe(result: CallResult): void {
-    this.probesOut -= 1;
-    if (result === "failure") return this.change("open");
-    if (result === "cancelled") return;
-    this.goodProbes += 1;
-    if (this.goodProbes >= this.settings.success_threshold) this.change("closed");
+  private reportProbe(outcome: BreakerOutcome): void {
+    this.probesInFlight -= 1;
+    if (outcome === "failure") return this.changeState("open");
+    if (outcome === "cancelled") return;
+    this.successfulProbes += 1;
+    if (this.successfulProbes >= this.settings.success_threshold) this.changeState("closed");
   }
 
-  private isTooMuch(): boolean {
+  private isOverThreshold(): boolean {
     const { failure_threshold, failure_rate, minimum_calls } = this.settings;
-    if (this.failuresInARow >= failure_threshold) return true;
+    if (this.consecutiveFailures >= failure_threshold) return true;
     if (failure_rate === 0) return false;
-    const { calls, share } = this.share.read();
+    const { calls, share } = this.failureRate.read();
     return calls >= minimum_calls && share >= failure_rate;
   }
 
-  private change(to: BreakerState): void {
+  private changeState(to: BreakerState): void {
     const from = this.current;
     this.current = to;
-    this.stretch += 1;
-    this.permit = { probe: to === "half_open", stretch: this.stretch };
-    this.failuresInARow = this.probesOut = this.goodProbes = 0;
+    this.epoch += 1;
+    this.permit = { probe: to === "half_open", epoch: this.epoch };
+    this.consecutiveFailures = this.probesInFlight = this.successfulProbes = 0;
     if (to === "open") this.openUntil = this.clock.monotonic() + this.settings.reset_timeout;
-    if (to === "closed") this.share.clear();
+    if (to === "closed") this.failureRate.clear();
     if (from === to) return;
     this.changedAt = this.clock.now();
     this.onChange(to, from);

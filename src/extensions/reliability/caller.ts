@@ -4,44 +4,44 @@ import {
   type Exporter,
   type PartialRejection,
   type Refusal,
-  rejectionOf,
+  validateRejection,
 } from "../../plugin.js";
 import type { Classify } from "./classify.js";
-import type { Item } from "./item.js";
-import type { Prepare } from "./preparation.js";
+import type { QueueItem } from "./item.js";
+import type { PrepareReplayed } from "./preparation.js";
 import type { QueueStore } from "./store/store.js";
 import type { CallTimeout } from "./timeout.js";
 
 /** What came of an attempt to send an entry. `batch` is what is stored; `sent` is what the other side took. */
-export type CallOutcome =
+export type AttemptOutcome =
   | { readonly kind: "taken"; readonly sent: Batch; readonly partial: PartialRejection | undefined }
   | { readonly kind: "failed"; readonly batch: Batch; readonly error: AttemptError }
   /** Its pipeline's replay steps refuse it; the other side has no part in it. */
   | { readonly kind: "unfit"; readonly batch: Batch; readonly error: AttemptError }
   | { readonly kind: "unreadable"; readonly cause: unknown };
 
-export interface CallerParts {
+export interface AttemptSenderServices {
   readonly exporter: Exporter;
   readonly store: QueueStore;
-  readonly prepare: Prepare;
+  readonly prepare: PrepareReplayed;
   readonly classify: Classify;
-  readonly calls: CallTimeout;
+  readonly timeout: CallTimeout;
 }
 
 /** Makes one attempt: reads the payload if it is not in memory, prepares it if it was replayed, sends it within its time. */
-export class Caller {
-  private readonly parts: CallerParts;
+export class AttemptSender {
+  private readonly services: AttemptSenderServices;
   /** Why nothing is sent any more. */
-  private aborted: Refusal | undefined;
+  private abortReason: Refusal | undefined;
 
-  constructor(parts: CallerParts) {
-    this.parts = parts;
+  constructor(services: AttemptSenderServices) {
+    this.services = services;
   }
 
   /** `done` is called exactly once. */
-  call(item: Item, done: (outcome: CallOutcome) => void): void {
+  attempt(item: QueueItem, done: (outcome: AttemptOutcome) => void): void {
     if (item.batch !== undefined) return this.send(item, item.batch, done);
-    this.parts.store.payload(item.ref).then(
+    this.services.store.payload(item.ref).then(
       (batch) => this.send(item, batch, done),
       (cause: unknown) => done({ kind: "unreadable", cause }),
     );
@@ -49,32 +49,32 @@ export class Caller {
 
   /** Tells every call to give up, now; one whose payload is still being read is not made. */
   abort(refusal: Refusal): void {
-    this.aborted = refusal;
-    this.parts.calls.abortAll(refusal);
+    this.abortReason = refusal;
+    this.services.timeout.abortAll(refusal);
   }
 
   stop(): void {
-    this.parts.calls.stop();
+    this.services.timeout.stop();
   }
 
   /** Asks the exporter how it is. */
-  check(done: (isWell: boolean) => void): void {
-    this.parts.calls.run(
-      async (abort) => this.parts.exporter.check?.(abort),
+  checkHealth(done: (isWell: boolean) => void): void {
+    this.services.timeout.run(
+      async (abort) => this.services.exporter.check?.(abort),
       () => done(true),
       () => done(false),
     );
   }
 
-  private send(item: Item, batch: Batch, done: (outcome: CallOutcome) => void): void {
-    const { exporter, prepare, classify, calls } = this.parts;
-    if (this.aborted !== undefined) return done({ kind: "failed", batch, error: classify(this.aborted) });
+  private send(item: QueueItem, batch: Batch, done: (outcome: AttemptOutcome) => void): void {
+    const { exporter, prepare, classify, timeout } = this.services;
+    if (this.abortReason !== undefined) return done({ kind: "failed", batch, error: classify(this.abortReason) });
     const prepared = item.entry.replays === 0 ? { batch } : prepare(item.entry, batch);
     if (prepared.batch === undefined) return done({ kind: "unfit", batch, error: prepared.error });
     const { batch: sent } = prepared;
-    calls.run(
+    timeout.run(
       (abort) => exporter.send(sent, abort, { idempotencyKey: item.entry.id }),
-      (said) => done({ kind: "taken", sent, partial: rejectionOf(said, sent.count) }),
+      (answer) => done({ kind: "taken", sent, partial: validateRejection(answer, sent.count) }),
       (cause) => done({ kind: "failed", batch, error: classify(cause) }),
     );
   }

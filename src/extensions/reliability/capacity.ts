@@ -1,7 +1,7 @@
 import type { CompleteSettings } from "../../plugin.js";
 import type { Amount } from "./store/store.js";
 
-type Limits = Pick<CompleteSettings["sending_queue"], "queue_size" | "sizer" | "max_bytes">;
+type CapacityLimits = Pick<CompleteSettings["sending_queue"], "queue_size" | "sizer" | "max_bytes">;
 
 /** What is counted of a batch or an entry. */
 export interface Size {
@@ -14,12 +14,12 @@ export interface Size {
  * it has left the queue: the store's own numbers lag behind by a write.
  */
 export class Capacity {
-  private readonly limits: Limits;
+  private readonly limits: CapacityLimits;
   private entries = 0;
   private items = 0;
   private bytes = 0;
 
-  constructor(limits: Limits) {
+  constructor(limits: CapacityLimits) {
     this.limits = limits;
   }
 

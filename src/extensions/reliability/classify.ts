@@ -10,7 +10,7 @@ export type Classify = (error: unknown) => AttemptError;
 
 const MAX_MESSAGE = 1000;
 /** Codes that only repeat the kind. */
-const GENERIC = new Set(["SLUICE_TRANSIENT", "SLUICE_THROTTLED", "SLUICE_PERMANENT"]);
+const GENERIC_CODES = new Set(["SLUICE_TRANSIENT", "SLUICE_THROTTLED", "SLUICE_PERMANENT"]);
 
 /**
  * Names errors and decides their kind: as the exporter says (anything unknown is transient), unless a rule of the
@@ -18,20 +18,20 @@ const GENERIC = new Set(["SLUICE_TRANSIENT", "SLUICE_THROTTLED", "SLUICE_PERMANE
  * When both lists match, retry_on wins: trying again loses nothing.
  */
 export function createClassifier(rules: ClassifyRules): Classify {
-  const retry = rules.retry_on.map(matcher);
-  const permanent = rules.permanent_on.map(matcher);
+  const retry = rules.retry_on.map(ruleMatcher);
+  const permanent = rules.permanent_on.map(ruleMatcher);
   return (error) => {
     const refusal = toRefusal(error);
     const name = classOf(refusal);
-    const matches = (match: Matcher) => match(name, refusal);
+    const matches = (match: RuleMatcher) => match(name, refusal);
     if (refusal.kind === "permanent") {
-      return describe(refusal, name, retry.some(matches) ? "transient" : "permanent");
+      return toAttemptError(refusal, name, retry.some(matches) ? "transient" : "permanent");
     }
-    return describe(refusal, name, permanent.some(matches) && !retry.some(matches) ? "permanent" : refusal.kind);
+    return toAttemptError(refusal, name, permanent.some(matches) && !retry.some(matches) ? "permanent" : refusal.kind);
   };
 }
 
-function describe(refusal: Refusal, name: string, kind: RefusalKind): AttemptError {
+function toAttemptError(refusal: Refusal, name: string, kind: RefusalKind): AttemptError {
   const { code, status, retryAfterMs } = refusal;
   const category = refusal.category ?? (kind === "permanent" && refusal.kind !== kind ? "integration" : undefined);
   return {
@@ -48,16 +48,16 @@ function describe(refusal: Refusal, name: string, kind: RefusalKind): AttemptErr
 /** A name that stays the same for the same kind of trouble: the peer's word for it, a code, or the error's name. */
 export function classOf(refusal: Refusal): string {
   if (refusal.status !== undefined) return refusal.status;
-  if (!GENERIC.has(refusal.code)) return refusal.code;
+  if (!GENERIC_CODES.has(refusal.code)) return refusal.code;
   const { cause } = refusal;
   if (!(cause instanceof Error)) return "unknown";
   const code = (cause as { code?: unknown }).code;
   return typeof code === "string" ? code : cause.name;
 }
 
-type Matcher = (name: string, refusal: Refusal) => boolean;
+type RuleMatcher = (name: string, refusal: Refusal) => boolean;
 
-function matcher(rule: string): Matcher {
+function ruleMatcher(rule: string): RuleMatcher {
   const wanted = rule.trim().toUpperCase();
   const range = /^(?:HTTP )?([1-5])XX$/.exec(wanted)?.[1];
   if (range !== undefined) return (_name, { status }) => status?.startsWith(`HTTP ${range}`) ?? false;

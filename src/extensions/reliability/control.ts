@@ -1,5 +1,5 @@
 import type { CompleteSettings, Entry, ExporterStatus } from "../../plugin.js";
-import type { Prepare } from "./preparation.js";
+import type { PrepareReplayed } from "./preparation.js";
 import type { QueueStore } from "./store/store.js";
 
 /** One exporter's queue at work, as those see it who look after dead letters and operators. */
@@ -9,7 +9,7 @@ export interface ExporterControl {
   /** Undefined when the exporter has no queue: then its clients wait for the export, and nothing is kept. */
   readonly store: QueueStore | undefined;
   /** What is done to replayed entries before they are sent; undefined where that is not known. */
-  readonly prepare?: Prepare;
+  readonly prepare?: PrepareReplayed;
   status(): ExporterStatus;
   /** Stops sending; what is under way is finished. */
   pause(): void;
@@ -20,5 +20,5 @@ export interface ExporterControl {
   /** Entries per second at which dead letters are put back. */
   replayRate: number;
   /** These are pending in the store now, and it did not put them there itself: they were replayed. */
-  wake(entries: readonly Entry[]): void;
+  onReplayed(entries: readonly Entry[]): void;
 }

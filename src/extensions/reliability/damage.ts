@@ -2,7 +2,7 @@ import type { Entry, Logger, Metrics } from "../../plugin.js";
 import type { QueueMetrics } from "./metrics.js";
 import type { OpenReport, QueueStore, StoreError } from "./store/store.js";
 
-export interface DamageTools {
+export interface DamageReporterServices {
   readonly id: string;
   readonly store: QueueStore;
   readonly logger: Logger;
@@ -11,18 +11,18 @@ export interface DamageTools {
 }
 
 /** Counts and logs what a store has lost or set aside: damage is never silent. */
-export class Damage {
-  private readonly tools: DamageTools;
-  private known = 0;
+export class DamageReporter {
+  private readonly services: DamageReporterServices;
+  private reportedCorrupt = 0;
 
-  constructor(tools: DamageTools) {
-    this.tools = tools;
+  constructor(services: DamageReporterServices) {
+    this.services = services;
   }
 
   /** What was found when the store was opened, or opened again. */
-  report({ lostEntries, corruptEntries, setAside }: OpenReport): void {
-    const { id, logger, metrics, queueMetrics, store } = this.tools;
-    this.known = store.stats.corrupt;
+  reportOpening({ lostEntries, corruptEntries, setAside }: OpenReport): void {
+    const { id, logger, metrics, queueMetrics, store } = this.services;
+    this.reportedCorrupt = store.stats.corrupt;
     if (lostEntries + corruptEntries === 0 && setAside === undefined) return;
     queueMetrics.unreadable.add(corruptEntries);
     const description = "Entries that were in the queue before the agent started and are gone.";
@@ -31,19 +31,19 @@ export class Damage {
   }
 
   /** One entry could not be read when its turn came. */
-  found({ id, items }: Entry, cause: StoreError): void {
-    const { logger, queueMetrics } = this.tools;
-    if (cause.code === "corrupt") this.known += 1;
+  reportUnreadable({ id, items }: Entry, cause: StoreError): void {
+    const { logger, queueMetrics } = this.services;
+    if (cause.code === "corrupt") this.reportedCorrupt += 1;
     queueMetrics.unreadable.add(1);
     logger.error({ id, items, err: cause }, "an entry cannot be read; it has been set aside");
   }
 
-  /** Looks for entries that the store could not read while it looked for the next ones: true when there are new ones. */
-  look(): boolean {
-    const { logger, queueMetrics, store } = this.tools;
+  /** Reports entries that the store found damaged while it was read for others; true when there are new ones. */
+  reportNewCorrupt(): boolean {
+    const { logger, queueMetrics, store } = this.services;
     const { corrupt } = store.stats;
-    const entries = corrupt - this.known;
-    this.known = corrupt;
+    const entries = corrupt - this.reportedCorrupt;
+    this.reportedCorrupt = corrupt;
     if (entries <= 0) return false;
     queueMetrics.unreadable.add(entries);
     logger.error({ entries }, "entries of the queue were damaged and have been set aside; the others go on");

@@ -1,12 +1,12 @@
 import type { DeadLetterQuery, DeadLetterStats, Entry } from "../../plugin.js";
-import { type Controls, search } from "./dead-letters.js";
+import { type Controls, searchDeadLetters } from "./dead-letters.js";
 
-type Group = {
+type SignatureGroup = {
   -readonly [Key in keyof DeadLetterStats["signatures"][number]]: DeadLetterStats["signatures"][number][Key];
 };
 
 /** Messages can be made up by others: no more kinds than this are told apart; the rest count in the totals only. */
-const MOST_GROUPS = 1000;
+const MAX_GROUPS = 1000;
 
 /** Counts what a query finds, by reason, exporter and signature; the most frequent signatures come first. */
 export async function countDeadLetters(controls: Controls, query: DeadLetterQuery): Promise<DeadLetterStats> {
@@ -14,8 +14,8 @@ export async function countDeadLetters(controls: Controls, query: DeadLetterQuer
   let oldestAt: number | undefined;
   const byReason = new Map<string, number>();
   const byExporter = new Map<string, number>();
-  const groups = new Map<string, Group>();
-  for await (const { entry } of search(controls, query)) {
+  const groups = new Map<string, SignatureGroup>();
+  for await (const { entry } of searchDeadLetters(controls, query)) {
     total.entries++;
     total.items += entry.items;
     total.bytes += entry.bytes;
@@ -37,11 +37,11 @@ function increment(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-function addToGroup(groups: Map<string, Group>, { id, exporter, items, failure }: Entry): void {
+function addToGroup(groups: Map<string, SignatureGroup>, { id, exporter, items, failure }: Entry): void {
   const { signature, error, at } = failure!;
   const group = groups.get(signature);
   if (group === undefined) {
-    if (groups.size >= MOST_GROUPS) return;
+    if (groups.size >= MAX_GROUPS) return;
     const { class: kind, message } = error;
     groups.set(signature, {
       signature,

@@ -1,13 +1,13 @@
 import type { Batch, Clock, Entry, Failure, Logger } from "../../plugin.js";
 import { FailureLog } from "./failure-log.js";
 import type { DeadLetterFilter } from "./filter.js";
-import type { Item, Verdict } from "./item.js";
+import type { DeadLetterCause, QueueItem } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
-import { sampleOf } from "./sample.js";
+import { excerptOf } from "./sample.js";
 import { signatureOf } from "./signature.js";
-import { isGone, type QueueStore, type StoreError } from "./store/store.js";
+import { isEntryGone, type QueueStore, type StoreError } from "./store/store.js";
 
-export interface DeadLetterTools {
+export interface DeadLetterWriterServices {
   readonly store: QueueStore;
   readonly filter: DeadLetterFilter;
   readonly clock: Clock;
@@ -18,38 +18,38 @@ export interface DeadLetterTools {
 }
 
 /** What became of an entry that was given up. `unwritten`: it is still pending, and must be given up again. */
-export type Written = "saved" | "discarded" | "gone" | "unwritten";
+export type WriteOutcome = "saved" | "discarded" | "gone" | "unwritten";
 
 /**
  * Turns entries into dead letters: asks the filter, adds what helps people to find and understand them, writes, counts
  * and logs. Never rejects: a store that fails is counted, and the pipeline goes on.
  */
 export class DeadLetterWriter {
-  private readonly tools: DeadLetterTools;
+  private readonly services: DeadLetterWriterServices;
   private readonly log: FailureLog;
 
-  constructor(tools: DeadLetterTools) {
-    this.tools = tools;
-    this.log = new FailureLog(tools.logger, tools.clock);
+  constructor(services: DeadLetterWriterServices) {
+    this.services = services;
+    this.log = new FailureLog(services.logger, services.clock);
   }
 
   /** Gives up an entry that is pending in the store. `lost` is the number of its records that nobody has. */
-  async give(item: Item, verdict: Verdict, lost = item.entry.items): Promise<Written> {
-    const { store, metrics, logger } = this.tools;
+  async write(item: QueueItem, cause: DeadLetterCause, lost = item.entry.items): Promise<WriteOutcome> {
+    const { store, metrics, logger } = this.services;
     try {
       const batch = item.batch ?? (await store.payload(item.ref));
-      const { failure } = this.failureOf(item.entry.exporter, batch, verdict);
+      const { failure } = this.failureOf(item.entry.exporter, batch, cause);
       const failed: Entry = { ...item.entry, state: "failed", failure };
-      const written = await this.write(item, batch, failed);
+      const written = await this.saveOrDiscard(item, batch, failed);
       metrics.sendFailed[item.entry.signal].add(lost);
-      if (verdict.reason === "retry_exhausted") metrics.exhausted.add(1);
+      if (cause.reason === "retry_exhausted") metrics.exhausted.add(1);
       if (failed.replays > 0) metrics.replaysFailed.add(1);
-      if (written === "saved") this.tell(failed, verdict);
-      else this.log.note(failed, verdict, failure.names, DISCARDED);
+      if (written === "saved") this.countAndLog(failed, cause);
+      else this.log.write(failed, cause, failure.names, DISCARDED);
       return written;
     } catch (error) {
-      if (isGone(error)) {
-        this.unreadable(item.entry, error);
+      if (isEntryGone(error)) {
+        this.reportUnreadable(item.entry, error);
         return "gone";
       }
       metrics.deadLetterWriteFailures.add(1);
@@ -59,31 +59,35 @@ export class DeadLetterWriter {
   }
 
   /** An entry cannot even become a dead letter. */
-  unreadable(entry: Entry, cause: StoreError): void {
-    this.tools.onUnreadable(entry, cause);
+  reportUnreadable(entry: Entry, cause: StoreError): void {
+    this.services.onUnreadable(entry, cause);
   }
 
   /** What is kept with a dead letter about its failure. */
-  failureOf(exporter: string, batch: Batch, { reason, category, error }: Verdict): { readonly failure: Failure } {
+  failureOf(
+    exporter: string,
+    batch: Batch,
+    { reason, category, error }: DeadLetterCause,
+  ): { readonly failure: Failure } {
     const signature = signatureOf(exporter, error);
-    const at = this.tools.clock.now();
-    return { failure: { at, reason, category, error, signature, ...sampleOf(batch) } };
+    const at = this.services.clock.now();
+    return { failure: { at, reason, category, error, signature, ...excerptOf(batch) } };
   }
 
   /** Counts and logs a dead letter that has been written. */
-  tell(entry: Entry, verdict: Verdict): void {
-    this.tools.metrics.deadLettered(verdict.reason, verdict.error.class, entry.calls);
+  countAndLog(entry: Entry, cause: DeadLetterCause): void {
+    this.services.metrics.deadLettered(cause.reason, cause.error.class, entry.calls);
     const what = "could not be delivered: kept as a dead letter";
-    this.log.note(entry, verdict, entry.failure?.names ?? [], what);
+    this.log.write(entry, cause, entry.failure?.names ?? [], what);
   }
 
   stop(): void {
     this.log.flush();
   }
 
-  private async write(item: Item, batch: Batch, failed: Entry): Promise<"saved" | "discarded"> {
-    const { store, filter, metrics } = this.tools;
-    if (filter.judge(batch) === "save") {
+  private async saveOrDiscard(item: QueueItem, batch: Batch, failed: Entry): Promise<"saved" | "discarded"> {
+    const { store, filter, metrics } = this.services;
+    if (filter.decide(batch) === "save") {
       await store.fail(item.ref, failed);
       return "saved";
     }

@@ -7,18 +7,18 @@ import type { EntryRef, QueueStore, StoredEntry } from "./store/store.js";
 export type Controls = ReadonlyMap<string, ExporterControl>;
 
 /** A dead letter and where it is. */
-export interface Found extends StoredEntry {
+export interface LocatedEntry extends StoredEntry {
   readonly control: ExporterControl & { readonly store: QueueStore };
 }
 
-const DEFAULT_LIMIT = 50;
-export const MOST_ON_A_PAGE = 1000;
-const READ_AT_ONCE = 500;
+const DEFAULT_PAGE_SIZE = 50;
+export const MAX_PAGE_SIZE = 1000;
+const READ_CHUNK_SIZE = 500;
 /** A filter that finds little must not make one answer take long: about a tenth of a second for so many. */
-const MOST_LOOKED_AT = 5000;
+const MAX_SCANNED = 5000;
 
 /** True for the entries a query asks for. */
-export function matcher(query: DeadLetterQuery): (entry: Entry) => boolean {
+export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean {
   const { reason, category, signature, signal, since, until, event } = query;
   const isEvent = event === undefined ? undefined : glob(event);
   return (entry) => {
@@ -37,36 +37,36 @@ export function matcher(query: DeadLetterQuery): (entry: Entry) => boolean {
 }
 
 /** The stores a query looks into. Rejects an exporter that is not there. */
-export function searched(controls: Controls, { exporter }: DeadLetterQuery): Found["control"][] {
+export function queriedControls(controls: Controls, { exporter }: DeadLetterQuery): LocatedEntry["control"][] {
   if (exporter !== undefined && !controls.has(exporter)) {
     const known = [...controls.keys()].join(", ") || "none";
     throw new AdminError("not_found", `there is no exporter ${JSON.stringify(exporter)}; there are: ${known}`);
   }
   const wanted = [...controls.values()].filter(({ id }) => exporter === undefined || id === exporter);
-  return wanted.filter((control): control is Found["control"] => control.store !== undefined);
+  return wanted.filter((control): control is LocatedEntry["control"] => control.store !== undefined);
 }
 
 /** Goes through a store's dead letters page by page; what comes or goes meanwhile does no harm. */
-export async function* walk(
+export async function* walkDeadLetters(
   store: QueueStore,
   order: "oldest" | "newest" = "oldest",
   after?: EntryRef,
-  readAtOnce = READ_AT_ONCE,
+  chunkSize = READ_CHUNK_SIZE,
 ): AsyncGenerator<StoredEntry> {
-  for (let at = after; ; ) {
-    const page = await store.failed(at, readAtOnce, order);
+  for (let position = after; ; ) {
+    const page = await store.failed(position, chunkSize, order);
     yield* page;
     const last = page.at(-1);
-    if (last === undefined || page.length < readAtOnce) return;
-    at = last.ref;
+    if (last === undefined || page.length < chunkSize) return;
+    position = last.ref;
   }
 }
 
 /** All dead letters a query finds, store by store, the oldest first; its limit and cursor are not looked at. */
-export async function* search(controls: Controls, query: DeadLetterQuery): AsyncGenerator<Found> {
-  const matches = matcher(query);
-  for (const control of searched(controls, query)) {
-    for await (const stored of walk(control.store)) if (matches(stored.entry)) yield { ...stored, control };
+export async function* searchDeadLetters(controls: Controls, query: DeadLetterQuery): AsyncGenerator<LocatedEntry> {
+  const matches = queryMatcher(query);
+  for (const control of queriedControls(controls, query)) {
+    for await (const stored of walkDeadLetters(control.store)) if (matches(stored.entry)) yield { ...stored, control };
   }
 }
 
@@ -77,27 +77,29 @@ export async function* search(controls: Controls, query: DeadLetterQuery): Async
 export async function listPage(
   controls: Controls,
   query: DeadLetterQuery,
-  mostLookedAt = MOST_LOOKED_AT,
+  maxScanned = MAX_SCANNED,
 ): Promise<DeadLetterPage> {
-  const { limit = DEFAULT_LIMIT, order = "newest" } = query;
+  const { limit = DEFAULT_PAGE_SIZE, order = "newest" } = query;
   const positions: Record<string, EntryRef> =
     query.cursor === undefined ? {} : { ...decodeCursor(query.cursor, query) };
-  const matches = matcher(query);
-  const readAtOnce = Math.min(isFiltered(query) ? READ_AT_ONCE : limit + 1, READ_AT_ONCE);
-  const heads = await Promise.all(
-    searched(controls, query).map((control) => headOf(control, order, positions[control.id], readAtOnce)),
+  const matches = queryMatcher(query);
+  const chunkSize = Math.min(isFiltered(query) ? READ_CHUNK_SIZE : limit + 1, READ_CHUNK_SIZE);
+  const sources = await Promise.all(
+    queriedControls(controls, query).map((control) =>
+      openMergeSource(control, order, positions[control.id], chunkSize),
+    ),
   );
   const entries: Entry[] = [];
-  for (let looked = 0; ; looked++) {
-    const head = first(heads, order);
-    if (head?.stored === undefined) return { entries };
-    const { ref, entry } = head.stored;
+  for (let scanned = 0; ; scanned++) {
+    const source = nextSource(sources, order);
+    if (source?.stored === undefined) return { entries };
+    const { ref, entry } = source.stored;
     const isMatch = matches(entry);
-    if (looked >= mostLookedAt || (isMatch && entries.length === limit))
+    if (scanned >= maxScanned || (isMatch && entries.length === limit))
       return { entries, cursor: encodeCursor(positions, query) };
     if (isMatch) entries.push(entry);
-    positions[head.id] = ref;
-    await head.advance();
+    positions[source.id] = ref;
+    await source.advance();
   }
 }
 
@@ -105,41 +107,41 @@ function isFiltered({ exporter: _, limit: __, cursor: ___, order: ____, ...filte
   return Object.values(filters).some((value) => value !== undefined);
 }
 
-interface Head {
+interface MergeSource {
   readonly id: string;
   stored: StoredEntry | undefined;
   advance(): Promise<void>;
 }
 
-async function headOf(
-  { id, store }: Found["control"],
+async function openMergeSource(
+  { id, store }: LocatedEntry["control"],
   order: "oldest" | "newest",
   after: EntryRef | undefined,
-  readAtOnce: number,
-): Promise<Head> {
-  const entries = walk(store, order, after, readAtOnce);
-  const head: Head = {
+  chunkSize: number,
+): Promise<MergeSource> {
+  const entries = walkDeadLetters(store, order, after, chunkSize);
+  const source: MergeSource = {
     id,
     stored: undefined,
     async advance() {
-      head.stored = (await entries.next()).value ?? undefined;
+      source.stored = (await entries.next()).value ?? undefined;
     },
   };
-  await head.advance();
-  return head;
+  await source.advance();
+  return source;
 }
 
 /** The head whose entry comes next. */
-function first(heads: readonly Head[], order: "oldest" | "newest"): Head | undefined {
+function nextSource(sources: readonly MergeSource[], order: "oldest" | "newest"): MergeSource | undefined {
   const sign = order === "oldest" ? 1 : -1;
-  let best: Head | undefined;
-  for (const head of heads) {
-    if (head.stored === undefined) continue;
-    if (best === undefined || sign * (failedAt(head) - failedAt(best)) < 0) best = head;
+  let best: MergeSource | undefined;
+  for (const source of sources) {
+    if (source.stored === undefined) continue;
+    if (best === undefined || sign * (failedAt(source) - failedAt(best)) < 0) best = source;
   }
   return best;
 }
 
-function failedAt({ stored }: Head): number {
+function failedAt({ stored }: MergeSource): number {
   return stored?.entry.failure?.at ?? 0;
 }

@@ -2,28 +2,28 @@ import { type CompleteSettings, directOutlet, type Exporter, type Outlet, type O
 import { createClassifier } from "./classify.js";
 import type { ExporterControl } from "./control.js";
 import { RecentCalls } from "./recent-calls.js";
-import { statusOf } from "./status.js";
+import { exporterStatus } from "./status.js";
 
 /**
  * The path without a queue: the client waits for the export and gets its outcome, so the retries are the client's.
  * There is a timeout, and nothing else: no breaker, no dead letters. Its control only looks on.
  */
 export function directPath(
-  own: OutletSettings,
+  outletSettings: OutletSettings,
   settings: CompleteSettings,
 ): { readonly outlet: Outlet; readonly control: ExporterControl } {
-  const watched = new WatchedExporter(own);
-  const outlet = directOutlet({ ...own, exporter: watched, settings: { timeout: settings.timeout } });
-  const since = own.clock.now();
-  const nothing = () => {};
+  const watched = new WatchedExporter(outletSettings);
+  const outlet = directOutlet({ ...outletSettings, exporter: watched, settings: { timeout: settings.timeout } });
+  const since = outletSettings.clock.now();
+  const doNothing = () => {};
   const control: ExporterControl = {
-    id: own.id,
+    id: outletSettings.id,
     settings,
     store: undefined,
     replayRate: settings.replay.rate,
     status: () =>
-      statusOf({
-        id: own.id,
+      exporterStatus({
+        id: outletSettings.id,
         stats: undefined,
         paused: false,
         inFlight: watched.inFlight,
@@ -31,11 +31,11 @@ export function directPath(
         breaker: { state: "closed", forced: false, since },
         replayRate: control.replayRate,
       }),
-    pause: nothing,
-    resume: nothing,
-    retryNow: nothing,
-    forceBreaker: nothing,
-    wake: nothing,
+    pause: doNothing,
+    resume: doNothing,
+    retryNow: doNothing,
+    forceBreaker: doNothing,
+    onReplayed: doNothing,
   };
   return { outlet, control };
 }

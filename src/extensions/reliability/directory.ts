@@ -3,7 +3,7 @@ import { access, mkdir } from "node:fs/promises";
 import { z } from "zod";
 import { StartError } from "../../plugin.js";
 
-export const directory = z
+export const directorySchema = z
   .string()
   .min(1, "expected a directory such as ./data/queue")
   .default("./data/queue")

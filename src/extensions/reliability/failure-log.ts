@@ -1,5 +1,5 @@
 import type { Clock, Entry, Logger } from "../../plugin.js";
-import type { Verdict } from "./item.js";
+import type { DeadLetterCause } from "./item.js";
 
 const WINDOW_MS = 10_000;
 const LINES_PER_WINDOW = 20;
@@ -20,7 +20,7 @@ export class FailureLog {
     this.clock = clock;
   }
 
-  note(entry: Entry, { reason, category, error }: Verdict, names: readonly string[], what: string): void {
+  write(entry: Entry, { reason, category, error }: DeadLetterCause, names: readonly string[], message: string): void {
     const now = this.clock.monotonic();
     if (now >= this.windowEnd) {
       this.flush();
@@ -33,8 +33,8 @@ export class FailureLog {
     }
     this.lines += 1;
     const { id, exporter, pipeline, items, attempts, calls } = entry;
-    const told = { reason, category, error: error.class, message: error.message, events: names };
-    this.logger.warn({ id, exporter, pipeline, ...told, items, attempts, calls }, what);
+    const details = { reason, category, error: error.class, message: error.message, events: names };
+    this.logger.warn({ id, exporter, pipeline, ...details, items, attempts, calls }, message);
   }
 
   /** Tells how many were not told one by one. */

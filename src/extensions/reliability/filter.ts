@@ -14,12 +14,12 @@ type FilterSettings = CompleteSettings["dead_letter"]["filter"];
 
 export interface DeadLetterFilter {
   /** Whether the batch is kept. */
-  judge(batch: Batch): "save" | "discard";
+  decide(batch: Batch): "save" | "discard";
   /** Those of its records that are kept also when they were dropped on purpose; undefined when there are none. */
   alwaysSaved(batch: Batch): Batch | undefined;
 }
 
-type Test = (record: AnyRecordView) => boolean;
+type RecordPredicate = (record: AnyRecordView) => boolean;
 
 /**
  * Decides whether a batch that could not be delivered is kept as a dead letter. Each record is judged by the first rule
@@ -28,19 +28,19 @@ type Test = (record: AnyRecordView) => boolean;
  * ours to throw away: it is saved.
  */
 export function createDeadLetterFilter(settings: FilterSettings): DeadLetterFilter {
-  const never = anyOf(settings.never_save);
-  const always = anyOf(settings.always_save);
-  const condition = conditionOf(settings.save_if);
-  const isAlwaysSaved: Test = (record) => !never?.(record) && always?.(record) === true;
+  const never = matchesAny(settings.never_save);
+  const always = matchesAny(settings.always_save);
+  const condition = parseCondition(settings.save_if);
+  const isAlwaysSaved: RecordPredicate = (record) => !never?.(record) && always?.(record) === true;
 
   function isWorthKeeping(batch: Batch): boolean {
-    const rest = never === undefined ? batch : without(batch, never);
+    const rest = never === undefined ? batch : withoutMatching(batch, never);
     if (rest.count === 0) return batch.count === 0;
-    return condition === undefined || (always !== undefined && hasOne(rest, always)) || condition(rest);
+    return condition === undefined || (always !== undefined && hasMatch(rest, always)) || condition(rest);
   }
 
   return {
-    judge: (batch) => {
+    decide: (batch) => {
       try {
         return isWorthKeeping(batch) ? "save" : "discard";
       } catch {
@@ -49,39 +49,39 @@ export function createDeadLetterFilter(settings: FilterSettings): DeadLetterFilt
     },
     alwaysSaved: (batch) => {
       if (always === undefined) return undefined;
-      const saved = without(batch, (record) => !isAlwaysSaved(record));
+      const saved = withoutMatching(batch, (record) => !isAlwaysSaved(record));
       return saved.count === 0 ? undefined : saved;
     },
   };
 }
 
-function conditionOf(text: string): RecordCondition | undefined {
+function parseCondition(text: string): RecordCondition | undefined {
   if (text === "") return undefined;
   const condition = parseRecordCondition(text);
   if (isOttlSyntaxError(condition)) throw condition;
   return condition;
 }
 
-function anyOf(patterns: readonly string[]): Test | undefined {
+function matchesAny(patterns: readonly string[]): RecordPredicate | undefined {
   if (patterns.length === 0) return undefined;
-  const tests = patterns.map(testOf);
+  const tests = patterns.map(parsePredicate);
   return (record) => tests.some((test) => test(record));
 }
 
-function testOf(text: string): Test {
+function parsePredicate(text: string): RecordPredicate {
   const pattern = parseRecordPattern(text);
   if (typeof pattern === "object") throw new RangeError(pattern.problem);
   return pattern;
 }
 
-function without(batch: Batch, test: Test): Batch {
-  return editRecords(batch, (record) => (test(record) ? "drop" : undefined));
+function withoutMatching(batch: Batch, predicate: RecordPredicate): Batch {
+  return editRecords(batch, (record) => (predicate(record) ? "drop" : undefined));
 }
 
-function hasOne(batch: Batch, test: Test): boolean {
+function hasMatch(batch: Batch, predicate: RecordPredicate): boolean {
   let found = false;
   readRecords(batch, (record) => {
-    found ||= test(record);
+    found ||= predicate(record);
   });
   return found;
 }

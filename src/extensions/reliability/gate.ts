@@ -1,19 +1,19 @@
 import type { Clock, CompleteSettings } from "../../plugin.js";
-import type { Item, Verdict } from "./item.js";
+import type { DeadLetterCause, QueueItem } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
-import { categoryOf } from "./poison.js";
+import { errorCategory } from "./poison.js";
 import { RetryLimiter } from "./retry-limiter.js";
-import { EXPIRED, LIMITED } from "./verdicts.js";
+import { EXPIRED, RETRY_LIMITED } from "./verdicts.js";
 
 /** What is to be done with an entry whose turn has come: exactly one of these. */
-export type Admission =
+export type GateDecision =
   | { readonly do: "send" }
   | { readonly do: "wait"; readonly ms: number }
-  | { readonly do: "give_up"; readonly verdict: Verdict }
+  | { readonly do: "give_up"; readonly verdict: DeadLetterCause }
   | { readonly do: "drop" };
 
-const SEND: Admission = { do: "send" };
-const DROP: Admission = { do: "drop" };
+const SEND: GateDecision = { do: "send" };
+const DROP: GateDecision = { do: "drop" };
 
 /** Decides whether an entry may be sent now: not if it has expired, and a retry not over the rate limit of retries. */
 export class Gate {
@@ -35,29 +35,30 @@ export class Gate {
     return max_age === 0 ? undefined : this.clock.monotonic() - max_age;
   }
 
-  judge(item: Item): Admission {
-    if (item.verdict !== undefined) return { do: "give_up", verdict: item.verdict };
-    if (item.bornAt < (this.oldestAllowed ?? item.bornAt)) return { do: "give_up", verdict: expired(item) };
-    if (item.entry.calls === 0 || item.hasTurn) return SEND;
-    const admission = this.takeTurn(item);
-    (admission === SEND ? this.metrics.limiterAllowed : this.metrics.limiterLimited).add(1);
-    return admission;
+  decide(item: QueueItem): GateDecision {
+    if (item.deadLetterCause !== undefined) return { do: "give_up", verdict: item.deadLetterCause };
+    if (item.queuedSince < (this.oldestAllowed ?? item.queuedSince))
+      return { do: "give_up", verdict: expiredCause(item) };
+    if (item.entry.calls === 0 || item.hasRetryTurn) return SEND;
+    const decision = this.takeRetryTurn(item);
+    (decision === SEND ? this.metrics.limiterAllowed : this.metrics.limiterLimited).add(1);
+    return decision;
   }
 
-  private takeTurn(item: Item): Admission {
+  private takeRetryTurn(item: QueueItem): GateDecision {
     const { on_excess } = this.settings.retry_on_failure.rate_limit;
     if (on_excess === "delay") {
       const ms = this.limiter.reserve();
-      item.hasTurn = true;
+      item.hasRetryTurn = true;
       return ms === 0 ? SEND : { do: "wait", ms };
     }
     if (this.limiter.tryTake()) return SEND;
     if (on_excess === "drop") return DROP;
-    const error = item.entry.lastError ?? LIMITED;
-    return { do: "give_up", verdict: { reason: "rate_limited", category: categoryOf(error), error } };
+    const error = item.entry.lastError ?? RETRY_LIMITED;
+    return { do: "give_up", verdict: { reason: "rate_limited", category: errorCategory(error), error } };
   }
 }
 
-export function expired({ entry }: Item): Verdict {
+export function expiredCause({ entry }: QueueItem): DeadLetterCause {
   return { reason: "expired", category: "expired", error: entry.lastError ?? EXPIRED };
 }

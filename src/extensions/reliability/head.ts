@@ -1,10 +1,10 @@
 import type { Batch, Clock, Delivery } from "../../plugin.js";
-import { Holdings } from "./holdings.js";
-import type { Item } from "./item.js";
-import { Ready } from "./ready.js";
+import { LoadedItems } from "./holdings.js";
+import type { QueueItem } from "./item.js";
+import { ReadyQueue } from "./ready.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store/store.js";
-import { behind, joined, type Stretch } from "./stretch.js";
-import type { Waiting } from "./waiting.js";
+import { type RefRange, rangeCovering, restAfter } from "./stretch.js";
+import type { DelayQueue } from "./waiting.js";
 
 export interface HeadLimits {
   /** Entries in memory that wait for their turn. */
@@ -14,45 +14,45 @@ export interface HeadLimits {
   /** Bytes of payloads kept in memory. */
   readonly bytes: number;
   /** Milliseconds that an entry waits for its retry; what was written under other settings is held to it too. */
-  readonly waitMs?: number;
+  readonly maxWaitMs?: number;
 }
 
-export const HEAD_LIMITS: HeadLimits = { entries: 2048, waiting: 10_000, bytes: 32 * 1024 * 1024 };
+export const DEFAULT_HEAD_LIMITS: HeadLimits = { entries: 2048, waiting: 10_000, bytes: 32 * 1024 * 1024 };
 
 /**
  * The front of the queue, in memory and bounded; the rest is read from the store as it comes to its turn.
  *
  * Invariants:
- * - An entry is in memory at most once: everything that was taken in is held until `done` or `park`.
+ * - An entry is in memory at most once: everything that was loaded is held until `remove` or `park`.
  * - All pending entries up to `cursor` have been taken in, or are in `parked`. While it is behind, there may be more behind
  *   it in the store, and nothing new is taken in but by reading the store, so the order stays.
  * - `parked` covers all entries that wait for a retry and found no room in memory. They are read again when there is, and
  *   hold up nobody meanwhile.
  * - What is done or parked while the store is being read is not taken in by that reading, however old what it saw is.
  */
-export class Head {
+export class QueueHead {
   private readonly store: QueueStore;
   private readonly clock: Clock;
   private readonly limits: HeadLimits;
-  private readonly waiting: Waiting;
+  private readonly waiting: DelayQueue;
   private readonly onLoaded: (error?: unknown) => void;
-  private readonly ready = new Ready();
-  private readonly holdings: Holdings;
+  private readonly ready = new ReadyQueue();
+  private readonly loaded: LoadedItems;
   private cursor: EntryRef | undefined;
-  private isNotAtEnd = true;
-  private parked: Stretch | undefined;
+  private hasMoreInStore = true;
+  private parked: RefRange | undefined;
   private lastReadParked = false;
   /** Grows whenever something came into the store that is not in memory, and when all of it is to be looked at again. */
-  private news = 0;
-  private looks = 0;
-  private goneWhileLoading: Set<EntryRef> | undefined;
+  private unloadedArrivals = 0;
+  private rescans = 0;
+  private removedWhileLoading: Set<EntryRef> | undefined;
 
   /** `waiting` is where it puts retries that are not due. `onLoaded` is called after each reading; with what went wrong. */
   constructor(
     store: QueueStore,
     clock: Clock,
     limits: HeadLimits,
-    waiting: Waiting,
+    waiting: DelayQueue,
     onLoaded: (error?: unknown) => void,
   ) {
     this.store = store;
@@ -60,7 +60,7 @@ export class Head {
     this.limits = limits;
     this.waiting = waiting;
     this.onLoaded = onLoaded;
-    this.holdings = new Holdings(clock, limits.bytes, limits.waitMs);
+    this.loaded = new LoadedItems(clock, limits.bytes, limits.maxWaitMs);
   }
 
   /** Entries that are ready to be taken. */
@@ -68,113 +68,113 @@ export class Head {
     return this.ready.size;
   }
 
-  get first(): Item | undefined {
+  get first(): QueueItem | undefined {
     return this.ready.first;
   }
 
   /** There may be pending entries in the store that are not in memory. */
-  get isBehind(): boolean {
-    return this.isNotAtEnd || this.parked !== undefined;
+  get hasUnloaded(): boolean {
+    return this.hasMoreInStore || this.parked !== undefined;
   }
 
   /** Nothing is pending, here or in the store, as far as is known. */
   get isEmpty(): boolean {
-    return this.holdings.isEmpty && !this.isBehind;
+    return this.loaded.isEmpty && !this.hasUnloaded;
   }
 
   /** Takes in what was just put into the store, if it is its turn; otherwise it will be read later. */
   add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void {
     const { ref } = stored;
-    const isHeld = this.holdings.has(ref);
+    const isLoaded = this.loaded.has(ref);
     const isMissed = this.cursor !== undefined && ref < this.cursor;
-    const isLater = !isHeld && !isMissed && (this.isNotAtEnd || this.size >= this.limits.entries);
+    const isLater = !isLoaded && !isMissed && (this.hasMoreInStore || this.size >= this.limits.entries);
     if (isLater) {
-      this.isNotAtEnd = true;
-      this.news += 1;
+      this.hasMoreInStore = true;
+      this.unloadedArrivals += 1;
     }
-    if (isHeld || isLater) return delivery && this.holdings.attach(ref, delivery);
+    if (isLoaded || isLater) return delivery && this.loaded.attachDelivery(ref, delivery);
     if (!isMissed) this.cursor = ref;
-    this.ready.add(this.holdings.take(stored, batch, delivery));
+    this.ready.add(this.loaded.add(stored, batch, delivery));
   }
 
   /** Takes in entries that are sent before all others: the parts of one that was taken. */
-  adopt(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): Item {
-    return this.holdings.take(stored, batch, delivery);
+  addPart(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): QueueItem {
+    return this.loaded.add(stored, batch, delivery);
   }
 
-  take(): Item | undefined {
+  take(): QueueItem | undefined {
     return this.ready.take();
   }
 
   /** The entry is pending no more. */
-  done(item: Item): void {
-    this.holdings.release(item);
-    this.goneWhileLoading?.add(item.ref);
+  remove(item: QueueItem): void {
+    this.loaded.remove(item);
+    this.removedWhileLoading?.add(item.ref);
   }
 
   /** Keeps an entry in memory until the time of its retry, or has it read again when there is room. */
-  keepOrPark(item: Item): void {
+  delayOrPark(item: QueueItem): void {
     if (this.waiting.size < this.limits.waiting) {
-      this.holdings.relax(item);
+      this.loaded.trimPayload(item);
       this.waiting.add(item);
     } else {
-      this.holdings.putDown(item);
-      this.goneWhileLoading?.add(item.ref);
+      this.loaded.unload(item);
+      this.removedWhileLoading?.add(item.ref);
       this.park(item.ref);
     }
   }
 
   /** No retry waits for its time any more, here or in the store. */
-  hurry(): void {
-    this.holdings.hurry();
-    this.waiting.hurry(this.clock.monotonic());
+  retryNow(): void {
+    this.loaded.retryNow();
+    this.waiting.retryNow(this.clock.monotonic());
   }
 
   /** There may be pending entries anywhere in the store that are not in memory. */
-  lookAgain(): void {
+  rescan(): void {
     this.cursor = undefined;
-    this.isNotAtEnd = true;
-    this.news += 1;
-    this.looks += 1;
+    this.hasMoreInStore = true;
+    this.unloadedArrivals += 1;
+    this.rescans += 1;
   }
 
   /** Reads more from the store, if there is more and room for it. New ones and parked ones take turns. */
   refill(): void {
-    if (this.goneWhileLoading !== undefined || this.size * 2 > this.limits.entries) return;
+    if (this.removedWhileLoading !== undefined || this.size * 2 > this.limits.entries) return;
     const wantsParked = this.parked !== undefined && this.waiting.size * 2 <= this.limits.waiting;
-    if (wantsParked && !(this.isNotAtEnd && this.lastReadParked)) this.readParked(this.parked!);
-    else if (this.isNotAtEnd) this.readOn();
+    if (wantsParked && !(this.hasMoreInStore && this.lastReadParked)) this.readParked(this.parked!);
+    else if (this.hasMoreInStore) this.readNext();
   }
 
   /** Clients that wait for results that will not come any more. */
-  releaseDeliveries(): Delivery[] {
-    return this.holdings.takeDeliveries();
+  takeDeliveries(): Delivery[] {
+    return this.loaded.takeDeliveries();
   }
 
-  private readOn(): void {
-    const { news, looks } = this;
+  private readNext(): void {
+    const { unloadedArrivals, rescans } = this;
     const limit = this.limits.entries;
     this.lastReadParked = false;
     this.read(this.cursor, (found) => {
-      if (looks === this.looks) this.cursor = found.at(-1)?.ref ?? this.cursor;
-      if (found.length < limit && news === this.news) this.isNotAtEnd = false;
+      if (rescans === this.rescans) this.cursor = found.at(-1)?.ref ?? this.cursor;
+      if (found.length < limit && unloadedArrivals === this.unloadedArrivals) this.hasMoreInStore = false;
       return found;
     });
   }
 
-  private readParked(stretch: Stretch): void {
+  private readParked(range: RefRange): void {
     this.lastReadParked = true;
     this.parked = undefined;
     this.read(
-      stretch.from - 1,
+      range.from - 1,
       (found) => {
         const isAll = found.length < this.limits.entries;
-        const rest = isAll ? undefined : behind(stretch, found.at(-1)!.ref);
-        this.parked = joined(this.parked, rest);
-        return found.filter(({ ref }) => ref <= stretch.to);
+        const rest = isAll ? undefined : restAfter(range, found.at(-1)!.ref);
+        this.parked = rangeCovering(this.parked, rest);
+        return found.filter(({ ref }) => ref <= range.to);
       },
       () => {
-        this.parked = joined(this.parked, stretch);
+        this.parked = rangeCovering(this.parked, range);
       },
     );
   }
@@ -184,18 +184,18 @@ export class Head {
     choose: (found: readonly StoredEntry[]) => readonly StoredEntry[],
     failed = () => {},
   ): void {
-    const gone = new Set<EntryRef>();
-    this.goneWhileLoading = gone;
+    const removed = new Set<EntryRef>();
+    this.removedWhileLoading = removed;
     this.store.pending(after, this.limits.entries).then(
       (found) => {
-        this.goneWhileLoading = undefined;
+        this.removedWhileLoading = undefined;
         for (const stored of choose(found)) {
-          if (!this.holdings.has(stored.ref) && !gone.has(stored.ref)) this.takeIn(stored);
+          if (!this.loaded.has(stored.ref) && !removed.has(stored.ref)) this.load(stored);
         }
         this.onLoaded();
       },
       (error: unknown) => {
-        this.goneWhileLoading = undefined;
+        this.removedWhileLoading = undefined;
         failed();
         this.onLoaded(error);
       },
@@ -203,15 +203,15 @@ export class Head {
   }
 
   /** A retry that is due takes its turn like a first attempt; the gate holds it to its rate. */
-  private takeIn(stored: StoredEntry): void {
+  private load(stored: StoredEntry): void {
     const isRetry = stored.entry.calls > 0;
     if (isRetry && this.waiting.size >= this.limits.waiting) return this.park(stored.ref);
-    const item = this.holdings.take(stored);
+    const item = this.loaded.add(stored);
     if (isRetry && item.dueAt > this.clock.monotonic()) this.waiting.add(item);
     else this.ready.add(item);
   }
 
   private park(ref: EntryRef): void {
-    this.parked = joined(this.parked, { from: ref, to: ref });
+    this.parked = rangeCovering(this.parked, { from: ref, to: ref });
   }
 }

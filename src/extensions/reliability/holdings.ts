@@ -1,26 +1,26 @@
 import type { Batch, Clock, Delivery } from "../../plugin.js";
-import { type Item, itemOf } from "./item.js";
+import { createQueueItem, type QueueItem } from "./item.js";
 import type { EntryRef, StoredEntry } from "./store/store.js";
 
 /**
  * The entries that are in memory, each at most once, with as many of their payloads as there is room for; and the clients
  * that wait for the result of an entry, whether it is in memory or not.
  */
-export class Holdings {
+export class LoadedItems {
   private readonly clock: Clock;
-  private readonly mostBytes: number;
-  private readonly longestWaitMs: number;
-  private readonly items = new Map<EntryRef, Item>();
-  /** Of entries that are not in memory. */
+  private readonly maxBytes: number;
+  private readonly maxWaitMs: number;
+  private readonly items = new Map<EntryRef, QueueItem>();
+  /** Deliveries whose entries are not in memory. */
   private readonly deliveries = new Map<EntryRef, Delivery>();
   private bytes = 0;
-  /** What was tried before this monotonic time does not wait for its retry any more. */
-  private hurriedAt = Number.NEGATIVE_INFINITY;
+  /** Entries that were tried before this monotonic time do not wait for their retry any more. */
+  private retryNowAt = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock, mostBytes: number, longestWaitMs = Number.POSITIVE_INFINITY) {
+  constructor(clock: Clock, maxBytes: number, maxWaitMs = Number.POSITIVE_INFINITY) {
     this.clock = clock;
-    this.mostBytes = mostBytes;
-    this.longestWaitMs = longestWaitMs;
+    this.maxBytes = maxBytes;
+    this.maxWaitMs = maxWaitMs;
   }
 
   get isEmpty(): boolean {
@@ -31,13 +31,13 @@ export class Holdings {
     return this.items.has(ref);
   }
 
-  take(stored: StoredEntry, batch?: Batch, delivery?: Delivery): Item {
+  add(stored: StoredEntry, batch?: Batch, delivery?: Delivery): QueueItem {
     const monotonic = this.clock.monotonic();
-    const item = itemOf(stored, this.clock.now(), monotonic, this.longestWaitMs);
-    if (item.triedAt < this.hurriedAt) item.dueAt = Math.min(item.dueAt, monotonic);
+    const item = createQueueItem(stored, this.clock.now(), monotonic, this.maxWaitMs);
+    if (item.lastTriedAt < this.retryNowAt) item.dueAt = Math.min(item.dueAt, monotonic);
     item.delivery = delivery ?? this.deliveries.get(item.ref);
     this.deliveries.delete(item.ref);
-    if (batch !== undefined && this.bytes + batch.byteLength <= this.mostBytes) {
+    if (batch !== undefined && this.bytes + batch.byteLength <= this.maxBytes) {
       item.batch = batch;
       this.bytes += batch.byteLength;
     }
@@ -45,29 +45,29 @@ export class Holdings {
     return item;
   }
 
-  /** What is in the store is due when it is read again, whenever that is. */
-  hurry(): void {
-    this.hurriedAt = this.clock.monotonic();
+  /** Every retry that is in the store now is due as soon as it is loaded, whenever that is. */
+  retryNow(): void {
+    this.retryNowAt = this.clock.monotonic();
   }
 
   /** Lets go of an entry; whoever waits for it goes on waiting, unless it is told. */
-  release(item: Item): void {
+  remove(item: QueueItem): void {
     this.forgetPayload(item);
     this.items.delete(item.ref);
   }
 
-  /** The same for one that will be read again. */
-  putDown(item: Item): void {
-    this.release(item);
+  /** Removes an entry that will be read again; its delivery is kept for then. */
+  unload(item: QueueItem): void {
+    this.remove(item);
     if (item.delivery !== undefined) this.deliveries.set(item.ref, item.delivery);
   }
 
   /** Lets go of the payload when there is little room: it can be read again. */
-  relax(item: Item): void {
-    if (this.bytes > this.mostBytes / 2) this.forgetPayload(item);
+  trimPayload(item: QueueItem): void {
+    if (this.bytes > this.maxBytes / 2) this.forgetPayload(item);
   }
 
-  attach(ref: EntryRef, delivery: Delivery): void {
+  attachDelivery(ref: EntryRef, delivery: Delivery): void {
     const item = this.items.get(ref);
     if (item === undefined) this.deliveries.set(ref, delivery);
     else item.delivery = delivery;
@@ -84,7 +84,7 @@ export class Holdings {
     return waiting;
   }
 
-  private forgetPayload(item: Item): void {
+  private forgetPayload(item: QueueItem): void {
     if (item.batch === undefined) return;
     this.bytes -= item.batch.byteLength;
     item.batch = undefined;

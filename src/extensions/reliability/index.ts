@@ -18,8 +18,8 @@ import type { ExporterControl } from "./control.js";
 import { directPath } from "./direct.js";
 import { prepareDirectory } from "./directory.js";
 import { directoryNameOf } from "./directory-name.js";
-import { warnOfForgotten } from "./forgotten.js";
-import { startKeeper } from "./keeper.js";
+import { warnOfOrphanedQueues } from "./forgotten.js";
+import { startDeadLetterMaintenance } from "./keeper.js";
 import { QueueOutlet } from "./outlet.js";
 import { LevelStore } from "./store/level-store.js";
 import type { OpenReport, QueueStore } from "./store/store.js";
@@ -34,7 +34,7 @@ export const reliability = defineExtension<ReliabilityConfig>({
 });
 
 /** The same extension, with other stores than those on disk: it makes no directory. */
-export function reliabilityOn(createStore: (exporter: string) => QueueStore): ExtensionFactory {
+export function reliabilityWithStores(createStore: (exporter: string) => QueueStore): ExtensionFactory {
   return {
     ...reliability,
     create: (config, context) => new Reliability(config as ReliabilityConfig, context, createStore),
@@ -49,7 +49,7 @@ class Reliability implements Extension {
   private readonly controls = new Map<string, ExporterControl>();
   private readonly generation: string;
   private readonly createStore: ((exporter: string) => QueueStore) | undefined;
-  private looking: Promise<void> | undefined;
+  private orphanCheck: Promise<void> | undefined;
 
   constructor(config: ReliabilityConfig, context: ExtensionContext, createStore?: (exporter: string) => QueueStore) {
     this.config = config;
@@ -58,10 +58,10 @@ class Reliability implements Extension {
     this.defaults = defaults;
     this.context = context;
     this.generation = context.host.generation ?? new Date(context.clock.now()).toISOString();
-    this.admin = createAdmin(this.controls, this.tools);
+    this.admin = createAdmin(this.controls, this.services);
   }
 
-  readonly outlets: OutletFactory = (own) => this.outletOf(own);
+  readonly outlets: OutletFactory = (outletSettings) => this.createOutlet(outletSettings);
 
   async start(): Promise<void> {
     if (this.createStore !== undefined) return;
@@ -69,43 +69,43 @@ class Reliability implements Extension {
   }
 
   async stop(): Promise<void> {
-    await this.looking;
+    await this.orphanCheck;
   }
 
-  private get tools() {
+  private get services() {
     const { clock, logger, metrics } = this.context;
     return { clock, logger, metrics, generation: this.generation };
   }
 
-  private outletOf(own: OutletSettings): Outlet {
-    this.looking ??= Promise.resolve().then(() => this.lookForForgotten());
-    const layers = [own.settings, this.defaults, own.typeDefaults];
+  private createOutlet(outletSettings: OutletSettings): Outlet {
+    this.orphanCheck ??= Promise.resolve().then(() => this.checkForOrphanedQueues());
+    const layers = [outletSettings.settings, this.defaults, outletSettings.typeDefaults];
     const settings = completeSettings(...layers);
     if (!settings.sending_queue.enabled) {
-      const { outlet, control } = directPath(own, settings);
-      this.controls.set(own.id, control);
+      const { outlet, control } = directPath(outletSettings, settings);
+      this.controls.set(outletSettings.id, control);
       return outlet;
     }
     const outlet = new QueueOutlet({
-      ...own,
+      ...outletSettings,
       settings,
       isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
       generation: this.generation,
-      createStore: (onDamage) => this.storeOf(own.id, settings, onDamage),
-      startKeeper: (control) => startKeeper(control, this.tools),
+      createStore: (onDamage) => this.createQueueStore(outletSettings.id, settings, onDamage),
+      startMaintenance: (control) => startDeadLetterMaintenance(control, this.services),
     });
-    this.controls.set(own.id, outlet);
+    this.controls.set(outletSettings.id, outlet);
     return outlet;
   }
 
   /** Runs when all outlets have been made: they are in one go. */
-  private lookForForgotten(): Promise<void> {
+  private checkForOrphanedQueues(): Promise<void> {
     if (this.createStore !== undefined) return Promise.resolve();
     const used = [...this.controls.values()].filter(({ store }) => store !== undefined).map(({ id }) => id);
-    return warnOfForgotten(this.config.directory, new Set(used), this.context.logger);
+    return warnOfOrphanedQueues(this.config.directory, new Set(used), this.context.logger);
   }
 
-  private storeOf(id: string, settings: CompleteSettings, onDamage: (report: OpenReport) => void): QueueStore {
+  private createQueueStore(id: string, settings: CompleteSettings, onDamage: (report: OpenReport) => void): QueueStore {
     if (this.createStore !== undefined) return this.createStore(id);
     const { durability, durability_interval: intervalMs } = settings;
     const directory = join(this.config.directory, directoryNameOf(id));

@@ -1,30 +1,30 @@
 import { createAutoReplay } from "./auto-replay.js";
 import type { ExporterControl } from "./control.js";
-import type { Found } from "./dead-letters.js";
-import type { ReplayTools } from "./replay.js";
+import type { LocatedEntry } from "./dead-letters.js";
+import type { ReplayServices } from "./replay.js";
 import { createRetention } from "./retention.js";
 
-const CLEANING_INTERVAL_MS = 5000;
-const SHORTEST_INTERVAL_MS = 1000;
+const RETENTION_INTERVAL_MS = 5000;
+const MIN_AUTO_REPLAY_INTERVAL_MS = 1000;
 
 /**
  * Looks after one exporter's dead letters by itself: cleans up, and replays if it is configured to. The returned function
  * stops it. A failed round is logged; the next one tries again.
  */
-export function startKeeper(control: ExporterControl, tools: ReplayTools): () => void {
+export function startDeadLetterMaintenance(control: ExporterControl, services: ReplayServices): () => void {
   if (!hasStore(control)) return () => {};
   const { enabled, interval } = control.settings.dead_letter.auto_replay;
   const stopped = new AbortController();
-  const every = (ms: number, work: () => Promise<void>) => repeat(ms, work, stopped.signal, control.id, tools);
-  every(CLEANING_INTERVAL_MS, createRetention(control, tools));
+  const every = (ms: number, work: () => Promise<void>) => repeat(ms, work, stopped.signal, control.id, services);
+  every(RETENTION_INTERVAL_MS, createRetention(control, services));
   if (enabled) {
-    const autoReplay = createAutoReplay(control, tools);
-    every(Math.max(interval, SHORTEST_INTERVAL_MS), () => autoReplay(stopped.signal));
+    const autoReplay = createAutoReplay(control, services);
+    every(Math.max(interval, MIN_AUTO_REPLAY_INTERVAL_MS), () => autoReplay(stopped.signal));
   }
   return () => stopped.abort();
 }
 
-function hasStore(control: ExporterControl): control is Found["control"] {
+function hasStore(control: ExporterControl): control is LocatedEntry["control"] {
   return control.store !== undefined;
 }
 
@@ -34,10 +34,10 @@ function repeat(
   work: () => Promise<void>,
   stopped: AbortSignal,
   exporter: string,
-  tools: ReplayTools,
+  services: ReplayServices,
 ): void {
-  const again = () => {
-    const cancel = tools.clock.after(ms, () => {
+  const scheduleNext = () => {
+    const cancel = services.clock.after(ms, () => {
       stopped.removeEventListener("abort", cancel);
       void round();
     });
@@ -48,9 +48,9 @@ function repeat(
       await work();
     } catch (error) {
       if (!stopped.aborted)
-        tools.logger.error({ err: error, exporter }, "looking after dead letters failed; will try again");
+        services.logger.error({ err: error, exporter }, "looking after dead letters failed; will try again");
     }
-    if (!stopped.aborted) again();
+    if (!stopped.aborted) scheduleNext();
   };
-  again();
+  scheduleNext();
 }

@@ -2,7 +2,7 @@ import { type Counter, type FailureReason, type Metrics, SHAPES, SIGNALS, type S
 import type { BreakerState } from "./breaker.js";
 
 /** Attempts are told apart up to this one. */
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPT_LABEL = 10;
 const STATE_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
 
 export interface QueueReadings {
@@ -40,12 +40,12 @@ export class QueueMetrics {
   readonly bisections: Counter;
   readonly partialSuccess: Counter;
   readonly unreadable: Counter;
-  private readonly checks: Readonly<Record<"well" | "ill", Counter>>;
+  private readonly healthChecks: Readonly<Record<"well" | "ill", Counter>>;
   private readonly id: string;
   private readonly metrics: Metrics;
   private readonly retries: readonly Counter[];
   private readonly attempts;
-  private readonly remove: (() => void)[] = [];
+  private readonly removeGauges: (() => void)[] = [];
 
   constructor(id: string, metrics: Metrics) {
     this.id = id;
@@ -59,8 +59,8 @@ export class QueueMetrics {
     this.enqueueFailed = bySignal((noun) =>
       count(`otelcol_exporter_enqueue_failed_${noun}`, "Records that did not get into the queue."),
     );
-    this.retries = Array.from({ length: MOST_ATTEMPTS }, (_, i) => {
-      const attempt = i + 1 === MOST_ATTEMPTS ? `${MOST_ATTEMPTS}+` : String(i + 1);
+    this.retries = Array.from({ length: MAX_ATTEMPT_LABEL }, (_, i) => {
+      const attempt = i + 1 === MAX_ATTEMPT_LABEL ? `${MAX_ATTEMPT_LABEL}+` : String(i + 1);
       return count("sluice_exporter_retries", "Calls that were not the first of their entry.", { attempt });
     });
     this.exhausted = count("sluice_exporter_retries_exhausted", "Entries given up after their last retry.");
@@ -84,7 +84,7 @@ export class QueueMetrics {
     this.partialSuccess = count("sluice_exporter_partial_success", "Answers that rejected some of the records.");
     this.unreadable = count("sluice_queue_unreadable_entries", "Entries that were set aside because of damage.");
     const checks = "Times the exporter was asked how it is while its circuit breaker was open.";
-    this.checks = {
+    this.healthChecks = {
       well: count("sluice_exporter_health_checks", checks, { result: "well" }),
       ill: count("sluice_exporter_health_checks", checks, { result: "ill" }),
     };
@@ -97,11 +97,11 @@ export class QueueMetrics {
 
   /** A call that is the `call`-th retry of its entry. */
   retried(call: number): void {
-    this.retries[Math.min(call, MOST_ATTEMPTS) - 1]?.add(1);
+    this.retries[Math.min(call, MAX_ATTEMPT_LABEL) - 1]?.add(1);
   }
 
-  checked(isWell: boolean): void {
-    this.checks[isWell ? "well" : "ill"].add(1);
+  healthChecked(isHealthy: boolean): void {
+    this.healthChecks[isHealthy ? "well" : "ill"].add(1);
   }
 
   deadLettered(reason: FailureReason, errorClass: string, calls: number): void {
@@ -111,27 +111,31 @@ export class QueueMetrics {
     this.attempts.record(calls);
   }
 
-  watch(read: QueueReadings): void {
+  registerGauges(readings: QueueReadings): void {
     const gauge = (name: string, description: string, value: () => number, more = {}) =>
-      this.remove.push(this.metrics.gauge(name, { description }, value, { exporter: this.id, ...more }));
+      this.removeGauges.push(this.metrics.gauge(name, { description }, value, { exporter: this.id, ...more }));
     // One queue holds all signals of its exporter, and does not count them apart.
-    const signal = { data_type: read.signals.length === 1 ? read.signals[0]! : "all" };
-    gauge("otelcol_exporter_queue_size", "What waits to be sent, by sending_queue.sizer.", read.size, signal);
+    const signal = { data_type: readings.signals.length === 1 ? readings.signals[0]! : "all" };
+    gauge("otelcol_exporter_queue_size", "What waits to be sent, by sending_queue.sizer.", readings.size, signal);
     // A limit of 0 would make every alert on their ratio fire.
-    if (read.capacity > 0)
-      gauge("otelcol_exporter_queue_capacity", "Most that may wait, by the sizer.", () => read.capacity, signal);
-    gauge("otelcol_exporter_in_flight_requests", "Calls under way.", read.inFlight, signal);
-    gauge("sluice_exporter_queue_bytes", "Bytes that wait to be sent.", read.bytes);
-    gauge("sluice_exporter_queue_max_bytes", "Most bytes that may wait; 0: no limit.", () => read.byteCapacity);
-    gauge("sluice_queue_set_aside_entries", "Damaged entries set aside since the queue was made.", read.corrupt);
-    gauge("sluice_breaker_state", "0 closed, 1 half open, 2 open.", () => STATE_NUMBERS[read.breaker()]);
-    gauge("sluice_dead_letters_entries", "Dead letters that are kept.", read.deadLetters);
-    gauge("sluice_dead_letters_bytes", "Bytes of the dead letters that are kept.", read.deadLetterBytes);
-    gauge("sluice_dead_letters_oldest_age", "Seconds since the oldest dead letter came.", read.oldestDeadLetterSeconds);
+    if (readings.capacity > 0)
+      gauge("otelcol_exporter_queue_capacity", "Most that may wait, by the sizer.", () => readings.capacity, signal);
+    gauge("otelcol_exporter_in_flight_requests", "Calls under way.", readings.inFlight, signal);
+    gauge("sluice_exporter_queue_bytes", "Bytes that wait to be sent.", readings.bytes);
+    gauge("sluice_exporter_queue_max_bytes", "Most bytes that may wait; 0: no limit.", () => readings.byteCapacity);
+    gauge("sluice_queue_set_aside_entries", "Damaged entries set aside since the queue was made.", readings.corrupt);
+    gauge("sluice_breaker_state", "0 closed, 1 half open, 2 open.", () => STATE_NUMBERS[readings.breaker()]);
+    gauge("sluice_dead_letters_entries", "Dead letters that are kept.", readings.deadLetters);
+    gauge("sluice_dead_letters_bytes", "Bytes of the dead letters that are kept.", readings.deadLetterBytes);
+    gauge(
+      "sluice_dead_letters_oldest_age",
+      "Seconds since the oldest dead letter came.",
+      readings.oldestDeadLetterSeconds,
+    );
   }
 
   stop(): void {
-    for (const remove of this.remove.splice(0)) remove();
+    for (const remove of this.removeGauges.splice(0)) remove();
   }
 }
 

@@ -4,11 +4,11 @@ import { type Admin, AdminError, completeSettings, noMetrics, silentLogger } fro
 import { createAdmin } from "./admin.js";
 import type { ExporterControl } from "./control.js";
 import { exporterOfDirectory } from "./directory-name.js";
-import { isStore } from "./store/level/inspect.js";
+import { isStoreDirectory } from "./store/level/inspect.js";
 import { LevelStore } from "./store/level-store.js";
 import type { OpenReport, QueueStore, StoreError } from "./store/store.js";
 
-export interface Offline {
+export interface OfflineQueues {
   readonly admin: Admin;
   /** What opening has found damaged, in sentences: nobody else will hear of it. */
   readonly damage: readonly string[];
@@ -20,7 +20,7 @@ export interface Offline {
  * known here: retention is not looked at, and there is no breaker. Rejects with an `AdminError`, and opens nothing, when
  * the directory holds no queues, or one of them is in use or cannot be opened.
  */
-export async function openOffline(directory: string): Promise<Offline> {
+export async function openOfflineQueues(directory: string): Promise<OfflineQueues> {
   const queues = await queuesIn(directory);
   if (queues.length === 0) throw new AdminError("not_found", `there are no queues in ${directory}`);
   const controls = new Map<string, ExporterControl>();
@@ -32,14 +32,14 @@ export async function openOffline(directory: string): Promise<Offline> {
     for (const { exporter, path } of queues) {
       const { store, report } = await openStore(exporter, path);
       controls.set(exporter, offlineControl(exporter, store));
-      damage.push(...damageIn(exporter, report));
+      damage.push(...damageMessages(exporter, report));
     }
   } catch (error) {
     await close();
     throw error;
   }
-  const tools = { clock: TIME, logger: silentLogger, metrics: noMetrics, generation: "offline" };
-  return { admin: createAdmin(controls, tools), damage, close };
+  const services = { clock: keepAliveClock, logger: silentLogger, metrics: noMetrics, generation: "offline" };
+  return { admin: createAdmin(controls, services), damage, close };
 }
 
 /** Directories that are queues, by their name and what is in them: no other must become one. */
@@ -48,12 +48,12 @@ async function queuesIn(directory: string): Promise<{ exporter: string; path: st
   for (const entry of await readdir(directory, { withFileTypes: true })) {
     const exporter = entry.isDirectory() ? exporterOfDirectory(entry.name) : undefined;
     const path = join(directory, entry.name);
-    if (exporter !== undefined && (await isStore(path))) found.push({ exporter, path });
+    if (exporter !== undefined && (await isStoreDirectory(path))) found.push({ exporter, path });
   }
   return found;
 }
 
-function damageIn(exporter: string, { lostEntries, corruptEntries, setAside }: OpenReport): string[] {
+function damageMessages(exporter: string, { lostEntries, corruptEntries, setAside }: OpenReport): string[] {
   if (lostEntries + corruptEntries === 0 && setAside === undefined) return [];
   const kept = setAside === undefined ? "" : `; the files as they were are in ${setAside}`;
   return [
@@ -66,11 +66,11 @@ async function openStore(exporter: string, directory: string): Promise<{ store: 
   try {
     return { store, report: await store.open() };
   } catch (error) {
-    throw explained(error, directory);
+    throw asOpenError(error, directory);
   }
 }
 
-function explained(error: unknown, directory: string): unknown {
+function asOpenError(error: unknown, directory: string): unknown {
   const { name, code, message } = error as StoreError;
   if (name !== "StoreError") return error;
   const advice =
@@ -105,11 +105,11 @@ function offlineControl(id: string, store: QueueStore): ExporterControl {
     resume() {},
     retryNow() {},
     forceBreaker() {},
-    wake() {},
+    onReplayed() {},
   };
 }
 
-const TIME = {
+const keepAliveClock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(ms: number, run: () => void) {

@@ -8,15 +8,15 @@ import {
   StartError,
 } from "../../plugin.js";
 import type { ExporterControl } from "./control.js";
-import { Damage } from "./damage.js";
+import { DamageReporter } from "./damage.js";
 import { DeadLetterWriter } from "./dead-letter-writer.js";
-import { Entrance } from "./entrance.js";
+import { Admission } from "./entrance.js";
 import { createDeadLetterFilter } from "./filter.js";
 import type { HeadLimits } from "./head.js";
 import { QueueMetrics } from "./metrics.js";
-import { createPreparation, type Prepare } from "./preparation.js";
+import { createReplayPreparation, type PrepareReplayed } from "./preparation.js";
 import { Scheduler } from "./scheduler.js";
-import { statusOf } from "./status.js";
+import { exporterStatus } from "./status.js";
 import type { OpenReport, QueueStore, StoreError } from "./store/store.js";
 
 export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
@@ -30,59 +30,72 @@ export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "
   /** How much of the queue is kept in memory. */
   readonly limits?: HeadLimits;
   /** Looks after its dead letters; gives the function that stops it. */
-  readonly startKeeper: (control: ExporterControl) => () => void;
+  readonly startMaintenance: (control: ExporterControl) => () => void;
 }
 
 /**
- * An exporter's queue as the end of a pipeline: what comes goes through the entrance into the store, and the scheduler
- * sees it to its end. Put together here, opened, closed and shown to operators.
+ * An exporter's queue as the end of a pipeline: what comes is admitted to the store, and the scheduler
+ * sees it to its end. This class puts the parts together, opens and closes them, and shows them to operators.
  */
 export class QueueOutlet implements Outlet, ExporterControl {
   readonly id: string;
   readonly settings: CompleteSettings;
   readonly store: QueueStore;
-  readonly prepare: Prepare;
+  readonly prepare: PrepareReplayed;
   replayRate: number;
-  private readonly own: QueueOutletSettings;
+  private readonly outletSettings: QueueOutletSettings;
   private readonly metrics: QueueMetrics;
-  private readonly entrance: Entrance;
+  private readonly admission: Admission;
   private readonly scheduler: Scheduler;
   private readonly deadLetters: DeadLetterWriter;
-  private readonly damage: Damage;
-  private stopKeeper = () => {};
+  private readonly damageReporter: DamageReporter;
+  private stopMaintenance = () => {};
 
-  constructor(own: QueueOutletSettings) {
-    this.own = own;
-    const { id, settings, clock, logger } = own;
-    const store = own.createStore((report) => this.damaged(report));
+  constructor(outletSettings: QueueOutletSettings) {
+    this.outletSettings = outletSettings;
+    const { id, settings, clock, logger } = outletSettings;
+    const store = outletSettings.createStore((report) => this.onDamage(report));
     this.id = id;
     this.settings = settings;
     this.store = store;
-    this.prepare = createPreparation(own.prepareReplay);
+    this.prepare = createReplayPreparation(outletSettings.prepareReplay);
     this.replayRate = settings.replay.rate;
-    const metrics = new QueueMetrics(id, own.metrics);
+    const metrics = new QueueMetrics(id, outletSettings.metrics);
     this.metrics = metrics;
     const filter = createDeadLetterFilter(settings.dead_letter.filter);
-    const onUnreadable = (entry: Entry, cause: StoreError) => this.damage.found(entry, cause);
+    const onUnreadable = (entry: Entry, cause: StoreError) => this.damageReporter.reportUnreadable(entry, cause);
     const deadLetters = new DeadLetterWriter({ store, filter, clock, logger, metrics, onUnreadable });
     this.deadLetters = deadLetters;
-    this.damage = new Damage({ id, store, logger, queueMetrics: metrics, metrics: own.metrics });
+    this.damageReporter = new DamageReporter({
+      id,
+      store,
+      logger,
+      queueMetrics: metrics,
+      metrics: outletSettings.metrics,
+    });
     this.scheduler = new Scheduler({
-      ...own,
+      ...outletSettings,
       ...{ store, metrics, deadLetters, prepare: this.prepare },
-      onLeft: (entry, parts) => this.entrance.left(entry, parts),
+      onEntryEnded: (entry, parts) => this.admission.entryRemoved(entry, parts),
       onLoaded: () => {
-        if (this.damage.look()) this.entrance.recount();
+        if (this.damageReporter.reportNewCorrupt()) this.admission.recount();
       },
     });
-    this.entrance = new Entrance({ ...own, metrics, store, filter, deadLetters, scheduler: this.scheduler });
+    this.admission = new Admission({
+      ...outletSettings,
+      metrics,
+      store,
+      filter,
+      deadLetters,
+      scheduler: this.scheduler,
+    });
   }
 
   async start(): Promise<void> {
-    this.damage.report(await this.open());
-    this.entrance.recount();
-    this.watch();
-    this.stopKeeper = this.own.startKeeper(this);
+    this.damageReporter.reportOpening(await this.openStore());
+    this.admission.recount();
+    this.registerGauges();
+    this.stopMaintenance = this.outletSettings.startMaintenance(this);
     this.scheduler.start();
   }
 
@@ -93,21 +106,21 @@ export class QueueOutlet implements Outlet, ExporterControl {
   }
 
   accept(delivery: Delivery, pipeline: string): void {
-    this.entrance.accept(delivery, pipeline);
+    this.admission.accept(delivery, pipeline);
   }
 
   async drain(): Promise<void> {
-    await this.entrance.drain();
+    await this.admission.drain();
     await this.scheduler.drain();
   }
 
   abort(): void {
-    this.entrance.abort();
+    this.admission.abort();
     this.scheduler.abort();
   }
 
   async stop(): Promise<void> {
-    this.stopKeeper();
+    this.stopMaintenance();
     this.deadLetters.stop();
     this.metrics.stop();
     await this.store.close();
@@ -129,9 +142,9 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.scheduler.forceBreaker(state);
   }
 
-  wake(entries: readonly Entry[]): void {
-    this.entrance.joined(entries);
-    this.scheduler.wake();
+  onReplayed(entries: readonly Entry[]): void {
+    this.admission.entriesAdded(entries);
+    this.scheduler.rescan();
   }
 
   status(): ExporterStatus {
@@ -139,10 +152,10 @@ export class QueueOutlet implements Outlet, ExporterControl {
     const { paused, inFlight, recent, breaker } = this.scheduler;
     const { state, forced, since } = breaker;
     const { stats } = this.store;
-    return statusOf({ id, stats, paused, inFlight, recent, breaker: { state, forced, since }, replayRate });
+    return exporterStatus({ id, stats, paused, inFlight, recent, breaker: { state, forced, since }, replayRate });
   }
 
-  private async open(): Promise<OpenReport> {
+  private async openStore(): Promise<OpenReport> {
     try {
       return await this.store.open();
     } catch (error) {
@@ -152,19 +165,19 @@ export class QueueOutlet implements Outlet, ExporterControl {
   }
 
   /** What is known of the store may be wrong now. */
-  private damaged(report: OpenReport): void {
-    this.damage.report(report);
-    this.entrance.recount();
-    this.scheduler.wake();
+  private onDamage(report: OpenReport): void {
+    this.damageReporter.reportOpening(report);
+    this.admission.recount();
+    this.scheduler.rescan();
   }
 
-  private watch(): void {
+  private registerGauges(): void {
     const { store, scheduler, settings } = this;
-    const { clock, signals = [] } = this.own;
+    const { clock, signals = [] } = this.outletSettings;
     const { sizer, queue_size: capacity, max_bytes: byteCapacity } = settings.sending_queue;
     const unit = sizer === "requests" ? "entries" : sizer;
-    const sinceOldest = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at) / 1000);
-    this.metrics.watch({
+    const ageInSeconds = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at) / 1000);
+    this.metrics.registerGauges({
       signals,
       size: () => store.stats.pending[unit],
       capacity,
@@ -175,7 +188,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
       deadLetters: () => store.stats.failed.entries,
       deadLetterBytes: () => store.stats.failed.bytes,
       corrupt: () => store.stats.corrupt,
-      oldestDeadLetterSeconds: () => sinceOldest(store.stats.oldestFailedAt),
+      oldestDeadLetterSeconds: () => ageInSeconds(store.stats.oldestFailedAt),
     });
   }
 }

@@ -1,5 +1,5 @@
 import { type AttemptError, type CompleteSettings, type Delivery, Refusal } from "../../plugin.js";
-import type { Verdict } from "./item.js";
+import type { DeadLetterCause } from "./item.js";
 
 /** A delivery on its way into the queue. */
 export interface Incoming {
@@ -7,8 +7,8 @@ export interface Incoming {
   readonly pipeline: string;
 }
 
-export interface OverflowSettings {
-  readonly queue: Pick<CompleteSettings["sending_queue"], "on_full" | "block_on_overflow">;
+export interface AdmissionActions {
+  readonly settings: Pick<CompleteSettings["sending_queue"], "on_full" | "block_on_overflow">;
   readonly fits: (incoming: Incoming) => boolean;
   readonly put: (incoming: Incoming) => void;
   readonly refuse: (incoming: Incoming, refusal: Refusal) => void;
@@ -24,24 +24,24 @@ const RETRY_AFTER_MS = 5000;
  * the oldest, or wait. Nothing is lost in silence. Those that wait keep their order.
  */
 export class Overflow {
-  private readonly own: OverflowSettings;
+  private readonly admission: AdmissionActions;
   private waiting: Incoming[] = [];
   private isMakingRoom = false;
 
-  constructor(own: OverflowSettings) {
-    this.own = own;
+  constructor(admission: AdmissionActions) {
+    this.admission = admission;
   }
 
-  /** Nothing may go into the queue before these. */
+  /** True when no delivery waits for room; while one does, nothing may go into the queue before it. */
   get isEmpty(): boolean {
     return this.waiting.length === 0;
   }
 
   add(incoming: Incoming): void {
-    const { queue } = this.own;
-    if (queue.block_on_overflow) this.waiting.push(incoming);
-    else if (queue.on_full === "drop_newest") this.own.deadLetter(incoming);
-    else if (queue.on_full === "refuse") this.own.refuse(incoming, queueFull());
+    const { settings } = this.admission;
+    if (settings.block_on_overflow) this.waiting.push(incoming);
+    else if (settings.on_full === "drop_newest") this.admission.deadLetter(incoming);
+    else if (settings.on_full === "refuse") this.admission.refuse(incoming, queueFullRefusal());
     else {
       this.waiting.push(incoming);
       if (!this.isMakingRoom) void this.makeRoom();
@@ -49,39 +49,39 @@ export class Overflow {
   }
 
   /** Something has left the queue. */
-  onRoom(): void {
-    while (this.waiting.length > 0 && this.own.fits(this.waiting[0]!)) this.own.put(this.waiting.shift()!);
+  putThoseThatFit(): void {
+    while (this.waiting.length > 0 && this.admission.fits(this.waiting[0]!)) this.admission.put(this.waiting.shift()!);
   }
 
   /** Refuses those that wait. */
   stop(refusal: Refusal): void {
-    for (const incoming of this.waiting.splice(0)) this.own.refuse(incoming, refusal);
+    for (const incoming of this.waiting.splice(0)) this.admission.refuse(incoming, refusal);
   }
 
   private async makeRoom(): Promise<void> {
     this.isMakingRoom = true;
     while (this.waiting.length > 0) {
-      this.onRoom();
-      if (this.waiting.length > 0 && !(await this.own.dropOldest())) {
+      this.putThoseThatFit();
+      if (this.waiting.length > 0 && !(await this.admission.dropOldest())) {
         // All that is in the queue is being sent at this moment, or not read yet.
-        for (const incoming of this.waiting.splice(0)) this.own.refuse(incoming, queueFull());
+        for (const incoming of this.waiting.splice(0)) this.admission.refuse(incoming, queueFullRefusal());
       }
     }
     this.isMakingRoom = false;
   }
 }
 
-const MESSAGE = "the sending queue is full";
+const QUEUE_FULL_MESSAGE = "the sending queue is full";
 
-function queueFull(): Refusal {
-  return new Refusal("throttled", MESSAGE, { code: "SLUICE_QUEUE_FULL", retryAfterMs: RETRY_AFTER_MS });
+function queueFullRefusal(): Refusal {
+  return new Refusal("throttled", QUEUE_FULL_MESSAGE, { code: "SLUICE_QUEUE_FULL", retryAfterMs: RETRY_AFTER_MS });
 }
 
-const error: AttemptError = {
+const QUEUE_FULL_ERROR: AttemptError = {
   kind: "transient",
   class: "SLUICE_QUEUE_FULL",
   code: "SLUICE_QUEUE_FULL",
-  message: MESSAGE,
+  message: QUEUE_FULL_MESSAGE,
 };
 
-export const QUEUE_FULL: Verdict = { reason: "queue_full", category: "queue_full", error };
+export const QUEUE_FULL: DeadLetterCause = { reason: "queue_full", category: "queue_full", error: QUEUE_FULL_ERROR };

@@ -1,16 +1,16 @@
 import type { AttemptError, Clock } from "../../plugin.js";
 
-const LEAST_TIMES = 3;
+const MIN_FAILURES = 3;
 const WINDOW_MS = 60_000;
-const MOST_MARKS = 16;
+const MAX_SNAPSHOTS = 16;
 /** A good entry is taken for poison less often than once in so many. */
-const ONE_IN = 1_000_000;
+const CHANCE_ONE_IN = 1_000_000;
 
 /** What an entry's last failures were like. Kept with the entry while it is in memory. */
-export interface Evidence {
+export interface FailureStreak {
   class: string;
   /** The last failures in a row: when, and how many calls of the exporter had succeeded and failed by then. */
-  readonly marks: { readonly at: number; readonly successes: number; readonly failures: number }[];
+  readonly snapshots: { readonly at: number; readonly successes: number; readonly failures: number }[];
 }
 
 /**
@@ -19,7 +19,7 @@ export interface Evidence {
  * share of calls that failed in that time, its own among them, and all n of them with the n-th power of it; below one
  * in a million the entry is to blame. Being throttled is never the entry's fault.
  */
-export class PoisonWatch {
+export class PoisonDetector {
   private readonly clock: Clock;
   private successes = 0;
   private failures = 0;
@@ -33,30 +33,30 @@ export class PoisonWatch {
   }
 
   /** Notes a failure that is not permanent. True: the entry is poison. */
-  failed(entry: { evidence: Evidence | undefined }, error: AttemptError): boolean {
+  failed(entry: { failureStreak: FailureStreak | undefined }, error: AttemptError): boolean {
     this.failures += 1;
     if (error.kind !== "transient") {
-      entry.evidence = undefined;
+      entry.failureStreak = undefined;
       return false;
     }
-    if (entry.evidence?.class !== error.class) entry.evidence = { class: error.class, marks: [] };
-    const { marks } = entry.evidence;
+    if (entry.failureStreak?.class !== error.class) entry.failureStreak = { class: error.class, snapshots: [] };
+    const { snapshots } = entry.failureStreak;
     const at = this.clock.monotonic();
-    marks.push({ at, successes: this.successes, failures: this.failures });
-    while (marks.length > MOST_MARKS || at - marks[0]!.at > WINDOW_MS) marks.shift();
-    return marks.length >= LEAST_TIMES && this.isNoChance(marks);
+    snapshots.push({ at, successes: this.successes, failures: this.failures });
+    while (snapshots.length > MAX_SNAPSHOTS || at - snapshots[0]!.at > WINDOW_MS) snapshots.shift();
+    return snapshots.length >= MIN_FAILURES && this.isBeyondChance(snapshots);
   }
 
-  private isNoChance(marks: Evidence["marks"]): boolean {
-    const [first, last] = [marks[0]!, marks.at(-1)!];
+  private isBeyondChance(snapshots: FailureStreak["snapshots"]): boolean {
+    const [first, last] = [snapshots[0]!, snapshots.at(-1)!];
     const succeeded = last.successes - first.successes;
     const failed = last.failures - first.failures + 1;
-    return (failed / (failed + succeeded)) ** marks.length * ONE_IN < 1;
+    return (failed / (failed + succeeded)) ** snapshots.length * CHANCE_ONE_IN < 1;
   }
 }
 
 /** A word for what kind of trouble it is, for people who sort dead letters. */
-export function categoryOf(error: AttemptError): string {
+export function errorCategory(error: AttemptError): string {
   if (error.kind === "permanent") return error.category ?? "schema";
   if (error.kind === "throttled" || error.class === "HTTP 429") return "downstream_throttled";
   if (/TIMEOUT|TIMEDOUT|DEADLINE|HTTP 504|HTTP 408/.test(error.class)) return "downstream_timeout";

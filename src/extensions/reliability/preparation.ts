@@ -1,39 +1,42 @@
 import { type AttemptError, type Batch, type Entry, type OutletSettings, toRefusal } from "../../plugin.js";
 
 /** What is sent of an entry that was replayed, or why it is not fit to be sent. Never throws. */
-export type Prepare = (entry: Pick<Entry, "pipeline">, batch: Batch) => Prepared;
+export type PrepareReplayed = (entry: Pick<Entry, "pipeline">, batch: Batch) => PreparedBatch;
 
-export type Prepared =
+export type PreparedBatch =
   | { readonly batch: Batch; readonly error?: undefined }
   | { readonly batch?: undefined; readonly error: AttemptError };
 
-const CODE = "SLUICE_REPLAY_REFUSED";
+const REPLAY_REFUSED = "SLUICE_REPLAY_REFUSED";
 
 /**
  * Puts the steps that a pipeline has for replayed data in front of every send of it. Only what is sent changes; the stored
  * payload stays, so that a later config can treat it better. A step that refuses, fails or leaves records out makes the
  * entry a dead letter again: whatever it does, no record is lost by it.
  */
-export function createPreparation(prepareReplay: OutletSettings["prepareReplay"]): Prepare {
+export function createReplayPreparation(prepareReplay: OutletSettings["prepareReplay"]): PrepareReplayed {
   if (prepareReplay === undefined) return (_entry, batch) => ({ batch });
   return ({ pipeline }, batch) => {
     try {
       const prepared = prepareReplay(batch, pipeline);
-      return prepared.count < batch.count ? { error: leftOut(batch, prepared) } : { batch: prepared };
+      return prepared.count < batch.count ? { error: leftOutError(batch, prepared) } : { batch: prepared };
     } catch (error) {
       const refusal = toRefusal(error);
-      return { error: unfit(refusal.message, refusal.code) };
+      return { error: replayRefusedError(refusal.message, refusal.code) };
     }
   };
 }
 
-function leftOut(batch: Batch, prepared: Batch): AttemptError {
+function leftOutError(batch: Batch, prepared: Batch): AttemptError {
   const missing = batch.count - prepared.count;
   const which = prepared.count === 0 ? `all ${missing}` : `${missing} of ${batch.count}`;
-  return unfit(`the replay steps of its pipeline left out ${which} records; nothing was sent`, CODE);
+  return replayRefusedError(
+    `the replay steps of its pipeline left out ${which} records; nothing was sent`,
+    REPLAY_REFUSED,
+  );
 }
 
-function unfit(message: string, code: string): AttemptError {
-  const name = /^SLUICE_(TRANSIENT|THROTTLED|PERMANENT)$/.test(code) ? CODE : code;
+function replayRefusedError(message: string, code: string): AttemptError {
+  const name = /^SLUICE_(TRANSIENT|THROTTLED|PERMANENT)$/.test(code) ? REPLAY_REFUSED : code;
   return { kind: "permanent", category: "schema", class: name, code: name, message: message.slice(0, 1000) };
 }

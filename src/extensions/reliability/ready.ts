@@ -1,23 +1,23 @@
-import type { Item } from "./item.js";
+import type { QueueItem } from "./item.js";
 
 /** First in, first out, in an array: the first one is at `start`. */
-export class Ready {
-  private items: Item[] = [];
+export class ReadyQueue {
+  private items: QueueItem[] = [];
   private start = 0;
 
   get size(): number {
     return this.items.length - this.start;
   }
 
-  get first(): Item | undefined {
+  get first(): QueueItem | undefined {
     return this.items[this.start];
   }
 
-  add(item: Item): void {
+  add(item: QueueItem): void {
     this.items.push(item);
   }
 
-  take(): Item | undefined {
+  take(): QueueItem | undefined {
     const item = this.items[this.start];
     if (item === undefined) return undefined;
     this.start += 1;

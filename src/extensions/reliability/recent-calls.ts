@@ -1,18 +1,18 @@
 import type { AttemptError, Clock } from "../../plugin.js";
-import { FailureShare } from "./failure-share.js";
+import { FailureRateWindow } from "./failure-share.js";
 
 const WINDOW_MS = 60_000;
 
 /** How the last calls of an exporter went, for those who look at its health. */
 export class RecentCalls {
   private readonly clock: Clock;
-  private readonly share: FailureShare;
+  private readonly window: FailureRateWindow;
   private sentAt: number | undefined;
-  private failure: { readonly at: number; readonly error: AttemptError } | undefined;
+  private lastFailure: { readonly at: number; readonly error: AttemptError } | undefined;
 
   constructor(clock: Clock) {
     this.clock = clock;
-    this.share = new FailureShare(WINDOW_MS, clock);
+    this.window = new FailureRateWindow(WINDOW_MS, clock);
   }
 
   get lastSentAt(): number | undefined {
@@ -20,21 +20,21 @@ export class RecentCalls {
   }
 
   get lastError(): { readonly at: number; readonly error: AttemptError } | undefined {
-    return this.failure;
+    return this.lastFailure;
   }
 
   /** Share of the calls of the last minute that failed. */
   get failureRate(): number {
-    return this.share.read().share;
+    return this.window.read().share;
   }
 
   sent(): void {
-    this.share.note(false);
+    this.window.add(false);
     this.sentAt = this.clock.now();
   }
 
   failed(error: AttemptError): void {
-    this.share.note(true);
-    this.failure = { at: this.clock.now(), error };
+    this.window.add(true);
+    this.lastFailure = { at: this.clock.now(), error };
   }
 }

@@ -1,6 +1,6 @@
 import type { Logger, Metrics, ReplayOptions, ReplayReport, ReplaySkip } from "../../plugin.js";
 
-const MOST_EXAMPLES = 10;
+const MAX_EXAMPLES = 10;
 
 /** Keeps count of one replay: for its report, for whoever watches it, and in the metrics. */
 export class ReplayTally {
@@ -18,17 +18,18 @@ export class ReplayTally {
     this.metrics = metrics;
   }
 
-  take(_id: string, exporter: string): void {
+  countReplayed(_id: string, exporter: string): void {
     this.replayed++;
-    if (!this.options.dryRun) this.count("sluice_dead_letters_replayed", REPLAYED, { exporter });
-    this.progress();
+    if (!this.options.dryRun) this.count("sluice_dead_letters_replayed", REPLAYED_DESCRIPTION, { exporter });
+    this.reportProgress();
   }
 
-  skip(id: string, reason: ReplaySkip, exporter = "unknown"): void {
+  countSkipped(id: string, reason: ReplaySkip, exporter = "unknown"): void {
     this.skipped[reason] = (this.skipped[reason] ?? 0) + 1;
-    if (this.examples.length < MOST_EXAMPLES) this.examples.push({ id, reason });
-    if (!this.options.dryRun) this.count("sluice_dead_letter_replays_skipped", SKIPPED, { exporter, reason });
-    this.progress();
+    if (this.examples.length < MAX_EXAMPLES) this.examples.push({ id, reason });
+    if (!this.options.dryRun)
+      this.count("sluice_dead_letter_replays_skipped", SKIPPED_DESCRIPTION, { exporter, reason });
+    this.reportProgress();
   }
 
   report(): ReplayReport {
@@ -45,11 +46,11 @@ export class ReplayTally {
     this.metrics.counter(name, { description }, attributes).add(1);
   }
 
-  private progress(): void {
+  private reportProgress(): void {
     this.done++;
     this.options.onProgress?.(this.done, Math.max(this.total, this.done));
   }
 }
 
-const REPLAYED = "Dead letters put back into their queue.";
-const SKIPPED = "Dead letters that a replay left where they were, by reason.";
+const REPLAYED_DESCRIPTION = "Dead letters put back into their queue.";
+const SKIPPED_DESCRIPTION = "Dead letters that a replay left where they were, by reason.";

@@ -1,7 +1,7 @@
 import type { Cycle, Entry } from "../../plugin.js";
 
 /** Older ones are forgotten. */
-const MOST_CYCLES = 10;
+const MAX_CYCLES = 10;
 
 export interface ReplayMark {
   readonly at: number;
@@ -13,7 +13,7 @@ export interface ReplayMark {
  * A dead letter as it goes back into the queue: its cycle moves into the history, its counters begin anew, and it stays
  * the same entry, with the same id and so the same idempotency key.
  */
-export function replayed(entry: Entry, { at, by, generation }: ReplayMark): Entry {
+export function withReplay(entry: Entry, { at, by, generation }: ReplayMark): Entry {
   const { failure, firstFailedAt, lastAttemptAt, lastError, ...rest } = entry;
   if (failure === undefined) throw new RangeError(`${entry.id} is no dead letter`);
   const cycle: Cycle = {
@@ -32,7 +32,7 @@ export function replayed(entry: Entry, { at, by, generation }: ReplayMark): Entr
     attempts: 0,
     calls: 0,
     history: [],
-    cycles: [...entry.cycles, cycle].slice(-MOST_CYCLES),
+    cycles: [...entry.cycles, cycle].slice(-MAX_CYCLES),
     generation,
     replays: entry.replays + 1,
   };

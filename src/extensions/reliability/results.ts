@@ -10,15 +10,15 @@ import { withDelay, withFailure, withRefusal } from "./attempt-record.js";
 import type { Backlog } from "./backlog.js";
 import { type Backoff, createBackoff } from "./backoff.js";
 import type { Breaker, Permit } from "./breaker.js";
-import type { CallOutcome } from "./caller.js";
-import type { Endings } from "./endings.js";
-import type { Item } from "./item.js";
+import type { AttemptOutcome } from "./caller.js";
+import type { EntryCompletion } from "./endings.js";
+import type { QueueItem } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
-import { categoryOf, PoisonWatch } from "./poison.js";
+import { errorCategory, PoisonDetector } from "./poison.js";
 import type { RecentCalls } from "./recent-calls.js";
 import type { QueueStore } from "./store/store.js";
 
-export interface ResultsParts {
+export interface OutcomeHandlerServices {
   readonly settings: CompleteSettings;
   readonly clock: Clock;
   readonly random: () => number;
@@ -28,79 +28,79 @@ export interface ResultsParts {
   readonly breaker: Breaker;
   readonly recent: RecentCalls;
   readonly backlog: Backlog;
-  readonly endings: Endings;
+  readonly completion: EntryCompletion;
   /** The item waits for a retry: it takes no place among the calls any more. */
-  readonly onLeft: (item: Item) => void;
+  readonly onWaiting: (item: QueueItem) => void;
 }
 
 /**
  * Draws the conclusions from calls: tells the breaker, notes the attempt on the entry, and decides whether the entry is
  * at its end or is tried again, and when.
  */
-export class Results {
-  private readonly parts: ResultsParts;
+export class OutcomeHandler {
+  private readonly services: OutcomeHandlerServices;
   private readonly backoff: Backoff;
-  private readonly poison: PoisonWatch;
+  private readonly poison: PoisonDetector;
   private readonly logRetry: (what: { readonly error: AttemptError; readonly delay: number }) => void;
 
-  constructor(parts: ResultsParts) {
-    this.parts = parts;
-    this.logRetry = limitedLog(parts.clock, ({ error, delay }, suppressed) => {
-      const told = { error: error.class, message: error.message, retryInMs: Math.round(delay), suppressed };
-      parts.logger.warn(told, "sending failed; it stays in the queue and is tried again");
+  constructor(services: OutcomeHandlerServices) {
+    this.services = services;
+    this.logRetry = limitedLog(services.clock, ({ error, delay }, suppressed) => {
+      const details = { error: error.class, message: error.message, retryInMs: Math.round(delay), suppressed };
+      services.logger.warn(details, "sending failed; it stays in the queue and is tried again");
     });
-    this.backoff = createBackoff(parts.settings.retry_on_failure, parts.random);
-    this.poison = new PoisonWatch(parts.clock);
+    this.backoff = createBackoff(services.settings.retry_on_failure, services.random);
+    this.poison = new PoisonDetector(services.clock);
   }
 
-  called(item: Item, permit: Permit, outcome: CallOutcome): void {
-    const { breaker, recent, endings, clock } = this.parts;
+  handle(item: QueueItem, permit: Permit, outcome: AttemptOutcome): void {
+    const { breaker, recent, completion, clock } = this.services;
     if (outcome.kind === "failed") return this.failed(item, outcome.batch, permit, outcome.error);
     if (outcome.kind === "taken") {
-      breaker.settle(permit, "success");
+      breaker.report(permit, "success");
       this.poison.succeeded();
       recent.sent();
-      return endings.taken(item, outcome.sent, outcome.partial);
+      return completion.delivered(item, outcome.sent, outcome.partial);
     }
-    breaker.settle(permit, "cancelled");
-    if (outcome.kind === "unreadable") return endings.unreadable(item, outcome.cause);
+    breaker.report(permit, "cancelled");
+    if (outcome.kind === "unreadable") return completion.unreadable(item, outcome.cause);
     item.entry = withRefusal(item.entry, outcome.error, clock.now());
-    endings.refused(item, outcome.batch, outcome.error);
+    completion.refused(item, outcome.batch, outcome.error);
   }
 
-  private failed(item: Item, batch: Batch, permit: Permit, error: AttemptError): void {
-    const { breaker, recent, metrics, clock, endings } = this.parts;
+  private failed(item: QueueItem, batch: Batch, permit: Permit, error: AttemptError): void {
+    const { breaker, recent, metrics, clock, completion } = this.services;
     recent.failed(error);
     if (error.kind === "permanent") {
-      breaker.settle(permit, "answered");
+      breaker.report(permit, "answered");
       metrics.permanent.add(1);
       item.entry = withFailure(item.entry, error, clock.now(), true);
-      return endings.refused(item, batch, error);
+      return completion.refused(item, batch, error);
     }
-    const counts = breaker.settle(permit, "failure");
+    const counts = breaker.report(permit, "failure");
     const isPoison = this.poison.failed(item, error) && counts;
     item.failingSince ??= clock.monotonic();
     item.entry = withFailure(item.entry, error, clock.now(), counts);
-    const category = categoryOf(error);
-    if (counts && this.isExhausted(item)) endings.giveUp(item, { reason: "retry_exhausted", category, error });
-    else if (isPoison) endings.giveUp(item, { reason: "poison", category, error });
+    const category = errorCategory(error);
+    if (counts && this.isExhausted(item)) completion.deadLetter(item, { reason: "retry_exhausted", category, error });
+    else if (isPoison) completion.deadLetter(item, { reason: "poison", category, error });
     else this.retryLater(item, error);
   }
 
-  private isExhausted({ entry, failingSince }: Item): boolean {
-    const { enabled, max_retries, max_elapsed_time } = this.parts.settings.retry_on_failure;
+  private isExhausted({ entry, failingSince }: QueueItem): boolean {
+    const { enabled, max_retries, max_elapsed_time } = this.services.settings.retry_on_failure;
     if (!enabled || entry.attempts > max_retries) return true;
-    return max_elapsed_time > 0 && this.parts.clock.monotonic() - failingSince! >= max_elapsed_time;
+    return max_elapsed_time > 0 && this.services.clock.monotonic() - failingSince! >= max_elapsed_time;
   }
 
-  private retryLater(item: Item, error: AttemptError): void {
-    const { store, backlog, breaker, onLeft } = this.parts;
+  private retryLater(item: QueueItem, error: AttemptError): void {
+    const { store, backlog, breaker, onWaiting } = this.services;
     const delay = this.backoff(Math.max(1, item.entry.attempts), error.retryAfterMs);
     // Of a breaker that is open, or was opened by this, the log has been told.
     if (breaker.state === "closed") this.logRetry({ error, delay });
     item.entry = withDelay(item.entry, delay);
     store.update(item.ref, item.entry);
     backlog.retryIn(item, delay);
-    onLeft(item);
+    onWaiting(item);
   }
 }

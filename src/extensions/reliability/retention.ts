@@ -1,71 +1,71 @@
 import type { Clock, Logger, Metrics } from "../../plugin.js";
-import { type Found, walk } from "./dead-letters.js";
-import { exclusively } from "./exclusive.js";
+import { type LocatedEntry, walkDeadLetters } from "./dead-letters.js";
+import { runExclusively } from "./exclusive.js";
 import { isExpired } from "./replay-check.js";
 import type { QueueStore, StoredEntry } from "./store/store.js";
 
-export interface RetentionTools {
+export interface RetentionServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-type Cause = "retention" | "max_entries" | "max_bytes";
+type RemovalCause = "retention" | "max_entries" | "max_bytes";
 
-const DELETE_AT_ONCE = 200;
+const DELETE_CHUNK_SIZE = 200;
 /** Even when nothing is due for longer: the clock may have been set. */
-const LONGEST_PAUSE_MS = 3_600_000;
+const MAX_PAUSE_MS = 3_600_000;
 
 /**
  * Keeps dead letters within their age, number and bytes; gives the function that does so once. What it removes is counted by
  * cause and logged: a dead letter never goes in silence. Age is looked for only when the oldest one is due.
  */
-export function createRetention(control: Found["control"], tools: RetentionTools): () => Promise<void> {
+export function createRetention(control: LocatedEntry["control"], services: RetentionServices): () => Promise<void> {
   const { store, settings } = control;
   const { retention, max_bytes, max_entries, drop } = settings.dead_letter;
   let nextDue = Number.NEGATIVE_INFINITY;
 
   async function removeExpired(now: number): Promise<void> {
-    if (retention === 0 || (now < nextDue && nextDue - now <= LONGEST_PAUSE_MS)) return;
+    if (retention === 0 || (now < nextDue && nextDue - now <= MAX_PAUSE_MS)) return;
     let oldest = now;
     const expired = new Removal(store);
-    for await (const stored of walk(store)) {
+    for await (const stored of walkDeadLetters(store)) {
       if (isExpired(stored.entry, retention, now)) await expired.add(stored);
       else oldest = Math.min(oldest, stored.entry.failure?.at ?? now);
     }
     await expired.flush();
-    nextDue = Math.min(oldest + retention, now + LONGEST_PAUSE_MS);
-    tell("retention", expired);
+    nextDue = Math.min(oldest + retention, now + MAX_PAUSE_MS);
+    countAndLog("retention", expired);
   }
 
   async function removeExcess(
-    cause: Cause,
+    cause: RemovalCause,
     excess: () => number,
-    worth: (stored: StoredEntry) => number,
+    amountOf: (stored: StoredEntry) => number,
   ): Promise<void> {
     let left = excess();
     if (left <= 0) return;
     const removed = new Removal(store);
-    for await (const stored of walk(store, drop)) {
+    for await (const stored of walkDeadLetters(store, drop)) {
       await removed.add(stored);
-      left -= worth(stored);
+      left -= amountOf(stored);
       if (left <= 0) break;
     }
     await removed.flush();
-    tell(cause, removed);
+    countAndLog(cause, removed);
   }
 
-  function tell(cause: Cause, { entries, items, bytes }: Removal): void {
+  function countAndLog(cause: RemovalCause, { entries, items, bytes }: Removal): void {
     if (entries === 0) return;
     const attributes = { exporter: control.id, cause };
     const description = "Dead letters removed because of their age, number or bytes.";
-    tools.metrics.counter("sluice_dead_letters_expired", { description }, attributes).add(entries);
-    tools.logger.warn({ exporter: control.id, cause, entries, items, bytes }, "dead letters were removed for good");
+    services.metrics.counter("sluice_dead_letters_expired", { description }, attributes).add(entries);
+    services.logger.warn({ exporter: control.id, cause, entries, items, bytes }, "dead letters were removed for good");
   }
 
   return () =>
-    exclusively(store, async () => {
-      await removeExpired(tools.clock.now());
+    runExclusively(store, async () => {
+      await removeExpired(services.clock.now());
       if (max_entries > 0)
         await removeExcess(
           "max_entries",
@@ -99,7 +99,7 @@ class Removal {
     this.items += entry.items;
     this.bytes += entry.bytes;
     this.refs.push(ref);
-    if (this.refs.length >= DELETE_AT_ONCE) await this.flush();
+    if (this.refs.length >= DELETE_CHUNK_SIZE) await this.flush();
   }
 
   async flush(): Promise<void> {

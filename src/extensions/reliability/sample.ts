@@ -1,47 +1,47 @@
 import { type AnyRecordView, type Batch, readRecords } from "../../plugin.js";
 
-export interface Sample {
+export interface BatchExcerpt {
   readonly names: readonly string[];
   readonly traceIds: readonly string[];
   readonly schemaUrls: readonly string[];
 }
 
-const MOST = { names: 8, traceIds: 4, schemaUrls: 4 };
-const MOST_RECORDS = 1000;
-const MOST_TEXT = 200;
+const MAX_VALUES = { names: 8, traceIds: 4, schemaUrls: 4 };
+const MAX_RECORDS_READ = 1000;
+const MAX_TEXT_LENGTH = 200;
 
 /** A little of what is inside a batch, for people who look for it: bounded however large the batch is. Never throws. */
-export function sampleOf(batch: Batch): Sample {
-  const names = new Collection(MOST.names);
-  const traceIds = new Collection(MOST.traceIds);
-  const schemaUrls = new Collection(MOST.schemaUrls);
+export function excerptOf(batch: Batch): BatchExcerpt {
+  const names = new BoundedTexts(MAX_VALUES.names);
+  const traceIds = new BoundedTexts(MAX_VALUES.traceIds);
+  const schemaUrls = new BoundedTexts(MAX_VALUES.schemaUrls);
   let seen = 0;
-  const look = (record: AnyRecordView) => {
-    if (++seen > MOST_RECORDS) throw ENOUGH;
+  const readRecord = (record: AnyRecordView) => {
+    if (++seen > MAX_RECORDS_READ) throw STOP_READING;
     names.add(record.name);
     if (record.signal !== "metrics") traceIds.add(record.traceId);
     schemaUrls.add(record.scope.schemaUrl || record.resource.schemaUrl);
   };
   try {
-    readRecords(batch, look);
+    readRecords(batch, readRecord);
   } catch {
     // Enough was seen, or the rest cannot be read: what was found stays.
   }
-  return { names: names.all, traceIds: traceIds.all, schemaUrls: schemaUrls.all };
+  return { names: names.values, traceIds: traceIds.values, schemaUrls: schemaUrls.values };
 }
 
-const ENOUGH = new Error("enough was seen");
+const STOP_READING = new Error("enough was seen");
 
-class Collection {
-  readonly all: string[] = [];
-  private readonly most: number;
+class BoundedTexts {
+  readonly values: string[] = [];
+  private readonly max: number;
 
-  constructor(most: number) {
-    this.most = most;
+  constructor(max: number) {
+    this.max = max;
   }
 
   add(text: string): void {
-    const short = text.slice(0, MOST_TEXT);
-    if (short !== "" && this.all.length < this.most && !this.all.includes(short)) this.all.push(short);
+    const short = text.slice(0, MAX_TEXT_LENGTH);
+    if (short !== "" && this.values.length < this.max && !this.values.includes(short)) this.values.push(short);
   }
 }

@@ -9,29 +9,29 @@ import {
   limitedLog,
   Refusal,
 } from "../../plugin.js";
-import { Alarm } from "./alarm.js";
+import { WakeTimer } from "./alarm.js";
 import { Backlog } from "./backlog.js";
-import { longestWait } from "./backoff.js";
+import { maxDelay } from "./backoff.js";
 import type { Breaker, Permit } from "./breaker.js";
-import { Caller, type CallOutcome } from "./caller.js";
+import { type AttemptOutcome, AttemptSender } from "./caller.js";
 import { createClassifier } from "./classify.js";
 import type { DeadLetterWriter } from "./dead-letter-writer.js";
-import { Endings, STORE_RETRY_MS } from "./endings.js";
-import { type Admission, expired, Gate } from "./gate.js";
-import { HEAD_LIMITS, type Head, type HeadLimits } from "./head.js";
-import type { Item, Verdict } from "./item.js";
+import { EntryCompletion, STORE_RETRY_MS } from "./endings.js";
+import { expiredCause, Gate, type GateDecision } from "./gate.js";
+import { DEFAULT_HEAD_LIMITS, type HeadLimits, type QueueHead } from "./head.js";
+import type { DeadLetterCause, QueueItem } from "./item.js";
 import type { QueueMetrics } from "./metrics.js";
-import { categoryOf } from "./poison.js";
-import type { Prepare } from "./preparation.js";
+import { errorCategory } from "./poison.js";
+import type { PrepareReplayed } from "./preparation.js";
 import { Ramp } from "./ramp.js";
 import { RecentCalls } from "./recent-calls.js";
-import { Results } from "./results.js";
+import { OutcomeHandler } from "./results.js";
 import type { QueueStore, StoredEntry } from "./store/store.js";
 import { CallTimeout } from "./timeout.js";
-import { OPEN } from "./verdicts.js";
-import { watchedBreaker } from "./watched-breaker.js";
+import { BREAKER_OPEN } from "./verdicts.js";
+import { createWatchedBreaker } from "./watched-breaker.js";
 
-export interface SchedulerSettings {
+export interface SchedulerServices {
   readonly id: string;
   readonly exporter: Exporter;
   readonly store: QueueStore;
@@ -42,9 +42,9 @@ export interface SchedulerSettings {
   readonly metrics: QueueMetrics;
   readonly deadLetters: DeadLetterWriter;
   /** What is done to replayed entries before every send. */
-  readonly prepare: Prepare;
+  readonly prepare: PrepareReplayed;
   /** Called whenever an entry has left the queue, and what is there in its place. */
-  readonly onLeft: (entry: Entry, parts: readonly StoredEntry[]) => void;
+  readonly onEntryEnded: (entry: Entry, parts: readonly StoredEntry[]) => void;
   /** Called whenever entries were read from the store. */
   readonly onLoaded: () => void;
   readonly limits?: HeadLimits;
@@ -52,67 +52,78 @@ export interface SchedulerSettings {
 
 /**
  * The queue at work: takes entries in their turn, sends a bounded number of them at a time and sees each to its end. Data
- * flows one way: backlog -> gate -> breaker -> caller -> results -> endings, and back into the backlog only to wait.
+ * flows one way: backlog -> gate -> breaker -> sender -> outcome -> completion, and back into the backlog only to wait.
  *
  * Invariants:
  * - An entry leaves the queue only by being delivered, dead-lettered or replaced by its parts, and never is in two calls
  *   at once.
- * - What waits for a retry holds no place among the calls, so nothing behind it waits for it.
+ * - What waits for a retry holds no slot, so nothing behind it waits for it.
  * - Whatever happens here, the entry is in the store until its end is written there: breaking off loses nothing.
  */
 export class Scheduler {
   readonly breaker: Breaker;
   readonly recent: RecentCalls;
-  private readonly own: SchedulerSettings;
-  private readonly head: Head;
+  private readonly services: SchedulerServices;
+  private readonly head: QueueHead;
   private readonly backlog: Backlog;
   private readonly gate: Gate;
-  private readonly caller: Caller;
-  private readonly endings: Endings;
-  private readonly results: Results;
+  private readonly sender: AttemptSender;
+  private readonly completion: EntryCompletion;
+  private readonly outcomeHandler: OutcomeHandler;
   private readonly ramp: Ramp;
-  private readonly alarm: Alarm;
-  private readonly logStoreTrouble: (error: unknown) => void;
-  private active = 0;
+  private readonly wakeTimer: WakeTimer;
+  private readonly logStoreError: (error: unknown) => void;
+  private usedSlots = 0;
   private isStarted = false;
   private isPaused = false;
   private isPumping = false;
   private isAborted = false;
   private onIdle: (() => void) | undefined;
-  private onLoad: ((isGood: boolean) => void) | undefined;
+  private onNextLoad: ((isGood: boolean) => void) | undefined;
 
-  constructor(own: SchedulerSettings) {
-    this.own = own;
-    const { clock, logger, settings, store, metrics, deadLetters } = own;
+  constructor(services: SchedulerServices) {
+    this.services = services;
+    const { clock, logger, settings, store, metrics, deadLetters } = services;
     this.recent = new RecentCalls(clock);
     this.ramp = new Ramp(settings.replay.ramp, clock);
     const { recent } = this;
-    const onClosed = () => this.ramp.begin();
-    this.breaker = watchedBreaker(settings.circuit_breaker, { clock, logger, metrics, recent, onClosed });
-    const limits = { waitMs: longestWait(settings.retry_on_failure), ...(own.limits ?? HEAD_LIMITS) };
-    this.backlog = new Backlog(store, clock, limits, (error) => this.loaded(error));
+    const onClosed = () => this.ramp.start();
+    this.breaker = createWatchedBreaker(settings.circuit_breaker, { clock, logger, metrics, recent, onClosed });
+    const limits = { maxWaitMs: maxDelay(settings.retry_on_failure), ...(services.limits ?? DEFAULT_HEAD_LIMITS) };
+    this.backlog = new Backlog(store, clock, limits, (error) => this.onLoaded(error));
     this.head = this.backlog.head;
     this.gate = new Gate(settings, clock, metrics);
     const classify = createClassifier(settings.retry_on_failure);
-    this.caller = new Caller({ ...own, classify, calls: new CallTimeout(own.id, settings.timeout, clock) });
-    this.alarm = new Alarm(clock, () => this.pump());
-    this.logStoreTrouble = limitedLog(clock, (error, suppressed) => {
+    this.sender = new AttemptSender({
+      ...services,
+      classify,
+      timeout: new CallTimeout(services.id, settings.timeout, clock),
+    });
+    this.wakeTimer = new WakeTimer(clock, () => this.pump());
+    this.logStoreError = limitedLog(clock, (error, suppressed) => {
       if (!this.isAborted) logger.error({ err: error, suppressed }, "the queue cannot be read; will try again");
     });
-    const { backlog, logStoreTrouble } = this;
-    this.endings = new Endings({
-      ...{ store, backlog, deadLetters, clock, logger, metrics, logStoreTrouble },
-      hold: () => this.hold(),
-      onLeft: (item) => this.leave(item),
-      onEnded: (item, parts) => this.end(item, parts),
+    const { backlog, logStoreError } = this;
+    this.completion = new EntryCompletion({
+      ...{ store, backlog, deadLetters, clock, logger, metrics, logStoreError },
+      acquireSlot: () => this.acquireSlot(),
+      onWaiting: (item) => this.releaseItem(item),
+      onEnded: (item, parts) => this.onEnded(item, parts),
     });
-    const { breaker, endings } = this;
-    const onLeft = (item: Item) => this.leave(item);
-    this.results = new Results({ ...own, breaker, recent, backlog, endings, onLeft });
+    const { breaker, completion } = this;
+    const onWaiting = (item: QueueItem) => this.releaseItem(item);
+    this.outcomeHandler = new OutcomeHandler({
+      ...services,
+      breaker,
+      recent,
+      backlog,
+      completion,
+      onWaiting: onWaiting,
+    });
   }
 
   get inFlight(): number {
-    return this.active;
+    return this.usedSlots;
   }
 
   /** Nothing is pending, as far as is known. */
@@ -132,14 +143,14 @@ export class Scheduler {
 
   /** An entry has been put into the store. */
   add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void {
-    if (this.breaker.state === "open") this.own.metrics.rejected.add(1);
+    if (this.breaker.state === "open") this.services.metrics.rejected.add(1);
     this.head.add(stored, batch, delivery);
     this.pump();
   }
 
   /** There are pending entries in the store that were not given to `add`. */
-  wake(): void {
-    this.head.lookAgain();
+  rescan(): void {
+    this.head.rescan();
     this.pump();
   }
 
@@ -153,7 +164,7 @@ export class Scheduler {
   }
 
   retryNow(): void {
-    this.head.hurry();
+    this.head.retryNow();
     this.pump();
   }
 
@@ -163,193 +174,198 @@ export class Scheduler {
   }
 
   /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none. */
-  async dropOldest(verdict: Verdict): Promise<boolean> {
-    const item = this.backlog.oldest();
-    if (item === undefined) return this.head.isBehind && (await this.nextLoad());
-    await this.endings.giveUpInPassing(item, verdict);
+  async dropOldest(cause: DeadLetterCause): Promise<boolean> {
+    const item = this.backlog.takeOldest();
+    if (item === undefined) return this.head.hasUnloaded && (await this.loadMore());
+    await this.completion.deadLetterWithoutSending(item, cause);
     return true;
   }
 
   /** Begins nothing new; resolves when nothing is being sent. What waits for a retry stays in the store. */
   async drain(): Promise<void> {
     this.isStarted = false;
-    this.alarm.cancel();
-    if (this.active > 0 && !this.isAborted) {
+    this.wakeTimer.cancel();
+    if (this.usedSlots > 0 && !this.isAborted) {
       await new Promise<void>((resolve) => {
         this.onIdle = resolve;
       });
     }
-    this.caller.stop();
-    for (const delivery of this.head.releaseDeliveries()) delivery.accept();
+    this.sender.stop();
+    for (const delivery of this.head.takeDeliveries()) delivery.accept();
   }
 
   /** Breaks off what is being sent; it stays in the store. */
   abort(): void {
     this.isStarted = false;
     this.isAborted = true;
-    this.alarm.cancel();
-    this.caller.abort(
-      new Refusal("transient", `exporter ${this.own.id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" }),
+    this.wakeTimer.cancel();
+    this.sender.abort(
+      new Refusal("transient", `exporter ${this.services.id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" }),
     );
-    for (const delivery of this.head.releaseDeliveries()) delivery.accept();
+    for (const delivery of this.head.takeDeliveries()) delivery.accept();
     this.onIdle?.();
   }
 
-  /** Begins as many calls as may be, and sets the alarm for the rest. */
+  /** Begins as many calls as may be, and sets the wake timer for the rest. */
   private pump(): void {
     if (this.isPumping || !this.isStarted) return;
     this.isPumping = true;
-    while (this.isStarted && this.hasPlace()) {
-      this.backlog.look();
-      if (this.giveUpExpired()) continue;
-      if (this.isPaused || !(this.mayCheckHealth() || this.backlog.hasWork) || !this.next()) break;
+    while (this.isStarted && this.hasFreeSlot()) {
+      this.backlog.updateNow();
+      if (this.deadLetterExpired()) continue;
+      if (this.isPaused || !(this.shouldCheckHealth() || this.backlog.hasWork) || !this.startNext()) break;
     }
     this.isPumping = false;
-    this.setAlarm();
+    this.scheduleWake();
     this.head.refill();
   }
 
-  private setAlarm(): void {
-    const { dueIn, bornFirst } = this.backlog;
-    if (dueIn !== undefined && dueIn > 0) this.alarm.within(dueIn);
+  private scheduleWake(): void {
+    const { dueIn, oldestQueuedSince } = this.backlog;
+    if (dueIn !== undefined && dueIn > 0) this.wakeTimer.wakeWithin(dueIn);
     const { oldestAllowed } = this.gate;
-    if (oldestAllowed === undefined || bornFirst === undefined) return;
+    if (oldestAllowed === undefined || oldestQueuedSince === undefined) return;
     // One that has become too old since this began to look goes next time.
-    if (bornFirst >= oldestAllowed || this.hasPlace()) this.alarm.within(bornFirst - oldestAllowed + 1);
+    if (oldestQueuedSince >= oldestAllowed || this.hasFreeSlot())
+      this.wakeTimer.wakeWithin(oldestQueuedSince - oldestAllowed + 1);
   }
 
-  /** Whether anything may be sent or not: what is too old goes. False when nothing is. */
-  private giveUpExpired(): boolean {
+  /** Dead-letters one entry that is too old, whether anything may be sent or not. False when there is none. */
+  private deadLetterExpired(): boolean {
     const { oldestAllowed } = this.gate;
-    const item = oldestAllowed === undefined ? undefined : this.backlog.takeBornBefore(oldestAllowed);
-    if (item !== undefined) void this.endings.giveUpInPassing(item, expired(item));
+    const item = oldestAllowed === undefined ? undefined : this.backlog.takeQueuedBefore(oldestAllowed);
+    if (item !== undefined) void this.completion.deadLetterWithoutSending(item, expiredCause(item));
     return item !== undefined;
   }
 
-  private hasPlace(): boolean {
-    return this.active < this.own.settings.sending_queue.num_consumers;
+  private hasFreeSlot(): boolean {
+    return this.usedSlots < this.services.settings.sending_queue.num_consumers;
   }
 
   /** Takes one entry a step further; false when none may be at the moment. */
-  private next(): boolean {
+  private startNext(): boolean {
     const wait = this.ramp.waitMs();
     if (wait > 0) {
-      this.alarm.within(wait);
+      this.wakeTimer.wakeWithin(wait);
       return false;
     }
     const permit = this.breaker.acquire();
-    if (permit === undefined) return this.meetOpenBreaker();
-    if (permit.probe && this.own.exporter.check !== undefined) return this.checkHealth(permit);
-    const item = this.pick(permit.probe);
-    if (item !== undefined) this.begin(item, permit);
-    else this.breaker.settle(permit, "cancelled");
+    if (permit === undefined) return this.onOpenBreaker();
+    if (permit.probe && this.services.exporter.check !== undefined) return this.checkHealth(permit);
+    const item = this.takeSendable(permit.probe);
+    if (item !== undefined) this.startAttempt(item, permit);
+    else this.breaker.report(permit, "cancelled");
     return item !== undefined;
   }
 
   /** An exporter that can be asked how it is, is asked in the background; no entry is needed for a probe. */
-  private mayCheckHealth(): boolean {
-    return this.own.exporter.check !== undefined && this.breaker.state !== "closed" && !this.breaker.forced;
+  private shouldCheckHealth(): boolean {
+    return this.services.exporter.check !== undefined && this.breaker.state !== "closed" && !this.breaker.forced;
   }
 
   private checkHealth(permit: Permit): boolean {
-    this.hold();
-    this.caller.check((isWell) => {
-      this.own.metrics.checked(isWell);
-      this.breaker.settle(permit, this.isAborted ? "cancelled" : isWell ? "success" : "failure");
-      this.free();
+    this.acquireSlot();
+    this.sender.checkHealth((isHealthy) => {
+      this.services.metrics.healthChecked(isHealthy);
+      this.breaker.report(permit, this.isAborted ? "cancelled" : isHealthy ? "success" : "failure");
+      this.releaseSlot();
     });
     return true;
   }
 
-  private meetOpenBreaker(): boolean {
-    if (this.own.settings.circuit_breaker.on_open === "dead_letter" && this.breaker.state === "open") {
-      const item = this.pick(false);
+  private onOpenBreaker(): boolean {
+    if (this.services.settings.circuit_breaker.on_open === "dead_letter" && this.breaker.state === "open") {
+      const item = this.takeSendable(false);
       if (item === undefined) return false;
-      this.own.metrics.rejected.add(1);
-      const error = this.recent.lastError?.error ?? OPEN;
-      void this.endings.giveUpInPassing(item, { reason: "circuit_open", category: categoryOf(error), error });
+      this.services.metrics.rejected.add(1);
+      const error = this.recent.lastError?.error ?? BREAKER_OPEN;
+      void this.completion.deadLetterWithoutSending(item, {
+        reason: "circuit_open",
+        category: errorCategory(error),
+        error,
+      });
       return true;
     }
     const { waitMs } = this.breaker;
-    if (waitMs !== undefined) this.alarm.within(waitMs);
+    if (waitMs !== undefined) this.wakeTimer.wakeWithin(waitMs);
     return false;
   }
 
   /** The entry to send next; those that must not be sent now are dealt with on the way. */
-  private pick(probe: boolean): Item | undefined {
-    while (this.hasPlace()) {
+  private takeSendable(probe: boolean): QueueItem | undefined {
+    while (this.hasFreeSlot()) {
       const item = this.backlog.next(probe);
       if (item === undefined) return undefined;
-      const admission = this.gate.judge(item);
-      if (admission.do === "send") return item;
-      this.turnAway(item, admission);
+      const decision = this.gate.decide(item);
+      if (decision.do === "send") return item;
+      this.applyDecision(item, decision);
     }
     return undefined;
   }
 
-  private turnAway(item: Item, admission: Exclude<Admission, { do: "send" }>): void {
-    if (admission.do === "wait") this.backlog.wait(item, admission.ms);
-    else if (admission.do === "give_up") void this.endings.giveUpInPassing(item, admission.verdict);
+  private applyDecision(item: QueueItem, decision: Exclude<GateDecision, { do: "send" }>): void {
+    if (decision.do === "wait") this.backlog.delay(item, decision.ms);
+    else if (decision.do === "give_up") void this.completion.deadLetterWithoutSending(item, decision.verdict);
     else {
-      this.hold();
-      this.endings.drop(item);
+      this.acquireSlot();
+      this.completion.drop(item);
     }
   }
 
-  private begin(item: Item, permit: Permit): void {
-    this.hold();
-    item.hasTurn = false;
-    this.ramp.note();
-    if (item.entry.calls > 0) this.own.metrics.retried(item.entry.calls);
-    this.caller.call(item, (outcome) => this.called(item, permit, outcome));
+  private startAttempt(item: QueueItem, permit: Permit): void {
+    this.acquireSlot();
+    item.hasRetryTurn = false;
+    this.ramp.countRequest();
+    if (item.entry.calls > 0) this.services.metrics.retried(item.entry.calls);
+    this.sender.attempt(item, (outcome) => this.onOutcome(item, permit, outcome));
   }
 
-  private called(item: Item, permit: Permit, outcome: CallOutcome): void {
-    if (outcome.kind !== "failed" || !this.isAborted) return this.results.called(item, permit, outcome);
-    this.breaker.settle(permit, "cancelled");
-    this.active -= 1;
+  private onOutcome(item: QueueItem, permit: Permit, outcome: AttemptOutcome): void {
+    if (outcome.kind !== "failed" || !this.isAborted) return this.outcomeHandler.handle(item, permit, outcome);
+    this.breaker.report(permit, "cancelled");
+    this.usedSlots -= 1;
   }
 
   /** The entry is pending no more. */
-  private end(item: Item, parts: readonly StoredEntry[]): void {
-    this.head.done(item);
-    this.leave(item);
-    this.own.onLeft(item.entry, parts);
+  private onEnded(item: QueueItem, parts: readonly StoredEntry[]): void {
+    this.head.remove(item);
+    this.releaseItem(item);
+    this.services.onEntryEnded(item.entry, parts);
   }
 
-  /** An entry does not take a place any more; others may. */
-  private leave(item: Item): void {
-    this.backlog.left(item);
-    this.free();
+  /** An entry does not take a slot any more; others may. */
+  private releaseItem(item: QueueItem): void {
+    this.backlog.release(item);
+    this.releaseSlot();
   }
 
-  private hold(): void {
-    this.active += 1;
+  private acquireSlot(): void {
+    this.usedSlots += 1;
   }
 
-  private free(): void {
-    this.active -= 1;
-    if (this.active === 0) this.onIdle?.();
+  private releaseSlot(): void {
+    this.usedSlots -= 1;
+    if (this.usedSlots === 0) this.onIdle?.();
     this.pump();
   }
 
   /** False when the store could not be read. */
-  private nextLoad(): Promise<boolean> {
+  private loadMore(): Promise<boolean> {
     this.head.refill();
     return new Promise((resolve) => {
-      this.onLoad = resolve;
+      this.onNextLoad = resolve;
     });
   }
 
-  private loaded(error: unknown): void {
-    this.onLoad?.(error === undefined);
-    this.onLoad = undefined;
+  private onLoaded(error: unknown): void {
+    this.onNextLoad?.(error === undefined);
+    this.onNextLoad = undefined;
     if (error !== undefined) {
       if (!this.isStarted) return;
-      this.logStoreTrouble(error);
-      this.alarm.within(STORE_RETRY_MS);
+      this.logStoreError(error);
+      this.wakeTimer.wakeWithin(STORE_RETRY_MS);
     } else {
-      this.own.onLoaded();
+      this.services.onLoaded();
       this.pump();
     }
   }

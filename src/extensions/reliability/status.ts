@@ -5,7 +5,7 @@ import type { StoreStats } from "./store/store.js";
 /** More dead letters than this, and the exporter is not quite well. */
 const MANY_DEAD_LETTERS = 100;
 
-export interface StatusParts {
+export interface StatusInputs {
   readonly id: string;
   /** Undefined: there is no queue. */
   readonly stats: StoreStats | undefined;
@@ -19,9 +19,9 @@ export interface StatusParts {
 const NOTHING = { entries: 0, items: 0, bytes: 0 };
 
 /** DOWN while the breaker is open; DEGRADED while it probes, while it is paused, and with many dead letters. */
-export function statusOf(parts: StatusParts): ExporterStatus {
-  const { id, stats, paused, inFlight, breaker, replayRate } = parts;
-  const { lastSentAt, lastError, failureRate } = parts.recent;
+export function exporterStatus(inputs: StatusInputs): ExporterStatus {
+  const { id, stats, paused, inFlight, breaker, replayRate } = inputs;
+  const { lastSentAt, lastError, failureRate } = inputs.recent;
   const isDegraded = paused || breaker.state === "half_open" || (stats?.failed.entries ?? 0) > MANY_DEAD_LETTERS;
   return {
     id,

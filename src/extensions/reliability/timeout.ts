@@ -1,7 +1,7 @@
 import { type Clock, Refusal } from "../../plugin.js";
 
 /** One call to an exporter under way. */
-export interface Call {
+export interface TimedCall {
   readonly controller: AbortController;
   /** How many calls the controller has served, this one included. */
   readonly uses: number;
@@ -13,10 +13,10 @@ export interface Call {
  * Making an AbortController costs more than all else that is done for a call. One that was not used is good for the next
  * call; but not for ever, in case an exporter leaves its listeners on it.
  */
-const MOST_USES = 64;
+const MAX_USES = 64;
 
 /** How long an exporter may take to give up before its call is considered ended without it. */
-const GIVE_UP_MS = 1000;
+const ABANDON_AFTER_MS = 1000;
 
 /**
  * Ends calls that take too long. All calls may take equally long, so they end in the order they began and one timer
@@ -27,8 +27,8 @@ export class CallTimeout {
   private readonly ms: number;
   private readonly clock: Clock;
   /** Calls under way, oldest first, with the monotonic time at which each must be over. */
-  private readonly calls = new Map<Call, number>();
-  private readonly spare: Call[] = [];
+  private readonly calls = new Map<TimedCall, number>();
+  private readonly reusable: TimedCall[] = [];
   private cancelTimer: (() => void) | undefined;
 
   constructor(id: string, ms: number, clock: Clock) {
@@ -72,19 +72,19 @@ export class CallTimeout {
     );
   }
 
-  begin(abandon: (refusal: Refusal) => void): Call {
-    const last = this.spare.pop();
+  begin(abandon: (refusal: Refusal) => void): TimedCall {
+    const last = this.reusable.pop();
     const controller = last?.controller ?? new AbortController();
     const call = { controller, uses: (last?.uses ?? 0) + 1, abandon };
     this.calls.set(call, this.clock.monotonic() + this.ms);
-    if (this.ms > 0) this.cancelTimer ??= this.clock.after(this.ms, () => this.check());
+    if (this.ms > 0) this.cancelTimer ??= this.clock.after(this.ms, () => this.abortOverdue());
     return call;
   }
 
   /** The exporter is done with the call. */
-  end(call: Call): void {
+  end(call: TimedCall): void {
     this.calls.delete(call);
-    if (call.uses < MOST_USES && !call.controller.signal.aborted) this.spare.push(call);
+    if (call.uses < MAX_USES && !call.controller.signal.aborted) this.reusable.push(call);
   }
 
   /** Tells every call to give up, now. */
@@ -98,23 +98,23 @@ export class CallTimeout {
     this.cancelTimer = undefined;
   }
 
-  private check(): void {
+  private abortOverdue(): void {
     this.cancelTimer = undefined;
     const now = this.clock.monotonic();
     for (const [call, deadline] of this.calls) {
       if (deadline > now) {
-        this.cancelTimer = this.clock.after(deadline - now, () => this.check());
+        this.cancelTimer = this.clock.after(deadline - now, () => this.abortOverdue());
         return;
       }
       this.calls.delete(call);
-      this.giveUp(call);
+      this.abortLate(call);
     }
   }
 
-  private giveUp(call: Call): void {
+  private abortLate(call: TimedCall): void {
     const message = `exporter ${this.id} did not finish within ${this.ms} ms`;
     const refusal = new Refusal("transient", message, { code: "SLUICE_TIMEOUT" });
     call.controller.abort(refusal);
-    this.clock.after(GIVE_UP_MS, () => call.abandon(refusal));
+    this.clock.after(ABANDON_AFTER_MS, () => call.abandon(refusal));
   }
 }

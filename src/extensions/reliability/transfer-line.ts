@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Batch, type Entry, SIGNALS } from "../../plugin.js";
 
 /** One dead letter on its way from one store to another. */
-export interface Transfer {
+export interface TransferredDeadLetter {
   readonly entry: Entry;
   readonly batch: Batch;
 }
@@ -14,13 +14,13 @@ const VERSION = 1;
  * A dead letter as one line of JSON: what is known of it, its payload (OTLP protobuf in base64) and a checksum over both.
  * Without the newline.
  */
-export function transferLine({ entry, batch }: Transfer): string {
+export function writeTransferLine({ entry, batch }: TransferredDeadLetter): string {
   const payload = Buffer.from(batch.bytes).toString("base64");
   return JSON.stringify({ version: VERSION, entry, payload, checksum: checksumOf(entry, payload) });
 }
 
 /** Reads such a line to the last byte of its payload; gives a sentence that says what is wrong with it instead. */
-export function readTransferLine(line: string): Transfer | { readonly problem: string } {
+export function readTransferLine(line: string): TransferredDeadLetter | { readonly problem: string } {
   const fields = parse(line);
   if (fields === undefined) return { problem: "this is not a line of JSON: it was cut or changed" };
   const { version, entry, payload, checksum } = fields;
@@ -67,7 +67,7 @@ function isDeadLetter(value: unknown): value is Entry {
     typeof entry.failure.error?.class === "string" &&
     typeof entry.failure.error.message === "string" &&
     typeof entry.failure.signature === "string" &&
-    [entry.failure.names, entry.failure.traceIds, entry.failure.schemaUrls].every(isTexts) &&
+    [entry.failure.names, entry.failure.traceIds, entry.failure.schemaUrls].every(isStringArray) &&
     typeof entry.source?.receiver === "string" &&
     typeof entry.pipeline === "string" &&
     typeof entry.generation === "string" &&
@@ -78,6 +78,6 @@ function isDeadLetter(value: unknown): value is Entry {
   );
 }
 
-function isTexts(value: unknown): boolean {
+function isStringArray(value: unknown): boolean {
   return Array.isArray(value) && value.every((each) => typeof each === "string");
 }

@@ -1,12 +1,12 @@
 import type { DeadLetterQuery, ImportReport } from "../../plugin.js";
-import { type Controls, type Found, search } from "./dead-letters.js";
-import { exclusively } from "./exclusive.js";
-import { readTransferLine, type Transfer, transferLine } from "./transfer-line.js";
+import { type Controls, type LocatedEntry, searchDeadLetters } from "./dead-letters.js";
+import { runExclusively } from "./exclusive.js";
+import { readTransferLine, type TransferredDeadLetter, writeTransferLine } from "./transfer-line.js";
 
 /** Written together, so that they share a commit. */
-const AT_ONCE = 32;
+const IMPORT_CHUNK_SIZE = 32;
 /** A file of something else has a problem in every line. */
-const MOST_PROBLEMS = 100;
+const MAX_PROBLEMS = 100;
 
 /** The dead letters a query finds, as lines. One whose payload cannot be read any more is left out: it is in no state to travel. */
 export async function* exportLines(
@@ -14,9 +14,9 @@ export async function* exportLines(
   query: DeadLetterQuery,
   onUnreadable: (id: string) => void,
 ): AsyncGenerator<string> {
-  for await (const { control, ref, entry } of search(controls, query)) {
+  for await (const { control, ref, entry } of searchDeadLetters(controls, query)) {
     try {
-      yield transferLine({ entry, batch: await control.store.payload(ref) });
+      yield writeTransferLine({ entry, batch: await control.store.payload(ref) });
     } catch (error) {
       const code = (error as { code?: unknown }).code;
       if (code !== "corrupt" && code !== "not_found") throw error;
@@ -30,57 +30,65 @@ export async function* exportLines(
  * reported with its number and changes nothing; empty lines are passed over.
  */
 export async function importLines(controls: Controls, lines: AsyncIterable<string>): Promise<ImportReport> {
-  const report = new Report();
-  let gathered: Numbered[] = [];
+  const report = new ImportTally();
+  let chunk: NumberedTransfer[] = [];
   let number = 0;
   for await (const line of lines) {
     number++;
     if (line.trim() === "") continue;
     const transfer = readTransferLine(line);
     if ("problem" in transfer) report.add(number, transfer.problem);
-    else gathered.push({ number, transfer });
-    if (gathered.length < AT_ONCE) continue;
-    await take(controls, gathered, report);
-    gathered = [];
+    else chunk.push({ number, transfer });
+    if (chunk.length < IMPORT_CHUNK_SIZE) continue;
+    await importChunk(controls, chunk, report);
+    chunk = [];
   }
-  await take(controls, gathered, report);
+  await importChunk(controls, chunk, report);
   return report.result();
 }
 
-interface Numbered {
+interface NumberedTransfer {
   readonly number: number;
-  readonly transfer: Transfer;
+  readonly transfer: TransferredDeadLetter;
 }
 
-async function take(controls: Controls, gathered: readonly Numbered[], report: Report): Promise<void> {
-  const byExporter = new Map<string, Numbered[]>();
-  for (const each of gathered) {
+async function importChunk(controls: Controls, chunk: readonly NumberedTransfer[], report: ImportTally): Promise<void> {
+  const byExporter = new Map<string, NumberedTransfer[]>();
+  for (const each of chunk) {
     const { exporter } = each.transfer.entry;
     byExporter.set(exporter, [...(byExporter.get(exporter) ?? []), each]);
   }
   for (const [exporter, group] of byExporter) {
     const control = controls.get(exporter);
-    if (control?.store !== undefined) await takeInto(control as Found["control"], group, report);
+    if (control?.store !== undefined) await importInto(control as LocatedEntry["control"], group, report);
     else
       for (const { number } of group)
         report.add(number, `there is no queue for an exporter ${JSON.stringify(exporter)} here`);
   }
 }
 
-function takeInto({ store }: Found["control"], group: readonly Numbered[], report: Report): Promise<void> {
-  return exclusively(store, async () => {
-    const fresh = new Map<string, Numbered>();
+function importInto(
+  { store }: LocatedEntry["control"],
+  group: readonly NumberedTransfer[],
+  report: ImportTally,
+): Promise<void> {
+  return runExclusively(store, async () => {
+    const fresh = new Map<string, NumberedTransfer>();
     for (const each of group) {
       const { id } = each.transfer.entry;
       const isKnown = fresh.has(id) || (await store.find(id)) !== undefined;
       if (isKnown) report.add(each.number, `entry ${id} is here already`);
       else fresh.set(id, each);
     }
-    await Promise.all([...fresh.values()].map((each) => put(store, each, report)));
+    await Promise.all([...fresh.values()].map((each) => putImported(store, each, report)));
   });
 }
 
-async function put(store: Found["control"]["store"], { number, transfer }: Numbered, report: Report): Promise<void> {
+async function putImported(
+  store: LocatedEntry["control"]["store"],
+  { number, transfer }: NumberedTransfer,
+  report: ImportTally,
+): Promise<void> {
   const { entry, batch } = transfer;
   const { pipeline, source, enqueuedAt, generation } = entry;
   try {
@@ -91,20 +99,21 @@ async function put(store: Found["control"]["store"], { number, transfer }: Numbe
   }
 }
 
-class Report {
+class ImportTally {
   imported = 0;
   private readonly problems: { line: number; message: string }[] = [];
-  private more = 0;
+  private omitted = 0;
 
   add(line: number, message: string): void {
-    if (this.problems.length < MOST_PROBLEMS) this.problems.push({ line, message });
-    else this.more++;
+    if (this.problems.length < MAX_PROBLEMS) this.problems.push({ line, message });
+    else this.omitted++;
   }
 
   result(): ImportReport {
     const problems = this.problems.sort((a, b) => a.line - b.line);
     const last = problems.at(-1);
-    if (this.more > 0 && last) problems.push({ line: last.line, message: `and ${this.more} more lines have problems` });
+    if (this.omitted > 0 && last)
+      problems.push({ line: last.line, message: `and ${this.omitted} more lines have problems` });
     return { imported: this.imported, problems };
   }
 }

@@ -1,39 +1,43 @@
 import { type AttemptError, type Entry, type PartialRejection, Refusal } from "../../plugin.js";
-import type { Item, Verdict } from "./item.js";
+import type { DeadLetterCause, QueueItem } from "./item.js";
 
 /** What entries are given up with that no call has failed with. */
-export const OPEN = unsent("SLUICE_BREAKER_OPEN", "the circuit breaker is open");
-export const EXPIRED = unsent("SLUICE_EXPIRED", "waited longer than sending_queue.max_age");
-export const LIMITED = unsent("SLUICE_RETRY_LIMIT", "over the rate limit of retries");
+export const BREAKER_OPEN = queueError("SLUICE_BREAKER_OPEN", "the circuit breaker is open");
+export const EXPIRED = queueError("SLUICE_EXPIRED", "waited longer than sending_queue.max_age");
+export const RETRY_LIMITED = queueError("SLUICE_RETRY_LIMIT", "over the rate limit of retries");
 
-function unsent(code: string, message: string): AttemptError {
+function queueError(code: string, message: string): AttemptError {
   return { kind: "transient", class: code, code, message };
 }
 
 /** What a client is told that waited for the result: it must not send again, for the data is kept here, or is not wanted. */
-export function gaveUp({ entry }: Item, { reason, error }: Verdict, written: "saved" | "discarded"): Refusal {
-  if (written === "discarded") return discarded(`as dead_letter.filter says (${reason}): ${error.message}`);
+export function deadLetteredRefusal(
+  { entry }: QueueItem,
+  { reason, error }: DeadLetterCause,
+  written: "saved" | "discarded",
+): Refusal {
+  if (written === "discarded") return discardedRefusal(`as dead_letter.filter says (${reason}): ${error.message}`);
   return new Refusal("permanent", `kept as dead letter ${entry.id} (${reason}): ${error.message}`, {
     code: "SLUICE_DEAD_LETTERED",
   });
 }
 
-export function droppedByConfig({ entry }: Item): Refusal {
+export function droppedRefusal({ entry }: QueueItem): Refusal {
   const why = entry.lastError === undefined ? "" : `: ${entry.lastError.message}`;
-  return discarded(`over the rate limit of retries (on_excess: drop)${why}`);
+  return discardedRefusal(`over the rate limit of retries (on_excess: drop)${why}`);
 }
 
-function discarded(why: string): Refusal {
+function discardedRefusal(why: string): Refusal {
   return new Refusal("permanent", `discarded, ${why}`, { code: "SLUICE_DISCARDED" });
 }
 
 /** The client still has it, and may send it again. */
-export function lostToDamage(): Refusal {
+export function lostRefusal(): Refusal {
   return new Refusal("transient", "the queue lost it to damage");
 }
 
 /** The other side took the batch, and rejected some of its records for good. */
-export function partialSuccess(entry: Entry, { message }: PartialRejection, rejected: number): AttemptError {
+export function partialSuccessError(entry: Entry, { message }: PartialRejection, rejected: number): AttemptError {
   return {
     kind: "permanent",
     class: "partial_success",

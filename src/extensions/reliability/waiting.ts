@@ -1,10 +1,10 @@
-import type { Item } from "./item.js";
+import type { QueueItem } from "./item.js";
 
 /** Items that wait for a time, the earliest first: a binary heap. */
-export class Waiting {
-  private heap: Item[] = [];
-  /** None of them, but those that are given up anyway, was born before. */
-  private born = Number.POSITIVE_INFINITY;
+export class DelayQueue {
+  private heap: QueueItem[] = [];
+  /** No item was queued before this monotonic time, but those that are to become dead letters anyway. */
+  private oldestSince = Number.POSITIVE_INFINITY;
 
   get size(): number {
     return this.heap.length;
@@ -15,14 +15,14 @@ export class Waiting {
     return this.heap[0]?.dueAt;
   }
 
-  /** When the oldest one was born, or before; undefined when there is none that is not given up anyway. */
-  get bornFirst(): number | undefined {
-    return this.born === Number.POSITIVE_INFINITY ? undefined : this.born;
+  /** Since when the oldest item is queued, or before; undefined when all are to become dead letters anyway. */
+  get oldestQueuedSince(): number | undefined {
+    return this.oldestSince === Number.POSITIVE_INFINITY ? undefined : this.oldestSince;
   }
 
-  add(item: Item): void {
+  add(item: QueueItem): void {
     const { heap } = this;
-    if (item.verdict === undefined) this.born = Math.min(this.born, item.bornAt);
+    if (item.deadLetterCause === undefined) this.oldestSince = Math.min(this.oldestSince, item.queuedSince);
     let at = heap.push(item) - 1;
     while (at > 0) {
       const above = (at - 1) >> 1;
@@ -34,37 +34,37 @@ export class Waiting {
   }
 
   /** The earliest, if it is due by then. */
-  take(until: number): Item | undefined {
+  take(until: number): QueueItem | undefined {
     const first = this.heap[0];
     if (first === undefined || first.dueAt > until) return undefined;
     const last = this.heap.pop()!;
-    if (last !== first) this.sink(last);
+    if (last !== first) this.siftDown(last);
     return first;
   }
 
   /** All are due by then, but for those whose turn with the retry limiter has a time: that is not theirs to choose. */
-  hurry(then: number): void {
+  retryNow(time: number): void {
     const all = this.heap;
     this.heap = [];
     for (const item of all) {
-      if (!item.hasTurn) item.dueAt = Math.min(item.dueAt, then);
+      if (!item.hasRetryTurn) item.dueAt = Math.min(item.dueAt, time);
       this.add(item);
     }
   }
 
-  /** Takes out all that were born before `then` and are not given up anyway. */
-  takeBornBefore(then: number): Item[] {
-    if (this.born >= then) return [];
-    const isOld = ({ bornAt, verdict }: Item) => bornAt < then && verdict === undefined;
+  /** Takes out all that were queued before `time` and are not to become dead letters anyway. */
+  takeQueuedBefore(time: number): QueueItem[] {
+    if (this.oldestSince >= time) return [];
+    const isOld = ({ queuedSince, deadLetterCause }: QueueItem) => queuedSince < time && deadLetterCause === undefined;
     const old = this.heap.filter(isOld);
     const young = this.heap.filter((item) => !isOld(item));
     this.heap = [];
-    this.born = Number.POSITIVE_INFINITY;
+    this.oldestSince = Number.POSITIVE_INFINITY;
     for (const item of young) this.add(item);
     return old;
   }
 
-  private sink(item: Item): void {
+  private siftDown(item: QueueItem): void {
     const { heap } = this;
     let at = 0;
     for (;;) {

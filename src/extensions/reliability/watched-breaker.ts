@@ -3,7 +3,7 @@ import { Breaker } from "./breaker.js";
 import type { QueueMetrics } from "./metrics.js";
 import type { RecentCalls } from "./recent-calls.js";
 
-export interface BreakerWitnesses {
+export interface BreakerObservers {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
@@ -13,8 +13,11 @@ export interface BreakerWitnesses {
 }
 
 /** A breaker whose changes are counted and logged. */
-export function watchedBreaker(settings: CompleteSettings["circuit_breaker"], witnesses: BreakerWitnesses): Breaker {
-  const { clock, logger, metrics, recent, onClosed } = witnesses;
+export function createWatchedBreaker(
+  settings: CompleteSettings["circuit_breaker"],
+  observers: BreakerObservers,
+): Breaker {
+  const { clock, logger, metrics, recent, onClosed } = observers;
   const breaker = new Breaker(settings, clock, (to, from) => {
     if (to === "open") metrics.opened.add(1);
     if (to === "closed") {

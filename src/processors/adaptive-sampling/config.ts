@@ -74,7 +74,7 @@ const valueRule = z
     message: "expected the smaller number first",
   });
 
-export const adaptiveSchema = z
+export const adaptiveSamplingSchema = z
   .strictObject({
     severity: severity.prefault({}).meta({ description: "Rates of log records by severity; error also for spans." }),
     events: section(z.record(z.string().min(1), rate()))
@@ -116,7 +116,7 @@ export const adaptiveSchema = z
       context.addIssue({ code: "custom", path: ["error_spike", "window"], message: "expected more than 0" });
   });
 
-export type AdaptiveConfig = z.infer<typeof adaptiveSchema>;
+export type AdaptiveSamplingConfig = z.infer<typeof adaptiveSamplingSchema>;
 export type ErrorSpikeConfig = z.infer<typeof errorSpike>;
 export type LoadConfig = z.infer<typeof load>;
 export type ValueRule = z.infer<typeof valueRule>;

@@ -1,21 +1,21 @@
 import type { Clock } from "../../plugin.js";
-import type { AdaptiveConfig, ErrorSpikeConfig, LoadConfig } from "./config.js";
+import type { AdaptiveSamplingConfig, ErrorSpikeConfig, LoadConfig } from "./config.js";
 import { SlidingCount } from "./sliding-count.js";
 
 /** What a factor is during a spike: it raises every rate but 0 to 1. */
-export const SPIKE = Number.POSITIVE_INFINITY;
+export const SPIKE_FACTOR = Number.POSITIVE_INFINITY;
 
-/** What all pipelines of one processor know of load and errors, and what follows from it for their rates. */
-export class Pressure {
+/** What the rates are multiplied with: it follows from the load and the errors that all pipelines of one processor see. */
+export class RateFactor {
   private readonly load: LoadTiers | undefined;
   private readonly spike: ErrorSpike | undefined;
   private readonly traces: TraceFactors;
   private readonly onSpike: (isSpike: boolean) => void;
   /** What the rates of the present batch are multiplied with. */
-  factor = 1;
+  current = 1;
 
   /** `onSpike` is told when a spike begins and when it ends. */
-  constructor(config: AdaptiveConfig, clock: Clock, onSpike: (isSpike: boolean) => void) {
+  constructor(config: AdaptiveSamplingConfig, clock: Clock, onSpike: (isSpike: boolean) => void) {
     this.onSpike = onSpike;
     this.load = config.load.enabled ? new LoadTiers(config.load, clock) : undefined;
     this.spike = config.error_spike.enabled ? new ErrorSpike(config.error_spike, clock) : undefined;
@@ -23,29 +23,29 @@ export class Pressure {
   }
 
   get isSpike(): boolean {
-    return this.factor === SPIKE;
+    return this.current === SPIKE_FACTOR;
   }
 
   /** Called with every batch, before its records are decided. */
-  arrived(records: number): void {
-    this.load?.arrived(records);
+  addRecords(records: number): void {
+    this.load?.addRecords(records);
     const wasSpike = this.isSpike;
-    this.factor = this.factorNow();
+    this.current = this.now();
     if (this.isSpike !== wasSpike) this.onSpike(this.isSpike);
   }
 
   /** What the factor would be if something came now; also right when nothing has come for long. Changes nothing. */
-  factorNow(): number {
-    return this.spike?.isOn() ? SPIKE : (this.load?.rate ?? 1);
+  now(): number {
+    return this.spike?.isOn() ? SPIKE_FACTOR : (this.load?.rate ?? 1);
   }
 
-  erred(errors: number): void {
+  addErrors(errors: number): void {
     this.spike?.add(errors);
   }
 
   /** A trace keeps the factor it began with, so that a new tier cuts none in two. */
-  factorOf(trace: number): number {
-    return trace < 0 ? this.factor : this.traces.of(trace, this.factor);
+  ofTrace(trace: number): number {
+    return trace < 0 ? this.current : this.traces.factorOf(trace, this.current);
   }
 }
 
@@ -60,7 +60,7 @@ export class LoadTiers {
     this.count = new SlidingCount(config.window, clock);
   }
 
-  arrived(records: number): void {
+  addRecords(records: number): void {
     this.count.add(records);
     this.tier = this.tierNow();
   }
@@ -107,24 +107,24 @@ export class ErrorSpike {
 
 /** The factors of the traces seen last, in two generations: when one is full, the older one is forgotten. */
 class TraceFactors {
-  private readonly half: number;
+  private readonly maxPerGeneration: number;
   private young = new Map<number, number>();
   private old = new Map<number, number>();
 
   constructor(traces: number) {
-    this.half = traces / 2;
+    this.maxPerGeneration = traces / 2;
   }
 
-  of(trace: number, present: number): number {
+  factorOf(trace: number, current: number): number {
     const known = this.young.get(trace);
     if (known !== undefined) return known;
-    const factor = this.old.get(trace) ?? present;
-    if (this.half > 0) this.remember(trace, factor);
+    const factor = this.old.get(trace) ?? current;
+    if (this.maxPerGeneration > 0) this.remember(trace, factor);
     return factor;
   }
 
   private remember(trace: number, factor: number): void {
-    if (this.young.size >= this.half) {
+    if (this.young.size >= this.maxPerGeneration) {
       this.old = this.young;
       this.young = new Map();
     }

@@ -1,6 +1,6 @@
 import { type Counter, glob, type Metrics, type RateRules, type RecordFacts } from "../../plugin.js";
-import { type AdaptiveConfig, type CompiledValueRule, compileValueRule, SEVERITIES } from "./config.js";
-import type { Pressure } from "./pressure.js";
+import { type AdaptiveSamplingConfig, type CompiledValueRule, compileValueRule, SEVERITIES } from "./config.js";
+import type { RateFactor } from "./pressure.js";
 
 interface Stratum {
   readonly name: string;
@@ -23,64 +23,72 @@ interface StratumCounters {
  * whatever the load; then the rates of events, of traces and of severities, times the factor of load and spikes.
  */
 export class AdaptiveRules implements RateRules {
-  private readonly pressure: Pressure;
+  private readonly rateFactor: RateFactor;
   private readonly values: readonly CompiledValueRule[];
   private readonly names: NameRules;
-  private readonly exempt = stratum("exempt", 1);
-  private readonly valued = stratum("value", 1);
+  private readonly exempt = newStratum("exempt", 1);
+  private readonly byValue = newStratum("value", 1);
   private readonly severities: readonly Stratum[];
-  private readonly spans = stratum("span", 1);
-  private readonly erroneous: Stratum;
-  private readonly traced: Stratum | undefined;
+  private readonly spans = newStratum("span", 1);
+  private readonly errorSpans: Stratum;
+  private readonly inTrace: Stratum | undefined;
   private readonly isLogs: boolean;
-  private present: Stratum = this.exempt;
+  private current: Stratum = this.exempt;
   private errors = 0;
 
-  constructor(signal: "logs" | "traces", config: AdaptiveConfig, pressure: Pressure) {
+  constructor(signal: "logs" | "traces", config: AdaptiveSamplingConfig, rateFactor: RateFactor) {
     this.isLogs = signal === "logs";
-    this.pressure = pressure;
+    this.rateFactor = rateFactor;
     this.values = config.values.map(compileValueRule);
     this.names = new NameRules(config, this.exempt);
-    const ofSeverity = ["unspecified", ...SEVERITIES] as const;
-    this.severities = ofSeverity.map((name) => stratum(`severity:${name}`, config.severity[name]));
-    this.erroneous = stratum("span:error", config.severity.error);
-    this.traced = config.trace_rate === undefined ? undefined : stratum("trace", config.trace_rate);
+    const severityNames = ["unspecified", ...SEVERITIES] as const;
+    this.severities = severityNames.map((name) => newStratum(`severity:${name}`, config.severity[name]));
+    this.errorSpans = newStratum("span:error", config.severity.error);
+    this.inTrace = config.trace_rate === undefined ? undefined : newStratum("trace", config.trace_rate);
   }
 
   rateOf(record: RecordFacts): number {
     const { isError } = record;
     if (isError) this.errors++;
-    const named = this.names.of(record);
-    if (named === this.exempt) return this.choose(named);
+    const named = this.names.stratumOf(record);
+    if (named === this.exempt) return this.useStratum(named);
     for (let i = 0; i < this.values.length; i++) {
       const rule = this.values[i]!;
-      if (rule.holds(record.value(rule.path))) return this.choose(this.valued);
+      if (rule.holds(record.value(rule.path))) return this.useStratum(this.byValue);
     }
-    if (isError) return this.choose(this.isLogs ? this.severityOf(record) : this.erroneous);
-    const { trace } = record;
-    const traced = trace < 0 ? undefined : this.traced;
-    const base = this.choose(named ?? traced ?? (this.isLogs ? this.severityOf(record) : this.spans));
-    return base === 0 ? 0 : Math.min(1, base * this.pressure.factorOf(trace));
+    if (isError) return this.useStratum(this.isLogs ? this.severityOf(record) : this.errorSpans);
+    const { traceFraction } = record;
+    const traced = traceFraction < 0 ? undefined : this.inTrace;
+    const base = this.useStratum(named ?? traced ?? (this.isLogs ? this.severityOf(record) : this.spans));
+    return base === 0 ? 0 : Math.min(1, base * this.rateFactor.ofTrace(traceFraction));
   }
 
   decided(rate: number, kept: boolean): void {
     if (kept) {
-      this.present.kept++;
-      this.present.estimate += 1 / rate;
-    } else this.present.dropped++;
+      this.current.kept++;
+      this.current.estimate += 1 / rate;
+    } else this.current.dropped++;
   }
 
   /** Hands what was counted since the last time to the metrics and to the spike watch. */
   report(metrics: Metrics): void {
-    if (this.errors > 0) this.pressure.erred(this.errors);
+    if (this.errors > 0) this.rateFactor.addErrors(this.errors);
     this.errors = 0;
-    const { exempt, valued, spans, erroneous, traced } = this;
-    const all = [exempt, valued, ...this.severities, spans, erroneous, ...(traced ? [traced] : []), ...this.names.all];
-    for (const one of all) if (one.kept + one.dropped > 0) publish(one, metrics);
+    const { exempt, byValue, spans, errorSpans, inTrace } = this;
+    const all = [
+      exempt,
+      byValue,
+      ...this.severities,
+      spans,
+      errorSpans,
+      ...(inTrace ? [inTrace] : []),
+      ...this.names.all,
+    ];
+    for (const one of all) if (one.kept + one.dropped > 0) publishCounts(one, metrics);
   }
 
-  private choose(chosen: Stratum): number {
-    this.present = chosen;
+  private useStratum(chosen: Stratum): number {
+    this.current = chosen;
     return chosen.rate;
   }
 
@@ -96,9 +104,9 @@ class NameRules {
   private readonly rules: readonly { matches: (name: string) => boolean; stratum: Stratum }[];
   private readonly known = new Map<number, { readonly name: Uint8Array; readonly stratum: Stratum | undefined }>();
 
-  constructor({ events, exempt }: AdaptiveConfig, exempted: Stratum) {
+  constructor({ events, exempt }: AdaptiveSamplingConfig, exempted: Stratum) {
     const named = Object.entries(events).map(
-      ([pattern, rate]) => [pattern, stratum(`event:${pattern}`, rate)] as const,
+      ([pattern, rate]) => [pattern, newStratum(`event:${pattern}`, rate)] as const,
     );
     this.all = named.map(([, one]) => one);
     this.rules = [
@@ -107,7 +115,7 @@ class NameRules {
     ];
   }
 
-  of(record: RecordFacts): Stratum | undefined {
+  stratumOf(record: RecordFacts): Stratum | undefined {
     if (this.rules.length === 0) return undefined;
     const hash = record.nameHash;
     if (hash === 0) return undefined;
@@ -115,20 +123,20 @@ class NameRules {
     if (known !== undefined && record.isNamed(known.name)) return known.stratum;
     const { name } = record;
     const found = this.rules.find(({ matches }) => matches(name))?.stratum;
-    if (this.known.size >= MAX_KNOWN) this.known.clear();
-    if (name.length <= LONGEST_KNOWN) this.known.set(hash, { name: Buffer.from(name), stratum: found });
+    if (this.known.size >= MAX_KNOWN_NAMES) this.known.clear();
+    if (name.length <= MAX_NAME_LENGTH) this.known.set(hash, { name: Buffer.from(name), stratum: found });
     return found;
   }
 }
 
-const MAX_KNOWN = 10_000;
-const LONGEST_KNOWN = 256;
+const MAX_KNOWN_NAMES = 10_000;
+const MAX_NAME_LENGTH = 256;
 
-function stratum(name: string, rate: number): Stratum {
+function newStratum(name: string, rate: number): Stratum {
   return { name, rate, kept: 0, dropped: 0, estimate: 0 };
 }
 
-function publish(one: Stratum, metrics: Metrics): void {
+function publishCounts(one: Stratum, metrics: Metrics): void {
   one.counters ??= countersOf(one.name, metrics);
   if (one.kept > 0) one.counters.kept.add(one.kept);
   if (one.kept > 0) one.counters.estimate.add(one.estimate);
@@ -140,13 +148,13 @@ function publish(one: Stratum, metrics: Metrics): void {
 
 function countersOf(name: string, metrics: Metrics): StratumCounters {
   const decided = (sampled: string) =>
-    metrics.counter("sluice_adaptive_sampling_records", COUNTED, { stratum: name, sampled });
+    metrics.counter("sluice_adaptive_sampling_records", RECORDS_OPTIONS, { stratum: name, sampled });
   return {
     kept: decided("true"),
     dropped: decided("false"),
-    estimate: metrics.counter("sluice_adaptive_sampling_estimated_records", ESTIMATED, { stratum: name }),
+    estimate: metrics.counter("sluice_adaptive_sampling_estimated_records", ESTIMATE_OPTIONS, { stratum: name }),
   };
 }
 
-const COUNTED = { description: "Records decided, by the rule that decided." };
-const ESTIMATED = { description: "Sum of 1/rate over the records kept: an estimate of what came in." };
+const RECORDS_OPTIONS = { description: "Records decided, by the rule that decided." };
+const ESTIMATE_OPTIONS = { description: "Sum of 1/rate over the records kept: an estimate of what came in." };

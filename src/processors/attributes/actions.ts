@@ -56,21 +56,21 @@ export function createAction(config: ActionConfig): Action {
     case "insert":
     case "update":
     case "upsert":
-      return assigning(key, action, sourceOf(config));
+      return assignAction(key, action, valueSourceOf(config));
     case "delete":
-      return onKeys(config, (attributes, name) => attributes.delete(name));
+      return keysAction(config, (attributes, name) => attributes.delete(name));
     case "hash":
-      return onKeys(config, (attributes, name) => attributes.set(name, hashed(attributes.get(name) ?? null)));
+      return keysAction(config, (attributes, name) => attributes.set(name, hashValue(attributes.get(name) ?? null)));
     case "extract":
-      return extracting(key, config.pattern ?? "");
+      return extractAction(key, config.pattern ?? "");
     case "convert":
-      return converting(key, config.converted_type ?? "string");
+      return convertAction(key, config.converted_type ?? "string");
   }
 }
 
-type Source = (attributes: Attributes, origin: Origin) => Value | undefined;
+type ValueSource = (attributes: Attributes, origin: Origin) => Value | undefined;
 
-function sourceOf(config: ActionConfig): Source {
+function valueSourceOf(config: ActionConfig): ValueSource {
   const { value: fixed, from_attribute: attribute, from_context: context } = config;
   if (fixed !== undefined) return () => fixed;
   if (attribute !== undefined) return (attributes) => attributes.get(attribute);
@@ -78,7 +78,7 @@ function sourceOf(config: ActionConfig): Source {
   return (_, origin) => origin.metadata?.get(header)?.join(";");
 }
 
-function assigning(key: string, action: "insert" | "update" | "upsert", source: Source): Action {
+function assignAction(key: string, action: "insert" | "update" | "upsert", source: ValueSource): Action {
   return (attributes, origin) => {
     if (action !== "upsert" && attributes.has(key) !== (action === "update")) return;
     const next = source(attributes, origin);
@@ -86,7 +86,7 @@ function assigning(key: string, action: "insert" | "update" | "upsert", source: 
   };
 }
 
-function onKeys({ key, pattern }: ActionConfig, change: (attributes: Attributes, key: string) => void): Action {
+function keysAction({ key, pattern }: ActionConfig, change: (attributes: Attributes, key: string) => void): Action {
   const keys = pattern === undefined ? undefined : compilePattern(pattern);
   return (attributes) => {
     if (key !== undefined && attributes.has(key)) change(attributes, key);
@@ -95,7 +95,7 @@ function onKeys({ key, pattern }: ActionConfig, change: (attributes: Attributes,
   };
 }
 
-function extracting(key: string, pattern: string): Action {
+function extractAction(key: string, pattern: string): Action {
   const compiled = compilePattern(pattern);
   return (attributes) => {
     const text = attributes.get(key);
@@ -104,32 +104,32 @@ function extracting(key: string, pattern: string): Action {
   };
 }
 
-function converting(key: string, type: "int" | "double" | "string"): Action {
+function convertAction(key: string, type: "int" | "double" | "string"): Action {
   return (attributes) => {
     const old = attributes.get(key);
-    const next = old === undefined || old === null ? undefined : converted(old, type);
+    const next = old === undefined || old === null ? undefined : convertValue(old, type);
     if (next !== undefined && next !== old) attributes.set(key, next);
   };
 }
 
 /** Undefined when the value cannot be read as that type: then it stays as it is. */
-function converted(old: Value, type: "int" | "double" | "string"): Value | undefined {
+function convertValue(old: Value, type: "int" | "double" | "string"): Value | undefined {
   if (type === "string") return typeof old === "object" ? JSON.stringify(old) : String(old);
   if (typeof old === "boolean") return type === "int" ? Number(old) : asDouble(Number(old));
   if (typeof old === "bigint") return type === "int" ? old : asDouble(Number(old));
   if (typeof old === "number") return type === "int" ? Math.trunc(old) : asDouble(old);
   if (typeof old !== "string" || old.trim() === "") return undefined;
-  if (type === "int") return /^[+-]?\d{1,64}$/.test(old) ? integer(old) : undefined;
+  if (type === "int") return /^[+-]?\d{1,64}$/.test(old) ? parseInteger(old) : undefined;
   return Number.isNaN(Number(old)) ? undefined : asDouble(Number(old));
 }
 
-function integer(text: string): number | bigint | undefined {
+function parseInteger(text: string): number | bigint | undefined {
   const exact = BigInt(text.replace("+", ""));
   if (BigInt.asIntN(64, exact) !== exact) return undefined;
   return Number.isSafeInteger(Number(exact)) ? Number(exact) : exact;
 }
 
-function hashed(old: Value): string {
+function hashValue(old: Value): string {
   const text = typeof old === "string" ? old : typeof old === "object" ? JSON.stringify(old) : String(old);
   return createHash("sha256").update(text).digest("hex");
 }

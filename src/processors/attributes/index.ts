@@ -25,7 +25,7 @@ export const attributesProcessor = defineProcessor<z.infer<typeof attributesSche
   schema: attributesSchema,
   create({ actions, include, exclude }) {
     const changes = actions.map(createAction);
-    const isMeant = chosen(include, exclude);
+    const isMeant = createRecordSelector(include, exclude);
     return eachBatch((batch, { origin }) =>
       editRecords(batch, (record) => {
         if (isMeant(record)) for (const change of changes) change(record.attributes, origin);
@@ -55,7 +55,7 @@ export const resourceProcessor = defineProcessor<z.infer<typeof resourceSchema>>
   },
 });
 
-function chosen(include: MatchConfig | undefined, exclude: MatchConfig | undefined) {
+function createRecordSelector(include: MatchConfig | undefined, exclude: MatchConfig | undefined) {
   const isIncluded = include === undefined ? () => true : createMatcher(include);
   const isExcluded = exclude === undefined ? () => false : createMatcher(exclude);
   return (record: AnyRecordView) => isIncluded(record) && !isExcluded(record);

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import {
-  anyCase,
   type Condition,
   type ContextName,
+  caseInsensitiveEnum,
   compileIn,
   compileInferred,
   contextNamed,
@@ -17,7 +17,7 @@ import {
 import { legacyConditions, logProperties, metricProperties, spanProperties } from "./legacy.js";
 
 const texts = () => z.array(z.string()).nullish();
-const errorMode = () => anyCase(ERROR_MODES);
+const errorMode = () => caseInsensitiveEnum(ERROR_MODES);
 const group = z.strictObject({
   context: z
     .string()
@@ -32,7 +32,7 @@ const groups = (what: string) =>
     .nullish()
     .meta({ description: `Conditions, or groups of them, that drop ${what}.` });
 
-const written = z.strictObject({
+const rawSchema = z.strictObject({
   error_mode: errorMode()
     .default("ignore")
     .meta({ description: "ignore (log, take the condition for false), silent, or propagate (refuse the batch)." }),
@@ -90,7 +90,7 @@ const OLD_KEYS = [
 
 const NEW_KEYS = { logs: "log_conditions", traces: "trace_conditions", metrics: "metric_conditions" } as const;
 
-export const filterSchema = written.transform((config, zod): FilterConfig => {
+export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
   const found: Record<Signal, FilterGroup[]> = { logs: [], traces: [], metrics: [] };
   const mode = config.error_mode;
   const add = (
@@ -129,13 +129,13 @@ export const filterSchema = written.transform((config, zod): FilterConfig => {
         else add(signal, context, item.conditions ?? [], item.error_mode ?? mode, (at) => [...path, "conditions", at]);
       }
     }
-    found[signal] = inOrder(found[signal], SIGNAL_CONTEXTS[signal]);
+    found[signal] = groupByContext(found[signal], SIGNAL_CONTEXTS[signal]);
   }
   return { groups: found };
 });
 
 /** One group for each context and mode, outermost context first. */
-function inOrder(groups: readonly FilterGroup[], contexts: readonly ContextName[]): FilterGroup[] {
+function groupByContext(groups: readonly FilterGroup[], contexts: readonly ContextName[]): FilterGroup[] {
   return contexts.flatMap((context) =>
     ERROR_MODES.flatMap((mode) => {
       const conditions = groups

@@ -58,35 +58,37 @@ export function legacyConditions(
 function conditionOf(properties: Properties): string {
   const regexp = properties.match_type === "regexp";
   const fits = (path: string, wanted: string | number | boolean) =>
-    regexp && typeof wanted === "string" ? `IsMatch(${path}, ${literal(wanted)})` : `${path} == ${literal(wanted)}`;
+    regexp && typeof wanted === "string"
+      ? `IsMatch(${path}, ${ottlLiteral(wanted)})`
+      : `${path} == ${ottlLiteral(wanted)}`;
   const anyOf = (path: string, names: readonly string[] | null | undefined) =>
     names?.length ? [`(${names.map((name) => fits(path, name)).join(" or ")})`] : [];
   const allOf = (path: string, list: Properties["attributes"]) =>
     (list ?? []).map(({ key, value }) => {
-      const at = `${path}[${literal(key)}]`;
+      const at = `${path}[${ottlLiteral(key)}]`;
       return value === null || value === undefined ? `${at} != nil` : fits(at, value);
     });
-  const parts = [
+  const criteria = [
     ...anyOf("name", properties.metric_names ?? properties.span_names),
     ...anyOf('resource.attributes["service.name"]', properties.services),
     ...anyOf("kind.deprecated_string", properties.span_kinds),
     ...anyOf("severity_text", properties.severity_texts),
     ...anyOf("body", properties.bodies),
-    ...severity(properties.severity_number),
+    ...severityCondition(properties.severity_number),
     ...allOf("attributes", properties.attributes ?? properties.record_attributes),
     ...allOf("resource.attributes", properties.resources ?? properties.resource_attributes),
-    ...libraries(properties.libraries, fits),
+    ...librariesCondition(properties.libraries, fits),
   ];
-  return parts.length === 0 ? "true" : parts.join(" and ");
+  return criteria.length === 0 ? "true" : criteria.join(" and ");
 }
 
-function severity(number: Properties["severity_number"]): string[] {
+function severityCondition(number: Properties["severity_number"]): string[] {
   if (!number?.min) return number?.match_undefined ? ["severity_number == 0"] : [];
-  const least = `severity_number >= SEVERITY_NUMBER_${number.min.toUpperCase()}`;
-  return [number.match_undefined ? `(severity_number == 0 or ${least})` : least];
+  const atLeast = `severity_number >= SEVERITY_NUMBER_${number.min.toUpperCase()}`;
+  return [number.match_undefined ? `(severity_number == 0 or ${atLeast})` : atLeast];
 }
 
-function libraries(list: Properties["libraries"], fits: (path: string, wanted: string) => string): string[] {
+function librariesCondition(list: Properties["libraries"], fits: (path: string, wanted: string) => string): string[] {
   if (!list?.length) return [];
   const each = list.map(({ name, version }) =>
     [fits("scope.name", name), ...(version ? [fits("scope.version", version)] : [])].join(" and "),
@@ -94,6 +96,6 @@ function libraries(list: Properties["libraries"], fits: (path: string, wanted: s
   return [`(${each.map((one) => `(${one})`).join(" or ")})`];
 }
 
-function literal(value: string | number | boolean): string {
+function ottlLiteral(value: string | number | boolean): string {
   return typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : String(value);
 }

@@ -5,17 +5,17 @@ import {
   configPath,
   DETECTORS,
   type DetectorName,
+  type PiiTreatmentSettings,
   STRATEGIES,
   type Strategy,
   secret,
   section,
-  type TreatmentSettings,
 } from "../../plugin.js";
 
 const strategy = () => z.enum(STRATEGIES);
 
 /** `email: hash`, `email: {strategy: hash}`, `email: false`. */
-const choice = () =>
+const strategyChoice = () =>
   z.union([z.boolean(), strategy(), section(z.strictObject({ strategy: strategy().optional() }))], {
     error: `expected true, false or one of ${STRATEGIES.join(", ")}`,
   });
@@ -32,7 +32,7 @@ const pattern = z.strictObject({
   strategy: strategy().optional(),
 });
 
-const written = z.strictObject({
+const rawSchema = z.strictObject({
   mode: z
     .enum(["enforce", "report"])
     .default("enforce")
@@ -44,10 +44,10 @@ const written = z.strictObject({
   hash_key_file: configPath().optional().meta({
     description: "A file that holds it, as seen from the folder of the config; blanks at its ends do not count.",
   }),
-  detectors: section(z.strictObject(Object.fromEntries(DETECTORS.map((name) => [name, choice().optional()]))))
+  detectors: section(z.strictObject(Object.fromEntries(DETECTORS.map((name) => [name, strategyChoice().optional()]))))
     .optional()
     .meta({ description: "All are on; false switches one off." }),
-  secret_keys: choice().default(true).meta({ description: "Fields whose names say that they hold secrets." }),
+  secret_keys: strategyChoice().default(true).meta({ description: "Fields whose names say that they hold secrets." }),
   fields: z
     .record(z.string().min(1), strategy())
     .default({})
@@ -60,13 +60,13 @@ const written = z.strictObject({
     .meta({ description: "info adds pii.treated.count to what was changed, debug pii.treated.keys too." }),
 });
 
-export type PiiConfig = TreatmentSettings;
+export type PiiConfig = PiiTreatmentSettings;
 
-const SHORTEST_KEY = 16;
+const MIN_KEY_BYTES = 16;
 
 /** What users write, as settings of the treatment. A missing or weak key of `hash` is a problem at the place that wants it. */
-export const piiSchema = written.transform((config, zod): PiiConfig => {
-  const chosen = (one: z.infer<ReturnType<typeof choice>> | undefined): Strategy => {
+export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
+  const chosen = (one: z.infer<ReturnType<typeof strategyChoice>> | undefined): Strategy => {
     if (one === undefined || one === true) return config.strategy;
     if (one === false) return "allow";
     return typeof one === "string" ? one : (one.strategy ?? config.strategy);
@@ -89,8 +89,8 @@ export const piiSchema = written.transform((config, zod): PiiConfig => {
     taken.add(name);
   }
   const secretKeys = chosen(config.secret_keys);
-  const { hashKey, problem } = readKey(config);
-  const wanting = placesOfHash(config, detectors);
+  const { hashKey, problem } = readHashKey(config);
+  const wanting = pathsWithHash(config, detectors);
   if (problem !== undefined) zod.addIssue({ code: "custom", ...problem });
   else if (hashKey === undefined && wanting.length > 0) {
     zod.addIssue({
@@ -100,7 +100,7 @@ export const piiSchema = written.transform((config, zod): PiiConfig => {
     });
   }
   return {
-    changes: config.mode === "enforce",
+    isEnforced: config.mode === "enforce",
     detectors,
     secretKeys: secretKeys === "allow" ? undefined : secretKeys,
     fields: new Map(Object.entries(config.fields)),
@@ -111,11 +111,11 @@ export const piiSchema = written.transform((config, zod): PiiConfig => {
   };
 });
 
-type Written = z.infer<typeof written>;
+type RawPiiConfig = z.infer<typeof rawSchema>;
 type Path = (string | number)[];
 
 /** Where the config asks for hashes: the most particular places first. */
-function placesOfHash(config: Written, detectors: ReadonlyMap<DetectorName, Strategy>): Path[] {
+function pathsWithHash(config: RawPiiConfig, detectors: ReadonlyMap<DetectorName, Strategy>): Path[] {
   const fields = Object.entries(config.fields)
     .filter(([, to]) => to === "hash")
     .map(([key]): Path => ["fields", key]);
@@ -123,12 +123,12 @@ function placesOfHash(config: Written, detectors: ReadonlyMap<DetectorName, Stra
   const patterns = config.patterns.flatMap((one, i): Path[] =>
     one.strategy === "hash" ? [["patterns", i, "strategy"]] : [],
   );
-  const secrets: Path[] = isHash(config.secret_keys) ? [["secret_keys"]] : [];
+  const secrets: Path[] = choosesHash(config.secret_keys) ? [["secret_keys"]] : [];
   const general: Path[] = config.strategy === "hash" ? [["strategy"]] : [];
   return [...general, ...fields, ...found.map(([name]): Path => ["detectors", name]), ...patterns, ...secrets];
 }
 
-function isHash(choice: unknown): boolean {
+function choosesHash(choice: unknown): boolean {
   return (
     choice === "hash" ||
     (typeof choice === "object" && choice !== null && "strategy" in choice && choice.strategy === "hash")
@@ -140,20 +140,20 @@ interface KeyProblem {
   readonly message: string;
 }
 
-function readKey(config: Written): { hashKey?: string | undefined; problem?: KeyProblem } {
+function readHashKey(config: RawPiiConfig): { hashKey?: string | undefined; problem?: KeyProblem } {
   const { hash_key: key, hash_key_file: file } = config;
   if (key !== undefined && file !== undefined)
     return { problem: { path: ["hash_key_file"], message: "hash_key is set too: keep one of them" } };
-  if (file === undefined) return key === undefined ? {} : checked(key, ["hash_key"]);
+  if (file === undefined) return key === undefined ? {} : checkKeyLength(key, ["hash_key"]);
   try {
-    return checked(readFileSync(file, "utf8").trim(), ["hash_key_file"]);
+    return checkKeyLength(readFileSync(file, "utf8").trim(), ["hash_key_file"]);
   } catch (error) {
     return { problem: { path: ["hash_key_file"], message: `cannot read it: ${(error as Error).message}` } };
   }
 }
 
-function checked(key: string, path: Path): { hashKey?: string; problem?: KeyProblem } {
+function checkKeyLength(key: string, path: Path): { hashKey?: string; problem?: KeyProblem } {
   const size = Buffer.byteLength(key);
-  if (size >= SHORTEST_KEY) return { hashKey: key };
-  return { problem: { path, message: `expected a key of at least ${SHORTEST_KEY} bytes, not ${size}` } };
+  if (size >= MIN_KEY_BYTES) return { hashKey: key };
+  return { problem: { path, message: `expected a key of at least ${MIN_KEY_BYTES} bytes, not ${size}` } };
 }

@@ -3,10 +3,10 @@ import {
   defineProcessor,
   eachBatch,
   limitedLog,
+  PiiTreatment,
   type ProcessorContext,
   Refusal,
   SIGNALS,
-  Treatment,
 } from "../../plugin.js";
 import { type PiiConfig, piiSchema } from "./config.js";
 
@@ -23,13 +23,16 @@ export const pii = defineProcessor<PiiConfig>({
   signals: SIGNALS,
   zone: "pii",
   schema: piiSchema,
-  create: (config, context) => eachBatch(treating(config, context)),
-  replay: (config, context) => treating(config, context),
+  create: (config, context) => eachBatch(createBatchTreatment(config, context)),
+  replay: (config, context) => createBatchTreatment(config, context),
 });
 
-function treating(config: PiiConfig, { metrics, logger, clock }: ProcessorContext): (batch: Batch) => Batch {
-  const treatment = new Treatment(config);
-  const [name, description] = config.changes
+function createBatchTreatment(
+  config: PiiConfig,
+  { metrics, logger, clock }: ProcessorContext,
+): (batch: Batch) => Batch {
+  const treatment = new PiiTreatment(config);
+  const [name, description] = config.isEnforced
     ? ["sluice_pii_treated", "Values that were treated, by what found them."]
     : ["sluice_pii_reported", "Values that would have been treated, by what found them."];
   const counters = treatment.names.map((detector) => metrics.counter(name, { description }, { detector }));
@@ -37,7 +40,7 @@ function treating(config: PiiConfig, { metrics, logger, clock }: ProcessorContex
     description: "Refused because they could not be treated.",
   });
   const say = limitedLog<unknown>(clock, (error, suppressed) =>
-    logger.error({ error: nameOf(error), suppressed }, "a batch could not be treated and was refused"),
+    logger.error({ error: errorName(error), suppressed }, "a batch could not be treated and was refused"),
   );
   return (batch) => {
     try {
@@ -56,6 +59,6 @@ function treating(config: PiiConfig, { metrics, logger, clock }: ProcessorContex
 }
 
 /** What kind of error it was: its message could quote the data. */
-function nameOf(error: unknown): string {
+function errorName(error: unknown): string {
   return error instanceof Error ? error.name : typeof error;
 }

@@ -16,7 +16,7 @@ export class AllowanceTable {
   private readonly limit: Limit;
   private readonly maxKeys: number;
   /** The one taken from longest ago first. */
-  private readonly own = new Map<string, Allowance>();
+  private readonly byKey = new Map<string, Allowance>();
 
   constructor(limit: Limit, maxKeys: number) {
     this.limit = limit;
@@ -25,39 +25,39 @@ export class AllowanceTable {
   }
 
   get size(): number {
-    return this.own.size;
+    return this.byKey.size;
   }
 
-  /** The key's allowance, a new one, or the overflow. Those found in one turn are not forgotten in it. */
-  find(key: string, now: number, turn: number): Allowance {
-    const known = this.own.get(key);
+  /** The key's allowance, a new one, or the overflow. One that was found for a batch is not forgotten during that batch. */
+  find(key: string, now: number, batchSerial: number): Allowance {
+    const known = this.byKey.get(key);
     if (known !== undefined) return known;
-    this.forgetIdle(now, turn);
-    if (this.own.size >= this.maxKeys) return this.overflow;
+    this.forgetIdle(now, batchSerial);
+    if (this.byKey.size >= this.maxKeys) return this.overflow;
     const allowance = new Allowance(this.limit);
     if (!this.overflow.isIdle(now)) allowance.inherit(this.overflow);
-    this.own.set(key, allowance);
+    this.byKey.set(key, allowance);
     return allowance;
   }
 
   /** Something was taken for this key: it is now the last to be forgotten. */
-  used(key: string): void {
-    const allowance = this.own.get(key);
+  markUsed(key: string): void {
+    const allowance = this.byKey.get(key);
     if (allowance === undefined) return;
-    this.own.delete(key);
-    this.own.set(key, allowance);
+    this.byKey.delete(key);
+    this.byKey.set(key, allowance);
   }
 
   /** Nothing was taken for this key: one that never was, or is as good as new, need not be kept. */
-  unused(key: string, now: number): void {
-    const allowance = this.own.get(key);
-    if (allowance !== undefined && (!allowance.isTouched || allowance.isIdle(now))) this.own.delete(key);
+  forgetIfUnused(key: string, now: number): void {
+    const allowance = this.byKey.get(key);
+    if (allowance !== undefined && (!allowance.wasTakenFrom || allowance.isIdle(now))) this.byKey.delete(key);
   }
 
-  private forgetIdle(now: number, turn: number): void {
-    for (const [key, allowance] of this.own) {
-      if (allowance.turn === turn || !allowance.isIdle(now)) return;
-      this.own.delete(key);
+  private forgetIdle(now: number, batchSerial: number): void {
+    for (const [key, allowance] of this.byKey) {
+      if (allowance.batchSerial === batchSerial || !allowance.isIdle(now)) return;
+      this.byKey.delete(key);
     }
   }
 }

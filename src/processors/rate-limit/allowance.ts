@@ -6,7 +6,7 @@ export interface Limit {
 }
 
 /** Takes are remembered one by one up to this many; beyond it, those of a 64th of the window together. */
-const REMEMBERED_EXACTLY = 32;
+const MAX_EXACT_TAKES = 32;
 const COARSE_PARTS = 64;
 /** What sums of fractions may be off by. */
 const TOLERANCE = 1e-6;
@@ -16,8 +16,8 @@ const TOLERANCE = 1e-6;
  *
  * Invariants:
  * - No half-open window of `windowMs`, wherever it begins, sees more than `limit + burst` taken.
- * - In the long run no more than `limit` are taken in a window: what was taken is a debt, bounded by `limit + burst`, that
- *   is paid off at that rate. With no burst this follows from the first and never decides.
+ * - In the long run no more than `limit` are taken in a window: what is taken fills a leaky bucket of `limit + burst`,
+ *   which empties at that rate. With no burst this follows from the first and never decides.
  * - Takes that are remembered together count as made at the latest of their times. So they are forgotten too late, by
  *   at most a 64th of the window, and never too early; memory is bounded by some hundred numbers.
  * - Times are monotonic; one that lies before the last counts as the last.
@@ -26,13 +26,13 @@ export class Allowance {
   readonly limit: Limit;
   /** Whether several keys share it. */
   readonly isShared: boolean;
-  /** For whoever decides about many records at one time: which turn `room`, `asked` and `taken` belong to. */
-  turn = -1;
+  /** The limiter's notes while it judges a batch: which batch `room`, `asked` and `taken` belong to. */
+  batchSerial = -1;
   room = 0;
   asked = 0;
   taken = 0;
   /** Whether something was ever taken from it, and not only inherited. */
-  isTouched = false;
+  wasTakenFrom = false;
 
   /** When something was taken, oldest first, and how much. */
   private readonly times: number[] = [];
@@ -40,7 +40,7 @@ export class Allowance {
   /** Time of the first of the takes that are remembered together as the newest. */
   private newestSince = 0;
   private inWindow = 0;
-  private debt = 0;
+  private bucketLevel = 0;
   private lastAt = Number.NEGATIVE_INFINITY;
 
   constructor(limit: Limit, isShared = false) {
@@ -49,22 +49,25 @@ export class Allowance {
   }
 
   /** The most that can ever pass at once. */
-  get most(): number {
+  get capacity(): number {
     return this.limit.limit + this.limit.burst;
   }
 
   /** How many may pass now. */
   available(now: number): number {
-    this.moveTo(now);
-    return Math.max(0, Math.min(this.most - this.inWindow, Math.floor(this.most - this.debt + TOLERANCE)));
+    this.advanceTo(now);
+    return Math.max(
+      0,
+      Math.min(this.capacity - this.inWindow, Math.floor(this.capacity - this.bucketLevel + TOLERANCE)),
+    );
   }
 
   /** `count` pass now; must not be more than are available. */
   take(count: number, now: number): void {
-    this.moveTo(now);
+    this.advanceTo(now);
     const at = this.lastAt;
     const newest = this.times.length - 1;
-    const joins = this.times[newest] === at || (newest >= REMEMBERED_EXACTLY && at - this.newestSince < this.coarseMs);
+    const joins = this.times[newest] === at || (newest >= MAX_EXACT_TAKES && at - this.newestSince < this.coarseMs);
     if (joins) {
       this.times[newest] = at;
       this.counts[newest]! += count;
@@ -74,20 +77,20 @@ export class Allowance {
       this.newestSince = at;
     }
     this.inWindow += count;
-    this.debt += count;
-    this.isTouched = true;
+    this.bucketLevel += count;
+    this.wasTakenFrom = true;
   }
 
   /** Milliseconds until `count` are available, if nothing else is taken; infinite when they never are. */
   waitFor(count: number, now: number): number {
-    this.moveTo(now);
-    if (count > this.most) return Number.POSITIVE_INFINITY;
+    this.advanceTo(now);
+    if (count > this.capacity) return Number.POSITIVE_INFINITY;
     const { windowMs, limit } = this.limit;
-    const forDebt = ((this.debt + count - this.most) * windowMs) / limit;
-    let wait = Math.max(0, forDebt);
-    let toGo = this.inWindow + count - this.most;
-    for (let i = 0; toGo > 0; i++) {
-      toGo -= this.counts[i]!;
+    const untilBucketEmpties = ((this.bucketLevel + count - this.capacity) * windowMs) / limit;
+    let wait = Math.max(0, untilBucketEmpties);
+    let excess = this.inWindow + count - this.capacity;
+    for (let i = 0; excess > 0; i++) {
+      excess -= this.counts[i]!;
       wait = Math.max(wait, this.times[i]! + windowMs - this.lastAt);
     }
     return wait;
@@ -95,8 +98,8 @@ export class Allowance {
 
   /** Whether it is as good as new: nothing of what was taken counts any more. */
   isIdle(now: number): boolean {
-    this.moveTo(now);
-    return this.inWindow === 0 && this.debt === 0;
+    this.advanceTo(now);
+    return this.inWindow === 0 && this.bucketLevel === 0;
   }
 
   /** Begins with all that was taken from another one. */
@@ -105,7 +108,7 @@ export class Allowance {
     this.counts.push(...other.counts);
     this.newestSince = other.newestSince;
     this.inWindow = other.inWindow;
-    this.debt = other.debt;
+    this.bucketLevel = other.bucketLevel;
     this.lastAt = other.lastAt;
   }
 
@@ -118,15 +121,17 @@ export class Allowance {
     return this.limit.windowMs / COARSE_PARTS;
   }
 
-  private moveTo(now: number): void {
+  private advanceTo(now: number): void {
     if (!(now > this.lastAt)) return;
     const { limit, windowMs } = this.limit;
-    if (this.debt > 0) this.debt = Math.max(0, this.debt - ((now - this.lastAt) * limit) / windowMs);
+    if (this.bucketLevel > 0)
+      this.bucketLevel = Math.max(0, this.bucketLevel - ((now - this.lastAt) * limit) / windowMs);
     this.lastAt = now;
-    let gone = 0;
-    while (gone < this.times.length && this.times[gone]! <= now - windowMs) this.inWindow -= this.counts[gone++]!;
-    if (gone === 0) return;
-    this.times.splice(0, gone);
-    this.counts.splice(0, gone);
+    let expired = 0;
+    while (expired < this.times.length && this.times[expired]! <= now - windowMs)
+      this.inWindow -= this.counts[expired++]!;
+    if (expired === 0) return;
+    this.times.splice(0, expired);
+    this.counts.splice(0, expired);
   }
 }

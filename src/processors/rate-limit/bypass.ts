@@ -16,20 +16,20 @@ export function bypassFor(
   const views = new RecordViews(walk);
   const tests = rules
     .filter((rule) => rule.metadata.every(([name, value]) => hasMetadata(origin, name, value)))
-    .flatMap((rule) => testOf(rule, walk, views, onError) ?? []);
+    .flatMap((rule) => createBypassTest(rule, walk, views, onError) ?? []);
   if (tests.length === 0) return undefined;
   return (start, end) => tests.some((test) => test(start, end));
 }
 
-type Test = (start: number, end: number) => boolean;
+type BypassTest = (start: number, end: number) => boolean;
 
 /** Undefined when the rule's condition means nothing for this signal. */
-function testOf(
+function createBypassTest(
   { pattern, conditions }: BypassRule,
   walk: RecordWalk,
   views: RecordViews,
   onError: OnOttlError,
-): Test | undefined {
+): BypassTest | undefined {
   const condition = conditions?.[walk.batch.signal];
   if (conditions !== undefined && condition === undefined) return undefined;
   const set = condition && new ConditionSet([condition], onError);

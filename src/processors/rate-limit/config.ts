@@ -36,7 +36,7 @@ const bypassRule = z
   })
   .refine((rule) => Object.values(rule).some((part) => part !== undefined), "expected pattern, condition or metadata");
 
-const written = z.strictObject({
+const rawSchema = z.strictObject({
   limit: limit()
     .optional()
     .meta({ description: "Records of one key that pass in any window. Default: 1000 a second." }),
@@ -80,39 +80,39 @@ export interface RateLimitConfig {
   readonly bypass: readonly BypassRule[];
 }
 
-type Written = z.infer<typeof written>;
+type RawRateLimitConfig = z.infer<typeof rawSchema>;
 type Issues = z.RefinementCtx;
 
-export const rateLimitSchema = written.transform((config, context): RateLimitConfig => {
+export const rateLimitSchema = rawSchema.transform((config, context): RateLimitConfig => {
   const perKey = { limit: config.limit ?? 1000, windowMs: config.window, burst: config.burst };
   return {
     perKey,
-    global: globalOf(config, perKey, context),
+    global: globalLimitOf(config, perKey, context),
     key: config.key.flatMap((text, i) => {
       const part = parseKeyPart(text);
-      if (part === undefined) context.addIssue({ code: "custom", path: ["key", i], message: KEY_WORDS });
+      if (part === undefined) context.addIssue({ code: "custom", path: ["key", i], message: EXPECTED_KEY });
       return part ?? [];
     }),
     maxKeys: config.max_keys,
     onExcess: config.on_excess,
-    bypass: config.bypass.map((rule, i) => bypassOf(rule, i, context)),
+    bypass: config.bypass.map((rule, i) => bypassRuleOf(rule, i, context)),
   };
 });
 
-const KEY_WORDS = "expected event.name, or attributes, resource or metadata with a key, such as attributes.tenant";
+const EXPECTED_KEY = "expected event.name, or attributes, resource or metadata with a key, such as attributes.tenant";
 
 /** With no key there is one allowance for all anyway, so only a written global limit counts. */
-function globalOf(config: Written, perKey: Limit, context: Issues): Limit | undefined {
+function globalLimitOf(config: RawRateLimitConfig, perKey: Limit, context: Issues): Limit | undefined {
   if (config.global === false || (config.global === undefined && config.key.length === 0)) return undefined;
-  const { limit: most, window: windowMs, burst: extra } = config.global ?? globalLimit.parse({});
-  if (config.global === undefined && perKey.limit / perKey.windowMs > most / windowMs) {
-    const message = `a key may pass more than all keys together, which is ${most} in 1s unless global says otherwise: write global: {limit: …}, or global: false for none`;
+  const { limit: perWindow, window: windowMs, burst: extra } = config.global ?? globalLimit.parse({});
+  if (config.global === undefined && perKey.limit / perKey.windowMs > perWindow / windowMs) {
+    const message = `a key may pass more than all keys together, which is ${perWindow} in 1s unless global says otherwise: write global: {limit: …}, or global: false for none`;
     context.addIssue({ code: "custom", path: [config.limit === undefined ? "window" : "limit"], message });
   }
-  return { limit: most, windowMs, burst: extra };
+  return { limit: perWindow, windowMs, burst: extra };
 }
 
-function bypassOf(rule: Written["bypass"][number], index: number, context: Issues): BypassRule {
+function bypassRuleOf(rule: RawRateLimitConfig["bypass"][number], index: number, context: Issues): BypassRule {
   const { pattern, condition, metadata = {} } = typeof rule === "string" ? { pattern: rule } : rule;
   return {
     pattern: pattern === undefined ? undefined : (parseRecordPattern(pattern) as RecordPattern),

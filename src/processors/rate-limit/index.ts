@@ -32,13 +32,13 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
   create(config, context) {
     const limiter = new Limiter(config, context.clock, errorHandler("ignore", context)!);
     const metrics = limiterMetrics(config.onExcess, context, () => limiter.size);
-    const say = limitExceeded(config, context);
-    const excess = EXCESS[config.onExcess];
+    const say = limitExceededLog(config, context);
+    const excess = EXCESS_HANDLERS[config.onExcess];
     return eachBatch((batch, { origin }) => {
       const judgement = limiter.judge(batch, origin);
       metrics.count(judgement);
       if (judgement.marks === undefined) {
-        limiter.take();
+        limiter.commit();
         return batch;
       }
       say(judgement);
@@ -47,49 +47,57 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
   },
 });
 
-type OnExcess = (batch: Batch, judgement: Judgement, limiter: Limiter, config: RateLimitConfig) => BatchResult;
+type ExcessHandler = (batch: Batch, judgement: Judgement, limiter: Limiter, config: RateLimitConfig) => BatchResult;
 
-const EXCESS: Readonly<Record<RateLimitConfig["onExcess"], OnExcess>> = {
+const EXCESS_HANDLERS: Readonly<Record<RateLimitConfig["onExcess"], ExcessHandler>> = {
   drop: (batch, judgement, limiter, config) =>
-    takenOut(batch, judgement, limiter, { ...setback(judgement, config), onlyIfAlwaysSaved: true }),
-  dead_letter: (batch, judgement, limiter, config) => takenOut(batch, judgement, limiter, setback(judgement, config)),
+    splitOffExcess(batch, judgement, limiter, { ...setbackOf(judgement, config), onlyIfAlwaysSaved: true }),
+  dead_letter: (batch, judgement, limiter, config) =>
+    splitOffExcess(batch, judgement, limiter, setbackOf(judgement, config)),
   refuse: (_batch, judgement, limiter, config) => {
-    throw refusal(limiter.leave(), setback(judgement, config));
+    throw refusalOf(limiter.cancel(), setbackOf(judgement, config));
   },
 };
 
-function takenOut(batch: Batch, { marks }: Judgement, limiter: Limiter, why: Setback): BatchResult {
-  limiter.take();
+function splitOffExcess(batch: Batch, { marks }: Judgement, limiter: Limiter, setback: Setback): BatchResult {
+  limiter.commit();
   const [within, over] = partitionByMarks(batch, marks!);
-  return [...(within === undefined ? [] : [within]), ...(over === undefined ? [] : [deadLetter(over, why)])];
+  return [...(within === undefined ? [] : [within]), ...(over === undefined ? [] : [deadLetter(over, setback)])];
 }
 
-function setback({ overKey }: Judgement, { perKey, global }: RateLimitConfig): Setback {
-  const message = overKey > 0 ? overLimit("the limit", perKey) : overLimit("the global limit", global!);
+function setbackOf({ overKey }: Judgement, { perKey, global }: RateLimitConfig): Setback {
+  const message = overKey > 0 ? overLimitMessage("the limit", perKey) : overLimitMessage("the global limit", global!);
   return { reason: "rate_limited", category: "rate_limited", code: CODE, message };
 }
 
 const CODE = "SLUICE_RATE_LIMITED";
 
-function overLimit(which: string, { limit, windowMs, burst }: Limit): string {
+function overLimitMessage(which: string, { limit, windowMs, burst }: Limit): string {
   const extra = burst > 0 ? ` and ${burst} more in a burst` : "";
   return `over ${which} of ${limit} records in ${windowMs} ms${extra}`;
 }
 
 /** What never fits is refused for good: a client that tries it again and again would never get rid of it. */
-function refusal(waitMs: number, { message }: Setback): Refusal {
+function refusalOf(waitMs: number, { message }: Setback): Refusal {
   if (waitMs !== Number.POSITIVE_INFINITY)
     return new Refusal("throttled", message, { code: CODE, retryAfterMs: Math.max(1, Math.ceil(waitMs)) });
-  const words = `${message}, and so large that it never fits: send smaller requests, or raise the limit`;
-  return new Refusal("permanent", words, { code: CODE, category: "business" });
+  const explanation = `${message}, and so large that it never fits: send smaller requests, or raise the limit`;
+  return new Refusal("permanent", explanation, { code: CODE, category: "business" });
 }
 
-const DONE = { drop: "dropped", dead_letter: "kept as dead letters", refuse: "the request was refused" } as const;
+const EXCESS_OUTCOMES = {
+  drop: "dropped",
+  dead_letter: "kept as dead letters",
+  refuse: "the request was refused",
+} as const;
 
-function limitExceeded(config: RateLimitConfig, { clock, logger }: ProcessorContext): (judgement: Judgement) => void {
+function limitExceededLog(
+  config: RateLimitConfig,
+  { clock, logger }: ProcessorContext,
+): (judgement: Judgement) => void {
   return limitedLog(clock, (judgement: Judgement, suppressed) => {
     const records = judgement.overKey + judgement.overGlobal;
-    const { message } = setback(judgement, config);
-    logger.warn({ records, suppressed }, `${message}: ${DONE[config.onExcess]}`);
+    const { message } = setbackOf(judgement, config);
+    logger.warn({ records, suppressed }, `${message}: ${EXCESS_OUTCOMES[config.onExcess]}`);
   });
 }

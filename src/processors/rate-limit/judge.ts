@@ -8,13 +8,13 @@ export interface Judgement {
   readonly marks: Uint8Array | undefined;
   readonly overKey: number;
   readonly overGlobal: number;
-  /** Counted by the allowance that keys without one of their own share. */
+  /** Records counted by the overflow: the allowance that keys without one of their own share. */
   readonly overflowed: number;
   readonly bypassed: number;
 }
 
-/** One batch before the limits. */
-export interface Turn {
+/** What is needed to judge one batch. */
+export interface JudgeInput {
   readonly count: number;
   readonly reader: RecordReader;
   readonly keys: RecordKeys;
@@ -31,17 +31,17 @@ export class Judge implements RecordVisitor, Judgement {
   overGlobal = 0;
   overflowed = 0;
   bypassed = 0;
-  private readonly turn: Turn;
-  private readonly bypass: Turn["bypass"];
+  private readonly input: JudgeInput;
+  private readonly bypass: JudgeInput["bypass"];
   private readonly global: Allowance | undefined;
   private index = 0;
   private lastKey: string | undefined;
-  private last: Allowance | undefined;
+  private lastAllowance: Allowance | undefined;
 
-  constructor(turn: Turn) {
-    this.turn = turn;
-    this.bypass = turn.bypass;
-    this.global = turn.global;
+  constructor(input: JudgeInput) {
+    this.input = input;
+    this.bypass = input.bypass;
+    this.global = input.global;
   }
 
   visit(_walk: RecordWalk, start: number, end: number): Verdict {
@@ -50,29 +50,29 @@ export class Judge implements RecordVisitor, Judgement {
       this.bypassed++;
       return KEEP;
     }
-    this.turn.reader.meet(start, end);
-    const key = this.turn.keys.key();
-    if (this.last === undefined || key !== this.lastKey) {
-      this.last = this.turn.find(key);
+    this.input.reader.moveTo(start, end);
+    const key = this.input.keys.currentKey();
+    if (this.lastAllowance === undefined || key !== this.lastKey) {
+      this.lastAllowance = this.input.find(key);
       this.lastKey = key;
     }
-    this.decide(this.last, index);
+    this.decide(this.lastAllowance, index);
     return KEEP;
   }
 
-  private decide(own: Allowance, index: number): void {
+  private decide(allowance: Allowance, index: number): void {
     const { global } = this;
-    own.asked++;
-    if (own.isShared) this.overflowed++;
+    allowance.asked++;
+    if (allowance.isShared) this.overflowed++;
     if (global !== undefined) global.asked++;
-    if (own.taken >= own.room) this.overKey++;
+    if (allowance.taken >= allowance.room) this.overKey++;
     else if (global !== undefined && global.taken >= global.room) this.overGlobal++;
     else {
-      own.taken++;
+      allowance.taken++;
       if (global !== undefined) global.taken++;
       return;
     }
-    this.marks ??= new Uint8Array(this.turn.count);
+    this.marks ??= new Uint8Array(this.input.count);
     this.marks[index] = 1;
   }
 }

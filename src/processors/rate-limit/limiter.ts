@@ -7,7 +7,7 @@ import { Judge, type Judgement } from "./judge.js";
 import { RecordKeys } from "./record-key.js";
 
 /**
- * Decides, batch by batch, which records pass. `judge`, then either `take`, which counts those that pass, or `leave`,
+ * Decides, batch by batch, which records pass. `judge`, then either `commit`, which counts those that pass, or `cancel`,
  * which counts nothing. All records of a batch come at one time.
  */
 export class Limiter {
@@ -16,10 +16,10 @@ export class Limiter {
   private readonly onError: OnOttlError;
   private readonly table: AllowanceTable;
   private readonly global: Allowance | undefined;
-  private turn = 0;
+  private batchSerial = 0;
   private now = 0;
   private readonly keys: string[] = [];
-  private readonly found: Allowance[] = [];
+  private readonly allowances: Allowance[] = [];
 
   constructor(config: RateLimitConfig, clock: Clock, onError: OnOttlError) {
     this.config = config;
@@ -35,10 +35,10 @@ export class Limiter {
   }
 
   judge(batch: Batch, origin: Origin): Judgement {
-    this.close();
-    this.turn += 1;
+    this.forgetBatch();
+    this.batchSerial += 1;
     this.now = this.clock.monotonic();
-    if (this.global !== undefined) this.open(this.global);
+    if (this.global !== undefined) this.openForBatch(this.global);
     const walk = new RecordWalk(batch);
     const reader = new RecordReader(walk);
     const judge = new Judge({
@@ -54,55 +54,55 @@ export class Limiter {
   }
 
   /** Counts what `judge` let pass. */
-  take(): void {
+  commit(): void {
     if (this.global !== undefined && this.global.taken > 0) this.global.take(this.global.taken, this.now);
-    for (const [i, allowance] of this.found.entries()) {
+    for (const [i, allowance] of this.allowances.entries()) {
       const key = this.keys[i]!;
-      if (allowance.taken === 0) this.table.unused(key, this.now);
+      if (allowance.taken === 0) this.table.forgetIfUnused(key, this.now);
       else {
         allowance.take(allowance.taken, this.now);
-        this.table.used(key);
+        this.table.markUsed(key);
       }
     }
-    this.close();
+    this.forgetBatch();
   }
 
   /**
    * Counts nothing. Gives the milliseconds until the whole batch could pass; infinite when it never could, because it
    * has more of one key, or of all, than any window admits.
    */
-  leave(): number {
+  cancel(): number {
     const { global, now } = this;
     let wait = global === undefined ? 0 : global.waitFor(global.asked, now);
-    for (const [i, allowance] of this.found.entries()) {
+    for (const [i, allowance] of this.allowances.entries()) {
       // Of the overflow several keys ask together, so one day a part of them may be elsewhere.
-      const asked = allowance.isShared ? Math.min(allowance.asked, allowance.most) : allowance.asked;
+      const asked = allowance.isShared ? Math.min(allowance.asked, allowance.capacity) : allowance.asked;
       wait = Math.max(wait, allowance.waitFor(asked, now));
-      this.table.unused(this.keys[i]!, now);
+      this.table.forgetIfUnused(this.keys[i]!, now);
     }
-    this.close();
+    this.forgetBatch();
     return wait;
   }
 
   private find(key: string): Allowance {
-    const allowance = this.table.find(key, this.now, this.turn);
-    if (allowance.turn !== this.turn) {
-      this.open(allowance);
+    const allowance = this.table.find(key, this.now, this.batchSerial);
+    if (allowance.batchSerial !== this.batchSerial) {
+      this.openForBatch(allowance);
       this.keys.push(key);
-      this.found.push(allowance);
+      this.allowances.push(allowance);
     }
     return allowance;
   }
 
-  private open(allowance: Allowance): void {
-    allowance.turn = this.turn;
+  private openForBatch(allowance: Allowance): void {
+    allowance.batchSerial = this.batchSerial;
     allowance.room = allowance.available(this.now);
     allowance.asked = 0;
     allowance.taken = 0;
   }
 
-  private close(): void {
+  private forgetBatch(): void {
     this.keys.length = 0;
-    this.found.length = 0;
+    this.allowances.length = 0;
   }
 }

@@ -12,26 +12,26 @@ export function limiterMetrics(
   { id, pipeline, metrics }: ProcessorContext,
   keys: () => number,
 ): LimiterMetrics {
-  const own = { processor: id, pipeline };
+  const labels = { processor: id, pipeline };
   const limited = (limit: "key" | "global") =>
     metrics.counter(
       "sluice_rate_limit_limited_items",
       { description: "Records over a limit, by the limit and by what was done with them." },
-      { ...own, limit, on_excess: onExcess },
+      { ...labels, limit, on_excess: onExcess },
     );
   const overKey = limited("key");
   const overGlobal = limited("global");
   const bypassed = metrics.counter(
     "sluice_rate_limit_bypassed_items",
     { description: "Records that passed without being counted, by a bypass rule." },
-    own,
+    labels,
   );
   const overflowed = metrics.counter(
     "sluice_rate_limit_overflowed_items",
     { description: "Records counted by the limit that keys beyond max_keys share." },
-    own,
+    labels,
   );
-  metrics.gauge("sluice_rate_limit_keys", { description: "Keys that have a limit of their own now." }, keys, own);
+  metrics.gauge("sluice_rate_limit_keys", { description: "Keys that have a limit of their own now." }, keys, labels);
   return {
     count(judgement) {
       if (judgement.overKey > 0) overKey.add(judgement.overKey);

@@ -9,7 +9,7 @@ export interface KeyPart {
 
 const KEY_PART = /^(attributes|resource|metadata)\.(.+)$/s;
 
-/** Undefined when the text is none. */
+/** Undefined when the text names no part of a key. */
 export function parseKeyPart(text: string): KeyPart | undefined {
   if (text === "event.name") return { from: "name", key: "" };
   const [, from, key] = KEY_PART.exec(text) ?? [];
@@ -17,7 +17,7 @@ export function parseKeyPart(text: string): KeyPart | undefined {
 }
 
 /** Longer keys are kept as their hash: what a key takes does not depend on who chooses it. */
-const LONGEST_KEPT = 128;
+const MAX_KEY_LENGTH = 128;
 
 /**
  * Makes the keys of the records of one batch. A text of each part, in a form in which different parts never look alike;
@@ -29,8 +29,8 @@ export class RecordKeys {
   private readonly walk: RecordWalk;
   private readonly reader: RecordReader;
   private readonly metadata: ReadonlyMap<string, readonly string[]> | undefined;
-  private readonly shared: (string | undefined)[];
-  private resource = -1;
+  private readonly sharedTexts: (string | undefined)[];
+  private resourceSerial = -1;
 
   constructor(parts: readonly KeyPart[], walk: RecordWalk, reader: RecordReader, origin: Origin) {
     this.parts = parts;
@@ -38,48 +38,48 @@ export class RecordKeys {
     this.walk = walk;
     this.reader = reader;
     this.metadata = origin.metadata;
-    this.shared = parts.map(() => undefined);
+    this.sharedTexts = parts.map(() => undefined);
   }
 
   /** The key of the record that the reader has met. */
-  key(): string {
-    if (this.onlyName) return short(this.reader.name());
-    if (this.walk.serials[0] !== this.resource) this.nextResource();
+  currentKey(): string {
+    if (this.onlyName) return shortenKey(this.reader.name());
+    if (this.walk.serials[0] !== this.resourceSerial) this.nextResource();
     let key = "";
-    for (let i = 0; i < this.parts.length; i++) key += this.shared[i] ?? this.text(i);
-    return short(key);
+    for (let i = 0; i < this.parts.length; i++) key += this.sharedTexts[i] ?? this.partText(i);
+    return shortenKey(key);
   }
 
   private nextResource(): void {
-    this.resource = this.walk.serials[0]!;
-    for (const [i, { from }] of this.parts.entries()) if (from === "resource") this.shared[i] = undefined;
+    this.resourceSerial = this.walk.serials[0]!;
+    for (const [i, { from }] of this.parts.entries()) if (from === "resource") this.sharedTexts[i] = undefined;
   }
 
-  private text(i: number): string {
+  private partText(i: number): string {
     const { from, key } = this.parts[i]!;
     switch (from) {
       case "name":
-        return sized(this.reader.name());
+        return lengthPrefixed(this.reader.name());
       case "attributes":
-        return sizedValue(this.reader.attribute(key));
+        return lengthPrefixedValue(this.reader.attribute(key));
       case "resource":
-        return (this.shared[i] = sizedValue(this.reader.resourceAttribute(key)));
+        return (this.sharedTexts[i] = lengthPrefixedValue(this.reader.resourceAttribute(key)));
       case "metadata":
-        return (this.shared[i] = sizedValue(this.metadata?.get(key.toLowerCase())?.join(",")));
+        return (this.sharedTexts[i] = lengthPrefixedValue(this.metadata?.get(key.toLowerCase())?.join(",")));
     }
   }
 }
 
-function sizedValue(value: Value | undefined): string {
+function lengthPrefixedValue(value: Value | undefined): string {
   if (value === undefined) return "-";
-  if (typeof value === "string") return sized(value);
-  return sized(JSON.stringify(value, (_, part) => (typeof part === "bigint" ? String(part) : part)));
+  if (typeof value === "string") return lengthPrefixed(value);
+  return lengthPrefixed(JSON.stringify(value, (_, part) => (typeof part === "bigint" ? String(part) : part)));
 }
 
-function sized(text: string): string {
+function lengthPrefixed(text: string): string {
   return `${text.length}:${text}`;
 }
 
-function short(key: string): string {
-  return key.length <= LONGEST_KEPT ? key : createHash("sha256").update(key).digest("base64");
+function shortenKey(key: string): string {
+  return key.length <= MAX_KEY_LENGTH ? key : createHash("sha256").update(key).digest("base64");
 }

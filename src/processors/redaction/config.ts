@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { anyCase, compilePattern, type Pattern, secret } from "../../plugin.js";
+import { caseInsensitiveEnum, compilePattern, type Pattern, secret } from "../../plugin.js";
 
 const HASHES = ["", "md5", "sha1", "sha3", "hmac-sha256", "hmac-sha512"] as const;
 export type HashFunction = (typeof HASHES)[number];
@@ -26,7 +26,7 @@ const patterns = () =>
 const sanitizer = z.looseObject({ enabled: z.boolean().optional() });
 
 /** The Collector's keys. */
-const written = z.strictObject({
+const rawSchema = z.strictObject({
   allow_all_keys: z
     .boolean()
     .default(false)
@@ -38,7 +38,7 @@ const written = z.strictObject({
   blocked_key_patterns: patterns().meta({ description: "Values of these keys are masked." }),
   blocked_values: patterns().meta({ description: "What matches in a value is masked." }),
   allowed_values: patterns().meta({ description: "Values with a match are left as they are." }),
-  hash_function: anyCase(HASHES).default("").meta({ description: "Puts a hash in the place of ****." }),
+  hash_function: caseInsensitiveEnum(HASHES).default("").meta({ description: "Puts a hash in the place of ****." }),
   hmac_key: secret().optional(),
   summary: z.enum(["debug", "info", "silent", ""]).default("silent"),
   url_sanitizer: sanitizer.nullish(),
@@ -46,12 +46,12 @@ const written = z.strictObject({
 });
 
 /** Bytes of the shortest key that the Collector takes. */
-const SHORTEST_KEY: Partial<Record<HashFunction, number>> = { "hmac-sha256": 32, "hmac-sha512": 64 };
+const MIN_KEY_BYTES: Partial<Record<HashFunction, number>> = { "hmac-sha256": 32, "hmac-sha512": 64 };
 
-export const redactionSchema = written
+export const redactionSchema = rawSchema
   .superRefine((config, context) => {
     const problem = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
-    const shortest = SHORTEST_KEY[config.hash_function];
+    const shortest = MIN_KEY_BYTES[config.hash_function];
     const size = Buffer.byteLength(config.hmac_key ?? "");
     if (shortest !== undefined && size < shortest) {
       problem(["hmac_key"], `${config.hash_function} needs a key of at least ${shortest} bytes, not ${size}`);

@@ -22,13 +22,14 @@ export const redaction = defineProcessor<RedactionConfig>({
   signals: SIGNALS,
   zone: "pii",
   schema: redactionSchema,
-  create: (config, context) => eachBatch(redacting(new RedactionVisitor(config), context)),
-  replay: (config, context) => redacting(new RedactionVisitor({ ...config, summary: "silent" }, true), context),
+  create: (config, context) => eachBatch(createBatchRedaction(new RedactionVisitor(config), context)),
+  replay: (config, context) =>
+    createBatchRedaction(new RedactionVisitor({ ...config, summary: "silent" }, true), context),
 });
 
-function redacting(visitor: RedactionVisitor, { logger, clock }: ProcessorContext): (batch: Batch) => Batch {
+function createBatchRedaction(visitor: RedactionVisitor, { logger, clock }: ProcessorContext): (batch: Batch) => Batch {
   const say = limitedLog<unknown>(clock, (error, suppressed) =>
-    logger.error({ error: nameOf(error), suppressed }, "a batch could not be redacted and was refused"),
+    logger.error({ error: errorName(error), suppressed }, "a batch could not be redacted and was refused"),
   );
   return (batch) => {
     try {
@@ -44,6 +45,6 @@ function redacting(visitor: RedactionVisitor, { logger, clock }: ProcessorContex
 }
 
 /** What kind of error it was: its message could quote the data. */
-function nameOf(error: unknown): string {
+function errorName(error: unknown): string {
   return error instanceof Error ? error.name : typeof error;
 }

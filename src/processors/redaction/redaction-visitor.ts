@@ -1,6 +1,6 @@
 import {
+  type AttributeOwner,
   type FieldVisitor,
-  type Owner,
   type Rewriter,
   rewriteAttribute,
   rewriteValue,
@@ -10,66 +10,71 @@ import {
   type ValueVisitor,
 } from "../../plugin.js";
 import type { RedactionConfig } from "./config.js";
-import { asText, Rules } from "./rules.js";
+import { RedactionRules, valueText } from "./rules.js";
 
 /** Keys of one set of attributes, or of a body, by what became of them. */
-interface Findings {
+interface KeySummary {
   readonly redacted: string[];
   readonly masked: string[];
   readonly allowed: string[];
   readonly ignored: string[];
 }
 
-const noFindings = (): Findings => ({ redacted: [], masked: [], allowed: [], ignored: [] });
+const emptyKeySummary = (): KeySummary => ({ redacted: [], masked: [], allowed: [], ignored: [] });
 
 /**
  * Goes over attributes of resources, scopes, records and span events, and over bodies of log records, as the Collector's
  * processor does: links, exemplars and names stay as they are.
  */
 export class RedactionVisitor implements FieldVisitor {
-  private readonly rules: Rules;
+  private readonly rules: RedactionRules;
   private readonly config: RedactionConfig;
-  private readonly levels: {
-    readonly owner: Owner;
+  private readonly openOwners: {
+    readonly owner: AttributeOwner;
     readonly summary: SummaryAttributes;
-    found: Findings;
-    inBody: Findings;
+    found: KeySummary;
+    inBody: KeySummary;
   }[] = [];
 
   /** With `knowsOwn` it leaves what it has redacted before. */
-  constructor(config: RedactionConfig, knowsOwn = false) {
+  constructor(config: RedactionConfig, keepsOwnMasks = false) {
     this.config = config;
-    this.rules = new Rules(config, knowsOwn);
+    this.rules = new RedactionRules(config, keepsOwnMasks);
   }
 
   /** Forgets what a batch that failed has left. */
   begin(): void {
-    this.levels.length = 0;
+    this.openOwners.length = 0;
   }
 
-  open(owner: Owner): void {
-    this.levels.push({ owner, summary: new SummaryAttributes(), found: noFindings(), inBody: noFindings() });
+  open(owner: AttributeOwner): void {
+    this.openOwners.push({
+      owner,
+      summary: new SummaryAttributes(),
+      found: emptyKeySummary(),
+      inBody: emptyKeySummary(),
+    });
   }
 
   attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
-    const { owner, summary, found } = this.levels.at(-1)!;
+    const { owner, summary, found } = this.openOwners.at(-1)!;
     if (owner === "link" || owner === "exemplar" || owner === "metric") return;
     rewriteAttribute(rewriter, at, lengthAt, start, end, (key, read) => {
       const verdict = this.verdict(found, key, read);
-      if (verdict === "keep" && key.startsWith("redaction.")) summary.see(rewriter, key, at, lengthAt, end);
+      if (verdict === "keep" && key.startsWith("redaction.")) summary.remember(rewriter, key, at, lengthAt, end);
       return verdict;
     });
   }
 
   body(rewriter: Rewriter, _at: number, lengthAt: number, start: number, end: number): void {
-    const level = this.levels.at(-1)!;
-    rewriteValue(rewriter, lengthAt, start, end, new BodyVisitor(this.rules, level.inBody));
+    const current = this.openOwners.at(-1)!;
+    rewriteValue(rewriter, lengthAt, start, end, new BodyVisitor(this.rules, current.inBody));
   }
 
   text(): void {}
 
-  close(rewriter: Rewriter, _owner: Owner, end: number, attributesTag: number): void {
-    const { summary, found, inBody } = this.levels.pop()!;
+  close(rewriter: Rewriter, _owner: AttributeOwner, end: number, attributesTag: number): void {
+    const { summary, found, inBody } = this.openOwners.pop()!;
     if (this.config.summary !== "info" && this.config.summary !== "debug") return;
     for (const [prefix, findings] of [
       ["redaction.", found],
@@ -90,19 +95,19 @@ export class RedactionVisitor implements FieldVisitor {
     }
   }
 
-  private verdict(found: Findings, key: string, read: () => Value): ValueVerdict {
+  private verdict(found: KeySummary, key: string, read: () => Value): ValueVerdict {
     const kind = this.rules.kindOf(key);
     if (kind === "ignored" || kind === "redacted") {
       found[kind].push(key);
       return kind === "ignored" ? "keep" : "remove";
     }
     const value = read();
-    const text = typeof value === "string" || this.config.allTypes ? asText(value) : "";
+    const text = typeof value === "string" || this.config.allTypes ? valueText(value) : "";
     if (this.rules.isAllowedValue(text)) {
       found.allowed.push(key);
       return "keep";
     }
-    const put = kind === "blocked" ? this.rules.masked(text) : this.rules.withoutBlocked(text);
+    const put = kind === "blocked" ? this.rules.maskLines(text) : this.rules.maskBlocked(text);
     if (kind !== "blocked" && put === text) return "keep";
     found.masked.push(key);
     return { put };
@@ -110,10 +115,10 @@ export class RedactionVisitor implements FieldVisitor {
 }
 
 class BodyVisitor implements ValueVisitor {
-  private readonly rules: Rules;
-  private readonly found: Findings;
+  private readonly rules: RedactionRules;
+  private readonly found: KeySummary;
 
-  constructor(rules: Rules, found: Findings) {
+  constructor(rules: RedactionRules, found: KeySummary) {
     this.rules = rules;
     this.found = found;
   }
@@ -124,16 +129,16 @@ class BodyVisitor implements ValueVisitor {
     this.found[kind === "blocked" ? "masked" : kind].push(path);
     if (kind !== "blocked") return kind === "ignored" ? "keep" : "remove";
     const value = read();
-    return { put: this.rules.masked(typeof value === "string" ? value : "") };
+    return { put: this.rules.maskLines(typeof value === "string" ? value : "") };
   }
 
   leaf(path: string, value: Value): string | undefined {
-    const text = asText(value);
+    const text = valueText(value);
     if (this.rules.isAllowedValue(text)) {
       if (path !== "") this.found.allowed.push(path);
       return undefined;
     }
-    const put = this.rules.withoutBlocked(text);
+    const put = this.rules.maskBlocked(text);
     if (put === text) return undefined;
     this.found.masked.push(path === "" ? "body" : path);
     return put;

@@ -8,24 +8,24 @@ const MASK = "****";
  * What the Collector's rules say about keys and values. Answers about keys are kept, for so many keys. With `knowsOwn`,
  * masks and hashes that look like those these rules leave stay what they are.
  */
-export class Rules {
+export class RedactionRules {
   private readonly config: RedactionConfig;
-  private readonly cover: (text: string) => string;
-  private readonly own: RegExp | undefined;
+  private readonly mask: (text: string) => string;
+  private readonly ownMasks: RegExp | undefined;
   private kinds = new Map<string, KeyKind>();
 
-  constructor(config: RedactionConfig, knowsOwn = false) {
+  constructor(config: RedactionConfig, keepsOwnMasks = false) {
     this.config = config;
-    this.cover = coverWith(config.hashFunction, config.hmacKey);
-    this.own = knowsOwn ? coverOf(this.cover("").length, config.hashFunction) : undefined;
+    this.mask = createMask(config.hashFunction, config.hmacKey);
+    this.ownMasks = keepsOwnMasks ? maskPattern(this.mask("").length, config.hashFunction) : undefined;
   }
 
   kindOf(key: string): KeyKind {
     let kind = this.kinds.get(key);
     if (kind === undefined) {
-      kind = this.decide(key);
-      if (this.kinds.size >= MOST_KEYS) this.kinds = new Map();
-      if (key.length <= LONGEST_KEY) this.kinds.set(key, kind);
+      kind = this.findKind(key);
+      if (this.kinds.size >= MAX_KEYS) this.kinds = new Map();
+      if (key.length <= MAX_KEY_LENGTH) this.kinds.set(key, kind);
     }
     return kind;
   }
@@ -35,64 +35,66 @@ export class Rules {
   }
 
   /** The text with everything that is blocked masked; pattern after pattern. */
-  withoutBlocked(text: string): string {
-    return this.config.blockedValues.reduce((rest, pattern) => this.replaced(rest, pattern), text);
+  maskBlocked(text: string): string {
+    return this.config.blockedValues.reduce((rest, pattern) => this.maskMatches(rest, pattern), text);
   }
 
   /** All of it masked, line by line. */
-  masked(text: string): string {
+  maskLines(text: string): string {
     return text
       .split("\n")
-      .map((line) => (this.ownSpans(line).some(([from, to]) => to - from === line.length) ? line : this.cover(line)))
+      .map((line) =>
+        this.ownMaskRanges(line).some(([from, to]) => to - from === line.length) ? line : this.mask(line),
+      )
       .join("\n");
   }
 
-  private decide(key: string): KeyKind {
+  private findKind(key: string): KeyKind {
     const { ignoredKeys, ignoredKeyPatterns, allowedKeys, blockedKeys } = this.config;
     if (ignoredKeys.has(key) || matchesAny(ignoredKeyPatterns, key)) return "ignored";
-    const isOwn = ALWAYS_ALLOWED.has(key) || (this.own !== undefined && SUMMARY.test(key));
-    if (allowedKeys !== undefined && !allowedKeys.has(key) && !isOwn) return "redacted";
+    const isSummaryKey = ALWAYS_ALLOWED.has(key) || (this.ownMasks !== undefined && SUMMARY_KEY.test(key));
+    if (allowedKeys !== undefined && !allowedKeys.has(key) && !isSummaryKey) return "redacted";
     return matchesAny(blockedKeys, key) ? "blocked" : "plain";
   }
 
-  private replaced(text: string, pattern: Pattern): string {
+  private maskMatches(text: string, pattern: Pattern): string {
     let result = "";
     let from = 0;
-    const own = this.ownSpans(text);
+    const ownRanges = this.ownMaskRanges(text);
     let next = 0;
     for (const [start, end] of pattern.spans(text)) {
-      while (next < own.length && own[next]![1] < end) next++;
-      if (next < own.length && start >= own[next]![0]) continue;
-      result += text.slice(from, start) + this.cover(text.slice(start, end));
+      while (next < ownRanges.length && ownRanges[next]![1] < end) next++;
+      if (next < ownRanges.length && start >= ownRanges[next]![0]) continue;
+      result += text.slice(from, start) + this.mask(text.slice(start, end));
       from = end;
     }
     return from === 0 ? text : result + text.slice(from);
   }
 
   /** Where the text has masks or hashes of these rules. */
-  private ownSpans(text: string): readonly (readonly [from: number, to: number])[] {
-    if (this.own === undefined) return [];
-    return [...text.matchAll(this.own)].map(({ 0: found, index }) => [index, index + found.length]);
+  private ownMaskRanges(text: string): readonly (readonly [from: number, to: number])[] {
+    if (this.ownMasks === undefined) return [];
+    return [...text.matchAll(this.ownMasks)].map(({ 0: found, index }) => [index, index + found.length]);
   }
 }
 
 export type KeyKind = "ignored" | "redacted" | "blocked" | "plain";
 
-const MOST_KEYS = 4096;
-const LONGEST_KEY = 256;
+const MAX_KEYS = 4096;
+const MAX_KEY_LENGTH = 256;
 const ALWAYS_ALLOWED = new Set(
   ["redacted.keys", "redacted.count", "masked.keys", "masked.count", "ignored.count"].map(
     (name) => `redaction.${name}`,
   ),
 );
 
-const SUMMARY = /^redaction\.(?:body\.)?(?:redacted|masked|allowed|ignored)\.(?:keys|count)$/;
+const SUMMARY_KEY = /^redaction\.(?:body\.)?(?:redacted|masked|allowed|ignored)\.(?:keys|count)$/;
 
 function matchesAny(patterns: readonly Pattern[], text: string): boolean {
   return patterns.some((pattern) => pattern.test(text));
 }
 
-function coverWith(hashFunction: HashFunction, key: string): (text: string) => string {
+function createMask(hashFunction: HashFunction, key: string): (text: string) => string {
   switch (hashFunction) {
     case "":
       return () => MASK;
@@ -107,26 +109,26 @@ function coverWith(hashFunction: HashFunction, key: string): (text: string) => s
   }
 }
 
-function coverOf(size: number, hashFunction: HashFunction): RegExp {
+function maskPattern(size: number, hashFunction: HashFunction): RegExp {
   return hashFunction === "" ? /\*{4}/g : new RegExp(`(?<![0-9a-f])(?:[0-9a-f]{${size}})+(?![0-9a-f])`, "g");
 }
 
 /** A value as the Collector turns it into text: maps and lists become JSON with their keys in order. */
-export function asText(value: Value): string {
+export function valueText(value: Value): string {
   if (typeof value === "string") return value;
   if (value === null) return "";
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
-  return typeof value === "object" ? JSON.stringify(inOrder(value)) : String(value);
+  return typeof value === "object" ? JSON.stringify(sortKeys(value)) : String(value);
 }
 
-function inOrder(value: Value): unknown {
-  if (Array.isArray(value)) return value.map(inOrder);
+function sortKeys(value: Value): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
   if (typeof value === "bigint") return Number(value);
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, item]) => [key, inOrder(item as Value)]),
+      .map(([key, item]) => [key, sortKeys(item as Value)]),
   );
 }

@@ -5,7 +5,7 @@ import { readPolicies } from "./read-policies.js";
 
 const MIB = 1024 * 1024;
 
-const written = z.strictObject({
+const rawSchema = z.strictObject({
   decision_wait: duration().default(4000).meta({
     description:
       "How long the spans of a trace are awaited, from the first one on. Clients are answered after the decision, so this stays below their timeout.",
@@ -70,7 +70,7 @@ export interface TailSamplingConfig {
   readonly policies: readonly PolicySpec[];
 }
 
-export const tailSamplingSchema = written.transform((config, context): TailSamplingConfig => {
+export const tailSamplingSchema = rawSchema.transform((config, context): TailSamplingConfig => {
   const policies = readPolicies(
     config.policies,
     (path, message) => context.addIssue({ code: "custom", path: [...path], message }),

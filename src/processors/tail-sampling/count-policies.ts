@@ -8,7 +8,7 @@ const MAX_UINT64 = 0xffffffffffffffffn;
 const DEFAULT_SALT = "default-hash-seed";
 
 /** The same share of traces as the Collector keeps with this salt. */
-export function probabilistic(percentage: number, salt: string): Evaluate {
+export function probabilisticPolicy(percentage: number, salt: string): Evaluate {
   const threshold = shareOfUint64(percentage / 100);
   const seeded = fnv64(FNV64_START, Buffer.from(salt === "" ? DEFAULT_SALT : salt));
   return ({ id }) => fnv64(seeded, Buffer.from(id, "latin1")) <= threshold;
@@ -32,20 +32,20 @@ export function shareOfUint64(ratio: number): bigint {
 }
 
 /** As many spans as there are tokens for; a trace passes as a whole or not at all. */
-export function rateLimiting(spansPerSecond: number, burst: number): CreatePolicy {
+export function rateLimitingPolicy(spansPerSecond: number, burst: number): CreatePolicy {
   return ({ clock }) => {
     const bucket = new TokenBucket(spansPerSecond, burst > 0 ? burst : 2 * spansPerSecond, clock);
     return ({ spanCount }) => bucket.take(spanCount);
   };
 }
 
-export function bytesLimiting(bytesPerSecond: number, burst: number): CreatePolicy {
+export function bytesLimitingPolicy(bytesPerSecond: number, burst: number): CreatePolicy {
   return ({ clock }) => {
     const bucket = new TokenBucket(bytesPerSecond, burst > 0 ? burst : 2 * bytesPerSecond, clock);
     return ({ batch }) => bucket.take(batch.byteLength);
   };
 }
 
-export function spanCount(least: number, most: number): Evaluate {
-  return (trace) => trace.spanCount >= least && (most === 0 || trace.spanCount <= most);
+export function spanCountPolicy(min: number, max: number): Evaluate {
+  return (trace) => trace.spanCount >= min && (max === 0 || trace.spanCount <= max);
 }

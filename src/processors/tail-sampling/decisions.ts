@@ -1,5 +1,5 @@
 /** What was decided of the traces decided last, for spans that come late. */
-export class Decisions {
+export class DecisionCache {
   private readonly sampled: RecentSet;
   private readonly notSampled: RecentSet;
 
@@ -9,7 +9,7 @@ export class Decisions {
   }
 
   /** Undefined: not decided, or forgotten. */
-  of(trace: string): boolean | undefined {
+  get(trace: string): boolean | undefined {
     if (this.sampled.has(trace)) return true;
     return this.notSampled.has(trace) ? false : undefined;
   }
@@ -25,12 +25,12 @@ export class Decisions {
  * would take longer the more have been taken out.
  */
 class RecentSet {
-  private readonly half: number;
+  private readonly maxPerGeneration: number;
   private young = new Set<string>();
   private old = new Set<string>();
 
   constructor(size: number) {
-    this.half = Math.max(1, size / 2);
+    this.maxPerGeneration = Math.max(1, size / 2);
   }
 
   has(key: string): boolean {
@@ -41,7 +41,7 @@ class RecentSet {
   }
 
   add(key: string): void {
-    if (this.young.size >= this.half) {
+    if (this.young.size >= this.maxPerGeneration) {
       this.old = this.young;
       this.young = new Set();
     }

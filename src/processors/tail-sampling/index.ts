@@ -1,10 +1,10 @@
 import { Observable } from "rxjs";
 import { type Delivery, defineProcessor, type Processor, type ProcessorContext } from "../../plugin.js";
 import { type TailSamplingConfig, tailSamplingSchema } from "./config.js";
-import { type Arrivals, TailSampler } from "./tail-sampler.js";
+import { type SortedSpans, TailSampler } from "./tail-sampler.js";
 
 /** What most clients wait for an answer. */
-const USUAL_TIMEOUT_MS = 10_000;
+const TYPICAL_CLIENT_TIMEOUT_MS = 10_000;
 
 /** Decides on traces as a whole, when their spans have come; see `TailSampler`. */
 export const tailSampling = defineProcessor<TailSamplingConfig>({
@@ -13,18 +13,18 @@ export const tailSampling = defineProcessor<TailSamplingConfig>({
   signals: ["traces"],
   zone: "sampling",
   schema: tailSamplingSchema,
-  holdsBack: ({ maxBytes }) => ({ bytes: maxBytes, path: ["max_bytes"] }),
+  maxHeldBytes: ({ maxBytes }) => ({ bytes: maxBytes, path: ["max_bytes"] }),
   create(config, context) {
-    if (config.decisionWaitMs >= USUAL_TIMEOUT_MS)
+    if (config.decisionWaitMs >= TYPICAL_CLIENT_TIMEOUT_MS)
       context.logger.warn(
         { decisionWaitMs: config.decisionWaitMs },
         "clients are answered after decision_wait: theirs must be a longer timeout than the usual 10 s",
       );
-    return tailSamplingOf(config, context);
+    return tailSamplingProcessor(config, context);
   },
 });
 
-function tailSamplingOf(config: TailSamplingConfig, context: ProcessorContext): Processor {
+function tailSamplingProcessor(config: TailSamplingConfig, context: ProcessorContext): Processor {
   return (source) =>
     new Observable<Delivery>((out) => {
       const sampler = new TailSampler(
@@ -35,7 +35,7 @@ function tailSamplingOf(config: TailSamplingConfig, context: ProcessorContext): 
       );
       const upstream = source.subscribe({
         next(delivery) {
-          let arrivals: Arrivals;
+          let arrivals: SortedSpans;
           try {
             arrivals = sampler.sort(delivery);
           } catch (error) {
@@ -49,7 +49,7 @@ function tailSamplingOf(config: TailSamplingConfig, context: ProcessorContext): 
         },
         error: (error) => out.error(error),
         complete() {
-          sampler.finish();
+          sampler.drain();
           out.complete();
         },
       });

@@ -9,7 +9,7 @@ export class TailMetrics {
   private readonly decisions: Readonly<Record<Decision, Counter>>;
   private readonly byPolicy = new Map<string, Readonly<Record<Decision, Counter>>>();
   readonly policyFailures: Counter;
-  readonly tracesBegun: Counter;
+  readonly newTraces: Counter;
   readonly tooLarge: Counter;
   readonly repeatedSpans: Counter;
   readonly lateKept: Counter;
@@ -18,12 +18,12 @@ export class TailMetrics {
 
   constructor(metrics: Metrics) {
     this.metrics = metrics;
-    this.decisions = this.ofDecisions("global_count_traces_sampled", "Traces decided.");
+    this.decisions = this.countersByDecision("global_count_traces_sampled", "Traces decided.");
     this.policyFailures = this.counter(
       `${PREFIX}_sampling_policy_evaluation_error`,
       "Policies that failed on a trace.",
     );
-    this.tracesBegun = this.counter(`${PREFIX}_new_trace_id_received`, "Traces that began to wait.");
+    this.newTraces = this.counter(`${PREFIX}_new_trace_id_received`, "Traces that began to wait.");
     this.tooLarge = this.counter(`${PREFIX}_traces_dropped_too_large`, "Traces over maximum_trace_size_bytes.");
     this.repeatedSpans = this.counter("sluice_tail_sampling_repeated_spans", "Spans sent again while they waited.");
     const late = (sampled: string) =>
@@ -44,14 +44,14 @@ export class TailMetrics {
   policyDecided(policy: string, decision: Decision): void {
     let counters = this.byPolicy.get(policy);
     if (counters === undefined) {
-      counters = this.ofDecisions("count_traces_sampled", "Traces, by policy and what it said.", { policy });
+      counters = this.countersByDecision("count_traces_sampled", "Traces, by policy and what it said.", { policy });
       this.byPolicy.set(policy, counters);
     }
     counters[decision].add(1);
   }
 
   /** Shows what waits, until the returned function is called. */
-  watch(traces: () => number, bytes: () => number): () => void {
+  registerGauges(traces: () => number, bytes: () => number): () => void {
     const gauges = [
       this.metrics.gauge(`${PREFIX}_sampling_traces_on_memory`, { description: "Traces that wait." }, traces),
       this.metrics.gauge("sluice_tail_sampling_waiting_bytes", { description: "Bytes that wait.", unit: "By" }, bytes),
@@ -61,7 +61,7 @@ export class TailMetrics {
     };
   }
 
-  private ofDecisions(name: string, description: string, labels = {}): Readonly<Record<Decision, Counter>> {
+  private countersByDecision(name: string, description: string, labels = {}): Readonly<Record<Decision, Counter>> {
     const of = (decision: Decision) =>
       this.counter(`${PREFIX}_${name}`, description, { ...labels, sampled: String(decision === "sampled"), decision });
     return { sampled: of("sampled"), not_sampled: of("not_sampled"), dropped: of("dropped") };

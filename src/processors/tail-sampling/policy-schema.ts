@@ -1,8 +1,8 @@
 import { z } from "zod";
 import {
-  anyCase,
   type Condition,
   type ContextName,
+  caseInsensitiveEnum,
   compileIn,
   compilePattern,
   ERROR_MODES,
@@ -13,13 +13,13 @@ import {
 /** What may be written for each type of policy, beside its name and type. Policies inside policies are read later. */
 
 const count = () => z.number().int().nonnegative();
-const texts = () => z.array(z.string());
+const strings = () => z.array(z.string());
 const nested = () => z.array(z.unknown()).min(1, "expected at least one policy");
 
 const stringAttribute = z
   .strictObject({
     key: z.string().min(1),
-    values: texts().default([]),
+    values: strings().default([]),
     enabled_regex_matching: z.boolean().default(false),
     cache_max_size: count().default(128),
     invert_match: z.boolean().default(false),
@@ -49,9 +49,9 @@ const numericAttribute = z
 
 const ottl = z
   .strictObject({
-    error_mode: anyCase(ERROR_MODES).default("ignore"),
-    span: texts().nullish(),
-    spanevent: texts().nullish(),
+    error_mode: caseInsensitiveEnum(ERROR_MODES).default("ignore"),
+    span: strings().nullish(),
+    spanevent: strings().nullish(),
   })
   .transform((written, context) => {
     const compiled = (name: ContextName, key: "span" | "spanevent"): readonly Condition[] =>
@@ -70,12 +70,12 @@ const ottl = z
     };
   });
 
-const none = section(z.strictObject({})).optional();
+const noSettings = section(z.strictObject({})).optional();
 
 /** By type: what is written under the key of the same name. */
 export const POLICY_SECTIONS = {
-  always_sample: none,
-  trace_flags: none,
+  always_sample: noSettings,
+  trace_flags: noSettings,
   latency: z.strictObject({ threshold_ms: count(), upper_threshold_ms: count().default(0) }),
   status_code: z.strictObject({ status_codes: z.array(z.enum(["OK", "ERROR", "UNSET"])).min(1) }),
   string_attribute: stringAttribute,
@@ -94,14 +94,14 @@ export const POLICY_SECTIONS = {
       path: ["max_spans"],
       message: "expected 0 or at least min_spans",
     }),
-  trace_state: z.strictObject({ key: z.string().min(1), values: texts().min(1) }),
+  trace_state: z.strictObject({ key: z.string().min(1), values: strings().min(1) }),
   ottl_condition: ottl,
   and: z.strictObject({ and_sub_policy: nested() }),
   not: z.strictObject({ not_sub_policy: z.unknown().refine((one) => one != null, "expected a policy") }),
   drop: z.strictObject({ drop_sub_policy: nested() }),
   composite: z.strictObject({
     max_total_spans_per_second: count(),
-    policy_order: texts().default([]),
+    policy_order: strings().default([]),
     composite_sub_policy: nested(),
     rate_allocation: z.array(z.strictObject({ policy: z.string(), percent: z.number().min(0).max(100) })).default([]),
   }),

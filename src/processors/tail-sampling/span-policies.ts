@@ -28,7 +28,7 @@ function anySpan(batch: Batch, holds: (span: SpanView) => boolean): boolean {
 }
 
 /** Longer than `over`, and not longer than `upTo` (0: however long): from the first start to the last end, in ms. */
-export function latency(over: number, upTo: number): Evaluate {
+export function latencyPolicy(over: number, upTo: number): Evaluate {
   return ({ batch }) => {
     let first = 0n;
     let last = 0n;
@@ -41,15 +41,15 @@ export function latency(over: number, upTo: number): Evaluate {
   };
 }
 
-export function statusCode(codes: ReadonlySet<number>): Evaluate {
+export function statusCodePolicy(codes: ReadonlySet<number>): Evaluate {
   return ({ batch }) => anySpan(batch, (span) => codes.has(span.status.code));
 }
 
-export function traceFlags(): Evaluate {
+export function traceFlagsPolicy(): Evaluate {
   return ({ batch }) => anySpan(batch, (span) => (span.flags & 1) !== 0);
 }
 
-export function traceState(key: string, values: ReadonlySet<string>): Evaluate {
+export function traceStatePolicy(key: string, values: ReadonlySet<string>): Evaluate {
   return ({ batch }) =>
     anySpan(batch, (span) => {
       const member = span.traceState.split(",").find((one) => one.trim().startsWith(`${key}=`));
@@ -58,14 +58,14 @@ export function traceState(key: string, values: ReadonlySet<string>): Evaluate {
 }
 
 /** An attribute of a span or of its resource; inverted: no span and no resource has such a value. */
-export function attribute(key: string, matches: (value: Value) => boolean, inverted: boolean): Evaluate {
+export function attributePolicy(key: string, matches: (value: Value) => boolean, inverted: boolean): Evaluate {
   const has = (value: Value | undefined) => value !== undefined && matches(value);
   return ({ batch }) =>
     anySpan(batch, (span) => has(span.resource.attributes.get(key)) || has(span.attributes.get(key))) !== inverted;
 }
 
 /** Any of the conditions holds for any span, or for any event of one. */
-export function ottlCondition(
+export function ottlConditionPolicy(
   spans: readonly Condition[],
   events: readonly Condition[],
   mode: ErrorMode,

@@ -9,23 +9,23 @@ import {
 } from "../../plugin.js";
 import type { TailSamplingConfig } from "./config.js";
 import { Decider, type Decision } from "./decider.js";
-import { Decisions } from "./decisions.js";
+import { DecisionCache } from "./decisions.js";
 import { TailMetrics } from "./metrics.js";
-import { type Hold, WaitingTrace, WaitingTraces } from "./waiting-traces.js";
+import { type HeldDelivery, WaitingTrace, WaitingTraces } from "./waiting-traces.js";
 
 /** Traces decided at the same time leave together, up to so many bytes. */
-const MERGED_BYTES = 1024 * 1024;
-/** Between two rounds of decisions. */
-const ROUND_MS = 100;
+const MAX_MERGED_BYTES = 1024 * 1024;
+/** At least this long lies between two rounds of decisions. */
+const DECISION_INTERVAL_MS = 100;
 
-/** The spans of a delivery: of traces that wait, and of such that were decided to be kept, or not. */
-export interface Arrivals {
+/** The spans of a delivery: those of traces that still wait, and late ones, of traces that were decided before. */
+export interface SortedSpans {
   readonly waiting: [id: string, slices: SpanSlice[]][];
-  readonly late: SpanSlice[];
-  tooLate: number;
+  readonly lateKept: SpanSlice[];
+  lateDropped: number;
 }
 
-const NOTHING = Batch.empty("traces");
+const EMPTY_BATCH = Batch.empty("traces");
 
 /**
  * Holds spans until their trace is decided.
@@ -43,9 +43,9 @@ export class TailSampler {
   private readonly fail: (error: unknown) => void;
   private readonly metrics: TailMetrics;
   private readonly decider: Decider;
-  private readonly decisions: Decisions;
+  private readonly decisions: DecisionCache;
   private readonly waiting = new WaitingTraces();
-  private readonly unwatch: () => void;
+  private readonly removeGauges: () => void;
   private cancelTimer: (() => void) | undefined;
   private timerAt = Number.POSITIVE_INFINITY;
   private ready: WaitingTrace[] = [];
@@ -63,48 +63,49 @@ export class TailSampler {
     this.fail = fail;
     this.metrics = new TailMetrics(context.metrics);
     this.decider = new Decider(config, context, this.metrics);
-    this.decisions = new Decisions(config.sampledCacheSize, config.nonSampledCacheSize);
-    this.unwatch = this.metrics.watch(
+    this.decisions = new DecisionCache(config.sampledCacheSize, config.nonSampledCacheSize);
+    this.removeGauges = this.metrics.registerGauges(
       () => this.waiting.count,
       () => this.waiting.bytes,
     );
   }
 
   /** Sorts the spans of a delivery, changing nothing yet. Throws a `Refusal` when there is no room for them. */
-  sort({ batch }: Delivery): Arrivals {
-    const sorted: Arrivals = { waiting: [], late: [], tooLate: 0 };
+  sort({ batch }: Delivery): SortedSpans {
+    const sorted: SortedSpans = { waiting: [], lateKept: [], lateDropped: 0 };
     for (const [id, slices] of sliceByTrace(batch)) {
-      const decision = this.decisions.of(id);
+      const decision = this.decisions.get(id);
       if (decision === undefined) sorted.waiting.push([id, slices]);
-      else if (decision) for (const slice of slices) sorted.late.push(slice);
-      else sorted.tooLate += slices.length;
+      else if (decision) for (const slice of slices) sorted.lateKept.push(slice);
+      else sorted.lateDropped += slices.length;
     }
     if (this.config.refusesOverflow) this.refuseOverflow(sorted.waiting.map(([id]) => id));
     return sorted;
   }
 
   /** Takes over what was sorted, and its debt. */
-  take(delivery: Delivery, { waiting, late, tooLate }: Arrivals): void {
+  take(delivery: Delivery, { waiting, lateKept, lateDropped }: SortedSpans): void {
     const { batch } = delivery;
-    const lateBatches = late.length === 0 ? [] : [late.length === batch.count ? batch : batchOfSlices(late)];
-    const parts = delivery.split([...waiting.map(() => NOTHING), ...lateBatches]);
-    if (tooLate > 0) this.metrics.lateDropped.add(tooLate);
-    if (late.length > 0) {
-      this.metrics.lateKept.add(late.length);
+    const lateBatches =
+      lateKept.length === 0 ? [] : [lateKept.length === batch.count ? batch : batchOfSlices(lateKept)];
+    const parts = delivery.split([...waiting.map(() => EMPTY_BATCH), ...lateBatches]);
+    if (lateDropped > 0) this.metrics.lateDropped.add(lateDropped);
+    if (lateKept.length > 0) {
+      this.metrics.lateKept.add(lateKept.length);
       this.emit(parts.at(-1)!);
     }
-    const hold: Hold = { bytes: batch.byteLength, traces: 0 };
-    for (const [i, [id, slices]] of waiting.entries()) this.wait(id, slices, parts[i]!, hold);
+    const hold: HeldDelivery = { bytes: batch.byteLength, traces: 0 };
+    for (const [i, [id, slices]] of waiting.entries()) this.addWaiting(id, slices, parts[i]!, hold);
     this.makeRoom();
     this.sendReady();
     this.setTimer(0);
   }
 
   /** Decides on all that waits, or gives it back; then nothing waits any more. */
-  finish(): void {
+  drain(): void {
     const pending = this.waiting.takeAll();
     if (this.config.refusesPending)
-      for (const trace of pending) for (const part of trace.parts) part.refuse(stopping());
+      for (const trace of pending) for (const part of trace.deliveryParts) part.refuse(shutdownRefusal());
     else for (const trace of pending) this.decide(trace);
     this.sendReady();
     this.discard();
@@ -113,29 +114,29 @@ export class TailSampler {
   /** Lets go of everything; the runtime settles it. */
   discard(): void {
     this.cancelTimer?.();
-    this.unwatch();
+    this.removeGauges();
   }
 
-  private wait(id: string, slices: readonly SpanSlice[], part: Delivery, hold: Hold): void {
+  private addWaiting(id: string, slices: readonly SpanSlice[], part: Delivery, hold: HeldDelivery): void {
     const now = this.context.clock.monotonic();
     let trace = this.waiting.get(id);
     if (trace === undefined) {
       trace = new WaitingTrace(id, now + this.config.decisionWaitMs);
       this.waiting.add(trace);
-      this.metrics.tracesBegun.add(1);
+      this.metrics.newTraces.add(1);
     }
-    this.waiting.hold(hold);
+    this.waiting.countHeld(hold);
     const repeated = trace.add(slices, part, hold);
     if (repeated > 0) this.metrics.repeatedSpans.add(repeated);
     const { rootWaitMs, maxTraceBytes } = this.config;
-    if (rootWaitMs > 0 && slices.some(({ isRoot }) => isRoot)) this.waiting.hasten(trace, now + rootWaitMs);
+    if (rootWaitMs > 0 && slices.some(({ isRoot }) => isRoot)) this.waiting.bringForward(trace, now + rootWaitMs);
     if (maxTraceBytes > 0 && trace.bytes > maxTraceBytes) this.rejectLarge(trace);
   }
 
   private rejectLarge(trace: WaitingTrace): void {
     this.waiting.remove(trace);
     this.metrics.tooLarge.add(1);
-    this.conclude(trace, "not_sampled");
+    this.applyDecision(trace, "not_sampled");
   }
 
   private makeRoom(): void {
@@ -152,17 +153,17 @@ export class TailSampler {
   }
 
   private decide(trace: WaitingTrace): void {
-    this.conclude(trace, this.decider.decide(trace));
+    this.applyDecision(trace, this.decider.decide(trace));
   }
 
-  private conclude(trace: WaitingTrace, decision: Decision): void {
+  private applyDecision(trace: WaitingTrace, decision: Decision): void {
     this.metrics.decided(decision);
     this.decisions.remember(trace.id, decision === "sampled");
     if (decision !== "sampled") {
-      for (const part of trace.parts) part.accept();
+      for (const part of trace.deliveryParts) part.accept();
       return;
     }
-    if (this.readyBytes + trace.batch.byteLength > MERGED_BYTES) this.sendReady();
+    if (this.readyBytes + trace.batch.byteLength > MAX_MERGED_BYTES) this.sendReady();
     this.ready.push(trace);
     this.readyBytes += trace.batch.byteLength;
   }
@@ -175,18 +176,18 @@ export class TailSampler {
     const batch = ready.length === 1 ? ready[0]!.batch : batchOfSlices(ready.flatMap(({ slices }) => slices));
     this.emit(
       Delivery.merge(
-        ready.flatMap(({ parts }) => parts),
+        ready.flatMap(({ deliveryParts }) => deliveryParts),
         batch,
       ),
     );
   }
 
-  private setTimer(atLeastMs: number): void {
+  private setTimer(minDelayMs: number): void {
     const deadline = this.waiting.nextDeadline();
     if (deadline === undefined || deadline >= this.timerAt) return;
     this.cancelTimer?.();
     const now = this.context.clock.monotonic();
-    this.timerAt = Math.max(now + atLeastMs, deadline);
+    this.timerAt = Math.max(now + minDelayMs, deadline);
     this.cancelTimer = this.context.clock.after(Math.ceil(this.timerAt - now), () => {
       this.cancelTimer = undefined;
       this.timerAt = Number.POSITIVE_INFINITY;
@@ -201,22 +202,23 @@ export class TailSampler {
   private decideDue(): void {
     for (const trace of this.waiting.takeDue(this.context.clock.monotonic())) this.decide(trace);
     this.sendReady();
-    this.setTimer(ROUND_MS);
+    this.setTimer(DECISION_INTERVAL_MS);
   }
 
   private refuseOverflow(ids: readonly string[]): void {
     const added = ids.filter((id) => this.waiting.get(id) === undefined).length;
-    if (added > 0 && this.waiting.count > 0 && this.waiting.count + added > this.config.numTraces) throw overflow();
+    if (added > 0 && this.waiting.count > 0 && this.waiting.count + added > this.config.numTraces)
+      throw overflowRefusal();
   }
 }
 
-function overflow(): Refusal {
+function overflowRefusal(): Refusal {
   return new Refusal("throttled", "as many traces as num_traces allows wait for their decision", {
     code: "SLUICE_TRACES_WAITING",
     retryAfterMs: 1000,
   });
 }
 
-function stopping(): Refusal {
+function shutdownRefusal(): Refusal {
   return new Refusal("transient", "stopped before the trace was decided", { code: "SLUICE_SHUTTING_DOWN" });
 }

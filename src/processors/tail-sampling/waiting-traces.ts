@@ -2,7 +2,7 @@ import { type Batch, batchOfSlices, type Delivery, isSameSpan, type SpanSlice } 
 import type { WholeTrace } from "./policy.js";
 
 /** The bytes of one delivery: in memory, and unanswered, until the last trace of it is decided. */
-export interface Hold {
+export interface HeldDelivery {
   readonly bytes: number;
   traces: number;
 }
@@ -12,16 +12,16 @@ export class WaitingTrace implements WholeTrace {
   readonly id: string;
   readonly slices: SpanSlice[] = [];
   /** Parts of the deliveries that had spans of it; their batches are empty. */
-  readonly parts: Delivery[] = [];
-  readonly holds: Hold[] = [];
+  readonly deliveryParts: Delivery[] = [];
+  readonly heldDeliveries: HeldDelivery[] = [];
   bytes = 0;
   deadline: number;
-  isHastened = false;
+  hasEarlierDeadline = false;
   /** Decided, or about to be: it waits no more. */
-  isGone = false;
-  /** Only of large traces: of small ones a look at all spans is quicker. */
-  private spans: KnownSpans | undefined;
-  private made: Batch | undefined;
+  isRemoved = false;
+  /** Large traces only have it: for small ones comparing with every span is quicker. */
+  private knownSpans: KnownSpans | undefined;
+  private builtBatch: Batch | undefined;
 
   constructor(id: string, deadline: number) {
     this.id = id;
@@ -33,37 +33,37 @@ export class WaitingTrace implements WholeTrace {
   }
 
   get batch(): Batch {
-    this.made ??= batchOfSlices(this.slices);
-    return this.made;
+    this.builtBatch ??= batchOfSlices(this.slices);
+    return this.builtBatch;
   }
 
   /**
    * Gives how many of the spans were there already. A client that has waited too long sends again: the same spans count
    * once, and both its requests are settled by the same decision.
    */
-  add(slices: readonly SpanSlice[], part: Delivery, hold: Hold): number {
-    this.parts.push(part);
-    this.holds.push(hold);
+  add(slices: readonly SpanSlice[], part: Delivery, hold: HeldDelivery): number {
+    this.deliveryParts.push(part);
+    this.heldDeliveries.push(hold);
     let repeated = 0;
     for (const slice of slices) if (!this.addSpan(slice)) repeated++;
-    this.made = undefined;
+    this.builtBatch = undefined;
     return repeated;
   }
 
   private addSpan(slice: SpanSlice): boolean {
-    const isNew = this.spans?.add(slice) ?? !this.slices.some((other) => isSameSpan(other, slice));
+    const isNew = this.knownSpans?.add(slice) ?? !this.slices.some((other) => isSameSpan(other, slice));
     if (!isNew) return false;
     this.slices.push(slice);
     this.bytes += slice.end - slice.start;
-    if (this.spans === undefined && this.slices.length > SMALL) {
-      this.spans = new KnownSpans();
-      for (const one of this.slices) this.spans.add(one);
+    if (this.knownSpans === undefined && this.slices.length > MAX_LINEAR_SPANS) {
+      this.knownSpans = new KnownSpans();
+      for (const one of this.slices) this.knownSpans.add(one);
     }
     return true;
   }
 }
 
-const SMALL = 16;
+const MAX_LINEAR_SPANS = 16;
 
 /** The spans of a large trace: by their ids, and where many have the same id, or none, by all that is in them. */
 class KnownSpans {
@@ -75,7 +75,7 @@ class KnownSpans {
     if (alike instanceof Set) return alike.size < alike.add(contentOf(slice)).size;
     if (alike === undefined) this.byKey.set(slice.key, [slice]);
     else if (alike.some((other) => isSameSpan(other, slice))) return false;
-    else if (alike.push(slice) > SMALL) this.byKey.set(slice.key, new Set(alike.map(contentOf)));
+    else if (alike.push(slice) > MAX_LINEAR_SPANS) this.byKey.set(slice.key, new Set(alike.map(contentOf)));
     return true;
   }
 }
@@ -91,7 +91,7 @@ export class WaitingTraces {
   private readonly byId = new Map<string, WaitingTrace>();
   private readonly byArrival = new TraceQueue();
   /** Those that were given an earlier deadline when their root came, in that order. */
-  private readonly rooted = new TraceQueue();
+  private readonly byRootDeadline = new TraceQueue();
 
   get count(): number {
     return this.byId.size;
@@ -107,22 +107,22 @@ export class WaitingTraces {
   }
 
   /** To be called once for each trace of a delivery, before the trace is taken out again. */
-  hold(hold: Hold): void {
-    if (hold.traces++ === 0) this.bytes += hold.bytes;
+  countHeld(held: HeldDelivery): void {
+    if (held.traces++ === 0) this.bytes += held.bytes;
   }
 
-  /** Only the first time, and only to an earlier deadline. */
-  hasten(trace: WaitingTrace, deadline: number): void {
-    if (deadline >= trace.deadline || trace.isHastened) return;
+  /** Gives the trace an earlier deadline. Later calls, and later deadlines, change nothing. */
+  bringForward(trace: WaitingTrace, deadline: number): void {
+    if (deadline >= trace.deadline || trace.hasEarlierDeadline) return;
     trace.deadline = deadline;
-    trace.isHastened = true;
-    this.rooted.push(trace);
+    trace.hasEarlierDeadline = true;
+    this.byRootDeadline.push(trace);
   }
 
   remove(trace: WaitingTrace): void {
     this.byId.delete(trace.id);
-    trace.isGone = true;
-    for (const hold of trace.holds) if (--hold.traces === 0) this.bytes -= hold.bytes;
+    trace.isRemoved = true;
+    for (const hold of trace.heldDeliveries) if (--hold.traces === 0) this.bytes -= hold.bytes;
   }
 
   oldest(): WaitingTrace | undefined {
@@ -131,14 +131,14 @@ export class WaitingTraces {
 
   /** The earliest deadline, or undefined when nothing waits. */
   nextDeadline(): number | undefined {
-    const [a, b] = [this.byArrival.first(), this.rooted.first()];
+    const [a, b] = [this.byArrival.first(), this.byRootDeadline.first()];
     return a === undefined ? undefined : Math.min(a.deadline, b?.deadline ?? Number.POSITIVE_INFINITY);
   }
 
   /** Takes out all whose deadline has come. */
   takeDue(now: number): WaitingTrace[] {
     const due: WaitingTrace[] = [];
-    for (const queue of [this.rooted, this.byArrival]) {
+    for (const queue of [this.byRootDeadline, this.byArrival]) {
       for (let trace = queue.first(); trace !== undefined && trace.deadline <= now; trace = queue.first()) {
         this.remove(trace);
         due.push(trace);
@@ -164,8 +164,8 @@ class TraceQueue {
   }
 
   first(): WaitingTrace | undefined {
-    while (this.traces[this.head]?.isGone) this.traces[this.head++] = undefined;
-    if (this.head > LONG && this.head * 2 > this.traces.length) {
+    while (this.traces[this.head]?.isRemoved) this.traces[this.head++] = undefined;
+    if (this.head > COMPACT_AFTER && this.head * 2 > this.traces.length) {
       this.traces = this.traces.slice(this.head);
       this.head = 0;
     }
@@ -173,4 +173,4 @@ class TraceQueue {
   }
 }
 
-const LONG = 1024;
+const COMPACT_AFTER = 1024;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import {
-  anyCase,
   type CompiledGroup,
+  caseInsensitiveEnum,
   compileIn,
   compileInferred,
   contextNamed,
@@ -14,7 +14,7 @@ import {
   type Signal,
 } from "../../plugin.js";
 
-const errorMode = () => anyCase(ERROR_MODES);
+const errorMode = () => caseInsensitiveEnum(ERROR_MODES);
 const group = z.strictObject({
   context: z
     .string()
@@ -30,7 +30,7 @@ const group = z.strictObject({
 });
 const list = () => z.array(z.union([z.string(), group])).nullish();
 
-const KEYS: Readonly<Record<Signal, "log_statements" | "trace_statements" | "metric_statements">> = {
+const STATEMENT_KEYS: Readonly<Record<Signal, "log_statements" | "trace_statements" | "metric_statements">> = {
   logs: "log_statements",
   traces: "trace_statements",
   metrics: "metric_statements",
@@ -50,8 +50,8 @@ export const transformSchema = z
   .transform((config, context): TransformConfig => {
     const groups: Record<Signal, TransformGroup[]> = { logs: [], traces: [], metrics: [] };
     for (const signal of SIGNALS) {
-      const compiler = new ListCompiler(signal, config.error_mode, (issue) => context.addIssue(issue));
-      groups[signal] = compiler.compile(config[KEYS[signal]] ?? []);
+      const compiler = new StatementListCompiler(signal, config.error_mode, (issue) => context.addIssue(issue));
+      groups[signal] = compiler.compile(config[STATEMENT_KEYS[signal]] ?? []);
     }
     return { groups };
   });
@@ -73,7 +73,7 @@ type AddIssue = (
  * Compiles the list of a signal. Statements that are written one by one are a group with one context, as long as there
  * is one that fits them all; else each is executed in its own.
  */
-class ListCompiler {
+class StatementListCompiler {
   private readonly signal: Signal;
   private readonly mode: ErrorMode;
   private readonly addIssue: AddIssue;
@@ -88,17 +88,17 @@ class ListCompiler {
     const groups: TransformGroup[] = [];
     for (let i = 0; i < items.length; i++) {
       const item = items[i]!;
-      if (typeof item !== "string") groups.push(...this.group(item, [KEYS[this.signal], i]));
+      if (typeof item !== "string") groups.push(...this.compileGroup(item, [STATEMENT_KEYS[this.signal], i]));
       else {
         const from = i;
         while (typeof items[i + 1] === "string") i++;
-        groups.push(...this.loose(items.slice(from, i + 1) as string[], from));
+        groups.push(...this.compileUngrouped(items.slice(from, i + 1) as string[], from));
       }
     }
     return groups;
   }
 
-  private group(item: z.infer<typeof group>, path: Path): TransformGroup[] {
+  private compileGroup(item: z.infer<typeof group>, path: Path): TransformGroup[] {
     const { statements, conditions } = { statements: item.statements ?? [], conditions: item.conditions ?? [] };
     const context = contextNamed(this.signal, item.context ?? "");
     if (item.context && context === undefined) {
@@ -115,21 +115,21 @@ class ListCompiler {
     return [];
   }
 
-  private loose(statements: readonly string[], from: number): TransformGroup[] {
+  private compileUngrouped(statements: readonly string[], from: number): TransformGroup[] {
     const together = compileInferred(this.signal, statements, []);
     if ("context" in together) return [{ ...together, mode: this.mode }];
     const groups: TransformGroup[] = [];
     for (const [i, statement] of statements.entries()) {
       const result = compileInferred(this.signal, [statement], [], statements);
-      if ("context" in result) add(groups, { ...result, mode: this.mode });
-      else this.addIssue(ottlIssue(result.error, [KEYS[this.signal], from + i]));
+      if ("context" in result) appendGroup(groups, { ...result, mode: this.mode });
+      else this.addIssue(ottlIssue(result.error, [STATEMENT_KEYS[this.signal], from + i]));
     }
     return groups;
   }
 }
 
 /** Neighbours of one context are executed together, record by record. */
-function add(groups: TransformGroup[], next: TransformGroup): void {
+function appendGroup(groups: TransformGroup[], next: TransformGroup): void {
   const last = groups.at(-1);
   if (last?.context !== next.context) groups.push(next);
   else groups[groups.length - 1] = { ...last, statements: [...last.statements, ...next.statements] };

@@ -31,7 +31,7 @@ const cors = z.strictObject({
 
 const urlPath = (path: string) => z.string().startsWith("/", "expected a path such as /v1/logs").default(path);
 
-export const httpConfig = z.strictObject({
+export const httpSchema = z.strictObject({
   ...common,
   endpoint: listenEndpoint().default("127.0.0.1:4318"),
   cors: section(cors).optional(),
@@ -65,7 +65,7 @@ const serverParameters = z.strictObject({
   timeout: duration().default(20_000).meta({ description: "How long the client may take to answer a ping." }),
 });
 
-export const grpcConfig = z.strictObject({
+export const grpcSchema = z.strictObject({
   ...common,
   endpoint: listenEndpoint().default("127.0.0.1:4317"),
   max_recv_msg_size_mib: z
@@ -89,7 +89,7 @@ export const grpcConfig = z.strictObject({
   write_buffer_size: ignored(BUFFERS),
 });
 
-/** Off unless it is written. */
+/** Deduplication is off unless its section is written. */
 const dedup = z.strictObject({
   enabled: z.boolean().default(true).meta({
     description: "Answer requests that were taken before, by their idempotency key, without taking them again.",
@@ -100,16 +100,16 @@ const dedup = z.strictObject({
 
 const WHAT_TO_WRITE = "expected at least one protocol, such as `protocols: {grpc: , http: }`";
 
-export const otlpReceiverConfig = z.strictObject({
+export const otlpReceiverSchema = z.strictObject({
   protocols: z.preprocess(
     (value) => value ?? {},
     z
-      .strictObject({ grpc: section(grpcConfig).optional(), http: section(httpConfig).optional() })
+      .strictObject({ grpc: section(grpcSchema).optional(), http: section(httpSchema).optional() })
       .refine(({ grpc, http }) => grpc !== undefined || http !== undefined, WHAT_TO_WRITE),
   ),
   dedup: section(dedup).optional(),
 });
 
-export type HttpConfig = z.infer<typeof httpConfig>;
-export type GrpcConfig = z.infer<typeof grpcConfig>;
-export type OtlpReceiverConfig = z.infer<typeof otlpReceiverConfig>;
+export type HttpConfig = z.infer<typeof httpSchema>;
+export type GrpcConfig = z.infer<typeof grpcSchema>;
+export type OtlpReceiverConfig = z.infer<typeof otlpReceiverSchema>;

@@ -6,7 +6,7 @@ export interface DedupSettings {
   readonly ttl: number;
 }
 
-const TAKEN: Outcome = { ok: true, rejected: 0, message: "" };
+const ALREADY_ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
 
 /**
  * Recognises requests that were taken before, by the idempotency key their sender gives them, and answers them with
@@ -19,8 +19,8 @@ export class Dedup {
   private readonly clock: Clock;
   private readonly duplicates: Counter;
   /** When each key was taken, oldest first. */
-  private readonly taken = new Map<string, number>();
-  private readonly underWay = new Map<string, Promise<Outcome>>();
+  private readonly acceptedAt = new Map<string, number>();
+  private readonly inProgress = new Map<string, Promise<Outcome>>();
 
   constructor(settings: DedupSettings, clock: Clock, duplicates: Counter) {
     this.settings = settings;
@@ -28,40 +28,40 @@ export class Dedup {
     this.duplicates = duplicates;
   }
 
-  async accept(key: string, take: () => Promise<Outcome>): Promise<Outcome> {
+  async accept(key: string, handIn: () => Promise<Outcome>): Promise<Outcome> {
     for (;;) {
-      if (this.wasTaken(key)) {
+      if (this.wasAccepted(key)) {
         this.duplicates.add(1);
-        return TAKEN;
+        return ALREADY_ACCEPTED;
       }
-      const first = this.underWay.get(key);
-      if (first === undefined) return this.takeFirst(key, take);
+      const first = this.inProgress.get(key);
+      if (first === undefined) return this.acceptFirst(key, handIn);
       await first;
-      if (!this.wasTaken(key) && !this.underWay.has(key)) return this.takeFirst(key, take);
+      if (!this.wasAccepted(key) && !this.inProgress.has(key)) return this.acceptFirst(key, handIn);
     }
   }
 
-  private async takeFirst(key: string, take: () => Promise<Outcome>): Promise<Outcome> {
-    const taking = take();
-    this.underWay.set(key, taking);
-    const outcome = await taking;
-    this.underWay.delete(key);
+  private async acceptFirst(key: string, handIn: () => Promise<Outcome>): Promise<Outcome> {
+    const pending = handIn();
+    this.inProgress.set(key, pending);
+    const outcome = await pending;
+    this.inProgress.delete(key);
     if (outcome.ok && outcome.rejected === 0) this.remember(key);
     return outcome;
   }
 
-  private wasTaken(key: string): boolean {
-    const at = this.taken.get(key);
+  private wasAccepted(key: string): boolean {
+    const at = this.acceptedAt.get(key);
     return at !== undefined && this.clock.monotonic() - at < this.settings.ttl;
   }
 
   private remember(key: string): void {
     const now = this.clock.monotonic();
-    this.taken.delete(key);
-    this.taken.set(key, now);
-    for (const [oldest, at] of this.taken) {
-      if (this.taken.size <= this.settings.max_entries && now - at < this.settings.ttl) return;
-      this.taken.delete(oldest);
+    this.acceptedAt.delete(key);
+    this.acceptedAt.set(key, now);
+    for (const [oldest, at] of this.acceptedAt) {
+      if (this.acceptedAt.size <= this.settings.max_entries && now - at < this.settings.ttl) return;
+      this.acceptedAt.delete(oldest);
     }
   }
 }

@@ -16,7 +16,7 @@ import type { Dedup } from "./dedup.js";
 export type Transport = "http" | "grpc";
 
 /** Where the requests of one signal and one transport go in, and are counted. */
-export class Entrance {
+export class RequestIntake {
   readonly service: OtlpService;
   readonly intake: Intake;
   private readonly origin: Origin;
@@ -46,7 +46,7 @@ export class Entrance {
    * whose key was taken before.
    */
   accept(batch: Batch, metadata: Origin["metadata"], key: string | undefined): Promise<Outcome> {
-    if (batch.count === 0) return NOTHING_TO_DO;
+    if (batch.count === 0) return ACCEPTED_EMPTY;
     if (this.dedup === undefined || key === undefined) return this.handIn(batch, metadata);
     return this.dedup.accept(key, () => this.handIn(batch, metadata));
   }
@@ -63,22 +63,22 @@ export class Entrance {
   }
 }
 
-const NOTHING_TO_DO: Promise<Outcome> = Promise.resolve({ ok: true, rejected: 0, message: "" });
+const ACCEPTED_EMPTY: Promise<Outcome> = Promise.resolve({ ok: true, rejected: 0, message: "" });
 
 /** Signals that no pipeline takes from this receiver have none. */
-export function entrancesOf(
+export function createRequestIntakes(
   context: ReceiverContext,
   transport: Transport,
   dedup?: Dedup,
-): Partial<Record<Signal, Entrance>> {
-  const entrances: Partial<Record<Signal, Entrance>> = {};
+): Partial<Record<Signal, RequestIntake>> {
+  const requestIntakes: Partial<Record<Signal, RequestIntake>> = {};
   for (const signal of SIGNALS) {
     const intake = context.intakes[signal];
-    if (intake) entrances[signal] = new Entrance(signal, intake, context, transport, dedup);
+    if (intake) requestIntakes[signal] = new RequestIntake(signal, intake, context, transport, dedup);
   }
-  return entrances;
+  return requestIntakes;
 }
 
-export function noPipeline(signal: Signal, receiver: string): string {
+export function noPipelineMessage(signal: Signal, receiver: string): string {
   return `no ${signal} pipeline reads from the receiver ${receiver}; add it to service.pipelines.${signal}.receivers`;
 }

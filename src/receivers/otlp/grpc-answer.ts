@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { encodeGrpcMessage, encodeStatus, GRPC, grpcFrame, type RpcStatus } from "../../plugin.js";
+import { encodeGrpcMessage, encodeStatus, GRPC_STATUS, grpcFrame, type RpcStatus } from "../../plugin.js";
 
 const ERROR_HEADERS: OutgoingHttpHeaders = { ":status": 200, "content-type": "application/grpc" };
 const OK_HEADERS: OutgoingHttpHeaders = { ":status": 200, "content-type": "application/grpc" };
@@ -34,20 +34,24 @@ export function answerError(stream: ServerHttp2Stream, status: RpcStatus, more: 
   if (status.retryAfterMs !== undefined) {
     headers["grpc-status-details-bin"] = encodeStatus(status, "proto").toString("base64").replace(/=+$/, "");
   }
-  finish(stream, headers);
+  sendHeadersAndClose(stream, headers);
 }
 
 /** Answers a request that is no gRPC at all, in HTTP's own words. */
-export function answerHttp(stream: ServerHttp2Stream, httpStatus: number, message: string): void {
+export function answerNotGrpc(stream: ServerHttp2Stream, httpStatus: number, message: string): void {
   if (stream.destroyed || stream.closed) return;
-  const status = { code: GRPC.UNKNOWN, message: encodeGrpcMessage(message) };
-  finish(stream, { ":status": httpStatus, "grpc-status": String(status.code), "grpc-message": status.message });
+  const status = { code: GRPC_STATUS.UNKNOWN, message: encodeGrpcMessage(message) };
+  sendHeadersAndClose(stream, {
+    ":status": httpStatus,
+    "grpc-status": String(status.code),
+    "grpc-message": status.message,
+  });
 }
 
 /** How a stream is closed that is not done with reading and has its answer. */
 const NO_ERROR = 0;
 
-function finish(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
+function sendHeadersAndClose(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
   stream.respond(headers, { endStream: true });
   stream.resume();
   if (!stream.readableEnded) stream.close(NO_ERROR);

@@ -1,25 +1,25 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import {
-  answerOf,
+  answerOfRefusal,
   claimedLength,
   type ErrorAnswer,
   encodeResponse,
   type FrameFault,
-  GRPC,
   GRPC_FRAME_HEADER,
+  GRPC_STATUS,
   IDEMPOTENCY_HEADER,
   type Origin,
   type Outcome,
   parseGrpcTimeout,
   singleFrame,
 } from "../../plugin.js";
-import type { Entrance } from "./entrance.js";
+import type { RequestIntake } from "./entrance.js";
 import { answerError, answerOk } from "./grpc-answer.js";
 import type { GrpcEndpoint } from "./grpc-endpoint.js";
 import { answerOfBadUpload, OVERLOADED, tooLarge, Upload } from "./upload.js";
 
 /** How long a client may take to send a message when it sets no deadline itself. */
-const READ_MS = 60_000;
+const READ_TIMEOUT_MS = 60_000;
 
 /**
  * One unary Export call: its message comes in, goes to the intake, and the outcome goes out.
@@ -37,15 +37,20 @@ export class GrpcCall {
   private readonly readUntil: number;
   private state: "reading" | "handed in" | "done" = "reading";
 
-  constructor(endpoint: GrpcEndpoint, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, entrance: Entrance) {
+  constructor(
+    endpoint: GrpcEndpoint,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    requestIntake: RequestIntake,
+  ) {
     this.endpoint = endpoint;
     this.stream = stream;
     this.headers = headers;
-    this.upload = new Upload(entrance);
+    this.upload = new Upload(requestIntake);
     const timeout = parseGrpcTimeout(headers["grpc-timeout"] as string | undefined);
     const now = endpoint.clock.monotonic();
     this.deadline = now + (timeout ?? Number.POSITIVE_INFINITY);
-    this.readUntil = Math.min(this.deadline, now + READ_MS);
+    this.readUntil = Math.min(this.deadline, now + READ_TIMEOUT_MS);
   }
 
   get session(): ServerHttp2Session | undefined {
@@ -56,10 +61,10 @@ export class GrpcCall {
     this.endpoint.calls.add(this);
     const { stream } = this;
     stream.on("data", (chunk: Buffer) => {
-      if (this.state === "reading") this.take(chunk);
+      if (this.state === "reading") this.onChunk(chunk);
     });
     stream.on("end", () => {
-      if (this.state === "reading") this.whole();
+      if (this.state === "reading") this.onEnd();
     });
     stream.on("close", () => this.finish());
   }
@@ -68,7 +73,7 @@ export class GrpcCall {
   refuse(error: ErrorAnswer): void {
     if (this.state !== "reading") return;
     this.finish();
-    this.endpoint.noteRefused(error);
+    this.endpoint.countRefused(error);
     answerError(this.stream, error);
   }
 
@@ -76,13 +81,13 @@ export class GrpcCall {
   checkTime(now: number): void {
     if (now < (this.state === "reading" ? this.readUntil : this.deadline)) return;
     const message = this.state === "reading" ? "the request took too long to arrive" : "deadline exceeded";
-    const error = { code: GRPC.DEADLINE_EXCEEDED, httpStatus: 504, message };
+    const error = { code: GRPC_STATUS.DEADLINE_EXCEEDED, httpStatus: 504, message };
     if (this.state === "reading") return this.refuse(error);
     this.finish();
     answerError(this.stream, error);
   }
 
-  private take(chunk: Buffer): void {
+  private onChunk(chunk: Buffer): void {
     const { maxBytes } = this.endpoint;
     if (!this.upload.add(chunk)) return this.refuse(OVERLOADED);
     if (this.upload.chunks.length === 1 || this.upload.size < 16) {
@@ -91,18 +96,19 @@ export class GrpcCall {
     } else if (this.upload.size > maxBytes + GRPC_FRAME_HEADER) this.refuse(tooLarge(maxBytes));
   }
 
-  private whole(): void {
+  private onEnd(): void {
     const frame = singleFrame(this.upload.chunks, this.upload.size);
-    if (typeof frame === "string") return this.refuse(FAULTS[frame]);
+    if (typeof frame === "string") return this.refuse(FRAME_FAULT_ANSWERS[frame]);
     if (!frame.compressed) return this.handIn(frame.message);
     const encoding = this.headers["grpc-encoding"];
-    if (encoding !== "gzip") return this.refuse(error(GRPC.INTERNAL, "a compressed message without grpc-encoding"));
+    if (encoding !== "gzip")
+      return this.refuse(grpcError(GRPC_STATUS.INTERNAL, "a compressed message without grpc-encoding"));
     try {
-      const message = this.upload.unpack("gzip", frame.message, this.endpoint.maxBytes);
+      const message = this.upload.decompress("gzip", frame.message, this.endpoint.maxBytes);
       if (!(message instanceof Promise)) this.handIn(message);
-      else message.then((bytes) => this.handIn(bytes)).catch((fault: unknown) => this.bad(fault));
+      else message.then((bytes) => this.handIn(bytes)).catch((fault: unknown) => this.refuseBadUpload(fault));
     } catch (fault) {
-      this.bad(fault);
+      this.refuseBadUpload(fault);
     }
   }
 
@@ -113,24 +119,24 @@ export class GrpcCall {
       const batch = this.upload.toBatch("proto", message);
       this.state = "handed in";
       this.upload.release();
-      accepted = this.upload.entrance.accept(batch, this.metadata(), this.idempotencyKey());
+      accepted = this.upload.requestIntake.accept(batch, this.metadata(), this.idempotencyKey());
     } catch (fault) {
-      return this.bad(fault);
+      return this.refuseBadUpload(fault);
     }
     this.endpoint.handedIn.begin();
-    accepted.then((outcome) => this.conclude(outcome));
+    accepted.then((outcome) => this.onOutcome(outcome));
   }
 
-  private conclude(outcome: Outcome): void {
+  private onOutcome(outcome: Outcome): void {
     if (this.state === "handed in") {
-      if (outcome.ok) answerOk(this.stream, encodeResponse(this.upload.entrance.service.signal, "proto", outcome));
-      else answerError(this.stream, answerOf(outcome.refusal));
+      if (outcome.ok) answerOk(this.stream, encodeResponse(this.upload.requestIntake.service.signal, "proto", outcome));
+      else answerError(this.stream, answerOfRefusal(outcome.refusal));
       this.finish();
     }
     this.endpoint.handedIn.end();
   }
 
-  private bad(fault: unknown): void {
+  private refuseBadUpload(fault: unknown): void {
     this.refuse(answerOfBadUpload(fault, this.endpoint.maxBytes));
   }
 
@@ -153,13 +159,13 @@ export class GrpcCall {
   }
 }
 
-function error(code: number, message: string): ErrorAnswer {
+function grpcError(code: number, message: string): ErrorAnswer {
   return { httpStatus: 400, code, message };
 }
 
-const FAULTS: Readonly<Record<FrameFault, ErrorAnswer>> = {
-  none: error(GRPC.UNIMPLEMENTED, "Export takes one message; none was sent"),
-  several: error(GRPC.UNIMPLEMENTED, "Export takes one message; more than one was sent"),
-  incomplete: error(GRPC.INVALID_ARGUMENT, "the message ends before its length says"),
-  flag: error(GRPC.INTERNAL, "the message's compression flag is neither 0 nor 1"),
+const FRAME_FAULT_ANSWERS: Readonly<Record<FrameFault, ErrorAnswer>> = {
+  none: grpcError(GRPC_STATUS.UNIMPLEMENTED, "Export takes one message; none was sent"),
+  several: grpcError(GRPC_STATUS.UNIMPLEMENTED, "Export takes one message; more than one was sent"),
+  incomplete: grpcError(GRPC_STATUS.INVALID_ARGUMENT, "the message ends before its length says"),
+  flag: grpcError(GRPC_STATUS.INTERNAL, "the message's compression flag is neither 0 nor 1"),
 };

@@ -4,7 +4,7 @@ import process from "node:process";
 import {
   type Clock,
   type Counter,
-  GRPC,
+  GRPC_STATUS,
   grpcStatusName,
   listen,
   listenAddress,
@@ -17,19 +17,19 @@ import {
 } from "../../plugin.js";
 import type { GrpcConfig } from "./config.js";
 import type { Dedup } from "./dedup.js";
-import { type Entrance, entrancesOf, noPipeline } from "./entrance.js";
-import { answerError, answerHttp } from "./grpc-answer.js";
+import { createRequestIntakes, noPipelineMessage, type RequestIntake } from "./entrance.js";
+import { answerError, answerNotGrpc } from "./grpc-answer.js";
 import { GrpcCall } from "./grpc-call.js";
 import { GrpcSessions } from "./grpc-sessions.js";
-import { GRACE_MS, InProgress } from "./in-progress.js";
-import { refusedRequests } from "./refused-requests.js";
-import { STOPPING } from "./upload.js";
+import { InFlightCounter, STOP_GRACE_MS } from "./in-progress.js";
+import { createRefusedCounters } from "./refused-requests.js";
+import { SHUTTING_DOWN } from "./upload.js";
 
 const MIB = 1024 * 1024;
 const DEFAULT_MAX_MIB = 4;
 const DEFAULT_MAX_STREAMS = 1000;
 const STREAM_WINDOW = 4 * MIB;
-const CHECK_EVERY_MS = 500;
+const CHECK_INTERVAL_MS = 500;
 
 /** OTLP over gRPC on one port, straight on HTTP/2: decides from a call's headers whether to read it. */
 export class GrpcEndpoint {
@@ -37,15 +37,15 @@ export class GrpcEndpoint {
   readonly clock: Clock;
   readonly maxBytes: number;
   readonly calls = new Set<GrpcCall>();
-  readonly handedIn = new InProgress();
+  readonly handedIn = new InFlightCounter();
   /** The port it listens on, once started. */
   port = 0;
   private isStopping = false;
   private readonly context: ReceiverContext;
-  private readonly entrances: Partial<Record<Signal, Entrance>>;
+  private readonly requestIntakes: Partial<Record<Signal, RequestIntake>>;
   private readonly sessions: GrpcSessions;
   private readonly sockets = new Set<Socket>();
-  private readonly refused: (status: string) => Counter;
+  private readonly refusedCounter: (status: string) => Counter;
   private server: Http2Server | Http2SecureServer | undefined;
   private stopReloading = () => {};
   private stopChecking = () => {};
@@ -55,9 +55,9 @@ export class GrpcEndpoint {
     this.context = context;
     this.clock = context.clock;
     this.maxBytes = Math.floor((config.max_recv_msg_size_mib || DEFAULT_MAX_MIB) * MIB);
-    this.entrances = entrancesOf(context, "grpc", dedup);
+    this.requestIntakes = createRequestIntakes(context, "grpc", dedup);
     this.sessions = new GrpcSessions(context.clock, config.keepalive?.server_parameters);
-    this.refused = refusedRequests(context, "grpc");
+    this.refusedCounter = createRefusedCounters(context, "grpc");
   }
 
   async start(): Promise<void> {
@@ -82,17 +82,17 @@ export class GrpcEndpoint {
     const { server } = this;
     if (!server?.listening) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    for (const call of [...this.calls]) call.refuse(STOPPING);
+    for (const call of [...this.calls]) call.refuse(SHUTTING_DOWN);
     this.sessions.closeAll();
-    await this.handedIn.none();
-    await Promise.race([closed, new Promise<void>((resolve) => this.clock.after(GRACE_MS, resolve))]);
+    await this.handedIn.whenZero();
+    await Promise.race([closed, new Promise<void>((resolve) => this.clock.after(STOP_GRACE_MS, resolve))]);
     this.sessions.destroyAll();
     for (const socket of this.sockets) socket.destroy();
     await closed;
   }
 
-  noteRefused(status: RpcStatus): void {
-    this.refused(grpcStatusName(status.code)).add(1);
+  countRefused(status: RpcStatus): void {
+    this.refusedCounter(grpcStatusName(status.code)).add(1);
     this.context.logger.debug({ status: grpcStatusName(status.code), reason: status.message }, "refused a call");
   }
 
@@ -113,23 +113,23 @@ export class GrpcEndpoint {
   private handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     stream.on("error", ignore);
     const type = headers["content-type"];
-    if (!isGrpc(type)) return answerHttp(stream, 415, "this port speaks gRPC; OTLP over HTTP has its own");
-    if (headers[":method"] !== "POST") return answerHttp(stream, 405, "gRPC calls are POSTed");
-    if (this.isStopping) return this.turnAway(stream, STOPPING);
+    if (!isGrpc(type)) return answerNotGrpc(stream, 415, "this port speaks gRPC; OTLP over HTTP has its own");
+    if (headers[":method"] !== "POST") return answerNotGrpc(stream, 405, "gRPC calls are POSTed");
+    if (this.isStopping) return this.refuseUnread(stream, SHUTTING_DOWN);
     const service = serviceOfGrpcPath(headers[":path"]);
-    if (service === undefined) return this.turnAway(stream, unimplemented(`no method ${headers[":path"]}`));
-    const entrance = this.entrances[service.signal];
-    if (entrance === undefined)
-      return this.turnAway(stream, unimplemented(noPipeline(service.signal, this.context.id)));
+    if (service === undefined) return this.refuseUnread(stream, unimplementedStatus(`no method ${headers[":path"]}`));
+    const requestIntake = this.requestIntakes[service.signal];
+    if (requestIntake === undefined)
+      return this.refuseUnread(stream, unimplementedStatus(noPipelineMessage(service.signal, this.context.id)));
     const encoding = headers["grpc-encoding"];
     if (encoding !== undefined && encoding !== "identity" && encoding !== "gzip") {
-      return this.turnAway(stream, unimplemented(`grpc-encoding ${encoding} is not supported; use gzip`));
+      return this.refuseUnread(stream, unimplementedStatus(`grpc-encoding ${encoding} is not supported; use gzip`));
     }
-    new GrpcCall(this, stream, headers, entrance).read();
+    new GrpcCall(this, stream, headers, requestIntake).read();
   }
 
-  private turnAway(stream: ServerHttp2Stream, status: RpcStatus): void {
-    this.noteRefused(status);
+  private refuseUnread(stream: ServerHttp2Stream, status: RpcStatus): void {
+    this.countRefused(status);
     answerError(stream, status, { "grpc-accept-encoding": "identity,gzip" });
   }
 
@@ -143,7 +143,7 @@ export class GrpcEndpoint {
     for (const call of this.calls) call.checkTime(now);
     const busy = new Set([...this.calls].map((call) => call.session));
     this.sessions.checkTime(now, (session) => busy.has(session));
-    this.stopChecking = this.clock.after(CHECK_EVERY_MS, () => this.checkTimes());
+    this.stopChecking = this.clock.after(CHECK_INTERVAL_MS, () => this.checkTimes());
   }
 }
 
@@ -153,6 +153,6 @@ function isGrpc(contentType: string | undefined): boolean {
   return contentType === "application/grpc" || /^application\/grpc(\+proto)?\s*(;|$)/i.test(contentType ?? "");
 }
 
-function unimplemented(message: string): RpcStatus {
-  return { code: GRPC.UNIMPLEMENTED, message };
+function unimplementedStatus(message: string): RpcStatus {
+  return { code: GRPC_STATUS.UNIMPLEMENTED, message };
 }

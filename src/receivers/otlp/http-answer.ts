@@ -11,7 +11,7 @@ import {
 /** Writing answers so that clients get to see them, whatever they are doing at the time. */
 
 /** Up to this many bytes are read and thrown away to keep a connection; more is not worth the wait. */
-const WORTH_DISCARDING = 1024 * 1024;
+const MAX_DISCARD_BYTES = 1024 * 1024;
 /** How long a refused client may go on sending before the connection is cut. */
 const LINGER_MS = 1000;
 
@@ -25,16 +25,20 @@ export interface HttpAnswer {
 }
 
 /** An error as google.rpc.Status in the request's encoding; as plain text when the request has none. */
-export function errorAnswer(error: ErrorAnswer, encoding: OtlpEncoding | undefined, more: HeaderList = []): HttpAnswer {
+export function errorAnswer(
+  error: ErrorAnswer,
+  encoding: OtlpEncoding | undefined,
+  extraHeaders: HeaderList = [],
+): HttpAnswer {
   const body = encoding ? encodeStatus(error, encoding) : Buffer.from(`${error.message}\n`);
   const type = encoding ? contentTypeOf(encoding) : "text/plain; charset=utf-8";
-  const headers = ["Content-Type", type, "Content-Length", String(body.length), ...more];
+  const headers = ["Content-Type", type, "Content-Length", String(body.length), ...extraHeaders];
   if (error.retryAfterMs !== undefined) headers.push("Retry-After", retryAfterSeconds(error.retryAfterMs));
   return { status: error.httpStatus, headers, body };
 }
 
 /** Answers a request that was read to its end. A client that leaves its answer unread loses the connection in time. */
-export function answerWhole(response: ServerResponse, answer: HttpAnswer, writeTimeoutMs: number): void {
+export function answerComplete(response: ServerResponse, answer: HttpAnswer, writeTimeoutMs: number): void {
   if (response.destroyed) return;
   response.writeHead(answer.status, answer.headers);
   response.end(answer.body);
@@ -48,7 +52,7 @@ export function answerWhole(response: ServerResponse, answer: HttpAnswer, writeT
 export function answerEarly(request: IncomingMessage, response: ServerResponse, answer: HttpAnswer, clock: Clock) {
   if (response.destroyed) return;
   const rest = request.complete ? 0 : Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY);
-  if (rest <= WORTH_DISCARDING && response.shouldKeepAlive) {
+  if (rest <= MAX_DISCARD_BYTES && response.shouldKeepAlive) {
     request.resume();
     response.writeHead(answer.status, answer.headers);
     response.end(answer.body);

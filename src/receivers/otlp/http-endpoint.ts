@@ -4,26 +4,26 @@ import process from "node:process";
 import {
   type Clock,
   type Counter,
-  DECOMPRESSIONS,
   type ErrorAnswer,
   encodingOf,
-  GRPC,
+  GRPC_STATUS,
   listen,
   listenAddress,
   loadServerTls,
   type ReceiverContext,
   reloadServerTls,
   SIGNALS,
+  SUPPORTED_ENCODINGS,
 } from "../../plugin.js";
 import type { HttpConfig } from "./config.js";
 import { Cors } from "./cors.js";
 import type { Dedup } from "./dedup.js";
-import { type Entrance, entrancesOf, noPipeline } from "./entrance.js";
+import { createRequestIntakes, noPipelineMessage, type RequestIntake } from "./entrance.js";
 import { answerEarly, errorAnswer, type HeaderList } from "./http-answer.js";
 import { HttpExchange } from "./http-exchange.js";
-import { GRACE_MS, InProgress } from "./in-progress.js";
-import { refusedRequests } from "./refused-requests.js";
-import { STOPPING, tooLarge } from "./upload.js";
+import { InFlightCounter, STOP_GRACE_MS } from "./in-progress.js";
+import { createRefusedCounters } from "./refused-requests.js";
+import { SHUTTING_DOWN, tooLarge } from "./upload.js";
 
 const DEFAULT_MAX_BYTES = 20 * 1024 * 1024;
 
@@ -33,17 +33,17 @@ export class HttpEndpoint {
   readonly clock: Clock;
   readonly maxBytes: number;
   readonly reading = new Set<HttpExchange>();
-  readonly handedIn = new InProgress();
+  readonly handedIn = new InFlightCounter();
   isStopping = false;
   /** The port it listens on, once started. */
   port = 0;
   private readonly context: ReceiverContext;
   /** By path: where it goes in, or why it cannot. */
-  private readonly routes: ReadonlyMap<string, Entrance | string>;
+  private readonly routes: ReadonlyMap<string, RequestIntake | string>;
   private readonly compressions: ReadonlySet<string>;
   private readonly cors: Cors | undefined;
   private readonly fixedHeaders: HeaderList;
-  private readonly refused: (reason: string) => Counter;
+  private readonly refusedCounter: (reason: string) => Counter;
   private server: Server | TlsServer | undefined;
   private stopReloading = () => {};
 
@@ -53,10 +53,10 @@ export class HttpEndpoint {
     this.clock = context.clock;
     this.maxBytes = config.max_request_body_size || DEFAULT_MAX_BYTES;
     this.routes = routesOf(config, context, dedup);
-    this.compressions = new Set(config.compression_algorithms ?? ["", ...DECOMPRESSIONS]);
+    this.compressions = new Set(config.compression_algorithms ?? ["", ...SUPPORTED_ENCODINGS]);
     this.cors = Cors.of(config.cors);
     this.fixedHeaders = Object.entries(config.response_headers ?? {}).flat();
-    this.refused = refusedRequests(context, "http");
+    this.refusedCounter = createRefusedCounters(context, "http");
   }
 
   async start(): Promise<void> {
@@ -74,9 +74,9 @@ export class HttpEndpoint {
     const { server } = this;
     if (!server?.listening) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    for (const exchange of [...this.reading]) exchange.refuse(STOPPING);
-    await this.handedIn.none();
-    await Promise.race([closed, new Promise<void>((resolve) => this.clock.after(GRACE_MS, resolve))]);
+    for (const exchange of [...this.reading]) exchange.refuse(SHUTTING_DOWN);
+    await this.handedIn.whenZero();
+    await Promise.race([closed, new Promise<void>((resolve) => this.clock.after(STOP_GRACE_MS, resolve))]);
     server.closeAllConnections();
     await closed;
   }
@@ -87,8 +87,8 @@ export class HttpEndpoint {
     return [...this.fixedHeaders, ...this.cors.answerHeaders(request)];
   }
 
-  noteRefused(error: ErrorAnswer): void {
-    this.refused(String(error.httpStatus)).add(1);
+  countRefused(error: ErrorAnswer): void {
+    this.refusedCounter(String(error.httpStatus)).add(1);
     this.context.logger.debug({ status: error.httpStatus, reason: error.message }, "refused a request");
   }
 
@@ -108,26 +108,30 @@ export class HttpEndpoint {
 
   private handle(request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void {
     const route = this.routeOf(request.url ?? "/");
-    if (this.isStopping) return this.turnAway(request, response, STOPPING);
-    if (route === undefined) return this.turnAway(request, response, notFound(request.url, this.routes));
+    if (this.isStopping) return this.refuseUnread(request, response, SHUTTING_DOWN);
+    if (route === undefined) return this.refuseUnread(request, response, notFound(request.url, this.routes));
     if (request.method === "OPTIONS" && this.cors) return this.preflight(request, response, this.cors);
-    if (request.method !== "POST") return this.turnAway(request, response, WRONG_METHOD, ["Allow", "POST"]);
-    if (typeof route === "string") return this.turnAway(request, response, error(404, GRPC.UNIMPLEMENTED, route));
+    if (request.method !== "POST") return this.refuseUnread(request, response, WRONG_METHOD, ["Allow", "POST"]);
+    if (typeof route === "string")
+      return this.refuseUnread(request, response, httpError(404, GRPC_STATUS.UNIMPLEMENTED, route));
     const encoding = encodingOf(request.headers["content-type"]);
-    if (encoding === undefined) return this.turnAway(request, response, WRONG_TYPE);
+    if (encoding === undefined) return this.refuseUnread(request, response, WRONG_TYPE);
     const compression = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
-    const isPacked = compression !== "" && compression !== "identity";
-    if (isPacked ? !this.canUnpack(compression) : !this.compressions.has("")) {
-      return this.turnAway(request, response, this.wrongCompression(compression), ["Accept-Encoding", this.accepted()]);
+    const isCompressed = compression !== "" && compression !== "identity";
+    if (isCompressed ? !this.canDecompress(compression) : !this.compressions.has("")) {
+      return this.refuseUnread(request, response, this.unsupportedEncoding(compression), [
+        "Accept-Encoding",
+        this.acceptedEncodings(),
+      ]);
     }
     if (Number(request.headers["content-length"] ?? 0) > this.maxBytes) {
-      return this.turnAway(request, response, tooLarge(this.maxBytes));
+      return this.refuseUnread(request, response, tooLarge(this.maxBytes));
     }
     if (waitsForContinue) response.writeContinue();
-    new HttpExchange(this, request, response, route, encoding, isPacked ? compression : undefined).read();
+    new HttpExchange(this, request, response, route, encoding, isCompressed ? compression : undefined).read();
   }
 
-  private routeOf(url: string): Entrance | string | undefined {
+  private routeOf(url: string): RequestIntake | string | undefined {
     return this.routes.get(url) ?? this.routes.get(url.split("?", 1)[0]!);
   }
 
@@ -137,52 +141,67 @@ export class HttpEndpoint {
   }
 
   /** Answers from the head alone; the body, if there is one, is not read. */
-  private turnAway(request: IncomingMessage, response: ServerResponse, answer: ErrorAnswer, more: HeaderList = []) {
-    this.noteRefused(answer);
+  private refuseUnread(
+    request: IncomingMessage,
+    response: ServerResponse,
+    answer: ErrorAnswer,
+    extraHeaders: HeaderList = [],
+  ) {
+    this.countRefused(answer);
     // Whether a client that asked for 100-continue sends its body after all is anyone's guess.
     if (this.isStopping || request.headers.expect !== undefined) response.shouldKeepAlive = false;
     const encoding = encodingOf(request.headers["content-type"]);
-    const headers = [...this.extraHeaders(request), ...more];
+    const headers = [...this.extraHeaders(request), ...extraHeaders];
     request.on("error", () => {});
     answerEarly(request, response, errorAnswer(answer, encoding, headers), this.clock);
   }
 
-  private canUnpack(compression: string): boolean {
-    return this.compressions.has(compression) && DECOMPRESSIONS.includes(compression);
+  private canDecompress(compression: string): boolean {
+    return this.compressions.has(compression) && SUPPORTED_ENCODINGS.includes(compression);
   }
 
-  private accepted(): string {
+  private acceptedEncodings(): string {
     return [...this.compressions].map((name) => name || "identity").join(", ");
   }
 
-  private wrongCompression(compression: string): ErrorAnswer {
+  private unsupportedEncoding(compression: string): ErrorAnswer {
     const hint =
-      compression === "zstd" && !DECOMPRESSIONS.includes("zstd") ? " (zstd needs Node.js 22.15 or newer)" : "";
+      compression === "zstd" && !SUPPORTED_ENCODINGS.includes("zstd") ? " (zstd needs Node.js 22.15 or newer)" : "";
     const name = compression || "identity";
-    return error(415, GRPC.INVALID_ARGUMENT, `Content-Encoding ${name} is not accepted${hint}; use ${this.accepted()}`);
+    return httpError(
+      415,
+      GRPC_STATUS.INVALID_ARGUMENT,
+      `Content-Encoding ${name} is not accepted${hint}; use ${this.acceptedEncodings()}`,
+    );
   }
 }
 
-function error(httpStatus: number, code: number, message: string): ErrorAnswer {
+function httpError(httpStatus: number, code: number, message: string): ErrorAnswer {
   return { httpStatus, code, message };
 }
 
-const WRONG_METHOD = error(405, GRPC.UNIMPLEMENTED, "405 method not allowed; OTLP requests are POSTed");
-const WRONG_TYPE = error(
+const WRONG_METHOD = httpError(405, GRPC_STATUS.UNIMPLEMENTED, "405 method not allowed; OTLP requests are POSTed");
+const WRONG_TYPE = httpError(
   415,
-  GRPC.INVALID_ARGUMENT,
+  GRPC_STATUS.INVALID_ARGUMENT,
   "415 unsupported media type; use application/x-protobuf or application/json",
 );
 
 function notFound(url: string | undefined, routes: ReadonlyMap<string, unknown>): ErrorAnswer {
   const path = String(url).slice(0, 100);
-  return error(404, GRPC.UNIMPLEMENTED, `404 nothing is at ${path}; OTLP is taken at ${[...routes.keys()].join(", ")}`);
+  return httpError(
+    404,
+    GRPC_STATUS.UNIMPLEMENTED,
+    `404 nothing is at ${path}; OTLP is taken at ${[...routes.keys()].join(", ")}`,
+  );
 }
 
-function routesOf(config: HttpConfig, context: ReceiverContext, dedup?: Dedup): Map<string, Entrance | string> {
-  const entrances = entrancesOf(context, "http", dedup);
+function routesOf(config: HttpConfig, context: ReceiverContext, dedup?: Dedup): Map<string, RequestIntake | string> {
+  const requestIntakes = createRequestIntakes(context, "http", dedup);
   const paths = { logs: config.logs_url_path, traces: config.traces_url_path, metrics: config.metrics_url_path };
-  return new Map(SIGNALS.map((signal) => [paths[signal], entrances[signal] ?? noPipeline(signal, context.id)]));
+  return new Map(
+    SIGNALS.map((signal) => [paths[signal], requestIntakes[signal] ?? noPipelineMessage(signal, context.id)]),
+  );
 }
 
 function serverOptions(config: HttpConfig) {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
-  answerOf,
+  answerOfRefusal,
   contentTypeOf,
   type ErrorAnswer,
   encodeResponse,
@@ -9,8 +9,8 @@ import {
   type OtlpEncoding,
   type Outcome,
 } from "../../plugin.js";
-import type { Entrance } from "./entrance.js";
-import { answerEarly, answerWhole, errorAnswer, type HeaderList, type HttpAnswer } from "./http-answer.js";
+import type { RequestIntake } from "./entrance.js";
+import { answerComplete, answerEarly, errorAnswer, type HeaderList, type HttpAnswer } from "./http-answer.js";
 import type { HttpEndpoint } from "./http-endpoint.js";
 import { answerOfBadUpload, OVERLOADED, tooLarge, Upload } from "./upload.js";
 
@@ -27,20 +27,20 @@ export class HttpExchange {
   private readonly upload: Upload;
   private readonly encoding: OtlpEncoding;
   private readonly compression: string | undefined;
-  private open = true;
+  private isReading = true;
 
   constructor(
     endpoint: HttpEndpoint,
     request: IncomingMessage,
     response: ServerResponse,
-    entrance: Entrance,
+    requestIntake: RequestIntake,
     encoding: OtlpEncoding,
     compression: string | undefined,
   ) {
     this.endpoint = endpoint;
     this.request = request;
     this.response = response;
-    this.upload = new Upload(entrance);
+    this.upload = new Upload(requestIntake);
     this.encoding = encoding;
     this.compression = compression;
   }
@@ -49,80 +49,80 @@ export class HttpExchange {
     this.endpoint.reading.add(this);
     const { request } = this;
     request.on("data", (chunk: Buffer) => {
-      if (this.open) this.take(chunk);
+      if (this.isReading) this.onChunk(chunk);
     });
     request.on("end", () => {
-      if (this.open) this.whole();
+      if (this.isReading) this.onEnd();
     });
-    request.on("error", () => this.leave());
+    request.on("error", () => this.stopReading());
   }
 
   /** Ends the request with an error before it was handed in. */
   refuse(error: ErrorAnswer): void {
-    if (!this.leave()) return;
-    this.endpoint.noteRefused(error);
+    if (!this.stopReading()) return;
+    this.endpoint.countRefused(error);
     const answer = errorAnswer(error, this.encoding, this.extraHeaders());
     answerEarly(this.request, this.response, answer, this.endpoint.clock);
   }
 
-  private take(chunk: Buffer): void {
+  private onChunk(chunk: Buffer): void {
     const { maxBytes } = this.endpoint;
     if (this.upload.size + chunk.length > maxBytes) this.refuse(tooLarge(maxBytes));
     else if (!this.upload.add(chunk)) this.refuse(OVERLOADED);
   }
 
-  private whole(): void {
+  private onEnd(): void {
     const { chunks, size } = this.upload;
     const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size);
     if (this.compression === undefined) this.handIn(body);
-    else this.unpack(this.compression, body);
+    else this.decompress(this.compression, body);
   }
 
-  private unpack(compression: string, packed: Buffer): void {
+  private decompress(compression: string, compressed: Buffer): void {
     try {
-      const body = this.upload.unpack(compression, packed, this.endpoint.maxBytes);
+      const body = this.upload.decompress(compression, compressed, this.endpoint.maxBytes);
       if (!(body instanceof Promise)) this.handIn(body);
-      else body.then((bytes) => this.handIn(bytes)).catch((error: unknown) => this.bad(error));
+      else body.then((bytes) => this.handIn(bytes)).catch((error: unknown) => this.refuseBadUpload(error));
     } catch (error) {
-      this.bad(error);
+      this.refuseBadUpload(error);
     }
   }
 
   private handIn(body: Buffer): void {
-    if (!this.open) return;
+    if (!this.isReading) return;
     let accepted: Promise<Outcome>;
     try {
       const batch = this.upload.toBatch(this.encoding, body);
-      this.leave();
-      accepted = this.upload.entrance.accept(batch, this.metadata(), this.idempotencyKey());
+      this.stopReading();
+      accepted = this.upload.requestIntake.accept(batch, this.metadata(), this.idempotencyKey());
     } catch (error) {
-      this.bad(error);
+      this.refuseBadUpload(error);
       return;
     }
     this.endpoint.handedIn.begin();
-    accepted.then((outcome) => this.conclude(outcome));
+    accepted.then((outcome) => this.onOutcome(outcome));
   }
 
-  private conclude(outcome: Outcome): void {
-    answerWhole(this.response, this.answer(outcome), this.endpoint.config.write_timeout);
+  private onOutcome(outcome: Outcome): void {
+    answerComplete(this.response, this.answer(outcome), this.endpoint.config.write_timeout);
     this.endpoint.handedIn.end();
   }
 
   private answer(outcome: Outcome): HttpAnswer {
     const { encoding } = this;
     const extra = this.extraHeaders();
-    if (!outcome.ok) return errorAnswer(answerOf(outcome.refusal), encoding, extra);
-    if (extra.length === 0 && outcome.rejected === 0 && outcome.message === "") return SUCCESS[encoding];
-    return success(encodeResponse(this.upload.entrance.service.signal, encoding, outcome), encoding, extra);
+    if (!outcome.ok) return errorAnswer(answerOfRefusal(outcome.refusal), encoding, extra);
+    if (extra.length === 0 && outcome.rejected === 0 && outcome.message === "") return EMPTY_SUCCESS[encoding];
+    return successAnswer(encodeResponse(this.upload.requestIntake.service.signal, encoding, outcome), encoding, extra);
   }
 
-  private bad(error: unknown): void {
+  private refuseBadUpload(error: unknown): void {
     this.refuse(answerOfBadUpload(error, this.endpoint.maxBytes));
   }
 
-  private leave(): boolean {
-    if (!this.open) return false;
-    this.open = false;
+  private stopReading(): boolean {
+    if (!this.isReading) return false;
+    this.isReading = false;
     this.endpoint.reading.delete(this);
     this.upload.release();
     return true;
@@ -144,12 +144,12 @@ export class HttpExchange {
   }
 }
 
-function success(body: Buffer, encoding: OtlpEncoding, extra: HeaderList): HttpAnswer {
+function successAnswer(body: Buffer, encoding: OtlpEncoding, extra: HeaderList): HttpAnswer {
   const headers = ["Content-Type", contentTypeOf(encoding), "Content-Length", String(body.length), ...extra];
   return { status: 200, headers, body };
 }
 
-const SUCCESS: Readonly<Record<OtlpEncoding, HttpAnswer>> = {
-  proto: success(encodeResponse("logs", "proto"), "proto", []),
-  json: success(encodeResponse("logs", "json"), "json", []),
+const EMPTY_SUCCESS: Readonly<Record<OtlpEncoding, HttpAnswer>> = {
+  proto: successAnswer(encodeResponse("logs", "proto"), "proto", []),
+  json: successAnswer(encodeResponse("logs", "json"), "json", []),
 };

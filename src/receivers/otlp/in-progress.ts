@@ -1,5 +1,5 @@
 /** Counts what is under way, and tells when nothing is. */
-export class InProgress {
+export class InFlightCounter {
   private count = 0;
   private readonly waiting: (() => void)[] = [];
 
@@ -13,10 +13,10 @@ export class InProgress {
   }
 
   /** Resolves when the count is, or comes to, zero. */
-  none(): Promise<void> {
+  whenZero(): Promise<void> {
     return this.count === 0 ? Promise.resolve() : new Promise((resolve) => this.waiting.push(resolve));
   }
 }
 
 /** How long the last answers get to reach their clients before the sockets are destroyed. */
-export const GRACE_MS = 300;
+export const STOP_GRACE_MS = 300;

@@ -6,7 +6,7 @@ import {
   type ReceiverContext,
   SIGNALS,
 } from "../../plugin.js";
-import { type OtlpReceiverConfig, otlpReceiverConfig } from "./config.js";
+import { type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
 import { Dedup } from "./dedup.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
 import { HttpEndpoint } from "./http-endpoint.js";
@@ -16,7 +16,7 @@ export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
   type: "otlp",
   summary: "Receives OTLP over gRPC and HTTP (protobuf and JSON).",
   signals: SIGNALS,
-  schema: otlpReceiverConfig,
+  schema: otlpReceiverSchema,
   create: (config, context) => new OtlpReceiver(config, context),
 });
 
@@ -28,7 +28,7 @@ export class OtlpReceiver implements Receiver {
 
   constructor({ protocols, dedup: settings }: OtlpReceiverConfig, context: ReceiverContext) {
     this.context = context;
-    const dedup = settings?.enabled ? new Dedup(settings, context.clock, duplicatesOf(context)) : undefined;
+    const dedup = settings?.enabled ? new Dedup(settings, context.clock, createDuplicatesCounter(context)) : undefined;
     this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, context, dedup);
     this.http = protocols.http && new HttpEndpoint(protocols.http, context, dedup);
   }
@@ -61,7 +61,7 @@ function addressOf({ config: { endpoint, transport }, port }: GrpcEndpoint | Htt
   return formatAddress("path" in address ? address : { ...address, port });
 }
 
-function duplicatesOf({ id, metrics }: ReceiverContext) {
+function createDuplicatesCounter({ id, metrics }: ReceiverContext) {
   const description = "Requests that had been taken before, and were not taken again.";
   return metrics.counter("sluice_receiver_duplicates", { description }, { receiver: id });
 }

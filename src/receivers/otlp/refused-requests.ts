@@ -2,7 +2,7 @@ import type { Counter, ReceiverContext } from "../../plugin.js";
 import type { Transport } from "./entrance.js";
 
 /** Counts requests that were turned away before anyone knew how many records they hold, by the status of the answer. */
-export function refusedRequests(context: ReceiverContext, transport: Transport): (status: string) => Counter {
+export function createRefusedCounters(context: ReceiverContext, transport: Transport): (status: string) => Counter {
   const counters = new Map<string, Counter>();
   return (status) => {
     let counter = counters.get(status);

@@ -4,11 +4,11 @@ import {
   DecompressError,
   decompress,
   type ErrorAnswer,
-  GRPC,
+  GRPC_STATUS,
   isMalformed,
   type OtlpEncoding,
 } from "../../plugin.js";
-import type { Entrance } from "./entrance.js";
+import type { RequestIntake } from "./entrance.js";
 
 /**
  * The bytes of one request while they come in, reserved at the intake from the first to the moment the batch is handed
@@ -16,14 +16,14 @@ import type { Entrance } from "./entrance.js";
  * unpacking that is still under way.
  */
 export class Upload {
-  readonly entrance: Entrance;
+  readonly requestIntake: RequestIntake;
   chunks: Buffer[] = [];
   size = 0;
   private reserved = 0;
   private closed = false;
 
-  constructor(entrance: Entrance) {
-    this.entrance = entrance;
+  constructor(requestIntake: RequestIntake) {
+    this.requestIntake = requestIntake;
   }
 
   /** False: there is no room for this chunk at the intake. */
@@ -35,7 +35,7 @@ export class Upload {
   }
 
   reserve(bytes: number): boolean {
-    if (this.closed || !this.entrance.intake.reserve(bytes)) return false;
+    if (this.closed || !this.requestIntake.intake.reserve(bytes)) return false;
     this.reserved += bytes;
     return true;
   }
@@ -45,31 +45,31 @@ export class Upload {
     this.closed = true;
     this.reserved = 0;
     this.chunks = [];
-    if (reserved > 0) this.entrance.intake.release(reserved);
+    if (reserved > 0) this.requestIntake.intake.release(reserved);
   }
 
   /** Undoes `encoding`, staying within `limit`. Throws or rejects with a `DecompressError`. */
-  unpack(encoding: string, packed: Buffer, limit: number): Buffer | Promise<Buffer> {
-    return decompress(encoding, packed, { limit, reserve: (bytes) => this.reserve(bytes) });
+  decompress(encoding: string, compressed: Buffer, limit: number): Buffer | Promise<Buffer> {
+    return decompress(encoding, compressed, { limit, reserve: (bytes) => this.reserve(bytes) });
   }
 
   /** Throws a `MalformedError` when the bytes are no request of this signal. */
   toBatch(encoding: OtlpEncoding, bytes: Buffer): Batch {
-    const { signal } = this.entrance.service;
+    const { signal } = this.requestIntake.service;
     return encoding === "proto" ? Batch.admit(signal, bytes) : batchFromJson(signal, bytes);
   }
 }
 
 export const OVERLOADED: ErrorAnswer = {
   httpStatus: 503,
-  code: GRPC.UNAVAILABLE,
+  code: GRPC_STATUS.UNAVAILABLE,
   message: "too much is waiting to be delivered; come back later",
   retryAfterMs: 1000,
 };
 
-export const STOPPING: ErrorAnswer = {
+export const SHUTTING_DOWN: ErrorAnswer = {
   httpStatus: 503,
-  code: GRPC.UNAVAILABLE,
+  code: GRPC_STATUS.UNAVAILABLE,
   message: "shutting down; send it again",
   retryAfterMs: 1000,
 };
@@ -77,7 +77,7 @@ export const STOPPING: ErrorAnswer = {
 export function tooLarge(limit: number): ErrorAnswer {
   return {
     httpStatus: 413,
-    code: GRPC.RESOURCE_EXHAUSTED,
+    code: GRPC_STATUS.RESOURCE_EXHAUSTED,
     message: `received message larger than max: ${limit} bytes are allowed, after decompression`,
   };
 }
@@ -87,7 +87,7 @@ export function answerOfBadUpload(error: unknown, limit: number): ErrorAnswer {
   if (error instanceof DecompressError && error.fault === "too_large") return tooLarge(limit);
   if (error instanceof DecompressError && error.fault === "no_room") return OVERLOADED;
   const message = error instanceof Error ? error.message : String(error);
-  const known = isMalformed(error) || error instanceof DecompressError;
-  if (known) return { httpStatus: 400, code: GRPC.INVALID_ARGUMENT, message };
-  return { httpStatus: 500, code: GRPC.INTERNAL, message: `the request could not be read: ${message}` };
+  const isClientError = isMalformed(error) || error instanceof DecompressError;
+  if (isClientError) return { httpStatus: 400, code: GRPC_STATUS.INVALID_ARGUMENT, message };
+  return { httpStatus: 500, code: GRPC_STATUS.INTERNAL, message: `the request could not be read: ${message}` };
 }

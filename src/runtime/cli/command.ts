@@ -2,7 +2,7 @@ import type { MapNode } from "../config/node.js";
 import type { Registry } from "../registry.js";
 import type { Terminal } from "./terminal.js";
 
-export interface Option {
+export interface CommandOption {
   readonly type: "string" | "boolean";
   readonly multiple?: boolean;
   readonly short?: string;
@@ -11,10 +11,10 @@ export interface Option {
   readonly description: string;
 }
 
-export type Values = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+export type OptionValues = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 export interface CommandContext {
-  readonly values: Values;
+  readonly values: OptionValues;
   readonly terminal: Terminal;
   /** The components a config may name: all, or at least those that matter for this one. Help needs none. */
   readonly registry: (config?: MapNode) => Promise<Registry>;
@@ -25,7 +25,7 @@ export interface Command {
   readonly name: string;
   readonly summary: string;
   readonly details: readonly string[];
-  readonly options: Readonly<Record<string, Option>>;
+  readonly options: Readonly<Record<string, CommandOption>>;
   /** How its plain arguments are called in the help: `[name ...]`. Without, it takes none. */
   readonly names?: string;
   readonly examples: readonly string[];

@@ -1,7 +1,7 @@
-import type { Command, CommandGroup, Option } from "./command.js";
+import type { Command, CommandGroup, CommandOption } from "./command.js";
 import { DLQ } from "./dlq/commands.js";
 
-const CONFIG: Record<string, Option> = {
+const CONFIG: Record<string, CommandOption> = {
   config: {
     type: "string",
     multiple: true,
@@ -18,7 +18,7 @@ const CONFIG: Record<string, Option> = {
 };
 
 /** For commands about components: which plugins are looked at beside what comes with Sluice. */
-const PLUGINS: Record<string, Option> = {
+const PLUGINS: Record<string, CommandOption> = {
   config: {
     type: "string",
     multiple: true,
@@ -34,7 +34,7 @@ const PLUGINS: Record<string, Option> = {
   },
 };
 
-const JSON_OUT: Record<string, Option> = { json: { type: "boolean", description: "Print JSON, for programs." } };
+const JSON_OUT: Record<string, CommandOption> = { json: { type: "boolean", description: "Print JSON, for programs." } };
 
 export const COMMANDS: readonly (Command | CommandGroup)[] = [
   {

@@ -1,7 +1,7 @@
 import { describeKeys, type KeyDescription } from "../config/describe.js";
-import { overDefaults } from "../config/parse-component.js";
+import { withDefaults } from "../config/parse-component.js";
 import type { ComponentFactory } from "../contract/component.js";
-import { DEFAULT_SETTINGS, exporterSettingsSchema } from "../contract/exporter-settings.js";
+import { DEFAULT_SETTINGS, uncheckedExporterSettingsSchema } from "../contract/exporter-settings.js";
 import { nearest } from "../contract/suggest.js";
 import type { CommandContext } from "./command.js";
 import { registryWithPlugins } from "./registry-with-plugins.js";
@@ -24,27 +24,27 @@ export async function components(context: CommandContext): Promise<number> {
   if (known === undefined) return EXIT.failed;
   const wanted = (values["names"] ?? []) as readonly string[];
   const all = known.all().map(describeComponent);
-  const chosen = all.filter((each) => wanted.length === 0 || wanted.some((name) => isCalled(each, name)));
+  const chosen = all.filter((each) => wanted.length === 0 || wanted.some((name) => hasName(each, name)));
   for (const name of wanted) {
-    if (chosen.some((each) => isCalled(each, name))) continue;
+    if (chosen.some((each) => hasName(each, name))) continue;
     const guess = nearest(
       name,
       all.flatMap(({ type, aliases }) => [type, ...aliases]),
     );
     throw new UsageError(`there is no component "${name}"`, guess && `did you mean "${guess}"?`);
   }
-  terminal.out.write(values["json"] === true ? `${JSON.stringify(chosen, undefined, 2)}\n` : asText(chosen));
+  terminal.out.write(values["json"] === true ? `${JSON.stringify(chosen, undefined, 2)}\n` : componentsText(chosen));
   return EXIT.ok;
 }
 
 export function describeComponent(factory: ComponentFactory): ComponentDescription {
   const { kind, type, aliases = [], summary, schema } = factory;
-  const own = describeKeys(schema);
+  const ownKeys = describeKeys(schema);
   const common =
     factory.kind === "exporter"
-      ? commonKeys(overDefaults(DEFAULT_SETTINGS, factory.defaults) as Record<string, unknown>)
+      ? commonKeys(withDefaults(DEFAULT_SETTINGS, factory.defaults) as Record<string, unknown>)
       : [];
-  const keys = [...own, ...common.filter((key) => own.every((mine) => mine.path !== key.path))];
+  const keys = [...ownKeys, ...common.filter((key) => ownKeys.every((mine) => mine.path !== key.path))];
   return { kind, type, aliases, summary, signals: signalsOf(factory), keys };
 }
 
@@ -56,19 +56,21 @@ function signalsOf(factory: ComponentFactory): string[] {
 
 /** The keys every exporter has, with the defaults of this one. */
 function commonKeys(defaults: Readonly<Record<string, unknown>>): KeyDescription[] {
-  return describeKeys(exporterSettingsSchema).map((key) => {
-    const own = key.path
+  return describeKeys(uncheckedExporterSettingsSchema).map((key) => {
+    const typeDefault = key.path
       .split(".")
       .reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], defaults);
-    return own === undefined || typeof own === "object" ? key : { ...key, default: overDefaults(key.default, own) };
+    return typeDefault === undefined || typeof typeDefault === "object"
+      ? key
+      : { ...key, default: withDefaults(key.default, typeDefault) };
   });
 }
 
-function isCalled({ type, aliases }: ComponentDescription, name: string): boolean {
+function hasName({ type, aliases }: ComponentDescription, name: string): boolean {
   return type === name || aliases.includes(name);
 }
 
-function asText(all: readonly ComponentDescription[]): string {
+function componentsText(all: readonly ComponentDescription[]): string {
   return all
     .map((each) => `${[headline(each), ...summaryLine(each), ...each.keys.map(keyLine)].join("\n")}\n`)
     .join("\n");

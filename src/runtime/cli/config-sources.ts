@@ -25,9 +25,9 @@ function sourceOf(
     case "file":
       return { file: rest! };
     case "env":
-      return { text: variable(rest!, env), name };
+      return { text: readVariable(rest!, env), name };
     case "yaml":
-      return { text: nested(rest!), name: textName() };
+      return { text: expandNestedKeys(rest!), name: textName() };
     case "http":
     case "https":
       throw new UsageError(`--config ${scheme}: is not supported`, "download the config, and name the file");
@@ -39,14 +39,14 @@ function sourceOf(
 /** Other beginnings are part of a file's name, as the letter of a drive is. */
 const SCHEME = /^(file|env|yaml|https?):([\s\S]*)$/;
 
-function variable(name: string, env: Readonly<Record<string, string | undefined>>): string {
+function readVariable(name: string, env: Readonly<Record<string, string | undefined>>): string {
   const text = env[name];
   if (text === undefined) throw new UsageError(`--config env:${name}: there is no environment variable ${name}`);
   return text;
 }
 
 /** `a::b: 1` as a map in a map; anything else as it is. */
-function nested(text: string): string {
+function expandNestedKeys(text: string): string {
   const keys = OUTER_KEYS.exec(text)?.[0].split("::").slice(0, -1) ?? [];
   const inner = keys.length === 0 ? text : text.slice(keys.join("::").length + 2);
   const heads = keys.map((key, depth) => `${"  ".repeat(depth)}${key}:`);

@@ -1,7 +1,7 @@
-import { type Command, type CommandGroup, isGroup, type Option } from "./command.js";
+import { type Command, type CommandGroup, type CommandOption, isGroup } from "./command.js";
 import { COMMANDS } from "./commands.js";
 
-const HELP: Option = { type: "boolean", short: "h", description: "Show this help." };
+const HELP: CommandOption = { type: "boolean", short: "h", description: "Show this help." };
 
 export function overview(): string {
   return lines(
@@ -68,7 +68,7 @@ function usageLine(command: Command): string {
   return `sluice ${command.name}${config} [options]${command.names === undefined ? "" : ` ${command.names}`}`;
 }
 
-function optionText(name: string, { short, value }: Option): string {
+function optionText(name: string, { short, value }: CommandOption): string {
   return `${short ? `-${short}, ` : "    "}--${name}${value ? ` ${value}` : ""}`;
 }
 

@@ -1,6 +1,6 @@
 import type { LoadedConfig } from "../config/load.js";
 import { loadConfigWithPlugins } from "../plugins/load-config.js";
-import { PluginPlaces } from "../plugins/plugin-places.js";
+import { PluginFolders } from "../plugins/plugin-places.js";
 import { Watchdog } from "../plugins/watchdog.js";
 import type { CommandContext } from "./command.js";
 import { configSources } from "./config-sources.js";
@@ -10,7 +10,7 @@ import { UsageError } from "./terminal.js";
 export async function loadFromArguments(
   { values, terminal, registry }: CommandContext,
   watchdog = new Watchdog({ json: false }),
-  places = new PluginPlaces(),
+  pluginFolders = new PluginFolders(),
 ): Promise<LoadedConfig> {
   const files = (values["config"] ?? []) as readonly string[];
   if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
@@ -22,7 +22,7 @@ export async function loadFromArguments(
     addDefaults: true,
     onLoading(plugin, url) {
       watchdog.enter(plugin === undefined ? 0 : watchdog.register(`plugin ${plugin}`));
-      if (plugin !== undefined && url !== undefined) places.note(plugin, url);
+      if (plugin !== undefined && url !== undefined) pluginFolders.add(plugin, url);
     },
   });
 }

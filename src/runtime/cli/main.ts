@@ -10,19 +10,19 @@ import { EXIT, processTerminal, type Terminal, UsageError } from "./terminal.js"
 
 /** Runs the command line of this process and ends it, once everything is written: nothing left behind may hold it. */
 export async function runProcess(process: NodeJS.Process): Promise<void> {
-  const onExit = (code: number) => endedEarly(process, code);
+  const onExit = (code: number) => onEarlyExit(process, code);
   process.once("exit", onExit);
-  let lost: Error | undefined;
+  let outputError: Error | undefined;
   const terminal = processTerminal(process, (error) => {
-    lost ??= error;
+    outputError ??= error;
   });
   const code = await main(process.argv.slice(2), terminal);
   process.off("exit", onExit);
   process.exitCode = code;
   await flushed(process.stdout);
-  if (lost !== undefined) process.stderr.write(`sluice: cannot write the output: ${lost.message}\n`);
+  if (outputError !== undefined) process.stderr.write(`sluice: cannot write the output: ${outputError.message}\n`);
   await flushed(process.stderr);
-  process.exit(lost === undefined ? code : code || EXIT.failed);
+  process.exit(outputError === undefined ? code : code || EXIT.failed);
 }
 
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
@@ -30,7 +30,7 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
 }
 
 /** Nothing of Sluice ends the process before its command is done: a plugin must not make that look like success. */
-function endedEarly(process: NodeJS.Process, code: number): void {
+function onEarlyExit(process: NodeJS.Process, code: number): void {
   if (code !== 0) return;
   process.exitCode = EXIT.failed;
   process.stderr.write("sluice: the process was ended before its work was done: a plugin has called process.exit\n");
@@ -47,15 +47,15 @@ export async function main(
     if (first === undefined) throw new UsageError("a command is missing");
     if (first === "--version" || first === "-v") return print(terminal, `${packageVersion()}\n`);
     if (first === "--help" || first === "-h") return print(terminal, overview());
-    if (first === "help") return print(terminal, helpOn(rest));
+    if (first === "help") return print(terminal, helpFor(rest));
     const command = commandOf(first);
     if (!isGroup(command)) return await runCommand(command, rest, terminal, registry);
     if (rest[0] === "--help" || rest[0] === "-h") return print(terminal, commandHelp(command));
-    return await runCommand(memberOf(command, rest[0]), rest.slice(1), terminal, registry);
+    return await runCommand(subcommandOf(command, rest[0]), rest.slice(1), terminal, registry);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     const hint = error.suggestion === undefined ? "" : `; ${error.suggestion}`;
-    terminal.err.write(`sluice: ${error.message}${hint}\nSee ${topicOf(argv)}.\n`);
+    terminal.err.write(`sluice: ${error.message}${hint}\nSee ${helpCommandFor(argv)}.\n`);
     return EXIT.usage;
   }
 }
@@ -76,20 +76,20 @@ async function runCommand(
   return execute({ values: { ...values, names }, terminal, registry });
 }
 
-function helpOn([name, member]: readonly string[]): string {
+function helpFor([name, member]: readonly string[]): string {
   if (name === undefined) return overview();
   const command = commandOf(name);
-  return commandHelp(isGroup(command) && member !== undefined ? memberOf(command, member) : command);
+  return commandHelp(isGroup(command) && member !== undefined ? subcommandOf(command, member) : command);
 }
 
-function topicOf([first, second]: readonly string[]): string {
+function helpCommandFor([first, second]: readonly string[]): string {
   const command = first === undefined ? undefined : findCommand(first);
   if (command === undefined) return "sluice --help";
   const member = isGroup(command) && command.commands.find(({ name }) => name === `${first} ${second}`);
   return `sluice ${member ? member.name : first} --help`;
 }
 
-function memberOf(group: CommandGroup, name: string | undefined): Command {
+function subcommandOf(group: CommandGroup, name: string | undefined): Command {
   const names = group.commands.map((command) => command.name.slice(group.name.length + 1));
   if (name === undefined) throw new UsageError(`${group.name} needs a command: ${names.join(", ")}`);
   const found = group.commands[names.indexOf(name)];

@@ -1,15 +1,15 @@
 import { parseArgs } from "node:util";
 import { nearest } from "../contract/suggest.js";
-import type { Command, Values } from "./command.js";
+import type { Command, OptionValues } from "./command.js";
 import { UsageError } from "./terminal.js";
 
-export interface Arguments {
-  readonly values: Values;
+export interface ParsedArguments {
+  readonly values: OptionValues;
   readonly names: readonly string[];
 }
 
 /** Reads a command's arguments; throws a `UsageError` that says what to write instead. */
-export function parseArguments(command: Command, args: readonly string[]): Arguments {
+export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
   const options = { ...command.options, help: { type: "boolean", short: "h" } as const };
   const { values, positionals, tokens } = parseArgs({
     args: [...args],
@@ -21,7 +21,7 @@ export function parseArguments(command: Command, args: readonly string[]): Argum
   for (const token of tokens) {
     if (token.kind === "option") checkOption(token.name, token.rawName, token.value, options);
   }
-  return { values: values as Values, names: positionals };
+  return { values: values as OptionValues, names: positionals };
 }
 
 function parseOption({ type, multiple, short }: { type: "string" | "boolean"; multiple?: boolean; short?: string }) {

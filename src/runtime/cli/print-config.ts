@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { printable } from "../config/printable.js";
+import { redactedConfig } from "../config/printable.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
 import { showProblems } from "./show-problems.js";
@@ -10,7 +10,7 @@ export async function printConfig(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const { config, tree, registry, problems, lineAt } = await loadFromArguments(context);
   if (tree !== undefined) {
-    const shown = printable(tree, { registry, defaults: values["defaults"] === true });
+    const shown = redactedConfig(tree, { registry, defaults: values["defaults"] === true });
     terminal.out.write(
       values["json"] === true
         ? `${JSON.stringify(shown, undefined, 2)}\n`

@@ -19,11 +19,11 @@ export async function registryWithPlugins(context: CommandContext): Promise<Regi
   const { root, findings } = opened;
   const loaded = await loadPlugins(root, { registry, findings, extra });
   const errors = findings.problems.filter(
-    ({ severity, code, path }) => severity === "error" && (OF_READING.test(code) || path.startsWith("plugins")),
+    ({ severity, code, path }) => severity === "error" && (READ_ERROR_CODES.test(code) || path.startsWith("plugins")),
   );
   if (errors.length === 0) return loaded;
   showProblems(errors, opened.resolve(loaded).lineAt, terminal.err);
   return undefined;
 }
 
-const OF_READING = /^(plugin_|yaml_|unreadable_file$|empty_config$|not_a_map$)/;
+const READ_ERROR_CODES = /^(plugin_|yaml_|unreadable_file$|empty_config$|not_a_map$)/;

@@ -6,8 +6,8 @@ import { systemClock } from "../contract/clock.js";
 import { isStartError, type StartError } from "../contract/component.js";
 import type { Logger } from "../contract/observability.js";
 import { parseDuration } from "../contract/schema.js";
-import type { Watch } from "../contract/watch.js";
-import { PluginPlaces } from "../plugins/plugin-places.js";
+import type { PluginTracker } from "../contract/watch.js";
+import { PluginFolders } from "../plugins/plugin-places.js";
 import { Watchdog } from "../plugins/watchdog.js";
 import { tuneGarbageCollection } from "./collector-tuning.js";
 import type { CommandContext } from "./command.js";
@@ -18,16 +18,16 @@ import { EXIT, type Terminal, UsageError } from "./terminal.js";
 
 /** How long the agent's own telemetry may take to hand over its last words. */
 const TELEMETRY_STOP_MS = 2000;
-/** The same after a failure or a second signal. */
-const HURRIED_STOP_MS = 250;
+/** The same limit after a failure or a second signal, when nobody wants to wait. */
+const SHORT_TELEMETRY_STOP_MS = 250;
 
 /** `sluice run`: runs the agent until a signal ends it. */
 export async function run(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const timeout = shutdownTimeout(values["shutdown-timeout"] as string | undefined);
   const watchdog = new Watchdog({ json: !terminal.err.isTerminal });
-  const places = new PluginPlaces();
-  const loaded = await loadFromArguments(context, watchdog, places);
+  const pluginFolders = new PluginFolders();
+  const loaded = await loadFromArguments(context, watchdog, pluginFolders);
   if (loaded.config === undefined) {
     showProblems(loaded.problems, loaded.lineAt, terminal.err);
     return EXIT.failed;
@@ -35,23 +35,23 @@ export async function run(context: CommandContext): Promise<number> {
   try {
     const { config, problems } = loaded;
     const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
-    return await runConfig(config, problems, { shutdownTimeoutMs, terminal, watch: watchdog, places });
+    return await runConfig(config, problems, { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders });
   } catch (error) {
-    return failedStart(error, loaded, loaded.config, terminal);
+    return reportFailedStart(error, loaded, loaded.config, terminal);
   }
 }
 
-interface Surroundings {
+interface RunEnvironment {
   readonly shutdownTimeoutMs: number;
   readonly terminal: Terminal;
-  readonly watch: Watch;
-  readonly places: PluginPlaces;
+  readonly watch: PluginTracker;
+  readonly pluginFolders: PluginFolders;
 }
 
 async function runConfig(
   config: ResolvedConfig,
   warnings: readonly Problem[],
-  { shutdownTimeoutMs, terminal, watch, places }: Surroundings,
+  { shutdownTimeoutMs, terminal, watch, pluginFolders }: RunEnvironment,
 ): Promise<number> {
   const [{ Agent }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
     import("../agent.js"),
@@ -62,7 +62,7 @@ async function runConfig(
   const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
   const { logger, metrics } = telemetry;
   logStreamErrors(logger);
-  const agent = new Agent(config, { logger, metrics, watch });
+  const agent = new Agent(config, { logger, metrics, pluginTracker: watch });
   const supervised = {
     async start() {
       await telemetry.start();
@@ -75,25 +75,39 @@ async function runConfig(
   };
   let code: number = EXIT.failed;
   try {
-    const ownerOf = (error: unknown) => places.ownerOf(error);
-    code = await supervise(supervised, { signals: process, logger, clock: systemClock, shutdownTimeoutMs, ownerOf });
+    const ownerOf = (error: unknown) => pluginFolders.pluginOf(error);
+    code = await supervise(supervised, {
+      signals: process,
+      logger,
+      clock: systemClock,
+      shutdownTimeoutMs,
+      pluginOf: ownerOf,
+    });
     logger.info({ code }, "stopped");
     return code;
   } finally {
-    const patience = code === EXIT.ok ? TELEMETRY_STOP_MS : HURRIED_STOP_MS;
-    await Promise.race([telemetry.stop(), new Promise<void>((resolve) => void systemClock.after(patience, resolve))]);
+    const telemetryStopMs = code === EXIT.ok ? TELEMETRY_STOP_MS : SHORT_TELEMETRY_STOP_MS;
+    await Promise.race([
+      telemetry.stop(),
+      new Promise<void>((resolve) => void systemClock.after(telemetryStopMs, resolve)),
+    ]);
   }
 }
 
 function logWarnings(problems: readonly Problem[], logger: Logger): void {
   for (const { place, path, code, message, suggestion } of problems) {
-    const words = suggestion === undefined ? message : `${message} (${suggestion})`;
-    logger.warn({ code, path, ...(place && { place: placeText(place) }) }, `config: ${words}`);
+    const text = suggestion === undefined ? message : `${message} (${suggestion})`;
+    logger.warn({ code, path, ...(place && { place: placeText(place) }) }, `config: ${text}`);
   }
 }
 
 /** A start that failed for reasons in the config is shown like any other problem of it; anything else is a bug. */
-function failedStart(error: unknown, { lineAt }: LoadedConfig, config: ResolvedConfig, terminal: Terminal): number {
+function reportFailedStart(
+  error: unknown,
+  { lineAt }: LoadedConfig,
+  config: ResolvedConfig,
+  terminal: Terminal,
+): number {
   const problems = isStartError(error) ? [startProblem(error, config)] : (error as { problems?: unknown })?.problems;
   if (!Array.isArray(problems)) throw error;
   showProblems(problems as Problem[], lineAt, terminal.err);

@@ -15,7 +15,7 @@ export function showProblems(
   if (problems.length === 0) return;
   const paint = (style: keyof typeof CODES, text: string) =>
     out.colour ? `\x1b[${CODES[style]}m${text}\x1b[0m` : text;
-  const blocks = problems.map((problem) => block(problem, lineAt, paint));
+  const blocks = problems.map((problem) => problemText(problem, lineAt, paint));
   out.write(`${blocks.join("\n\n")}\n\n${countText(problems)}\n`);
 }
 
@@ -32,9 +32,9 @@ export function placeText({ file, line, column }: Place): string {
   return `${file}:${line}:${column}`;
 }
 
-type Paint = (style: keyof typeof CODES, text: string) => string;
+type ProblemPaint = (style: keyof typeof CODES, text: string) => string;
 
-function block(problem: Problem, lineAt: (place: Place) => string | undefined, paint: Paint): string {
+function problemText(problem: Problem, lineAt: (place: Place) => string | undefined, paint: ProblemPaint): string {
   const { severity, place, path, message, suggestion } = problem;
   const head = `${paint(severity === "error" ? "red" : "yellow", severity)}: ${paint("bold", message)}`;
   const where = [place && placeText(place), path && paint("dim", path)].filter(Boolean).join("  ");
@@ -45,7 +45,7 @@ function block(problem: Problem, lineAt: (place: Place) => string | undefined, p
 
 const MAX_WIDTH = 160;
 
-function excerptOf(place: Place, line: string | undefined, paint: Paint): string[] {
+function excerptOf(place: Place, line: string | undefined, paint: ProblemPaint): string[] {
   if (line === undefined || line.trim() === "" || place.column > MAX_WIDTH) return [];
   const number = String(place.line);
   const gap = " ".repeat(number.length);

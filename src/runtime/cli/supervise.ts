@@ -4,7 +4,7 @@ import type { Logger } from "../contract/observability.js";
 import { EXIT } from "./terminal.js";
 
 /** What is started, drained and, if need be, cut short. */
-export interface Supervised {
+export interface SupervisedAgent {
   start(): Promise<void>;
   /** Resolves when drained, or when what is left was refused after `timeoutMs`. */
   stop(timeoutMs: number): Promise<void>;
@@ -12,19 +12,19 @@ export interface Supervised {
 }
 
 /** The part of `process` that says when to stop. */
-export type Signals = Pick<EventEmitter, "on" | "off">;
+export type ProcessSignals = Pick<EventEmitter, "on" | "off">;
 
 export interface SuperviseOptions {
-  readonly signals: Signals;
+  readonly signals: ProcessSignals;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly shutdownTimeoutMs: number;
   /** The plugin whose code threw this; undefined when it was another's, or that cannot be told. */
-  readonly ownerOf?: (error: unknown) => string | undefined;
+  readonly pluginOf?: (error: unknown) => string | undefined;
 }
 
 /** Beyond the drain's own limit: components get a moment to close. After that something hangs. */
-const HANG_MS = 10_000;
+const STOP_GRACE_MS = 10_000;
 
 /**
  * Runs until told to stop, and gives the exit code. The first SIGTERM or SIGINT drains (0); a second one aborts (1).
@@ -33,9 +33,9 @@ const HANG_MS = 10_000;
  * callback of its own, is logged with its name, and so is any unhandled rejection: the agent goes on. Rejects only when
  * the start does.
  */
-export async function supervise(agent: Supervised, options: SuperviseOptions): Promise<number> {
-  const { signals, logger, clock, shutdownTimeoutMs, ownerOf = () => undefined } = options;
-  const asked = deferred<void>();
+export async function supervise(agent: SupervisedAgent, options: SuperviseOptions): Promise<number> {
+  const { signals, logger, clock, shutdownTimeoutMs, pluginOf = () => undefined } = options;
+  const stopRequested = deferred<void>();
   const aborted = deferred<number>();
   let stopping = false;
   let code: number = EXIT.ok;
@@ -47,21 +47,21 @@ export async function supervise(agent: Supervised, options: SuperviseOptions): P
       aborted.resolve(EXIT.failed);
     } else logger.info({ signal, shutdownTimeoutMs }, "draining: nothing new is taken, what was taken is delivered");
     stopping = true;
-    asked.resolve();
+    stopRequested.resolve();
   };
   const onHangup = (signal: string) => {
     if (!stopping) onSignal(signal);
   };
   const onException = (error: unknown) => {
-    const plugin = ownerOf(error);
+    const plugin = pluginOf(error);
     if (plugin !== undefined) return logger.error({ err: error, plugin }, `uncaught exception in the plugin ${plugin}`);
     logger.error({ err: error }, "uncaught exception: this is a bug in Sluice or in a plugin; draining");
     code = EXIT.failed;
     stopping = true;
-    asked.resolve();
+    stopRequested.resolve();
   };
   const onRejection = (error: unknown) => {
-    const plugin = ownerOf(error);
+    const plugin = pluginOf(error);
     if (plugin !== undefined) logger.error({ err: error, plugin }, `unhandled rejection in the plugin ${plugin}`);
     else logger.error({ err: error }, "unhandled rejection: this is a bug in Sluice or in a plugin");
   };
@@ -74,21 +74,21 @@ export async function supervise(agent: Supervised, options: SuperviseOptions): P
   ] as const;
   for (const [event, listener] of listeners) signals.on(event, listener);
 
-  const life = async () => {
+  const runUntilStopped = async () => {
     await agent.start();
-    await asked.promise;
+    await stopRequested.promise;
     await agent.stop(shutdownTimeoutMs);
     return code;
   };
-  const hung = asked.promise
-    .then(() => after(clock, shutdownTimeoutMs + HANG_MS))
+  const stopTimedOut = stopRequested.promise
+    .then(() => after(clock, shutdownTimeoutMs + STOP_GRACE_MS))
     .then(() => {
       logger.error({ shutdownTimeoutMs }, "the agent did not stop in time: giving up");
       agent.abort();
       return EXIT.failed;
     });
   try {
-    return await Promise.race([life(), aborted.promise, hung]);
+    return await Promise.race([runUntilStopped(), aborted.promise, stopTimedOut]);
   } finally {
     for (const [event, listener] of listeners) signals.off(event, listener);
   }

@@ -1,5 +1,5 @@
 import type { ComponentFactory, ComponentKind } from "../contract/component.js";
-import { type Registry, withoutEffect } from "../registry.js";
+import { noEffectReason, type Registry } from "../registry.js";
 import { parseId } from "./component-id.js";
 import type { Findings } from "./findings.js";
 import { isNull, type MapNode, type Node, placeOf, type Span } from "./node.js";
@@ -16,7 +16,7 @@ export const SECTIONS = {
 export type SectionName = keyof typeof SECTIONS;
 
 /** A component as a section defines it. */
-export interface Definition {
+export interface ComponentDefinition {
   readonly id: string;
   readonly type: string;
   readonly kind: ComponentKind;
@@ -31,10 +31,10 @@ export interface Definition {
   readonly noEffect: string | undefined;
 }
 
-export type Definitions = Readonly<Record<SectionName, ReadonlyMap<string, Definition>>>;
+export type ComponentDefinitions = Readonly<Record<SectionName, ReadonlyMap<string, ComponentDefinition>>>;
 
 /** All that the five component sections define, used or not. */
-export function readDefinitions(root: MapNode, registry: Registry, findings: Findings): Definitions {
+export function readDefinitions(root: MapNode, registry: Registry, findings: Findings): ComponentDefinitions {
   const read = (section: SectionName) => readSection(root, section, registry, findings);
   return {
     receivers: read("receivers"),
@@ -46,7 +46,7 @@ export function readDefinitions(root: MapNode, registry: Registry, findings: Fin
 }
 
 function readSection(root: MapNode, section: SectionName, registry: Registry, findings: Findings) {
-  const found = new Map<string, Definition>();
+  const found = new Map<string, ComponentDefinition>();
   const entry = root.entries.get(section);
   if (entry === undefined || isNull(entry.value)) return found;
   if (entry.value.kind !== "map") {
@@ -54,7 +54,7 @@ function readSection(root: MapNode, section: SectionName, registry: Registry, fi
     return found;
   }
   for (const [name, { key, value }] of entry.value.entries) {
-    const definition = define(section, name, key, value, registry, findings);
+    const definition = readDefinition(section, name, key, value, registry, findings);
     const earlier = definition && found.get(definition.id);
     if (definition === undefined) continue;
     if (earlier === undefined) found.set(definition.id, definition);
@@ -67,14 +67,14 @@ function readSection(root: MapNode, section: SectionName, registry: Registry, fi
   return found;
 }
 
-function define(
+function readDefinition(
   section: SectionName,
   name: string,
   key: Span,
   node: Node,
   registry: Registry,
   findings: Findings,
-): Definition | undefined {
+): ComponentDefinition | undefined {
   const kind = SECTIONS[section];
   const id = parseId(name);
   if (id === undefined) {
@@ -83,12 +83,17 @@ function define(
     return undefined;
   }
   const factory = registry.get(kind, id.type);
-  const noEffect = factory === undefined ? withoutEffect(kind, id.type) : undefined;
+  const noEffect = factory === undefined ? noEffectReason(kind, id.type) : undefined;
   return { ...id, kind, section, name, key, node, factory, noEffect };
 }
 
 /** A definition's parsed config; undefined when it has errors or no factory. Everything doubtful becomes a finding. */
-export function checkDefinition(definition: Definition, used: boolean, registry: Registry, findings: Findings) {
+export function parseDefinition(
+  definition: ComponentDefinition,
+  used: boolean,
+  registry: Registry,
+  findings: Findings,
+) {
   const path = [definition.section, definition.name];
   if (definition.noEffect !== undefined) {
     findings.warn("no_effect", definition.key, path, `"${definition.type}" does nothing here: ${definition.noEffect}`);
@@ -101,12 +106,17 @@ export function checkDefinition(definition: Definition, used: boolean, registry:
   return parseComponent(definition, definition.factory, findings);
 }
 
-function reportUnknownType(definition: Definition, used: boolean, registry: Registry, findings: Findings): void {
-  if (lacksPlugin(findings)) return; // it may be that plugin's
+function reportUnknownType(
+  definition: ComponentDefinition,
+  used: boolean,
+  registry: Registry,
+  findings: Findings,
+): void {
+  if (hasPluginErrors(findings)) return; // it may be that plugin's
   const { kind, type, section, name, key } = definition;
   const guess = registry.suggest(kind, type);
   const others = registry.kindsOf(type).filter((other) => other !== kind);
-  const elsewhere = others.length > 0 ? `; there is a${vowel(others[0]!)} ${others[0]} of that name` : "";
+  const elsewhere = others.length > 0 ? `; there is a${articleSuffix(others[0]!)} ${others[0]} of that name` : "";
   const suggestion = guess === undefined ? {} : { suggestion: `did you mean "${guess}"?` };
   const message = `there is no ${kind} of type "${type}"${elsewhere}`;
   if (used) findings.error("unknown_component", key, [section, name], message, suggestion);
@@ -120,10 +130,10 @@ function reportUnknownType(definition: Definition, used: boolean, registry: Regi
     );
 }
 
-function lacksPlugin({ problems }: Findings): boolean {
+function hasPluginErrors({ problems }: Findings): boolean {
   return problems.some(({ severity, code }) => severity === "error" && code.startsWith("plugin_"));
 }
 
-function vowel(word: string): string {
+function articleSuffix(word: string): string {
   return /^[aeiou]/.test(word) ? "n" : "";
 }

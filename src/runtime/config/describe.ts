@@ -1,16 +1,16 @@
 import type { z } from "zod";
 import { byteSizeText, durationText } from "./duration-text.js";
 import {
-  bases,
+  baseSchemas,
   childSchemas,
   defaultOf,
-  definitionOf,
+  enumValues,
   isRequired,
   keysOf,
-  kindsOf,
-  notesOf,
+  metaOf,
   type ValueKind,
-  wordsOf,
+  valueKinds,
+  zodDefinition,
 } from "./shape.js";
 
 /** One key that a component takes, for people and programs. */
@@ -49,8 +49,8 @@ export function writtenDefault(schema: z.ZodType): unknown {
 }
 
 function describeInner(path: string, schema: z.ZodType, depth: number): KeyDescription[] {
-  const lists = bases(schema).filter((base) => definitionOf(base).type === "array");
-  const records = bases(schema).filter((base) => definitionOf(base).type === "record");
+  const lists = baseSchemas(schema).filter((base) => zodDefinition(base).type === "array");
+  const records = baseSchemas(schema).filter((base) => zodDefinition(base).type === "record");
   return [
     ...describeKeys(schema, path, depth + 1),
     ...lists.flatMap((list) => childSchemas(list, 0)).flatMap((item) => describeKeys(item, `${path}[]`, depth + 1)),
@@ -61,13 +61,13 @@ function describeInner(path: string, schema: z.ZodType, depth: number): KeyDescr
 }
 
 function describeKey(path: string, schema: z.ZodType): KeyDescription {
-  const notes = notesOf(schema);
-  const standard = writtenDefault(schema);
+  const notes = metaOf(schema);
+  const defaultValue = writtenDefault(schema);
   return {
     path,
     type: typeText(schema),
     required: isRequired(schema),
-    ...(standard === undefined ? {} : { default: standard }),
+    ...(defaultValue === undefined ? {} : { default: defaultValue }),
     ...(notes.description === undefined ? {} : { description: notes.description }),
     ...(notes.secret === true ? { secret: true as const } : {}),
     ...(notes.deprecated === true ? { deprecated: notes.instead ?? "" } : {}),
@@ -89,18 +89,18 @@ const KIND_WORDS: Readonly<Record<ValueKind, string>> = {
 function typeText(schema: z.ZodType): string {
   const format = formatOf(schema);
   if (format !== undefined) return format;
-  const words = wordsOf(schema);
-  const kinds = [...kindsOf(schema)]
+  const enumTexts = enumValues(schema);
+  const kinds = [...valueKinds(schema)]
     .filter((kind) => kind !== "word" && kind !== "null")
     .map((kind) => KIND_WORDS[kind]);
-  return [...words.map((word) => JSON.stringify(word)), ...kinds].join(" | ");
+  return [...enumTexts.map((word) => JSON.stringify(word)), ...kinds].join(" | ");
 }
 
 function formatOf(schema: z.ZodType): string | undefined {
   return (
-    notesOf(schema).format ??
-    bases(schema)
-      .map((base) => notesOf(base).format)
+    metaOf(schema).format ??
+    baseSchemas(schema)
+      .map((base) => metaOf(base).format)
       .find((format) => format !== undefined)
   );
 }

@@ -1,15 +1,27 @@
-import { type Path, placeOf, type Span } from "./node.js";
+import { type ConfigPath, placeOf, type Span } from "./node.js";
 import type { Problem } from "./problem.js";
 
 /** The problems found so far; every check adds to it and goes on. */
 export class Findings {
   readonly problems: Problem[] = [];
 
-  error(code: string, span: Span | undefined, path: Path, message: string, extra: { suggestion?: string } = {}): void {
+  error(
+    code: string,
+    span: Span | undefined,
+    path: ConfigPath,
+    message: string,
+    extra: { suggestion?: string } = {},
+  ): void {
     this.add("error", code, span, path, message, extra);
   }
 
-  warn(code: string, span: Span | undefined, path: Path, message: string, extra: { suggestion?: string } = {}): void {
+  warn(
+    code: string,
+    span: Span | undefined,
+    path: ConfigPath,
+    message: string,
+    extra: { suggestion?: string } = {},
+  ): void {
     this.add("warning", code, span, path, message, extra);
   }
 
@@ -21,7 +33,7 @@ export class Findings {
     severity: Problem["severity"],
     code: string,
     span: Span | undefined,
-    path: Path,
+    path: ConfigPath,
     message: string,
     extra: { suggestion?: string },
   ): void {

@@ -4,7 +4,7 @@ import type { Node } from "./node.js";
 const LENGTH = 12;
 
 /** A short hash of what a config says, whatever the order of its keys, its comments and the way it is written. */
-export function generationOf(root: Node): string {
+export function configHash(root: Node): string {
   return createHash("sha256")
     .update(JSON.stringify(canonical(root)))
     .digest("hex")

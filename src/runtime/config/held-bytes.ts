@@ -1,5 +1,5 @@
-import type { HeldBytes } from "../contract/component.js";
-import type { Definition } from "./components.js";
+import type { HeldBytesLimit } from "../contract/component.js";
+import type { ComponentDefinition } from "./components.js";
 import { byteSizeText } from "./duration-text.js";
 import type { Findings } from "./findings.js";
 import { nodeAt } from "./node.js";
@@ -8,7 +8,12 @@ import { nodeAt } from "./node.js";
  * Holds what a processor may keep unanswered against what the agent takes: at its own limit a processor makes room, at
  * the agent's clients are refused. So a limit that is not below the agent's is never reached.
  */
-export function checkHeldBytes(processor: Definition, config: unknown, intakeLimit: number, findings: Findings): void {
+export function checkHeldBytes(
+  processor: ComponentDefinition,
+  config: unknown,
+  intakeLimit: number,
+  findings: Findings,
+): void {
   const { section, name, node, key } = processor;
   const held = heldBytes(processor, config);
   if (held === undefined || held.bytes < intakeLimit) return;
@@ -19,9 +24,9 @@ export function checkHeldBytes(processor: Definition, config: unknown, intakeLim
 }
 
 /** A plugin that cannot say it has no limit of which to warn. */
-function heldBytes({ factory }: Definition, config: unknown): HeldBytes | undefined {
+function heldBytes({ factory }: ComponentDefinition, config: unknown): HeldBytesLimit | undefined {
   try {
-    return factory?.kind === "processor" ? factory.holdsBack?.(config) : undefined;
+    return factory?.kind === "processor" ? factory.maxHeldBytes?.(config) : undefined;
   } catch {
     return undefined;
   }

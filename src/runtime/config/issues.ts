@@ -1,18 +1,18 @@
 import type { z } from "zod";
 import { alternatives, didYouMean } from "../contract/suggest.js";
-import { isNull, locate, type Node, nodeAt, type Path, placeOf, type Span } from "./node.js";
+import { type ConfigPath, isNull, locatePath, type Node, nodeAt, placeOf, type Span } from "./node.js";
 import { placeInText } from "./place-in-text.js";
 import type { Place, Problem } from "./problem.js";
-import { isSensitive, REDACTED, withoutUrlSecrets } from "./sensitive.js";
-import { keysOf, schemasAt, wordsOf } from "./shape.js";
+import { isSecretValue, REDACTED, withoutUrlSecrets } from "./sensitive.js";
+import { enumValues, keysOf, schemasAt } from "./shape.js";
 
-type Issue = z.core.$ZodIssue;
+type ZodIssue = z.core.$ZodIssue;
 
 /** What was parsed: its node, the schema it was held against, and the path to it from the root of the config. */
-export interface Parsed {
+export interface CheckedNode {
   readonly node: Node;
   readonly schema: z.ZodType;
-  readonly path: Path;
+  readonly path: ConfigPath;
   /** Where to point when nothing in the node is to blame: its key. */
   readonly key: Span;
   /** Keys that another schema takes from the same map; they too are worth suggesting. */
@@ -20,24 +20,25 @@ export interface Parsed {
 }
 
 /** Zod's issues as problems with places, in words that say what to write. */
-export function problemsOf(issues: readonly Issue[], parsed: Parsed): Problem[] {
-  return issues.flatMap((issue) => problemsOfIssue(issue, parsed));
+export function problemsFromIssues(issues: readonly ZodIssue[], parsed: CheckedNode): Problem[] {
+  return issues.flatMap((issue) => problemsFromIssue(issue, parsed));
 }
 
-function problemsOfIssue(issue: Issue, parsed: Parsed): Problem[] {
-  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknownKey(key, issue.path as Path, parsed));
+function problemsFromIssue(issue: ZodIssue, parsed: CheckedNode): Problem[] {
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((key) => unknownKey(key, issue.path as ConfigPath, parsed));
   if (issue.code === "invalid_union" && !isCustom(issue)) return unionProblems(issue, parsed);
   if ((issue.code === "invalid_key" || issue.code === "invalid_element") && !isCustom(issue)) {
-    return problemsOf(
-      issue.issues.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue),
+    return problemsFromIssues(
+      issue.issues.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as ZodIssue),
       parsed,
     );
   }
   return [valueProblem(issue, parsed)];
 }
 
-function unknownKey(key: string, path: Path, parsed: Parsed): Problem {
-  const written = spelled(parsed.node, [...path, key]);
+function unknownKey(key: string, path: ConfigPath, parsed: CheckedNode): Problem {
+  const written = pathAsWritten(parsed.node, [...path, key]);
   const owner = nodeAt(parsed.node, written.slice(0, -1));
   const span = owner?.kind === "map" ? owner.entries.get(key)?.key : undefined;
   const known = schemasAt(parsed.schema, path).flatMap((schema) => [...keysOf(schema).keys()]);
@@ -56,34 +57,34 @@ function unknownKey(key: string, path: Path, parsed: Parsed): Problem {
 }
 
 /** Of a union's branches only the one that came closest is worth reading; when none did, what each of them wants. */
-function unionProblems(issue: Extract<Issue, { code: "invalid_union" }>, parsed: Parsed): Problem[] {
+function unionProblems(issue: Extract<ZodIssue, { code: "invalid_union" }>, parsed: CheckedNode): Problem[] {
   const branches = issue.errors.filter((branch) => branch.length > 0);
   const close = branches.filter((branch) => !branch.some((inner) => inner.path.length === 0 && isMismatch(inner)));
   const best = close.toSorted((a, b) => a.length - b.length)[0] ?? (branches.length === 1 ? branches[0] : undefined);
   if (best !== undefined) {
-    return problemsOf(
-      best.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue),
+    return problemsFromIssues(
+      best.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as ZodIssue),
       parsed,
     );
   }
-  const wanted = branches.flat().map((inner) => expectation(inner, []).replace(/^expected /, ""));
+  const wanted = branches.flat().map((inner) => expectedText(inner, []).replace(/^expected /, ""));
   return [valueProblem({ ...issue, message: `Invalid input: ${[...new Set(wanted)].join(" or ")}` }, parsed)];
 }
 
 /** The value is of another kind altogether than this branch takes. */
-function isMismatch({ code }: Issue): boolean {
+function isMismatch({ code }: ZodIssue): boolean {
   return code === "invalid_type" || code === "invalid_value" || code === "invalid_union";
 }
 
-function valueProblem(issue: Issue, parsed: Parsed): Problem {
-  const path = spelled(parsed.node, issue.path as Path);
+function valueProblem(issue: ZodIssue, parsed: CheckedNode): Problem {
+  const path = pathAsWritten(parsed.node, issue.path as ConfigPath);
   const node = nodeAt(parsed.node, path);
   const missing = node === undefined || (isNull(node) && path.length > 0);
   const fullPath = [...parsed.path, ...path];
-  const schemas = schemasAt(parsed.schema, issue.path as Path);
-  const hidden = isSensitive(fullPath, node, schemas);
-  const expected = expectation(issue, schemas);
-  const received = missing || isCustom(issue) ? "" : `, got ${describe(node, hidden)}`;
+  const schemas = schemasAt(parsed.schema, issue.path as ConfigPath);
+  const hidden = isSecretValue(fullPath, node, schemas);
+  const expected = expectedText(issue, schemas);
+  const received = missing || isCustom(issue) ? "" : `, got ${describeNode(node, hidden)}`;
   const key = JSON.stringify(String(path.at(-1) ?? ""));
   const message = missing && path.length > 0 ? `${key} is required: ${expected}` : expected + received;
   return {
@@ -91,13 +92,13 @@ function valueProblem(issue: Issue, parsed: Parsed): Problem {
     code: missing ? "missing_key" : (CODES[issue.code] ?? "wrong_value"),
     place: placeWithin(issue, node) ?? placeFor(parsed, path),
     path: fullPath.join("."),
-    message: hidden ? scrubbed(message, node) : message,
-    ...hint(issue, node, hidden, schemas),
+    message: hidden ? withValueRedacted(message, node) : message,
+    ...suggestionFor(issue, node, hidden, schemas),
   };
 }
 
 /** An issue about a part of a text says which with `params: { offset, length }`. */
-function placeWithin(issue: Issue, node: Node | undefined): Place | undefined {
+function placeWithin(issue: ZodIssue, node: Node | undefined): Place | undefined {
   if (issue.code !== "custom" || node?.kind !== "scalar") return undefined;
   const { offset, length } = issue.params ?? {};
   return typeof offset === "number" ? placeInText(node, offset, typeof length === "number" ? length : 1) : undefined;
@@ -105,8 +106,8 @@ function placeWithin(issue: Issue, node: Node | undefined): Place | undefined {
 
 const CODES: Readonly<Record<string, string>> = { invalid_type: "wrong_type", invalid_union: "wrong_type" };
 
-function hint(
-  issue: Issue,
+function suggestionFor(
+  issue: ZodIssue,
   node: Node | undefined,
   hidden: boolean,
   schemas: readonly z.ZodType[],
@@ -115,7 +116,7 @@ function hint(
   if (issue.code === "custom" && typeof issue.params?.["suggestion"] === "string")
     return { suggestion: issue.params["suggestion"] };
   if (issue.code === "invalid_value" || issue.code === "invalid_union")
-    return didYouMean(node.text, schemas.flatMap(wordsOf));
+    return didYouMean(node.text, schemas.flatMap(enumValues));
   if (issue.code !== "invalid_type") return {};
   if (issue.expected === "array") return { suggestion: `write a list: [${node.text}]` };
   const bare = UNQUOTED[issue.expected];
@@ -129,17 +130,17 @@ const UNQUOTED: Readonly<Record<string, RegExp>> = {
   boolean: /^(true|false)$/,
 };
 
-function expectation(issue: Issue, schemas: readonly z.ZodType[]): string {
+function expectedText(issue: ZodIssue, schemas: readonly z.ZodType[]): string {
   if (isCustom(issue)) return withoutUrlSecrets(issue.message);
   switch (issue.code) {
     case "invalid_type":
-      return `expected ${typeWords(issue.expected)}`;
+      return `expected ${typeLabel(issue.expected)}`;
     case "invalid_value":
       return `expected ${alternatives(issue.values.map(String))}`;
     case "too_small":
-      return `expected ${sizeWords(issue.origin, issue.inclusive === false ? "more than" : "at least", issue.minimum)}`;
+      return `expected ${sizeText(issue.origin, issue.inclusive === false ? "more than" : "at least", issue.minimum)}`;
     case "too_big":
-      return `expected ${sizeWords(issue.origin, issue.inclusive === false ? "less than" : "at most", issue.maximum)}`;
+      return `expected ${sizeText(issue.origin, issue.inclusive === false ? "less than" : "at most", issue.maximum)}`;
     case "not_multiple_of":
       return `expected a multiple of ${issue.divisor}`;
     case "invalid_format":
@@ -151,7 +152,7 @@ function expectation(issue: Issue, schemas: readonly z.ZodType[]): string {
   }
 }
 
-const TYPE_WORDS: Readonly<Record<string, string>> = {
+const TYPE_LABELS: Readonly<Record<string, string>> = {
   string: "text",
   number: "a number",
   int: "a whole number",
@@ -162,17 +163,17 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   null: "nothing",
 };
 
-function typeWords(type: string): string {
-  return TYPE_WORDS[type] ?? type;
+function typeLabel(type: string): string {
+  return TYPE_LABELS[type] ?? type;
 }
 
-function sizeWords(origin: string, relation: string, bound: number | bigint): string {
+function sizeText(origin: string, relation: string, bound: number | bigint): string {
   if (origin === "string") return `text of ${relation} ${bound} characters`;
   if (origin === "array" || origin === "set") return `a list of ${relation} ${bound} items`;
   return `a number of ${relation} ${bound}`;
 }
 
-function describe(node: Node | undefined, hidden: boolean): string {
+function describeNode(node: Node | undefined, hidden: boolean): string {
   if (node === undefined) return "nothing";
   if (node.kind === "map") return "a map";
   if (node.kind === "list") return "a list";
@@ -183,22 +184,22 @@ function describe(node: Node | undefined, hidden: boolean): string {
   return typeof node.value === "string" ? `the text ${JSON.stringify(shown)}` : shown;
 }
 
-function placeFor({ node, key }: Parsed, path: Path): Place {
+function placeFor({ node, key }: CheckedNode, path: ConfigPath): Place {
   const written = path.length > 0 && nodeAt(node, path.slice(0, 1)) !== undefined;
-  return written ? locate(node, path).place : placeOf(key);
+  return written ? locatePath(node, path).place : placeOf(key);
 }
 
 /** Zod writes its own messages in a few set forms; anything else comes from the schema's author. */
-function isCustom(issue: Issue): boolean {
+function isCustom(issue: ZodIssue): boolean {
   return issue.code === "custom" || !/^(Invalid |Too (small|big)|Unrecognized )/.test(issue.message);
 }
 
-function scrubbed(message: string, node: Node | undefined): string {
+function withValueRedacted(message: string, node: Node | undefined): string {
   return node?.kind === "scalar" && node.text.length > 2 ? message.replaceAll(node.text, REDACTED) : message;
 }
 
 /** A schema's path in the spelling of the config, where keys may be written in another case. */
-function spelled(root: Node, path: Path): Path {
+function pathAsWritten(root: Node, path: ConfigPath): ConfigPath {
   let node: Node | undefined = root;
   return path.map((key) => {
     const entries = node?.kind === "map" ? node.entries : undefined;

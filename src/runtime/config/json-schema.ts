@@ -1,11 +1,11 @@
 import { z } from "zod";
 import type { ComponentFactory, ComponentKind } from "../contract/component.js";
-import { exporterSettingsSchema } from "../contract/exporter-settings.js";
+import { uncheckedExporterSettingsSchema } from "../contract/exporter-settings.js";
 import type { Registry } from "../registry.js";
 import { SIGNALS } from "../telemetry/signal.js";
 import { SECTIONS, type SectionName } from "./components.js";
 import { serviceSchema } from "./service-schema.js";
-import { definitionOf, notesOf } from "./shape.js";
+import { metaOf, zodDefinition } from "./shape.js";
 
 export type JsonSchema = { [key: string]: unknown };
 
@@ -18,15 +18,16 @@ const VARIABLE = "\\$(\\{|[A-Za-z_])";
  */
 export function configJsonSchema(registry: Registry): JsonSchema {
   const definitions: JsonSchema = {};
-  const common = converted(exporterSettingsSchema, "common", definitions);
+  const common = convertSchema(uncheckedExporterSettingsSchema, "common", definitions);
   definitions["common"] = common;
-  for (const factory of registry.all()) definitions[nameOf(factory)] = componentSchema(factory, common, definitions);
+  for (const factory of registry.all())
+    definitions[definitionName(factory)] = componentSchema(factory, common, definitions);
   const sections = Object.entries(SECTIONS).map(([section, kind]) => [section, sectionSchema(section, kind, registry)]);
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "Sluice config",
     type: "object",
-    properties: { plugins: PLUGINS, ...Object.fromEntries(sections), service: service(definitions) },
+    properties: { plugins: PLUGINS, ...Object.fromEntries(sections), service: serviceJsonSchema(definitions) },
     required: ["service"],
     additionalProperties: false,
     definitions,
@@ -42,7 +43,7 @@ const PLUGINS: JsonSchema = {
 function sectionSchema(section: string, kind: ComponentKind, registry: Registry): JsonSchema {
   const spellings = registry.all(kind).flatMap((factory) => {
     const names = [factory.type, ...(factory.aliases ?? [])];
-    return names.map((name) => [name, { $ref: `#/definitions/${nameOf(factory)}` }] as const);
+    return names.map((name) => [name, { $ref: `#/definitions/${definitionName(factory)}` }] as const);
   });
   return {
     ...nullable({ type: "object" }),
@@ -61,11 +62,12 @@ const DESCRIPTIONS: Readonly<Record<SectionName, string>> = {
 };
 
 function componentSchema(factory: ComponentFactory, common: JsonSchema, definitions: JsonSchema): JsonSchema {
-  const own = orAnything(() => converted(factory.schema, nameOf(factory), definitions));
+  const keys = orEmptySchema(() => convertSchema(factory.schema, definitionName(factory), definitions));
   const description = factory.summary === "" ? {} : { description: factory.summary };
-  if (factory.kind !== "exporter" || !isObject(own["properties"])) return { ...own, ...nullable(own), ...description };
-  const properties = { ...refsTo(common), ...own["properties"] };
-  return { ...own, ...nullable(own), ...description, properties };
+  if (factory.kind !== "exporter" || !isObject(keys["properties"]))
+    return { ...keys, ...nullable(keys), ...description };
+  const properties = { ...refsTo(common), ...keys["properties"] };
+  return { ...keys, ...nullable(keys), ...description, properties };
 }
 
 /** The keys every exporter has, by reference. */
@@ -74,8 +76,8 @@ function refsTo(common: JsonSchema): JsonSchema {
   return Object.fromEntries(keys.map((key) => [key, { $ref: `#/definitions/common/properties/${key}` }]));
 }
 
-function service(definitions: JsonSchema): JsonSchema {
-  const own = converted(serviceSchema, "service", definitions);
+function serviceJsonSchema(definitions: JsonSchema): JsonSchema {
+  const settings = convertSchema(serviceSchema, "service", definitions);
   const ids = (description: string): JsonSchema => ({
     ...nullable({ type: "array" }),
     items: { type: "string" },
@@ -99,35 +101,39 @@ function service(definitions: JsonSchema): JsonSchema {
     additionalProperties: false,
   };
   const extensions = ids("Ids of the extensions that run, in this order.");
-  return { ...own, properties: { ...(own["properties"] as object), extensions, pipelines }, required: ["pipelines"] };
+  return {
+    ...settings,
+    properties: { ...(settings["properties"] as object), extensions, pipelines },
+    required: ["pipelines"],
+  };
 }
 
 /** A schema on its own; what it refers to within itself, being recursive, goes under its name to the definitions of all. */
-function converted(schema: z.ZodType, name: string, all: JsonSchema): JsonSchema {
+function convertSchema(schema: z.ZodType, name: string, all: JsonSchema): JsonSchema {
   const { $schema, definitions, ...json } = z.toJSONSchema(schema, {
     target: "draft-7",
     io: "input",
     unrepresentable: "any",
     reused: "inline",
-    override: ({ zodSchema, jsonSchema }) => adjust(zodSchema as unknown as z.ZodType, jsonSchema as JsonSchema),
+    override: ({ zodSchema, jsonSchema }) => adjustForYaml(zodSchema as unknown as z.ZodType, jsonSchema as JsonSchema),
   });
-  for (const [key, inner] of Object.entries(definitions ?? {})) all[`${name}.${key}`] = withRefs(inner, name);
-  return withRefs(json, name) as JsonSchema;
+  for (const [key, inner] of Object.entries(definitions ?? {})) all[`${name}.${key}`] = prefixRefs(inner, name);
+  return prefixRefs(json, name) as JsonSchema;
 }
 
-function withRefs(json: unknown, name: string): unknown {
-  if (Array.isArray(json)) return json.map((item) => withRefs(item, name));
+function prefixRefs(json: unknown, name: string): unknown {
+  if (Array.isArray(json)) return json.map((item) => prefixRefs(item, name));
   if (!isObject(json)) return json;
   const entries = Object.entries(json).map(([key, value]) => {
-    if (key !== "$ref" || typeof value !== "string") return [key, withRefs(value, name)];
+    if (key !== "$ref" || typeof value !== "string") return [key, prefixRefs(value, name)];
     return [key, value === "#" ? `#/definitions/${name}` : value.replace("#/definitions/", `#/definitions/${name}.`)];
   });
   return Object.fromEntries(entries);
 }
 
 /** What people write in YAML is not quite what the schemas say: see `shaped`. */
-function adjust(schema: z.ZodType, json: JsonSchema): void {
-  const { format, ignored, unsupported } = notesOf(schema) as ReturnType<typeof notesOf> & { unsupported?: string };
+function adjustForYaml(schema: z.ZodType, json: JsonSchema): void {
+  const { format, ignored, unsupported } = metaOf(schema) as ReturnType<typeof metaOf> & { unsupported?: string };
   for (const note of ["secret", "ignored", "unsupported", "instead", "opaque", "format"]) delete json[note];
   if (ignored !== undefined) Object.assign(json, { deprecated: true, description: `Has no effect: ${ignored}.` });
   if (unsupported !== undefined)
@@ -136,11 +142,11 @@ function adjust(schema: z.ZodType, json: JsonSchema): void {
   if (text !== undefined) {
     delete json["anyOf"];
     Object.assign(json, text);
-  } else Object.assign(json, loosened(schema, json));
-  if (MAY_BE_LEFT_OUT.has(definitionOf(schema).type)) Object.assign(json, withNull(json));
+  } else Object.assign(json, loosenedForYaml(schema, json));
+  if (OPTIONAL_TYPES.has(zodDefinition(schema).type)) Object.assign(json, withNull(json));
 }
 
-const MAY_BE_LEFT_OUT = new Set(["optional", "default", "prefault"]);
+const OPTIONAL_TYPES = new Set(["optional", "default", "prefault"]);
 
 const FROM_VARIABLE = { type: "string", pattern: VARIABLE };
 
@@ -153,20 +159,20 @@ const FORMATS: Readonly<Record<string, JsonSchema>> = {
   bytes: { type: ["string", "integer"], pattern: `^\\d+(\\.\\d+)?\\s*[A-Za-z]*$|${VARIABLE}`, examples: ["64MiB"] },
 };
 
-function loosened(schema: z.ZodType, json: JsonSchema): JsonSchema {
-  const { type } = definitionOf(schema);
+function loosenedForYaml(schema: z.ZodType, json: JsonSchema): JsonSchema {
+  const { type } = zodDefinition(schema);
   if (type === "pipe") return withSpellings(schema, json);
   if (type === "string" && json["type"] === "string") return { type: ["string", "number", "boolean"] };
   if (type === "object" || type === "record" || type === "array") return nullable(json);
   if (!["number", "int", "boolean", "enum", "literal"].includes(type) || json["anyOf"] !== undefined) return {};
-  const inner = { ...json, ...withNumbers(json["enum"]) };
+  const inner = { ...json, ...withUnquotedNumbers(json["enum"]) };
   for (const key of Object.keys(json)) delete json[key];
   for (const [key, bound] of Object.entries(inner)) if (isNoBound(bound)) delete inner[key];
   return { anyOf: [inner, FROM_VARIABLE] };
 }
 
 /** A word that looks like a number, such as TLS "1.2", may stand there without quotes. */
-function withNumbers(words: unknown): JsonSchema {
+function withUnquotedNumbers(words: unknown): JsonSchema {
   const numeric = Array.isArray(words) ? words.filter((word) => /^\d+(\.\d+)?$/.test(String(word))) : [];
   return numeric.length === 0 ? {} : { type: ["string", "number"], enum: [...(words as []), ...numeric.map(Number)] };
 }
@@ -179,7 +185,7 @@ function isNoBound(bound: unknown): boolean {
 function withSpellings(schema: z.ZodType, json: JsonSchema): JsonSchema {
   const anyOf = (json["anyOf"] ?? []) as readonly JsonSchema[];
   const words = anyOf.flatMap(({ enum: each }) => (each ?? []) as unknown[]).filter((word) => typeof word === "string");
-  const takes = (word: string) => orAnything(() => ({ ok: schema.safeParse(word).success }))["ok"] === true;
+  const takes = (word: string) => orEmptySchema(() => ({ ok: schema.safeParse(word).success }))["ok"] === true;
   const isKnown = anyOf.some(({ pattern }) => pattern === inAnyCase(words)["pattern"]);
   const more = [
     ...(!isKnown && words.length > 0 && words.every((word) => takes(word.toUpperCase())) ? [inAnyCase(words)] : []),
@@ -212,7 +218,7 @@ function nullable({ type }: JsonSchema): JsonSchema {
 }
 
 /** A schema of another copy of zod, or of another release, may not be understood. */
-function orAnything(convert: () => JsonSchema): JsonSchema {
+function orEmptySchema(convert: () => JsonSchema): JsonSchema {
   try {
     return convert();
   } catch {
@@ -220,7 +226,7 @@ function orAnything(convert: () => JsonSchema): JsonSchema {
   }
 }
 
-function nameOf({ kind, type }: ComponentFactory): string {
+function definitionName({ kind, type }: ComponentFactory): string {
   return `${kind}.${type}`;
 }
 

@@ -64,7 +64,7 @@ export function openConfig(options: Omit<LoadOptions, "registry">): OpenedConfig
     findings,
     resolve(registry) {
       const config = root && resolveConfig(root, { registry, allowNoReceivers, addDefaults, findings });
-      const problems = inOrder(findings.problems, [...texts.keys()]);
+      const problems = sortProblems(findings.problems, [...texts.keys()]);
       const lineAt = maskedLines(root, texts, registry);
       return { ...(config && !findings.hasErrors ? { config } : {}), problems, tree: root, registry, lineAt };
     },
@@ -86,7 +86,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
 }
 
 /** By file in the order given, then by line: as one reads. The same words at the same place are said once. */
-function inOrder(problems: readonly Problem[], files: readonly string[]): Problem[] {
+function sortProblems(problems: readonly Problem[], files: readonly string[]): Problem[] {
   const rank = ({ place }: Problem) => (place === undefined ? -1 : files.indexOf(place.file));
   const seen = new Set<string>();
   return problems

@@ -1,7 +1,7 @@
-import { type Entry, type MapNode, mapNode, type Node, type Span, scalarNode } from "./node.js";
+import { type MapEntry, type MapNode, mapNode, type Node, type Span, scalarNode } from "./node.js";
 import { parseYaml } from "./parse-yaml.js";
 import type { Problem } from "./problem.js";
-import { Source } from "./source.js";
+import { SourceText } from "./source.js";
 
 /** Later over earlier: maps are merged key by key, everything else (lists too) is replaced. */
 export function mergeNodes(earlier: Node, later: Node): Node {
@@ -18,15 +18,15 @@ export function mergeNodes(earlier: Node, later: Node): Node {
 export const SET_SOURCE = "--set";
 
 /** The `--set` arguments as one text, an argument a line, so that places in them can be shown like any other. */
-export function setSource(sets: readonly string[]): Source {
-  return new Source(SET_SOURCE, sets.map((set) => set.replace(/\r?\n/g, " ")).join("\n"));
+export function setSource(sets: readonly string[]): SourceText {
+  return new SourceText(SET_SOURCE, sets.map((set) => set.replace(/\r?\n/g, " ")).join("\n"));
 }
 
 /**
  * Reads `a.b.c=value` (or `a::b::c=value`, for keys with dots) from line `index` of the `--set` source; the value is
  * YAML. Undefined, and a problem, when it is not of that form.
  */
-export function parseSet(source: Source, index: number, problems: Problem[]): MapNode | undefined {
+export function parseSet(source: SourceText, index: number, problems: Problem[]): MapNode | undefined {
   const range = source.lineRange(index + 1)!;
   const line = source.text.slice(range.start, range.end);
   const equals = line.indexOf("=");
@@ -39,26 +39,35 @@ export function parseSet(source: Source, index: number, problems: Problem[]): Ma
     problems.push({ severity: "error", code: "invalid_set", place, path: left, message });
     return undefined;
   }
-  return nest(keys, setValue(line.slice(equals + 1), { source, start: span.end + 1, end: range.end }, problems), span);
+  return nest(
+    keys,
+    parseSetValue(line.slice(equals + 1), { source, start: span.end + 1, end: range.end }, problems),
+    span,
+  );
 }
 
-function setValue(text: string, span: Span, problems: Problem[]): Node {
-  const own: Problem[] = [];
-  const value = parseYaml(new Source(SET_SOURCE, text), own);
-  if (own.some((problem) => problem.severity === "error")) {
+function parseSetValue(text: string, span: Span, problems: Problem[]): Node {
+  const valueProblems: Problem[] = [];
+  const value = parseYaml(new SourceText(SET_SOURCE, text), valueProblems);
+  if (valueProblems.some((problem) => problem.severity === "error")) {
     const place = span.source.placeAt(span.start);
-    problems.push({ severity: "error", code: "yaml_syntax", place, path: "", message: `--set: ${own[0]!.message}` });
+    problems.push({
+      severity: "error",
+      code: "yaml_syntax",
+      place,
+      path: "",
+      message: `--set: ${valueProblems[0]!.message}`,
+    });
   }
-  return value === undefined ? scalarNode(span, null) : relocated(value, span);
+  return value === undefined ? scalarNode(span, null) : atSpan(value, span);
 }
 
-function relocated(node: Node, span: Span): Node {
+function atSpan(node: Node, span: Span): Node {
   const { source, start, end } = span;
   if (node.kind === "scalar") return { ...node, source, start, end };
-  if (node.kind === "list")
-    return { ...node, source, start, end, items: node.items.map((item) => relocated(item, span)) };
-  const entries = new Map<string, Entry>();
-  for (const [name, entry] of node.entries) entries.set(name, { key: span, value: relocated(entry.value, span) });
+  if (node.kind === "list") return { ...node, source, start, end, items: node.items.map((item) => atSpan(item, span)) };
+  const entries = new Map<string, MapEntry>();
+  for (const [name, entry] of node.entries) entries.set(name, { key: span, value: atSpan(entry.value, span) });
   return mapNode(span, entries);
 }
 

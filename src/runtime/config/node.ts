@@ -1,5 +1,5 @@
 import type { Place } from "./problem.js";
-import type { Source } from "./source.js";
+import type { SourceText } from "./source.js";
 
 /**
  * Config as a tree that remembers where everything stands. Built from YAML, then substituted and merged; only at the end
@@ -8,7 +8,7 @@ import type { Source } from "./source.js";
 export type Node = ScalarNode | MapNode | ListNode;
 
 export interface Span {
-  readonly source: Source;
+  readonly source: SourceText;
   readonly start: number;
   readonly end: number;
 }
@@ -25,7 +25,7 @@ export interface ScalarNode extends Span {
 
 export interface MapNode extends Span {
   readonly kind: "map";
-  readonly entries: ReadonlyMap<string, Entry>;
+  readonly entries: ReadonlyMap<string, MapEntry>;
 }
 
 export interface ListNode extends Span {
@@ -33,12 +33,12 @@ export interface ListNode extends Span {
   readonly items: readonly Node[];
 }
 
-export interface Entry {
+export interface MapEntry {
   readonly key: Span;
   readonly value: Node;
 }
 
-export type Path = readonly (string | number)[];
+export type ConfigPath = readonly (string | number)[];
 
 export function isScalar(node: Node | undefined): node is ScalarNode {
   return node?.kind === "scalar";
@@ -50,7 +50,7 @@ export function isNull(node: Node | undefined): boolean {
 }
 
 /** The node at a path, or undefined when it is not written. */
-export function nodeAt(root: Node | undefined, path: Path): Node | undefined {
+export function nodeAt(root: Node | undefined, path: ConfigPath): Node | undefined {
   let node = root;
   for (const key of path) node = childOf(node, key);
   return node;
@@ -70,7 +70,7 @@ export function keySpan(node: Node | undefined, key: string | number): Span | un
  * Where to point for a path: at the value when it is a word or a number, at the key when a whole section stands behind
  * it. `exact` is false when the path is not written and its nearest written parent is given instead.
  */
-export function locate(root: Node, path: Path): { readonly place: Place; readonly exact: boolean } {
+export function locatePath(root: Node, path: ConfigPath): { readonly place: Place; readonly exact: boolean } {
   let node: Node = root;
   let span: Span = root;
   for (const key of path) {
@@ -86,7 +86,7 @@ export function placeOf(span: Span): Place {
   return span.source.placeAt(span.start);
 }
 
-export function mapNode(span: Span, entries: ReadonlyMap<string, Entry>): MapNode {
+export function mapNode(span: Span, entries: ReadonlyMap<string, MapEntry>): MapNode {
   return { kind: "map", entries, source: span.source, start: span.start, end: span.end };
 }
 

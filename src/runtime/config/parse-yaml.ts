@@ -1,7 +1,16 @@
 import { type Alias, type Document, isAlias, isMap, isNode, isScalar, isSeq, type Pair, parseAllDocuments } from "yaml";
-import { type Entry, listNode, mapNode, type Node, placeOf, type ScalarNode, type Span, scalarNode } from "./node.js";
+import {
+  listNode,
+  type MapEntry,
+  mapNode,
+  type Node,
+  placeOf,
+  type ScalarNode,
+  type Span,
+  scalarNode,
+} from "./node.js";
 import type { Problem } from "./problem.js";
-import type { Source } from "./source.js";
+import type { SourceText } from "./source.js";
 
 /** Far beyond any config, and low enough that a hostile one cannot exhaust the stack or the memory. */
 const MAX_DEPTH = 200;
@@ -11,39 +20,39 @@ const MAX_NODES = 200_000;
  * Reads one YAML document into a tree with places. Never throws: whatever is wrong is added to `problems`, and what
  * could be read is given back. Undefined means that there is nothing in the text.
  */
-export function parseYaml(source: Source, problems: Problem[]): Node | undefined {
-  const reader = new Reader(source, problems);
+export function parseYaml(source: SourceText, problems: Problem[]): Node | undefined {
+  const reader = new YamlReader(source, problems);
   try {
     return reader.read();
   } catch (error) {
     reader.report(
       "yaml_syntax",
       0,
-      `cannot be read as YAML: ${plainWords(error instanceof Error ? error.message : String(error))}`,
+      `cannot be read as YAML: ${plainSyntaxMessage(error instanceof Error ? error.message : String(error))}`,
     );
     return undefined;
   }
 }
 
-class Reader {
-  private readonly source: Source;
+class YamlReader {
+  private readonly source: SourceText;
   private readonly problems: Problem[];
   private readonly reportedLines = new Set<number>();
   private readonly anchored = new Map<unknown, Node>();
   private readonly sizes = new Map<Node, number>();
   private document!: Document.Parsed;
   private nodes = 0;
-  private quiet = false;
+  private isSilent = false;
 
-  constructor(source: Source, problems: Problem[]) {
+  constructor(source: SourceText, problems: Problem[]) {
     this.source = source;
     this.problems = problems;
   }
 
   read(): Node | undefined {
-    const deep = hopelesslyDeep(this.source.text);
-    if (deep !== undefined) {
-      this.report("yaml_depth", deep, `nested deeper than ${MAX_DEPTH} levels`);
+    const tooDeepAt = findTooDeep(this.source.text);
+    if (tooDeepAt !== undefined) {
+      this.report("yaml_depth", tooDeepAt, `nested deeper than ${MAX_DEPTH} levels`);
       return undefined;
     }
     const parsed = parseAllDocuments(this.source.text, { uniqueKeys: false, prettyErrors: false });
@@ -58,12 +67,12 @@ class Reader {
     if (first === undefined) return undefined;
     this.document = first;
     // What was half understood is good enough to find secrets in, not to say more about.
-    this.quiet = this.reportedLines.size > 0;
+    this.isSilent = this.reportedLines.size > 0;
     return this.convert(first.contents, 0, { source: this.source, start: first.range[0], end: first.range[0] });
   }
 
   report(code: string, offset: number, message: string, suggestion?: string): void {
-    if (this.quiet) return;
+    if (this.isSilent) return;
     this.problems.push({
       severity: "error",
       code,
@@ -81,7 +90,7 @@ class Reader {
       if (this.reportedLines.has(line)) continue;
       this.reportedLines.add(line);
       const unquoted = this.unquotedSubstitution(line);
-      if (unquoted === undefined) this.report("yaml_syntax", error.pos[0], plainWords(error.message));
+      if (unquoted === undefined) this.report("yaml_syntax", error.pos[0], plainSyntaxMessage(error.message));
       else
         this.report(
           "yaml_syntax",
@@ -97,7 +106,7 @@ class Reader {
         code: "yaml_tag",
         place,
         path: "",
-        message: plainWords(warning.message),
+        message: plainSyntaxMessage(warning.message),
       });
     }
   }
@@ -149,7 +158,7 @@ class Reader {
   }
 
   private map(pairs: readonly Pair[], depth: number, span: Span): Node {
-    const entries = new Map<string, Entry>();
+    const entries = new Map<string, MapEntry>();
     const merged: Node[] = [];
     for (const pair of pairs) {
       const key = this.spanOf(pair.key, span);
@@ -164,7 +173,7 @@ class Reader {
     return mapNode(span, entries);
   }
 
-  private addEntry(entries: Map<string, Entry>, name: string | undefined, entry: Entry): void {
+  private addEntry(entries: Map<string, MapEntry>, name: string | undefined, entry: MapEntry): void {
     if (name === undefined) return;
     const earlier = entries.get(name);
     if (earlier !== undefined) {
@@ -235,7 +244,7 @@ function isMergeKey(key: unknown): boolean {
 }
 
 /** Token names of the parser mean nothing to whoever wrote the file; what it quotes at the end may be a secret. */
-function plainWords(message: string): string {
+function plainSyntaxMessage(message: string): string {
   if (/call stack/.test(message)) return `nested deeper than ${MAX_DEPTH} levels`;
   return message
     .replace(/: [^:]*$/s, "")
@@ -251,7 +260,7 @@ function plainWords(message: string): string {
  * Where a text opens more brackets, or more compact lists (`- - -`), than the YAML parser's recursion survives.
  * Brackets in texts and comments count too: the limit is far beyond what those add up to.
  */
-function hopelesslyDeep(text: string): number | undefined {
+function findTooDeep(text: string): number | undefined {
   let open = 0;
   for (const match of text.matchAll(/[[{\]}]|(?:[-?:][ \t]+){1000}/g)) {
     if (match[0].length > 1) return match.index;

@@ -1,14 +1,14 @@
 import type { ComponentKind } from "../contract/component.js";
 import { didYouMean } from "../contract/suggest.js";
-import type { Definition, Definitions, SectionName } from "./components.js";
+import type { ComponentDefinition, ComponentDefinitions, SectionName } from "./components.js";
 import type { Findings } from "./findings.js";
 import { placeOf } from "./node.js";
-import type { PipelineDefinition, Reference, ServiceDefinition } from "./service.js";
+import type { ComponentReference, PipelineDefinition, ServiceDefinition } from "./service.js";
 
 /** A reference and what it refers to. */
 export interface Link {
-  readonly reference: Reference;
-  readonly definition: Definition;
+  readonly reference: ComponentReference;
+  readonly definition: ComponentDefinition;
 }
 
 /** A pipeline whose names are followed. What does nothing (see `withoutEffect`) is left out. */
@@ -20,7 +20,7 @@ export interface LinkedPipeline {
 }
 
 export interface LinkOptions {
-  readonly definitions: Definitions;
+  readonly definitions: ComponentDefinitions;
   /** A pipeline may go without receivers: whoever embeds the runtime feeds it. */
   readonly allowNoReceivers: boolean;
   readonly findings: Findings;
@@ -32,9 +32,9 @@ export function linkPipelines(pipelines: readonly PipelineDefinition[], options:
   return pipelines.map((pipeline) => {
     const linked: LinkedPipeline = {
       pipeline,
-      receivers: once(link(pipeline.receivers, ["receivers", "connectors"], options), options.findings),
-      processors: distinct(link(pipeline.processors, ["processors"], options), options.findings),
-      exporters: once(link(pipeline.exporters, ["exporters", "connectors"], options), options.findings),
+      receivers: warnOnRepeats(link(pipeline.receivers, ["receivers", "connectors"], options), options.findings),
+      processors: rejectRepeats(link(pipeline.processors, ["processors"], options), options.findings),
+      exporters: warnOnRepeats(link(pipeline.exporters, ["exporters", "connectors"], options), options.findings),
     };
     checkEnds(pipeline, options);
     checkSignals(linked, options.findings);
@@ -45,10 +45,14 @@ export function linkPipelines(pipelines: readonly PipelineDefinition[], options:
 
 /** The extensions that `service.extensions` switches on, in its order. */
 export function linkExtensions(service: ServiceDefinition, options: LinkOptions): Link[] {
-  return once(link(service.extensions, ["extensions"], options), options.findings);
+  return warnOnRepeats(link(service.extensions, ["extensions"], options), options.findings);
 }
 
-function link(references: readonly Reference[], sections: readonly SectionName[], options: LinkOptions): Link[] {
+function link(
+  references: readonly ComponentReference[],
+  sections: readonly SectionName[],
+  options: LinkOptions,
+): Link[] {
   return references.flatMap((reference) => {
     const found = sections
       .map((section) => options.definitions[section].get(reference.id))
@@ -60,7 +64,7 @@ function link(references: readonly Reference[], sections: readonly SectionName[]
 }
 
 function reportUndefined(
-  reference: Reference,
+  reference: ComponentReference,
   sections: readonly SectionName[],
   { definitions, findings }: LinkOptions,
 ) {
@@ -68,8 +72,13 @@ function reportUndefined(
   const elsewhere = (Object.keys(definitions) as SectionName[]).find((section) => definitions[section].has(id));
   const wanted = sections.map((section) => section.slice(0, -1)).join(" or ");
   if (elsewhere !== undefined) {
-    const is = definitions[elsewhere].get(id)!.kind;
-    findings.error("wrong_kind", span, path, `"${id}" is ${article(is)} ${is}; expected ${article(wanted)} ${wanted}`);
+    const kind = definitions[elsewhere].get(id)!.kind;
+    findings.error(
+      "wrong_kind",
+      span,
+      path,
+      `"${id}" is ${article(kind)} ${kind}; expected ${article(wanted)} ${wanted}`,
+    );
     return;
   }
   const known = sections.flatMap((section) => [...definitions[section].keys()]);
@@ -121,7 +130,7 @@ function reportDuplicates(pipelines: readonly PipelineDefinition[], findings: Fi
 }
 
 /** A processor that stands twice in a pipeline would run twice: surely a slip. */
-function distinct(links: readonly Link[], findings: Findings): Link[] {
+function rejectRepeats(links: readonly Link[], findings: Findings): Link[] {
   return withoutRepeats(links, ({ reference }) => {
     findings.error(
       "duplicate_processor",
@@ -132,7 +141,7 @@ function distinct(links: readonly Link[], findings: Findings): Link[] {
   });
 }
 
-function once(links: readonly Link[], findings: Findings): Link[] {
+function warnOnRepeats(links: readonly Link[], findings: Findings): Link[] {
   return withoutRepeats(links, ({ reference }) => {
     findings.warn(
       "repeated_reference",

@@ -9,12 +9,12 @@ import type { Place } from "./problem.js";
 export function placeInText(node: ScalarNode, offset: number, length: number): Place {
   const { source, start, end, text } = node;
   const raw = source.text.slice(start, end);
-  const at = raw === text ? offset : (followed(raw, text, offset) ?? searched(raw, text, offset, length));
+  const at = raw === text ? offset : (alignedOffset(raw, text, offset) ?? searchedOffset(raw, text, offset, length));
   return source.placeAt(start + at);
 }
 
 /** The position in `raw` at which text[offset] begins, or undefined when the two do not go together. */
-function followed(raw: string, text: string, offset: number): number | undefined {
+function alignedOffset(raw: string, text: string, offset: number): number | undefined {
   const style = raw[0] === '"' || raw[0] === "'" || raw[0] === "|" || raw[0] === ">" ? raw[0] : "";
   const isBlock = style === "|" || style === ">";
   const header = isBlock ? (/^[^\n]*\n/.exec(raw)?.[0].length ?? raw.length) : style.length;
@@ -30,23 +30,23 @@ function followed(raw: string, text: string, offset: number): number | undefined
 }
 
 /** How many characters of the file make how many of the text. */
-interface Step {
+interface TextStep {
   readonly raw: number;
   readonly text: number;
 }
 
-const same = (raw: string, at: number, text: string, i: number): Step | undefined =>
+const sameCharacter = (raw: string, at: number, text: string, i: number): TextStep | undefined =>
   raw[at] !== undefined && raw[at] === text[i] ? { raw: 1, text: 1 } : undefined;
 
-function flowStep(raw: string, at: number, text: string, i: number, style: string): Step | undefined {
+function flowStep(raw: string, at: number, text: string, i: number, style: string): TextStep | undefined {
   if (style === '"' && raw[at] === "\\") return escapeStep(raw, at, text, i);
   if (style === "'" && raw.startsWith("''", at)) return text[i] === "'" ? { raw: 2, text: 1 } : undefined;
   const lines = /^[ \t]*\r?\n\s*/.exec(raw.slice(at, at + 1000))?.[0];
-  if (lines === undefined) return same(raw, at, text, i);
+  if (lines === undefined) return sameCharacter(raw, at, text, i);
   return foldStep(lines, lines.split("\n").length - 1, text, i);
 }
 
-function escapeStep(raw: string, at: number, text: string, i: number): Step | undefined {
+function escapeStep(raw: string, at: number, text: string, i: number): TextStep | undefined {
   const match = /^\\(?:x..|u....|U.{8}|\r?\n[ \t]*|.)/s.exec(raw.slice(at, at + 200))?.[0];
   if (match === undefined) return undefined;
   if (/^\\\r?\n/.test(match)) return { raw: match.length, text: 0 };
@@ -54,7 +54,7 @@ function escapeStep(raw: string, at: number, text: string, i: number): Step | un
 }
 
 /** One end of a line is a space, several are one fewer. */
-function foldStep(lines: string, ends: number, text: string, i: number): Step | undefined {
+function foldStep(lines: string, ends: number, text: string, i: number): TextStep | undefined {
   if (ends === 1) return text[i] === " " ? { raw: lines.length, text: 1 } : undefined;
   return text.startsWith("\n".repeat(ends - 1), i) ? { raw: lines.length, text: ends - 1 } : undefined;
 }
@@ -66,31 +66,31 @@ function blockStep(
   i: number,
   indent: number,
   isFolded: boolean,
-): Step | undefined {
+): TextStep | undefined {
   const lineEnd = raw.startsWith("\r\n", at) ? 2 : raw[at] === "\n" ? 1 : 0;
-  if (lineEnd === 0) return same(raw, at, text, i);
+  if (lineEnd === 0) return sameCharacter(raw, at, text, i);
   const next = { raw: skipSpaces(raw, at + lineEnd, indent) - at, text: 1 };
   if (text[i] === "\n") return next;
   return isFolded && text[i] === " " ? next : undefined;
 }
 
-function skipSpaces(raw: string, at: number, most: number): number {
+function skipSpaces(raw: string, at: number, max: number): number {
   let to = at;
-  while (to < at + most && raw[to] === " ") to++;
+  while (to < at + max && raw[to] === " ") to++;
   return to;
 }
 
-function searched(raw: string, text: string, offset: number, length: number): number {
-  const words = text.slice(offset, offset + length);
-  if (words === "") return 0;
-  const ordinal = occurrences(text.slice(0, offset + words.length - 1), words);
-  let at = raw.indexOf(words);
-  for (let i = 0; i < ordinal && at >= 0; i++) at = raw.indexOf(words, at + 1);
+function searchedOffset(raw: string, text: string, offset: number, length: number): number {
+  const needle = text.slice(offset, offset + length);
+  if (needle === "") return 0;
+  const ordinal = occurrences(text.slice(0, offset + needle.length - 1), needle);
+  let at = raw.indexOf(needle);
+  for (let i = 0; i < ordinal && at >= 0; i++) at = raw.indexOf(needle, at + 1);
   return Math.max(0, at);
 }
 
-function occurrences(text: string, words: string): number {
+function occurrences(text: string, needle: string): number {
   let count = 0;
-  for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + 1)) count++;
+  for (let at = text.indexOf(needle); at >= 0; at = text.indexOf(needle, at + 1)) count++;
   return count;
 }

@@ -4,14 +4,14 @@ import type { Registry } from "../registry.js";
 import { parseId } from "./component-id.js";
 import { SECTIONS, type SectionName } from "./components.js";
 import { writtenDefault } from "./describe.js";
-import { schemasOf } from "./masked-lines.js";
+import { componentSchemas } from "./masked-lines.js";
 import { isNull, type MapNode, type Node } from "./node.js";
-import { overDefaults } from "./parse-component.js";
-import { REDACTED, viewOf, withoutUrlSecrets } from "./sensitive.js";
-import { serviceSchema, shownServiceSchema } from "./service-schema.js";
-import { isOpaque, isSecret, keysOf, kindsOf } from "./shape.js";
+import { withDefaults } from "./parse-component.js";
+import { childView, REDACTED, withoutUrlSecrets } from "./sensitive.js";
+import { fullServiceSchema, serviceSchema } from "./service-schema.js";
+import { isOpaqueSchema, isSecretSchema, keysOf, valueKinds } from "./shape.js";
 
-export interface PrintOptions {
+export interface RedactedConfigOptions {
   readonly registry: Registry;
   /** Add keys that are not written, with their defaults. */
   readonly defaults: boolean;
@@ -21,52 +21,55 @@ export interface PrintOptions {
  * A merged config as plain values to be shown: secrets are replaced, by schema and by name. Of a component that has no
  * schema here, values that came from a variable or a file are replaced too.
  */
-export function printable(root: MapNode, options: PrintOptions): Record<string, unknown> {
+export function redactedConfig(root: MapNode, options: RedactedConfigOptions): Record<string, unknown> {
   return mapEntries(root, (section, node) => {
-    if (section === "service") return filled(shown(node, [shownServiceSchema], false), [serviceSchema], options);
-    if (node.kind !== "map" || !Object.hasOwn(SECTIONS, section)) return shown(node, [], true);
-    return mapEntries(node, (name, component) => printComponent(section as SectionName, name, component, options));
+    if (section === "service")
+      return withMissingDefaults(redactedValue(node, [fullServiceSchema], false), [serviceSchema], options);
+    if (node.kind !== "map" || !Object.hasOwn(SECTIONS, section)) return redactedValue(node, [], true);
+    return mapEntries(node, (name, component) => redactedComponent(section as SectionName, name, component, options));
   });
 }
 
-function printComponent(section: SectionName, name: string, node: Node, options: PrintOptions): unknown {
+function redactedComponent(section: SectionName, name: string, node: Node, options: RedactedConfigOptions): unknown {
   const kind = SECTIONS[section];
-  const schemas = schemasOf(kind, name, options.registry);
-  const value = shown(node, schemas, schemas.length === 0 || schemas.some(isOpaque));
+  const schemas = componentSchemas(kind, name, options.registry);
+  const value = redactedValue(node, schemas, schemas.length === 0 || schemas.some(isOpaqueSchema));
   if (!options.defaults || schemas.length === 0) return value;
   const factory = kind === "exporter" ? options.registry.get(kind, parseId(name)!.type) : undefined;
-  const common = factory && overDefaults(DEFAULT_SETTINGS, factory.defaults);
-  return filled(overDefaults(common, value ?? {}), schemas, options);
+  const common = factory && withDefaults(DEFAULT_SETTINGS, factory.defaults);
+  return withMissingDefaults(withDefaults(common, value ?? {}), schemas, options);
 }
 
-function shown(node: Node, schemas: readonly z.ZodType[], untrusted: boolean, hidden = false): unknown {
-  const secret = hidden || schemas.some(isSecret);
+function redactedValue(node: Node, schemas: readonly z.ZodType[], hideSubstituted: boolean, hidden = false): unknown {
+  const secret = hidden || schemas.some(isSecretSchema);
   if (node.kind === "list") {
-    return node.items.map((item, i) => shown(item, viewOf(schemas, i, new Map()).schemas, untrusted, secret));
+    return node.items.map((item, i) =>
+      redactedValue(item, childView(schemas, i, new Map()).schemas, hideSubstituted, secret),
+    );
   }
   if (node.kind === "map") {
     return mapEntries(node, (key, value) => {
-      const view = viewOf(schemas, key, node.entries);
-      return shown(value, view.schemas, untrusted, secret || view.hidden);
+      const view = childView(schemas, key, node.entries);
+      return redactedValue(value, view.schemas, hideSubstituted, secret || view.hidden);
     });
   }
   if (isNull(node)) return null;
-  if (secret || (untrusted && node.substituted)) return REDACTED;
+  if (secret || (hideSubstituted && node.substituted)) return REDACTED;
   if (typeof node.value === "string") return withoutUrlSecrets(node.value);
-  return schemas.some((schema) => kindsOf(schema).has("string") && !kindsOf(schema).has("number"))
+  return schemas.some((schema) => valueKinds(schema).has("string") && !valueKinds(schema).has("number"))
     ? node.text
     : node.value;
 }
 
 /** Adds the defaults of keys that are not written, as they would be written. */
-function filled(value: unknown, schemas: readonly z.ZodType[], options: PrintOptions): unknown {
+function withMissingDefaults(value: unknown, schemas: readonly z.ZodType[], options: RedactedConfigOptions): unknown {
   if (!options.defaults || typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const result = new Map(Object.entries(value));
   for (const schema of schemas) {
     for (const [key, child] of keysOf(schema)) {
       const written = result.get(key) ?? writtenDefault(child);
-      if (written !== undefined) result.set(key, filled(written, [child], options));
-      else if (result.has(key) && keysOf(child).size > 0) result.set(key, filled({}, [child], options));
+      if (written !== undefined) result.set(key, withMissingDefaults(written, [child], options));
+      else if (result.has(key) && keysOf(child).size > 0) result.set(key, withMissingDefaults({}, [child], options));
     }
   }
   return Object.fromEntries(result);

@@ -3,8 +3,8 @@ import type { Findings } from "./findings.js";
 import { mergeNodes, parseSet, setSource } from "./merge.js";
 import { isNull, type MapNode, mapNode, type Node } from "./node.js";
 import { parseYaml } from "./parse-yaml.js";
-import { Source } from "./source.js";
-import { reason, type Surroundings, substitute, withoutBom } from "./substitute.js";
+import { SourceText } from "./source.js";
+import { fileErrorReason, type SubstitutionContext, substitute, withoutBom } from "./substitute.js";
 
 /**
  * Where config comes from: a file, or a text with the name that problems are to show. Paths in it begin at the file's
@@ -25,51 +25,55 @@ export interface ReadOptions {
 export interface ReadResult {
   /** All sources merged, references replaced; undefined when there is nothing to go on with. */
   readonly root: MapNode | undefined;
-  readonly texts: ReadonlyMap<string, Source>;
+  readonly texts: ReadonlyMap<string, SourceText>;
 }
 
 /** Reads, substitutes and merges all sources, then the `--set` arguments over them. */
 export function readSources(options: ReadOptions): ReadResult {
   const { findings, env, readFile } = options;
-  const texts = new Map<string, Source>();
-  const onSource = (source: Source) => texts.set(source.name, source);
-  const surroundings: Surroundings = { env, readFile, problems: findings.problems, onSource };
+  const texts = new Map<string, SourceText>();
+  const onSource = (source: SourceText) => texts.set(source.name, source);
+  const context: SubstitutionContext = { env, readFile, problems: findings.problems, onSource };
   const layers: (MapNode | undefined)[] = options.sources.map((each) => {
     const source = openSource(each, readFile, findings);
     if (source === undefined) return undefined;
     onSource(source);
-    return readSource(source, surroundings, findings, options.sources.length === 1);
+    return readSource(source, context, findings, options.sources.length === 1);
   });
-  layers.push(...readSets(options.sets, surroundings));
+  layers.push(...readSets(options.sets, context));
   return { root: mergeAll(layers), texts };
 }
 
-function openSource(from: ConfigSource, readFile: (path: string) => string, findings: Findings): Source | undefined {
-  if ("text" in from) return new Source(from.name, withoutBom(from.text), from.folder);
+function openSource(
+  from: ConfigSource,
+  readFile: (path: string) => string,
+  findings: Findings,
+): SourceText | undefined {
+  if ("text" in from) return new SourceText(from.name, withoutBom(from.text), from.folder);
   try {
-    return new Source(from.file, withoutBom(readFile(from.file)), dirname(from.file));
+    return new SourceText(from.file, withoutBom(readFile(from.file)), dirname(from.file));
   } catch (error) {
-    findings.error("unreadable_file", undefined, [], `cannot read ${from.file}: ${reason(error)}`);
+    findings.error("unreadable_file", undefined, [], `cannot read ${from.file}: ${fileErrorReason(error)}`);
     return undefined;
   }
 }
 
 /** An empty file is an error when it is all there is, and adds nothing to others. */
 function readSource(
-  source: Source,
-  surroundings: Surroundings,
+  source: SourceText,
+  context: SubstitutionContext,
   findings: Findings,
-  alone: boolean,
+  isOnlySource: boolean,
 ): MapNode | undefined {
   const before = findings.problems.length;
   const parsed = parseYaml(source, findings.problems);
-  const broken = findings.problems
+  const hasSyntaxErrors = findings.problems
     .slice(before)
     .some((problem) => problem.code.startsWith("yaml_") && problem.severity === "error");
-  if (broken) return undefined;
+  if (hasSyntaxErrors) return undefined;
   const start = { source, start: 0, end: 0 };
   if (parsed === undefined || isNull(parsed)) {
-    if (!alone) return mapNode(start, new Map());
+    if (!isOnlySource) return mapNode(start, new Map());
     findings.error(
       "empty_config",
       start,
@@ -78,19 +82,19 @@ function readSource(
     );
     return undefined;
   }
-  const root = substitute(parsed, surroundings);
+  const root = substitute(parsed, context);
   if (root.kind === "map") return root;
   findings.error("not_a_map", start, [], "expected a map with receivers, exporters and service at the top");
   return undefined;
 }
 
-function readSets(sets: readonly string[], surroundings: Surroundings): (MapNode | undefined)[] {
+function readSets(sets: readonly string[], context: SubstitutionContext): (MapNode | undefined)[] {
   if (sets.length === 0) return [];
   const source = setSource(sets);
-  surroundings.onSource(source);
+  context.onSource(source);
   return sets.map((_, i) => {
-    const node = parseSet(source, i, surroundings.problems);
-    return node && (substitute(node, surroundings) as MapNode);
+    const node = parseSet(source, i, context.problems);
+    return node && (substitute(node, context) as MapNode);
   });
 }
 

@@ -1,17 +1,23 @@
 import type { ComponentKind, ExtensionFactory } from "../contract/component.js";
 import { alternatives, didYouMean } from "../contract/suggest.js";
 import type { FactoryOf, Registry } from "../registry.js";
-import { checkDefinition, type Definition, type Definitions, readDefinitions, SECTIONS } from "./components.js";
+import {
+  type ComponentDefinition,
+  type ComponentDefinitions,
+  parseDefinition,
+  readDefinitions,
+  SECTIONS,
+} from "./components.js";
 import type { Findings } from "./findings.js";
-import { generationOf } from "./generation.js";
+import { configHash } from "./generation.js";
 import { checkHeldBytes } from "./held-bytes.js";
-import { locate, type MapNode, type Path } from "./node.js";
+import { type ConfigPath, locatePath, type MapNode } from "./node.js";
 import type { ParsedComponent } from "./parse-component.js";
 import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./pipelines.js";
 import { readService } from "./service.js";
 import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
 import { checkNamedPipelines, orderPipelines } from "./topology.js";
-import { checkZones } from "./zone-order.js";
+import { checkZoneOrder } from "./zone-order.js";
 
 export interface ResolveOptions {
   readonly registry: Registry;
@@ -29,12 +35,12 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   const linkOptions: LinkOptions = { definitions, allowNoReceivers: options.allowNoReceivers, findings };
   const pipelines = linkPipelines(service.pipelines, linkOptions);
   const extensions = linkExtensions(service, linkOptions);
-  const unnamed = options.addDefaults ? unnamedDefaults(definitions, extensions) : [];
-  const used = new Set([...pipelines.flatMap(linksOf).map(definitionOf), ...extensions.map(definitionOf), ...unnamed]);
-  const parsed = checkAll(definitions, used, registry, findings);
+  const unlisted = options.addDefaults ? unlistedDefaultExtensions(definitions, extensions) : [];
+  const used = new Set([...pipelines.flatMap(linksOf).map(definitionOf), ...extensions.map(definitionOf), ...unlisted]);
+  const parsed = parseDefinitions(definitions, used, registry, findings);
   for (const connector of definitions.connectors.values()) {
-    const read = used.has(connector) ? parsed.get(connector) : undefined;
-    if (read !== undefined) checkNamedPipelines(connector, read.config, pipelines, findings);
+    const component = used.has(connector) ? parsed.get(connector) : undefined;
+    if (component !== undefined) checkNamedPipelines(connector, component.config, pipelines, findings);
   }
   const intakeLimit = service.settings?.intake.max_bytes ?? Number.POSITIVE_INFINITY;
   for (const processor of definitions.processors.values()) {
@@ -42,11 +48,11 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
     if (read !== undefined) checkHeldBytes(processor, read.config, intakeLimit, findings);
   }
   const ordered = orderPipelines(pipelines, definitions.connectors.values(), findings);
-  checkZones(ordered, service.settings?.strict_order ?? false, findings);
+  checkZoneOrder(ordered, service.settings?.strict_order ?? false, findings);
   if (findings.hasErrors || service.settings === undefined) return undefined;
 
-  const build = new Builder(root, used, parsed, registry);
-  const enabled = build.specs("extension", [...unnamed, ...extensions.map(definitionOf)]);
+  const build = new SpecBuilder(root, used, parsed, registry);
+  const enabled = build.specs("extension", [...unlisted, ...extensions.map(definitionOf)]);
   return {
     receivers: build.specs("receiver", definitions.receivers.values()),
     processors: build.specs("processor", definitions.processors.values()),
@@ -55,16 +61,16 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
     extensions: new Map([...(options.addDefaults ? defaultExtensions(registry, enabled) : []), ...enabled]),
     pipelines: ordered.map(pipelineSpec),
     service: service.settings,
-    generation: generationOf(root),
-    placeOf(path: Path) {
-      const found = locate(root, path);
+    generation: configHash(root),
+    placeOf(path: ConfigPath) {
+      const found = locatePath(root, path);
       return found.exact ? found.place : undefined;
     },
   };
 }
 
 /** Extensions that run without being named in service.extensions, and are configured: one a type, unless one is named. */
-function unnamedDefaults(definitions: Definitions, named: readonly Link[]): Definition[] {
+function unlistedDefaultExtensions(definitions: ComponentDefinitions, named: readonly Link[]): ComponentDefinition[] {
   const types = new Set(named.map((link) => link.definition.factory?.type));
   return [...definitions.extensions.values()].filter(({ factory }) => {
     if (factory?.kind !== "extension" || !factory.onByDefault || types.has(factory.type)) return false;
@@ -73,7 +79,7 @@ function unnamedDefaults(definitions: Definitions, named: readonly Link[]): Defi
   });
 }
 
-/** Those that are not configured either, with their defaults. */
+/** Extensions that run by default and are neither named nor configured, with their defaults. */
 function defaultExtensions(
   registry: Registry,
   enabled: ReadonlyMap<string, ComponentSpec<ExtensionFactory>>,
@@ -91,16 +97,16 @@ function defaultExtensions(
     });
 }
 
-class Builder {
+class SpecBuilder {
   private readonly root: MapNode;
-  private readonly used: ReadonlySet<Definition>;
-  private readonly parsed: ReadonlyMap<Definition, ParsedComponent>;
+  private readonly used: ReadonlySet<ComponentDefinition>;
+  private readonly parsed: ReadonlyMap<ComponentDefinition, ParsedComponent>;
   private readonly registry: Registry;
 
   constructor(
     root: MapNode,
-    used: ReadonlySet<Definition>,
-    parsed: ReadonlyMap<Definition, ParsedComponent>,
+    used: ReadonlySet<ComponentDefinition>,
+    parsed: ReadonlyMap<ComponentDefinition, ParsedComponent>,
     registry: Registry,
   ) {
     this.root = root;
@@ -109,7 +115,7 @@ class Builder {
     this.registry = registry;
   }
 
-  specs<Kind extends ComponentKind>(_kind: Kind, definitions: Iterable<Definition>) {
+  specs<Kind extends ComponentKind>(_kind: Kind, definitions: Iterable<ComponentDefinition>) {
     const found = new Map<string, ComponentSpec<FactoryOf<Kind>>>();
     for (const definition of definitions) {
       const parsed = this.used.has(definition) ? this.parsed.get(definition) : undefined;
@@ -119,7 +125,7 @@ class Builder {
     return found;
   }
 
-  exporters(definitions: Iterable<Definition>): Map<string, ExporterSpec> {
+  exporters(definitions: Iterable<ComponentDefinition>): Map<string, ExporterSpec> {
     const found = new Map<string, ExporterSpec>();
     const all = [...definitions];
     for (const [id, spec] of this.specs("exporter", all)) {
@@ -129,7 +135,7 @@ class Builder {
     return found;
   }
 
-  private spec(definition: Definition, { config }: ParsedComponent) {
+  private spec(definition: ComponentDefinition, { config }: ParsedComponent) {
     const base = [definition.section, definition.name];
     const plugin = definition.factory && this.registry.originOf(definition.factory);
     return {
@@ -137,16 +143,21 @@ class Builder {
       path: base.join("."),
       config,
       ...(plugin === undefined ? {} : { plugin }),
-      placeOf: (path: Path) => locate(this.root, [...base, ...path]).place,
+      placeOf: (path: ConfigPath) => locatePath(this.root, [...base, ...path]).place,
     };
   }
 }
 
-function checkAll(definitions: Definitions, used: ReadonlySet<Definition>, registry: Registry, findings: Findings) {
-  const parsed = new Map<Definition, ParsedComponent>();
+function parseDefinitions(
+  definitions: ComponentDefinitions,
+  used: ReadonlySet<ComponentDefinition>,
+  registry: Registry,
+  findings: Findings,
+) {
+  const parsed = new Map<ComponentDefinition, ParsedComponent>();
   for (const section of Object.values(definitions)) {
     for (const definition of section.values()) {
-      const result = checkDefinition(definition, used.has(definition), registry, findings);
+      const result = parseDefinition(definition, used.has(definition), registry, findings);
       if (result !== undefined) parsed.set(definition, result);
     }
   }
@@ -162,7 +173,7 @@ function reportUnknownSections(root: MapNode, findings: Findings): void {
   }
 }
 
-function definitionOf(link: Link): Definition {
+function definitionOf(link: Link): ComponentDefinition {
   return link.definition;
 }
 

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { nearest } from "../contract/suggest.js";
-import type { Node, Path, Span } from "./node.js";
-import { childSchemas, isSecret, keysOf } from "./shape.js";
+import type { ConfigPath, Node, Span } from "./node.js";
+import { childSchemas, isSecretSchema, keysOf } from "./shape.js";
 import { knownKey } from "./shaped.js";
 
 /** What stands in the place of a secret, wherever config is shown. */
@@ -12,7 +12,7 @@ const SECRET_WORDS =
 const SECRET_KEYS =
   /(?:^|_)(?:api|auth|private|access|licen[sc]e|space|account|secret|encryption|ingestion|write|signing)_keys?$/;
 /** A key whose value is better not shown, by its name alone: `password`, `x-api-key`, `headers`, `connectionString`. */
-export function looksSecret(key: string): boolean {
+export function isSecretKey(key: string): boolean {
   const folded = key
     .replace(/([a-z])([A-Z])/g, "$1_$2")
     .replace(/[-.\s]/g, "_")
@@ -36,16 +36,16 @@ export function withoutUrlSecrets(text: string): string {
 }
 
 /** Whether a value must not be shown: by its schema, by its origin, or by the name of any key above it. */
-export function isSensitive(path: Path, node: Node | undefined, schemas: readonly z.ZodType[]): boolean {
+export function isSecretValue(path: ConfigPath, node: Node | undefined, schemas: readonly z.ZodType[]): boolean {
   if (node?.kind === "scalar" && node.substituted) return true;
-  return schemas.some(isSecret) || path.some((key) => typeof key === "string" && looksSecret(key));
+  return schemas.some(isSecretSchema) || path.some((key) => typeof key === "string" && isSecretKey(key));
 }
 
 /**
  * What is known of the value behind a key: the schemas it is held against, and whether it is to be hidden. A key that no
  * schema knows counts as the known key it resembles; one that resembles none may hold anything, and is hidden.
  */
-export function viewOf(schemas: readonly z.ZodType[], key: string | number, siblings: ReadonlyMap<string, unknown>) {
+export function childView(schemas: readonly z.ZodType[], key: string | number, siblings: ReadonlyMap<string, unknown>) {
   if (typeof key === "number")
     return { schemas: schemas.flatMap((schema) => childSchemas(schema, key)), hidden: false };
   const known = new Map(schemas.flatMap((schema) => [...keysOf(schema)]));
@@ -53,18 +53,18 @@ export function viewOf(schemas: readonly z.ZodType[], key: string | number, sibl
   const exact = schemas.flatMap((schema) => childSchemas(schema, name));
   const meant = exact.length > 0 || known.size === 0 ? undefined : nearest(key, known.keys());
   const found = meant === undefined ? exact : schemas.flatMap((schema) => childSchemas(schema, meant));
-  return { schemas: found, hidden: looksSecret(key) || (known.size > 0 && found.length === 0) };
+  return { schemas: found, hidden: isSecretKey(key) || (known.size > 0 && found.length === 0) };
 }
 
 /** Every scalar of a tree that is secret by its schema or by a key's name, for masking the text it stands in. */
 export function secretSpans(node: Node, schemas: readonly z.ZodType[], hidden = false): Span[] {
-  const secret = hidden || schemas.some(isSecret);
+  const secret = hidden || schemas.some(isSecretSchema);
   if (node.kind === "scalar") return secret && node.value !== null ? [node] : [];
   if (node.kind === "list") {
-    return node.items.flatMap((item, i) => secretSpans(item, viewOf(schemas, i, new Map()).schemas, secret));
+    return node.items.flatMap((item, i) => secretSpans(item, childView(schemas, i, new Map()).schemas, secret));
   }
   return [...node.entries].flatMap(([key, { value }]) => {
-    const view = viewOf(schemas, key, node.entries);
+    const view = childView(schemas, key, node.entries);
     return secretSpans(value, view.schemas, secret || view.hidden);
   });
 }

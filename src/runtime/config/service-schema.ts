@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { anyCase, byteSize, deprecated, duration, headers, ignored, section } from "../contract/schema.js";
+import { byteSize, caseInsensitiveEnum, deprecated, duration, headers, ignored, section } from "../contract/schema.js";
 
 const otlpTarget = z.strictObject({
   protocol: z.string().default("http/protobuf"),
@@ -44,8 +44,18 @@ const logProcessor = z.looseObject({
 /** The Collector's levels; some of them are the same here. */
 const LEVEL_SYNONYMS = { warning: "warn", dpanic: "fatal", panic: "fatal" } as const;
 
-const logLevel = anyCase(["debug", "info", "warn", "error", "fatal", "silent", "warning", "dpanic", "panic"]).transform(
-  (level) => (level === "warning" || level === "dpanic" || level === "panic" ? LEVEL_SYNONYMS[level] : level),
+const logLevel = caseInsensitiveEnum([
+  "debug",
+  "info",
+  "warn",
+  "error",
+  "fatal",
+  "silent",
+  "warning",
+  "dpanic",
+  "panic",
+]).transform((level) =>
+  level === "warning" || level === "dpanic" || level === "panic" ? LEVEL_SYNONYMS[level] : level,
 );
 
 /** What stands under `service:` beside extensions and pipelines. */
@@ -55,7 +65,7 @@ export const serviceSchema = z.strictObject({
       logs: section(
         z.strictObject({
           level: logLevel.default("info"),
-          encoding: anyCase(["console", "json"])
+          encoding: caseInsensitiveEnum(["console", "json"])
             .optional()
             .meta({ description: "Default: console on a terminal, else json." }),
           processors: z.array(logProcessor).optional(),
@@ -70,7 +80,7 @@ export const serviceSchema = z.strictObject({
       ).prefault({}),
       metrics: section(
         z.strictObject({
-          level: anyCase(["none", "basic", "normal", "detailed"]).default("normal"),
+          level: caseInsensitiveEnum(["none", "basic", "normal", "detailed"]).default("normal"),
           address: deprecated(z.string().optional(), "use readers: [{pull: {exporter: {prometheus: {host, port}}}}]"),
           readers: z.array(reader).optional(),
           views: ignored("metric views are not supported"),
@@ -100,7 +110,7 @@ export const serviceSchema = z.strictObject({
 export type ServiceSettings = z.infer<typeof serviceSchema>;
 
 /** The whole of `service:`, for showing it. */
-export const shownServiceSchema = serviceSchema.extend({
+export const fullServiceSchema = serviceSchema.extend({
   extensions: z.unknown().optional(),
   pipelines: z.unknown().optional(),
 });

@@ -2,30 +2,30 @@ import { alternatives, didYouMean } from "../contract/suggest.js";
 import { SIGNALS, type Signal } from "../telemetry/signal.js";
 import { parseId } from "./component-id.js";
 import type { Findings } from "./findings.js";
-import { isNull, isScalar, type MapNode, mapNode, type Node, type Path, type Span } from "./node.js";
-import { parseWith } from "./parse-component.js";
+import { type ConfigPath, isNull, isScalar, type MapNode, mapNode, type Node, type Span } from "./node.js";
+import { parseNode } from "./parse-component.js";
 import { type ServiceSettings, serviceSchema } from "./service-schema.js";
 
 /** A component named in a list, with its place. */
-export interface Reference {
+export interface ComponentReference {
   readonly id: string;
   readonly span: Span;
-  readonly path: Path;
+  readonly path: ConfigPath;
 }
 
 export interface PipelineDefinition {
   readonly id: string;
   readonly signal: Signal;
   readonly key: Span;
-  readonly path: Path;
-  readonly receivers: readonly Reference[];
-  readonly processors: readonly Reference[];
-  readonly exporters: readonly Reference[];
+  readonly path: ConfigPath;
+  readonly receivers: readonly ComponentReference[];
+  readonly processors: readonly ComponentReference[];
+  readonly exporters: readonly ComponentReference[];
 }
 
 export interface ServiceDefinition {
   readonly settings: ServiceSettings | undefined;
-  readonly extensions: readonly Reference[];
+  readonly extensions: readonly ComponentReference[];
   readonly pipelines: readonly PipelineDefinition[];
 }
 
@@ -54,7 +54,7 @@ const PIPELINE_EXAMPLE = "service: {pipelines: {logs: {receivers: [otlp], export
 function readSettings(service: MapNode, key: Span, findings: Findings): ServiceSettings | undefined {
   const rest = new Map([...service.entries].filter(([key]) => key !== "extensions" && key !== "pipelines"));
   const siblings = ["extensions", "pipelines"];
-  const parsed = parseWith(mapNode(service, rest), serviceSchema, ["service"], findings, { key, siblings });
+  const parsed = parseNode(mapNode(service, rest), serviceSchema, ["service"], findings, { key, siblings });
   return parsed?.value as ServiceSettings | undefined;
 }
 
@@ -73,7 +73,7 @@ function readPipelines(service: MapNode, serviceKey: Span, findings: Findings): 
   return [];
 }
 
-function readPipeline(name: string, key: Span, node: Node, path: Path, findings: Findings): PipelineDefinition[] {
+function readPipeline(name: string, key: Span, node: Node, path: ConfigPath, findings: Findings): PipelineDefinition[] {
   const id = parseId(name);
   if (id?.type === "profiles") {
     findings.warn("no_effect", key, path, "Sluice does not carry profiles; this pipeline is left out");
@@ -105,7 +105,7 @@ function readPipeline(name: string, key: Span, node: Node, path: Path, findings:
 
 const PIPELINE_KEYS = ["receivers", "processors", "exporters"];
 
-function reportUnknownKeys(node: MapNode, path: Path, findings: Findings): void {
+function reportUnknownKeys(node: MapNode, path: ConfigPath, findings: Findings): void {
   for (const [name, { key }] of node.entries) {
     if (PIPELINE_KEYS.includes(name)) continue;
     const message = `unknown key "${name}"; expected ${alternatives(PIPELINE_KEYS)}`;
@@ -113,7 +113,7 @@ function reportUnknownKeys(node: MapNode, path: Path, findings: Findings): void 
   }
 }
 
-function readReferences(owner: Node, key: string, path: Path, findings: Findings): Reference[] {
+function readReferences(owner: Node, key: string, path: ConfigPath, findings: Findings): ComponentReference[] {
   const list = owner.kind === "map" ? owner.entries.get(key)?.value : undefined;
   if (list === undefined || isNull(list)) return [];
   if (list.kind !== "list") {
@@ -124,7 +124,7 @@ function readReferences(owner: Node, key: string, path: Path, findings: Findings
   return list.items.flatMap((item, i) => readReference(item, [...path, i], findings));
 }
 
-function readReference(item: Node, path: Path, findings: Findings): Reference[] {
+function readReference(item: Node, path: ConfigPath, findings: Findings): ComponentReference[] {
   if (isNull(item)) return [];
   const id = isScalar(item) ? parseId(item.text) : undefined;
   if (id !== undefined) return [{ id: id.id, span: item, path }];

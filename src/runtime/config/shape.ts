@@ -6,7 +6,7 @@ import type { z } from "zod";
  */
 type Schema = z.ZodType;
 
-interface Definition {
+interface ZodDefinition {
   readonly type: string;
   readonly innerType?: Schema;
   readonly getter?: () => Schema;
@@ -28,7 +28,7 @@ interface Definition {
 }
 
 /** What an author noted with `.meta()`. */
-export interface Notes {
+export interface SchemaMeta {
   readonly secret?: boolean;
   readonly ignored?: string;
   readonly deprecated?: boolean;
@@ -53,13 +53,13 @@ const WRAPPERS = new Set([
   "success",
 ]);
 
-export function definitionOf(schema: Schema): Definition {
-  return schema._zod.def as unknown as Definition;
+export function zodDefinition(schema: Schema): ZodDefinition {
+  return schema._zod.def as unknown as ZodDefinition;
 }
 
 /** The schema inside one wrapper; undefined when there is none. */
 function unwrapOnce(schema: Schema): Schema | undefined {
-  const definition = definitionOf(schema);
+  const definition = zodDefinition(schema);
   if (WRAPPERS.has(definition.type)) return definition.innerType;
   if (definition.type === "lazy") return definition.getter?.();
   if (definition.type === "pipe") return isTransform(definition.in!) ? definition.out : definition.in;
@@ -67,49 +67,49 @@ function unwrapOnce(schema: Schema): Schema | undefined {
 }
 
 /** The schema and everything wrapped in it, outermost first, down to what is no wrapper. */
-export function layers(schema: Schema): Schema[] {
+export function schemaLayers(schema: Schema): Schema[] {
   const found: Schema[] = [];
   for (let at: Schema | undefined = schema; at !== undefined; at = unwrapOnce(at)) found.push(at);
   return found;
 }
 
 /** Schemas that are no wrappers and no unions: what a value is really held against. */
-export function bases(schema: Schema): Schema[] {
-  const base = layers(schema).at(-1)!;
-  const definition = definitionOf(base);
-  if (definition.type === "union") return definition.options!.flatMap(bases);
-  if (definition.type === "intersection") return [...bases(definition.left!), ...bases(definition.right!)];
+export function baseSchemas(schema: Schema): Schema[] {
+  const base = schemaLayers(schema).at(-1)!;
+  const definition = zodDefinition(base);
+  if (definition.type === "union") return definition.options!.flatMap(baseSchemas);
+  if (definition.type === "intersection") return [...baseSchemas(definition.left!), ...baseSchemas(definition.right!)];
   return [base];
 }
 
 /** The author's notes; those of an outer layer win. */
-export function notesOf(schema: Schema): Notes {
-  const notes = layers(schema).map((layer) => layer.meta?.() ?? {});
+export function metaOf(schema: Schema): SchemaMeta {
+  const notes = schemaLayers(schema).map((layer) => layer.meta?.() ?? {});
   return Object.assign({}, ...notes.reverse());
 }
 
 /** Any of the schemas a value is held against is marked secret. */
-export function isSecret(schema: Schema): boolean {
-  if (notesOf(schema).secret === true || bases(schema).some((base) => notesOf(base).secret === true)) return true;
-  const pipes = layers(schema).map(definitionOf);
-  return pipes.some(({ type, out }) => type === "pipe" && !isTransform(out!) && isSecret(out!));
+export function isSecretSchema(schema: Schema): boolean {
+  if (metaOf(schema).secret === true || baseSchemas(schema).some((base) => metaOf(base).secret === true)) return true;
+  const pipes = schemaLayers(schema).map(zodDefinition);
+  return pipes.some(({ type, out }) => type === "pipe" && !isTransform(out!) && isSecretSchema(out!));
 }
 
 /** Nothing is known of what this schema takes. */
-export function isOpaque(schema: Schema): boolean {
-  return notesOf(schema).opaque === true;
+export function isOpaqueSchema(schema: Schema): boolean {
+  return metaOf(schema).opaque === true;
 }
 
-export function kindsOf(schema: Schema): ReadonlySet<ValueKind> {
-  const kinds = new Set(bases(schema).flatMap(baseKinds));
-  if (layers(schema).some((layer) => definitionOf(layer).type === "nullable")) kinds.add("null");
+export function valueKinds(schema: Schema): ReadonlySet<ValueKind> {
+  const kinds = new Set(baseSchemas(schema).flatMap(baseKinds));
+  if (schemaLayers(schema).some((layer) => zodDefinition(layer).type === "nullable")) kinds.add("null");
   return kinds;
 }
 
 /** An empty section (`grpc:`) means something to this schema: it turns null into a value itself. */
 export function readsNull(schema: Schema): boolean {
-  return layers(schema).some((layer) => {
-    const definition = definitionOf(layer);
+  return schemaLayers(schema).some((layer) => {
+    const definition = zodDefinition(layer);
     return definition.type === "pipe" && isTransform(definition.in!);
   });
 }
@@ -117,25 +117,26 @@ export function readsNull(schema: Schema): boolean {
 /** Named keys of the maps this schema takes. */
 export function keysOf(schema: Schema): ReadonlyMap<string, Schema> {
   const keys = new Map<string, Schema>();
-  for (const base of bases(schema)) {
-    for (const [key, value] of Object.entries(definitionOf(base).shape ?? {})) if (!keys.has(key)) keys.set(key, value);
+  for (const base of baseSchemas(schema)) {
+    for (const [key, value] of Object.entries(zodDefinition(base).shape ?? {}))
+      if (!keys.has(key)) keys.set(key, value);
   }
   return keys;
 }
 
 /** What the value behind a key or index is held against; several where a union leaves it open. */
 export function childSchemas(schema: Schema, key: string | number): Schema[] {
-  return bases(schema).flatMap((base) => {
-    const definition = definitionOf(base);
+  return baseSchemas(schema).flatMap((base) => {
+    const definition = zodDefinition(base);
     switch (definition.type) {
       case "object":
-        return compact(Object.hasOwn(definition.shape!, key) ? definition.shape![key] : definition.catchall);
+        return withoutNever(Object.hasOwn(definition.shape!, key) ? definition.shape![key] : definition.catchall);
       case "record":
-        return compact(definition.valueType);
+        return withoutNever(definition.valueType);
       case "array":
-        return compact(definition.element);
+        return withoutNever(definition.element);
       case "tuple":
-        return compact(definition.items![Number(key)] ?? definition.rest ?? undefined);
+        return withoutNever(definition.items![Number(key)] ?? definition.rest ?? undefined);
       default:
         return [];
     }
@@ -148,9 +149,9 @@ export function schemasAt(schema: Schema, path: readonly (string | number)[]): S
 }
 
 /** The words an enum takes. */
-export function wordsOf(schema: Schema): string[] {
-  return bases(schema).flatMap((base) => {
-    const definition = definitionOf(base);
+export function enumValues(schema: Schema): string[] {
+  return baseSchemas(schema).flatMap((base) => {
+    const definition = zodDefinition(base);
     const values = Object.values(definition.entries ?? {}).concat((definition.values ?? []) as string[]);
     return values.filter((value) => typeof value === "string");
   });
@@ -158,10 +159,10 @@ export function wordsOf(schema: Schema): string[] {
 
 /** The value an absent key gets, if any: `written` when it is given as in YAML, else as code gets it. */
 export function defaultOf(schema: Schema): { readonly value: unknown; readonly written: boolean } | undefined {
-  for (const layer of layers(schema)) {
-    const definition = definitionOf(layer);
+  for (const layer of schemaLayers(schema)) {
+    const definition = zodDefinition(layer);
     if (definition.type === "default" || definition.type === "prefault") {
-      const value = orElse(() => definition.defaultValue, undefined);
+      const value = valueOr(() => definition.defaultValue, undefined);
       return value === undefined ? undefined : { value, written: definition.type === "prefault" };
     }
   }
@@ -170,11 +171,11 @@ export function defaultOf(schema: Schema): { readonly value: unknown; readonly w
 
 /** An absent key is an error. */
 export function isRequired(schema: Schema): boolean {
-  return orElse(() => !schema.safeParse(undefined).success, true);
+  return valueOr(() => !schema.safeParse(undefined).success, true);
 }
 
 /** A plugin's schema may have code in it, which may throw. */
-function orElse<T>(ask: () => T, otherwise: T): T {
+function valueOr<T>(ask: () => T, otherwise: T): T {
   try {
     return ask();
   } catch {
@@ -183,11 +184,11 @@ function orElse<T>(ask: () => T, otherwise: T): T {
 }
 
 function isTransform(schema: Schema): boolean {
-  return definitionOf(schema).type === "transform";
+  return zodDefinition(schema).type === "transform";
 }
 
 function baseKinds(base: Schema): ValueKind[] {
-  const definition = definitionOf(base);
+  const definition = zodDefinition(base);
   switch (definition.type) {
     case "string":
     case "template_literal":
@@ -220,6 +221,6 @@ function literalKind(value: unknown): ValueKind {
   return typeof value === "number" ? "number" : typeof value === "boolean" ? "boolean" : "word";
 }
 
-function compact(schema: Schema | undefined): Schema[] {
-  return schema === undefined || definitionOf(schema).type === "never" ? [] : [schema];
+function withoutNever(schema: Schema | undefined): Schema[] {
+  return schema === undefined || zodDefinition(schema).type === "never" ? [] : [schema];
 }

@@ -1,7 +1,7 @@
 import { isAbsolute, join } from "node:path";
 import type { z } from "zod";
 import { isNull, isScalar, type ListNode, type MapNode, type Node, type ScalarNode, toPlain } from "./node.js";
-import { bases, childSchemas, definitionOf, keysOf, kindsOf, notesOf, readsNull } from "./shape.js";
+import { baseSchemas, childSchemas, keysOf, metaOf, readsNull, valueKinds, zodDefinition } from "./shape.js";
 
 /**
  * A node as the plain value that a schema is to parse. Only here do YAML's types give way to the schema's wishes:
@@ -11,10 +11,10 @@ import { bases, childSchemas, definitionOf, keysOf, kindsOf, notesOf, readsNull 
  * - a key that differs from a known one only by case is that key, as in the Collector;
  * - the path of a file that belongs to the config begins at the folder of the source it stands in.
  */
-export function shaped(node: Node, schema: z.ZodType): unknown {
-  if (node.kind === "scalar") return located(node, shapedScalar(node, schema), schema);
-  if (node.kind === "list") return shapedList(node, schema);
-  return shapedMap(node, schema);
+export function schemaInput(node: Node, schema: z.ZodType): unknown {
+  if (node.kind === "scalar") return resolvedPath(node, scalarInput(node, schema), schema);
+  if (node.kind === "list") return listInput(node, schema);
+  return mapInput(node, schema);
 }
 
 /** The name by which a schema knows a key that is written in another case; otherwise the key itself. */
@@ -29,55 +29,55 @@ export function knownKey(
   return key;
 }
 
-function shapedScalar(node: ScalarNode, schema: z.ZodType): unknown {
-  const kinds = kindsOf(schema);
+function scalarInput(node: ScalarNode, schema: z.ZodType): unknown {
+  const kinds = valueKinds(schema);
   const native = node.value === null ? "null" : (typeof node.value as "string" | "number" | "boolean");
   if (kinds.has("any") || kinds.has(native)) return node.value;
   if (node.value === null) return node.substituted && kinds.has("string") ? node.text : null;
   return kinds.has("string") || kinds.has("word") ? node.text : node.value;
 }
 
-function located(node: ScalarNode, value: unknown, schema: z.ZodType): unknown {
+function resolvedPath(node: ScalarNode, value: unknown, schema: z.ZodType): unknown {
   if (typeof value !== "string" || value === "" || isAbsolute(value)) return value;
-  return notesOf(schema).format === "path" ? join(node.source.folder, value) : value;
+  return metaOf(schema).format === "path" ? join(node.source.folder, value) : value;
 }
 
-function shapedList(node: ListNode, schema: z.ZodType): unknown {
+function listInput(node: ListNode, schema: z.ZodType): unknown {
   return node.items.map((item, i) => {
     const [child] = childSchemas(schema, i);
-    return child === undefined ? toPlain(item) : shaped(item, child);
+    return child === undefined ? toPlain(item) : schemaInput(item, child);
   });
 }
 
-function shapedMap(node: MapNode, schema: z.ZodType): unknown {
-  const candidates = bases(schema).filter((base) => ["object", "record"].includes(definitionOf(base).type));
-  if (candidates.length < 2) return candidates[0] === undefined ? toPlain(node) : shapedBy(node, candidates[0]);
-  const values = candidates.map((candidate) => shapedBy(node, candidate));
+function mapInput(node: MapNode, schema: z.ZodType): unknown {
+  const candidates = baseSchemas(schema).filter((base) => ["object", "record"].includes(zodDefinition(base).type));
+  if (candidates.length < 2) return candidates[0] === undefined ? toPlain(node) : mapInputFor(node, candidates[0]);
+  const values = candidates.map((candidate) => mapInputFor(node, candidate));
   const fitting = candidates.findIndex((candidate, i) => candidate.safeParse(values[i]).success);
   return values[Math.max(fitting, 0)];
 }
 
-function shapedBy(node: MapNode, schema: z.ZodType): Record<string, unknown> {
+function mapInputFor(node: MapNode, schema: z.ZodType): Record<string, unknown> {
   const known = keysOf(schema);
   const values: [string, unknown][] = [];
   for (const [key, { value }] of node.entries) {
     const name = knownKey(key, known, node.entries);
     const [child] = childSchemas(schema, name);
     if (child === undefined) values.push([name, toPlain(value)]);
-    else if (!isAbsent(value, child, known.has(name))) values.push([name, shapedEntry(value, child)]);
+    else if (!isAbsent(value, child, known.has(name))) values.push([name, entryInput(value, child)]);
   }
   return Object.fromEntries(values);
 }
 
 function isAbsent(value: Node, schema: z.ZodType, named: boolean): boolean {
   if (!isNull(value) || !named) return false;
-  const kinds = kindsOf(schema);
+  const kinds = valueKinds(schema);
   if (kinds.has("null") || kinds.has("any") || (kinds.has("map") && readsNull(schema))) return false;
   return !(isScalar(value) && value.substituted && kinds.has("string"));
 }
 
 /** A header without a value is an empty one. */
-function shapedEntry(value: Node, schema: z.ZodType): unknown {
-  const result = shaped(value, schema);
-  return result === null && kindsOf(schema).has("string") && !kindsOf(schema).has("null") ? "" : result;
+function entryInput(value: Node, schema: z.ZodType): unknown {
+  const result = schemaInput(value, schema);
+  return result === null && valueKinds(schema).has("string") && !valueKinds(schema).has("null") ? "" : result;
 }

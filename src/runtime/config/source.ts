@@ -1,7 +1,7 @@
 import type { Place } from "./problem.js";
 
 /** A text that config was read from: a file, a text handed in, or the `--set` arguments (one a line). */
-export class Source {
+export class SourceText {
   readonly name: string;
   readonly text: string;
   /** Where relative paths of this text begin: of plugins, of `${file:...}`, of files that belong to the config. */

@@ -5,12 +5,12 @@ import type {
   ProcessorFactory,
   ReceiverFactory,
 } from "../contract/component.js";
-import type { GraphPlan, Planned, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
+import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
 import type { Place } from "./problem.js";
 import type { ServiceSettings } from "./service-schema.js";
 
 /** A component as the config names it. */
-export interface ComponentSpec<Factory> extends Planned<Factory> {
+export interface ComponentSpec<Factory> extends PlannedComponent<Factory> {
   /** Where a key of this component's config stands, or the component itself when the key is not written. */
   placeOf(path: readonly (string | number)[]): Place | undefined;
 }

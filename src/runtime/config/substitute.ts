@@ -1,18 +1,27 @@
 import { isAbsolute, join } from "node:path";
 import { didYouMean } from "../contract/suggest.js";
-import { type Entry, listNode, mapNode, type Node, placeOf, type ScalarNode, type Span, scalarNode } from "./node.js";
+import {
+  listNode,
+  type MapEntry,
+  mapNode,
+  type Node,
+  placeOf,
+  type ScalarNode,
+  type Span,
+  scalarNode,
+} from "./node.js";
 import { parseYaml } from "./parse-yaml.js";
 import type { Problem } from "./problem.js";
-import { Source } from "./source.js";
-import { isVariableName, type Part, parseParts, type Reference } from "./substitution.js";
+import { SourceText } from "./source.js";
+import { isVariableName, parseSubstitutions, type Substitution, type TextPart } from "./substitution.js";
 
-export interface Surroundings {
+export interface SubstitutionContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Gives a file's text, or throws. */
   readonly readFile: (path: string) => string;
   readonly problems: Problem[];
   /** Told of every further file that config is taken from. */
-  readonly onSource: (source: Source) => void;
+  readonly onSource: (source: SourceText) => void;
 }
 
 const MAX_FILE_DEPTH = 20;
@@ -22,16 +31,16 @@ const MAX_FILE_DEPTH = 20;
  * the text behind it, and keeps that text for string fields; elsewhere the text is put in place. What a variable holds
  * is data, it is not searched for references again; a file that holds a map or a list is config, and is.
  */
-export function substitute(root: Node, surroundings: Surroundings): Node {
-  return new Substituter(surroundings, 0).node(root, "");
+export function substitute(root: Node, context: SubstitutionContext): Node {
+  return new Substituter(context, 0).node(root, "");
 }
 
 class Substituter {
-  private readonly around: Surroundings;
+  private readonly context: SubstitutionContext;
   private readonly depth: number;
 
-  constructor(around: Surroundings, depth: number) {
-    this.around = around;
+  constructor(context: SubstitutionContext, depth: number) {
+    this.context = context;
     this.depth = depth;
   }
 
@@ -43,7 +52,7 @@ class Substituter {
         node.items.map((item, i) => this.node(item, `${path}.${i}`)),
       );
     }
-    const entries = new Map<string, Entry>();
+    const entries = new Map<string, MapEntry>();
     for (const [name, { key, value }] of node.entries) {
       entries.set(name, { key, value: this.node(value, path === "" ? name : `${path}.${name}`) });
     }
@@ -52,9 +61,9 @@ class Substituter {
 
   private scalar(node: ScalarNode, path: string): Node {
     if (typeof node.value !== "string" || !node.value.includes("$")) return node;
-    const parts = parseParts(node.value);
+    const parts = parseSubstitutions(node.value);
     const [first] = parts;
-    if (parts.length === 1 && typeof first === "object") return this.whole(node, first, path);
+    if (parts.length === 1 && typeof first === "object") return this.replaceWhole(node, first, path);
     const text = this.text(parts, node, path);
     return scalarNode(
       node,
@@ -64,19 +73,19 @@ class Substituter {
     );
   }
 
-  private whole(node: ScalarNode, reference: Reference, path: string): Node {
+  private replaceWhole(node: ScalarNode, reference: Substitution, path: string): Node {
     const text = this.resolve(reference, node, path);
     if (text === undefined) return scalarNode(node, null, "", true);
     if (reference.scheme === "file") return this.fileContent(node, reference, text, path);
-    return typed(node, text);
+    return parseSubstituted(node, text);
   }
 
-  private text(parts: readonly Part[], span: Span, path: string): string {
+  private text(parts: readonly TextPart[], span: Span, path: string): string {
     return parts.map((part) => (typeof part === "string" ? part : (this.resolve(part, span, path) ?? ""))).join("");
   }
 
   /** The text a reference stands for; undefined, and a problem, when there is none. */
-  private resolve(reference: Reference, span: Span, path: string): string | undefined {
+  private resolve(reference: Substitution, span: Span, path: string): string | undefined {
     switch (reference.scheme) {
       case "env":
         return this.variable(reference, span, path);
@@ -93,9 +102,9 @@ class Substituter {
     }
   }
 
-  private variable(reference: Reference, span: Span, path: string): string | undefined {
+  private variable(reference: Substitution, span: Span, path: string): string | undefined {
     const name = this.text(reference.name, span, path);
-    const value = Object.hasOwn(this.around.env, name) ? this.around.env[name] : undefined;
+    const value = Object.hasOwn(this.context.env, name) ? this.context.env[name] : undefined;
     if (value !== undefined) return value; // set but empty is set, as in the Collector
     if (reference.fallback !== undefined) return this.text(reference.fallback, span, path);
     if (!isVariableName(name)) {
@@ -117,28 +126,30 @@ class Substituter {
 
   private file(path: string, span: Span, keyPath: string): string | undefined {
     try {
-      return withoutBom(this.around.readFile(resolvePath(path, span)));
+      return withoutBom(this.context.readFile(resolvePath(path, span)));
     } catch (error) {
-      this.report("error", "unreadable_file", span, keyPath, { message: `cannot read ${path}: ${reason(error)}` });
+      this.report("error", "unreadable_file", span, keyPath, {
+        message: `cannot read ${path}: ${fileErrorReason(error)}`,
+      });
       return undefined;
     }
   }
 
-  private fileContent(node: ScalarNode, reference: Reference, text: string, path: string): Node {
+  private fileContent(node: ScalarNode, reference: Substitution, text: string, path: string): Node {
     const name = resolvePath(this.text(reference.name, node, path), node);
-    const source = new Source(name, text, join(name, ".."));
+    const source = new SourceText(name, text, join(name, ".."));
     const problems: Problem[] = [];
     const content = parseYaml(source, problems);
     if (content === undefined || content.kind === "scalar" || problems.some((p) => p.severity === "error")) {
-      return typed(node, text.replace(/\r?\n$/, ""));
+      return parseSubstituted(node, text.replace(/\r?\n$/, ""));
     }
     if (this.depth >= MAX_FILE_DEPTH) {
       this.report("error", "file_cycle", node, path, { message: `${name} takes in files without end` });
       return scalarNode(node, null, "", true);
     }
-    this.around.problems.push(...problems);
-    this.around.onSource(source);
-    return new Substituter(this.around, this.depth + 1).node(content, path);
+    this.context.problems.push(...problems);
+    this.context.onSource(source);
+    return new Substituter(this.context, this.depth + 1).node(content, path);
   }
 
   private report(
@@ -146,32 +157,32 @@ class Substituter {
     code: string,
     span: Span,
     path: string,
-    words: Pick<Problem, "message" | "suggestion">,
+    texts: Pick<Problem, "message" | "suggestion">,
   ): void {
-    this.around.problems.push({ severity, code, place: placeOf(span), path, ...words });
+    this.context.problems.push({ severity, code, place: placeOf(span), path, ...texts });
   }
 }
 
 /** What YAML makes of a text, standing where the reference stands. Text that is no YAML is a string. */
-function typed(span: Span, text: string): Node {
+function parseSubstituted(span: Span, text: string): Node {
   const problems: Problem[] = [];
-  const parsed = parseYaml(new Source("", text), problems);
+  const parsed = parseYaml(new SourceText("", text), problems);
   if (parsed === undefined) return scalarNode(span, text.trim() === "" ? null : text, text, true);
   if (problems.length > 0) return scalarNode(span, text, text, true);
   if (parsed.kind === "scalar") return scalarNode(span, parsed.value, text, true);
-  return moved(parsed, span);
+  return markSubstituted(parsed, span);
 }
 
-function moved(node: Node, span: Span): Node {
+function markSubstituted(node: Node, span: Span): Node {
   if (node.kind === "scalar") return scalarNode(span, node.value, node.text, true);
   if (node.kind === "list") {
     return listNode(
       span,
-      node.items.map((item) => moved(item, span)),
+      node.items.map((item) => markSubstituted(item, span)),
     );
   }
   const entries = [...node.entries].map(
-    ([name, entry]) => [name, { key: span, value: moved(entry.value, span) }] as const,
+    ([name, entry]) => [name, { key: span, value: markSubstituted(entry.value, span) }] as const,
   );
   return mapNode(span, new Map(entries));
 }
@@ -185,7 +196,7 @@ export function withoutBom(text: string): string {
 }
 
 /** Why a file could not be read, in words. */
-export function reason(error: unknown): string {
+export function fileErrorReason(error: unknown): string {
   const code = (error as { code?: unknown } | undefined)?.code;
   if (code === "ENOENT") return "there is no such file";
   if (code === "EISDIR") return "it is a folder";

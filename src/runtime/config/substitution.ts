@@ -8,14 +8,14 @@
  *
  * A default may hold substitutions of its own, down to `MAX_DEPTH`; deeper ones stand for themselves.
  */
-export type Part = string | Reference;
+export type TextPart = string | Substitution;
 
-export interface Reference {
+export interface Substitution {
   readonly scheme: string;
   /** What follows the scheme, itself in parts: `X` of `${env:X}`. */
-  readonly name: readonly Part[];
+  readonly name: readonly TextPart[];
   /** What follows `:-`; undefined when there is none. Only variables have defaults. */
-  readonly fallback: readonly Part[] | undefined;
+  readonly fallback: readonly TextPart[] | undefined;
   /** As written. */
   readonly text: string;
   /** Old form `$NAME`. */
@@ -23,9 +23,9 @@ export interface Reference {
 }
 
 /** Splits a text into literal pieces and references. A text without `$` gives itself. */
-export function parseParts(text: string, depth = 0): readonly Part[] {
+export function parseSubstitutions(text: string, depth = 0): readonly TextPart[] {
   if (depth > MAX_DEPTH || !text.includes("$")) return [text];
-  const parts: Part[] = [];
+  const parts: TextPart[] = [];
   let literal = "";
   let at = 0;
   while (at < text.length) {
@@ -52,8 +52,8 @@ export function escapeDollars(text: string): string {
   return text.replaceAll("$", "$$$$");
 }
 
-interface Token {
-  readonly part: Part;
+interface DollarToken {
+  readonly part: TextPart;
   readonly end: number;
 }
 
@@ -62,28 +62,28 @@ const BARE = /(?<![A-Za-z0-9])\$([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_$])/y;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):(?!-)/;
 
-function readDollar(text: string, at: number, depth: number): Token | undefined {
+function readDollar(text: string, at: number, depth: number): DollarToken | undefined {
   if (text[at + 1] === "$") return { part: "$", end: at + 2 };
   if (text[at + 1] === "{") return readBraces(text, at, depth);
   BARE.lastIndex = at;
   const bare = BARE.exec(text);
   if (bare === null || bare[1] === "_") return undefined;
-  return { part: variable(bare[1]!, undefined, bare[0], true), end: BARE.lastIndex };
+  return { part: variableSubstitution(bare[1]!, undefined, bare[0], true), end: BARE.lastIndex };
 }
 
-function readBraces(text: string, at: number, depth: number): Token | undefined {
+function readBraces(text: string, at: number, depth: number): DollarToken | undefined {
   const end = closingBrace(text, at + 2);
   if (end === -1) return undefined;
-  const reference = readReference(text.slice(at + 2, end), text.slice(at, end + 1), depth);
+  const reference = readSubstitution(text.slice(at + 2, end), text.slice(at, end + 1), depth);
   return reference && { part: reference, end: end + 1 };
 }
 
-function readReference(inside: string, text: string, depth: number): Reference | undefined {
+function readSubstitution(inside: string, text: string, depth: number): Substitution | undefined {
   const scheme = SCHEME.exec(inside)?.[1];
   if (scheme !== undefined && scheme !== "env") {
     return {
       scheme,
-      name: parseParts(inside.slice(scheme.length + 1), depth + 1),
+      name: parseSubstitutions(inside.slice(scheme.length + 1), depth + 1),
       fallback: undefined,
       text,
       bare: false,
@@ -93,11 +93,16 @@ function readReference(inside: string, text: string, depth: number): Reference |
   const separator = rest.indexOf(":-");
   const name = separator === -1 ? rest : rest.slice(0, separator);
   if (scheme === undefined && !NAME.test(name)) return undefined;
-  const fallback = separator === -1 ? undefined : parseParts(rest.slice(separator + 2), depth + 1);
-  return variable(name, fallback, text, false);
+  const fallback = separator === -1 ? undefined : parseSubstitutions(rest.slice(separator + 2), depth + 1);
+  return variableSubstitution(name, fallback, text, false);
 }
 
-function variable(name: string, fallback: readonly Part[] | undefined, text: string, bare: boolean): Reference {
+function variableSubstitution(
+  name: string,
+  fallback: readonly TextPart[] | undefined,
+  text: string,
+  bare: boolean,
+): Substitution {
   return { scheme: "env", name: [name], fallback, text, bare };
 }
 

@@ -1,5 +1,5 @@
-import { looksSecret, REDACTED, withoutUrlSecrets } from "./sensitive.js";
-import type { Source } from "./source.js";
+import { isSecretKey, REDACTED, withoutUrlSecrets } from "./sensitive.js";
+import type { SourceText } from "./source.js";
 
 const KEY = /^\s*(?:- +)*(?:"([^"]*)"|'([^']*)'|([\w./@-]+))\s*:(?=\s|$)/;
 const ITEM = /^\s*(?:- *)+[\w./-]*\s*$/;
@@ -11,7 +11,7 @@ const PLAIN_KEY = /(?<=(?:^|[{,])\s*(?:- +)*)key:\s/;
 const PARSED = new RegExp(`(?!${PLAIN_KEY.source})${INLINE.source}`, "i");
 
 /** A line that was parsed, with what looks like a secret in it taken out once more. */
-export function maskedLine(line: string): string {
+export function maskParsedLine(line: string): string {
   return withoutUrlSecrets(line.replace(PARSED, `$1${REDACTED}`));
 }
 
@@ -20,17 +20,17 @@ export function maskedLine(line: string): string {
  * nothing for a line in which not even a key can be made out, and hides the value of a key that looks secret or that
  * stands in (or next after) a section that does.
  */
-export function brokenLine(source: Source, line: number): string | undefined {
+export function maskBrokenLine(source: SourceText, line: number): string | undefined {
   const text = lineText(source, line);
   const key = keyOf(text);
   if (key === undefined) return ITEM.test(text) && !inSecretSection(source, line) ? text : undefined;
-  if (!looksSecret(key) && !inSecretSection(source, line)) {
+  if (!isSecretKey(key) && !inSecretSection(source, line)) {
     return withoutUrlSecrets(text.replace(INLINE, `$1${REDACTED}`));
   }
   return `${KEY.exec(text)![0]} ${REDACTED}`;
 }
 
-function inSecretSection(source: Source, line: number): boolean {
+function inSecretSection(source: SourceText, line: number): boolean {
   let section: number | undefined;
   for (let at = 1; at < line; at++) {
     const text = lineText(source, at);
@@ -39,13 +39,13 @@ function inSecretSection(source: Source, line: number): boolean {
     const indent = indentOf(text);
     // The first line past a section may be its last one, wrongly indented: it closes the section only for the next.
     if (section !== undefined && key !== undefined && indent <= section && at < line - 1) section = undefined;
-    const secret = key === undefined ? text.split(/[^\w-]+/).some(looksSecret) : looksSecret(key);
+    const secret = key === undefined ? text.split(/[^\w-]+/).some(isSecretKey) : isSecretKey(key);
     if (secret && (section === undefined || indent <= section)) section = indent;
   }
   return section !== undefined;
 }
 
-function lineText(source: Source, line: number): string {
+function lineText(source: SourceText, line: number): string {
   const range = source.lineRange(line);
   return range === undefined ? "" : source.text.slice(range.start, range.end);
 }

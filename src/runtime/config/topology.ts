@@ -1,5 +1,5 @@
 import { didYouMean } from "../contract/suggest.js";
-import type { Definition } from "./components.js";
+import type { ComponentDefinition } from "./components.js";
 import type { Findings } from "./findings.js";
 import { nodeAt } from "./node.js";
 import type { Link, LinkedPipeline } from "./pipelines.js";
@@ -10,17 +10,17 @@ import type { Link, LinkedPipeline } from "./pipelines.js";
  */
 export function orderPipelines(
   pipelines: readonly LinkedPipeline[],
-  connectors: Iterable<Definition>,
+  connectors: Iterable<ComponentDefinition>,
   findings: Findings,
 ): LinkedPipeline[] {
   for (const connector of connectors) checkConnector(connector, pipelines, findings);
   const order: LinkedPipeline[] = [];
   const state = new Map<LinkedPipeline, "open" | "done">();
-  const trail: Step[] = [];
+  const trail: PipelineHop[] = [];
   const visit = (pipeline: LinkedPipeline): void => {
     state.set(pipeline, "open");
     for (const exit of pipeline.exporters.filter(isConnector)) {
-      for (const next of fedBy(exit, pipelines)) {
+      for (const next of pipelinesFedBy(exit, pipelines)) {
         trail.push({ pipeline, exit });
         if (state.get(next) === "open") reportCycle(trail, next, findings);
         else if (state.get(next) === undefined) visit(next);
@@ -35,12 +35,12 @@ export function orderPipelines(
   return order;
 }
 
-interface Step {
+interface PipelineHop {
   readonly pipeline: LinkedPipeline;
   readonly exit: Link;
 }
 
-interface Side {
+interface ConnectorSide {
   readonly pipeline: LinkedPipeline;
   readonly link: Link;
 }
@@ -49,11 +49,11 @@ function isConnector(link: Link): boolean {
   return link.definition.kind === "connector";
 }
 
-function fedBy(exit: Link, pipelines: readonly LinkedPipeline[]): LinkedPipeline[] {
+function pipelinesFedBy(exit: Link, pipelines: readonly LinkedPipeline[]): LinkedPipeline[] {
   return pipelines.filter((each) => each.receivers.some((link) => link.definition === exit.definition));
 }
 
-function reportCycle(trail: readonly Step[], back: LinkedPipeline, findings: Findings): void {
+function reportCycle(trail: readonly PipelineHop[], back: LinkedPipeline, findings: Findings): void {
   const cycle = trail.slice(trail.findIndex((step) => step.pipeline === back));
   const names = cycle.map(({ pipeline, exit }) => `pipeline ${pipeline.pipeline.id} -> connector ${exit.reference.id}`);
   const { reference } = trail.at(-1)!.exit;
@@ -61,9 +61,13 @@ function reportCycle(trail: readonly Step[], back: LinkedPipeline, findings: Fin
   findings.error("connector_cycle", reference.span, reference.path, message);
 }
 
-function checkConnector(connector: Definition, pipelines: readonly LinkedPipeline[], findings: Findings): void {
-  const into = sides(connector, pipelines, "exporters");
-  const outOf = sides(connector, pipelines, "receivers");
+function checkConnector(
+  connector: ComponentDefinition,
+  pipelines: readonly LinkedPipeline[],
+  findings: Findings,
+): void {
+  const into = connectorSides(connector, pipelines, "exporters");
+  const outOf = connectorSides(connector, pipelines, "receivers");
   if (into.length === 0 && outOf.length === 0) return;
   const only = into[0] ?? outOf[0]!;
   if (outOf.length === 0) {
@@ -77,13 +81,13 @@ function checkConnector(connector: Definition, pipelines: readonly LinkedPipelin
 
 /** Holds the pipelines that a connector's config names against those it feeds. */
 export function checkNamedPipelines(
-  connector: Definition,
+  connector: ComponentDefinition,
   config: unknown,
   pipelines: readonly LinkedPipeline[],
   findings: Findings,
 ): void {
   const { factory } = connector;
-  const fed = sides(connector, pipelines, "receivers").map((side) => side.pipeline.pipeline.id);
+  const fed = connectorSides(connector, pipelines, "receivers").map((side) => side.pipeline.pipeline.id);
   if (factory?.kind !== "connector" || fed.length === 0) return;
   const defined = new Set(pipelines.map(({ pipeline }) => pipeline.id));
   for (const { pipeline, path } of factory.namedPipelines?.(config) ?? []) {
@@ -97,18 +101,27 @@ export function checkNamedPipelines(
   }
 }
 
-function sides(connector: Definition, pipelines: readonly LinkedPipeline[], list: "receivers" | "exporters"): Side[] {
+function connectorSides(
+  connector: ComponentDefinition,
+  pipelines: readonly LinkedPipeline[],
+  list: "receivers" | "exporters",
+): ConnectorSide[] {
   return pipelines.flatMap((pipeline) =>
     pipeline[list].filter((link) => link.definition === connector).map((link) => ({ pipeline, link })),
   );
 }
 
 /** Each side needs at least one pipeline on the other side whose signal the connector can turn its own into. */
-function checkRoutes(connector: Definition, into: readonly Side[], outOf: readonly Side[], findings: Findings): void {
+function checkRoutes(
+  connector: ComponentDefinition,
+  into: readonly ConnectorSide[],
+  outOf: readonly ConnectorSide[],
+  findings: Findings,
+): void {
   const { factory } = connector;
   if (factory?.kind !== "connector") return;
   const routes = factory.routes.map(({ from, to }) => `${from} to ${to}`);
-  const connects = (a: Side, b: Side) =>
+  const connects = (a: ConnectorSide, b: ConnectorSide) =>
     factory.routes.some((r) => r.from === a.pipeline.pipeline.signal && r.to === b.pipeline.pipeline.signal);
   const stray = [
     ...into.filter((a) => !outOf.some((b) => connects(a, b))),

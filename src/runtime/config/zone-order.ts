@@ -3,7 +3,7 @@ import type { Findings } from "./findings.js";
 import type { Link, LinkedPipeline } from "./pipelines.js";
 
 /** A component that belongs to a zone, and where data meets it. */
-interface Stop {
+interface ZoneStop {
   readonly zone: Zone;
   readonly link: Link;
   readonly pipeline: LinkedPipeline;
@@ -16,12 +16,12 @@ interface Stop {
  *
  * `ordered` must have no pipeline before one that feeds it.
  */
-export function checkZones(ordered: readonly LinkedPipeline[], isStrict: boolean, findings: Findings): void {
+export function checkZoneOrder(ordered: readonly LinkedPipeline[], isStrict: boolean, findings: Findings): void {
   /** The last stop of each pipeline: the one of the latest zone that its data has met at its end. */
-  const ends = new Map<LinkedPipeline, Stop | undefined>();
+  const ends = new Map<LinkedPipeline, ZoneStop | undefined>();
   for (const pipeline of ordered) {
     let latest = latestOf(
-      ordered.filter((other) => ends.has(other)).flatMap((other) => handedOn(other, pipeline, ends)),
+      ordered.filter((other) => ends.has(other)).flatMap((other) => stopsBefore(other, pipeline, ends)),
     );
     for (const link of pipeline.processors) {
       const stop = stopAt(link, pipeline);
@@ -34,32 +34,32 @@ export function checkZones(ordered: readonly LinkedPipeline[], isStrict: boolean
 }
 
 /** What data has met when it comes from one pipeline into another: all of the first, and the connectors in between. */
-function handedOn(
+function stopsBefore(
   from: LinkedPipeline,
   to: LinkedPipeline,
-  ends: ReadonlyMap<LinkedPipeline, Stop | undefined>,
-): (Stop | undefined)[] {
+  ends: ReadonlyMap<LinkedPipeline, ZoneStop | undefined>,
+): (ZoneStop | undefined)[] {
   if (from.pipeline.signal !== to.pipeline.signal) return [];
   const between = from.exporters.filter((exit) => to.receivers.some((entry) => entry.definition === exit.definition));
   return between.length === 0 ? [] : [ends.get(from), ...between.map((link) => stopAt(link, from))];
 }
 
-function stopAt(link: Link, pipeline: LinkedPipeline): Stop | undefined {
+function stopAt(link: Link, pipeline: LinkedPipeline): ZoneStop | undefined {
   const { factory } = link.definition;
   const zone = factory?.kind === "processor" || factory?.kind === "connector" ? factory.zone : undefined;
   return zone === undefined ? undefined : { zone, link, pipeline };
 }
 
-function rank({ zone }: Stop): number {
+function rank({ zone }: ZoneStop): number {
   return ZONES.indexOf(zone);
 }
 
-/** Of equally late ones the first. */
-function latestOf(stops: readonly (Stop | undefined)[]): Stop | undefined {
+/** The stop of the latest zone; of equally late stops the first. */
+function latestOf(stops: readonly (ZoneStop | undefined)[]): ZoneStop | undefined {
   return stops.reduce((a, b) => (a === undefined || (b !== undefined && rank(b) > rank(a)) ? b : a), undefined);
 }
 
-function report(stop: Stop, earlier: Stop, isStrict: boolean, findings: Findings): void {
+function report(stop: ZoneStop, earlier: ZoneStop, isStrict: boolean, findings: Findings): void {
   const { reference } = stop.link;
   const id = `"${reference.id}"`;
   const other = `"${earlier.link.reference.id}"`;

@@ -5,9 +5,9 @@ import { Delivery } from "./delivery.js";
 import { Refusal } from "./refusal.js";
 
 /** What is merged stays under gRPC's usual limit of 4 MiB, so that no request is refused for the company it was in. */
-const MERGED_BYTES = 3 * 1024 * 1024;
+const MAX_MERGED_BYTES = 3 * 1024 * 1024;
 /** What the pieces of a batch may take: several times what any sensible batch is cut into. */
-const CUT_BYTES = 32 * 1024 * 1024;
+const MAX_SPLIT_BYTES = 32 * 1024 * 1024;
 
 /** When what waits leaves, and how large it may be. */
 export interface BatcherSettings {
@@ -29,7 +29,7 @@ export class Batcher {
   private readonly settings: BatcherSettings;
   private readonly clock: Clock;
   private readonly emit: (delivery: Delivery) => void;
-  private readonly onEmpty: () => void;
+  private readonly onFlush: () => void;
   private waiting: Delivery[] = [];
   private size = 0;
   private bytes = 0;
@@ -39,17 +39,17 @@ export class Batcher {
     settings: BatcherSettings,
     clock: Clock,
     emit: (delivery: Delivery) => void,
-    onEmpty: () => void = () => {},
+    onFlush: () => void = () => {},
   ) {
     this.settings = settings;
     this.clock = clock;
     this.emit = emit;
-    this.onEmpty = onEmpty;
+    this.onFlush = onFlush;
   }
 
   add(delivery: Delivery): void {
     const { byteLength } = delivery.batch;
-    if (this.bytes + byteLength > MERGED_BYTES) this.send();
+    if (this.bytes + byteLength > MAX_MERGED_BYTES) this.emitWaiting();
     this.waiting.push(delivery);
     this.size += this.sizeOf(delivery.batch);
     this.bytes += byteLength;
@@ -60,31 +60,31 @@ export class Batcher {
 
   /** Sends what waits, now. */
   flush(): void {
-    this.onEmpty();
-    this.send();
+    this.onFlush();
+    this.emitWaiting();
   }
 
-  private send(): void {
-    const waiting = this.discard();
-    if (waiting.length > 0) this.sendTogether(waiting);
+  private emitWaiting(): void {
+    const waiting = this.takeWaiting();
+    if (waiting.length > 0) this.emitMerged(waiting);
   }
 
-  private sendTogether(deliveries: readonly Delivery[]): void {
+  private emitMerged(deliveries: readonly Delivery[]): void {
     const merged = Batch.merge(deliveries.map((delivery) => delivery.batch));
-    const pieces = this.cut(merged);
+    const pieces = this.splitMerged(merged);
     if (pieces !== undefined) {
       for (const piece of Delivery.merge(deliveries, merged).split(pieces)) this.emit(piece);
-    } else if (deliveries.length > 1) for (const delivery of deliveries) this.sendTogether([delivery]);
-    else deliveries[0]!.refuse(multiplies(this.settings.maxSize));
+    } else if (deliveries.length > 1) for (const delivery of deliveries) this.emitMerged([delivery]);
+    else deliveries[0]!.refuse(splitOverflowRefusal(this.settings.maxSize));
   }
 
   /** Undefined: the pieces would take many times what the batch does. */
-  private cut(merged: Batch): readonly Batch[] | undefined {
+  private splitMerged(merged: Batch): readonly Batch[] | undefined {
     const { maxSize, sizer } = this.settings;
     if (maxSize === 0 || sizer === "requests") return [merged];
     const limits = sizer === "items" ? { records: maxSize } : { bytes: maxSize };
     try {
-      return splitBatch(merged, { ...limits, total: Math.max(CUT_BYTES, 2 * merged.byteLength) });
+      return splitBatch(merged, { ...limits, total: Math.max(MAX_SPLIT_BYTES, 2 * merged.byteLength) });
     } catch (error) {
       if (error instanceof SplitOverflow) return undefined;
       throw error;
@@ -92,7 +92,7 @@ export class Batcher {
   }
 
   /** Forgets what waits and stops the clock; gives it to whoever settles it. */
-  discard(): readonly Delivery[] {
+  takeWaiting(): readonly Delivery[] {
     const { waiting } = this;
     this.cancelTimer?.();
     this.cancelTimer = undefined;
@@ -108,7 +108,7 @@ export class Batcher {
   }
 }
 
-function multiplies(max: number): Refusal {
+function splitOverflowRefusal(max: number): Refusal {
   const message = `too many records, or too much around them, to cut this request into pieces of at most ${max}`;
   return new Refusal("permanent", message, { code: "SLUICE_SPLIT_OVERFLOW", category: "schema" });
 }

@@ -15,7 +15,7 @@ export const systemClock: Clock = {
   after(ms, run) {
     let timer: NodeJS.Timeout;
     const wait = (left: number) => {
-      const step = Math.min(left, LONGEST_MS);
+      const step = Math.min(left, MAX_TIMER_MS);
       timer = setTimeout(() => (left > step ? wait(left - step) : run()), step).unref();
     };
     wait(ms);
@@ -23,5 +23,5 @@ export const systemClock: Clock = {
   },
 };
 
-/** A timer that is set to more rings at once. */
-const LONGEST_MS = 2 ** 31 - 1;
+/** Node.js fires a timer that is set to more than this at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -78,7 +78,7 @@ export const ZONES: readonly Zone[] = ["validate", "pii", "rate_limit", "samplin
 export type ReplayStep = (batch: Batch) => Batch;
 
 /** How many bytes of requests a processor may keep unanswered, and the path of the key in its config that says so. */
-export interface HeldBytes {
+export interface HeldBytesLimit {
   readonly bytes: number;
   readonly path: readonly (string | number)[];
 }
@@ -179,7 +179,7 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
   readonly signals: readonly Signal[];
   readonly zone?: Zone;
   /** For processors that hold deliveries back: a limit that is not below that of the whole agent gets a warning. */
-  holdsBack?(config: Config): HeldBytes;
+  maxHeldBytes?(config: Config): HeldBytesLimit;
   create(config: Config, context: ProcessorContext): Processor;
   /**
    * What is done to batches of this pipeline that were dead letters and are sent again; they do not pass the pipeline
@@ -231,45 +231,45 @@ export type ComponentFactory =
  * What a component's author writes. Without a schema any config is taken, as it stands in the YAML; a processor,
  * receiver or exporter that names no signals takes all of them.
  */
-type Definition<F extends { kind: unknown; contract: unknown }, C> = Omit<
+type FactoryDefinition<F extends { kind: unknown; contract: unknown }, C> = Omit<
   F,
   "kind" | "contract" | "schema" | "summary" | "signals"
 > & {
   readonly schema?: ConfigSchema<C>;
   readonly summary?: string;
 };
-interface Signals {
+interface SignalsOption {
   readonly signals?: readonly Signal[];
 }
 /** What `create` gets of a component without a schema. */
 type AnyConfig = Record<string, unknown>;
 
 /** A type of receiver from its name, its schema and a function that makes one. */
-export function defineReceiver<C = AnyConfig>(definition: Definition<ReceiverFactory<C>, C> & Signals) {
-  return completed("receiver", definition, { signals: SIGNALS }) as ReceiverFactory;
+export function defineReceiver<C = AnyConfig>(definition: FactoryDefinition<ReceiverFactory<C>, C> & SignalsOption) {
+  return completeDefinition("receiver", definition, { signals: SIGNALS }) as ReceiverFactory;
 }
 
 /** A type of processor from its name, its schema and a function that makes one, as with `eachRecord`. */
-export function defineProcessor<C = AnyConfig>(definition: Definition<ProcessorFactory<C>, C> & Signals) {
-  return completed("processor", definition, { signals: SIGNALS }) as ProcessorFactory;
+export function defineProcessor<C = AnyConfig>(definition: FactoryDefinition<ProcessorFactory<C>, C> & SignalsOption) {
+  return completeDefinition("processor", definition, { signals: SIGNALS }) as ProcessorFactory;
 }
 
 /** A type of exporter from its name, its schema and a function that makes one. */
-export function defineExporter<C = AnyConfig>(definition: Definition<ExporterFactory<C>, C> & Signals) {
-  return completed("exporter", definition, { signals: SIGNALS }) as ExporterFactory;
+export function defineExporter<C = AnyConfig>(definition: FactoryDefinition<ExporterFactory<C>, C> & SignalsOption) {
+  return completeDefinition("exporter", definition, { signals: SIGNALS }) as ExporterFactory;
 }
 
 /** A type of connector from its name, its routes, its schema and a function that makes one. */
-export function defineConnector<C = AnyConfig>(definition: Definition<ConnectorFactory<C>, C>) {
-  return completed("connector", definition) as ConnectorFactory;
+export function defineConnector<C = AnyConfig>(definition: FactoryDefinition<ConnectorFactory<C>, C>) {
+  return completeDefinition("connector", definition) as ConnectorFactory;
 }
 
 /** A type of extension from its name, its schema and a function that makes one. */
-export function defineExtension<C = AnyConfig>(definition: Definition<ExtensionFactory<C>, C>) {
-  return completed("extension", definition) as ExtensionFactory;
+export function defineExtension<C = AnyConfig>(definition: FactoryDefinition<ExtensionFactory<C>, C>) {
+  return completeDefinition("extension", definition) as ExtensionFactory;
 }
 
-function completed(
+function completeDefinition(
   kind: ComponentKind,
   definition: { readonly schema?: ConfigSchema },
   defaults: object = {},

@@ -26,7 +26,7 @@ interface StandardIssue {
 /** The zod schema that stands for any schema, or for none. */
 export function configSchema(schema: ConfigSchema | undefined): ZodType {
   if (schema === undefined) return z.looseObject({}).meta({ opaque: true });
-  return isZod(schema) ? schema : adapted(schema);
+  return isZod(schema) ? schema : adaptStandardSchema(schema);
 }
 
 /** By shape: a plugin may have its own copy of zod. */
@@ -34,7 +34,7 @@ export function isZod(schema: unknown): schema is ZodType {
   return typeof schema === "object" && schema !== null && "_zod" in schema && "safeParse" in schema;
 }
 
-function adapted(schema: ConfigSchema): ZodType {
+function adaptStandardSchema(schema: ConfigSchema): ZodType {
   const standard = schema["~standard"];
   if (typeof standard?.validate !== "function") {
     throw new TypeError("schema is no schema: expected one of zod, or of a library that follows the Standard Schema");
@@ -52,13 +52,13 @@ function adapted(schema: ConfigSchema): ZodType {
       }
       if (result.issues === undefined) return result.value;
       for (const { message, path = [] } of result.issues) {
-        context.addIssue({ code: "custom", message, path: path.map(keyOf) });
+        context.addIssue({ code: "custom", message, path: path.map(pathKey) });
       }
       return z.NEVER;
     })
     .meta({ opaque: true });
 }
 
-function keyOf(part: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
+function pathKey(part: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
   return typeof part === "object" ? part.key : part;
 }

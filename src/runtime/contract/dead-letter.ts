@@ -1,7 +1,7 @@
 import type { Batch } from "../telemetry/batch.js";
 import { FAILURE_REASONS, type FailureReason } from "./entry.js";
 import { Refusal } from "./refusal.js";
-import { wordsOf } from "./words-of.js";
+import { errorMessage } from "./words-of.js";
 
 /** Why a processor takes records out of its pipeline. */
 export interface Setback {
@@ -43,27 +43,30 @@ export function isDeadLetter(value: unknown): value is DeadLetter {
 }
 
 /** A setback made fit to be kept, whatever a plugin gave: the records are dead letters all the same. */
-export function soundSetback(given: unknown): Setback {
-  const said = (typeof given === "object" && given !== null ? given : { message: given }) as Partial<Setback>;
-  const { reason, category, code, message, onlyIfAlwaysSaved } = said;
+export function validateSetback(given: unknown): Setback {
+  const fields = (typeof given === "object" && given !== null ? given : { message: given }) as Partial<Setback>;
+  const { reason, category, code, message, onlyIfAlwaysSaved } = fields;
   return {
     reason: FAILURE_REASONS.find((known) => known === reason) ?? "rejected",
-    category: named(category) ?? "rejected",
-    code: named(code) ?? "SLUICE_REJECTED",
-    message: message === undefined || message === null ? NO_WORDS : wordsOf(message).slice(0, MAX_MESSAGE),
+    category: nonEmptyName(category) ?? "rejected",
+    code: nonEmptyName(code) ?? "SLUICE_REJECTED",
+    message:
+      message === undefined || message === null
+        ? NO_REASON_MESSAGE
+        : errorMessage(message).slice(0, MAX_MESSAGE_LENGTH),
     ...(onlyIfAlwaysSaved === true && { onlyIfAlwaysSaved }),
   };
 }
 
-function named(name: unknown): string | undefined {
-  return typeof name === "string" && name !== "" ? name.slice(0, MAX_NAME) : undefined;
+function nonEmptyName(name: unknown): string | undefined {
+  return typeof name === "string" && name !== "" ? name.slice(0, MAX_NAME_LENGTH) : undefined;
 }
 
-const NO_WORDS = "the processor gave no reason";
-const MAX_MESSAGE = 1000;
-const MAX_NAME = 100;
+const NO_REASON_MESSAGE = "the processor gave no reason";
+const MAX_MESSAGE_LENGTH = 1000;
+const MAX_NAME_LENGTH = 100;
 
 /** The answer where no exporter could keep a dead letter. */
-export function nowhereToKeep({ message, code }: Setback): Refusal {
+export function refusalOfSetback({ message, code }: Setback): Refusal {
   return new Refusal("permanent", `${message}; no queue to keep it as a dead letter`, { code });
 }

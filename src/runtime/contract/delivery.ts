@@ -1,6 +1,6 @@
 import type { Batch } from "../telemetry/batch.js";
-import { type DeadLetter, isDeadLetter, type Setback, soundSetback } from "./dead-letter.js";
-import { type Refusal, toRefusal, worseRefusal } from "./refusal.js";
+import { type DeadLetter, isDeadLetter, type Setback, validateSetback } from "./dead-letter.js";
+import { chooseRefusal, type Refusal, toRefusal } from "./refusal.js";
 
 /**
  * A delivery is a batch and the debt to whoever handed it in.
@@ -12,7 +12,7 @@ import { type Refusal, toRefusal, worseRefusal } from "./refusal.js";
  * - A debt that returns (`returning`) is settled by its acceptance only; after a refusal the one made in its place
  *   carries on.
  * - Whoever holds a delivery must, in the end, hand it on, settle it, split it or merge it. What sits in a component
- *   is in the component's `Habitat`, so that it can be refused when the component fails or is aborted.
+ *   is in the component's `HeldDebts`, so that it can be refused when the component fails or is aborted.
  */
 export class Delivery {
   readonly batch: Batch;
@@ -44,25 +44,25 @@ export class Delivery {
   /** Several deliveries that share this debt. No batches at all means a deliberate drop: the debt is accepted. */
   split(parts: readonly (Batch | DeadLetter)[]): Delivery[] {
     if (parts.length === 0) this.accept();
-    if (parts.length === 1) return [this.part(parts[0]!, this.debt)];
+    if (parts.length === 1) return [this.createPart(parts[0]!, this.debt)];
     const debts = this.debt.divide(parts.length, sum);
-    return parts.map((part, i) => this.part(part, debts[i]!));
+    return parts.map((part, i) => this.createPart(part, debts[i]!));
   }
 
   /** The whole batch so many times, for branches that all must take it. None at all means a deliberate drop. */
   copies(count: number): Delivery[] {
     if (count === 0) this.accept();
     if (count === 1) return [this];
-    return this.debt.divide(count, Math.max).map((debt) => this.part(this.batch, debt));
+    return this.debt.divide(count, Math.max).map((debt) => this.createPart(this.batch, debt));
   }
 
   /**
    * The same delivery, but a refusal comes back: `onRefused` is given it with a delivery that owes what this one owed,
    * and is to be handed on or settled in its place. For connectors that know another way.
    */
-  returning(onRefused: (again: Delivery, refusal: Refusal) => void): Delivery {
-    const debt = this.debt.returning((again, refusal) => onRefused(this.owing(again), refusal));
-    return this.owing(debt);
+  catchRefusal(onRefused: (again: Delivery, refusal: Refusal) => void): Delivery {
+    const debt = this.debt.catchRefusal((again, refusal) => onRefused(this.withDebt(again), refusal));
+    return this.withDebt(debt);
   }
 
   /** One delivery that owes what all of these owed. The origin is that of the first. */
@@ -73,12 +73,12 @@ export class Delivery {
     return new Delivery(batch, first.origin, Debt.join(deliveries.map((d) => d.debt)), first.route, first.setback);
   }
 
-  private owing(debt: Debt): Delivery {
+  private withDebt(debt: Debt): Delivery {
     return new Delivery(this.batch, this.origin, debt, this.route, this.setback);
   }
 
-  private part(part: Batch | DeadLetter, debt: Debt): Delivery {
-    const [batch, setback] = isDeadLetter(part) ? [part.batch, soundSetback(part.setback)] : [part, this.setback];
+  private createPart(part: Batch | DeadLetter, debt: Debt): Delivery {
+    const [batch, setback] = isDeadLetter(part) ? [part.batch, validateSetback(part.setback)] : [part, this.setback];
     const isSame = batch === this.batch && debt === this.debt && setback === this.setback;
     return isSame ? this : new Delivery(batch, this.origin, debt, this.route, setback);
   }
@@ -108,11 +108,11 @@ export interface PartialRejection {
 }
 
 /** What an exporter says of `count` records, made fit to be believed: no more than all, no less than none. */
-export function rejectionOf(said: unknown, count: number): PartialRejection | undefined {
-  if (typeof said !== "object" || said === null) return undefined;
-  const { rejected, message } = said as { rejected?: unknown; message?: unknown };
-  const number = Math.min(Math.max(0, Math.ceil(Number(rejected) || 0)), count);
-  return { rejected: number, message: typeof message === "string" ? message : "" };
+export function validateRejection(answer: unknown, count: number): PartialRejection | undefined {
+  if (typeof answer !== "object" || answer === null) return undefined;
+  const { rejected, message } = answer as { rejected?: unknown; message?: unknown };
+  const bounded = Math.min(Math.max(0, Math.ceil(Number(rejected) || 0)), count);
+  return { rejected: bounded, message: typeof message === "string" ? message : "" };
 }
 
 /** How a debt was settled: taken, perhaps without some records, or refused. */
@@ -125,24 +125,24 @@ const NOTHING_REJECTED: PartialRejection = { rejected: 0, message: "" };
 export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
 
 /** The debts that are inside one component at the moment. */
-export class Habitat {
+export class HeldDebts {
   private readonly debts = new Set<Debt>();
-  private readonly explain: ((refusal: Refusal) => Refusal) | undefined;
+  private readonly mapRefusal: ((refusal: Refusal) => Refusal) | undefined;
 
   /** `explain` sees every refusal of what is inside, and gives the one that is passed on. */
-  constructor(explain?: (refusal: Refusal) => Refusal) {
-    this.explain = explain;
+  constructor(mapRefusal?: (refusal: Refusal) => Refusal) {
+    this.mapRefusal = mapRefusal;
   }
 
   get size(): number {
     return this.debts.size;
   }
 
-  enter(debt: Debt): void {
+  add(debt: Debt): void {
     debt.moveTo(this);
   }
 
-  leave(debt: Debt): void {
+  remove(debt: Debt): void {
     debt.moveTo(undefined);
   }
 
@@ -154,12 +154,14 @@ export class Habitat {
   }
 
   /** @internal called by Debt alone */
-  explained(outcome: Outcome): Outcome {
-    return outcome.ok || this.explain === undefined ? outcome : { ok: false, refusal: this.explain(outcome.refusal) };
+  mapOutcome(outcome: Outcome): Outcome {
+    return outcome.ok || this.mapRefusal === undefined
+      ? outcome
+      : { ok: false, refusal: this.mapRefusal(outcome.refusal) };
   }
 
   /** @internal called by Debt alone */
-  note(debt: Debt, inside: boolean): void {
+  track(debt: Debt, inside: boolean): void {
     if (inside) this.debts.add(debt);
     else this.debts.delete(debt);
   }
@@ -168,10 +170,10 @@ export class Habitat {
 /** What is owed to the sender of a batch. Made by the intake; everyone else goes through `Delivery`. */
 export class Debt {
   private open = true;
-  private parts = 0;
+  private unsettledParts = 0;
   private outcome: Outcome = ACCEPTED;
-  private addRejected: AddRejected = sum;
-  private habitat: Habitat | undefined;
+  private combineRejected: CombineRejected = sum;
+  private holder: HeldDebts | undefined;
   private readonly creditors: readonly Debt[];
   private readonly onSettled: ((outcome: Outcome) => void) | undefined;
   private readonly onRefused: OnRefused | undefined;
@@ -188,55 +190,55 @@ export class Debt {
 
   static join(debts: readonly Debt[]): Debt {
     const joined = new Debt(undefined, debts);
-    joined.moveTo(debts[0]?.habitat);
-    for (const debt of debts) debt.handOn(1);
+    joined.moveTo(debts[0]?.holder);
+    for (const debt of debts) debt.replaceWithParts(1);
     return joined;
   }
 
   /** `addRejected` makes one number of what two parts had rejected. */
-  divide(count: number, addRejected: AddRejected): Debt[] {
-    this.addRejected = addRejected;
+  divide(count: number, combineRejected: CombineRejected): Debt[] {
+    this.combineRejected = combineRejected;
     const parts = Array.from({ length: count }, () => new Debt(undefined, [this]));
-    for (const part of parts) part.moveTo(this.habitat);
-    this.handOn(count);
+    for (const part of parts) part.moveTo(this.holder);
+    this.replaceWithParts(count);
     return parts;
   }
 
   /** A debt in the place of this one, whose refusal is told to `onRefused` with one that is owed in its stead. */
-  returning(onRefused: OnRefused): Debt {
+  catchRefusal(onRefused: OnRefused): Debt {
     const debt = new Debt(undefined, [this], onRefused);
-    debt.moveTo(this.habitat);
-    this.handOn(1);
+    debt.moveTo(this.holder);
+    this.replaceWithParts(1);
     return debt;
   }
 
   settle(outcome: Outcome): void {
     if (!this.open) return;
     this.open = false;
-    const explained = this.habitat?.explained(outcome) ?? outcome;
+    const explained = this.holder?.mapOutcome(outcome) ?? outcome;
     this.moveTo(undefined);
     this.conclude(explained);
   }
 
-  moveTo(habitat: Habitat | undefined): void {
-    if (this.habitat === habitat) return;
-    this.habitat?.note(this, false);
-    this.habitat = habitat;
-    if (this.open) habitat?.note(this, true);
+  moveTo(holder: HeldDebts | undefined): void {
+    if (this.holder === holder) return;
+    this.holder?.track(this, false);
+    this.holder = holder;
+    if (this.open) holder?.track(this, true);
   }
 
-  private handOn(parts: number): void {
+  private replaceWithParts(parts: number): void {
     if (!this.open) return;
     this.open = false;
-    this.parts = parts;
+    this.unsettledParts = parts;
     this.moveTo(undefined);
   }
 
   private partSettled(outcome: Outcome): void {
-    if (this.parts === 0) return; // was settled before it was divided
-    this.outcome = combine(this.outcome, outcome, this.addRejected);
-    this.parts -= 1;
-    if (this.parts === 0) this.conclude(this.outcome);
+    if (this.unsettledParts === 0) return; // was settled before it was divided
+    this.outcome = combine(this.outcome, outcome, this.combineRejected);
+    this.unsettledParts -= 1;
+    if (this.unsettledParts === 0) this.conclude(this.outcome);
   }
 
   private conclude(outcome: Outcome): void {
@@ -244,8 +246,8 @@ export class Debt {
       this.onRefused(new Debt(undefined, this.creditors), outcome.refusal);
       return;
     }
-    const told = this.creditors.length > 1 ? withoutCount(outcome) : outcome;
-    for (const creditor of this.creditors) creditor.partSettled(told);
+    const reported = this.creditors.length > 1 ? withoutCount(outcome) : outcome;
+    for (const creditor of this.creditors) creditor.partSettled(reported);
     this.onSettled?.(outcome);
   }
 }
@@ -253,27 +255,27 @@ export class Debt {
 type OnRefused = (again: Debt, refusal: Refusal) => void;
 
 /** Pieces of a batch have different records; of copies, the larger count is what at least one branch does not have. */
-type AddRejected = (a: number, b: number) => number;
+type CombineRejected = (a: number, b: number) => number;
 
 function sum(a: number, b: number): number {
   return a + b;
 }
 
-function combine(a: Outcome, b: Outcome, addRejected: AddRejected): Outcome {
-  if (!a.ok) return b.ok ? a : { ok: false, refusal: worseRefusal(a.refusal, b.refusal) };
+function combine(a: Outcome, b: Outcome, combineRejected: CombineRejected): Outcome {
+  if (!a.ok) return b.ok ? a : { ok: false, refusal: chooseRefusal(a.refusal, b.refusal) };
   if (!b.ok) return b;
   if (a.message === "" && a.rejected === 0) return b;
   if (b.message === "" && b.rejected === 0) return a;
-  return { ok: true, rejected: addRejected(a.rejected, b.rejected), message: joinWords(a.message, b.message) };
+  return { ok: true, rejected: combineRejected(a.rejected, b.rejected), message: joinMessages(a.message, b.message) };
 }
 
 /** Many pieces tend to have the same to say. */
-function joinWords(a: string, b: string): string {
-  if (b === "" || a.includes(b) || a.length > ENOUGH_WORDS) return a;
+function joinMessages(a: string, b: string): string {
+  if (b === "" || a.includes(b) || a.length > MAX_JOINED_LENGTH) return a;
   return a === "" ? b : `${a}; ${b}`;
 }
 
-const ENOUGH_WORDS = 500;
+const MAX_JOINED_LENGTH = 500;
 
 /** Of a merged batch nobody knows whose records were rejected: each sender gets the words as a warning, no count. */
 function withoutCount(outcome: Outcome): Outcome {

@@ -1,21 +1,21 @@
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
-import { nowhereToKeep, type Setback } from "./dead-letter.js";
-import { type Delivery, Habitat, type PartialRejection, rejectionOf } from "./delivery.js";
+import { refusalOfSetback, type Setback } from "./dead-letter.js";
+import { type Delivery, HeldDebts, type PartialRejection, validateRejection } from "./delivery.js";
 import { completeSettings } from "./exporter-settings.js";
 import { limitedLog } from "./limited-log.js";
 import type { Counter, Metrics } from "./observability.js";
 import type { OutletFactory } from "./outlet.js";
 import { Refusal, toRefusal } from "./refusal.js";
-import { Turns } from "./turns.js";
+import { Semaphore } from "./turns.js";
 
 /** More sends at once make no exporter faster, and each costs buffers of its own. */
-const AT_ONCE = 256;
+const MAX_CONCURRENT_SENDS = 256;
 
 /** How long an exporter may take to give up before its call is considered ended without it. */
-const GIVE_UP_MS = 1000;
+const ABORT_GRACE_MS = 1000;
 
 /** One send under way, or waiting for its turn. */
-interface Call {
+interface PendingSend {
   readonly controller: AbortController;
   cancelTimer: () => void;
   /** Ends it without the exporter. */
@@ -25,11 +25,11 @@ interface Call {
 /** Sends each delivery as it comes, so many at once, and settles it by what comes of it: the sender waits for the export. */
 export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaults, clock, logger, metrics }) => {
   const counters = createCounters(id, metrics);
-  const inside = new Habitat();
-  const sending = new Set<Call>();
-  const turns = new Turns(AT_ONCE);
+  const heldDebts = new HeldDebts();
+  const sending = new Set<PendingSend>();
+  const concurrency = new Semaphore(MAX_CONCURRENT_SENDS);
   const timeoutMs = completeSettings(settings, typeDefaults).timeout;
-  let idle: (() => void) | undefined;
+  let onIdle: (() => void) | undefined;
   let aborted = false;
   const logFailure = limitedLog<Refusal>(clock, (refusal, suppressed) =>
     logger.warn({ kind: refusal.kind, status: refusal.status, err: refusal, suppressed }, "export failed"),
@@ -38,9 +38,9 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
     logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
   );
 
-  const inTurn = async ({ batch }: Delivery, call: Call) => {
+  const sendWhenFree = async ({ batch }: Delivery, call: PendingSend) => {
     const { signal } = call.controller;
-    const turn = turns.take(signal);
+    const turn = concurrency.acquire(signal);
     if (turn !== undefined) await turn;
     try {
       return await new Promise<unknown>((resolve, reject) => {
@@ -48,20 +48,20 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
         Promise.resolve(exporter.send(batch, signal)).then(resolve, reject);
       });
     } finally {
-      turns.give();
+      concurrency.release();
     }
   };
-  const giveUp = (call: Call) => {
-    const refusal = timedOut(id, timeoutMs);
+  const onTimeout = (call: PendingSend) => {
+    const refusal = timeoutRefusal(id, timeoutMs);
     call.controller.abort(refusal);
-    call.cancelTimer = clock.after(GIVE_UP_MS, () => call.abandon(refusal));
+    call.cancelTimer = clock.after(ABORT_GRACE_MS, () => call.abandon(refusal));
   };
-  const send = async (delivery: Delivery, call: Call) => {
+  const send = async (delivery: Delivery, call: PendingSend) => {
     const { controller } = call;
     const counter = counters[delivery.batch.signal];
     const { count } = delivery.batch;
     try {
-      const partial = rejectionOf(await inTurn(delivery, call), count);
+      const partial = validateRejection(await sendWhenFree(delivery, call), count);
       const rejected = partial?.rejected ?? 0;
       counter.sent.add(count - rejected);
       if (partial !== undefined) {
@@ -79,39 +79,39 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
 
   return {
     accept(delivery) {
-      if (delivery.setback !== undefined) return leaveOut(delivery, delivery.setback);
-      const call: Call = { controller: new AbortController(), cancelTimer: () => {}, abandon: () => {} };
+      if (delivery.setback !== undefined) return settleSetback(delivery, delivery.setback);
+      const call: PendingSend = { controller: new AbortController(), cancelTimer: () => {}, abandon: () => {} };
       sending.add(call);
-      inside.enter(delivery.debt);
-      if (timeoutMs > 0) call.cancelTimer = clock.after(timeoutMs, () => giveUp(call));
+      heldDebts.add(delivery.debt);
+      if (timeoutMs > 0) call.cancelTimer = clock.after(timeoutMs, () => onTimeout(call));
       void send(delivery, call).finally(() => {
         call.cancelTimer();
         sending.delete(call);
-        if (sending.size === 0) idle?.();
+        if (sending.size === 0) onIdle?.();
       });
     },
     drain: () =>
       new Promise((resolve) => {
         if (aborted || sending.size === 0) resolve();
-        else idle = resolve;
+        else onIdle = resolve;
       }),
     abort() {
       const refusal = new Refusal("transient", `exporter ${id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" });
       for (const { controller } of sending) controller.abort(refusal);
-      inside.refuseAll(refusal);
+      heldDebts.refuseAll(refusal);
       aborted = true;
-      idle?.();
+      onIdle?.();
     },
   };
 };
 
 /** Nothing is kept here: what was to be kept is given back to its sender. */
-function leaveOut(delivery: Delivery, setback: Setback): void {
+function settleSetback(delivery: Delivery, setback: Setback): void {
   if (setback.onlyIfAlwaysSaved) delivery.accept();
-  else delivery.refuse(nowhereToKeep(setback));
+  else delivery.refuse(refusalOfSetback(setback));
 }
 
-function timedOut(id: string, ms: number): Refusal {
+function timeoutRefusal(id: string, ms: number): Refusal {
   return new Refusal("transient", `exporter ${id} did not finish within ${ms} ms`, { code: "SLUICE_TIMEOUT" });
 }
 

@@ -16,7 +16,7 @@ export interface EachBatchOptions {
   readonly clock?: Clock;
 }
 
-const TIMEOUT_MS = 30_000;
+const DEFAULT_TIMEOUT_MS = 30_000;
 
 /**
  * A processor from a function of one batch, the way most processors are written.
@@ -31,27 +31,27 @@ export function eachBatch(
   process: (batch: Batch, delivery: Delivery) => BatchResult | PromiseLike<BatchResult>,
   options?: EachBatchOptions,
 ): Processor {
-  return eachWantedBatch((batch, delivery) => process(batch, delivery), options);
+  return eachCancellableBatch((batch, delivery) => process(batch, delivery), options);
 }
 
 /** The same for a function that asks whether its answer is still waited for: once it is not, it is ignored. */
-export function eachWantedBatch(
+export function eachCancellableBatch(
   process: (batch: Batch, delivery: Delivery, isWanted: () => boolean) => BatchResult | PromiseLike<BatchResult>,
-  { timeoutMs = TIMEOUT_MS, clock = systemClock }: EachBatchOptions = {},
+  { timeoutMs = DEFAULT_TIMEOUT_MS, clock = systemClock }: EachBatchOptions = {},
 ): Processor {
   return (source) =>
     new Observable<Delivery>((out) => {
       let tail: Promise<void> | undefined;
-      let giveUp: (() => void) | undefined;
+      let cancelWait: (() => void) | undefined;
       let isStopped = false;
       const emit = (delivery: Delivery, result: BatchResult) => {
-        for (const next of outputs(delivery, result)) out.next(next);
+        for (const next of toDeliveries(delivery, result)) out.next(next);
       };
       const run = (delivery: Delivery): Promise<void> | undefined => {
         const answer = { isOver: false };
         try {
           const result = process(delivery.batch, delivery, () => !answer.isOver);
-          if (isLater(result)) return wait(delivery, result, answer);
+          if (isPromiseLike(result)) return wait(delivery, result, answer);
           emit(delivery, result);
         } catch (error) {
           delivery.refuse(error);
@@ -71,9 +71,11 @@ export function eachWantedBatch(
             }
             done();
           };
-          giveUp = () => end(() => {});
+          cancelWait = () => end(() => {});
           const cancelTimer =
-            timeoutMs > 0 ? clock.after(timeoutMs, () => end(() => delivery.refuse(tooLate(timeoutMs)))) : undefined;
+            timeoutMs > 0
+              ? clock.after(timeoutMs, () => end(() => delivery.refuse(timeoutRefusal(timeoutMs))))
+              : undefined;
           const refuse = (error: unknown) => end(() => delivery.refuse(error));
           try {
             result.then((batches) => end(() => emit(delivery, batches)), refuse);
@@ -83,10 +85,10 @@ export function eachWantedBatch(
         });
       const queue = (work: Promise<void> | undefined) => {
         if (work === undefined) return;
-        const mine = work.finally(() => {
-          if (tail === mine) tail = undefined;
+        const current = work.finally(() => {
+          if (tail === current) tail = undefined;
         });
-        tail = mine;
+        tail = current;
       };
       const runInTurn = (delivery: Delivery) => (isStopped ? undefined : run(delivery));
       const upstream = source.subscribe({
@@ -97,34 +99,35 @@ export function eachWantedBatch(
       return () => {
         upstream.unsubscribe();
         isStopped = true;
-        giveUp?.();
+        cancelWait?.();
       };
     });
 }
 
-function outputs(delivery: Delivery, result: BatchResult): readonly Delivery[] {
+function toDeliveries(delivery: Delivery, result: BatchResult): readonly Delivery[] {
   if (result === null) {
     delivery.accept();
-    return NONE;
+    return NO_DELIVERIES;
   }
   const parts = Array.isArray(result) ? result : [result as Batch | DeadLetter];
-  if (!parts.every(isPart)) throw new Refusal("transient", FORGOTTEN, { code: "SLUICE_NO_RESULT", unexpected: true });
+  if (!parts.every(isBatchOrDeadLetter))
+    throw new Refusal("transient", NO_RESULT_MESSAGE, { code: "SLUICE_NO_RESULT", unexpected: true });
   return delivery.split(parts);
 }
 
-function isPart(part: unknown): boolean {
+function isBatchOrDeadLetter(part: unknown): boolean {
   return isBatch(isDeadLetter(part) ? part.batch : part);
 }
 
 /** Any promise will do, not only Node's own. */
-function isLater(result: unknown): result is PromiseLike<BatchResult> {
+function isPromiseLike(result: unknown): result is PromiseLike<BatchResult> {
   return typeof (result as { then?: unknown } | null | undefined)?.then === "function";
 }
 
-function tooLate(ms: number): Refusal {
+function timeoutRefusal(ms: number): Refusal {
   const message = `the function did not answer within ${ms} ms`;
   return new Refusal("transient", message, { code: "SLUICE_TIMEOUT", unexpected: true });
 }
 
-const NONE: readonly Delivery[] = [];
-const FORGOTTEN = "the function returned no batch: return the batch to pass it on, or null to drop it";
+const NO_DELIVERIES: readonly Delivery[] = [];
+const NO_RESULT_MESSAGE = "the function returned no batch: return the batch to pass it on, or null to drop it";

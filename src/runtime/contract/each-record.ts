@@ -1,11 +1,11 @@
 import { Batch } from "../telemetry/batch.js";
 import { type AnyRecordView, editRecords, type RecordVerdict } from "../telemetry/edit.js";
-import { editRecordsLater } from "../telemetry/edit-later.js";
+import { editRecordsAsync } from "../telemetry/edit-later.js";
 import { splitBatch } from "../telemetry/split.js";
 import type { Attributes } from "../telemetry/views/attributes.js";
 import type { Processor } from "./component.js";
-import { type DeadLetter, deadLetter, type Setback, soundSetback } from "./dead-letter.js";
-import { type BatchResult, type EachBatchOptions, eachWantedBatch } from "./each-batch.js";
+import { type DeadLetter, deadLetter, type Setback, validateSetback } from "./dead-letter.js";
+import { type BatchResult, type EachBatchOptions, eachCancellableBatch } from "./each-batch.js";
 
 /** Takes the record out of the pipeline, as it came in; every exporter keeps it as a dead letter with this message. */
 export interface RecordSetback {
@@ -16,7 +16,7 @@ export interface RecordSetback {
  * What the function of `eachRecord` may answer: nothing (or "keep"), "drop", or why the record is a dead letter. What an
  * edit gives back, as in `(record) => record.attributes.set("a", 1)`, counts as nothing.
  */
-export type RecordAnswer = RecordVerdict | RecordSetback | Attributes | boolean;
+export type RecordResult = RecordVerdict | RecordSetback | Attributes | boolean;
 
 /** How long, and how many at a time, a function of a record may take. */
 export interface EachRecordOptions extends EachBatchOptions {
@@ -33,53 +33,53 @@ export interface EachRecordOptions extends EachBatchOptions {
  * A function for one signal may name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
  */
 export function eachRecord<View extends AnyRecordView = AnyRecordView>(
-  edit: (record: View) => RecordAnswer | Promise<RecordAnswer>,
+  edit: (record: View) => RecordResult | Promise<RecordResult>,
   { concurrency = 1, ...options }: EachRecordOptions = {},
 ): Processor {
-  return eachWantedBatch((batch, _delivery, isWanted) => {
-    const setbacks = new Setbacks();
-    const edited = editRecordsLater(
+  return eachCancellableBatch((batch, _delivery, isWanted) => {
+    const setbacks = new RecordSetbacks();
+    const edited = editRecordsAsync(
       batch,
       (record, index) => {
         const answer = edit(record as View);
         if (answer === undefined || typeof answer === "string") return answer;
-        return isLater(answer) ? answer.then((later) => setbacks.note(index, later)) : setbacks.note(index, answer);
+        return isPromise(answer) ? answer.then((later) => setbacks.add(index, later)) : setbacks.add(index, answer);
       },
       concurrency,
       isWanted,
     );
     return edited instanceof Promise
-      ? edited.then((later) => setbacks.take(batch, later))
-      : setbacks.take(batch, edited);
+      ? edited.then((later) => setbacks.toBatchResult(batch, later))
+      : setbacks.toBatchResult(batch, edited);
   }, options);
 }
 
 /** The records of one batch that are to become dead letters. */
-class Setbacks {
+class RecordSetbacks {
   private byIndex: Map<number, Setback> | undefined;
 
-  note(index: number, answer: RecordAnswer): RecordVerdict {
-    if (!isSetback(answer)) return answer === "drop" ? "drop" : "keep";
+  add(index: number, answer: RecordResult): RecordVerdict {
+    if (!isRecordSetback(answer)) return answer === "drop" ? "drop" : "keep";
     this.byIndex ??= new Map();
-    this.byIndex.set(index, soundSetback(answer.deadLetter));
+    this.byIndex.set(index, validateSetback(answer.deadLetter));
     return "drop";
   }
 
   /** What goes on, and what does not. */
-  take(batch: Batch, edited: Batch): BatchResult {
+  toBatchResult(batch: Batch, edited: Batch): BatchResult {
     const kept = edited.count === 0 && batch.count > 0 ? null : edited;
     if (this.byIndex === undefined) return kept;
-    const letters = lettersOf(batch, this.byIndex);
+    const letters = deadLettersOf(batch, this.byIndex);
     return kept === null ? letters : [kept, ...letters];
   }
 }
 
-function isSetback(answer: RecordAnswer): answer is RecordSetback {
+function isRecordSetback(answer: RecordResult): answer is RecordSetback {
   return typeof answer === "object" && answer !== null && "deadLetter" in answer;
 }
 
 /** One dead letter for all records with the same words. */
-function lettersOf(batch: Batch, byIndex: ReadonlyMap<number, Setback>): DeadLetter[] {
+function deadLettersOf(batch: Batch, byIndex: ReadonlyMap<number, Setback>): DeadLetter[] {
   let index = 0;
   const all = editRecords(batch, () => (byIndex.has(index++) ? "keep" : "drop"));
   const inOrder = [...byIndex].toSorted(([a], [b]) => a - b).map(([, setback]) => setback);
@@ -95,6 +95,6 @@ function lettersOf(batch: Batch, byIndex: ReadonlyMap<number, Setback>): DeadLet
   return [...groups.values()].map(({ setback, at }) => deadLetter(Batch.merge(at.map((i) => pieces[i]!)), setback));
 }
 
-function isLater(answer: RecordAnswer | PromiseLike<RecordAnswer>): answer is Promise<RecordAnswer> {
+function isPromise(answer: RecordResult | PromiseLike<RecordResult>): answer is Promise<RecordResult> {
   return typeof (answer as { then?: unknown } | null)?.then === "function";
 }

@@ -30,7 +30,7 @@ export interface Entry {
   readonly history: readonly Attempt[];
   /** Earlier cycles, each ended by a replay; bounded. */
   readonly cycles: readonly Cycle[];
-  /** Of a failed entry. */
+  /** How it failed; present on failed entries only. */
   readonly failure?: Failure;
   /** The entry this one was split from, when bad records were separated from good ones. */
   readonly parent?: string;

@@ -96,7 +96,7 @@ const circuitBreaker = section(
   }),
 );
 
-const deadLetterOf = (condition: z.ZodType<string>) =>
+const createDeadLetterSchema = (condition: z.ZodType<string>) =>
   section(
     z.strictObject({
       retention: duration().optional().meta({ description: "How long dead letters are kept." }),
@@ -139,14 +139,14 @@ const replay = section(
   }),
 );
 
-/** `condition` is the schema of conditions on records: this room only knows that they are texts. */
-export const exporterSettingsOf = (condition: z.ZodType<string>) =>
+/** `condition` is the schema of conditions on records: the contract only knows that they are texts. */
+export const createExporterSettingsSchema = (condition: z.ZodType<string>) =>
   z.strictObject({
     timeout: duration().optional().meta({ description: "How long one attempt may take; 0 means for ever." }),
     sending_queue: sendingQueue.optional(),
     retry_on_failure: retryOnFailure.optional(),
     circuit_breaker: circuitBreaker.optional(),
-    dead_letter: deadLetterOf(condition).optional(),
+    dead_letter: createDeadLetterSchema(condition).optional(),
     durability: z
       .enum(["fsync", "interval", "process"])
       .optional()
@@ -155,11 +155,11 @@ export const exporterSettingsOf = (condition: z.ZodType<string>) =>
     replay: replay.optional(),
   });
 
-/** For what is known to be good. */
-export const exporterSettingsSchema = exporterSettingsOf(z.string());
+/** The schema for settings that need no check of their conditions: defaults, and what was checked before. */
+export const uncheckedExporterSettingsSchema = createExporterSettingsSchema(z.string());
 
 /** What a config says of the keys that every exporter has; what it does not say is undefined. */
-export type ExporterSettings = z.infer<typeof exporterSettingsSchema>;
+export type ExporterSettings = z.infer<typeof uncheckedExporterSettingsSchema>;
 
 /** The defaults of all exporters, as one would write them. */
 export const DEFAULT_SETTINGS = {
@@ -212,28 +212,28 @@ export const DEFAULT_SETTINGS = {
   durability: "fsync",
   durability_interval: "100ms",
   replay: { rate: 50, batch_size: 50, max_replays: 10, ramp: "30s" },
-} as const satisfies z.input<typeof exporterSettingsSchema>;
+} as const satisfies z.input<typeof uncheckedExporterSettingsSchema>;
 
-type Complete<T> = {
+type DeepRequired<T> = {
   readonly [Key in keyof T]-?: NonNullable<T[Key]> extends Record<string, unknown>
-    ? Complete<NonNullable<T[Key]>>
+    ? DeepRequired<NonNullable<T[Key]>>
     : NonNullable<T[Key]>;
 };
 
 /** Settings with nothing left open. Batching in the queue is on only if `sending_queue.batch` is written somewhere. */
-export type CompleteSettings = Complete<ExporterSettings>;
+export type CompleteSettings = DeepRequired<ExporterSettings>;
 
 /** The first layer that says something of a key counts; the last is always DEFAULT_SETTINGS. */
 export function completeSettings(...layers: readonly (ExporterSettings | undefined)[]): CompleteSettings {
-  const defaults = exporterSettingsSchema.parse(DEFAULT_SETTINGS);
-  return [...layers].reverse().reduce<unknown>(overlay, defaults) as CompleteSettings;
+  const defaults = uncheckedExporterSettingsSchema.parse(DEFAULT_SETTINGS);
+  return [...layers].reverse().reduce<unknown>(mergeLayers, defaults) as CompleteSettings;
 }
 
-function overlay(under: unknown, over: unknown): unknown {
+function mergeLayers(under: unknown, over: unknown): unknown {
   if (over === undefined) return under;
   if (!isRecord(under) || !isRecord(over)) return over;
   const merged = { ...under };
-  for (const [key, value] of Object.entries(over)) merged[key] = overlay(merged[key], value);
+  for (const [key, value] of Object.entries(over)) merged[key] = mergeLayers(merged[key], value);
   return merged;
 }
 

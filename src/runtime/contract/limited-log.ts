@@ -1,24 +1,24 @@
 import type { Clock } from "./clock.js";
 
-const QUIET_MS = 10_000;
+const INTERVAL_MS = 10_000;
 
 /**
  * Says the same kind of thing at most once in ten seconds. `say` also gets how often it was kept quiet since the last
  * time, so that an outage makes a few lines, not a flood, and still shows its size.
  */
-export function limitedLog<T>(clock: Clock, say: (what: T, suppressed: number) => void): (what: T) => void {
+export function limitedLog<T>(clock: Clock, write: (event: T, suppressed: number) => void): (what: T) => void {
   let last = Number.NEGATIVE_INFINITY;
   let suppressed = 0;
   return (what) => {
     const now = clock.monotonic();
-    if (now - last < QUIET_MS) {
+    if (now - last < INTERVAL_MS) {
       suppressed++;
       return;
     }
     const before = suppressed;
-    // First, for what is said may lead back here.
+    // The state is reset before the call, because writing may log again and come back here.
     last = now;
     suppressed = 0;
-    say(what, before);
+    write(what, before);
   };
 }

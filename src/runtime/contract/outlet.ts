@@ -25,15 +25,15 @@ export interface Outlet {
   stop?(): Promise<void>;
 }
 
-/** What stands before one exporter is made of. */
+/** What an outlet is made from: its exporter, the settings and the services of the agent. */
 export interface OutletSettings {
   readonly id: string;
   readonly exporter: Exporter;
   /** What the exporter's config says of the keys every exporter has; what it does not say is undefined. */
   readonly settings: ExporterSettings;
-  /** What its type says of them. */
+  /** The defaults that the exporter's type has for them. */
   readonly typeDefaults: ExporterSettings;
-  /** Of the pipelines that end in it. */
+  /** The signals of the pipelines that end in this exporter. */
   readonly signals?: readonly Signal[];
   readonly clock: Clock;
   readonly random: () => number;

@@ -3,7 +3,7 @@ import type { ConnectorFactory, ExporterFactory, ProcessorFactory, ReceiverFacto
 import type { ExporterSettings } from "./exporter-settings.js";
 
 /** A component to be made: its factory and its parsed config. */
-export interface Planned<Factory> {
+export interface PlannedComponent<Factory> {
   /** `type[/name]` as written. */
   readonly id: string;
   /** Dotted path of the component in the config, such as receivers.otlp. */
@@ -15,7 +15,7 @@ export interface Planned<Factory> {
   readonly plugin?: string;
 }
 
-export interface PlannedExporter extends Planned<ExporterFactory> {
+export interface PlannedExporter extends PlannedComponent<ExporterFactory> {
   /** The keys every exporter has. */
   readonly settings: ExporterSettings;
 }
@@ -33,10 +33,10 @@ export interface PlannedPipeline {
 
 /** What a graph is built from: every reference resolves, every component is used. */
 export interface GraphPlan {
-  readonly receivers: ReadonlyMap<string, Planned<ReceiverFactory>>;
-  readonly processors: ReadonlyMap<string, Planned<ProcessorFactory>>;
+  readonly receivers: ReadonlyMap<string, PlannedComponent<ReceiverFactory>>;
+  readonly processors: ReadonlyMap<string, PlannedComponent<ProcessorFactory>>;
   readonly exporters: ReadonlyMap<string, PlannedExporter>;
-  readonly connectors: ReadonlyMap<string, Planned<ConnectorFactory>>;
+  readonly connectors: ReadonlyMap<string, PlannedComponent<ConnectorFactory>>;
   /** In an order in which no pipeline comes before one that feeds it through a connector. */
   readonly pipelines: readonly PlannedPipeline[];
 }

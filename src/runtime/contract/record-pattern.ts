@@ -105,7 +105,7 @@ function parseAttribute(
   const wanted = operator === "=";
   return (record) => {
     const value = attributeOf(record, owner!, key!);
-    return (value !== undefined && matches(textOf(value))) === wanted;
+    return (value !== undefined && matches(valueText(value))) === wanted;
   };
 }
 
@@ -113,7 +113,7 @@ function attributeOf(record: AnyRecordView, owner: string, key: string): Value |
   return owner === "resource" ? record.resource.attributes.get(key) : record.attributes.get(key);
 }
 
-function textOf(value: Value): string {
+function valueText(value: Value): string {
   if (typeof value !== "object" || value === null) return String(value ?? "");
   return JSON.stringify(value, (_, part) => (typeof part === "bigint" ? String(part) : part));
 }

@@ -1,5 +1,5 @@
 import { isMalformed } from "../telemetry/malformed.js";
-import { wordsOf } from "./words-of.js";
+import { errorMessage } from "./words-of.js";
 
 /**
  * Why something was not taken, and what the one who offered it should do.
@@ -41,21 +41,21 @@ export class Refusal extends Error {
   constructor(kind: RefusalKind, message: string, options: RefusalOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
-    this.code = textOf(options.code) ?? `SLUICE_${kind.toUpperCase()}`;
-    this.retryAfterMs = waitOf(options.retryAfterMs);
+    this.code = optionalText(options.code) ?? `SLUICE_${kind.toUpperCase()}`;
+    this.retryAfterMs = validDelay(options.retryAfterMs);
     this.category = options.category;
-    this.status = textOf(options.status);
+    this.status = optionalText(options.status);
     this.unexpected = options.unexpected ?? false;
   }
 }
 
 /** A plugin may give a number, such as the status of an HTTP answer. */
-function textOf(given: unknown): string | undefined {
-  return given === undefined || given === null ? undefined : wordsOf(given);
+function optionalText(given: unknown): string | undefined {
+  return given === undefined || given === null ? undefined : errorMessage(given);
 }
 
-/** Nobody can be told to wait for anything else. */
-function waitOf(ms: unknown): number | undefined {
+/** A sender can only be told to wait for a finite time that is not negative. */
+function validDelay(ms: unknown): number | undefined {
   return typeof ms === "number" && Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 }
 
@@ -66,11 +66,11 @@ export function isRefusal(error: unknown): error is Refusal {
 
 /** Any thrown value as a refusal: malformed data is permanent, everything unknown is transient. Never throws. */
 export function toRefusal(error: unknown): Refusal {
-  return meant(error) ?? new Refusal("transient", wordsOf(error), { cause: error, unexpected: true });
+  return asKnownRefusal(error) ?? new Refusal("transient", errorMessage(error), { cause: error, unexpected: true });
 }
 
 /** A refusal that was thrown as such; undefined for all that only looks like one, or cannot even be looked at. */
-function meant(error: unknown): Refusal | undefined {
+function asKnownRefusal(error: unknown): Refusal | undefined {
   try {
     if (isRefusal(error)) {
       if (!KINDS.has(error.kind) || typeof error.message !== "string") return undefined;
@@ -78,7 +78,7 @@ function meant(error: unknown): Refusal | undefined {
       return isOwn ? error : new Refusal(error.kind, error.message, error as RefusalOptions);
     }
     if (!isMalformed(error)) return undefined;
-    return new Refusal("permanent", wordsOf(error), { code: error.code, category: "schema", cause: error });
+    return new Refusal("permanent", errorMessage(error), { code: error.code, category: "schema", cause: error });
   } catch {
     return undefined;
   }
@@ -87,7 +87,7 @@ function meant(error: unknown): Refusal | undefined {
 const KINDS: ReadonlySet<unknown> = new Set(["transient", "throttled", "permanent"]);
 
 /** Of several refusals of one delivery the one to answer with: a retry loses nothing, so a retryable one wins. */
-export function worseRefusal(a: Refusal, b: Refusal): Refusal {
+export function chooseRefusal(a: Refusal, b: Refusal): Refusal {
   if (a.kind === "permanent") return b;
   if (b.kind === "permanent") return a;
   return (b.retryAfterMs ?? 0) > (a.retryAfterMs ?? 0) ? b : a;

@@ -98,7 +98,7 @@ export function headers() {
 }
 
 /** One of these words, in any case. */
-export function anyCase<const Words extends readonly [string, ...string[]]>(words: Words) {
+export function caseInsensitiveEnum<const Words extends readonly [string, ...string[]]>(words: Words) {
   return z.preprocess((value) => (typeof value === "string" ? value.toLowerCase() : value), z.enum(words));
 }
 

@@ -1,11 +1,11 @@
 /** The candidate that is most likely meant by `word`, or undefined when none is close. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
-  const wanted = fold(word);
+  const wanted = normalize(word);
   const limit = wanted.length <= 4 ? 1 : wanted.length <= 8 ? 2 : 3;
   let best: string | undefined;
   let bestDistance = limit + 1;
   for (const candidate of candidates) {
-    const distance = editDistance(wanted, fold(candidate));
+    const distance = editDistance(wanted, normalize(candidate));
     if (distance < bestDistance) {
       best = candidate;
       bestDistance = distance;
@@ -26,7 +26,7 @@ export function alternatives(words: readonly string[]): string {
   return quoted.length < 2 ? quoted.join("") : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
 }
 
-function fold(word: string): string {
+function normalize(word: string): string {
   return word.toLowerCase().replace(/[-_\s]/g, "");
 }
 

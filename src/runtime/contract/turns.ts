@@ -1,47 +1,47 @@
-interface Waiting {
+interface Waiter {
   /** Undefined once it has left the line. */
-  go: (() => void) | undefined;
+  proceed: (() => void) | undefined;
 }
 
 /** Lets so many at a time go ahead; the others stand in line. */
-export class Turns {
+export class Semaphore {
   private free: number;
-  private line: Waiting[] = [];
+  private waiters: Waiter[] = [];
   private head = 0;
 
-  constructor(atOnce: number) {
-    this.free = atOnce;
+  constructor(limit: number) {
+    this.free = limit;
   }
 
   /** Undefined when it is one's turn at once. Rejects with the signal's reason when that comes before the turn. */
-  take(signal: AbortSignal): Promise<void> | undefined {
-    if (this.free === 0) return new Promise((resolve, reject) => this.queue(signal, resolve, reject));
+  acquire(signal: AbortSignal): Promise<void> | undefined {
+    if (this.free === 0) return new Promise((resolve, reject) => this.enqueue(signal, resolve, reject));
     this.free -= 1;
     return undefined;
   }
 
   /** Ends a turn that was taken. */
-  give(): void {
-    while (this.head < this.line.length) {
-      const { go } = this.line[this.head++]!;
-      if (go !== undefined) return go();
+  release(): void {
+    while (this.head < this.waiters.length) {
+      const { proceed } = this.waiters[this.head++]!;
+      if (proceed !== undefined) return proceed();
     }
-    this.line = [];
+    this.waiters = [];
     this.head = 0;
     this.free += 1;
   }
 
-  private queue(signal: AbortSignal, resolve: () => void, reject: (reason: unknown) => void): void {
-    const waiting: Waiting = { go: undefined };
-    const leave = () => {
-      waiting.go = undefined;
+  private enqueue(signal: AbortSignal, resolve: () => void, reject: (reason: unknown) => void): void {
+    const waiter: Waiter = { proceed: undefined };
+    const onAbort = () => {
+      waiter.proceed = undefined;
       reject(signal.reason);
     };
-    waiting.go = () => {
-      signal.removeEventListener("abort", leave);
+    waiter.proceed = () => {
+      signal.removeEventListener("abort", onAbort);
       resolve();
     };
-    signal.addEventListener("abort", leave, { once: true });
-    this.line.push(waiting);
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.waiters.push(waiter);
   }
 }

@@ -8,18 +8,18 @@ import { fileURLToPath } from "node:url";
  */
 export function packageFolder(from = fileURLToPath(import.meta.url)): string | undefined {
   for (let folder = dirname(from); ; folder = dirname(folder)) {
-    if (manifestIn(folder)?.name === "sluice") return folder;
+    if (readManifest(folder)?.name === "sluice") return folder;
     if (dirname(folder) === folder) return undefined;
   }
 }
 
-/** Of this package; "unknown" when that cannot be told. */
+/** The version of this package; "unknown" when it cannot be told. */
 export function packageVersion(from?: string): string {
   const folder = packageFolder(from);
-  return String((folder === undefined ? undefined : manifestIn(folder)?.version) ?? "unknown");
+  return String((folder === undefined ? undefined : readManifest(folder)?.version) ?? "unknown");
 }
 
-function manifestIn(folder: string): { readonly name?: unknown; readonly version?: unknown } | undefined {
+function readManifest(folder: string): { readonly name?: unknown; readonly version?: unknown } | undefined {
   try {
     return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   } catch {

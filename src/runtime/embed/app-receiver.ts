@@ -11,7 +11,7 @@ export class AppReceiver {
   settled: () => Promise<void> = async () => {};
 
   /** The receiver type `app`, leading here. */
-  of(type: ReceiverFactory): ReceiverFactory {
+  bindFactory(type: ReceiverFactory): ReceiverFactory {
     return { ...type, create: (_config, context) => this.connect(context) };
   }
 

@@ -32,12 +32,12 @@ export function checkedSelection(selection: Selection): Selection {
   if (!isEither || Object.keys(others).length > 0) {
     throw new AdminError("bad_request", "a selection is { ids: [...] } or { query: {...} }");
   }
-  if (query !== undefined) withoutGaps(checkedQuery(query));
+  if (query !== undefined) checkNoMissingValues(checkedQuery(query));
   return selection;
 }
 
 /** A variable that holds nothing would choose all dead letters, and not those of what it was to hold. */
-function withoutGaps(query: DeadLetterQuery): void {
+function checkNoMissingValues(query: DeadLetterQuery): void {
   const gap = Object.entries(query).find(([, value]) => value === undefined || value === null);
   if (gap === undefined) return;
   throw new AdminError("bad_request", `the query has no value for ${gap[0]}: leave it out to choose all`);

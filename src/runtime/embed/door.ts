@@ -8,19 +8,19 @@ import type { Batch } from "../telemetry/batch.js";
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
 import { APP, type AppReceiver } from "./app-receiver.js";
 
-export interface DoorSettings {
+export interface AppIntakeSettings {
   readonly receiver: AppReceiver;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly clock: Clock;
 }
 
-interface Counts {
+interface IntakeCounters {
   readonly accepted: Counter;
   readonly refused: Counter;
 }
 
-type Refused = { readonly refusal: Refusal; readonly records: number };
+type RefusedRecords = { readonly refusal: Refusal; readonly records: number };
 
 /**
  * Where a program's own telemetry goes in: the receiver `app` of an embedded Sluice.
@@ -29,21 +29,21 @@ type Refused = { readonly refusal: Refusal; readonly records: number };
  * once in ten seconds. Nothing here throws. Pipelines run outside of the asynchronous context that they were called from:
  * a request of the program is no context for what is sent on behalf of many, and must not live as long as a connection.
  */
-export class AppDoor {
+export class AppIntake {
   private readonly receiver: AppReceiver;
   private state: "before" | "open" | "closed" = "before";
-  private readonly counts: Readonly<Record<Signal, Counts>>;
-  private readonly settling = new Set<Promise<unknown>>();
-  private readonly say: (what: Refused) => void;
-  private saying = false;
-  private readonly outside = new AsyncResource("Sluice");
+  private readonly counts: Readonly<Record<Signal, IntakeCounters>>;
+  private readonly unsettled = new Set<Promise<unknown>>();
+  private readonly logRefusal: (what: RefusedRecords) => void;
+  private isLogging = false;
+  private readonly asyncScope = new AsyncResource("Sluice");
 
-  constructor({ receiver, metrics, logger, clock }: DoorSettings) {
+  constructor({ receiver, metrics, logger, clock }: AppIntakeSettings) {
     this.receiver = receiver;
     receiver.settled = () => this.settled();
-    const countsOf = (signal: Signal): [Signal, Counts] => [signal, countersOf(signal, metrics)];
-    this.counts = Object.fromEntries(SIGNALS.map(countsOf)) as Record<Signal, Counts>;
-    this.say = limitedLog(clock, ({ refusal, records }, suppressed) => {
+    const countsOf = (signal: Signal): [Signal, IntakeCounters] => [signal, countersOf(signal, metrics)];
+    this.counts = Object.fromEntries(SIGNALS.map(countsOf)) as Record<Signal, IntakeCounters>;
+    this.logRefusal = limitedLog(clock, ({ refusal, records }, suppressed) => {
       const { message: reason, code, kind } = refusal;
       logger.warn({ reason, code, kind, records, suppressed }, "what the program emitted was refused");
     });
@@ -84,12 +84,12 @@ export class AppDoor {
       return Promise.resolve({ ok: false, refusal });
     }
     const intake = this.receiver.intakes[batch.signal]!;
-    const settled = this.outside.runInAsyncScope(intake.accept, intake, batch, ORIGIN).then((outcome) => {
-      this.settling.delete(settled);
+    const settled = this.asyncScope.runInAsyncScope(intake.accept, intake, batch, ORIGIN).then((outcome) => {
+      this.unsettled.delete(settled);
       this.count(batch, outcome);
       return outcome;
     });
-    this.settling.add(settled);
+    this.unsettled.add(settled);
     return settled;
   }
 
@@ -97,20 +97,20 @@ export class AppDoor {
   refuse(signal: Signal, records: number, refusal: Refusal): void {
     this.counts[signal].refused.add(records);
     // The log may end in this very door.
-    if (this.saying) return;
-    this.saying = true;
+    if (this.isLogging) return;
+    this.isLogging = true;
     try {
-      this.say({ refusal, records });
+      this.logRefusal({ refusal, records });
     } catch {
       // A logger that fails is no reason to fail the program.
     } finally {
-      this.saying = false;
+      this.isLogging = false;
     }
   }
 
   /** Resolves when all that has been handed in until now is settled. */
   async settled(): Promise<void> {
-    await Promise.all(this.settling);
+    await Promise.all(this.unsettled);
   }
 
   private count(batch: Batch, outcome: Outcome): void {
@@ -124,11 +124,11 @@ const ORIGIN = { transport: "in_process" };
 
 /** A backend took the request, but not all of its records. */
 export function partlyRejected({ rejected, message }: { rejected: number; message: string }): Refusal {
-  const words = `the backend rejected ${rejected} of the records: ${message}`;
-  return new Refusal("permanent", words, { code: "SLUICE_PARTLY_REJECTED", category: "integration" });
+  const text = `the backend rejected ${rejected} of the records: ${message}`;
+  return new Refusal("permanent", text, { code: "SLUICE_PARTLY_REJECTED", category: "integration" });
 }
 
-function countersOf(signal: Signal, metrics: Metrics): Counts {
+function countersOf(signal: Signal, metrics: Metrics): IntakeCounters {
   const { metricNoun, itemNoun } = SHAPES[signal];
   const attributes = { receiver: APP, ...ORIGIN };
   const counter = (what: string) =>

@@ -2,9 +2,9 @@ import type { Clock } from "../contract/clock.js";
 import type { Outcome } from "../contract/delivery.js";
 import { Refusal, toRefusal } from "../contract/refusal.js";
 import { WireWriter } from "../telemetry/writer.js";
-import { type AppDoor, partlyRejected } from "./door.js";
-import { type FailOnError, handled } from "./fail-on-error.js";
-import { LogFrame } from "./log-frame.js";
+import { type AppIntake, partlyRejected } from "./door.js";
+import { type FailOnError, withoutUnhandledRejection } from "./fail-on-error.js";
+import { LogBatchBuilder } from "./log-frame.js";
 import { type LogInput, writeLogRecord } from "./log-record.js";
 
 /** How one emit behaves. */
@@ -14,7 +14,7 @@ export interface EmitOptions {
 }
 
 export interface LogEmitterSettings {
-  readonly door: AppDoor;
+  readonly intake: AppIntake;
   readonly clock: Clock;
   readonly failOnError: FailOnError;
   /** Attributes of the resource that all records belong to. */
@@ -22,11 +22,11 @@ export interface LogEmitterSettings {
 }
 
 /** A batch of about this many bytes is complete. */
-const ENOUGH_BYTES = 256 * 1024;
+const TARGET_BATCH_BYTES = 256 * 1024;
 /** While others are being settled, records wait for company, at most so long. */
-const GATHER_MS = 5;
+const BATCH_DELAY_MS = 5;
 /** A writer that grew beyond this for a large record is not kept. */
-const KEPT_BYTES = 1024 * 1024;
+const MAX_REUSED_BYTES = 1024 * 1024;
 
 /**
  * Turns what a program logs into batches.
@@ -41,25 +41,25 @@ const KEPT_BYTES = 1024 * 1024;
  *   under way meanwhile, and each record has a writer of its own.
  */
 export class LogEmitter {
-  private readonly door: AppDoor;
+  private readonly intake: AppIntake;
   private readonly clock: Clock;
   private readonly failOnError: FailOnError;
-  private readonly frame: LogFrame;
-  /** Not in use. */
-  private writer: WireWriter | undefined;
+  private readonly batchBuilder: LogBatchBuilder;
+  /** A writer that no record is being written with, kept for the next one. */
+  private spareWriter: WireWriter | undefined;
   private records = new WireWriter(16 * 1024);
-  private gathering: Gathering | undefined;
-  /** Complete, to be handed in with the next turn. */
+  private pending: PendingBatch | undefined;
+  /** Batches that are complete and are handed in with the next turn of the event loop. */
   private complete: (() => void)[] = [];
   private unsettled = 0;
   private immediate: NodeJS.Immediate | undefined;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor({ door, clock, failOnError, resource }: LogEmitterSettings) {
-    this.door = door;
+  constructor({ intake, clock, failOnError, resource }: LogEmitterSettings) {
+    this.intake = intake;
     this.clock = clock;
     this.failOnError = failOnError;
-    this.frame = new LogFrame(resource);
+    this.batchBuilder = new LogBatchBuilder(resource);
   }
 
   /**
@@ -69,58 +69,58 @@ export class LogEmitter {
    */
   emit(records: LogInput | readonly LogInput[], options?: EmitOptions): Promise<void> {
     const failOnError = options?.failOnError ?? this.failOnError.current;
-    if (failOnError) return handled(this.emitTold(records));
+    if (failOnError) return withoutUnhandledRejection(this.emitAndAwait(records));
     this.addAll(records);
-    return NOTHING;
+    return RESOLVED;
   }
 
   /** Hands in what has gathered; resolves when everything emitted until now is settled. Never rejects. */
   flush(): Promise<void> {
     this.handIn();
-    return this.door.settled();
+    return this.intake.settled();
   }
 
-  private async emitTold(records: LogInput | readonly LogInput[]): Promise<void> {
-    const added: (Gathering | Refusal)[] = [];
-    this.addAll(records, added);
-    const gatherings = new Set(added.filter((each) => each instanceof Gathering));
-    const outcomes = await Promise.all([...gatherings].map((each) => each.settled));
-    const refusal = added.find((each) => each instanceof Refusal) ?? outcomes.map(refusalIn).find(Boolean);
+  private async emitAndAwait(records: LogInput | readonly LogInput[]): Promise<void> {
+    const results: (PendingBatch | Refusal)[] = [];
+    this.addAll(records, results);
+    const batches = new Set(results.filter((each) => each instanceof PendingBatch));
+    const outcomes = await Promise.all([...batches].map((each) => each.settled));
+    const refusal = results.find((each) => each instanceof Refusal) ?? outcomes.map(refusalFrom).find(Boolean);
     if (refusal !== undefined) throw refusal;
   }
 
   /** Notes where the records are now, or why they were refused. Never throws, whatever is given as a list. */
-  private addAll(records: LogInput | readonly LogInput[], added?: (Gathering | Refusal)[]): void {
+  private addAll(records: LogInput | readonly LogInput[], results?: (PendingBatch | Refusal)[]): void {
     try {
-      if (isList(records)) for (const record of records) this.add(record, added);
-      else this.add(records, added);
+      if (isList(records)) for (const record of records) this.add(record, results);
+      else this.add(records, results);
     } catch (error) {
-      this.refuse(badRecord(error), added);
+      this.refuse(badRecord(error), results);
     }
   }
 
-  private add(record: LogInput, added: (Gathering | Refusal)[] | undefined): void {
-    const early = this.door.refusalOf("logs");
-    if (early !== undefined) return this.refuse(early, added);
-    const writer = this.writer ?? new WireWriter(1024);
-    this.writer = undefined;
+  private add(record: LogInput, results: (PendingBatch | Refusal)[] | undefined): void {
+    const early = this.intake.refusalOf("logs");
+    if (early !== undefined) return this.refuse(early, results);
+    const writer = this.spareWriter ?? new WireWriter(1024);
+    this.spareWriter = undefined;
     const bad = this.write(writer, record);
-    if (bad !== undefined) return this.refuse(bad, added);
-    if (writer.bytes.length <= KEPT_BYTES) this.writer = writer;
+    if (bad !== undefined) return this.refuse(bad, results);
+    if (writer.bytes.length <= MAX_REUSED_BYTES) this.spareWriter = writer;
     const refusal = this.reserve(writer.length);
-    if (refusal !== undefined) return this.refuse(refusal, added);
-    const gathering = this.gathering!;
-    gathering.count += 1;
-    added?.push(gathering);
-    this.records.byte(LOG_RECORD);
+    if (refusal !== undefined) return this.refuse(refusal, results);
+    const pending = this.pending!;
+    pending.count += 1;
+    results?.push(pending);
+    this.records.byte(LOG_RECORD_TAG);
     this.records.lengthDelimited(writer.written());
-    if (this.records.length >= ENOUGH_BYTES) this.seal();
+    if (this.records.length >= TARGET_BATCH_BYTES) this.seal();
     this.schedule();
   }
 
-  private refuse(refusal: Refusal, added: (Gathering | Refusal)[] | undefined): void {
-    added?.push(refusal);
-    this.door.refuse("logs", 1, refusal);
+  private refuse(refusal: Refusal, results: (PendingBatch | Refusal)[] | undefined): void {
+    results?.push(refusal);
+    this.intake.refuse("logs", 1, refusal);
   }
 
   private write(writer: WireWriter, record: LogInput): Refusal | undefined {
@@ -135,29 +135,29 @@ export class LogEmitter {
 
   /** Room for the record, and for the batch around it when it is the first. */
   private reserve(length: number): Refusal | undefined {
-    const bytes = length + TAG_AND_LENGTH + (this.gathering === undefined ? this.frame.overhead : 0);
-    const refusal = this.door.reserve("logs", bytes);
+    const bytes = length + TAG_AND_LENGTH + (this.pending === undefined ? this.batchBuilder.overhead : 0);
+    const refusal = this.intake.reserve("logs", bytes);
     if (refusal !== undefined) return refusal;
-    this.gathering ??= new Gathering();
-    this.gathering.reserved += bytes;
+    this.pending ??= new PendingBatch();
+    this.pending.reserved += bytes;
     return undefined;
   }
 
   /** Ends the batch that gathers. */
   private seal(): void {
-    const { gathering } = this;
-    if (gathering === undefined) return;
-    this.gathering = undefined;
-    const batch = this.frame.around(this.records.written(), gathering.count);
+    const { pending } = this;
+    if (pending === undefined) return;
+    this.pending = undefined;
+    const batch = this.batchBuilder.build(this.records.written(), pending.count);
     this.records.length = 0;
-    if (this.records.bytes.length > KEPT_BYTES) this.records = new WireWriter(16 * 1024);
+    if (this.records.bytes.length > MAX_REUSED_BYTES) this.records = new WireWriter(16 * 1024);
     this.complete.push(() => {
-      this.door.release("logs", gathering.reserved);
+      this.intake.release("logs", pending.reserved);
       this.unsettled += 1;
-      void this.door.accept(batch).then((outcome) => {
-        gathering.settle(outcome);
+      void this.intake.accept(batch).then((outcome) => {
+        pending.settle(outcome);
         this.unsettled -= 1;
-        if (this.gathering !== undefined) this.schedule();
+        if (this.pending !== undefined) this.schedule();
       });
     });
   }
@@ -166,7 +166,7 @@ export class LogEmitter {
     if (this.immediate !== undefined) return;
     if (this.unsettled === 0 || this.complete.length > 0) {
       this.immediate = setImmediate(this.handIn);
-    } else this.timer ??= setTimeout(this.handIn, GATHER_MS);
+    } else this.timer ??= setTimeout(this.handIn, BATCH_DELAY_MS);
   }
 
   private readonly handIn = (): void => {
@@ -180,7 +180,7 @@ export class LogEmitter {
 }
 
 /** Records on their way into one batch. */
-class Gathering {
+class PendingBatch {
   count = 0;
   reserved = 0;
   private outcome: Promise<Outcome> | undefined;
@@ -198,21 +198,21 @@ class Gathering {
   }
 }
 
-const LOG_RECORD = 18;
+const LOG_RECORD_TAG = 18;
 const TAG_AND_LENGTH = 6;
-const NOTHING = Promise.resolve();
+const RESOLVED = Promise.resolve();
 
 function badRecord(error: unknown): Refusal {
   const { message } = toRefusal(error);
-  const words = `the log record cannot be written: ${message}`;
-  return new Refusal("permanent", words, { code: "SLUICE_BAD_RECORD", category: "schema", cause: error });
+  const text = `the log record cannot be written: ${message}`;
+  return new Refusal("permanent", text, { code: "SLUICE_BAD_RECORD", category: "schema", cause: error });
 }
 
 function isList(records: LogInput | readonly LogInput[]): records is readonly LogInput[] {
   return Array.isArray(records);
 }
 
-function refusalIn(outcome: Outcome): Refusal | undefined {
+function refusalFrom(outcome: Outcome): Refusal | undefined {
   if (!outcome.ok) return outcome.refusal;
   return outcome.rejected > 0 ? partlyRejected(outcome) : undefined;
 }

@@ -1,9 +1,9 @@
 import type { Batch } from "../telemetry/batch.js";
 import { WireWriter } from "../telemetry/writer.js";
-import { LogFrame } from "./log-frame.js";
+import { LogBatchBuilder } from "./log-frame.js";
 import { type LogInput, writeLogRecord } from "./log-record.js";
 
-const LOG_RECORD = 18;
+const LOG_RECORD_TAG = 18;
 
 /** A batch of these records, all of one resource. Throws when one of them cannot be written. */
 export function encodeLogs(
@@ -16,8 +16,8 @@ export function encodeLogs(
   for (const record of records) {
     one.length = 0;
     writeLogRecord(one, record, nowMs);
-    all.byte(LOG_RECORD);
+    all.byte(LOG_RECORD_TAG);
     all.lengthDelimited(one.written());
   }
-  return new LogFrame(resource).around(all.written(), records.length);
+  return new LogBatchBuilder(resource).build(all.written(), records.length);
 }

@@ -9,12 +9,12 @@ import { Registry, RegistryError } from "../registry.js";
 import { APP, type AppReceiver } from "./app-receiver.js";
 import { SluiceConfigError } from "./config-error.js";
 import { RELIABILITY, withQueueDirectory } from "./queue-directory.js";
-import { withoutTraces } from "./without-traces.js";
+import { withUntracedExporters } from "./without-traces.js";
 
 /** A config as an object, as YAML text, or the file it is in. */
 export type SluiceConfig = string | { readonly file: string } | Readonly<Record<string, unknown>>;
 
-export interface LoadSettings {
+export interface EmbeddedLoadSettings {
   readonly config: SluiceConfig;
   readonly components?: readonly ComponentFactory[] | undefined;
   readonly baseDirectory?: string | undefined;
@@ -26,29 +26,31 @@ export interface EmbeddedConfig {
   readonly config: ResolvedConfig;
   readonly warnings: readonly Problem[];
   /** Problems as they are to be shown: those of an object have no place in a text. */
-  readonly shown: (problems: readonly Problem[]) => readonly Problem[];
+  readonly forDisplay: (problems: readonly Problem[]) => readonly Problem[];
 }
 
 /** What every embedded config has; the name is never shown. */
-const OWN_SOURCE = { text: `receivers: {${APP}: }`, name: "(embedded)" };
+const BASE_SOURCE = { text: `receivers: {${APP}: }`, name: "(embedded)" };
 
 /** Loads a config with its plugins for use in this process. Rejects with a `SluiceConfigError`. */
-export async function loadEmbedded(settings: LoadSettings, receiver: AppReceiver): Promise<EmbeddedConfig> {
+export async function loadEmbedded(settings: EmbeddedLoadSettings, receiver: AppReceiver): Promise<EmbeddedConfig> {
   const { source, isText } = sourceOf(settings);
-  const shown = (problems: readonly Problem[]) =>
-    problems.filter(({ place }) => place?.file !== OWN_SOURCE.name).map((problem) => shownProblem(problem, isText));
-  const { registry, problems: ofComponents } = registryOf(settings.components ?? [], receiver);
+  const forDisplay = (problems: readonly Problem[]) =>
+    problems
+      .filter(({ place }) => place?.file !== BASE_SOURCE.name)
+      .map((problem) => problemForDisplay(problem, isText));
+  const { registry, problems: componentProblems } = createRegistry(settings.components ?? [], receiver);
   const env = settings.env ?? {};
-  const loaded = await loadConfigWithPlugins({ sources: [OWN_SOURCE, source], registry, env, addDefaults: true });
-  const problems = [...ofComponents, ...shown(loaded.problems)];
-  const isWrong = problems.some(({ severity }) => severity === "error");
-  if (loaded.config === undefined || isWrong) throw new SluiceConfigError(problems);
+  const loaded = await loadConfigWithPlugins({ sources: [BASE_SOURCE, source], registry, env, addDefaults: true });
+  const problems = [...componentProblems, ...forDisplay(loaded.problems)];
+  const hasErrors = problems.some(({ severity }) => severity === "error");
+  if (loaded.config === undefined || hasErrors) throw new SluiceConfigError(problems);
   const complete = withQueueDirectory(loaded.config, settings.queueDirectory);
-  if ("problems" in complete) throw new SluiceConfigError([...problems, ...shown(complete.problems)]);
-  return { config: withoutTraces(complete.config), warnings: problems, shown };
+  if ("problems" in complete) throw new SluiceConfigError([...problems, ...forDisplay(complete.problems)]);
+  return { config: withUntracedExporters(complete.config), warnings: problems, forDisplay };
 }
 
-function sourceOf({ config, baseDirectory: folder }: LoadSettings): { source: ConfigSource; isText: boolean } {
+function sourceOf({ config, baseDirectory: folder }: EmbeddedLoadSettings): { source: ConfigSource; isText: boolean } {
   const place = folder === undefined ? {} : { folder };
   if (typeof config === "string") return { source: { text: config, name: "config.yaml", ...place }, isText: true };
   if (isFile(config)) return { source: { file: config.file }, isText: true };
@@ -73,10 +75,10 @@ function textOf(config: unknown): string {
   }
 }
 
-function registryOf(components: readonly ComponentFactory[], receiver: AppReceiver) {
-  const registry = new Registry(builtins.map((each) => embedded(each, receiver)));
-  const { factories, complaints } = exportedComponents({ default: components });
-  const problems = components.length === 0 ? [] : complaints.map((words) => badComponent(`components ${words}`));
+function createRegistry(components: readonly ComponentFactory[], receiver: AppReceiver) {
+  const registry = new Registry(builtins.map((each) => asEmbedded(each, receiver)));
+  const { factories, errors } = exportedComponents({ default: components });
+  const problems = components.length === 0 ? [] : errors.map((words) => badComponent(`components ${words}`));
   for (const factory of factories) {
     try {
       registry.add(factory, `components: ${factory.type}`);
@@ -89,8 +91,8 @@ function registryOf(components: readonly ComponentFactory[], receiver: AppReceiv
 }
 
 /** A built-in type as it is in a program: `app` leads to it, and no extension but the queues runs without being named. */
-function embedded(factory: ComponentFactory, receiver: AppReceiver): ComponentFactory {
-  if (factory.kind === "receiver" && factory.type === APP) return receiver.of(factory);
+function asEmbedded(factory: ComponentFactory, receiver: AppReceiver): ComponentFactory {
+  if (factory.kind === "receiver" && factory.type === APP) return receiver.bindFactory(factory);
   if (factory.kind !== "extension" || factory.type === RELIABILITY) return factory;
   return { ...factory, onByDefault: false };
 }
@@ -109,7 +111,7 @@ const HINTS: Readonly<Record<string, string>> = {
   unset_variable: "variables come from createSluice's option env alone",
 };
 
-function shownProblem(found: Problem, isText: boolean): Problem {
+function problemForDisplay(found: Problem, isText: boolean): Problem {
   const hint = HINTS[found.code];
   return {
     ...found,

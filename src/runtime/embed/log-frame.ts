@@ -12,7 +12,7 @@ const ATTRIBUTE = 10;
 const TAGS_AND_LENGTHS = 12;
 
 /** Makes requests of log records that are already written, all of one resource. */
-export class LogFrame {
+export class LogBatchBuilder {
   private readonly resource: Uint8Array;
 
   constructor(attributes: Readonly<Record<string, unknown>>) {
@@ -30,7 +30,7 @@ export class LogFrame {
   }
 
   /** `records` are `count` LogRecords as they stand in a ScopeLogs, with tags and lengths. They are copied. */
-  around(records: Uint8Array, count: number): Batch {
+  build(records: Uint8Array, count: number): Batch {
     const { resource } = this;
     const inner = resource.length + 1 + varintSize(records.length) + records.length;
     const bytes = Buffer.allocUnsafeSlow(1 + varintSize(inner) + inner);

@@ -1,11 +1,11 @@
 import { writeKeyValue, writeValue } from "../telemetry/views/value.js";
 import type { WireWriter } from "../telemetry/writer.js";
-import { friendlyValue } from "./friendly-value.js";
+import { telemetryValue } from "./friendly-value.js";
 
 /** The six names of severities that OpenTelemetry has numbers for. */
 export type SeverityName = "trace" | "debug" | "info" | "warn" | "error" | "fatal";
 
-/** A log record as a program writes it. Values may be anything: see `friendlyValue`. */
+/** A log record as a program writes it. Values may be anything: see `telemetryValue`. */
 export interface LogInput {
   /** The name of the event, such as "order.paid". */
   readonly name?: string;
@@ -42,7 +42,7 @@ export function writeLogRecord(writer: WireWriter, record: LogInput, nowMs: numb
   writer.byte(TIME);
   writer.fixed64(record.timestamp === undefined ? now : timeOf(record.timestamp, now));
   writeSeverity(writer, record);
-  if (record.body !== undefined) writeMessage(writer, BODY, () => writeValue(writer, friendlyValue(record.body)));
+  if (record.body !== undefined) writeMessage(writer, BODY, () => writeValue(writer, telemetryValue(record.body)));
   writeAttributes(writer, record.attributes);
   writeId(writer, TRACE_ID, record.traceId, 32, "trace_id");
   writeId(writer, SPAN_ID, record.spanId, 16, "span_id");
@@ -76,10 +76,10 @@ export function writeAttributes(
 }
 
 function writeAttribute(writer: WireWriter, key: string, value: unknown, tag: number): void {
-  const friendly = friendlyValue(value);
+  const converted = telemetryValue(value);
   writer.byte(tag);
-  writer.begin(key.length + (typeof friendly === "string" ? friendly.length : 8) + 6);
-  writeKeyValue(writer, key, friendly);
+  writer.begin(key.length + (typeof converted === "string" ? converted.length : 8) + 6);
+  writeKeyValue(writer, key, converted);
   writer.end();
 }
 
@@ -122,8 +122,8 @@ function nanoseconds(ms: number): bigint {
 function timeOf(time: number | bigint | Date, now: bigint): bigint {
   if (typeof time === "bigint") return time >= 0n && time < 1n << 64n ? time : now;
   const ms = Number(time);
-  return ms >= 0 && ms < LATEST_MS ? nanoseconds(ms) : now;
+  return ms >= 0 && ms < MAX_TIME_MS ? nanoseconds(ms) : now;
 }
 
 /** What 64 bits of nanoseconds reach to, in milliseconds. */
-const LATEST_MS = 18_446_744_073_709;
+const MAX_TIME_MS = 18_446_744_073_709;

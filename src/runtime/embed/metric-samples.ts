@@ -1,5 +1,5 @@
 import type { MetricAttributes } from "../contract/observability.js";
-import type { Family, MetricRegistry } from "../self-telemetry/metric-registry.js";
+import type { MetricFamily, MetricRegistry } from "../self-telemetry/metric-registry.js";
 
 /** A number that Sluice counts of itself, at this moment. */
 export type MetricSample =
@@ -22,14 +22,14 @@ export function metricSamples(registry: MetricRegistry): MetricSample[] {
   return [...registry.all()].flatMap(samplesOf);
 }
 
-function samplesOf(family: Family): MetricSample[] {
+function samplesOf(family: MetricFamily): MetricSample[] {
   const { name, kind } = family;
   if (kind === "histogram") {
     return [...family.series.values()].map(({ attributes, count, sum }) => ({ name, kind, attributes, count, sum }));
   }
-  return [...family.series.values()].flatMap((one) => {
+  return [...family.series.values()].flatMap((series) => {
     try {
-      return [{ name, kind, attributes: one.attributes, value: one.read() }];
+      return [{ name, kind, attributes: series.attributes, value: series.read() }];
     } catch {
       return [];
     }

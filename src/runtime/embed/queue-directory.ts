@@ -1,15 +1,19 @@
 import type { Problem } from "../config/problem.js";
 import type { ComponentSpec, ExporterSpec, ResolvedConfig } from "../config/spec.js";
 import type { ExtensionFactory } from "../contract/component.js";
-import { completeSettings, type ExporterSettings, exporterSettingsSchema } from "../contract/exporter-settings.js";
+import {
+  completeSettings,
+  type ExporterSettings,
+  uncheckedExporterSettingsSchema,
+} from "../contract/exporter-settings.js";
 
 /** The extension that wraps exporters. */
 export const RELIABILITY = "reliability";
 
-const WHAT_TO_DO =
+const DIRECTORY_HINT =
   "pass queueDirectory to createSluice, set extensions.reliability.directory, or turn the queue off with sending_queue: {enabled: false}";
 
-type WithDirectory = ExporterSettings & { readonly directory?: string };
+type ReliabilitySettings = ExporterSettings & { readonly directory?: string };
 
 /**
  * The config with a place for its queues. A program's folder is not written to unasked: when an exporter has a queue,
@@ -21,7 +25,7 @@ export function withQueueDirectory(
 ): { readonly config: ResolvedConfig } | { readonly problems: readonly Problem[] } {
   const spec = [...config.extensions.values()].find(({ factory }) => factory.type === RELIABILITY);
   if (spec === undefined) return { config };
-  const written = spec.config as WithDirectory;
+  const written = spec.config as ReliabilitySettings;
   const queued = [...config.exporters.values()].filter((exporter) => hasQueue(exporter, written));
   if (queued.length === 0) return { config: withSettings(config, spec, withoutQueue(written)) };
   if (config.placeOf([...spec.path.split("."), "directory"]) !== undefined) return { config };
@@ -32,19 +36,19 @@ export function withQueueDirectory(
 function withSettings(
   config: ResolvedConfig,
   spec: ComponentSpec<ExtensionFactory>,
-  settings: WithDirectory,
+  settings: ReliabilitySettings,
 ): ResolvedConfig {
   const extensions = new Map(config.extensions).set(spec.id, { ...spec, config: settings });
   return { ...config, extensions };
 }
 
-function withoutQueue(written: WithDirectory): WithDirectory {
+function withoutQueue(written: ReliabilitySettings): ReliabilitySettings {
   return { ...written, sending_queue: { ...written.sending_queue, enabled: false } };
 }
 
 function hasQueue({ settings, factory }: ExporterSpec, defaults: ExporterSettings): boolean {
-  const ofType = exporterSettingsSchema.parse(factory.defaults ?? {});
-  return completeSettings(settings, defaults, ofType).sending_queue.enabled;
+  const typeDefaults = uncheckedExporterSettingsSchema.parse(factory.defaults ?? {});
+  return completeSettings(settings, defaults, typeDefaults).sending_queue.enabled;
 }
 
 function noDirectory(queued: readonly ExporterSpec[]): Problem {
@@ -54,6 +58,6 @@ function noDirectory(queued: readonly ExporterSpec[]): Problem {
     code: "no_queue_directory",
     place: queued[0]!.placeOf([]),
     path: "extensions.reliability.directory",
-    message: `nobody says where the queue of ${names} is to be kept; ${WHAT_TO_DO}`,
+    message: `nobody says where the queue of ${names} is to be kept; ${DIRECTORY_HINT}`,
   };
 }

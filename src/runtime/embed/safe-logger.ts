@@ -5,18 +5,18 @@ import type { Logger } from "../contract/observability.js";
  * fails costs its line and nothing else. What has no children of its own, such as `console`, is told their fields.
  */
 export function safeLogger(logger: Logger, bound: Readonly<Record<string, unknown>> = {}): Logger {
-  const say = (level: "debug" | "info" | "warn" | "error") => (fields: object, message: string) => {
+  const logMethod = (level: "debug" | "info" | "warn" | "error") => (fields: object, message: string) => {
     try {
-      swallow(logger[level]({ ...bound, ...fields }, message));
+      ignoreRejection(logger[level]({ ...bound, ...fields }, message));
     } catch {
       // Nobody is left to tell.
     }
   };
   return {
-    debug: say("debug"),
-    info: say("info"),
-    warn: say("warn"),
-    error: say("error"),
+    debug: logMethod("debug"),
+    info: logMethod("info"),
+    warn: logMethod("warn"),
+    error: logMethod("error"),
     child(fields) {
       try {
         return safeLogger(logger.child(fields), bound);
@@ -28,6 +28,6 @@ export function safeLogger(logger: Logger, bound: Readonly<Record<string, unknow
 }
 
 /** A log method may be asynchronous, whatever its type says. */
-function swallow(result: unknown): void {
+function ignoreRejection(result: unknown): void {
   if (result instanceof Promise) result.catch(() => {});
 }

@@ -13,15 +13,15 @@ import { AppReceiver } from "./app-receiver.js";
 import { checkedSelection } from "./checked-query.js";
 import { problemLine, SluiceConfigError } from "./config-error.js";
 import { DeadLetters, notRunning } from "./dead-letters.js";
-import { AppDoor } from "./door.js";
+import { AppIntake } from "./door.js";
 import { LogEmitter } from "./emitter.js";
-import { FailOnError, handled } from "./fail-on-error.js";
-import { type EmbeddedConfig, type LoadSettings, loadEmbedded } from "./load.js";
+import { FailOnError, withoutUnhandledRejection } from "./fail-on-error.js";
+import { type EmbeddedConfig, type EmbeddedLoadSettings, loadEmbedded } from "./load.js";
 import { type MetricSample, metricSamples } from "./metric-samples.js";
 import { embeddedTelemetry } from "./telemetry.js";
 
 /** Which config an embedded Sluice runs, and how it behaves towards the program. */
-export interface SluiceOptions extends LoadSettings {
+export interface SluiceOptions extends EmbeddedLoadSettings {
   /** Whether `emit` rejects when a record is not taken. False: it is counted and logged. */
   readonly failOnError?: boolean;
   /** Attributes of the resource that emitted records belong to, such as `{ "service.name": "shop" }`. */
@@ -48,9 +48,9 @@ export class Sluice {
   readonly logs: LogEmitter;
   readonly deadLetters: DeadLetters;
   private readonly config: ResolvedConfig;
-  private readonly shown: EmbeddedConfig["shown"];
+  private readonly forDisplay: EmbeddedConfig["forDisplay"];
   private readonly telemetry: SelfTelemetry;
-  private readonly door: AppDoor;
+  private readonly intake: AppIntake;
   private readonly failOnError: FailOnError;
   private readonly agent: Agent;
   private readonly clock: Clock;
@@ -63,13 +63,13 @@ export class Sluice {
     const { clock = systemClock, random } = options;
     this.clock = clock;
     this.config = loaded.config;
-    this.shown = loaded.shown;
+    this.forDisplay = loaded.forDisplay;
     this.telemetry = telemetry;
     const { logger, metrics } = telemetry;
-    const door = new AppDoor({ receiver, logger, metrics, clock });
-    this.door = door;
+    const intake = new AppIntake({ receiver, logger, metrics, clock });
+    this.intake = intake;
     this.failOnError = new FailOnError(options.failOnError ?? false);
-    this.logs = new LogEmitter({ door, clock, failOnError: this.failOnError, resource: options.resource ?? {} });
+    this.logs = new LogEmitter({ intake, clock, failOnError: this.failOnError, resource: options.resource ?? {} });
     this.deadLetters = new DeadLetters(() => this.admin);
     this.agent = new Agent(loaded.config, { logger, metrics, clock, ...(random && { random }) });
   }
@@ -79,8 +79,8 @@ export class Sluice {
    * nothing is left running. Rejects after a stop.
    */
   start(): Promise<void> {
-    if (this.stopping !== undefined) return handled(this.startedBefore());
-    this.starting ??= handled(this.startOnce());
+    if (this.stopping !== undefined) return withoutUnhandledRejection(this.rejectRestart());
+    this.starting ??= withoutUnhandledRejection(this.startOnce());
     return this.starting;
   }
 
@@ -101,17 +101,17 @@ export class Sluice {
 
   /** Hands in a batch of any signal; resolves with what became of it. Never rejects. */
   accept(batch: Batch): Promise<Outcome> {
-    return this.door.accept(batch);
+    return this.intake.accept(batch);
   }
 
   /** Counts and reports records that were meant for this Sluice and that no batch can be made of. */
   refuse(signal: Signal, records: number, refusal: Refusal): void {
-    this.door.refuse(signal, records, refusal);
+    this.intake.refuse(signal, records, refusal);
   }
 
   /** Runs a function, and all that it starts, with another `failOnError`. */
   withFailOnError<T>(failOnError: boolean, run: () => T): T {
-    return this.failOnError.within(failOnError, run);
+    return this.failOnError.runWith(failOnError, run);
   }
 
   status(): SluiceStatus {
@@ -140,7 +140,7 @@ export class Sluice {
   }
 
   /** After a stop: a start that failed stays failed, any other comes too late. */
-  private async startedBefore(): Promise<void> {
+  private async rejectRestart(): Promise<void> {
     await this.starting;
     throw new Error("this Sluice was stopped: make another one with createSluice");
   }
@@ -152,33 +152,33 @@ export class Sluice {
       await this.agent.start();
     } catch (error) {
       this.state = "stopped";
-      this.door.close();
+      this.intake.close();
       const failure = this.asConfigError(error);
       this.telemetry.logger.error({ err: failure }, "Sluice cannot start");
       await this.telemetry.stop();
       throw failure;
     }
     this.state = "ready";
-    this.door.open();
+    this.intake.open();
   }
 
   private async stopOnce(timeoutMs = this.config.service.shutdown_timeout): Promise<void> {
-    await this.started(timeoutMs);
+    await this.awaitStart(timeoutMs);
     if (this.state !== "ready") {
       this.state = "stopped";
-      return this.door.close();
+      return this.intake.close();
     }
     this.state = "draining";
     // In one go: what gathers is handed in while the intake is open, and nothing can be emitted after it.
     void this.logs.flush();
-    this.door.close();
+    this.intake.close();
     await this.agent.stop(timeoutMs);
     await this.telemetry.stop();
     this.state = "stopped";
   }
 
   /** Resolves when the start has ended, well or not; after `timeoutMs` it is ended. */
-  private async started(timeoutMs: number): Promise<void> {
+  private async awaitStart(timeoutMs: number): Promise<void> {
     const ended = this.starting?.catch(() => {});
     let cancel = () => {};
     const late = new Promise<void>((resolve) => {
@@ -193,7 +193,7 @@ export class Sluice {
   private asConfigError(error: unknown): unknown {
     const { problems } = error as { problems?: unknown };
     if (!(error instanceof AgentStartError) && !Array.isArray(problems)) return error;
-    return new SluiceConfigError(this.shown(problems as AgentStartError["problems"]), { cause: error });
+    return new SluiceConfigError(this.forDisplay(problems as AgentStartError["problems"]), { cause: error });
   }
 }
 

@@ -20,8 +20,8 @@ export function embeddedTelemetry(config: ResolvedConfig, logger: Logger | undef
     metrics: isExported ? metrics : { ...metrics, level: "none" as const },
   };
   const { stderr } = process;
-  const quieter = { ...config, service: { ...config.service, telemetry } };
-  return createSelfTelemetry(quieter, {
+  const embeddedConfig = { ...config, service: { ...config.service, telemetry } };
+  return createSelfTelemetry(embeddedConfig, {
     stderr,
     isTerminal: stderr.isTTY === true,
     logger: logger && safeLogger(logger),

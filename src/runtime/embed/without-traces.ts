@@ -9,28 +9,28 @@ const SUPPRESS_TRACING = createContextKey("OpenTelemetry SDK Context Key SUPPRES
  * The config with exporters whose calls are not traced: an instrumented http module would make a span of every export,
  * whose export makes the next.
  */
-export function withoutTraces(config: ResolvedConfig): ResolvedConfig {
-  const exporters = new Map([...config.exporters].map(([id, spec]) => [id, untraced(spec)]));
+export function withUntracedExporters(config: ResolvedConfig): ResolvedConfig {
+  const exporters = new Map([...config.exporters].map(([id, spec]) => [id, untracedSpec(spec)]));
   return { ...config, exporters };
 }
 
-function untraced(spec: ExporterSpec): ExporterSpec {
-  const create = (...args: Parameters<typeof spec.factory.create>) => quiet(spec.factory.create(...args));
+function untracedSpec(spec: ExporterSpec): ExporterSpec {
+  const create = (...args: Parameters<typeof spec.factory.create>) => untracedExporter(spec.factory.create(...args));
   return { ...spec, factory: { ...spec.factory, create } };
 }
 
 /** The same exporter, quietly. What is no exporter is left for the runtime to find out. */
-function quiet(exporter: Exporter): Exporter {
+function untracedExporter(exporter: Exporter): Exporter {
   if (typeof exporter?.send !== "function") return exporter;
   const { start, check, stop } = exporter;
   return {
-    ...(start && { start: () => quietly(() => exporter.start!()) }),
-    ...(check && { check: (abort: AbortSignal) => quietly(() => exporter.check!(abort)) }),
-    ...(stop && { stop: () => quietly(() => exporter.stop!()) }),
-    send: (batch, abort, options) => quietly(() => exporter.send(batch, abort, options)),
+    ...(start && { start: () => withoutTracing(() => exporter.start!()) }),
+    ...(check && { check: (abort: AbortSignal) => withoutTracing(() => exporter.check!(abort)) }),
+    ...(stop && { stop: () => withoutTracing(() => exporter.stop!()) }),
+    send: (batch, abort, options) => withoutTracing(() => exporter.send(batch, abort, options)),
   };
 }
 
-function quietly<T>(run: () => T): T {
+function withoutTracing<T>(run: () => T): T {
   return context.with(context.active().setValue(SUPPRESS_TRACING, true), run);
 }

@@ -9,27 +9,30 @@ import { compilePattern } from "./pattern.js";
  * The Collector's `include` and `exclude`: properties of records, by equality (`strict`) or by pattern (`regexp`). Of
  * each kind of property that is given, one of the listed ones must match; of attributes and resources, all of them.
  */
-const wanted = z.strictObject({ key: z.string(), value: z.union([z.string(), z.number(), z.boolean()]).optional() });
+const attributeMatch = z.strictObject({
+  key: z.string(),
+  value: z.union([z.string(), z.number(), z.boolean()]).optional(),
+});
 
-const texts = () => z.array(z.string()).optional();
+const optionalTexts = () => z.array(z.string()).optional();
 
 /** The Collector's `include` and `exclude`. */
 export const matchSchema = z
   .strictObject({
     match_type: z.enum(["strict", "regexp"]),
     regexp: ignored("patterns are compiled once and need no cache"),
-    services: texts(),
-    resources: z.array(wanted).optional(),
-    attributes: z.array(wanted).optional(),
+    services: optionalTexts(),
+    resources: z.array(attributeMatch).optional(),
+    attributes: z.array(attributeMatch).optional(),
     libraries: z.array(z.strictObject({ name: z.string(), version: z.string().optional() })).optional(),
-    span_names: texts(),
-    span_kinds: texts(),
-    log_bodies: texts(),
-    log_severity_texts: texts(),
+    span_names: optionalTexts(),
+    span_kinds: optionalTexts(),
+    log_bodies: optionalTexts(),
+    log_severity_texts: optionalTexts(),
     log_severity_number: z
       .strictObject({ min: z.union([z.string(), z.number()]), match_undefined: z.boolean().optional() })
       .optional(),
-    metric_names: texts(),
+    metric_names: optionalTexts(),
   })
   .superRefine((config, context) => {
     if (config.match_type !== "regexp") return;
@@ -97,10 +100,10 @@ export function createMatcher(config: MatchConfig): Matcher {
       };
     });
   const tests: Matcher[] = [
-    ...oneOf(config.services, (record) => text(record.resource.attributes.get("service.name"))),
+    ...oneOf(config.services, (record) => valueText(record.resource.attributes.get("service.name"))),
     ...oneOf(config.span_names, (record) => (record.signal === "traces" ? record.name : undefined)),
     ...oneOf(config.span_kinds, (record) => (record.signal === "traces" ? SPAN_KINDS[record.kind] : undefined)),
-    ...oneOf(config.log_bodies, (record) => (record.signal === "logs" ? text(record.body) : undefined)),
+    ...oneOf(config.log_bodies, (record) => (record.signal === "logs" ? valueText(record.body) : undefined)),
     ...oneOf(config.log_severity_texts, (record) => (record.signal === "logs" ? record.severityText : undefined)),
     ...oneOf(config.metric_names, (record) => (record.signal === "metrics" ? record.name : undefined)),
     ...allOf(config.attributes, (record) => record.attributes),
@@ -124,11 +127,11 @@ function libraryTests(libraries: MatchConfig["libraries"], isRegexp: boolean): M
 function severityTests(wantedSeverity: MatchConfig["log_severity_number"]): Matcher[] {
   if (wantedSeverity === undefined) return [];
   const { min, match_undefined: matchUndefined = false } = wantedSeverity;
-  const least = typeof min === "number" ? min : (SEVERITIES[min.toUpperCase()] ?? 0);
+  const minSeverity = typeof min === "number" ? min : (SEVERITIES[min.toUpperCase()] ?? 0);
   return [
     (record) => {
       if (record.signal !== "logs") return false;
-      return record.severityNumber === 0 ? matchUndefined : record.severityNumber >= least;
+      return record.severityNumber === 0 ? matchUndefined : record.severityNumber >= minSeverity;
     },
   ];
 }
@@ -143,10 +146,10 @@ function valueTest(value: string | number | boolean | undefined, isRegexp: boole
   if (value === undefined) return () => true;
   if (typeof value !== "string") return (found) => found === value;
   const test = textTest(value, isRegexp);
-  return isRegexp ? (found) => test(text(found)) : (found) => found === value;
+  return isRegexp ? (found) => test(valueText(found)) : (found) => found === value;
 }
 
-function text(value: Value | undefined): string {
+function valueText(value: Value | undefined): string {
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 }

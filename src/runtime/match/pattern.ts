@@ -16,11 +16,11 @@ export interface Pattern {
    * a name is as long as it can be, and one that does not exist is empty. `finish` sees each replacement last; `watch`
    * is told after each how many there are and how long the text has become, and may throw.
    */
-  replaceAll(text: string, replacement: string, finish?: Finish, watch?: Watch): string;
+  replaceAll(text: string, replacement: string, mapReplacement?: MapReplacement, onReplaced?: OnReplaced): string;
 }
 
-type Finish = (replaced: string) => string;
-type Watch = (matches: number, length: number) => void;
+type MapReplacement = (replaced: string) => string;
+type OnReplaced = (matches: number, length: number) => void;
 
 /** Throws with what is wrong with the pattern. */
 export function compilePattern(source: string): Pattern {
@@ -32,7 +32,7 @@ export function quotePattern(text: string): string {
   return re2().quote(text);
 }
 
-function compiled(source: string): RE2JS {
+function compileRe2(source: string): RE2JS {
   try {
     return re2().compile(source);
   } catch (error) {
@@ -48,7 +48,7 @@ class Re2Pattern implements Pattern {
 
   constructor(source: string) {
     this.source = source;
-    this.compiled = compiled(source);
+    this.compiled = compileRe2(source);
     this.groupNames = Object.keys(this.compiled.namedGroups());
   }
 
@@ -74,10 +74,10 @@ class Re2Pattern implements Pattern {
     return found;
   }
 
-  replaceAll(text: string, replacement: string, finish?: Finish, watch?: Watch): string {
+  replaceAll(text: string, replacement: string, mapReplacement?: MapReplacement, onReplaced?: OnReplaced): string {
     const matcher = this.compiled.matcher(text);
     if (!matcher.find()) return text;
-    const parts = this.partsOf(replacement);
+    const segments = this.parseReplacement(replacement);
     let result = "";
     let from = 0;
     let count = 0;
@@ -86,28 +86,28 @@ class Re2Pattern implements Pattern {
       const end = matcher.end();
       if (count > 0 && start === end && start === from) continue; // an empty match right behind another
       let replaced = "";
-      for (const part of parts) replaced += typeof part === "string" ? part : (matcher.group(part) ?? "");
-      result += text.slice(from, start) + (finish === undefined ? replaced : finish(replaced));
-      watch?.(++count, result.length);
+      for (const part of segments) replaced += typeof part === "string" ? part : (matcher.group(part) ?? "");
+      result += text.slice(from, start) + (mapReplacement === undefined ? replaced : mapReplacement(replaced));
+      onReplaced?.(++count, result.length);
       from = end;
     } while (matcher.find());
     return result + text.slice(from);
   }
 
   /** Texts, and the indexes of groups between them. */
-  private partsOf(replacement: string): (string | number)[] {
+  private parseReplacement(replacement: string): (string | number)[] {
     const names = this.compiled.namedGroups();
-    const parts: (string | number)[] = [];
+    const segments: (string | number)[] = [];
     let from = 0;
     for (const match of replacement.matchAll(/\$(?:(\$)|(\w+)|\{(\w+)\})/g)) {
-      parts.push(replacement.slice(from, match.index));
+      segments.push(replacement.slice(from, match.index));
       from = match.index + match[0].length;
       const name = match[2] ?? match[3];
       const index = name !== undefined && /^\d+$/.test(name) ? Number(name) : names[name ?? ""];
-      if (name === undefined) parts.push("$");
-      else if (index !== undefined && index <= this.compiled.groupCount()) parts.push(index);
+      if (name === undefined) segments.push("$");
+      else if (index !== undefined && index <= this.compiled.groupCount()) segments.push(index);
     }
-    parts.push(replacement.slice(from));
-    return parts;
+    segments.push(replacement.slice(from));
+    return segments;
   }
 }

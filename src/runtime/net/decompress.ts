@@ -25,31 +25,32 @@ export interface DecompressBounds {
   reserve(bytes: number): boolean;
 }
 
-type Unpack = (bytes: Uint8Array) => zlib.Gunzip;
+type CreateDecompressor = (bytes: Uint8Array) => zlib.Gunzip;
 
 const withZstd = zlib as typeof zlib & { createZstdDecompress?: () => zlib.Gunzip };
 
-const UNPACK: Readonly<Record<string, Unpack>> = {
-  gzip: () => zlib.createGunzip(CHUNKS),
-  "x-gzip": () => zlib.createGunzip(CHUNKS),
-  zlib: () => zlib.createInflate(CHUNKS),
+const DECOMPRESSORS: Readonly<Record<string, CreateDecompressor>> = {
+  gzip: () => zlib.createGunzip(STREAM_OPTIONS),
+  "x-gzip": () => zlib.createGunzip(STREAM_OPTIONS),
+  zlib: () => zlib.createInflate(STREAM_OPTIONS),
   // RFC 9110 says deflate has zlib's wrapping; some clients leave it off.
-  deflate: (bytes) => ((bytes[0]! & 15) === 8 ? zlib.createInflate(CHUNKS) : zlib.createInflateRaw(CHUNKS)),
+  deflate: (bytes) =>
+    (bytes[0]! & 15) === 8 ? zlib.createInflate(STREAM_OPTIONS) : zlib.createInflateRaw(STREAM_OPTIONS),
   ...(withZstd.createZstdDecompress && { zstd: () => withZstd.createZstdDecompress!() }),
 };
 
-const CHUNKS = { chunkSize: 64 * 1024 };
+const STREAM_OPTIONS = { chunkSize: 64 * 1024 };
 
 /** Names of the encodings that this Node can undo; zstd needs Node 22.15. */
-export const DECOMPRESSIONS: readonly string[] = Object.keys(UNPACK);
+export const SUPPORTED_ENCODINGS: readonly string[] = Object.keys(DECOMPRESSORS);
 
 /** Rejects with a `DecompressError` and nothing else. `encoding` must be one of DECOMPRESSIONS. */
 export function decompress(encoding: string, bytes: Buffer, bounds: DecompressBounds): Buffer | Promise<Buffer> {
   if (bytes.length === 0) throw new DecompressError("corrupt", `no ${encoding} data`);
-  return (encoding === "gzip" ? gunzipSmall(bytes, bounds) : undefined) ?? unpack(encoding, bytes, bounds);
+  return (encoding === "gzip" ? gunzipSmall(bytes, bounds) : undefined) ?? decompressStream(encoding, bytes, bounds);
 }
 
-const SMALL = 1024 * 1024;
+const MAX_SYNC_BYTES = 1024 * 1024;
 const SLACK = 64;
 
 /**
@@ -57,12 +58,12 @@ const SLACK = 64;
  * claim the size of the output; output beyond the claim means that it lied, and the careful way decides.
  */
 function gunzipSmall(bytes: Buffer, { limit, reserve }: DecompressBounds): Buffer | undefined {
-  const claimed = bytes.length < 18 ? SMALL + 1 : bytes.readUInt32LE(bytes.length - 4);
-  if (claimed > SMALL || claimed > limit) return undefined;
+  const claimed = bytes.length < 18 ? MAX_SYNC_BYTES + 1 : bytes.readUInt32LE(bytes.length - 4);
+  if (claimed > MAX_SYNC_BYTES || claimed > limit) return undefined;
   if (!reserve(claimed)) throw new DecompressError("no_room", "no room for the unpacked request");
-  const most = claimed + SLACK;
+  const maxLength = claimed + SLACK;
   try {
-    const output = zlib.gunzipSync(bytes, { chunkSize: most, maxOutputLength: most });
+    const output = zlib.gunzipSync(bytes, { chunkSize: maxLength, maxOutputLength: maxLength });
     if (output.length > limit) throw tooLarge(limit);
     return output;
   } catch (error) {
@@ -71,9 +72,9 @@ function gunzipSmall(bytes: Buffer, { limit, reserve }: DecompressBounds): Buffe
   }
 }
 
-function unpack(encoding: string, bytes: Buffer, { limit, reserve }: DecompressBounds): Promise<Buffer> {
+function decompressStream(encoding: string, bytes: Buffer, { limit, reserve }: DecompressBounds): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const stream = UNPACK[encoding]!(bytes);
+    const stream = DECOMPRESSORS[encoding]!(bytes);
     const chunks: Buffer[] = [];
     let size = 0;
     const fail = (error: DecompressError) => {

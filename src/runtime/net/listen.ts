@@ -9,10 +9,10 @@ import { formatAddress, type ListenAddress } from "./endpoint.js";
 export function listen(server: Server, address: ListenAddress, path: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException) => {
-      reject(new StartError(explain(error, formatAddress(address)), path, { cause: error }));
+      reject(new StartError(explainListenError(error, formatAddress(address)), path, { cause: error }));
     };
     server.once("error", failed);
-    server.listen("path" in address ? { path: address.path } : withoutUndefined(address), () => {
+    server.listen("path" in address ? { path: address.path } : listenOptions(address), () => {
       server.off("error", failed);
       const bound = server.address() as AddressInfo | string | null;
       resolve(typeof bound === "object" && bound !== null ? bound.port : 0);
@@ -20,11 +20,11 @@ export function listen(server: Server, address: ListenAddress, path: readonly st
   });
 }
 
-function withoutUndefined({ host, port }: { host: string | undefined; port: number }) {
+function listenOptions({ host, port }: { host: string | undefined; port: number }) {
   return host === undefined ? { port } : { host, port };
 }
 
-function explain(error: NodeJS.ErrnoException, address: string): string {
+function explainListenError(error: NodeJS.ErrnoException, address: string): string {
   switch (error.code) {
     case "EADDRINUSE":
       return `cannot listen on ${address}: it is in use by another program; stop that one or choose another port`;

@@ -5,7 +5,7 @@ import process from "node:process";
 import { formatAddress, type HostPort } from "./endpoint.js";
 
 /** What a small server says to a GET. `headers` are added to the content type and length. */
-export interface SmallAnswer {
+export interface SimpleHttpResponse {
   readonly status: number;
   readonly type: string;
   readonly body: string;
@@ -13,31 +13,31 @@ export interface SmallAnswer {
 }
 
 /** Where a small server listens and what it answers. */
-export interface SmallServerSettings {
+export interface SimpleHttpServerSettings {
   readonly endpoint: HostPort;
   /** Called for GET and HEAD with the path, without its query. A throw becomes a 500. */
-  readonly answer: (path: string, request: IncomingMessage) => SmallAnswer | Promise<SmallAnswer>;
+  readonly answer: (path: string, request: IncomingMessage) => SimpleHttpResponse | Promise<SimpleHttpResponse>;
   /** Given: https instead of http. */
   readonly tls?: ServerOptions;
 }
 
 /** A server that listens. */
-export interface SmallServer {
+export interface SimpleHttpServer {
   /** Where it really listens: with port 0, the port it was given. */
   readonly endpoint: HostPort;
   /** Resolves at once for all practical purposes: open connections are cut. */
   close(): Promise<void>;
 }
 
-const TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
  * A server for pages that a person or a probe reads: GET and HEAD only, every body known at once, a client that is slow
  * to ask is cut off. Rejects with the socket's error (such as EADDRINUSE) when it cannot listen.
  */
-export async function startSmallServer(settings: SmallServerSettings): Promise<SmallServer> {
+export async function startSimpleHttpServer(settings: SimpleHttpServerSettings): Promise<SimpleHttpServer> {
   const listener = (request: IncomingMessage, response: ServerResponse) => void respond(settings, request, response);
-  const limits = { requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS };
+  const limits = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS };
   const server = settings.tls
     ? process.getBuiltinModule("node:https").createServer({ ...settings.tls, ...limits }, listener)
     : createHttpServer(limits, listener);
@@ -49,17 +49,17 @@ export async function startSmallServer(settings: SmallServerSettings): Promise<S
 }
 
 /** True when somebody else listens there already. */
-export function isPortTaken(error: unknown): boolean {
+export function isPortInUse(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
 }
 
 /** Why nothing listens there, in words. */
 export function listenFailure(endpoint: HostPort, error: unknown): string {
-  const reason = isPortTaken(error) ? "the port is in use" : (error as Error).message;
+  const reason = isPortInUse(error) ? "the port is in use" : (error as Error).message;
   return `cannot listen on ${formatAddress(endpoint)}: ${reason}`;
 }
 
-async function respond(settings: SmallServerSettings, request: IncomingMessage, response: ServerResponse) {
+async function respond(settings: SimpleHttpServerSettings, request: IncomingMessage, response: ServerResponse) {
   response.on("error", () => {});
   request.resume();
   const { status, type, body, headers } = await answerTo(settings, request);
@@ -67,7 +67,7 @@ async function respond(settings: SmallServerSettings, request: IncomingMessage, 
   response.end(request.method === "HEAD" ? undefined : body);
 }
 
-async function answerTo(settings: SmallServerSettings, request: IncomingMessage): Promise<SmallAnswer> {
+async function answerTo(settings: SimpleHttpServerSettings, request: IncomingMessage): Promise<SimpleHttpResponse> {
   if (request.method !== "GET" && request.method !== "HEAD") {
     return { status: 405, type: "text/plain", body: "GET or HEAD only\n", headers: { allow: "GET, HEAD" } };
   }

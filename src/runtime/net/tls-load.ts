@@ -18,8 +18,8 @@ export interface TlsClientOptions extends SecureContextOptions {
 
 /** Reads what a server needs. Throws a `StartError` that names the key, below `path`, that is to blame. */
 export async function loadServerTls(config: TlsServerConfig, path: readonly string[]): Promise<TlsServerOptions> {
-  const clientCa = await pem(config.client_ca_file, undefined, [...path, "client_ca_file"]);
-  const options = await loadContext(config, path, clientCa);
+  const clientCa = await readPem(config.client_ca_file, undefined, [...path, "client_ca_file"]);
+  const options = await loadSecureContext(config, path, clientCa);
   if (options.cert === undefined || options.key === undefined) {
     throw new StartError("TLS needs both cert_file and key_file", path);
   }
@@ -28,7 +28,7 @@ export async function loadServerTls(config: TlsServerConfig, path: readonly stri
 
 /** Reads what a client needs. Throws a `StartError` that names the key, below `path`, that is to blame. */
 export async function loadClientTls(config: TlsClientConfig, path: readonly string[]): Promise<TlsClientOptions> {
-  const options = await loadContext(config, path, undefined);
+  const options = await loadSecureContext(config, path, undefined);
   if ((options.cert === undefined) !== (options.key === undefined)) {
     throw new StartError("a client certificate needs both cert_file and key_file", path);
   }
@@ -36,15 +36,15 @@ export async function loadClientTls(config: TlsClientConfig, path: readonly stri
   return { ...options, rejectUnauthorized: !config.insecure_skip_verify, ...(servername && { servername }) };
 }
 
-async function loadContext(
+async function loadSecureContext(
   config: TlsServerConfig | TlsClientConfig,
   path: readonly string[],
   clientCa: string | undefined,
 ): Promise<SecureContextOptions> {
   const { createSecureContext, rootCertificates } = process.getBuiltinModule("node:tls");
-  const ca = clientCa ?? (await pem(config.ca_file, config.ca_pem, [...path, "ca_file"]));
-  const cert = await pem(config.cert_file, config.cert_pem, [...path, "cert_file"]);
-  const key = await pem(config.key_file, config.key_pem, [...path, "key_file"]);
+  const ca = clientCa ?? (await readPem(config.ca_file, config.ca_pem, [...path, "ca_file"]));
+  const cert = await readPem(config.cert_file, config.cert_pem, [...path, "cert_file"]);
+  const key = await readPem(config.key_file, config.key_pem, [...path, "key_file"]);
   const options: SecureContextOptions = {
     minVersion: secureVersion(config.min_version),
     maxVersion: secureVersion(config.max_version),
@@ -62,7 +62,7 @@ async function loadContext(
   return options;
 }
 
-async function pem(file: string | undefined, text: string | undefined, path: readonly string[]) {
+async function readPem(file: string | undefined, text: string | undefined, path: readonly string[]) {
   if (!file) return text;
   const read = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw new StartError(`cannot read ${file}: ${error.code}`, path, { cause: error });

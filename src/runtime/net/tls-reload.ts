@@ -13,8 +13,8 @@ export function reloadServerTls(server: Server, config: TlsServerConfig, clock: 
   if (!every) return () => {};
   let cancel = () => {};
   let stopped = false;
-  const plan = () => {
-    if (!stopped) cancel = clock.after(every, () => void reload().then(plan));
+  const scheduleReload = () => {
+    if (!stopped) cancel = clock.after(every, () => void reload().then(scheduleReload));
   };
   const reload = async () => {
     try {
@@ -24,7 +24,7 @@ export function reloadServerTls(server: Server, config: TlsServerConfig, clock: 
       logger.warn({ error: (error as Error).message }, "certificates could not be read again; the old ones stay");
     }
   };
-  plan();
+  scheduleReload();
   return () => {
     stopped = true;
     cancel();

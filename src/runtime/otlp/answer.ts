@@ -1,5 +1,5 @@
 import type { Refusal } from "../contract/refusal.js";
-import { GRPC } from "./grpc-status.js";
+import { GRPC_STATUS } from "./grpc-status.js";
 import type { RpcStatus } from "./status.js";
 
 /** An error answer in both of OTLP's transports. */
@@ -13,11 +13,11 @@ const DEFAULT_RETRY_MS = 1000;
  * What a client is told of a refusal. Retryable ones always say when to come back. Over gRPC both are UNAVAILABLE with
  * RetryInfo, the one code that every client retries; OTLP lets it retry RESOURCE_EXHAUSTED too, but not all do.
  */
-export function answerOf(refusal: Refusal): ErrorAnswer {
+export function answerOfRefusal(refusal: Refusal): ErrorAnswer {
   const { kind, message } = refusal;
-  if (kind === "permanent") return { httpStatus: 400, code: GRPC.INVALID_ARGUMENT, message };
+  if (kind === "permanent") return { httpStatus: 400, code: GRPC_STATUS.INVALID_ARGUMENT, message };
   const retryAfterMs = refusal.retryAfterMs ?? DEFAULT_RETRY_MS;
-  return { httpStatus: kind === "throttled" ? 429 : 503, code: GRPC.UNAVAILABLE, message, retryAfterMs };
+  return { httpStatus: kind === "throttled" ? 429 : 503, code: GRPC_STATUS.UNAVAILABLE, message, retryAfterMs };
 }
 
 /** A Retry-After header: whole seconds, at least one. */

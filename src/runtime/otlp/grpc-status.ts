@@ -1,5 +1,5 @@
 /** gRPC's status codes by name. */
-export const GRPC = {
+export const GRPC_STATUS = {
   OK: 0,
   CANCELLED: 1,
   UNKNOWN: 2,
@@ -19,21 +19,21 @@ export const GRPC = {
   UNAUTHENTICATED: 16,
 } as const;
 
-const NAMES: readonly string[] = Object.keys(GRPC);
+const STATUS_NAMES: readonly string[] = Object.keys(GRPC_STATUS);
 
 /** `UNAVAILABLE` for 14; `status 99` for what gRPC does not know. */
 export function grpcStatusName(code: number): string {
-  return NAMES[code] ?? `status ${code}`;
+  return STATUS_NAMES[code] ?? `status ${code}`;
 }
 
 /** Codes after which OTLP lets a client send the same data again. RESOURCE_EXHAUSTED joins them only with RetryInfo. */
-export const RETRYABLE_GRPC: ReadonlySet<number> = new Set([
-  GRPC.CANCELLED,
-  GRPC.DEADLINE_EXCEEDED,
-  GRPC.ABORTED,
-  GRPC.OUT_OF_RANGE,
-  GRPC.UNAVAILABLE,
-  GRPC.DATA_LOSS,
+export const RETRYABLE_GRPC_STATUSES: ReadonlySet<number> = new Set([
+  GRPC_STATUS.CANCELLED,
+  GRPC_STATUS.DEADLINE_EXCEEDED,
+  GRPC_STATUS.ABORTED,
+  GRPC_STATUS.OUT_OF_RANGE,
+  GRPC_STATUS.UNAVAILABLE,
+  GRPC_STATUS.DATA_LOSS,
 ]);
 
 /**
@@ -43,28 +43,28 @@ export const RETRYABLE_GRPC: ReadonlySet<number> = new Set([
 export function grpcCodeOfHttp(status: number): number {
   switch (status) {
     case 400:
-      return GRPC.INTERNAL;
+      return GRPC_STATUS.INTERNAL;
     case 401:
-      return GRPC.UNAUTHENTICATED;
+      return GRPC_STATUS.UNAUTHENTICATED;
     case 403:
-      return GRPC.PERMISSION_DENIED;
+      return GRPC_STATUS.PERMISSION_DENIED;
     case 404:
-      return GRPC.UNIMPLEMENTED;
+      return GRPC_STATUS.UNIMPLEMENTED;
     case 408:
     case 429:
-      return GRPC.UNAVAILABLE;
+      return GRPC_STATUS.UNAVAILABLE;
     default:
-      return status >= 500 ? GRPC.UNAVAILABLE : GRPC.UNKNOWN;
+      return status >= 500 ? GRPC_STATUS.UNAVAILABLE : GRPC_STATUS.UNKNOWN;
   }
 }
 
-const MAX_MESSAGE = 1024;
+const MAX_MESSAGE_LENGTH = 1024;
 
 /** A grpc-message header: percent-encoded as gRPC says, and short enough for any header limit. */
 export function encodeGrpcMessage(message: string): string {
   let encoded = "";
   for (const byte of Buffer.from(message, "utf8")) {
-    if (encoded.length >= MAX_MESSAGE) break;
+    if (encoded.length >= MAX_MESSAGE_LENGTH) break;
     const plain = byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
     encoded += plain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
   }

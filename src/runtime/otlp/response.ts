@@ -2,15 +2,15 @@ import type { PartialRejection } from "../contract/delivery.js";
 import type { Signal } from "../telemetry/signal.js";
 import { OTLP_SERVICES, type OtlpEncoding } from "./services.js";
 import { bytesField, intField, readFields, textField, writeFields } from "./small-message.js";
-import { parseObject } from "./status.js";
+import { parseJsonObject } from "./status.js";
 
-const NOTHING = Buffer.alloc(0);
+const EMPTY_PROTO = Buffer.alloc(0);
 const EMPTY_JSON = Buffer.from("{}");
 
 /** An Export*ServiceResponse. Nothing rejected and nothing to say leaves partial_success unset, as OTLP asks. */
 export function encodeResponse(signal: Signal, encoding: OtlpEncoding, partial?: PartialRejection): Buffer {
   if (partial === undefined || (partial.rejected === 0 && partial.message === "")) {
-    return encoding === "proto" ? NOTHING : EMPTY_JSON;
+    return encoding === "proto" ? EMPTY_PROTO : EMPTY_JSON;
   }
   const { rejected, message } = partial;
   if (encoding === "proto") return writeFields([1, writeFields([1, rejected], [2, message])]);
@@ -31,11 +31,11 @@ function readProto(body: Uint8Array): PartialRejection {
 }
 
 function readJson(name: string, body: Uint8Array): PartialRejection {
-  const response = parseObject(body);
+  const response = parseJsonObject(body);
   const partial = response["partialSuccess"] ?? response["partial_success"];
   if (typeof partial !== "object" || partial === null) return { rejected: 0, message: "" };
   const fields = partial as Record<string, unknown>;
-  const rejected = Number(fields[name] ?? fields[snake(name)] ?? 0);
+  const rejected = Number(fields[name] ?? fields[toSnakeCase(name)] ?? 0);
   const message = fields["errorMessage"] ?? fields["error_message"];
   return {
     rejected: Number.isFinite(rejected) && rejected > 0 ? rejected : 0,
@@ -43,6 +43,6 @@ function readJson(name: string, body: Uint8Array): PartialRejection {
   };
 }
 
-function snake(name: string): string {
+function toSnakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -42,22 +42,22 @@ export function serviceOfGrpcPath(path: string | undefined): OtlpService | undef
 }
 
 /** The Content-Type of OTLP in protobuf. */
-export const PROTOBUF = "application/x-protobuf";
+export const PROTOBUF_CONTENT_TYPE = "application/x-protobuf";
 /** The Content-Type of OTLP/JSON. */
-export const JSON_TYPE = "application/json";
+export const JSON_CONTENT_TYPE = "application/json";
 
 /** The two encodings of OTLP. */
 export type OtlpEncoding = "proto" | "json";
 
 /** The encoding a Content-Type names, whatever its case and parameters. */
 export function encodingOf(contentType: string | undefined): OtlpEncoding | undefined {
-  if (contentType === PROTOBUF) return "proto";
-  if (contentType === JSON_TYPE) return "json";
+  if (contentType === PROTOBUF_CONTENT_TYPE) return "proto";
+  if (contentType === JSON_CONTENT_TYPE) return "json";
   switch (mediaType(contentType)) {
-    case PROTOBUF:
+    case PROTOBUF_CONTENT_TYPE:
     case "application/protobuf":
       return "proto";
-    case JSON_TYPE:
+    case JSON_CONTENT_TYPE:
       return "json";
     default:
       return undefined;
@@ -66,7 +66,7 @@ export function encodingOf(contentType: string | undefined): OtlpEncoding | unde
 
 /** The Content-Type of an encoding. */
 export function contentTypeOf(encoding: OtlpEncoding): string {
-  return encoding === "proto" ? PROTOBUF : JSON_TYPE;
+  return encoding === "proto" ? PROTOBUF_CONTENT_TYPE : JSON_CONTENT_TYPE;
 }
 
 function mediaType(contentType: string | undefined): string | undefined {

@@ -6,20 +6,20 @@
  */
 
 /** A field's value: a varint as a bigint, anything length-delimited as bytes. Other wire types are skipped. */
-export interface SmallField {
+export interface ProtoField {
   readonly number: number;
   readonly value: bigint | Uint8Array;
 }
 
 const MAX_FIELDS = 64;
 
-export function readFields(bytes: Uint8Array): SmallField[] {
-  const fields: SmallField[] = [];
+export function readFields(bytes: Uint8Array): ProtoField[] {
+  const fields: ProtoField[] = [];
   let p = 0;
   while (p < bytes.length && fields.length < MAX_FIELDS) {
-    const tag = readVarint(bytes, p);
+    const tag = decodeVarint(bytes, p);
     if (tag === undefined) break;
-    const value = readVarint(bytes, tag.next);
+    const value = decodeVarint(bytes, tag.next);
     const wire = Number(tag.value & 7n);
     if (wire === 1 || wire === 5) {
       p = tag.next + (wire === 1 ? 8 : 4);
@@ -41,17 +41,17 @@ export function readFields(bytes: Uint8Array): SmallField[] {
 }
 
 /** The last field of this number if it is bytes; empty otherwise. */
-export function bytesField(fields: readonly SmallField[], number: number): Uint8Array {
+export function bytesField(fields: readonly ProtoField[], number: number): Uint8Array {
   const value = fields.findLast((field) => field.number === number)?.value;
   return value instanceof Uint8Array ? value : EMPTY;
 }
 
-export function textField(fields: readonly SmallField[], number: number): string {
+export function textField(fields: readonly ProtoField[], number: number): string {
   return Buffer.from(bytesField(fields, number)).toString("utf8");
 }
 
 /** The last field of this number as a signed 64-bit integer; 0 if there is none. */
-export function intField(fields: readonly SmallField[], number: number): number {
+export function intField(fields: readonly ProtoField[], number: number): number {
   const value = fields.findLast((field) => field.number === number)?.value;
   return typeof value === "bigint" ? Number(BigInt.asIntN(64, value)) : 0;
 }
@@ -61,18 +61,18 @@ export function writeFields(...fields: readonly (readonly [number: number, value
   const parts: Uint8Array[] = [];
   for (const [number, value] of fields) {
     if (typeof value === "number") {
-      if (value !== 0) parts.push(varint(number << 3), varint(value));
+      if (value !== 0) parts.push(encodeVarint(number << 3), encodeVarint(value));
       continue;
     }
     const bytes = typeof value === "string" ? Buffer.from(value, "utf8") : value;
-    if (bytes.length > 0) parts.push(varint((number << 3) | 2), varint(bytes.length), bytes);
+    if (bytes.length > 0) parts.push(encodeVarint((number << 3) | 2), encodeVarint(bytes.length), bytes);
   }
   return Buffer.concat(parts);
 }
 
 const EMPTY = new Uint8Array(0);
 
-function varint(value: number): Uint8Array {
+function encodeVarint(value: number): Uint8Array {
   const bytes: number[] = [];
   let rest = BigInt.asUintN(64, BigInt(Math.trunc(value)));
   while (rest > 127n) {
@@ -83,7 +83,7 @@ function varint(value: number): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-function readVarint(bytes: Uint8Array, from: number): { value: bigint; next: number } | undefined {
+function decodeVarint(bytes: Uint8Array, from: number): { value: bigint; next: number } | undefined {
   let value = 0n;
   for (let i = 0; i < 10 && from + i < bytes.length; i++) {
     const x = bytes[from + i]!;

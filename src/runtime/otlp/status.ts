@@ -14,7 +14,7 @@ const RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo";
 
 /** The status as the body of a refusal. */
 export function encodeStatus(status: RpcStatus, encoding: OtlpEncoding): Buffer {
-  return encoding === "proto" ? protoStatus(status) : Buffer.from(JSON.stringify(jsonStatus(status)));
+  return encoding === "proto" ? encodeProtoStatus(status) : Buffer.from(JSON.stringify(toJsonStatus(status)));
 }
 
 /** Never throws: bytes that are no status give an empty one. */
@@ -22,12 +22,12 @@ export function decodeStatus(bytes: Uint8Array, encoding: OtlpEncoding): RpcStat
   return encoding === "proto" ? readProtoStatus(bytes) : readJsonStatus(bytes);
 }
 
-function protoStatus({ code, message, retryAfterMs }: RpcStatus): Buffer {
-  const details = retryAfterMs === undefined ? "" : writeFields([1, RETRY_INFO], [2, retryInfo(retryAfterMs)]);
+function encodeProtoStatus({ code, message, retryAfterMs }: RpcStatus): Buffer {
+  const details = retryAfterMs === undefined ? "" : writeFields([1, RETRY_INFO], [2, encodeRetryInfo(retryAfterMs)]);
   return writeFields([1, code], [2, message], [3, details]);
 }
 
-function retryInfo(ms: number): Uint8Array {
+function encodeRetryInfo(ms: number): Uint8Array {
   const seconds = Math.floor(ms / 1000);
   return writeFields([1, writeFields([1, seconds], [2, Math.round((ms - seconds * 1000) * 1e6)])]);
 }
@@ -45,13 +45,13 @@ function readProtoStatus(bytes: Uint8Array): RpcStatus {
   return status;
 }
 
-function jsonStatus({ code, message, retryAfterMs }: RpcStatus): object {
+function toJsonStatus({ code, message, retryAfterMs }: RpcStatus): object {
   if (retryAfterMs === undefined) return { code, message };
   return { code, message, details: [{ "@type": RETRY_INFO, retryDelay: `${retryAfterMs / 1000}s` }] };
 }
 
 function readJsonStatus(bytes: Uint8Array): RpcStatus {
-  const { code, message, details } = parseObject(bytes);
+  const { code, message, details } = parseJsonObject(bytes);
   const status = { code: Number(code) || 0, message: typeof message === "string" ? message : "" };
   for (const detail of Array.isArray(details) ? details : []) {
     const delay = /^(\d+(?:\.\d+)?)s$/.exec(String(detail?.retryDelay ?? ""));
@@ -61,7 +61,7 @@ function readJsonStatus(bytes: Uint8Array): RpcStatus {
 }
 
 /** The JSON object in these bytes; an empty one if there is none. */
-export function parseObject(bytes: Uint8Array): Record<string, unknown> {
+export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};

@@ -1,25 +1,25 @@
-import type { Level } from "./level.js";
-import type { Scene } from "./scene.js";
+import type { EditableMessage } from "./level.js";
+import type { RecordContext } from "./scene.js";
 import type { OttlValue } from "./value.js";
 
 /** A compiled value. */
-export type Getter = (scene: Scene) => OttlValue;
+export type Getter = (ctx: RecordContext) => OttlValue;
 
 /** Finds the message that a path leads into. */
-export type Pick = (scene: Scene) => Level;
+export type SelectMessage = (ctx: RecordContext) => EditableMessage;
 
 /** A compiled path. Both may throw an `OttlError`. */
-export interface Access {
-  get(scene: Scene): OttlValue;
-  set(scene: Scene, value: OttlValue): void;
+export interface PathAccess {
+  get(ctx: RecordContext): OttlValue;
+  set(ctx: RecordContext, value: OttlValue): void;
   /** Set when the path is one attribute of a message, named by a literal. */
-  readonly attribute?: { readonly pick: Pick; readonly key: string; readonly encoded: Uint8Array };
+  readonly attribute?: { readonly select: SelectMessage; readonly key: string; readonly encoded: Uint8Array };
   /** Set when the path is all attributes of a message. */
-  readonly attributes?: Pick;
+  readonly attributes?: SelectMessage;
 }
 
 /** What stands between the brackets of a path. */
-export interface Key {
+export interface PathKey {
   readonly get: Getter;
   readonly literal: string | bigint | undefined;
 }

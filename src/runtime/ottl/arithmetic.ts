@@ -8,9 +8,9 @@ export type MathOperator = "+" | "-" | "*" | "/";
  * double; times and durations add and subtract. Everything else, and division by zero, is an error.
  */
 export function calculate(a: OttlValue, op: MathOperator, b: OttlValue): OttlValue {
-  if (typeof a === "bigint" && typeof b === "bigint") return integers(a, op, b);
-  if (isNumber(a) && isNumber(b)) return doubles(Number(a), op, Number(b));
-  if (a instanceof OttlTime || a instanceof OttlDuration) return moments(a, op, b);
+  if (typeof a === "bigint" && typeof b === "bigint") return calculateIntegers(a, op, b);
+  if (isNumber(a) && isNumber(b)) return calculateDoubles(Number(a), op, Number(b));
+  if (a instanceof OttlTime || a instanceof OttlDuration) return calculateTimes(a, op, b);
   const wrong = isNumber(a) ? b : a;
   throw new OttlError(`cannot calculate with ${typeName(wrong)}: ${typeName(a)} ${op} ${typeName(b)}`);
 }
@@ -25,7 +25,7 @@ function isNumber(value: OttlValue): value is bigint | number {
   return typeof value === "bigint" || typeof value === "number";
 }
 
-function integers(a: bigint, op: MathOperator, b: bigint): bigint {
+function calculateIntegers(a: bigint, op: MathOperator, b: bigint): bigint {
   switch (op) {
     case "+":
       return BigInt.asIntN(64, a + b);
@@ -39,7 +39,7 @@ function integers(a: bigint, op: MathOperator, b: bigint): bigint {
   }
 }
 
-function doubles(a: number, op: MathOperator, b: number): number {
+function calculateDoubles(a: number, op: MathOperator, b: number): number {
   switch (op) {
     case "+":
       return a + b;
@@ -53,7 +53,7 @@ function doubles(a: number, op: MathOperator, b: number): number {
   }
 }
 
-function moments(a: OttlTime | OttlDuration, op: MathOperator, b: OttlValue): OttlValue {
+function calculateTimes(a: OttlTime | OttlDuration, op: MathOperator, b: OttlValue): OttlValue {
   if (op === "+") {
     if (b instanceof OttlDuration)
       return a instanceof OttlTime ? new OttlTime(a.nanos + b.nanos, a.zone) : new OttlDuration(a.nanos + b.nanos);

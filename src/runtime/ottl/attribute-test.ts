@@ -1,30 +1,34 @@
-import { anyEnd, anyValueAt } from "../telemetry/any-value.js";
+import { anyValueAt, anyValueEnd } from "../telemetry/any-value.js";
 import { findAttribute } from "../telemetry/views/attributes.js";
-import type { Access } from "./access.js";
+import type { PathAccess } from "./access.js";
 import { type Comparison, compare } from "./compare.js";
-import type { Test } from "./logic.js";
+import type { Predicate } from "./logic.js";
 import type { OttlValue } from "./value.js";
-import { isNothing, isText } from "./wire-value.js";
+import { isEncodedNil, isEncodedText } from "./wire-value.js";
 
 /**
  * One attribute is or is not a text or nil: answered by comparing bytes, with nothing decoded. Undefined for every
  * other comparison.
  */
 export function attributeTest(
-  { pick, key, encoded }: NonNullable<Access["attribute"]>,
+  { select, key, encoded }: NonNullable<PathAccess["attribute"]>,
   operator: Comparison,
   value: OttlValue,
-): Test | undefined {
+): Predicate | undefined {
   if ((operator !== "==" && operator !== "!=") || (typeof value !== "string" && value !== null)) return undefined;
   const text = Buffer.from(value ?? "", "utf8");
   const wanted = operator === "==";
-  return (scene) => {
-    const level = pick(scene);
-    if (level.edits !== undefined) return compare(level.attribute(key, encoded), value, operator);
-    const { bytes } = level;
-    const at = findAttribute(bytes, level.start, level.end, level.attributesTag, encoded);
+  return (ctx) => {
+    const message = select(ctx);
+    if (message.edits !== undefined) return compare(message.attribute(key, encoded), value, operator);
+    const { bytes } = message;
+    const at = findAttribute(bytes, message.start, message.end, message.attributesTag, encoded);
     const start = at < 0 ? -1 : anyValueAt(bytes, at);
     if (start < 0) return (value === null) === wanted;
-    return (value === null ? isNothing(bytes, start, anyEnd) : isText(bytes, start, anyEnd, value, text)) === wanted;
+    return (
+      (value === null
+        ? isEncodedNil(bytes, start, anyValueEnd)
+        : isEncodedText(bytes, start, anyValueEnd, value, text)) === wanted
+    );
   };
 }

@@ -1,25 +1,25 @@
 import { alternatives, didYouMean } from "../contract/suggest.js";
-import type { Access, Getter } from "./access.js";
+import type { Getter, PathAccess } from "./access.js";
 import { isOttlError, OttlError, OttlSyntaxError } from "./error.js";
-import { type Arguments, type FunctionSpec, type Parameter, signature } from "./function-spec.js";
-import { compileGlob, compilePattern, type Pattern, patternOf } from "./pattern.js";
-import type { Scene } from "./scene.js";
-import type { Argument, CallNode, Node } from "./tree.js";
+import { type CallArguments, type FunctionSpec, type Parameter, signature } from "./function-spec.js";
+import { cachedPattern, compileGlob, compilePattern, type Pattern } from "./pattern.js";
+import type { RecordContext } from "./scene.js";
+import type { Argument, AstNode, CallNode } from "./tree.js";
 import { isMap, OttlDuration, type OttlMap, OttlTime, type OttlValue, typeName } from "./value.js";
 
 /** What binding needs of the compiler. */
 export interface Compiler {
-  value(node: Node): Getter;
-  path(node: Node): Access;
-  converter(name: string, node: Node): (input: Getter) => Getter;
+  value(node: AstNode): Getter;
+  path(node: AstNode): PathAccess;
+  converter(name: string, node: AstNode): (input: Getter) => Getter;
 }
 
 /** The arguments of a call by the parameters of its function. Throws at the place of the first that does not fit. */
-export function bindArguments(spec: FunctionSpec, call: CallNode, compiler: Compiler): Arguments {
-  return new BoundArguments(spec, assign(spec, call), call, compiler);
+export function bindArguments(spec: FunctionSpec, call: CallNode, compiler: Compiler): CallArguments {
+  return new BoundArguments(spec, assignArguments(spec, call), call, compiler);
 }
 
-function assign(spec: FunctionSpec, call: CallNode): Map<string, Argument> {
+function assignArguments(spec: FunctionSpec, call: CallNode): Map<string, Argument> {
   const assigned = new Map<string, Argument>();
   let named = false;
   call.arguments.forEach((argument, i) => {
@@ -45,7 +45,7 @@ function assign(spec: FunctionSpec, call: CallNode): Map<string, Argument> {
 }
 
 function parameterNamed(spec: FunctionSpec, argument: Argument): Parameter {
-  const wanted = snake(argument.name!);
+  const wanted = toSnakeCase(argument.name!);
   const found = spec.parameters.find(({ name }) => name === wanted);
   if (found !== undefined) return found;
   const names = spec.parameters.map(({ name }) => name);
@@ -57,11 +57,11 @@ function parameterNamed(spec: FunctionSpec, argument: Argument): Parameter {
   );
 }
 
-function snake(name: string): string {
+function toSnakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-class BoundArguments implements Arguments {
+class BoundArguments implements CallArguments {
   private readonly spec: FunctionSpec;
   private readonly assigned: ReadonlyMap<string, Argument>;
   private readonly call: CallNode;
@@ -82,27 +82,27 @@ class BoundArguments implements Arguments {
     return this.compiler.value(this.node(name));
   }
 
-  text(name: string): (scene: Scene) => string {
+  text(name: string): (ctx: RecordContext) => string {
     return this.typed(name, "string", (value): value is string => typeof value === "string");
   }
 
-  int(name: string): (scene: Scene) => bigint {
+  int(name: string): (ctx: RecordContext) => bigint {
     return this.typed(name, "int", (value): value is bigint => typeof value === "bigint");
   }
 
-  map(name: string): (scene: Scene) => OttlMap {
+  map(name: string): (ctx: RecordContext) => OttlMap {
     return this.typed(name, "map", isMap);
   }
 
-  list(name: string): (scene: Scene) => OttlValue[] {
+  list(name: string): (ctx: RecordContext) => OttlValue[] {
     return this.typed(name, "list", (value): value is OttlValue[] => Array.isArray(value));
   }
 
-  time(name: string): (scene: Scene) => OttlTime {
+  time(name: string): (ctx: RecordContext) => OttlTime {
     return this.typed(name, "time", (value): value is OttlTime => value instanceof OttlTime);
   }
 
-  duration(name: string): (scene: Scene) => OttlDuration {
+  duration(name: string): (ctx: RecordContext) => OttlDuration {
     return this.typed(name, "duration", (value): value is OttlDuration => value instanceof OttlDuration);
   }
 
@@ -110,54 +110,54 @@ class BoundArguments implements Arguments {
     return this.listNode(name).map((item) => this.compiler.value(item));
   }
 
-  texts(name: string): readonly ((scene: Scene) => string)[] {
+  texts(name: string): readonly ((ctx: RecordContext) => string)[] {
     return this.listNode(name).map((item) =>
       this.check(item, "string", (value): value is string => typeof value === "string"),
     );
   }
 
-  pattern(name: string): (scene: Scene) => Pattern {
+  pattern(name: string): (ctx: RecordContext) => Pattern {
     const glob = this.parameter(name).type === "glob";
     const literal = this.constant(name);
     if (typeof literal !== "string") {
       const text = this.text(name);
-      return (scene) => (glob ? compileGlob(text(scene)) : patternOf(text(scene)));
+      return (ctx) => (glob ? compileGlob(text(ctx)) : cachedPattern(text(ctx)));
     }
     try {
       const pattern = glob ? compileGlob(literal) : compilePattern(literal);
       return () => pattern;
     } catch (error) {
-      if (isOttlError(error)) this.refuse(name, error.message);
+      if (isOttlError(error)) this.reject(name, error.message);
       throw error;
     }
   }
 
-  path(name: string): Access {
+  path(name: string): PathAccess {
     return this.compiler.path(this.node(name));
   }
 
-  converter(name: string): ((scene: Scene, input: OttlValue) => OttlValue) | undefined {
+  converter(name: string): ((ctx: RecordContext, input: OttlValue) => OttlValue) | undefined {
     if (!this.has(name)) return undefined;
     const node = this.node(name);
-    if (node.kind !== "name") return this.refuse(name, "expected the name of a converter, such as SHA256");
-    let present: OttlValue = null;
-    const convert = this.compiler.converter(node.name, node)(() => present);
-    return (scene, input) => {
-      present = input;
-      return convert(scene);
+    if (node.kind !== "name") return this.reject(name, "expected the name of a converter, such as SHA256");
+    let current: OttlValue = null;
+    const convert = this.compiler.converter(node.name, node)(() => current);
+    return (ctx, input) => {
+      current = input;
+      return convert(ctx);
     };
   }
 
-  literalText(name: string, otherwise?: string): string {
-    return this.literal(name, "string", "a string in double quotes", otherwise);
+  literalText(name: string, defaultValue?: string): string {
+    return this.literal(name, "string", "a string in double quotes", defaultValue);
   }
 
-  literalInt(name: string, otherwise?: bigint): bigint {
-    return this.literal(name, "bigint", "an integer", otherwise);
+  literalInt(name: string, defaultValue?: bigint): bigint {
+    return this.literal(name, "bigint", "an integer", defaultValue);
   }
 
-  literalBool(name: string, otherwise?: boolean): boolean {
-    return this.literal(name, "boolean", "true or false", otherwise);
+  literalBool(name: string, defaultValue?: boolean): boolean {
+    return this.literal(name, "boolean", "true or false", defaultValue);
   }
 
   literalTexts(name: string): readonly string[] {
@@ -173,12 +173,12 @@ class BoundArguments implements Arguments {
     return node?.kind === "literal" ? node.value : undefined;
   }
 
-  refuse(name: string, why: string): never {
+  reject(name: string, why: string): never {
     const { at, end } = this.assigned.get(name)?.value ?? this.call;
     throw new OttlSyntaxError(why, at, end - at);
   }
 
-  private node(name: string): Node {
+  private node(name: string): AstNode {
     return this.assigned.get(name)!.value;
   }
 
@@ -186,38 +186,38 @@ class BoundArguments implements Arguments {
     return this.spec.parameters.find((parameter) => parameter.name === name)!;
   }
 
-  private listNode(name: string): readonly Node[] {
+  private listNode(name: string): readonly AstNode[] {
     const node = this.node(name);
-    if (node.kind !== "list") return this.refuse(name, 'expected a list, such as ["a", "b"]');
+    if (node.kind !== "list") return this.reject(name, 'expected a list, such as ["a", "b"]');
     return node.items;
   }
 
-  private typed<T extends OttlValue>(name: string, type: string, is: (value: OttlValue) => value is T) {
-    return this.check(this.node(name), type, is, name);
+  private typed<T extends OttlValue>(name: string, type: string, isType: (value: OttlValue) => value is T) {
+    return this.check(this.node(name), type, isType, name);
   }
 
   /** A literal of the wrong type is refused at once, everything else when it is met. */
   private check<T extends OttlValue>(
-    node: Node,
+    node: AstNode,
     type: string,
-    is: (value: OttlValue) => value is T,
+    isType: (value: OttlValue) => value is T,
     name = "",
-  ): (scene: Scene) => T {
-    if (node.kind === "literal" && !is(node.value))
+  ): (ctx: RecordContext) => T {
+    if (node.kind === "literal" && !isType(node.value))
       throw new OttlSyntaxError(`expected ${type}, got ${typeName(node.value)}`, node.at, node.end - node.at);
     const get = this.compiler.value(node);
     const where = name === "" ? this.spec.name : `${this.spec.name}, ${name}`;
-    return (scene) => {
-      const value = get(scene);
-      if (is(value)) return value;
+    return (ctx) => {
+      const value = get(ctx);
+      if (isType(value)) return value;
       throw new OttlError(`${where}: expected ${type}, got ${typeName(value)}`);
     };
   }
 
-  private literal<T extends OttlValue>(name: string, type: string, what: string, otherwise: T | undefined): T {
-    if (!this.has(name) && otherwise !== undefined) return otherwise;
+  private literal<T extends OttlValue>(name: string, type: string, what: string, defaultValue: T | undefined): T {
+    if (!this.has(name) && defaultValue !== undefined) return defaultValue;
     const value = this.constant(name);
-    if (typeof value !== type) return this.refuse(name, `expected ${what}`);
+    if (typeof value !== type) return this.reject(name, `expected ${what}`);
     return value as T;
   }
 }

@@ -8,8 +8,7 @@ export type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=";
  * only equality.
  */
 export function compare(a: OttlValue, b: OttlValue, op: Comparison): boolean {
-  if (a === null || b === null)
-    return isNothing(a) && isNothing(b) ? op !== "!=" && op !== "<" && op !== ">" : op === "!=";
+  if (a === null || b === null) return isNil(a) && isNil(b) ? op !== "!=" && op !== "<" && op !== ">" : op === "!=";
   switch (typeof a) {
     case "string":
       return typeof b === "string" ? ordered(compareText(a, b), op) : op === "!=";
@@ -25,7 +24,7 @@ export function compare(a: OttlValue, b: OttlValue, op: Comparison): boolean {
   return compareObjects(a, b, op);
 }
 
-function isNothing(value: OttlValue): boolean {
+function isNil(value: OttlValue): boolean {
   return value === null || (value instanceof Uint8Array && value.length === 0);
 }
 
@@ -38,7 +37,7 @@ function compareObjects(a: OttlValue, b: OttlValue, op: Comparison): boolean {
     (Array.isArray(a) && Array.isArray(b)) ||
     (a instanceof OttlMessages && b instanceof OttlMessages);
   if (!comparable) return op === "!=";
-  return op === "==" ? equal(a, b) : op === "!=" && !equal(a, b);
+  return op === "==" ? equalValues(a, b) : op === "!=" && !equalValues(a, b);
 }
 
 function compareBytes(a: Uint8Array, b: Uint8Array, op: Comparison): boolean {
@@ -47,14 +46,15 @@ function compareBytes(a: Uint8Array, b: Uint8Array, op: Comparison): boolean {
 }
 
 /** Like `sameValue`, but doubles are compared by their values: 0 equals -0, and NaN not even itself. */
-function equal(a: OttlValue, b: OttlValue): boolean {
+function equalValues(a: OttlValue, b: OttlValue): boolean {
   if (typeof a === "number") return typeof b === "number" && a === b;
-  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => equal(item, b[i]!));
+  if (Array.isArray(a))
+    return Array.isArray(b) && a.length === b.length && a.every((item, i) => equalValues(item, b[i]!));
   if (!isMap(a) || !isMap(b)) return sameValue(a, b);
   if (a.size !== b.size) return false;
   for (const [key, value] of a) {
     const other = b.get(key);
-    if (other === undefined || !equal(value, other)) return false;
+    if (other === undefined || !equalValues(value, other)) return false;
   }
   return true;
 }

@@ -1,5 +1,5 @@
 import { didYouMean } from "../contract/suggest.js";
-import type { Access, Getter, Key } from "./access.js";
+import type { Getter, PathAccess, PathKey } from "./access.js";
 import { calculate, type MathOperator, negate } from "./arithmetic.js";
 import { attributeTest } from "./attribute-test.js";
 import { bindArguments, type Compiler } from "./bind.js";
@@ -8,17 +8,17 @@ import type { ContextName } from "./context.js";
 import { ENUMS } from "./enums.js";
 import { OttlError, OttlSyntaxError } from "./error.js";
 import type { FunctionSpec } from "./function-spec.js";
-import { indexed, withIndexed } from "./indexing.js";
-import { LONGEST_TEXT, tooLong } from "./limits.js";
-import { ALWAYS, every, NEVER, not, some, type Test } from "./logic.js";
+import { getAtKeys, setAtKeys } from "./indexing.js";
+import { MAX_TEXT_LENGTH, textTooLong } from "./limits.js";
+import { ALWAYS, allOf, anyOf, NEVER, negated, type Predicate } from "./logic.js";
 import type { PathSpec } from "./path-table.js";
 import { PATHS } from "./paths.js";
-import type { Scene } from "./scene.js";
-import type { CallNode, CompareNode, MathNode, NameNode, Node, PathNode, StatementTree } from "./tree.js";
+import type { RecordContext } from "./scene.js";
+import type { AstNode, CallNode, CompareNode, MathNode, NameNode, PathNode, StatementNode } from "./tree.js";
 import { type OttlMap, typeName } from "./value.js";
 
 /** Turns trees into closures that read and edit records where they lie. Throws an `OttlSyntaxError` with the place. */
-export class TreeCompiler implements Compiler {
+export class AstCompiler implements Compiler {
   private readonly context: ContextName;
   private readonly functions: ReadonlyMap<string, FunctionSpec>;
 
@@ -27,45 +27,45 @@ export class TreeCompiler implements Compiler {
     this.functions = functions;
   }
 
-  statement({ editor, where }: StatementTree): (scene: Scene) => boolean {
+  statement({ editor, where }: StatementNode): (ctx: RecordContext) => boolean {
     const spec = this.functionOf(editor.name, editor);
     if (!isEditor(editor.name))
-      throw misplaced(editor, "is a converter, which changes nothing: a statement begins with an editor, such as set");
-    const run = spec.make(bindArguments(spec, editor, this));
+      throw nodeError(editor, "is a converter, which changes nothing: a statement begins with an editor, such as set");
+    const run = spec.compile(bindArguments(spec, editor, this));
     if (where === undefined) {
-      return (scene) => {
-        run(scene);
+      return (ctx) => {
+        run(ctx);
         return true;
       };
     }
     const test = this.condition(where);
-    return (scene) => {
-      if (!test(scene)) return false;
-      run(scene);
+    return (ctx) => {
+      if (!test(ctx)) return false;
+      run(ctx);
       return true;
     };
   }
 
-  condition(node: Node): Test {
+  condition(node: AstNode): Predicate {
     switch (node.kind) {
       case "compare":
         return this.comparison(node);
       case "and":
-        return every(node.parts.map((part) => this.condition(part)));
+        return allOf(node.parts.map((part) => this.condition(part)));
       case "or":
-        return some(node.parts.map((part) => this.condition(part)));
+        return anyOf(node.parts.map((part) => this.condition(part)));
       case "not":
-        return not(this.condition(node.operand));
+        return negated(this.condition(node.operand));
       case "call":
-        return this.truth(node);
+        return this.booleanCall(node);
       case "literal":
         if (typeof node.value === "boolean") return node.value ? ALWAYS : NEVER;
     }
     const hint = node.kind === "path" ? ": compare it, for instance with == true or != nil" : "";
-    throw misplaced(node, `is not a condition${hint}`);
+    throw nodeError(node, `is not a condition${hint}`);
   }
 
-  value(node: Node): Getter {
+  value(node: AstNode): Getter {
     switch (node.kind) {
       case "literal": {
         const { value } = node;
@@ -73,7 +73,7 @@ export class TreeCompiler implements Compiler {
       }
       case "path": {
         const access = this.path(node);
-        return (scene) => access.get(scene);
+        return (ctx) => access.get(ctx);
       }
       case "call":
         return this.call(node);
@@ -89,51 +89,51 @@ export class TreeCompiler implements Compiler {
         return this.calculation(node);
       case "negate": {
         const operand = this.operand(node.operand);
-        return (scene) => negate(operand(scene));
+        return (ctx) => negate(operand(ctx));
       }
     }
-    throw misplaced(node, "is a condition, not a value");
+    throw nodeError(node, "is a condition, not a value");
   }
 
   /** a + b - c leans to the left as deep as it is long: it is walked in a loop, here and for every record. */
   private calculation(node: MathNode): Getter {
     const steps: { operator: MathOperator; right: Getter }[] = [];
-    let first: Node = node;
+    let first: AstNode = node;
     for (; first.kind === "math"; first = first.left)
       steps.unshift({ operator: first.operator, right: this.operand(first.right) });
     const left = this.operand(first);
-    return (scene) => {
-      let result = left(scene);
-      for (let i = 0; i < steps.length; i++) result = calculate(result, steps[i]!.operator, steps[i]!.right(scene));
+    return (ctx) => {
+      let result = left(ctx);
+      for (let i = 0; i < steps.length; i++) result = calculate(result, steps[i]!.operator, steps[i]!.right(ctx));
       return result;
     };
   }
 
   /** A value to calculate with. */
-  private operand(node: Node): Getter {
+  private operand(node: AstNode): Getter {
     const isNumber = node.kind !== "literal" || typeof node.value === "bigint" || typeof node.value === "number";
-    if (!isNumber || node.kind === "list" || node.kind === "map") throw misplaced(node, "is nothing to calculate with");
+    if (!isNumber || node.kind === "list" || node.kind === "map") throw nodeError(node, "is nothing to calculate with");
     return this.value(node);
   }
 
-  path(node: Node): Access {
-    if (node.kind !== "path") throw misplaced(node, 'is not a path, such as attributes["key"]');
+  path(node: AstNode): PathAccess {
+    if (node.kind !== "path") throw nodeError(node, 'is not a path, such as attributes["key"]');
     const spec = this.pathSpec(node);
     for (const segment of node.segments.slice(0, -1)) {
-      if (segment.keys.length > 0) throw misplaced(segment.keys[0]!, "stands where no key can be");
+      if (segment.keys.length > 0) throw nodeError(segment.keys[0]!, "stands where no key can be");
     }
     const keys = node.segments.at(-1)!.keys;
     const allowed = spec.keys ?? (spec.type === "map" ? "any" : "none");
     if (keys.length > (allowed === "any" ? Number.POSITIVE_INFINITY : allowed === "one" ? 1 : 0))
-      return this.insideOf(spec, keys);
-    return spec.make(keys.map((key) => this.key(key)));
+      return this.listItemAccess(spec, keys);
+    return spec.compile(keys.map((key) => this.key(key)));
   }
 
-  converter(name: string, node: Node): (input: Getter) => Getter {
+  converter(name: string, node: AstNode): (input: Getter) => Getter {
     const spec = this.functionOf(name, node);
     const first = spec.parameters[0];
     const alone = first !== undefined && spec.parameters.slice(1).every(({ optional }) => optional);
-    if (isEditor(name) || !alone) throw misplaced(node, "is not a converter of one value");
+    if (isEditor(name) || !alone) throw nodeError(node, "is not a converter of one value");
     return (input) => {
       const value: PathNode = { kind: "path", segments: [], at: node.at, end: node.end };
       const argument = { name: undefined, value, at: node.at, end: node.end };
@@ -143,21 +143,21 @@ export class TreeCompiler implements Compiler {
         path: (part) => this.path(part),
         converter: (inner, part) => this.converter(inner, part),
       };
-      return spec.make(bindArguments(spec, call, compiler));
+      return spec.compile(bindArguments(spec, call, compiler));
     };
   }
 
   /** A list field, such as bucket_counts, can be read and set item by item. */
-  private insideOf(spec: PathSpec, keys: readonly Node[]): Access {
+  private listItemAccess(spec: PathSpec, keys: readonly AstNode[]): PathAccess {
     if (spec.type !== "list" || keys.length > 1)
-      throw misplaced(keys[0]!, `stands behind a ${spec.type}, which cannot be indexed`);
-    const whole = spec.make([]);
+      throw nodeError(keys[0]!, `stands behind a ${spec.type}, which cannot be indexed`);
+    const whole = spec.compile([]);
     const compiled = keys.map((key) => this.key(key));
     return {
-      get: (scene) => indexed(whole.get(scene), compiled, scene),
-      set: (scene, value) => {
-        const list = whole.get(scene) ?? [];
-        whole.set(scene, withIndexed(list, compiled, 0, scene, value));
+      get: (ctx) => getAtKeys(whole.get(ctx), compiled, ctx),
+      set: (ctx, value) => {
+        const list = whole.get(ctx) ?? [];
+        whole.set(ctx, setAtKeys(list, compiled, 0, ctx, value));
       },
     };
   }
@@ -176,17 +176,17 @@ export class TreeCompiler implements Compiler {
     );
   }
 
-  private key(node: Node): Key {
+  private key(node: AstNode): PathKey {
     const literal =
       node.kind === "literal" && (typeof node.value === "string" || typeof node.value === "bigint")
         ? node.value
         : undefined;
     if (node.kind === "literal" && literal === undefined)
-      throw misplaced(node, "is no key: use a string or an integer");
+      throw nodeError(node, "is no key: use a string or an integer");
     return { literal, get: this.value(node) };
   }
 
-  private functionOf(name: string, node: Node): FunctionSpec {
+  private functionOf(name: string, node: AstNode): FunctionSpec {
     const spec = this.functions.get(name);
     const place = [node.at, name.length] as const;
     if (spec === undefined) {
@@ -201,22 +201,22 @@ export class TreeCompiler implements Compiler {
   private call(node: CallNode): Getter {
     const spec = this.functionOf(node.name, node);
     if (isEditor(node.name))
-      throw misplaced(node, "is an editor, which gives no value: converters begin with a capital letter");
-    const make = spec.make(bindArguments(spec, node, this));
-    const get: Getter = (scene) => {
-      const value = make(scene);
-      if (typeof value === "string" && value.length > LONGEST_TEXT) throw tooLong();
+      throw nodeError(node, "is an editor, which gives no value: converters begin with a capital letter");
+    const make = spec.compile(bindArguments(spec, node, this));
+    const get: Getter = (ctx) => {
+      const value = make(ctx);
+      if (typeof value === "string" && value.length > MAX_TEXT_LENGTH) throw textTooLong();
       return value;
     };
     if (node.keys.length === 0) return get;
     const keys = node.keys.map((key) => this.key(key));
-    return (scene) => indexed(get(scene), keys, scene, 0, true);
+    return (ctx) => getAtKeys(get(ctx), keys, ctx, 0, true);
   }
 
-  private truth(node: CallNode): Test {
+  private booleanCall(node: CallNode): Predicate {
     const get = this.call(node);
-    return (scene) => {
-      const value = get(scene);
+    return (ctx) => {
+      const value = get(ctx);
       if (typeof value === "boolean") return value;
       throw new OttlError(`${node.name} gave ${typeName(value)}, not a bool`);
     };
@@ -234,21 +234,21 @@ export class TreeCompiler implements Compiler {
     );
   }
 
-  private list(nodes: readonly Node[]): Getter {
+  private list(nodes: readonly AstNode[]): Getter {
     const items = nodes.map((item) => this.value(item));
-    return (scene) => items.map((item) => item(scene));
+    return (ctx) => items.map((item) => item(ctx));
   }
 
-  private map(nodes: readonly (readonly [string, Node])[]): Getter {
+  private map(nodes: readonly (readonly [string, AstNode])[]): Getter {
     const entries = nodes.map(([key, value]) => [key, this.value(value)] as const);
-    return (scene) => {
+    return (ctx) => {
       const map: OttlMap = new Map();
-      for (const [key, value] of entries) map.set(key, value(scene));
+      for (const [key, value] of entries) map.set(key, value(ctx));
       return map;
     };
   }
 
-  private comparison(node: CompareNode): Test {
+  private comparison(node: CompareNode): Predicate {
     const { operator, left, right } = node;
     if (left.kind === "literal" && right.kind === "literal")
       return compare(left.value, right.value, operator) ? ALWAYS : NEVER;
@@ -259,13 +259,13 @@ export class TreeCompiler implements Compiler {
     );
   }
 
-  private anyComparison({ left, operator, right }: CompareNode): Test {
+  private anyComparison({ left, operator, right }: CompareNode): Predicate {
     const a = this.value(left);
     const b = this.value(right);
-    return (scene) => compare(a(scene), b(scene), operator);
+    return (ctx) => compare(a(ctx), b(ctx), operator);
   }
 
-  private attributeTest(path: Node, other: Node, operator: Comparison): Test | undefined {
+  private attributeTest(path: AstNode, other: AstNode, operator: Comparison): Predicate | undefined {
     if (path.kind !== "path" || other.kind !== "literal") return undefined;
     const { attribute } = this.path(path);
     return attribute === undefined ? undefined : attributeTest(attribute, operator, other.value);
@@ -276,11 +276,11 @@ function isEditor(name: string): boolean {
   return /^[a-z]/.test(name);
 }
 
-function misplaced(node: Node, why: string): OttlSyntaxError {
-  return new OttlSyntaxError(`this ${WORDS[node.kind]} ${why}`, node.at, node.end - node.at);
+function nodeError(node: AstNode, why: string): OttlSyntaxError {
+  return new OttlSyntaxError(`this ${NODE_NAMES[node.kind]} ${why}`, node.at, node.end - node.at);
 }
 
-const WORDS: Readonly<Record<Node["kind"], string>> = {
+const NODE_NAMES: Readonly<Record<AstNode["kind"], string>> = {
   literal: "value",
   path: "path",
   call: "function",

@@ -1,15 +1,15 @@
-import { TreeCompiler } from "./compile.js";
+import { AstCompiler } from "./compile.js";
 import type { ContextName } from "./context.js";
 import { FUNCTIONS } from "./functions/table.js";
 import { parseCondition, parseStatement } from "./parser.js";
-import type { Scene } from "./scene.js";
+import type { RecordContext } from "./scene.js";
 
 /** A compiled condition. It holds no state: one serves any number of scenes. */
 export interface Condition {
   readonly text: string;
   readonly context: ContextName;
   /** Throws an `OttlError` when it cannot be decided. */
-  matches(scene: Scene): boolean;
+  matches(ctx: RecordContext): boolean;
 }
 
 /** A compiled statement. */
@@ -17,17 +17,17 @@ export interface Statement {
   readonly text: string;
   readonly context: ContextName;
   /** Edits the record of the scene if its `where` holds; says whether it did. Throws an `OttlError`. */
-  execute(scene: Scene): boolean;
+  execute(ctx: RecordContext): boolean;
 }
 
 /** Throws an `OttlSyntaxError` with the offset in the text. */
 export function compileCondition(text: string, context: ContextName): Condition {
-  const matches = new TreeCompiler(context, FUNCTIONS).condition(parseCondition(text));
+  const matches = new AstCompiler(context, FUNCTIONS).condition(parseCondition(text));
   return { text, context, matches };
 }
 
 /** Throws an `OttlSyntaxError` with the offset in the text. */
 export function compileStatement(text: string, context: ContextName): Statement {
-  const execute = new TreeCompiler(context, FUNCTIONS).statement(parseStatement(text));
+  const execute = new AstCompiler(context, FUNCTIONS).statement(parseStatement(text));
   return { text, context, execute };
 }

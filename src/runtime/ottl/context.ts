@@ -36,10 +36,10 @@ export const CONTEXT_SHAPES: Readonly<Record<ContextName, WalkShape>> = {
   scope: { levels: [RESOURCE], record: 18 },
   log: SHAPES.logs,
   span: SHAPES.traces,
-  spanevent: { levels: [RESOURCE, SCOPE, SPAN], record: 90, staysFrom: 2 },
+  spanevent: { levels: [RESOURCE, SCOPE, SPAN], record: 90, keepEmptyFrom: 2 },
   metric: { levels: [RESOURCE, SCOPE], record: 18 },
   datapoint: SHAPES.metrics,
 };
 
 /** Dropping one of these drops records of the signal by ones: the walk's count stays right. */
-export const COUNTS_RECORDS: ReadonlySet<ContextName> = new Set(["log", "span", "datapoint"]);
+export const CONTEXTS_OF_RECORDS: ReadonlySet<ContextName> = new Set(["log", "span", "datapoint"]);

@@ -1,6 +1,6 @@
 import { compareText } from "./compare.js";
 import { OttlError } from "./error.js";
-import { joined } from "./limits.js";
+import { joinTexts } from "./limits.js";
 import { OttlDuration, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
 
 /** From any value to text and numbers, for the functions that take any. Nil stays nil. */
@@ -17,7 +17,7 @@ export function toText(value: OttlValue, bytes: "hex" | "base64" = "hex"): strin
 export function toJson(value: OttlValue): string {
   switch (typeof value) {
     case "string":
-      return quoted(value);
+      return quoteJson(value);
     case "bigint":
     case "boolean":
       return String(value);
@@ -26,19 +26,19 @@ export function toJson(value: OttlValue): string {
       return String(value);
   }
   if (value === null) return "null";
-  if (value instanceof Uint8Array) return quoted(Buffer.from(value).toString("base64"));
-  if (Array.isArray(value)) return `[${joined(value.map(toJson), ",")}]`;
+  if (value instanceof Uint8Array) return quoteJson(Buffer.from(value).toString("base64"));
+  if (Array.isArray(value)) return `[${joinTexts(value.map(toJson), ",")}]`;
   if (value instanceof Map) {
     const keys = [...value.keys()].sort(compareText);
-    const entries = keys.map((key) => `${quoted(key)}:${toJson(value.get(key)!)}`);
-    return `{${joined(entries, ",")}}`;
+    const entries = keys.map((key) => `${quoteJson(key)}:${toJson(value.get(key)!)}`);
+    return `{${joinTexts(entries, ",")}}`;
   }
-  if (value instanceof OttlTime) return quoted(rfc3339(value));
+  if (value instanceof OttlTime) return quoteJson(rfc3339(value));
   if (value instanceof OttlDuration) return String(value.nanos);
   throw new OttlError(`${typeName(value)} has no form as text`);
 }
 
-function quoted(text: string): string {
+function quoteJson(text: string): string {
   return JSON.stringify(text).replace(
     /[<>&\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -54,11 +54,11 @@ export function rfc3339(time: OttlTime): string {
   return `${date.toISOString().slice(0, 19)}${decimals}${offsetText(time.zone.offsetSeconds)}`;
 }
 
-const LAST_MILLISECOND = 8_640_000_000_000_000n;
+const MAX_DATE_MS = 8_640_000_000_000_000n;
 
 /** Throws when it is farther away than a date can be, some 270,000 years. */
 export function dateOf(milliseconds: bigint): Date {
-  if (milliseconds > LAST_MILLISECOND || milliseconds < -LAST_MILLISECOND)
+  if (milliseconds > MAX_DATE_MS || milliseconds < -MAX_DATE_MS)
     throw new OttlError("the time is too far away to be written as a date");
   return new Date(Number(milliseconds));
 }
@@ -70,10 +70,10 @@ function offsetText(seconds: number): string {
   return `${seconds < 0 ? "-" : "+"}${pad(Math.trunc(minutes / 60))}:${pad(minutes % 60)}`;
 }
 
-const INT_MIN = -(2n ** 63n);
-const INT_MAX = 2n ** 63n - 1n;
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
 
-/** Text that is no integer gives nil; a double is cut. */
+/** The value as an integer: text that is no integer gives nil, a double is cut. */
 export function toInt(value: OttlValue): bigint | null {
   switch (typeof value) {
     case "bigint":
@@ -92,15 +92,15 @@ export function toInt(value: OttlValue): bigint | null {
 function parseInteger(text: string): bigint | null {
   if (text.length > 64 || !/^[+-]?\d+$/.test(text)) return null;
   const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
-  return value < INT_MIN || value > INT_MAX ? null : value;
+  return value < INT64_MIN || value > INT64_MAX ? null : value;
 }
 
 function doubleToInt(value: number): bigint {
-  if (Number.isNaN(value) || value < -(2 ** 63) || value >= 2 ** 63) return INT_MIN;
+  if (Number.isNaN(value) || value < -(2 ** 63) || value >= 2 ** 63) return INT64_MIN;
   return BigInt(Math.trunc(value));
 }
 
-/** Text that is no number is an error. */
+/** The value as a double: text that is no number is an error. */
 export function toDouble(value: OttlValue): number | null {
   switch (typeof value) {
     case "number":
@@ -116,11 +116,11 @@ export function toDouble(value: OttlValue): number | null {
   throw new OttlError(`${typeName(value)} cannot become a double`);
 }
 
-const LONGEST_NUMBER = 1000;
+const MAX_NUMBER_LENGTH = 1000;
 
 function parseDouble(text: string): number {
   if (
-    text.length < LONGEST_NUMBER &&
+    text.length < MAX_NUMBER_LENGTH &&
     /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(text) &&
     Number.isFinite(Number(text))
   )
@@ -150,7 +150,7 @@ export function toBool(value: OttlValue): boolean | null {
   throw new OttlError(`${typeName(value)} cannot become a bool`);
 }
 
-/** Numbers as 8 bytes, most significant first. */
+/** The value as bytes: numbers take 8 bytes, most significant first. */
 export function toBytes(value: OttlValue): Uint8Array | null {
   if (value === null) return null;
   if (value instanceof Uint8Array) return value;

@@ -1,24 +1,24 @@
-import { hasKey, keyOf } from "../telemetry/views/attributes.js";
+import { hasKey, readKey } from "../telemetry/views/attributes.js";
 import type { WireWriter } from "../telemetry/writer.js";
 import type { OttlValue } from "./value.js";
-import { writeKeyValue } from "./wire-value.js";
+import { writeOttlKeyValue } from "./wire-value.js";
 
 export const DELETED = Symbol("deleted");
 
 /** Up to here the changed keys are compared one by one, above they are looked up: a record may have many attributes. */
-const FEW = 12;
+const MAX_LINEAR_SEARCH = 12;
 
 /**
  * The changes to one message. Kept in lists that are written over: with a map to be cleared for every record, setting
  * one attribute measured a tenth slower.
  */
-export class Edits {
+export class MessageEdits {
   /** How many attributes have changed. */
   count = 0;
   /** By field number: its new bytes, tag and all; none when it is gone. */
   readonly fields = new Map<number, Uint8Array>();
   private readonly keys: string[] = [];
-  private readonly encoded: Uint8Array[] = [];
+  private readonly encodedKeys: Uint8Array[] = [];
   private readonly values: (OttlValue | typeof DELETED)[] = [];
   private readonly written: boolean[] = [];
   /** By key, once there are more than a few. */
@@ -46,8 +46,8 @@ export class Edits {
     if (index < 0) {
       index = this.count++;
       this.keys[index] = key;
-      this.encoded[index] = encoded;
-      if (this.count > FEW) this.index(key, index);
+      this.encodedKeys[index] = encoded;
+      if (this.count > MAX_LINEAR_SEARCH) this.index(key, index);
     }
     this.values[index] = value;
   }
@@ -58,8 +58,8 @@ export class Edits {
 
   /** Which of the changed keys the KeyValue in [start, end) has, or -1. */
   indexOfKey(b: Uint8Array, start: number, end: number): number {
-    if (this.indexes !== undefined) return this.indexes.get(keyOf(b, start, end)) ?? -1;
-    for (let i = 0; i < this.count; i++) if (hasKey(b, start, end, this.encoded[i]!)) return i;
+    if (this.indexes !== undefined) return this.indexes.get(readKey(b, start, end)) ?? -1;
+    for (let i = 0; i < this.count; i++) if (hasKey(b, start, end, this.encodedKeys[i]!)) return i;
     return -1;
   }
 
@@ -68,7 +68,7 @@ export class Edits {
     if (this.written[index]) return;
     this.written[index] = true;
     const value = this.values[index]!;
-    if (value !== DELETED) writeKeyValue(writer, tag, this.keys[index]!, value as OttlValue);
+    if (value !== DELETED) writeOttlKeyValue(writer, tag, this.keys[index]!, value as OttlValue);
   }
 
   private indexOf(key: string): number {

@@ -18,7 +18,7 @@ export class OttlSyntaxError extends Error {
   }
 }
 
-/** Told by its code, so that one of another copy of the package counts too. */
+/** Whether it is an `OttlSyntaxError`: told by its code, so that one of another copy of the package counts too. */
 export function isOttlSyntaxError(error: unknown): error is OttlSyntaxError {
   return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_OTTL_SYNTAX";
 }
@@ -29,7 +29,7 @@ export class OttlError extends Error {
   readonly code = "SLUICE_OTTL";
 }
 
-/** Told by its code, so that one of another copy of the package counts too. */
+/** Whether it is an `OttlError`: told by its code, so that one of another copy of the package counts too. */
 export function isOttlError(error: unknown): error is OttlError {
   return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_OTTL";
 }
@@ -38,7 +38,7 @@ export function isOttlError(error: unknown): error is OttlError {
  * What a condition or statement threw, as an `OttlError`: what is too large or too deep for the machine is a failure
  * on that record like any other. Throws everything else on.
  */
-export function failureOf(error: unknown): OttlError {
+export function toOttlError(error: unknown): OttlError {
   if (isOttlError(error)) return error;
   if (error instanceof RangeError) return new OttlError(`too large: ${error.message}`, { cause: error });
   throw error;
@@ -50,10 +50,10 @@ export function pointAt(text: string, error: OttlSyntaxError): string {
   const lineEnd = text.indexOf("\n", error.offset);
   const line = text.slice(lineStart, lineEnd < 0 ? undefined : lineEnd).replaceAll("\t", " ");
   const column = Math.min(error.offset - lineStart, line.length);
-  const from = Math.max(0, column - CONTEXT);
-  const shown = line.slice(from, column + CONTEXT);
+  const from = Math.max(0, column - SHOWN_CHARACTERS);
+  const shown = line.slice(from, column + SHOWN_CHARACTERS);
   const carets = "^".repeat(Math.max(1, Math.min(error.length, shown.length - (column - from))));
   return `${shown}\n${" ".repeat(column - from)}${carets}`;
 }
 
-const CONTEXT = 60;
+const SHOWN_CHARACTERS = 60;

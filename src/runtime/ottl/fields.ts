@@ -1,23 +1,23 @@
 import { decodeValue } from "../telemetry/decode.js";
 import { type Field, wireType } from "../telemetry/messages.js";
 import type { TreeValue } from "../telemetry/tree.js";
-import { after, BYTES, skip, varint } from "../telemetry/wire.js";
+import { after, LENGTH_DELIMITED, skip, varint } from "../telemetry/wire.js";
 import { WireWriter } from "../telemetry/writer.js";
-import type { Access, Pick } from "./access.js";
+import type { PathAccess, SelectMessage } from "./access.js";
 import { OttlError } from "./error.js";
-import { fieldBytes, type Level } from "./level.js";
+import { type EditableMessage, encodedField } from "./level.js";
 import { OttlMessages, OttlTime, type OttlValue, sameValue, typeName } from "./value.js";
 
 /** Paths to single fields of a message, by the field's OTLP/JSON name. */
 
 /** The decoded field, or undefined when it is not set. */
-export function readField(level: Level, field: Field): TreeValue | undefined {
+export function readField(message: EditableMessage, field: Field): TreeValue | undefined {
   const { number } = field;
   const tag = (number << 3) | wireType(field);
-  const edited = level.edits?.fields.get(number);
+  const edited = message.edits?.fields.get(number);
   if (edited === undefined) {
-    const at = level.find(tag);
-    return at < 0 ? undefined : decodeValue(field, level.bytes, at, skip(level.bytes, at, tag));
+    const at = message.find(tag);
+    return at < 0 ? undefined : decodeValue(field, message.bytes, at, skip(message.bytes, at, tag));
   }
   if (edited.length === 0) return undefined;
   varint(edited, 0);
@@ -25,95 +25,95 @@ export function readField(level: Level, field: Field): TreeValue | undefined {
   return decodeValue(field, edited, at, skip(edited, at, tag));
 }
 
-export function writeField(level: Level, field: Field, value: unknown): void {
-  level.edit().fields.set(field.number, fieldBytes(level.message, field.number, value));
+export function writeField(message: EditableMessage, field: Field, value: unknown): void {
+  message.edit().fields.set(field.number, encodedField(message.type, field.number, value));
 }
 
 /** How one kind of field is seen by the language. */
-export interface Conversion {
+export interface FieldCodec {
   readonly type: string;
   read(raw: TreeValue | undefined): OttlValue;
   /** Throws when the value does not fit. */
   write(value: OttlValue): unknown;
 }
 
-export function expected(type: string, value: OttlValue): OttlError {
+export function typeMismatch(type: string, value: OttlValue): OttlError {
   return new OttlError(`expected ${type}, got ${typeName(value)}`);
 }
 
-export const TEXT: Conversion = {
+export const TEXT_FIELD: FieldCodec = {
   type: "string",
   read: (raw) => (raw as string | undefined) ?? "",
   write: (value) => {
-    if (typeof value !== "string") throw expected("string", value);
+    if (typeof value !== "string") throw typeMismatch("string", value);
     return value;
   },
 };
 
-export const DOUBLE: Conversion = {
+export const DOUBLE_FIELD: FieldCodec = {
   type: "double",
   read: (raw) => (raw as number | undefined) ?? 0,
   write: (value) => {
-    if (typeof value !== "number") throw expected("double", value);
+    if (typeof value !== "number") throw typeMismatch("double", value);
     return value;
   },
 };
 
-export const BOOLEAN: Conversion = {
+export const BOOLEAN_FIELD: FieldCodec = {
   type: "bool",
   read: (raw) => (raw as boolean | undefined) ?? false,
   write: (value) => {
-    if (typeof value !== "boolean") throw expected("bool", value);
+    if (typeof value !== "boolean") throw typeMismatch("bool", value);
     return value;
   },
 };
 
 /** An integer of any wire type; what does not fit it is cut as Go's conversions do. */
-function integer(cut: (value: bigint) => bigint): Conversion {
+function integerCodec(cut: (value: bigint) => bigint): FieldCodec {
   return {
     type: "int",
     read: (raw) => BigInt.asIntN(64, BigInt((raw as number | bigint | undefined) ?? 0)),
     write: (value) => {
-      if (typeof value !== "bigint") throw expected("int", value);
+      if (typeof value !== "bigint") throw typeMismatch("int", value);
       return cut(value);
     },
   };
 }
 
-export const UINT32 = integer((value) => BigInt.asUintN(32, value));
-export const INT32 = integer((value) => BigInt.asIntN(32, value));
-export const UINT64 = integer((value) => BigInt.asUintN(64, value));
-export const INT64 = integer((value) => BigInt.asIntN(64, value));
+export const UINT32_FIELD = integerCodec((value) => BigInt.asUintN(32, value));
+export const INT32_FIELD = integerCodec((value) => BigInt.asIntN(32, value));
+export const UINT64_FIELD = integerCodec((value) => BigInt.asUintN(64, value));
+export const INT64_FIELD = integerCodec((value) => BigInt.asIntN(64, value));
 
-export const TIME: Conversion = {
+export const TIME_FIELD: FieldCodec = {
   type: "time",
   read: (raw) => new OttlTime(BigInt.asIntN(64, (raw as bigint | undefined) ?? 0n)),
   write: (value) => {
-    if (!(value instanceof OttlTime)) throw expected("time", value);
+    if (!(value instanceof OttlTime)) throw typeMismatch("time", value);
     return BigInt.asUintN(64, value.nanos);
   },
 };
 
 /** An id as bytes; one that is not there is all zeros. */
-export function idBytes(size: number): Conversion {
+export function idBytesField(size: number): FieldCodec {
   return {
     type: "bytes",
     read: (raw) => (raw instanceof Uint8Array && raw.length === size ? raw : new Uint8Array(size)),
     write: (value) => {
-      if (!(value instanceof Uint8Array) || value.length !== size) throw expected(`an id of ${size} bytes`, value);
+      if (!(value instanceof Uint8Array) || value.length !== size) throw typeMismatch(`an id of ${size} bytes`, value);
       return value;
     },
   };
 }
 
 /** An id in hex. */
-export function idText(size: number): Conversion {
+export function idTextField(size: number): FieldCodec {
   return {
     type: "string",
     read: (raw) =>
       raw instanceof Uint8Array && raw.length === size ? Buffer.from(raw).toString("hex") : "00".repeat(size),
     write: (value) => {
-      if (typeof value !== "string") throw expected("string", value);
+      if (typeof value !== "string") throw typeMismatch("string", value);
       if (value.length !== size * 2 || !/^[0-9a-fA-F]*$/.test(value))
         throw new OttlError(`an id of ${size} bytes is ${size * 2} hex digits, got ${JSON.stringify(value)}`);
       return new Uint8Array(Buffer.from(value, "hex"));
@@ -125,72 +125,72 @@ export function idText(size: number): Conversion {
  * A field that the messages of the level may or may not have: of a message that has none, reading gives nil and
  * setting is an error.
  */
-function access(
-  pick: Pick,
+function optionalFieldAccess(
+  select: SelectMessage,
   name: string,
-  read: (level: Level, field: Field) => OttlValue,
-  write: (level: Level, field: Field, value: OttlValue) => void,
-): Access {
+  read: (message: EditableMessage, field: Field) => OttlValue,
+  write: (message: EditableMessage, field: Field, value: OttlValue) => void,
+): PathAccess {
   return {
-    get: (scene) => {
-      const level = pick(scene);
-      const field = level.message.byName.get(name);
-      return field === undefined ? null : read(level, field);
+    get: (ctx) => {
+      const message = select(ctx);
+      const field = message.type.byName.get(name);
+      return field === undefined ? null : read(message, field);
     },
-    set: (scene, value) => {
-      const level = pick(scene);
-      const field = level.message.byName.get(name);
-      if (field === undefined) throw new OttlError(`a ${level.message.name} has no ${name}`);
-      write(level, field, value);
+    set: (ctx, value) => {
+      const message = select(ctx);
+      const field = message.type.byName.get(name);
+      if (field === undefined) throw new OttlError(`a ${message.type.name} has no ${name}`);
+      write(message, field, value);
     },
   };
 }
 
 /** A single value. */
-export function fieldAccess(pick: Pick, name: string, conversion: Conversion): Access {
-  const read = (level: Level, field: Field) => conversion.read(readField(level, field));
-  return access(pick, name, read, (level, field, value) => {
+export function fieldAccess(select: SelectMessage, name: string, conversion: FieldCodec): PathAccess {
+  const read = (message: EditableMessage, field: Field) => conversion.read(readField(message, field));
+  return optionalFieldAccess(select, name, read, (message, field, value) => {
     const written = conversion.write(value);
-    if (!sameValue(read(level, field), value)) writeField(level, field, written);
+    if (!sameValue(read(message, field), value)) writeField(message, field, written);
   });
 }
 
 /** A repeated numeric field as a list. */
-export function listAccess(pick: Pick, name: string, type: "int" | "double"): Access {
+export function listAccess(select: SelectMessage, name: string, type: "int" | "double"): PathAccess {
   const kind = type === "int" ? "bigint" : "number";
-  const read = (level: Level, field: Field): OttlValue => {
-    const raw = readRepeated(level, field);
+  const read = (message: EditableMessage, field: Field): OttlValue => {
+    const raw = readRepeated(message, field);
     return type === "int" ? raw.map((item) => BigInt.asIntN(64, item as bigint)) : (raw as number[]);
   };
-  return access(pick, name, read, (level, field, value) => {
-    const list = listOf(value, kind, type);
-    if (sameValue(read(level, field), list)) return;
-    writeField(level, field, type === "int" ? list.map((item) => BigInt.asUintN(64, item as bigint)) : list);
+  return optionalFieldAccess(select, name, read, (message, field, value) => {
+    const list = checkedList(value, kind, type);
+    if (sameValue(read(message, field), list)) return;
+    writeField(message, field, type === "int" ? list.map((item) => BigInt.asUintN(64, item as bigint)) : list);
   });
 }
 
-export function listOf(value: OttlValue, kind: "bigint" | "number", type: string): OttlValue[] {
+export function checkedList(value: OttlValue, kind: "bigint" | "number", type: string): OttlValue[] {
   if (value === null) return [];
-  if (!Array.isArray(value)) throw expected(`a list of ${type}`, value);
-  for (const item of value) if (typeof item !== kind) throw expected(`a list of ${type}`, item);
+  if (!Array.isArray(value)) throw typeMismatch(`a list of ${type}`, value);
+  for (const item of value) if (typeof item !== kind) throw typeMismatch(`a list of ${type}`, item);
   return value;
 }
 
-function readRepeated(level: Level, field: Field): TreeValue[] {
+function readRepeated(message: EditableMessage, field: Field): TreeValue[] {
   const list: TreeValue[] = [];
-  const edited = level.edits?.fields.get(field.number);
-  if (edited === undefined) collect(field, level.bytes, level.start, level.end, list);
-  else collect(field, edited, 0, edited.length, list);
+  const edited = message.edits?.fields.get(field.number);
+  if (edited === undefined) collectRepeated(field, message.bytes, message.start, message.end, list);
+  else collectRepeated(field, edited, 0, edited.length, list);
   return list;
 }
 
-function collect(field: Field, bytes: Uint8Array, start: number, end: number, list: TreeValue[]): void {
+function collectRepeated(field: Field, bytes: Uint8Array, start: number, end: number, list: TreeValue[]): void {
   for (let p = start; p < end; ) {
     const tag = varint(bytes, p);
     const at = after;
     p = skip(bytes, at, tag);
     if (tag >>> 3 !== field.number) continue;
-    if ((tag & 7) !== BYTES) {
+    if ((tag & 7) !== LENGTH_DELIMITED) {
       list.push(decodeValue(field, bytes, at, p));
       continue;
     }
@@ -203,23 +203,24 @@ function collect(field: Field, bytes: Uint8Array, start: number, end: number, li
 }
 
 /** Messages that are only passed around, as a whole: a span's events, a point's exemplars. */
-export function messagesAccess(pick: Pick, name: string): Access {
-  const read = (level: Level, field: Field) => new OttlMessages(name, rawMessages(level, field));
-  return access(pick, name, read, (level, field, value) => {
+export function messagesAccess(select: SelectMessage, name: string): PathAccess {
+  const read = (message: EditableMessage, field: Field) => new OttlMessages(name, rawMessages(message, field));
+  return optionalFieldAccess(select, name, read, (message, field, value) => {
     const messages = value ?? new OttlMessages(name, []);
-    if (!(messages instanceof OttlMessages) || messages.kind !== name) throw expected(name, value);
-    if (!sameValue(read(level, field), messages)) level.edit().fields.set(field.number, joined(field, messages.items));
+    if (!(messages instanceof OttlMessages) || messages.kind !== name) throw typeMismatch(name, value);
+    if (!sameValue(read(message, field), messages))
+      message.edit().fields.set(field.number, encodeMessages(field, messages.items));
   });
 }
 
 /** The messages of a repeated field, each as its bytes, with the changes. */
-export function rawMessages(level: Level, field: Field): Uint8Array[] {
+export function rawMessages(message: EditableMessage, field: Field): Uint8Array[] {
   const items: Uint8Array[] = [];
-  const edited = level.edits?.fields.get(field.number);
-  const bytes = edited ?? level.bytes;
-  const wanted = (field.number << 3) | BYTES;
-  const end = edited === undefined ? level.end : edited.length;
-  for (let p = edited === undefined ? level.start : 0; p < end; ) {
+  const edited = message.edits?.fields.get(field.number);
+  const bytes = edited ?? message.bytes;
+  const wanted = (field.number << 3) | LENGTH_DELIMITED;
+  const end = edited === undefined ? message.end : edited.length;
+  for (let p = edited === undefined ? message.start : 0; p < end; ) {
     const tag = varint(bytes, p);
     const at = after;
     p = skip(bytes, at, tag);
@@ -230,10 +231,10 @@ export function rawMessages(level: Level, field: Field): Uint8Array[] {
   return items;
 }
 
-function joined(field: Field, items: readonly Uint8Array[]): Uint8Array {
+function encodeMessages(field: Field, items: readonly Uint8Array[]): Uint8Array {
   const writer = new WireWriter(256);
   for (const item of items) {
-    writer.varint((field.number << 3) | BYTES);
+    writer.varint((field.number << 3) | LENGTH_DELIMITED);
     writer.lengthDelimited(item);
   }
   return writer.written();

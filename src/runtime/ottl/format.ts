@@ -1,11 +1,11 @@
 import { compareText } from "./compare.js";
 import { OttlError } from "./error.js";
-import { joined, LONGEST_TEXT, tooLong } from "./limits.js";
-import { durationText, formatTime } from "./time-format.js";
+import { joinTexts, MAX_TEXT_LENGTH, textTooLong } from "./limits.js";
+import { formatDuration, formatTime } from "./time-format.js";
 import { parseLayout } from "./time-layout.js";
 import { OttlDuration, OttlMessages, OttlTime, type OttlValue } from "./value.js";
 
-const WIDEST = 10_000;
+const MAX_WIDTH = 10_000;
 const GO_TIME = parseLayout("2006-01-02 15:04:05.999999999 -0700 MST");
 
 /** Go's Sprintf for the values of the language; what does not fit is written the way Go writes it, as %!d(string=x). */
@@ -19,18 +19,18 @@ export function sprintf(format: string, values: readonly OttlValue[]): string {
       if (verb === undefined) return "%!(NOVERB)";
       if (next >= values.length) return `%!${verb}(MISSING)`;
       const size = Number(width ?? 0);
-      if (size > WIDEST || Number(precision ?? 0) > WIDEST)
-        throw new OttlError(`Format: more than ${WIDEST} characters wide`);
+      if (size > MAX_WIDTH || Number(precision ?? 0) > MAX_WIDTH)
+        throw new OttlError(`Format: more than ${MAX_WIDTH} characters wide`);
       const decimals = precision === undefined ? (whole.includes(".") ? 0 : undefined) : Number(precision);
-      const written = padded(verbText(verb, values[next++]!, flags, decimals), size, flags);
+      const written = padded(formatVerbOrError(verb, values[next++]!, flags, decimals), size, flags);
       length += written.length;
-      if (length > LONGEST_TEXT) throw tooLong();
+      if (length > MAX_TEXT_LENGTH) throw textTooLong();
       return written;
     },
   );
   if (next >= values.length) return text;
-  const extra = values.slice(next).map((value) => `${goType(value)}=${plain(value)}`);
-  return `${text}%!(EXTRA ${joined(extra, ", ")})`;
+  const extra = values.slice(next).map((value) => `${goType(value)}=${goText(value)}`);
+  return `${text}%!(EXTRA ${joinTexts(extra, ", ")})`;
 }
 
 function padded(text: string, width: number, flags: string): string {
@@ -44,21 +44,21 @@ function padded(text: string, width: number, flags: string): string {
   return sign + "0".repeat(fill) + text.slice(sign.length);
 }
 
-function verbText(verb: string, value: OttlValue, flags: string, precision: number | undefined): string {
-  const written = attempt(verb, value, flags, precision);
+function formatVerbOrError(verb: string, value: OttlValue, flags: string, precision: number | undefined): string {
+  const written = formatVerb(verb, value, flags, precision);
   if (written !== undefined) return written;
-  return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${goType(value)}=${plain(value)})`;
+  return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${goType(value)}=${goText(value)})`;
 }
 
-function attempt(verb: string, value: OttlValue, flags: string, precision: number | undefined): string | undefined {
-  if (verb === "v") return plain(value);
+function formatVerb(verb: string, value: OttlValue, flags: string, precision: number | undefined): string | undefined {
+  if (verb === "v") return goText(value);
   if (verb === "T") return goType(value);
   if (typeof value === "bigint") return integerText(verb, value, flags);
   if (typeof value === "number") return doubleText(verb, value, flags, precision);
   if (typeof value === "boolean") return verb === "t" ? String(value) : undefined;
   if (typeof value === "string" || value instanceof Uint8Array) return stringText(verb, value, precision);
   if (value instanceof OttlDuration && verb !== "s") return integerText(verb, value.nanos, flags);
-  return verb === "s" && value !== null ? plain(value) : undefined;
+  return verb === "s" && value !== null ? goText(value) : undefined;
 }
 
 function integerText(verb: string, value: bigint, flags: string): string | undefined {
@@ -77,10 +77,10 @@ function doubleText(verb: string, value: number, flags: string, precision: numbe
   const absolute = Math.abs(value);
   if (verb === "f" || verb === "F") return sign + fixed(absolute, Math.min(100, precision ?? 6));
   if (verb === "e" || verb === "E") {
-    const text = exponent(absolute.toExponential(Math.min(100, precision ?? 6)));
+    const text = twoDigitExponent(absolute.toExponential(Math.min(100, precision ?? 6)));
     return sign + (verb === "E" ? text.toUpperCase() : text);
   }
-  return sign + shortest(absolute, precision);
+  return sign + shortestDouble(absolute, precision);
 }
 
 function fixed(absolute: number, decimals: number): string {
@@ -88,17 +88,17 @@ function fixed(absolute: number, decimals: number): string {
   return `${BigInt(absolute)}${decimals === 0 ? "" : `.${"0".repeat(decimals)}`}`;
 }
 
-function shortest(absolute: number, precision: number | undefined): string {
+function shortestDouble(absolute: number, precision: number | undefined): string {
   const rounded =
     precision === undefined ? absolute : Number(absolute.toPrecision(Math.min(100, Math.max(1, precision))));
   const exponentOf = rounded === 0 ? 0 : Math.floor(Math.log10(rounded));
   const limit = precision === undefined ? 21 : Math.max(1, precision);
-  if (exponentOf < -4 || exponentOf >= limit) return exponent(rounded.toExponential());
+  if (exponentOf < -4 || exponentOf >= limit) return twoDigitExponent(rounded.toExponential());
   return String(rounded);
 }
 
 /** At least two digits in the exponent, as Go writes it. */
-function exponent(text: string): string {
+function twoDigitExponent(text: string): string {
   return text.replace(/e([+-])(\d)$/, "e$10$2");
 }
 
@@ -121,21 +121,21 @@ function signOf(negative: boolean, flags: string): string {
   return flags.includes("+") ? "+" : flags.includes(" ") ? " " : "";
 }
 
-function plain(value: OttlValue): string {
+function goText(value: OttlValue): string {
   if (value === null) return "<nil>";
   if (typeof value === "string") return value;
   if (typeof value === "number")
     return Number.isFinite(value)
-      ? shortest(Math.abs(value), undefined).replace(/^/, value < 0 ? "-" : "")
+      ? shortestDouble(Math.abs(value), undefined).replace(/^/, value < 0 ? "-" : "")
       : (doubleText("g", value, "", undefined) ?? "");
   if (value instanceof Uint8Array) return `[${[...value].join(" ")}]`;
-  if (Array.isArray(value)) return `[${joined(value.map(plain), " ")}]`;
+  if (Array.isArray(value)) return `[${joinTexts(value.map(goText), " ")}]`;
   if (value instanceof Map) {
-    const entries = [...value].sort(([a], [b]) => compareText(a, b)).map(([key, item]) => `${key}:${plain(item)}`);
-    return `map[${joined(entries, " ")}]`;
+    const entries = [...value].sort(([a], [b]) => compareText(a, b)).map(([key, item]) => `${key}:${goText(item)}`);
+    return `map[${joinTexts(entries, " ")}]`;
   }
   if (value instanceof OttlTime) return formatTime(GO_TIME, value);
-  if (value instanceof OttlDuration) return durationText(value);
+  if (value instanceof OttlDuration) return formatDuration(value);
   if (value instanceof OttlMessages) return `[${value.items.length} ${value.kind}]`;
   return String(value);
 }

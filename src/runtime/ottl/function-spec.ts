@@ -1,7 +1,7 @@
-import type { Access, Getter } from "./access.js";
+import type { Getter, PathAccess } from "./access.js";
 import type { ContextName } from "./context.js";
 import type { Pattern } from "./pattern.js";
-import type { Scene } from "./scene.js";
+import type { RecordContext } from "./scene.js";
 import type { OttlDuration, OttlMap, OttlTime, OttlValue } from "./value.js";
 
 /**
@@ -47,27 +47,27 @@ export interface FunctionSpec {
   readonly example: string;
   /** Where it can be used; everywhere when absent. */
   readonly contexts?: readonly ContextName[];
-  make(args: Arguments): Getter;
+  compile(args: CallArguments): Getter;
 }
 
 /**
  * The arguments of one call, checked against the parameters: text(...) and its like give functions that throw an
  * `OttlError` when the value is of another type. Those for optional parameters take a default.
  */
-export interface Arguments {
+export interface CallArguments {
   has(name: string): boolean;
   any(name: string): Getter;
-  text(name: string): (scene: Scene) => string;
-  int(name: string): (scene: Scene) => bigint;
-  map(name: string): (scene: Scene) => OttlMap;
-  list(name: string): (scene: Scene) => OttlValue[];
-  time(name: string): (scene: Scene) => OttlTime;
-  duration(name: string): (scene: Scene) => OttlDuration;
+  text(name: string): (ctx: RecordContext) => string;
+  int(name: string): (ctx: RecordContext) => bigint;
+  map(name: string): (ctx: RecordContext) => OttlMap;
+  list(name: string): (ctx: RecordContext) => OttlValue[];
+  time(name: string): (ctx: RecordContext) => OttlTime;
+  duration(name: string): (ctx: RecordContext) => OttlDuration;
   items(name: string): readonly Getter[];
-  texts(name: string): readonly ((scene: Scene) => string)[];
-  pattern(name: string): (scene: Scene) => Pattern;
-  path(name: string): Access;
-  converter(name: string): ((scene: Scene, input: OttlValue) => OttlValue) | undefined;
+  texts(name: string): readonly ((ctx: RecordContext) => string)[];
+  pattern(name: string): (ctx: RecordContext) => Pattern;
+  path(name: string): PathAccess;
+  converter(name: string): ((ctx: RecordContext, input: OttlValue) => OttlValue) | undefined;
   literalText(name: string, otherwise?: string): string;
   literalInt(name: string, otherwise?: bigint): bigint;
   literalBool(name: string, otherwise?: boolean): boolean;
@@ -75,7 +75,7 @@ export interface Arguments {
   /** The value if it is a literal. */
   constant(name: string): OttlValue | undefined;
   /** Refuses an argument at compile time, at its place. */
-  refuse(name: string, why: string): never;
+  reject(name: string, why: string): never;
 }
 
 /** `name(target, limit, [marker])` as a person would write it. */

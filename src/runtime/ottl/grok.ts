@@ -5,7 +5,7 @@ import { compilePattern } from "./pattern.js";
 import type { OttlMap, OttlValue } from "./value.js";
 
 const MAX_DEPTH = 20;
-const LONGEST = 100_000;
+const MAX_PATTERN_LENGTH = 100_000;
 
 interface Capture {
   readonly name: string;
@@ -21,9 +21,9 @@ export function grokPattern(
   namedOnly: boolean,
   definitions: readonly string[],
 ): (target: string) => OttlMap {
-  const own = new Map(definitions.map(definition));
+  const customPatterns = new Map(definitions.map(parseDefinition));
   const captures: Capture[] = [];
-  const regex = new Expansion(own, captures, namedOnly).expand(text, 0);
+  const regex = new GrokExpander(customPatterns, captures, namedOnly).expand(text, 0);
   if (captures.length === 0 && namedOnly) throw new OttlError("the pattern names nothing to extract");
   const pattern = compilePattern(regex);
   return (target) => {
@@ -32,13 +32,13 @@ export function grokPattern(
     if (groups === undefined) return map;
     captures.forEach(({ name, type }, i) => {
       const found = groups[groupName(i)];
-      if (found) map.set(name, typed(found, name, type));
+      if (found) map.set(name, convertCapture(found, name, type));
     });
     return map;
   };
 }
 
-function definition(text: string): [name: string, pattern: string] {
+function parseDefinition(text: string): [name: string, pattern: string] {
   const at = text.indexOf("=");
   if (at <= 0) throw new OttlError(`a pattern is defined as NAME=pattern, not ${JSON.stringify(text.slice(0, 40))}`);
   return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
@@ -48,14 +48,14 @@ function groupName(index: number): string {
   return `g${index}`;
 }
 
-class Expansion {
-  private readonly own: ReadonlyMap<string, string>;
+class GrokExpander {
+  private readonly customPatterns: ReadonlyMap<string, string>;
   private readonly captures: Capture[];
   private readonly namedOnly: boolean;
   private length = 0;
 
-  constructor(own: ReadonlyMap<string, string>, captures: Capture[], namedOnly: boolean) {
-    this.own = own;
+  constructor(customPatterns: ReadonlyMap<string, string>, captures: Capture[], namedOnly: boolean) {
+    this.customPatterns = customPatterns;
     this.captures = captures;
     this.namedOnly = namedOnly;
   }
@@ -63,10 +63,10 @@ class Expansion {
   expand(text: string, depth: number): string {
     if (depth > MAX_DEPTH) throw new OttlError("the patterns refer to each other in a circle");
     this.length += text.length;
-    if (this.length > LONGEST) throw new OttlError("the pattern is too long");
+    if (this.length > MAX_PATTERN_LENGTH) throw new OttlError("the pattern is too long");
     return text.replace(/%\{(\w+)(?::([^:}]+))?(?::(\w+))?\}|\(\?P?<([^>=!]+)>/g, (_, name, field, type, group) => {
       if (group !== undefined) return `(?P<${this.capture(group, undefined)}>`;
-      const pattern = this.own.get(name) ?? GROK_PATTERNS[name];
+      const pattern = this.customPatterns.get(name) ?? GROK_PATTERNS[name];
       if (pattern === undefined) throw new OttlError(`no such grok pattern: ${name}`);
       const wanted = field ?? (this.namedOnly ? undefined : name);
       const opening = wanted === undefined ? "(?:" : `(?P<${this.capture(wanted, type)}>`;
@@ -75,14 +75,14 @@ class Expansion {
   }
 
   private capture(name: string, type: string | undefined): string {
-    if (type !== undefined && !Object.hasOwn(TYPES, type))
-      throw new OttlError(`no such type: ${type}; there are ${Object.keys(TYPES).join(", ")}`);
+    if (type !== undefined && !Object.hasOwn(CAPTURE_TYPES, type))
+      throw new OttlError(`no such type: ${type}; there are ${Object.keys(CAPTURE_TYPES).join(", ")}`);
     this.captures.push({ name, type });
     return groupName(this.captures.length - 1);
   }
 }
 
-const TYPES: Readonly<Record<string, (text: string) => OttlValue>> = {
+const CAPTURE_TYPES: Readonly<Record<string, (text: string) => OttlValue>> = {
   string: (text) => text,
   int: toInt,
   long: toInt,
@@ -92,8 +92,8 @@ const TYPES: Readonly<Record<string, (text: string) => OttlValue>> = {
   boolean: toBool,
 };
 
-function typed(text: string, name: string, type = "string"): OttlValue {
-  const value = TYPES[type]!(text);
+function convertCapture(text: string, name: string, type = "string"): OttlValue {
+  const value = CAPTURE_TYPES[type]!(text);
   if (value === null) throw new OttlError(`${JSON.stringify(text.slice(0, 40))} of ${name} is no ${type}`);
   return value;
 }

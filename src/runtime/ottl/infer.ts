@@ -37,30 +37,30 @@ export function compileInferred(
   signal: Signal,
   statements: readonly string[],
   conditions: readonly string[],
-  neighbours: readonly string[] = [],
+  otherTexts: readonly string[] = [],
 ): CompiledGroup | GroupFailure {
   const contexts = SIGNAL_CONTEXTS[signal];
-  const hints = [...statements, ...conditions, ...neighbours].map((text) => deepest(text, contexts));
+  const hints = [...statements, ...conditions, ...otherTexts].map((text) => innermostContextIndex(text, contexts));
   const innermost = Math.max(0, ...hints);
   const candidates = [...contexts.slice(innermost), ...contexts.slice(0, innermost).reverse()];
   const results = candidates.map((context) => compileIn(context, statements, conditions));
   const compiled = results.filter((result) => "context" in result);
   if (compiled.length > 1 && hints.every((hint) => hint < 0))
     return (
-      unclear(
+      ambiguousPathFailure(
         statements,
         conditions,
         compiled.map(({ context }) => context),
       ) ?? compiled[0]!
     );
-  return compiled[0] ?? (hints.every((hint) => hint < 0) ? likeliest(signal, candidates, results) : results[0]!);
+  return compiled[0] ?? (hints.every((hint) => hint < 0) ? likeliestFailure(signal, candidates, results) : results[0]!);
 }
 
-/** Where most conditions are at home. */
+/** The context that most conditions of a signal are written for. */
 const RECORD_CONTEXTS: Readonly<Record<Signal, ContextName>> = { logs: "log", traces: "span", metrics: "datapoint" };
 
 /** Of failures in all contexts, where nothing tells which is meant: one that knows what was, or that of the record. */
-function likeliest(
+function likeliestFailure(
   signal: Signal,
   contexts: readonly ContextName[],
   results: readonly (CompiledGroup | GroupFailure)[],
@@ -71,7 +71,7 @@ function likeliest(
 }
 
 /** The failure at the first path, if there is one. */
-function unclear(
+function ambiguousPathFailure(
   statements: readonly string[],
   conditions: readonly string[],
   contexts: readonly ContextName[],
@@ -103,14 +103,14 @@ export function compileIn(
   statements: readonly string[],
   conditions: readonly string[],
 ): CompiledGroup | GroupFailure {
-  const compiled = all("statements", statements, (text) => compileStatement(text, context));
+  const compiled = compileAll("statements", statements, (text) => compileStatement(text, context));
   if ("error" in compiled) return compiled;
-  const tests = all("conditions", conditions, (text) => compileCondition(text, context));
+  const tests = compileAll("conditions", conditions, (text) => compileCondition(text, context));
   if ("error" in tests) return tests;
   return { context, statements: compiled.done, conditions: tests.done };
 }
 
-function all<T>(
+function compileAll<T>(
   list: GroupFailure["list"],
   texts: readonly string[],
   compile: (text: string) => T,
@@ -128,7 +128,7 @@ function all<T>(
 }
 
 /** Index of the innermost context whose name stands in front of a dot in the text; -1 when there is none. */
-function deepest(text: string, contexts: readonly ContextName[]): number {
+function innermostContextIndex(text: string, contexts: readonly ContextName[]): number {
   try {
     const tokens = tokenize(text);
     const named = tokens.map(({ kind, text: name }, i) => {

@@ -1,58 +1,58 @@
-import { anyEnd, anyValueAt } from "../telemetry/any-value.js";
+import { anyValueAt, anyValueEnd } from "../telemetry/any-value.js";
 import { encodeField } from "../telemetry/encode.js";
 import type { Message } from "../telemetry/messages.js";
 import { encodedKey, findAttribute } from "../telemetry/views/attributes.js";
-import { after, BYTES, findField, skip, varint } from "../telemetry/wire.js";
+import { after, findField, LENGTH_DELIMITED, skip, varint } from "../telemetry/wire.js";
 import { WireWriter } from "../telemetry/writer.js";
-import { DELETED, Edits } from "./edits.js";
+import { DELETED, MessageEdits } from "./edits.js";
 import { type OttlMap, type OttlValue, sameValue } from "./value.js";
-import { checkStorable, readAny, readKeyValues } from "./wire-value.js";
+import { checkStorable, readOttlMap, readOttlValue } from "./wire-value.js";
 
 /**
  * A message that paths lead into: a record, its resource, its metric. It is read where it lies in the bytes; changes
  * are kept beside them, are seen by every later read, and reach the batch through `encodeInto`.
  *
- * One object serves all messages of a level, one after the other: `place` moves it on and forgets the changes. It is
+ * One object serves all messages of a kind, one after the other: `moveTo` moves it on and forgets the changes. It is
  * public state on purpose: the compiled paths read it for every record.
  */
-export class Level {
-  bytes: Uint8Array = NOTHING;
+export class EditableMessage {
+  bytes: Uint8Array = EMPTY_BYTES;
   start = 0;
   end = 0;
   /** Undefined as long as nothing has changed. */
-  edits: Edits | undefined;
-  message: Message;
+  edits: MessageEdits | undefined;
+  type: Message;
   /** Tag of the attributes in this message; 0 when it has none. */
   attributesTag = 0;
   private readonly onFirstEdit: (() => void) | undefined;
   /** The changes of one message after the other: most records that are edited are edited alike. */
-  private readonly spare = new Edits();
+  private readonly reusedEdits = new MessageEdits();
 
-  /** `onFirstEdit` is called with the first change after each `place`. */
+  /** `onFirstEdit` is called with the first change after each `moveTo`. */
   constructor(message: Message, onFirstEdit?: () => void) {
-    this.message = message;
+    this.type = message;
     this.onFirstEdit = onFirstEdit;
-    this.is(message);
+    this.setType(message);
   }
 
   /** The next message is of another kind: points of a histogram after those of a gauge. */
-  is(message: Message): void {
-    this.message = message;
+  setType(message: Message): void {
+    this.type = message;
     const field = message.byName.get("attributes") ?? message.byName.get("metadata");
-    this.attributesTag = field === undefined ? 0 : (field.number << 3) | BYTES;
+    this.attributesTag = field === undefined ? 0 : (field.number << 3) | LENGTH_DELIMITED;
   }
 
-  place(bytes: Uint8Array, start: number, end: number): void {
+  moveTo(bytes: Uint8Array, start: number, end: number): void {
     this.bytes = bytes;
     this.start = start;
     this.end = end;
     this.edits = undefined;
   }
 
-  edit(): Edits {
+  edit(): MessageEdits {
     if (this.edits === undefined) {
-      this.spare.clear();
-      this.edits = this.spare;
+      this.reusedEdits.clear();
+      this.edits = this.reusedEdits;
       this.onFirstEdit?.();
     }
     return this.edits;
@@ -66,7 +66,7 @@ export class Level {
     const at = findAttribute(this.bytes, this.start, this.end, this.attributesTag, encoded);
     if (at < 0) return null;
     const value = anyValueAt(this.bytes, at);
-    return value < 0 ? null : readAny(this.bytes, value, anyEnd);
+    return value < 0 ? null : readOttlValue(this.bytes, value, anyValueEnd);
   }
 
   hasAttribute(key: string, encoded: Uint8Array): boolean {
@@ -88,7 +88,7 @@ export class Level {
 
   /** All attributes, with the changes; a new map every time. */
   attributes(): OttlMap {
-    const map = readKeyValues(this.bytes, this.start, this.end, this.attributesTag);
+    const map = readOttlMap(this.bytes, this.start, this.end, this.attributesTag);
     if (this.edits !== undefined) {
       for (const [key, change] of this.edits.entries()) {
         if (change === DELETED) map.delete(key);
@@ -150,11 +150,11 @@ export class Level {
   }
 }
 
-const NOTHING = new Uint8Array(0);
+const EMPTY_BYTES = new Uint8Array(0);
 
 /** A field as it is written, with its tag; empty when `value` is undefined. */
-export function fieldBytes(message: Message, number: number, value: unknown): Uint8Array {
-  if (value === undefined) return NOTHING;
+export function encodedField(message: Message, number: number, value: unknown): Uint8Array {
+  if (value === undefined) return EMPTY_BYTES;
   const writer = new WireWriter(64);
   encodeField(message.byNumber[number]!, value, writer);
   return writer.written();

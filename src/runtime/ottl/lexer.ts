@@ -10,9 +10,9 @@ export interface Token {
   readonly end: number;
 }
 
-const LONGEST = 65_536;
+const MAX_TEXT_LENGTH = 65_536;
 const SPACE = /\s+/y;
-const PATTERNS: readonly (readonly [TokenKind, RegExp])[] = [
+const TOKEN_PATTERNS: readonly (readonly [TokenKind, RegExp])[] = [
   ["bytes", /0x[0-9a-fA-F]+/y],
   ["float", /(?:\d+\.\d*|\d*\.\d+)(?:[eE][-+]?\d+)?/y],
   ["int", /\d+/y],
@@ -22,7 +22,8 @@ const PATTERNS: readonly (readonly [TokenKind, RegExp])[] = [
 
 /** The text as tokens, the last of them of kind "end". Throws an `OttlSyntaxError` at what is no token. */
 export function tokenize(text: string): Token[] {
-  if (text.length > LONGEST) throw new OttlSyntaxError(`longer than ${LONGEST} characters`, LONGEST);
+  if (text.length > MAX_TEXT_LENGTH)
+    throw new OttlSyntaxError(`longer than ${MAX_TEXT_LENGTH} characters`, MAX_TEXT_LENGTH);
   const tokens: Token[] = [];
   let p = 0;
   while (true) {
@@ -42,7 +43,7 @@ function skipSpace(text: string, p: number): number {
 }
 
 function tokenAt(text: string, at: number): Token {
-  for (const [kind, pattern] of PATTERNS) {
+  for (const [kind, pattern] of TOKEN_PATTERNS) {
     pattern.lastIndex = at;
     const found = pattern.exec(text)?.[0];
     if (found !== undefined) return { kind, text: found, at, end: at + found.length };
@@ -52,39 +53,39 @@ function tokenAt(text: string, at: number): Token {
   throw new OttlSyntaxError(`unexpected ${JSON.stringify(character)}${hint}`, at, character.length);
 }
 
-const TEXT = /[^"\\]+/y;
+const UNESCAPED_TEXT = /[^"\\]+/y;
 
 function stringAt(text: string, at: number): Token {
   let content = "";
   for (let p = at + 1; p < text.length; ) {
-    TEXT.lastIndex = p;
-    const plain = TEXT.exec(text)?.[0] ?? "";
+    UNESCAPED_TEXT.lastIndex = p;
+    const plain = UNESCAPED_TEXT.exec(text)?.[0] ?? "";
     content += plain;
     p += plain.length;
     if (text[p] === '"') return { kind: "string", text: content, at, end: p + 1 };
     if (p >= text.length) break;
-    const [unescaped, next] = bytesAt(text, p) ?? escapeAt(text, p);
+    const [unescaped, next] = byteEscapesAt(text, p) ?? escapeAt(text, p);
     content += unescaped;
     p = next;
   }
   throw new OttlSyntaxError("the string does not end", at, text.length - at);
 }
 
-const BYTES = /(?:\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2})+/y;
+const BYTE_ESCAPES = /(?:\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2})+/y;
 
 /** Neighbouring \x and octal escapes are bytes of UTF-8 together. */
-function bytesAt(text: string, at: number): [text: string, next: number] | undefined {
-  BYTES.lastIndex = at;
-  const match = BYTES.exec(text)?.[0];
+function byteEscapesAt(text: string, at: number): [text: string, next: number] | undefined {
+  BYTE_ESCAPES.lastIndex = at;
+  const match = BYTE_ESCAPES.exec(text)?.[0];
   if (match === undefined) return undefined;
   const bytes = match
     .split("\\")
     .slice(1)
     .map((code) => (code[0] === "x" ? Number.parseInt(code.slice(1), 16) : Number.parseInt(code, 8)));
-  return [Buffer.from(bytes).toString("utf8"), BYTES.lastIndex];
+  return [Buffer.from(bytes).toString("utf8"), BYTE_ESCAPES.lastIndex];
 }
 
-const SIMPLE: Readonly<Record<string, string>> = {
+const SIMPLE_ESCAPES: Readonly<Record<string, string>> = {
   a: "\x07",
   b: "\b",
   f: "\f",
@@ -95,16 +96,16 @@ const SIMPLE: Readonly<Record<string, string>> = {
   "\\": "\\",
   '"': '"',
 };
-const NUMERIC = /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/y;
+const UNICODE_ESCAPE = /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/y;
 
 /** An escape as Go reads it. One that Go does not know, such as \d of a pattern, stands for itself. */
 function escapeAt(text: string, at: number): [text: string, next: number] {
-  const simple = SIMPLE[text[at + 1] ?? ""];
+  const simple = SIMPLE_ESCAPES[text[at + 1] ?? ""];
   if (simple !== undefined) return [simple, at + 2];
-  NUMERIC.lastIndex = at;
-  const match = NUMERIC.exec(text);
+  UNICODE_ESCAPE.lastIndex = at;
+  const match = UNICODE_ESCAPE.exec(text);
   if (match === null) return ["\\", at + 1];
   const code = Number.parseInt(match[1] ?? match[2]!, 16);
   if (code > 0x10ffff) throw new OttlSyntaxError("no such character", at, match[0].length);
-  return [String.fromCodePoint(code), NUMERIC.lastIndex];
+  return [String.fromCodePoint(code), UNICODE_ESCAPE.lastIndex];
 }

@@ -5,24 +5,24 @@ import type { OttlValue } from "./value.js";
  * How large values may become. A record is as large as its sender made it; a statement that doubles a text or a list
  * each time it runs must not take the agent's memory, so what grows is measured where it grows.
  */
-export const LONGEST_TEXT = 2 * 1024 * 1024;
+export const MAX_TEXT_LENGTH = 2 * 1024 * 1024;
 /** Of maps and lists: the values in them, and all their texts together. */
-export const MOST_ITEMS = 250_000;
-export const MOST_CHARACTERS = 16 * 1024 * 1024;
+export const MAX_ITEMS = 250_000;
+export const MAX_CHARACTERS = 16 * 1024 * 1024;
 
-export function tooLong(longest = LONGEST_TEXT): OttlError {
-  return new OttlError(`the text would be longer than ${longest} characters`);
+export function textTooLong(maxLength = MAX_TEXT_LENGTH): OttlError {
+  return new OttlError(`the text would be longer than ${maxLength} characters`);
 }
 
-export function tooMany(): OttlError {
-  return new OttlError(`the value would have more than ${MOST_ITEMS} items`);
+export function tooManyItems(): OttlError {
+  return new OttlError(`the value would have more than ${MAX_ITEMS} items`);
 }
 
 /** The parts with the delimiter between them; throws instead of making a text that is too long. */
-export function joined(parts: readonly string[], delimiter: string): string {
+export function joinTexts(parts: readonly string[], delimiter: string): string {
   let length = delimiter.length * Math.max(0, parts.length - 1);
   for (let i = 0; i < parts.length; i++) length += parts[i]!.length;
-  if (length > LONGEST_TEXT) throw tooLong();
+  if (length > MAX_TEXT_LENGTH) throw textTooLong();
   return parts.join(delimiter);
 }
 
@@ -32,17 +32,17 @@ export function joined(parts: readonly string[], delimiter: string): string {
  */
 export function checkSize(value: OttlValue, current: OttlValue = null): void {
   if (typeof value === "string") {
-    if (value.length > LONGEST_TEXT && !(typeof current === "string" && value.length <= current.length))
-      throw tooLong();
-  } else if (Array.isArray(value) || value instanceof Map) new Measure().add(value);
+    if (value.length > MAX_TEXT_LENGTH && !(typeof current === "string" && value.length <= current.length))
+      throw textTooLong();
+  } else if (Array.isArray(value) || value instanceof Map) new SizeCounter().add(value);
 }
 
-class Measure {
+class SizeCounter {
   private items = 0;
   private characters = 0;
 
   add(value: OttlValue): void {
-    if (++this.items > MOST_ITEMS) throw tooMany();
+    if (++this.items > MAX_ITEMS) throw tooManyItems();
     if (typeof value === "string") this.text(value);
     else if (Array.isArray(value)) for (const item of value) this.add(item);
     else if (value instanceof Map) {
@@ -55,6 +55,6 @@ class Measure {
 
   private text({ length }: string): void {
     this.characters += length;
-    if (this.characters > MOST_CHARACTERS) throw tooLong(MOST_CHARACTERS);
+    if (this.characters > MAX_CHARACTERS) throw textTooLong(MAX_CHARACTERS);
   }
 }

@@ -1,20 +1,20 @@
 import { OttlError } from "./error.js";
 import type { OttlMap } from "./value.js";
 
-const PARTS = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s;
+const URL_PATTERN = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s;
 
 /** The parts of an absolute or relative URL under the names of the semantic conventions. */
 export function parseUrl(text: string): OttlMap {
   if (text === "") throw new OttlError("URL: the text is empty");
   if (text.startsWith("?")) return new Map([["query", parseQuery(text.slice(1))]]);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a URL cannot hold
-  const match = /[\u0000-\u001f\u007f]/.test(text) ? null : PARTS.exec(text);
+  const match = /[\u0000-\u001f\u007f]/.test(text) ? null : URL_PATTERN.exec(text);
   if (match === null) throw new OttlError("URL: not a URL");
   const [, scheme = "", authority = "", rawPath = "", query = "", fragment = ""] = match;
   const at = authority.lastIndexOf("@");
   const { host, port } = hostAndPort(authority.slice(at + 1));
   const isOpaque = scheme !== "" && authority === "" && !rawPath.startsWith("/"); // as in mailto:somebody
-  const path = isOpaque ? "" : decoded(rawPath);
+  const path = isOpaque ? "" : decodePercent(rawPath);
   const map: OttlMap = new Map<string, string | bigint>([
     ["url.original", text],
     ["url.domain", host],
@@ -22,7 +22,7 @@ export function parseUrl(text: string): OttlMap {
     ["url.path", path],
   ]);
   if (port !== "") map.set("url.port", BigInt(port));
-  if (fragment !== "") map.set("url.fragment", decoded(fragment));
+  if (fragment !== "") map.set("url.fragment", decodePercent(fragment));
   if (at >= 0) addUser(map, authority.slice(0, at));
   if (query !== "") map.set("url.query", query);
   const extension = /\.([^.]+)$/s.exec(path)?.[1];
@@ -51,11 +51,11 @@ function addUser(map: OttlMap, user: string): void {
   const colon = user.indexOf(":");
   const name = colon < 0 ? user : user.slice(0, colon);
   map.set("url.user_info", user);
-  if (name !== "") map.set("url.username", decoded(name));
-  if (colon >= 0) map.set("url.password", decoded(user.slice(colon + 1)));
+  if (name !== "") map.set("url.username", decodePercent(name));
+  if (colon >= 0) map.set("url.password", decodePercent(user.slice(colon + 1)));
 }
 
-function decoded(text: string): string {
+function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

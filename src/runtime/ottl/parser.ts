@@ -3,10 +3,10 @@ import type { Comparison } from "./compare.js";
 import { OttlSyntaxError } from "./error.js";
 import type { Token } from "./lexer.js";
 import { TokenCursor } from "./token-cursor.js";
-import type { Argument, CallNode, LiteralNode, Node, Segment, StatementTree } from "./tree.js";
+import type { Argument, AstNode, CallNode, LiteralNode, PathSegment, StatementNode } from "./tree.js";
 
 /** A condition as a tree. Throws an `OttlSyntaxError` with the place of what does not fit. */
-export function parseCondition(text: string): Node {
+export function parseCondition(text: string): AstNode {
   const parser = new Parser(text);
   const node = parser.expression();
   parser.expectEnd();
@@ -14,7 +14,7 @@ export function parseCondition(text: string): Node {
 }
 
 /** `editor(arguments) where condition` as a tree. */
-export function parseStatement(text: string): StatementTree {
+export function parseStatement(text: string): StatementNode {
   const parser = new Parser(text);
   const editor = parser.editor();
   const where = parser.takeWord("where") ? parser.expression() : undefined;
@@ -23,7 +23,7 @@ export function parseStatement(text: string): StatementTree {
 }
 
 /** A value on its own, such as a path. */
-export function parseValue(text: string): Node {
+export function parseValue(text: string): AstNode {
   return parseCondition(text);
 }
 
@@ -32,7 +32,7 @@ const MAX_DEPTH = 100;
 const MAX_TERMS = 500;
 const COMPARISONS = new Set(["==", "!=", "<", "<=", ">", ">="]);
 export const KEYWORDS: ReadonlySet<string> = new Set(["and", "or", "not", "where", "nil", "true", "false"]);
-const INT_MAX = 2n ** 63n;
+const INT64_LIMIT = 2n ** 63n;
 
 /**
  * Recursive descent, loosest first: or, and, not, comparison, sum, product, sign, value. What may stand where (a path
@@ -52,9 +52,9 @@ class Parser extends TokenCursor {
     return node;
   }
 
-  expression(): Node {
+  expression(): AstNode {
     if (++this.depth > MAX_DEPTH) throw new OttlSyntaxError(`nested more than ${MAX_DEPTH} deep`, this.peek().at);
-    const node = this.series("or", () => this.series("and", () => this.negation()));
+    const node = this.logicalSeries("or", () => this.logicalSeries("and", () => this.negation()));
     this.depth--;
     return node;
   }
@@ -64,7 +64,7 @@ class Parser extends TokenCursor {
     throw this.unexpected("the end, a comparison, and, or", this.isSymbol("=") ? 'did you mean "=="?' : undefined);
   }
 
-  private series(kind: "and" | "or", part: () => Node): Node {
+  private logicalSeries(kind: "and" | "or", part: () => AstNode): AstNode {
     const first = part();
     if (!this.isWord(kind)) return first;
     const parts = [first];
@@ -72,7 +72,7 @@ class Parser extends TokenCursor {
     return { kind, parts, at: first.at, end: parts.at(-1)!.end };
   }
 
-  private negation(): Node {
+  private negation(): AstNode {
     const at = this.peek().at;
     if (!this.takeWord("not")) return this.comparison();
     if (this.isWord("not")) throw this.unexpected("a condition");
@@ -80,7 +80,7 @@ class Parser extends TokenCursor {
     return { kind: "not", operand, at, end: operand.end };
   }
 
-  private comparison(): Node {
+  private comparison(): AstNode {
     const left = this.sum();
     const token = this.peek();
     if (token.kind !== "symbol" || !COMPARISONS.has(token.text)) return left;
@@ -89,11 +89,11 @@ class Parser extends TokenCursor {
     return { kind: "compare", operator: token.text as Comparison, left, right, at: left.at, end: right.end };
   }
 
-  private sum(): Node {
-    return this.operation(["+", "-"], () => this.operation(["*", "/"], () => this.signed()));
+  private sum(): AstNode {
+    return this.leftAssociative(["+", "-"], () => this.leftAssociative(["*", "/"], () => this.signedValue()));
   }
 
-  private operation(operators: readonly string[], operand: () => Node): Node {
+  private leftAssociative(operators: readonly string[], operand: () => AstNode): AstNode {
     let left = operand();
     for (let terms = 1; terms < MAX_TERMS; terms++) {
       if (this.peek().kind !== "symbol" || !operators.includes(this.peek().text)) return left;
@@ -104,7 +104,7 @@ class Parser extends TokenCursor {
     throw new OttlSyntaxError(`more than ${MAX_TERMS} terms`, this.peek().at);
   }
 
-  private signed(): Node {
+  private signedValue(): AstNode {
     const token = this.peek();
     if (!this.isSymbol("-") && !this.isSymbol("+")) return this.primary();
     this.next();
@@ -118,7 +118,7 @@ class Parser extends TokenCursor {
     return { kind: "negate", operand, at: token.at, end: operand.end };
   }
 
-  private primary(negative = false): Node {
+  private primary(negative = false): AstNode {
     const token = this.peek();
     switch (token.kind) {
       case "string":
@@ -145,8 +145,8 @@ class Parser extends TokenCursor {
   }
 
   private integer(token: Token, negative: boolean): bigint {
-    const value = token.text.length > 20 ? INT_MAX + 1n : BigInt(token.text);
-    if (value < INT_MAX || (negative && value === INT_MAX)) return value;
+    const value = token.text.length > 20 ? INT64_LIMIT + 1n : BigInt(token.text);
+    if (value < INT64_LIMIT || (negative && value === INT64_LIMIT)) return value;
     throw new OttlSyntaxError("the integer does not fit 64 bits", token.at, token.text.length);
   }
 
@@ -155,16 +155,16 @@ class Parser extends TokenCursor {
     throw new OttlSyntaxError("bytes need two digits each", token.at, token.text.length);
   }
 
-  private group(): Node {
+  private group(): AstNode {
     this.next();
     const node = this.expression();
     this.expect(")");
     return node;
   }
 
-  private list(): Node {
+  private list(): AstNode {
     const { at } = this.next();
-    const items: Node[] = [];
+    const items: AstNode[] = [];
     while (!this.isSymbol("]")) {
       items.push(this.expression());
       if (!this.takeSymbol(",")) break;
@@ -172,9 +172,9 @@ class Parser extends TokenCursor {
     return { kind: "list", items, at, end: this.expect("]").end };
   }
 
-  private map(): Node {
+  private map(): AstNode {
     const { at } = this.next();
-    const entries: [string, Node][] = [];
+    const entries: [string, AstNode][] = [];
     while (!this.isSymbol("}")) {
       if (this.peek().kind !== "string") throw this.unexpected('a key in double quotes, or "}"');
       const key = this.next().text;
@@ -185,7 +185,7 @@ class Parser extends TokenCursor {
     return { kind: "map", entries, at, end: this.expect("}").end };
   }
 
-  private word(token: Token): Node {
+  private word(token: Token): AstNode {
     const { text, at } = token;
     if (text === "nil") return this.literal(null);
     if (text === "true" || text === "false") return this.literal(text === "true");
@@ -196,7 +196,7 @@ class Parser extends TokenCursor {
     return this.path(token);
   }
 
-  private path(first: Token): Node {
+  private path(first: Token): AstNode {
     const segments = [this.segment(first)];
     while (this.takeSymbol(".")) {
       if (this.peek().kind !== "word") throw this.unexpected("a name");
@@ -205,7 +205,7 @@ class Parser extends TokenCursor {
     return { kind: "path", segments, at: first.at, end: segments.at(-1)!.end };
   }
 
-  private segment(token: Token): Segment {
+  private segment(token: Token): PathSegment {
     const keys = this.keys();
     return { name: token.text, keys, at: token.at, end: this.previousEnd() };
   }
@@ -234,8 +234,8 @@ class Parser extends TokenCursor {
     return { name: named ? token.text : undefined, value, at: token.at, end: value.end };
   }
 
-  private keys(): Node[] {
-    const keys: Node[] = [];
+  private keys(): AstNode[] {
+    const keys: AstNode[] = [];
     while (this.takeSymbol("[")) {
       keys.push(this.expression());
       this.expect("]");

@@ -1,22 +1,22 @@
-import { after, BYTES, varint } from "../telemetry/wire.js";
+import { after, LENGTH_DELIMITED, varint } from "../telemetry/wire.js";
 import { WireWriter } from "../telemetry/writer.js";
-import type { Access, Key, Pick } from "./access.js";
+import type { PathAccess, PathKey, SelectMessage } from "./access.js";
 import { toText } from "./conversions.js";
 import { OttlError } from "./error.js";
-import { expected } from "./fields.js";
-import { indexed, withIndexed } from "./indexing.js";
-import type { Level } from "./level.js";
-import { fields, type PathTable, plain } from "./path-table.js";
+import { typeMismatch } from "./fields.js";
+import { getAtKeys, setAtKeys } from "./indexing.js";
+import type { EditableMessage } from "./level.js";
+import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
 import { isMap, type OttlValue, sameValue, typeName } from "./value.js";
-import { checkStorable, readAny, writeAny } from "./wire-value.js";
+import { checkStorable, readOttlValue, writeOttlValue } from "./wire-value.js";
 
-const record: Pick = (scene) => scene.record;
+const record: SelectMessage = (ctx) => ctx.record;
 
-const BODY = 5;
-const BODY_TAG = (BODY << 3) | BYTES;
+const BODY_FIELD = 5;
+const BODY_TAG = (BODY_FIELD << 3) | LENGTH_DELIMITED;
 
 export const LOG_PATHS: PathTable = {
-  ...fields(record, {
+  ...fieldPaths(record, {
     time: ["timeUnixNano", "time"],
     time_unix_nano: ["timeUnixNano", "uint64"],
     observed_time: ["observedTimeUnixNano", "time"],
@@ -31,53 +31,53 @@ export const LOG_PATHS: PathTable = {
     "span_id.string": ["spanId", "spanIdText"],
     event_name: ["eventName", "text"],
   }),
-  body: { type: "any", keys: "any", make: (keys) => (keys.length === 0 ? wholeBody() : inBody(keys)) },
-  "body.string": plain("string", bodyText()),
+  body: { type: "any", keys: "any", compile: (keys) => (keys.length === 0 ? wholeBody() : bodyAtKeys(keys)) },
+  "body.string": pathWithoutKeys("string", bodyText()),
 };
 
-function readBody(level: Level): OttlValue {
-  const edited = level.edits?.fields.get(BODY);
-  const bytes = edited ?? level.bytes;
-  const at = edited === undefined ? level.find(BODY_TAG) : edited.length === 0 ? -1 : 1;
+function readBody(message: EditableMessage): OttlValue {
+  const edited = message.edits?.fields.get(BODY_FIELD);
+  const bytes = edited ?? message.bytes;
+  const at = edited === undefined ? message.find(BODY_TAG) : edited.length === 0 ? -1 : 1;
   if (at < 0) return null;
   const size = varint(bytes, at);
-  return readAny(bytes, after, after + size);
+  return readOttlValue(bytes, after, after + size);
 }
 
-function writeBody(level: Level, value: OttlValue): void {
-  const current = readBody(level);
+function writeBody(message: EditableMessage, value: OttlValue): void {
+  const current = readBody(message);
   checkStorable(value, current);
   if (sameValue(current, value)) return;
   const writer = new WireWriter(128);
   writer.byte(BODY_TAG);
   writer.begin(typeof value === "string" ? value.length + 2 : 0);
-  writeAny(writer, value);
+  writeOttlValue(writer, value);
   writer.end();
-  level.edit().fields.set(BODY, writer.written());
+  message.edit().fields.set(BODY_FIELD, writer.written());
 }
 
-function wholeBody(): Access {
-  return { get: (scene) => readBody(scene.record), set: (scene, value) => writeBody(scene.record, value) };
+function wholeBody(): PathAccess {
+  return { get: (ctx) => readBody(ctx.record), set: (ctx, value) => writeBody(ctx.record, value) };
 }
 
-function inBody(keys: readonly Key[]): Access {
-  const indexable = (level: Level): OttlValue => {
-    const body = readBody(level);
+function bodyAtKeys(keys: readonly PathKey[]): PathAccess {
+  const indexable = (message: EditableMessage): OttlValue => {
+    const body = readBody(message);
     if (isMap(body) || Array.isArray(body)) return body;
     throw new OttlError(`a body that is ${typeName(body)} cannot be indexed`);
   };
   return {
-    get: (scene) => indexed(indexable(scene.record), keys, scene),
-    set: (scene, value) => writeBody(scene.record, withIndexed(indexable(scene.record), keys, 0, scene, value)),
+    get: (ctx) => getAtKeys(indexable(ctx.record), keys, ctx),
+    set: (ctx, value) => writeBody(ctx.record, setAtKeys(indexable(ctx.record), keys, 0, ctx, value)),
   };
 }
 
-function bodyText(): Access {
+function bodyText(): PathAccess {
   return {
-    get: (scene) => toText(readBody(scene.record), "base64") ?? "",
-    set: (scene, value) => {
-      if (typeof value !== "string") throw expected("string", value);
-      writeBody(scene.record, value);
+    get: (ctx) => toText(readBody(ctx.record), "base64") ?? "",
+    set: (ctx, value) => {
+      if (typeof value !== "string") throw typeMismatch("string", value);
+      writeBody(ctx.record, value);
     },
   };
 }

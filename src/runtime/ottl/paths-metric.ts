@@ -1,29 +1,32 @@
 import { METRIC_DATA_TAGS } from "../telemetry/signal.js";
-import type { Access, Pick } from "./access.js";
-import { BOOLEAN, expected, fieldAccess, INT32, messagesAccess } from "./fields.js";
-import { fields, type PathTable, plain } from "./path-table.js";
+import type { PathAccess, SelectMessage } from "./access.js";
+import { BOOLEAN_FIELD, fieldAccess, INT32_FIELD, messagesAccess, typeMismatch } from "./fields.js";
+import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
 
-const metric: Pick = (scene) => scene.metric.here();
-const data: Pick = (scene) => scene.metricData.here();
+const metric: SelectMessage = (ctx) => ctx.metric.current();
+const data: SelectMessage = (ctx) => ctx.metricData.current();
 
 export const METRIC_PATHS: PathTable = {
-  ...fields(metric, { name: ["name", "text"], description: ["description", "text"], unit: ["unit", "text"] }),
-  type: plain("int", {
-    get: (scene) => BigInt(METRIC_DATA_TAGS.indexOf(scene.metricData.tag()) + 1),
+  ...fieldPaths(metric, { name: ["name", "text"], description: ["description", "text"], unit: ["unit", "text"] }),
+  type: pathWithoutKeys("int", {
+    get: (ctx) => BigInt(METRIC_DATA_TAGS.indexOf(ctx.metricData.tag()) + 1),
     set: () => undefined, // as in the Collector: a metric's type is changed by functions
   }),
-  aggregation_temporality: plain("int", ofData(fieldAccess(data, "aggregationTemporality", INT32), "bigint")),
-  is_monotonic: plain("bool", ofData(fieldAccess(data, "isMonotonic", BOOLEAN), "boolean")),
-  data_points: plain("data_points", messagesAccess(data, "dataPoints")),
+  aggregation_temporality: pathWithoutKeys(
+    "int",
+    optionalAccess(fieldAccess(data, "aggregationTemporality", INT32_FIELD), "bigint"),
+  ),
+  is_monotonic: pathWithoutKeys("bool", optionalAccess(fieldAccess(data, "isMonotonic", BOOLEAN_FIELD), "boolean")),
+  data_points: pathWithoutKeys("data_points", messagesAccess(data, "dataPoints")),
 };
 
 /** A field that only some kinds of data have: of the others it is nil, and setting it does nothing. */
-function ofData(access: Access, type: "bigint" | "boolean"): Access {
+function optionalAccess(access: PathAccess, type: "bigint" | "boolean"): PathAccess {
   return {
-    get: (scene) => access.get(scene),
-    set: (scene, value) => {
-      if (typeof value !== type) throw expected(type === "bigint" ? "int" : "bool", value);
-      if (access.get(scene) !== null) access.set(scene, value);
+    get: (ctx) => access.get(ctx),
+    set: (ctx, value) => {
+      if (typeof value !== type) throw typeMismatch(type === "bigint" ? "int" : "bool", value);
+      if (access.get(ctx) !== null) access.set(ctx, value);
     },
   };
 }

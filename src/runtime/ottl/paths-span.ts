@@ -1,19 +1,19 @@
 import type { Tree } from "../telemetry/tree.js";
-import type { Access, Key, Pick } from "./access.js";
+import type { PathAccess, PathKey, SelectMessage } from "./access.js";
 import { OttlError, OttlSyntaxError } from "./error.js";
-import { expected, fieldAccess, INT32, messagesAccess, readField, TEXT, writeField } from "./fields.js";
+import { fieldAccess, INT32_FIELD, messagesAccess, readField, TEXT_FIELD, typeMismatch, writeField } from "./fields.js";
 import { mapKey } from "./indexing.js";
-import { fields, type PathTable, plain } from "./path-table.js";
+import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
 
-const record: Pick = (scene) => scene.record;
+const record: SelectMessage = (ctx) => ctx.record;
 /** Of a span event its span, of a span itself. */
-const span: Pick = (scene) => scene.span.here();
+const span: SelectMessage = (ctx) => ctx.span.current();
 
-const KINDS = ["Unspecified", "Internal", "Server", "Client", "Producer", "Consumer"];
-const KIND_SYMBOLS = KINDS.map((kind) => `SPAN_KIND_${kind.toUpperCase()}`);
+const SPAN_KIND_NAMES = ["Unspecified", "Internal", "Server", "Client", "Producer", "Consumer"];
+const SPAN_KIND_SYMBOLS = SPAN_KIND_NAMES.map((kind) => `SPAN_KIND_${kind.toUpperCase()}`);
 
 export const SPAN_PATHS: PathTable = {
-  ...fields(span, {
+  ...fieldPaths(span, {
     trace_id: ["traceId", "traceId"],
     "trace_id.string": ["traceId", "traceIdText"],
     span_id: ["spanId", "spanId"],
@@ -31,80 +31,81 @@ export const SPAN_PATHS: PathTable = {
     dropped_links_count: ["droppedLinksCount", "uint32"],
     flags: ["flags", "uint32"],
   }),
-  "kind.string": plain("string", kindAccess(KINDS)),
-  "kind.deprecated_string": plain("string", kindAccess(KIND_SYMBOLS)),
+  "kind.string": pathWithoutKeys("string", kindAccess(SPAN_KIND_NAMES)),
+  "kind.deprecated_string": pathWithoutKeys("string", kindAccess(SPAN_KIND_SYMBOLS)),
   trace_state: {
     type: "string",
     keys: "one",
-    make: (keys) => (keys.length === 0 ? fieldAccess(span, "traceState", TEXT) : traceStateAccess(keys[0]!)),
+    compile: (keys) => (keys.length === 0 ? fieldAccess(span, "traceState", TEXT_FIELD) : traceStateAccess(keys[0]!)),
   },
-  status: plain("status", messagesAccess(span, "status")),
-  "status.code": plain("int", statusAccess("code")),
-  "status.message": plain("string", statusAccess("message")),
-  events: plain("events", messagesAccess(span, "events")),
-  links: plain("links", messagesAccess(span, "links")),
+  status: pathWithoutKeys("status", messagesAccess(span, "status")),
+  "status.code": pathWithoutKeys("int", statusAccess("code")),
+  "status.message": pathWithoutKeys("string", statusAccess("message")),
+  events: pathWithoutKeys("events", messagesAccess(span, "events")),
+  links: pathWithoutKeys("links", messagesAccess(span, "links")),
 };
 
 export const SPAN_EVENT_PATHS: PathTable = {
-  ...fields(record, {
+  ...fieldPaths(record, {
     name: ["name", "text"],
     time: ["timeUnixNano", "time"],
     time_unix_nano: ["timeUnixNano", "uint64"],
     dropped_attributes_count: ["droppedAttributesCount", "uint32"],
   }),
-  event_index: plain("int", {
-    get: (scene) => scene.index,
+  event_index: pathWithoutKeys("int", {
+    get: (ctx) => ctx.eventIndex,
     set: () => {
       throw new OttlError("event_index cannot be set");
     },
   }),
 };
 
-function kindAccess(names: readonly string[]): Access {
-  const kind = fieldAccess(span, "kind", INT32);
+function kindAccess(names: readonly string[]): PathAccess {
+  const kind = fieldAccess(span, "kind", INT32_FIELD);
   return {
-    get: (scene) => names[Number(kind.get(scene))] ?? "",
-    set: (scene, value) => {
+    get: (ctx) => names[Number(kind.get(ctx))] ?? "",
+    set: (ctx, value) => {
       const index = typeof value === "string" ? names.indexOf(value) : -1;
-      if (index < 0) throw expected(`a span kind such as ${JSON.stringify(names[2])}`, value);
-      kind.set(scene, BigInt(index));
+      if (index < 0) throw typeMismatch(`a span kind such as ${JSON.stringify(names[2])}`, value);
+      kind.set(ctx, BigInt(index));
     },
   };
 }
 
-function statusAccess(name: "code" | "message"): Access {
-  const conversion = name === "code" ? INT32 : TEXT;
-  const read = (level: ReturnType<Pick>) => (readField(level, level.message.byName.get("status")!) ?? {}) as Tree;
+function statusAccess(name: "code" | "message"): PathAccess {
+  const conversion = name === "code" ? INT32_FIELD : TEXT_FIELD;
+  const read = (message: ReturnType<SelectMessage>) =>
+    (readField(message, message.type.byName.get("status")!) ?? {}) as Tree;
   return {
-    get: (scene) => conversion.read(read(span(scene))[name]),
-    set: (scene, value) => {
-      const level = span(scene);
-      const status = read(level);
+    get: (ctx) => conversion.read(read(span(ctx))[name]),
+    set: (ctx, value) => {
+      const message = span(ctx);
+      const status = read(message);
       const written = conversion.write(value);
       if (conversion.read(status[name]) === value) return;
-      writeField(level, level.message.byName.get("status")!, { ...status, [name]: written });
+      writeField(message, message.type.byName.get("status")!, { ...status, [name]: written });
     },
   };
 }
 
 /** One entry of the W3C trace state; a missing one is the empty string, a new one goes first. */
-function traceStateAccess(key: Key): Access {
+function traceStateAccess(key: PathKey): PathAccess {
   if (typeof key.literal === "bigint") throw new OttlSyntaxError("trace_state is indexed by a string", 0);
-  const whole = fieldAccess(span, "traceState", TEXT);
+  const whole = fieldAccess(span, "traceState", TEXT_FIELD);
   return {
-    get: (scene) => entries(whole.get(scene) as string).get(mapKey(key, scene)) ?? "",
-    set: (scene, value) => {
-      if (typeof value !== "string") throw expected("string", value);
-      const name = mapKey(key, scene);
-      const rest = entries(whole.get(scene) as string);
+    get: (ctx) => traceStateEntries(whole.get(ctx) as string).get(mapKey(key, ctx)) ?? "",
+    set: (ctx, value) => {
+      if (typeof value !== "string") throw typeMismatch("string", value);
+      const name = mapKey(key, ctx);
+      const rest = traceStateEntries(whole.get(ctx) as string);
       if (rest.get(name) === value) return;
       rest.delete(name);
-      whole.set(scene, [[name, value], ...rest].map(([k, v]) => `${k}=${v}`).join(","));
+      whole.set(ctx, [[name, value], ...rest].map(([k, v]) => `${k}=${v}`).join(","));
     },
   };
 }
 
-function entries(state: string): Map<string, string> {
+function traceStateEntries(state: string): Map<string, string> {
   const map = new Map<string, string>();
   for (const entry of state.split(",")) {
     const equals = entry.indexOf("=");

@@ -1,49 +1,49 @@
 import { encodedKey } from "../telemetry/views/attributes.js";
-import type { Access, Key, Pick } from "./access.js";
+import type { PathAccess, PathKey, SelectMessage } from "./access.js";
 import type { ContextName } from "./context.js";
 import { OttlError } from "./error.js";
-import { indexed, mapKey, withIndexed } from "./indexing.js";
+import { getAtKeys, mapKey, setAtKeys } from "./indexing.js";
 import { checkSize } from "./limits.js";
-import { fields, type PathTable } from "./path-table.js";
+import { fieldPaths, type PathTable } from "./path-table.js";
 import { DATA_POINT_PATHS } from "./paths-datapoint.js";
 import { LOG_PATHS } from "./paths-log.js";
 import { METRIC_PATHS } from "./paths-metric.js";
 import { SPAN_EVENT_PATHS, SPAN_PATHS } from "./paths-span.js";
-import type { Scene } from "./scene.js";
+import type { RecordContext } from "./scene.js";
 import { isMap, type OttlMap, type OttlValue, typeName } from "./value.js";
 
 export type { PathTable } from "./path-table.js";
 
-const record: Pick = (scene) => scene.record;
-const resource: Pick = (scene) => scene.resource.here();
-const scope: Pick = (scene) => scene.scope.here();
+const record: SelectMessage = (ctx) => ctx.record;
+const resource: SelectMessage = (ctx) => ctx.resource.current();
+const scope: SelectMessage = (ctx) => ctx.scope.current();
 
 const RESOURCE_PATHS: PathTable = {
-  attributes: { type: "map", make: (keys) => attributesAccess(resource, keys) },
-  ...fields(resource, { dropped_attributes_count: ["droppedAttributesCount", "uint32"] }),
-  ...fields((scene) => scene.resourceContainer.here(), { schema_url: ["schemaUrl", "text"] }),
+  attributes: { type: "map", compile: (keys) => attributesAccess(resource, keys) },
+  ...fieldPaths(resource, { dropped_attributes_count: ["droppedAttributesCount", "uint32"] }),
+  ...fieldPaths((ctx) => ctx.resourceContainer.current(), { schema_url: ["schemaUrl", "text"] }),
 };
 
 const SCOPE_PATHS: PathTable = {
-  attributes: { type: "map", make: (keys) => attributesAccess(scope, keys) },
-  ...fields(scope, {
+  attributes: { type: "map", compile: (keys) => attributesAccess(scope, keys) },
+  ...fieldPaths(scope, {
     name: ["name", "text"],
     version: ["version", "text"],
     dropped_attributes_count: ["droppedAttributesCount", "uint32"],
   }),
-  ...fields((scene) => scene.scopeContainer.here(), { schema_url: ["schemaUrl", "text"] }),
+  ...fieldPaths((ctx) => ctx.scopeContainer.current(), { schema_url: ["schemaUrl", "text"] }),
 };
 
-const CACHE: PathTable = { cache: { type: "map", make: cacheAccess } };
-const withAttributes = (pick: Pick, table: PathTable, name = "attributes"): PathTable => ({
-  [name]: { type: "map", make: (keys) => attributesAccess(pick, keys) },
+const CACHE_PATHS: PathTable = { cache: { type: "map", compile: cacheAccess } };
+const withAttributes = (select: SelectMessage, table: PathTable, name = "attributes"): PathTable => ({
+  [name]: { type: "map", compile: (keys) => attributesAccess(select, keys) },
   ...table,
 });
 
-const spanPaths = withAttributes((scene) => scene.span.here(), SPAN_PATHS);
-const metricPaths = withAttributes((scene) => scene.metric.here(), METRIC_PATHS, "metadata");
+const spanPaths = withAttributes((ctx) => ctx.span.current(), SPAN_PATHS);
+const metricPaths = withAttributes((ctx) => ctx.metric.current(), METRIC_PATHS, "metadata");
 
-const OWN: Readonly<Record<ContextName, PathTable>> = {
+const OWN_PATHS: Readonly<Record<ContextName, PathTable>> = {
   resource: RESOURCE_PATHS,
   scope: SCOPE_PATHS,
   log: withAttributes(record, LOG_PATHS),
@@ -53,106 +53,106 @@ const OWN: Readonly<Record<ContextName, PathTable>> = {
   datapoint: withAttributes(record, DATA_POINT_PATHS),
 };
 
-const SCOPES: Readonly<Record<string, PathTable>> = {
+const RESOURCE_AND_SCOPE_PATHS: Readonly<Record<string, PathTable>> = {
   resource: RESOURCE_PATHS,
   scope: SCOPE_PATHS,
   instrumentation_scope: SCOPE_PATHS,
 };
 
 /** Messages around a context's own, by the name that leads to them. */
-const AROUND: Readonly<Record<ContextName, Readonly<Record<string, PathTable>>>> = {
+const SURROUNDING_PATHS: Readonly<Record<ContextName, Readonly<Record<string, PathTable>>>> = {
   resource: {},
   scope: { resource: RESOURCE_PATHS, instrumentation_scope: SCOPE_PATHS },
-  log: SCOPES,
-  span: SCOPES,
-  spanevent: { ...SCOPES, span: spanPaths },
-  metric: SCOPES,
-  datapoint: { ...SCOPES, metric: metricPaths },
+  log: RESOURCE_AND_SCOPE_PATHS,
+  span: RESOURCE_AND_SCOPE_PATHS,
+  spanevent: { ...RESOURCE_AND_SCOPE_PATHS, span: spanPaths },
+  metric: RESOURCE_AND_SCOPE_PATHS,
+  datapoint: { ...RESOURCE_AND_SCOPE_PATHS, metric: metricPaths },
 };
 
 /** All paths of a context by their dotted names: its own with and without its name in front, then those around it. */
 export const PATHS: Readonly<Record<ContextName, PathTable>> = {
-  resource: pathsOf("resource"),
-  scope: pathsOf("scope"),
-  log: pathsOf("log"),
-  span: pathsOf("span"),
-  spanevent: pathsOf("spanevent"),
-  metric: pathsOf("metric"),
-  datapoint: pathsOf("datapoint"),
+  resource: allPathsOf("resource"),
+  scope: allPathsOf("scope"),
+  log: allPathsOf("log"),
+  span: allPathsOf("span"),
+  spanevent: allPathsOf("spanevent"),
+  metric: allPathsOf("metric"),
+  datapoint: allPathsOf("datapoint"),
 };
 
-function pathsOf(context: ContextName): PathTable {
-  const own = { ...OWN[context], ...CACHE };
+function allPathsOf(context: ContextName): PathTable {
+  const ownPaths = { ...OWN_PATHS[context], ...CACHE_PATHS };
   const all: Record<string, PathTable[string]> = {};
-  for (const [prefix, table] of Object.entries(AROUND[context])) addAll(all, `${prefix}.`, table);
-  addAll(all, `${context}.`, own);
-  addAll(all, "", own);
+  for (const [prefix, table] of Object.entries(SURROUNDING_PATHS[context])) addPrefixed(all, `${prefix}.`, table);
+  addPrefixed(all, `${context}.`, ownPaths);
+  addPrefixed(all, "", ownPaths);
   return all;
 }
 
-function addAll(all: Record<string, PathTable[string]>, prefix: string, table: PathTable): void {
+function addPrefixed(all: Record<string, PathTable[string]>, prefix: string, table: PathTable): void {
   for (const [name, spec] of Object.entries(table)) all[prefix + name] = spec;
 }
 
 /** The attributes of a message, one of them, or what lies inside one. */
-export function attributesAccess(pick: Pick, keys: readonly Key[]): Access {
+export function attributesAccess(select: SelectMessage, keys: readonly PathKey[]): PathAccess {
   const first = keys[0];
-  if (first === undefined) return wholeAttributes(pick);
-  if (keys.length === 1 && typeof first.literal === "string") return oneAttribute(pick, first.literal);
+  if (first === undefined) return wholeAttributes(select);
+  if (keys.length === 1 && typeof first.literal === "string") return oneAttribute(select, first.literal);
   return {
-    get: (scene) => {
-      const key = mapKey(first, scene);
-      const value = pick(scene).attribute(key, encodedKey(key));
-      return value === null && keys.length > 1 && !pick(scene).hasAttribute(key, encodedKey(key))
+    get: (ctx) => {
+      const key = mapKey(first, ctx);
+      const value = select(ctx).attribute(key, encodedKey(key));
+      return value === null && keys.length > 1 && !select(ctx).hasAttribute(key, encodedKey(key))
         ? null
-        : indexed(value, keys, scene, 1);
+        : getAtKeys(value, keys, ctx, 1);
     },
-    set: (scene, value) => {
-      const key = mapKey(first, scene);
-      const level = pick(scene);
-      const current = level.attribute(key, encodedKey(key));
-      level.setAttribute(key, encodedKey(key), withIndexed(current, keys, 1, scene, value));
+    set: (ctx, value) => {
+      const key = mapKey(first, ctx);
+      const message = select(ctx);
+      const current = message.attribute(key, encodedKey(key));
+      message.setAttribute(key, encodedKey(key), setAtKeys(current, keys, 1, ctx, value));
     },
   };
 }
 
-function wholeAttributes(pick: Pick): Access {
+function wholeAttributes(select: SelectMessage): PathAccess {
   return {
-    attributes: pick,
-    get: (scene) => pick(scene).attributes(),
-    set: (scene, value) => pick(scene).setAttributes(asMap(value)),
+    attributes: select,
+    get: (ctx) => select(ctx).attributes(),
+    set: (ctx, value) => select(ctx).setAttributes(mapOrEmpty(value)),
   };
 }
 
-function oneAttribute(pick: Pick, key: string): Access {
+function oneAttribute(select: SelectMessage, key: string): PathAccess {
   const encoded = encodedKey(key);
   return {
-    attribute: { pick, key, encoded },
-    get: (scene) => pick(scene).attribute(key, encoded),
-    set: (scene, value) => pick(scene).setAttribute(key, encoded, value),
+    attribute: { select, key, encoded },
+    get: (ctx) => select(ctx).attribute(key, encoded),
+    set: (ctx, value) => select(ctx).setAttribute(key, encoded, value),
   };
 }
 
-function cacheAccess(keys: readonly Key[]): Access {
+function cacheAccess(keys: readonly PathKey[]): PathAccess {
   if (keys.length === 0) {
     return {
-      get: (scene) => scene.cache,
-      set: (scene, value) => {
+      get: (ctx) => ctx.cache,
+      set: (ctx, value) => {
         checkSize(value);
-        scene.cache = asMap(value);
+        ctx.cache = mapOrEmpty(value);
       },
     };
   }
   return {
-    get: (scene) => indexed(scene.cache, keys, scene),
-    set: (scene: Scene, value: OttlValue) => {
+    get: (ctx) => getAtKeys(ctx.cache, keys, ctx),
+    set: (ctx: RecordContext, value: OttlValue) => {
       checkSize(value);
-      scene.cache = withIndexed(scene.cache, keys, 0, scene, value) as OttlMap;
+      ctx.cache = setAtKeys(ctx.cache, keys, 0, ctx, value) as OttlMap;
     },
   };
 }
 
-function asMap(value: OttlValue): OttlMap {
+function mapOrEmpty(value: OttlValue): OttlMap {
   if (value === null) return new Map();
   if (!isMap(value)) throw new OttlError(`expected a map, got ${typeName(value)}`);
   return value;

@@ -1,15 +1,16 @@
 import { compilePattern as compile, type Pattern, quotePattern } from "../match/pattern.js";
 import { OttlError } from "./error.js";
-import { LONGEST_TEXT, tooLong } from "./limits.js";
+import { MAX_TEXT_LENGTH, textTooLong } from "./limits.js";
 
 export type { Pattern } from "../match/pattern.js";
 
 /** What users write is far shorter; what comes out of the data may be anything. */
-const LONGEST_PATTERN = 100_000;
+const MAX_PATTERN_LENGTH = 100_000;
 
 /** Throws an `OttlError` with the reason when it is no pattern. */
 export function compilePattern(text: string): Pattern {
-  if (text.length > LONGEST_PATTERN) throw new OttlError(`the pattern is longer than ${LONGEST_PATTERN} characters`);
+  if (text.length > MAX_PATTERN_LENGTH)
+    throw new OttlError(`the pattern is longer than ${MAX_PATTERN_LENGTH} characters`);
   try {
     return compile(text);
   } catch (error) {
@@ -17,36 +18,36 @@ export function compilePattern(text: string): Pattern {
   }
 }
 
-const MAX_KEPT = 256;
+const MAX_CACHED = 256;
 
 /** What is made of texts that come out of the data: the same few are asked for again and again. */
-export class Kept<T> {
+export class TextCache<T> {
   private readonly make: (text: string) => T;
-  private readonly made = new Map<string, T>();
+  private readonly values = new Map<string, T>();
 
   constructor(make: (text: string) => T) {
     this.make = make;
   }
 
-  of(text: string): T {
-    let one = this.made.get(text);
+  get(text: string): T {
+    let one = this.values.get(text);
     if (one === undefined) {
       one = this.make(text);
-      if (this.made.size >= MAX_KEPT) this.made.clear();
-      this.made.set(text, one);
+      if (this.values.size >= MAX_CACHED) this.values.clear();
+      this.values.set(text, one);
     }
     return one;
   }
 }
 
-const patterns = new Kept(compilePattern);
+const patterns = new TextCache(compilePattern);
 
-export function patternOf(text: string): Pattern {
-  return patterns.of(text);
+export function cachedPattern(text: string): Pattern {
+  return patterns.get(text);
 }
 
 /** A match takes some microseconds: what has more of them would keep everybody else waiting. */
-const MOST_MATCHES = 100_000;
+const MAX_MATCHES = 100_000;
 
 /** Every match replaced; an `OttlError` when there are too many, or the text becomes too long. */
 export function replaceAll(
@@ -55,10 +56,10 @@ export function replaceAll(
   replacement: string,
   finish?: (replaced: string) => string,
 ): string {
-  const longest = Math.max(LONGEST_TEXT, text.length);
+  const maxLength = Math.max(MAX_TEXT_LENGTH, text.length);
   return pattern.replaceAll(text, replacement, finish, (matches, length) => {
-    if (matches > MOST_MATCHES) throw new OttlError(`the pattern matches more than ${MOST_MATCHES} times`);
-    if (length > longest) throw tooLong();
+    if (matches > MAX_MATCHES) throw new OttlError(`the pattern matches more than ${MAX_MATCHES} times`);
+    if (length > maxLength) throw textTooLong();
   });
 }
 

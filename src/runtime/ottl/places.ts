@@ -1,87 +1,87 @@
 import { MESSAGES } from "../telemetry/messages.js";
 import { METRIC_DATA_TAGS } from "../telemetry/signal.js";
 import type { FrameEdit } from "../telemetry/walk.js";
-import { after, BYTES, skip, varint } from "../telemetry/wire.js";
+import { after, LENGTH_DELIMITED, skip, varint } from "../telemetry/wire.js";
 import { WireWriter } from "../telemetry/writer.js";
-import { Level } from "./level.js";
-import type { Scene } from "./scene.js";
+import { EditableMessage } from "./level.js";
+import type { RecordContext } from "./scene.js";
 
 /** Where the messages of a scene lie, and how changes to them reach the batch. */
 
 /** Finds a message for the present record. */
-export interface Place {
-  here(): Level;
+export interface MessageLocator {
+  current(): EditableMessage;
 }
 
-export class RecordPlace implements Place {
-  private readonly level: Level;
+export class RecordLocator implements MessageLocator {
+  private readonly message: EditableMessage;
 
-  constructor(level: Level) {
-    this.level = level;
+  constructor(message: EditableMessage) {
+    this.message = message;
   }
 
-  here(): Level {
-    return this.level;
+  current(): EditableMessage {
+    return this.message;
   }
 }
 
 /** A message around the records itself. */
-export class FramePlace implements Place, FrameEdit {
-  protected readonly scene: Scene;
+export class FrameLocator implements MessageLocator, FrameEdit {
+  protected readonly ctx: RecordContext;
   protected readonly depth: number;
-  protected readonly level: Level;
+  protected readonly message: EditableMessage;
   private serial = -1;
 
-  constructor(scene: Scene, depth: number, message: string) {
-    this.scene = scene;
+  constructor(ctx: RecordContext, depth: number, message: string) {
+    this.ctx = ctx;
     this.depth = depth;
-    this.level = new Level(MESSAGES[message]!, () => scene.walk!.editFrame(depth, this));
+    this.message = new EditableMessage(MESSAGES[message]!, () => ctx.walk!.editFrame(depth, this));
   }
 
-  here(): Level {
-    const walk = this.scene.walk!;
+  current(): EditableMessage {
+    const walk = this.ctx.walk!;
     const serial = walk.serials[this.depth]!;
     if (this.serial !== serial) {
       this.serial = serial;
       const { start, end } = walk.frames[this.depth]!;
       this.locate(walk.bytes, start, end);
     }
-    return this.level;
+    return this.message;
   }
 
   apply(out: WireWriter, start: number): void {
     const scratch = new WireWriter(out.length - start + 256);
-    this.level.encodeInto(scratch, out.bytes, start, out.length);
+    this.message.encodeInto(scratch, out.bytes, start, out.length);
     out.length = start;
     out.copy(scratch.bytes, 0, scratch.length);
   }
 
   protected locate(bytes: Uint8Array, start: number, end: number): void {
-    this.level.place(bytes, start, end);
+    this.message.moveTo(bytes, start, end);
   }
 }
 
-const OWNER = 1;
+const OWNER_FIELD = 1;
 const OWNER_TAG = 10;
 
 /** A resource or scope: field 1 of the frame around its records. */
-export class OwnerPlace extends FramePlace {
+export class OwnerLocator extends FrameLocator {
   override apply(out: WireWriter, start: number): void {
-    const scratch = new WireWriter(this.level.end - this.level.start + 256);
+    const scratch = new WireWriter(this.message.end - this.message.start + 256);
     scratch.byte(OWNER_TAG);
-    scratch.begin(this.level.end - this.level.start);
-    this.level.encodeInto(scratch);
+    scratch.begin(this.message.end - this.message.start);
+    this.message.encodeInto(scratch);
     scratch.end();
-    const [from, to] = fieldRange(out.bytes, start, out.length, OWNER);
+    const [from, to] = fieldRange(out.bytes, start, out.length, OWNER_FIELD);
     out.replace(from, to, scratch.written());
   }
 
   protected override locate(bytes: Uint8Array, start: number, end: number): void {
-    const [from, to] = fieldRange(bytes, start, end, OWNER);
-    if (from === to) return this.level.place(bytes, start, start);
+    const [from, to] = fieldRange(bytes, start, end, OWNER_FIELD);
+    if (from === to) return this.message.moveTo(bytes, start, start);
     varint(bytes, from);
     varint(bytes, after);
-    this.level.place(bytes, after, to);
+    this.message.moveTo(bytes, after, to);
   }
 }
 
@@ -96,88 +96,88 @@ function fieldRange(bytes: Uint8Array, start: number, end: number, number: numbe
   return [start, start];
 }
 
-/** A message in the record. Its changes become the record's with `fold`. */
-export class NestedPlace implements Place {
-  protected readonly scene: Scene;
-  protected readonly level: Level;
-  protected number = OWNER;
-  private visit = -1;
+/** A message in the record. Its changes become the record's with `applyEdits`. */
+export class NestedLocator implements MessageLocator {
+  protected readonly ctx: RecordContext;
+  protected readonly message: EditableMessage;
+  protected number = OWNER_FIELD;
+  private recordSerial = -1;
 
-  constructor(scene: Scene, message: string) {
-    this.scene = scene;
-    this.level = new Level(MESSAGES[message]!);
+  constructor(ctx: RecordContext, message: string) {
+    this.ctx = ctx;
+    this.message = new EditableMessage(MESSAGES[message]!);
   }
 
-  here(): Level {
-    if (this.visit !== this.scene.visits) {
-      this.visit = this.scene.visits;
-      this.locate(this.scene.record);
+  current(): EditableMessage {
+    if (this.recordSerial !== this.ctx.recordSerial) {
+      this.recordSerial = this.ctx.recordSerial;
+      this.locate(this.ctx.record);
     }
-    return this.level;
+    return this.message;
   }
 
-  fold(): void {
-    const { level } = this;
-    if (this.visit !== this.scene.visits || level.edits === undefined) return;
-    const writer = new WireWriter(level.end - level.start + 256);
-    writer.varint((this.number << 3) | BYTES);
-    writer.begin(level.end - level.start);
-    level.encodeInto(writer);
+  applyEdits(): void {
+    const { message } = this;
+    if (this.recordSerial !== this.ctx.recordSerial || message.edits === undefined) return;
+    const writer = new WireWriter(message.end - message.start + 256);
+    writer.varint((this.number << 3) | LENGTH_DELIMITED);
+    writer.begin(message.end - message.start);
+    message.encodeInto(writer);
     writer.end();
-    this.scene.record.edit().fields.set(this.number, writer.written());
+    this.ctx.record.edit().fields.set(this.number, writer.written());
   }
 
-  protected locate(record: Level): void {
-    const at = record.find((this.number << 3) | BYTES);
-    if (at < 0) return this.level.place(record.bytes, record.start, record.start);
+  protected locate(record: EditableMessage): void {
+    const at = record.find((this.number << 3) | LENGTH_DELIMITED);
+    if (at < 0) return this.message.moveTo(record.bytes, record.start, record.start);
     const size = varint(record.bytes, at);
-    this.level.place(record.bytes, after, after + size);
+    this.message.moveTo(record.bytes, after, after + size);
   }
 }
 
 /** A metric's data: what its points lie in. */
-export interface DataPlace extends Place {
+export interface MetricDataLocator extends MessageLocator {
   /** Its tag in the metric; 0 when the metric has none. */
   tag(): number;
 }
 
-export class FrameData extends FramePlace implements DataPlace {
-  constructor(scene: Scene) {
-    super(scene, 3, "Gauge");
+export class FrameDataLocator extends FrameLocator implements MetricDataLocator {
+  constructor(ctx: RecordContext) {
+    super(ctx, 3, "Gauge");
   }
 
   tag(): number {
-    return this.scene.walk!.frames[3]!.tag;
+    return this.ctx.walk!.frames[3]!.tag;
   }
 
   protected override locate(bytes: Uint8Array, start: number, end: number): void {
-    this.level.is(dataMessage(this.tag()));
+    this.message.setType(dataMessage(this.tag()));
     super.locate(bytes, start, end);
   }
 }
 
-export class NestedData extends NestedPlace implements DataPlace {
-  private found = 0;
+export class NestedDataLocator extends NestedLocator implements MetricDataLocator {
+  private dataTag = 0;
 
-  constructor(scene: Scene) {
-    super(scene, "Gauge");
+  constructor(ctx: RecordContext) {
+    super(ctx, "Gauge");
   }
 
   tag(): number {
-    this.here();
-    return this.found;
+    this.current();
+    return this.dataTag;
   }
 
-  protected override locate(record: Level): void {
-    this.found = METRIC_DATA_TAGS.find((tag) => record.find(tag) >= 0) ?? 0;
-    if (this.found === 0) return this.level.place(record.bytes, record.start, record.start);
-    this.number = this.found >>> 3;
-    this.level.is(dataMessage(this.found));
+  protected override locate(record: EditableMessage): void {
+    this.dataTag = METRIC_DATA_TAGS.find((tag) => record.find(tag) >= 0) ?? 0;
+    if (this.dataTag === 0) return this.message.moveTo(record.bytes, record.start, record.start);
+    this.number = this.dataTag >>> 3;
+    this.message.setType(dataMessage(this.dataTag));
     super.locate(record);
   }
 }
 
-export class Addition implements FrameEdit {
+export class AppendToFrame implements FrameEdit {
   private readonly bytes: Uint8Array;
 
   constructor(bytes: Uint8Array) {

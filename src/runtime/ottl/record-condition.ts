@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { exporterSettingsOf } from "../contract/exporter-settings.js";
+import { createExporterSettingsSchema } from "../contract/exporter-settings.js";
 import { parseRecordPattern, type RecordPattern } from "../contract/record-pattern.js";
 import type { Batch } from "../telemetry/batch.js";
 import { readRecords } from "../telemetry/edit.js";
@@ -14,7 +14,7 @@ import { anyMatches } from "./run.js";
 export type RecordCondition = (batch: Batch) => boolean;
 
 /** What a path without a context in front of it may be about. Resource and scope are written in front. */
-const CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
+const CONDITION_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
   logs: ["log"],
   traces: ["span", "spanevent"],
   metrics: ["datapoint", "metric"],
@@ -35,10 +35,15 @@ export function parseRecordCondition(text: string): RecordCondition | OttlSyntax
   }
   if (LOOKS_LIKE_OTTL.test(text)) return compiled;
   const pattern = parseRecordPattern(text);
-  return typeof pattern === "function" ? (batch) => hasOne(batch, pattern) : neither(compiled, pattern.problem);
+  return typeof pattern === "function"
+    ? (batch) => anyRecordMatches(batch, pattern)
+    : combinedSyntaxError(compiled, pattern.problem);
 }
 
-function neither({ message, offset, length, suggestion }: OttlSyntaxError, problem: string): OttlSyntaxError {
+function combinedSyntaxError(
+  { message, offset, length, suggestion }: OttlSyntaxError,
+  problem: string,
+): OttlSyntaxError {
   return new OttlSyntaxError(`${message}; as a pattern: ${problem}`, offset, length, suggestion);
 }
 
@@ -50,7 +55,7 @@ function compileForSignals(text: string): Partial<Record<Signal, Condition>> | O
   const compiled: Partial<Record<Signal, Condition>> = {};
   let mistake: OttlSyntaxError | undefined;
   for (const signal of SIGNALS) {
-    for (const context of CONTEXTS[signal]) {
+    for (const context of CONDITION_CONTEXTS[signal]) {
       const group = compileIn(context, [], [text]);
       if ("context" in group) compiled[signal] ??= group.conditions[0]!;
       else if (isOttlSyntaxError(group.error) && group.error.offset > (mistake?.offset ?? -1)) mistake = group.error;
@@ -59,7 +64,7 @@ function compileForSignals(text: string): Partial<Record<Signal, Condition>> | O
   return mistake !== undefined && Object.keys(compiled).length === 0 ? mistake : compiled;
 }
 
-function hasOne(batch: Batch, pattern: RecordPattern): boolean {
+function anyRecordMatches(batch: Batch, pattern: RecordPattern): boolean {
   let found = false;
   readRecords(batch, (record) => {
     found ||= pattern(record);
@@ -79,4 +84,4 @@ export function recordCondition() {
 }
 
 /** The keys every exporter has, with their conditions checked. */
-export const exporterSettingsSchema = exporterSettingsOf(recordCondition());
+export const exporterSettingsSchema = createExporterSettingsSchema(recordCondition());

@@ -3,12 +3,12 @@ import { checkRequest } from "../telemetry/check.js";
 import { partition } from "../telemetry/partition.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
 import type { Condition, Statement } from "./compiled.js";
-import { CONTEXT_SHAPES, CONTEXT_SIGNALS, COUNTS_RECORDS, type ContextName } from "./context.js";
-import { failureOf, OttlError } from "./error.js";
-import { Scene } from "./scene.js";
+import { CONTEXT_SHAPES, CONTEXT_SIGNALS, CONTEXTS_OF_RECORDS, type ContextName } from "./context.js";
+import { OttlError, toOttlError } from "./error.js";
+import { RecordContext } from "./scene.js";
 
 /**
- * Told of a condition or statement that failed on a record; the work then goes on as if it had not matched. Without
+ * Called with a condition or statement that failed on a record; the work then goes on as if it had not matched. Without
  * one the error is thrown, and the batch stays as it was.
  */
 export type OnOttlError = (error: OttlError, failed: Condition | Statement) => void;
@@ -17,14 +17,14 @@ export type OnOttlError = (error: OttlError, failed: Condition | Statement) => v
 export function dropWhere(batch: Batch, conditions: readonly Condition[], onError?: OnOttlError): Batch {
   return conditions.length === 0
     ? batch
-    : walked(batch, conditions[0]!.context, new Dropper(conditions, true, onError));
+    : runVisitor(batch, conditions[0]!.context, new DroppingVisitor(conditions, true, onError));
 }
 
 /** The batch with only those for which any of the conditions holds. */
 export function keepWhere(batch: Batch, conditions: readonly Condition[], onError?: OnOttlError): Batch {
   return conditions.length === 0
     ? Batch.empty(batch.signal)
-    : walked(batch, conditions[0]!.context, new Dropper(conditions, false, onError));
+    : runVisitor(batch, conditions[0]!.context, new DroppingVisitor(conditions, false, onError));
 }
 
 /**
@@ -32,7 +32,7 @@ export function keepWhere(batch: Batch, conditions: readonly Condition[], onErro
  * and behind them, what none holds for. Those with nothing in them are undefined; a batch that goes to one place whole
  * is the same batch.
  */
-export function sortWhere(
+export function partitionWhere(
   batch: Batch,
   conditions: readonly Condition[],
   onError?: OnOttlError,
@@ -41,12 +41,12 @@ export function sortWhere(
   const { context } = conditions[0]!;
   checkContext(batch, context);
   if (context === "spanevent") throw new TypeError("span events cannot be taken apart from their spans");
-  const scene = new Scene(context);
+  const ctx = new RecordContext(context);
   return partition(batch, CONTEXT_SHAPES[context], conditions.length + 1, (walk, start, end) => {
-    scene.begin(walk, start, end);
+    ctx.begin(walk, start, end);
     for (let i = 0; i < conditions.length; i++) {
       const condition = conditions[i]!;
-      if (onError === undefined ? condition.matches(scene) : holds(condition, scene, onError)) return i;
+      if (onError === undefined ? condition.matches(ctx) : holds(condition, ctx, onError)) return i;
     }
     return conditions.length;
   });
@@ -55,8 +55,8 @@ export function sortWhere(
 /** Does any of the conditions hold for anything in the batch? */
 export function anyMatches(batch: Batch, conditions: readonly Condition[], onError?: OnOttlError): boolean {
   if (conditions.length === 0) return false;
-  const searcher = new Searcher(conditions, onError);
-  walked(batch, conditions[0]!.context, searcher);
+  const searcher = new SearchingVisitor(conditions, onError);
+  runVisitor(batch, conditions[0]!.context, searcher);
   return searcher.found;
 }
 
@@ -71,35 +71,35 @@ export function transformBatch(
   onError?: OnOttlError,
 ): Batch {
   if (statements.length === 0) return batch;
-  return walked(batch, statements[0]!.context, new Transformer(statements, conditions, onError));
+  return runVisitor(batch, statements[0]!.context, new TransformingVisitor(statements, conditions, onError));
 }
 
-/** Decides conditions on records that another walk visits: call `meet` for each record, then ask. */
+/** Decides conditions on records that another walk visits: call `any` for each record. */
 export class ConditionSet {
   private readonly conditions: readonly Condition[];
   private readonly onError: OnOttlError | undefined;
-  private readonly scene: Scene;
+  private readonly ctx: RecordContext;
 
   constructor(conditions: readonly Condition[], onError?: OnOttlError) {
     this.conditions = conditions;
     this.onError = onError;
-    this.scene = new Scene(conditions[0]?.context ?? "log");
+    this.ctx = new RecordContext(conditions[0]?.context ?? "log");
   }
 
   /** Does any of them hold for the record in [start, end) of the walk? */
   any(walk: RecordWalk, start: number, end: number): boolean {
-    this.scene.begin(walk, start, end);
-    return anyHolds(this.conditions, this.scene, this.onError);
+    this.ctx.begin(walk, start, end);
+    return anyHolds(this.conditions, this.ctx, this.onError);
   }
 }
 
 /** Metrics that may come of one: conditions that hold for what they make would never end. */
-const MOST_ADDED = 100;
+const MAX_ADDED_METRICS = 100;
 
-function walked(batch: Batch, context: ContextName, visitor: RecordVisitor): Batch {
+function runVisitor(batch: Batch, context: ContextName, visitor: RecordVisitor): Batch {
   checkContext(batch, context);
   const result = new RecordWalk(batch, CONTEXT_SHAPES[context]).run(visitor);
-  if (result === batch || COUNTS_RECORDS.has(context)) return result;
+  if (result === batch || CONTEXTS_OF_RECORDS.has(context)) return result;
   const count = context === "spanevent" ? batch.count : checkRequest(result.signal, result.bytes);
   return Batch.trusted(result.signal, result.bytes, count);
 }
@@ -109,45 +109,45 @@ function checkContext(batch: Batch, context: ContextName): void {
     throw new TypeError(`there is no ${context} in a batch of ${batch.signal}`);
 }
 
-function anyHolds(conditions: readonly Condition[], scene: Scene, onError: OnOttlError | undefined): boolean {
+function anyHolds(conditions: readonly Condition[], ctx: RecordContext, onError: OnOttlError | undefined): boolean {
   for (let i = 0; i < conditions.length; i++) {
     const condition = conditions[i]!;
     if (onError === undefined) {
-      if (condition.matches(scene)) return true;
-    } else if (holds(condition, scene, onError)) return true;
+      if (condition.matches(ctx)) return true;
+    } else if (holds(condition, ctx, onError)) return true;
   }
   return false;
 }
 
-function holds(condition: Condition, scene: Scene, onError: OnOttlError): boolean {
+function holds(condition: Condition, ctx: RecordContext, onError: OnOttlError): boolean {
   try {
-    return condition.matches(scene);
+    return condition.matches(ctx);
   } catch (error) {
-    onError(failureOf(error), condition);
+    onError(toOttlError(error), condition);
     return false;
   }
 }
 
-class Dropper implements RecordVisitor {
+class DroppingVisitor implements RecordVisitor {
   private readonly conditions: readonly Condition[];
-  private readonly drops: boolean;
+  private readonly dropsMatches: boolean;
   private readonly onError: OnOttlError | undefined;
-  private readonly scene: Scene;
+  private readonly ctx: RecordContext;
 
   constructor(conditions: readonly Condition[], drops: boolean, onError: OnOttlError | undefined) {
     this.conditions = conditions;
-    this.drops = drops;
+    this.dropsMatches = drops;
     this.onError = onError;
-    this.scene = new Scene(conditions[0]!.context);
+    this.ctx = new RecordContext(conditions[0]!.context);
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
-    this.scene.begin(walk, start, end);
-    return anyHolds(this.conditions, this.scene, this.onError) === this.drops ? DROP : KEEP;
+    this.ctx.begin(walk, start, end);
+    return anyHolds(this.conditions, this.ctx, this.onError) === this.dropsMatches ? DROP : KEEP;
   }
 }
 
-class Searcher implements RecordVisitor {
+class SearchingVisitor implements RecordVisitor {
   found = false;
   private readonly set: ConditionSet;
 
@@ -161,63 +161,63 @@ class Searcher implements RecordVisitor {
   }
 }
 
-function endless(): OttlError {
+function tooManyAddedMetrics(): OttlError {
   return new OttlError(
-    `statements made more than ${MOST_ADDED} metrics of one: their conditions hold for the new ones`,
+    `statements made more than ${MAX_ADDED_METRICS} metrics of one: their conditions hold for the new ones`,
   );
 }
 
-class Transformer implements RecordVisitor {
+class TransformingVisitor implements RecordVisitor {
   private readonly statements: readonly Statement[];
   private readonly conditions: readonly Condition[];
   private readonly onError: OnOttlError | undefined;
-  private readonly scene: Scene;
+  private readonly ctx: RecordContext;
 
   constructor(statements: readonly Statement[], conditions: readonly Condition[], onError: OnOttlError | undefined) {
     this.statements = statements;
     this.conditions = conditions;
     this.onError = onError;
-    this.scene = new Scene(statements[0]!.context);
+    this.ctx = new RecordContext(statements[0]!.context);
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
-    const { scene } = this;
-    scene.begin(walk, start, end);
-    if (this.conditions.length > 0 && !anyHolds(this.conditions, scene, this.onError)) return KEEP;
+    const { ctx } = this;
+    ctx.begin(walk, start, end);
+    if (this.conditions.length > 0 && !anyHolds(this.conditions, ctx, this.onError)) return KEEP;
     for (let i = 0; i < this.statements.length; i++) this.execute(this.statements[i]!);
-    scene.finish();
-    if (scene.added.length > 0) this.visitAdded();
+    ctx.finish();
+    if (ctx.addedMetrics.length > 0) this.visitAdded();
     return KEEP;
   }
 
   /** Added metrics are transformed like any other, which may add more. */
   private visitAdded(): void {
-    const { scene, statements } = this;
-    for (let n = 0; scene.added.length > 0; n++) {
-      scene.beginAdded(scene.added.shift()!);
-      const meant = this.conditions.length === 0 || anyHolds(this.conditions, scene, this.onError);
-      for (let i = 0; meant && i < statements.length; i++) this.execute(statements[i]!);
-      scene.finishAdded();
-      if (n === MOST_ADDED) this.stopAdding();
+    const { ctx, statements } = this;
+    for (let n = 0; ctx.addedMetrics.length > 0; n++) {
+      ctx.beginAdded(ctx.addedMetrics.shift()!);
+      const applies = this.conditions.length === 0 || anyHolds(this.conditions, ctx, this.onError);
+      for (let i = 0; applies && i < statements.length; i++) this.execute(statements[i]!);
+      ctx.finishAdded();
+      if (n === MAX_ADDED_METRICS) this.stopAdding();
     }
   }
 
   private stopAdding(): void {
-    this.scene.added.length = 0;
-    const error = endless();
+    this.ctx.addedMetrics.length = 0;
+    const error = tooManyAddedMetrics();
     if (this.onError === undefined) throw error;
     this.onError(error, this.statements[0]!);
   }
 
   private execute(statement: Statement): void {
     if (this.onError === undefined) {
-      statement.execute(this.scene);
+      statement.execute(this.ctx);
       return;
     }
     try {
-      statement.execute(this.scene);
+      statement.execute(this.ctx);
     } catch (error) {
-      this.onError(failureOf(error), statement);
+      this.onError(toOttlError(error), statement);
     }
   }
 }

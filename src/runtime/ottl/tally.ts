@@ -5,20 +5,20 @@ import { RecentTexts } from "../telemetry/recent-texts.js";
 import type { Tree } from "../telemetry/tree.js";
 import { encodedKey, findAttribute } from "../telemetry/views/attributes.js";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../telemetry/walk.js";
-import { after, BYTES, findField, fixed32, varint } from "../telemetry/wire.js";
+import { after, findField, fixed32, LENGTH_DELIMITED, varint } from "../telemetry/wire.js";
 import type { Condition } from "./compiled.js";
 import { CONTEXT_SHAPES, type ContextName } from "./context.js";
 import { ConditionSet, type OnOttlError } from "./run.js";
 
 /** What is counted: where any of the conditions holds, or everything; by the values of these attributes. */
-export interface TallySpec {
+export interface CountSpec {
   readonly conditions: readonly Condition[];
   /** Looked for in the record, its scope and its resource. Without it and without a fallback, it is not counted. */
   readonly attributes: readonly { readonly key: string; readonly fallback: Tree | undefined }[];
 }
 
 /** How many there were of one specification and one set of attribute values. */
-export interface Count {
+export interface MatchCount {
   /** Index of the specification. */
   readonly spec: number;
   /** KeyValues, in the order of the specification. */
@@ -27,10 +27,10 @@ export interface Count {
 }
 
 /** What was counted below one resource. */
-export interface ResourceTally {
+export interface ResourceCounts {
   /** The Resource message. */
   readonly resource: Tree;
-  readonly counts: readonly Count[];
+  readonly counts: readonly MatchCount[];
   /** The earliest and the latest time of its records; 0 when none of them has one. */
   readonly earliest: bigint;
   readonly latest: bigint;
@@ -40,16 +40,16 @@ export interface ResourceTally {
  * Counts what there is of a context, resource by resource: the answer has as many places as the batch has resources,
  * with nothing at those where nothing was counted.
  */
-export function tally(
+export function countWhere(
   batch: Batch,
   context: ContextName,
-  specs: readonly TallySpec[],
+  specs: readonly CountSpec[],
   onError?: OnOttlError,
-): (ResourceTally | undefined)[] {
-  const tallier = new Tallier(batch.bytes, context, specs, onError);
+): (ResourceCounts | undefined)[] {
+  const tallier = new CountingVisitor(batch.bytes, context, specs, onError);
   const walk = new RecordWalk(batch, CONTEXT_SHAPES[context]);
   walk.run(tallier);
-  const result = new Array<ResourceTally | undefined>(walk.serials[0]!).fill(undefined);
+  const result = new Array<ResourceCounts | undefined>(walk.serials[0]!).fill(undefined);
   for (const [at, { counts, resource, span }] of tallier.found) {
     const { earliest, latest } = span;
     if (counts.length > 0) result[at] = { resource, counts, earliest, latest };
@@ -58,17 +58,17 @@ export function tally(
 }
 
 /** A message in the bytes. */
-interface Range {
+interface MessageRange {
   readonly start: number;
   readonly end: number;
 }
 
-const ATTRIBUTES = (message: Message) => ((message.byName.get("attributes")?.number ?? 0) << 3) | BYTES;
-const RESOURCE_ATTRIBUTES = ATTRIBUTES(MESSAGES["Resource"]!);
-const SCOPE_ATTRIBUTES = ATTRIBUTES(MESSAGES["Scope"]!);
-const OWNER = 10;
+const attributesTagOf = (message: Message) => ((message.byName.get("attributes")?.number ?? 0) << 3) | LENGTH_DELIMITED;
+const RESOURCE_ATTRIBUTES = attributesTagOf(MESSAGES["Resource"]!);
+const SCOPE_ATTRIBUTES = attributesTagOf(MESSAGES["Scope"]!);
+const OWNER_TAG = 10;
 
-const RECORDS: Readonly<Record<ContextName, Message>> = {
+const RECORD_MESSAGES: Readonly<Record<ContextName, Message>> = {
   resource: MESSAGES["Resource"]!,
   scope: MESSAGES["Scope"]!,
   log: MESSAGES["LogRecord"]!,
@@ -78,7 +78,7 @@ const RECORDS: Readonly<Record<ContextName, Message>> = {
   datapoint: MESSAGES["NumberDataPoint"]!,
 };
 /** Tags of the times of a record; data points of all kinds have theirs in the same place. */
-const TIMES: Readonly<Partial<Record<ContextName, readonly number[]>>> = {
+const TIME_TAGS: Readonly<Partial<Record<ContextName, readonly number[]>>> = {
   log: [9],
   span: [57, 65],
   spanevent: [9],
@@ -86,52 +86,52 @@ const TIMES: Readonly<Partial<Record<ContextName, readonly number[]>>> = {
 };
 
 /** What was found below one resource. */
-interface Found {
+interface ResourceCounter {
   readonly resource: Tree;
-  readonly counts: Count[];
+  readonly counts: MatchCount[];
   /** The same by specification, then by what attributes they have. */
-  readonly bySpec: readonly Map<string, Count>[];
-  readonly span: TimeSpan;
+  readonly bySpec: readonly Map<string, MatchCount>[];
+  readonly span: TimeRange;
 }
 
-class Tallier implements RecordVisitor {
-  readonly found = new Map<number, Found>();
+class CountingVisitor implements RecordVisitor {
+  readonly found = new Map<number, ResourceCounter>();
   private readonly context: ContextName;
-  private readonly specs: readonly TallySpec[];
+  private readonly specs: readonly CountSpec[];
   private readonly conditions: readonly (ConditionSet | undefined)[];
   private readonly times: readonly number[];
   /** Of each specification, the keys of its attributes in UTF-8. */
   private readonly keys: readonly (readonly Uint8Array[])[];
-  private readonly ownTag: number;
+  private readonly attributesTag: number;
   private readonly texts: RecentTexts;
 
-  constructor(bytes: Uint8Array, context: ContextName, specs: readonly TallySpec[], onError: OnOttlError | undefined) {
+  constructor(bytes: Uint8Array, context: ContextName, specs: readonly CountSpec[], onError: OnOttlError | undefined) {
     this.texts = new RecentTexts(bytes);
     this.context = context;
     this.specs = specs;
     this.conditions = specs.map(({ conditions }) =>
       conditions.length === 0 ? undefined : new ConditionSet(conditions, onError),
     );
-    this.times = TIMES[context] ?? [];
+    this.times = TIME_TAGS[context] ?? [];
     this.keys = specs.map(({ attributes }) => attributes.map(({ key }) => encodedKey(key)));
-    this.ownTag = ATTRIBUTES(RECORDS[context]);
+    this.attributesTag = attributesTagOf(RECORD_MESSAGES[context]);
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
     const found = this.resourceOf(walk);
     for (const tag of this.times) {
       const at = findField(walk.bytes, start, end, tag);
-      if (at >= 0) found.span.note(walk.bytes, at);
+      if (at >= 0) found.span.add(walk.bytes, at);
     }
     for (let i = 0; i < this.specs.length; i++) this.count(i, found, walk, start, end);
     return KEEP;
   }
 
-  private count(spec: number, { counts, bySpec }: Found, walk: RecordWalk, start: number, end: number): void {
+  private count(spec: number, { counts, bySpec }: ResourceCounter, walk: RecordWalk, start: number, end: number): void {
     const { attributes } = this.specs[spec]!;
-    const found = attributes.length === 0 ? NONE : this.values(spec, walk, start, end);
+    const found = attributes.length === 0 ? NO_ATTRIBUTES : this.values(spec, walk, start, end);
     if (found === undefined || this.conditions[spec]?.any(walk, start, end) === false) return;
-    const key = found.length === 0 ? "" : keyOf(found, this.texts);
+    const key = found.length === 0 ? "" : attributesKey(found, this.texts);
     const same = bySpec[spec]!.get(key);
     if (same !== undefined) {
       same.count++;
@@ -143,14 +143,14 @@ class Tallier implements RecordVisitor {
   }
 
   /** Where the KeyValues are; null for a fallback. Undefined when one is missing. */
-  private values(spec: number, walk: RecordWalk, start: number, end: number): (Range | null)[] | undefined {
+  private values(spec: number, walk: RecordWalk, start: number, end: number): (MessageRange | null)[] | undefined {
     const { bytes } = walk;
     const { attributes } = this.specs[spec]!;
-    const tag = this.context === "datapoint" ? pointTag(walk) : this.ownTag;
-    const values: (Range | null)[] = [];
+    const tag = this.context === "datapoint" ? pointTag(walk) : this.attributesTag;
+    const values: (MessageRange | null)[] = [];
     for (let i = 0; i < attributes.length; i++) {
       const key = this.keys[spec]![i]!;
-      const value = keyValue(bytes, start, end, tag, key) ?? inOwners(walk, key);
+      const value = keyValue(bytes, start, end, tag, key) ?? inScopeOrResource(walk, key);
       if (value === undefined && attributes[i]!.fallback === undefined) return undefined;
       values.push(value ?? null);
     }
@@ -163,25 +163,25 @@ class Tallier implements RecordVisitor {
     if (found === undefined) {
       const { start, end } = ownerIn(walk, 0);
       const resource = decodeMessage(MESSAGES["Resource"]!, walk.bytes, start, end);
-      found = { resource, counts: [], bySpec: this.specs.map(() => new Map()), span: new TimeSpan() };
+      found = { resource, counts: [], bySpec: this.specs.map(() => new Map()), span: new TimeRange() };
       this.found.set(at, found);
     }
     return found;
   }
 }
 
-const NONE: readonly (Range | null)[] = [];
+const NO_ATTRIBUTES: readonly (MessageRange | null)[] = [];
 
 /** The resource or scope of the frame at this depth. */
-function ownerIn({ bytes, frames }: RecordWalk, depth: number): Range {
+function ownerIn({ bytes, frames }: RecordWalk, depth: number): MessageRange {
   const { start, end } = frames[depth]!;
-  const at = findField(bytes, start, end, OWNER);
+  const at = findField(bytes, start, end, OWNER_TAG);
   if (at < 0) return { start, end: start };
   const size = varint(bytes, at);
   return { start: after, end: after + size };
 }
 
-function inOwners(walk: RecordWalk, key: Uint8Array): Range | undefined {
+function inScopeOrResource(walk: RecordWalk, key: Uint8Array): MessageRange | undefined {
   const scope = ownerIn(walk, 1);
   const resource = ownerIn(walk, 0);
   return (
@@ -192,10 +192,10 @@ function inOwners(walk: RecordWalk, key: Uint8Array): Range | undefined {
 
 /** Tag of the attributes of the present data point, which depends on what it is a point of. */
 function pointTag(walk: RecordWalk): number {
-  return ATTRIBUTES(RECORDS.metric.byNumber[walk.frames[3]!.tag >>> 3]!.message!.byNumber[1]!.message!);
+  return attributesTagOf(RECORD_MESSAGES.metric.byNumber[walk.frames[3]!.tag >>> 3]!.message!.byNumber[1]!.message!);
 }
 
-function keyValue(b: Uint8Array, start: number, end: number, tag: number, key: Uint8Array): Range | undefined {
+function keyValue(b: Uint8Array, start: number, end: number, tag: number, key: Uint8Array): MessageRange | undefined {
   const at = findAttribute(b, start, end, tag, key);
   if (at < 0) return undefined;
   const size = varint(b, at);
@@ -203,28 +203,32 @@ function keyValue(b: Uint8Array, start: number, end: number, tag: number, key: U
 }
 
 /** The same for attributes of the same bytes. A KeyValue begins with no zero. */
-function keyOf(values: readonly (Range | null)[], texts: RecentTexts): string {
+function attributesKey(values: readonly (MessageRange | null)[], texts: RecentTexts): string {
   const [only] = values;
-  if (values.length === 1) return only == null ? "\0" : texts.of(only.start, only.end);
+  if (values.length === 1) return only == null ? "\0" : texts.get(only.start, only.end);
   let key = "";
   for (const value of values) {
-    const text = value === null ? "\0" : texts.of(value.start, value.end);
+    const text = value === null ? "\0" : texts.get(value.start, value.end);
     key += `${text.length} ${text}`;
   }
   return key;
 }
 
-function decoded(value: Range | null, { key, fallback }: TallySpec["attributes"][number], { bytes }: RecordWalk): Tree {
+function decoded(
+  value: MessageRange | null,
+  { key, fallback }: CountSpec["attributes"][number],
+  { bytes }: RecordWalk,
+): Tree {
   if (value === null) return { key, value: fallback! };
   return decodeMessage(MESSAGES["KeyValue"]!, bytes, value.start, value.end);
 }
 
 /** Compares times of 64 bits by halves: making a bigint of each would cost more than all else here. */
-class TimeSpan {
+class TimeRange {
   private first: [high: number, low: number] | undefined;
   private last: [high: number, low: number] | undefined;
 
-  note(b: Uint8Array, at: number): void {
+  add(b: Uint8Array, at: number): void {
     const low = fixed32(b, at);
     const high = fixed32(b, at + 4);
     if (low === 0 && high === 0) return;
@@ -233,11 +237,11 @@ class TimeSpan {
   }
 
   get earliest(): bigint {
-    return joined(this.first);
+    return toBigInt(this.first);
   }
 
   get latest(): bigint {
-    return joined(this.last);
+    return toBigInt(this.last);
   }
 }
 
@@ -245,6 +249,6 @@ function isLess(high: number, low: number, than: readonly [high: number, low: nu
   return high < than[0] || (high === than[0] && low < than[1]);
 }
 
-function joined(time: readonly [high: number, low: number] | undefined): bigint {
+function toBigInt(time: readonly [high: number, low: number] | undefined): bigint {
   return time === undefined ? 0n : (BigInt(time[0]) << 32n) | BigInt(time[1]);
 }

@@ -123,16 +123,16 @@ function offsetText(field: FieldName, seconds: number): string {
 }
 
 /** A duration as Go writes it: 1h0m0.5s, 1.5ms, 0s. */
-export function durationText({ nanos }: OttlDuration): string {
+export function formatDuration({ nanos }: OttlDuration): string {
   const sign = nanos < 0n ? "-" : "";
   const absolute = nanos < 0n ? -nanos : nanos;
-  if (absolute < SECOND) return absolute === 0n ? "0s" : sign + belowSecond(absolute);
+  if (absolute < SECOND) return absolute === 0n ? "0s" : sign + formatBelowSecond(absolute);
   const [hours, minutes] = [absolute / (3600n * SECOND), (absolute / (60n * SECOND)) % 60n];
   const seconds = `${withDecimals(absolute % (60n * SECOND), 9)}s`;
   return `${sign}${hours > 0n ? `${hours}h` : ""}${hours > 0n || minutes > 0n ? `${minutes}m` : ""}${seconds}`;
 }
 
-function belowSecond(nanos: bigint): string {
+function formatBelowSecond(nanos: bigint): string {
   if (nanos < 1000n) return `${nanos}ns`;
   return nanos < 1_000_000n ? `${withDecimals(nanos, 3)}µs` : `${withDecimals(nanos, 6)}ms`;
 }

@@ -101,10 +101,10 @@ export function parseLayout(format: string): LayoutPart[] {
     if (meaning === undefined) throw new OttlError(`no such directive: ${whole}`);
     return meaning;
   });
-  return partsOf(layout);
+  return splitLayout(layout);
 }
 
-function partsOf(layout: string): LayoutPart[] {
+function splitLayout(layout: string): LayoutPart[] {
   const parts: LayoutPart[] = [];
   let text = "";
   const flush = () => {

@@ -1,11 +1,11 @@
 import { OttlError } from "./error.js";
 import { DAYS, type FieldName, type LayoutPart, MONTHS } from "./time-layout.js";
-import { OttlTime, UTC, type Zone } from "./value.js";
+import { OttlTime, type TimeZone, UTC } from "./value.js";
 
 const SECOND = 1_000_000_000n;
 
 /** What has been read so far. */
-interface Found {
+interface ParsedTime {
   year: number | undefined;
   month: number;
   day: number;
@@ -14,7 +14,7 @@ interface Found {
   second: number;
   nanosecond: number;
   afternoon: boolean | undefined;
-  zone: Zone | undefined;
+  zone: TimeZone | undefined;
 }
 
 /**
@@ -27,7 +27,7 @@ export function parseTime(
   location: string | undefined,
   now: bigint,
 ): OttlTime {
-  const found: Found = {
+  const found: ParsedTime = {
     year: undefined,
     month: 1,
     day: 1,
@@ -39,16 +39,17 @@ export function parseTime(
     zone: undefined,
   };
   let rest = text;
-  for (let i = 0; i < parts.length; i++) rest = take(parts[i]!, rest, found, text, parts[i + 1]?.kind === "fraction");
-  if (rest !== "") throw unfit(text, rest);
+  for (let i = 0; i < parts.length; i++)
+    rest = readPart(parts[i]!, rest, found, text, parts[i + 1]?.kind === "fraction");
+  if (rest !== "") throw formatMismatch(text, rest);
   if (found.afternoon !== undefined) found.hour = (found.hour % 12) + (found.afternoon ? 12 : 0);
-  check(found, text);
-  const time = assemble(found, found.year ?? new Date(Number(now / 1_000_000n)).getUTCFullYear(), location);
+  checkRange(found, text);
+  const time = toTime(found, found.year ?? new Date(Number(now / 1_000_000n)).getUTCFullYear(), location);
   const tooLate = found.year === undefined && time.nanos > now + 7n * 86_400n * SECOND;
-  return tooLate ? assemble(found, new Date(Number(now / 1_000_000n)).getUTCFullYear() - 1, location) : time;
+  return tooLate ? toTime(found, new Date(Number(now / 1_000_000n)).getUTCFullYear() - 1, location) : time;
 }
 
-function assemble(found: Found, year: number, location: string | undefined): OttlTime {
+function toTime(found: ParsedTime, year: number, location: string | undefined): OttlTime {
   const date = new Date(0);
   date.setUTCFullYear(year, found.month - 1, found.day);
   date.setUTCHours(found.hour, found.minute, found.second);
@@ -61,7 +62,7 @@ function assemble(found: Found, year: number, location: string | undefined): Ott
 }
 
 /** The offset of a place at this local time: guessed from the same instant in UTC, then mended once. */
-export function zoneAt(location: string, localMs: number): Zone {
+export function zoneAt(location: string, localMs: number): TimeZone {
   const first = offsetAt(location, localMs);
   const offsetSeconds = offsetAt(location, localMs - first * 1000);
   return { name: location, offsetSeconds };
@@ -89,18 +90,18 @@ function offsetAt(location: string, ms: number): number {
   return Math.round((local - Math.floor(ms / 1000) * 1000) / 1000);
 }
 
-function take(part: LayoutPart, rest: string, found: Found, text: string, fractionFollows: boolean): string {
-  if (part.kind === "text") return takeText(part.text, rest, text);
+function readPart(part: LayoutPart, rest: string, found: ParsedTime, text: string, fractionFollows: boolean): string {
+  if (part.kind === "text") return readText(part.text, rest, text);
   if (part.kind === "fraction") {
     const match = new RegExp(part.exact ? `^[.,]\\d{${part.digits}}` : "^[.,]\\d+").exec(rest);
     if (match === null) {
-      if (part.exact) throw unfit(text, rest);
+      if (part.exact) throw formatMismatch(text, rest);
       return rest;
     }
     found.nanosecond = nanoseconds(match[0]);
     return rest.slice(match[0].length);
   }
-  const after = takeField(part.field, rest, found, text);
+  const after = readField(part.field, rest, found, text);
   const seconds = part.field === "05" || part.field === "5";
   const fraction = seconds && !fractionFollows ? /^[.,]\d+/.exec(after) : null;
   if (fraction === null) return after;
@@ -112,22 +113,22 @@ function nanoseconds(fraction: string): number {
   return Number(fraction.slice(1, 10).padEnd(9, "0"));
 }
 
-function takeText(expected: string, rest: string, text: string): string {
+function readText(expected: string, rest: string, text: string): string {
   if (rest.startsWith(expected)) return rest.slice(expected.length);
-  throw unfit(text, rest);
+  throw formatMismatch(text, rest);
 }
 
 const ZONES: Readonly<Record<string, number>> = { UTC: 0, GMT: 0, Z: 0 };
 
-function takeField(field: FieldName, rest: string, found: Found, text: string): string {
-  const match = PATTERNS[field].exec(rest);
-  if (match === null) throw unfit(text, rest);
+function readField(field: FieldName, rest: string, found: ParsedTime, text: string): string {
+  const match = FIELD_PATTERNS[field].exec(rest);
+  if (match === null) throw formatMismatch(text, rest);
   const [all] = match;
-  store(field, all.trim(), found, text);
+  setField(field, all.trim(), found, text);
   return rest.slice(all.length);
 }
 
-function store(field: FieldName, value: string, found: Found, text: string): void {
+function setField(field: FieldName, value: string, found: ParsedTime, text: string): void {
   switch (field) {
     case "January":
     case "Jan":
@@ -182,7 +183,7 @@ function store(field: FieldName, value: string, found: Found, text: string): voi
   }
 }
 
-function offsetZone(value: string, text: string): Zone {
+function offsetZone(value: string, text: string): TimeZone {
   if (value === "Z") return UTC;
   const digits = value.replace(/\D/g, "");
   const [hours, minutes, seconds] = [0, 2, 4].map((at) => Number(digits.slice(at, at + 2) || 0)) as [
@@ -190,12 +191,12 @@ function offsetZone(value: string, text: string): Zone {
     number,
     number,
   ];
-  if (hours > 24 || minutes > 59 || seconds > 59) throw unfit(text, value);
+  if (hours > 24 || minutes > 59 || seconds > 59) throw formatMismatch(text, value);
   const offset = hours * 3600 + minutes * 60 + seconds;
   return offset === 0 ? UTC : { name: value, offsetSeconds: value.startsWith("-") ? -offset : offset };
 }
 
-function check(found: Found, text: string): void {
+function checkRange(found: ParsedTime, text: string): void {
   const fits =
     found.month >= 1 &&
     found.month <= 12 &&
@@ -207,7 +208,7 @@ function check(found: Found, text: string): void {
   if (!fits) throw new OttlError(`${JSON.stringify(text.slice(0, 60))} has a part that is out of range`);
 }
 
-function unfit(text: string, rest: string): OttlError {
+function formatMismatch(text: string, rest: string): OttlError {
   const shown = JSON.stringify(text.slice(0, 60));
   return new OttlError(`the time ${shown} does not fit its format at ${JSON.stringify(rest.slice(0, 20))}`);
 }
@@ -222,7 +223,7 @@ const spaced = /^ ?\d\d?/;
 const numericZone = (separator: string, count: number, z: boolean) =>
   new RegExp(`^(?:[+-]\\d\\d${`${separator}\\d\\d`.repeat(count - 1)}${z ? "|Z" : ""})`);
 
-const PATTERNS: Readonly<Record<FieldName, RegExp>> = {
+const FIELD_PATTERNS: Readonly<Record<FieldName, RegExp>> = {
   January: month,
   Jan: monthShort,
   Monday: day,

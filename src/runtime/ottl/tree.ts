@@ -3,98 +3,98 @@ import type { Comparison } from "./compare.js";
 import type { OttlValue } from "./value.js";
 
 /** A part of a condition or statement, written in [at, end) of its text. */
-export type Node =
+export type AstNode =
   | LiteralNode
   | PathNode
   | CallNode
   | NameNode
-  | ListNode
-  | MapNode
+  | ListLiteralNode
+  | MapLiteralNode
   | MathNode
   | NegateNode
   | CompareNode
   | LogicNode
   | NotNode;
 
-interface Placed {
+interface TextRange {
   readonly at: number;
   readonly end: number;
 }
 
-export interface LiteralNode extends Placed {
+export interface LiteralNode extends TextRange {
   readonly kind: "literal";
   readonly value: OttlValue;
 }
 
 /** `resource.attributes["a"][0]`: names, each with the keys behind it. */
-export interface PathNode extends Placed {
+export interface PathNode extends TextRange {
   readonly kind: "path";
-  readonly segments: readonly Segment[];
+  readonly segments: readonly PathSegment[];
 }
 
-export interface Segment extends Placed {
+export interface PathSegment extends TextRange {
   readonly name: string;
-  readonly keys: readonly Node[];
+  readonly keys: readonly AstNode[];
 }
 
-export interface CallNode extends Placed {
+export interface CallNode extends TextRange {
   readonly kind: "call";
   readonly name: string;
   readonly arguments: readonly Argument[];
-  readonly keys: readonly Node[];
+  readonly keys: readonly AstNode[];
 }
 
-export interface Argument extends Placed {
+export interface Argument extends TextRange {
   readonly name: string | undefined;
-  readonly value: Node;
+  readonly value: AstNode;
 }
 
 /** A capitalised name without brackets: an enum, or a converter that is handed to a function. */
-export interface NameNode extends Placed {
+export interface NameNode extends TextRange {
   readonly kind: "name";
   readonly name: string;
 }
 
-export interface ListNode extends Placed {
+export interface ListLiteralNode extends TextRange {
   readonly kind: "list";
-  readonly items: readonly Node[];
+  readonly items: readonly AstNode[];
 }
 
-export interface MapNode extends Placed {
+export interface MapLiteralNode extends TextRange {
   readonly kind: "map";
-  readonly entries: readonly (readonly [key: string, value: Node])[];
+  readonly entries: readonly (readonly [key: string, value: AstNode])[];
 }
 
-export interface MathNode extends Placed {
+export interface MathNode extends TextRange {
   readonly kind: "math";
   readonly operator: MathOperator;
-  readonly left: Node;
-  readonly right: Node;
+  readonly left: AstNode;
+  readonly right: AstNode;
 }
 
-export interface NegateNode extends Placed {
+export interface NegateNode extends TextRange {
   readonly kind: "negate";
-  readonly operand: Node;
+  readonly operand: AstNode;
 }
 
-export interface CompareNode extends Placed {
+export interface CompareNode extends TextRange {
   readonly kind: "compare";
   readonly operator: Comparison;
-  readonly left: Node;
-  readonly right: Node;
+  readonly left: AstNode;
+  readonly right: AstNode;
 }
 
-export interface LogicNode extends Placed {
+export interface LogicNode extends TextRange {
   readonly kind: "and" | "or";
-  readonly parts: readonly Node[];
+  readonly parts: readonly AstNode[];
 }
 
-export interface NotNode extends Placed {
+export interface NotNode extends TextRange {
   readonly kind: "not";
-  readonly operand: Node;
+  readonly operand: AstNode;
 }
 
-export interface StatementTree {
+export interface StatementNode {
   readonly editor: CallNode;
-  readonly where: Node | undefined;
+  readonly where: AstNode | undefined;
 }

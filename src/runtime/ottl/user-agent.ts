@@ -29,15 +29,15 @@ const SYSTEMS: readonly (readonly [name: string, pattern: RegExp])[] = [
 ];
 
 const WINDOWS: Readonly<Record<string, string>> = { "10.0": "10", "6.3": "8.1", "6.2": "8", "6.1": "7" };
-const LONGEST = 2048;
+const MAX_HEADER_LENGTH = 2048;
 
 /** The name and version of what sent a User-Agent header; "Other" and no version for what is unknown. */
 export function parseUserAgent(header: string): OttlMap {
-  const text = header.slice(0, LONGEST);
+  const text = header.slice(0, MAX_HEADER_LENGTH);
   const map: OttlMap = new Map([["user_agent.original", header]]);
-  const [name, version] = find(AGENTS, text) ?? product(text) ?? ["Other", ""];
+  const [name, version] = firstMatch(AGENTS, text) ?? product(text) ?? ["Other", ""];
   map.set("user_agent.name", name).set("user_agent.version", version);
-  const system = find(SYSTEMS, text);
+  const system = firstMatch(SYSTEMS, text);
   if (system === undefined) return map;
   map.set("os.name", system[0]);
   const number = system[0] === "Windows" ? (WINDOWS[system[1]] ?? system[1]) : system[1].replaceAll("_", ".");
@@ -45,7 +45,7 @@ export function parseUserAgent(header: string): OttlMap {
   return map;
 }
 
-function find(table: typeof AGENTS, text: string): [name: string, version: string] | undefined {
+function firstMatch(table: typeof AGENTS, text: string): [name: string, version: string] | undefined {
   for (const [name, pattern] of table) {
     const match = pattern.exec(text);
     if (match !== null) return [name, match[1] ?? ""];

@@ -22,20 +22,20 @@ export type OttlMap = Map<string, OttlValue>;
 /** A point in time, in nanoseconds since 1970, with the zone in which it is to be printed. */
 export class OttlTime {
   readonly nanos: bigint;
-  readonly zone: Zone;
+  readonly zone: TimeZone;
 
-  constructor(nanos: bigint, zone: Zone = UTC) {
+  constructor(nanos: bigint, zone: TimeZone = UTC) {
     this.nanos = nanos;
     this.zone = zone;
   }
 }
 
-export interface Zone {
+export interface TimeZone {
   readonly name: string;
   readonly offsetSeconds: number;
 }
 
-export const UTC: Zone = { name: "UTC", offsetSeconds: 0 };
+export const UTC: TimeZone = { name: "UTC", offsetSeconds: 0 };
 
 /** A duration in nanoseconds. */
 export class OttlDuration {

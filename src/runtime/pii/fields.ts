@@ -4,17 +4,17 @@ import { isSecretKey } from "./secret-keys.js";
 import type { Strategy } from "./strategies.js";
 
 /** What is known of a field by its name. */
-export interface Field {
+export interface FieldRule {
   readonly path: string;
   /** What to do with the whole value; undefined leaves it to the detectors. */
   readonly strategy: Strategy | undefined;
-  /** Who says so, for the counters. */
-  readonly by: "field" | "secret_key";
+  /** Whether a rule of the config or the key's name decided, for the counters. */
+  readonly decidedBy: "field" | "secret_key";
   /** For the detectors. */
   readonly hints: number;
 }
 
-export interface FieldSettings {
+export interface FieldRuleSettings {
   /** By key, dotted path, or either with `*` for any text. */
   readonly fields: ReadonlyMap<string, Strategy>;
   /** What to do with fields whose name says that they hold a secret; undefined: nothing. */
@@ -26,47 +26,47 @@ export interface FieldSettings {
  * attribute, or from `body`, down is as it says: an exact one before one with `*`, those in the order of the config, and
  * any of them before what the key's name suggests. Answers are kept, for so many names.
  */
-export class Fields {
-  private readonly settings: FieldSettings;
+export class FieldRules {
+  private readonly settings: FieldRuleSettings;
   private readonly globs: readonly (readonly [matches: (text: string) => boolean, strategy: Strategy])[];
-  private readonly byKey = new KeyTable();
-  private byPath = new Map<string, Field>();
+  private readonly byKey = new KeyCache();
+  private byPath = new Map<string, FieldRule>();
 
-  constructor(settings: FieldSettings) {
+  constructor(settings: FieldRuleSettings) {
     this.settings = settings;
     this.globs = [...settings.fields].filter(([rule]) => rule.includes("*")).map(([rule, to]) => [glob(rule), to]);
   }
 
   /** The attribute whose key is [start, end) of `b`. */
-  attribute(b: Uint8Array, start: number, end: number): Field {
+  ofAttribute(b: Uint8Array, start: number, end: number): FieldRule {
     const slot = slotOf(b, start, end);
     const kept = this.byKey.get(slot, b, start, end);
     if (kept !== undefined) return kept;
     const key = Buffer.prototype.utf8Slice.call(b, start, end);
-    return this.byKey.put(slot, b, start, end, this.decide(key, key));
+    return this.byKey.put(slot, b, start, end, this.createRule(key, key));
   }
 
   /** A member of a map, or the body. */
-  member(parent: Field | undefined, key: string): Field {
+  ofMember(parent: FieldRule | undefined, key: string): FieldRule {
     const path = parent === undefined ? key : `${parent.path}.${key}`;
     let field = this.byPath.get(path);
     if (field === undefined) {
-      field = this.decide(key, path);
-      if (this.byPath.size >= MOST) this.byPath = new Map();
-      if (path.length <= LONGEST) this.byPath.set(path, field);
+      field = this.createRule(key, path);
+      if (this.byPath.size >= MAX_PATHS) this.byPath = new Map();
+      if (path.length <= MAX_KEY_LENGTH) this.byPath.set(path, field);
     }
     return field;
   }
 
-  private decide(key: string, path: string): Field {
+  private createRule(key: string, path: string): FieldRule {
     const { fields, secretKeys } = this.settings;
-    const written =
+    const configured =
       fields.get(path) ?? fields.get(key) ?? this.globs.find(([matches]) => matches(path) || matches(key))?.[1];
-    const suggested = written === undefined && isSecretKey(key) ? secretKeys : undefined;
+    const suggested = configured === undefined && isSecretKey(key) ? secretKeys : undefined;
     return {
       path,
-      strategy: written ?? suggested,
-      by: written === undefined ? "secret_key" : "field",
+      strategy: configured ?? suggested,
+      decidedBy: configured === undefined ? "secret_key" : "field",
       hints: hintsOf(key),
     };
   }
@@ -81,8 +81,8 @@ function hintsOf(key: string): number {
   return HINT_NONE;
 }
 
-const MOST = 4096;
-const LONGEST = 256;
+const MAX_PATHS = 4096;
+const MAX_KEY_LENGTH = 256;
 const SLOTS = 1024;
 
 /** Where a key is kept: length and a few bytes tell the keys of a program apart well enough. */
@@ -94,23 +94,23 @@ function slotOf(b: Uint8Array, start: number, end: number): number {
 }
 
 /** The fields of keys seen before, two to a slot: one more pushes the older one out, so it never grows. */
-class KeyTable {
+class KeyCache {
   private readonly keys: (Uint8Array | undefined)[] = new Array(SLOTS * 2).fill(undefined);
-  private readonly fields: (Field | undefined)[] = new Array(SLOTS * 2).fill(undefined);
+  private readonly rules: (FieldRule | undefined)[] = new Array(SLOTS * 2).fill(undefined);
 
-  get(slot: number, b: Uint8Array, start: number, end: number): Field | undefined {
+  get(slot: number, b: Uint8Array, start: number, end: number): FieldRule | undefined {
     const at = slot * 2;
-    if (isSame(this.keys[at], b, start, end)) return this.fields[at];
-    return isSame(this.keys[at + 1], b, start, end) ? this.fields[at + 1] : undefined;
+    if (isSame(this.keys[at], b, start, end)) return this.rules[at];
+    return isSame(this.keys[at + 1], b, start, end) ? this.rules[at + 1] : undefined;
   }
 
-  put(slot: number, b: Uint8Array, start: number, end: number, field: Field): Field {
-    if (end - start > LONGEST) return field;
+  put(slot: number, b: Uint8Array, start: number, end: number, field: FieldRule): FieldRule {
+    if (end - start > MAX_KEY_LENGTH) return field;
     const at = slot * 2;
     this.keys[at + 1] = this.keys[at];
-    this.fields[at + 1] = this.fields[at];
+    this.rules[at + 1] = this.rules[at];
     this.keys[at] = Uint8Array.from(b.subarray(start, end));
-    this.fields[at] = field;
+    this.rules[at] = field;
     return field;
   }
 }

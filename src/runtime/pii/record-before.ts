@@ -3,26 +3,26 @@
  * order, and many of them the same values: one that is, byte for byte, what the record before has in its place needs no
  * second look.
  */
-export class RecordBefore {
-  private readonly starts = new Int32Array(MOST);
-  private readonly sizes = new Int32Array(MOST);
+export class PreviousRecord {
+  private readonly starts = new Int32Array(MAX_ATTRIBUTES);
+  private readonly sizes = new Int32Array(MAX_ATTRIBUTES);
   private index = -1;
 
-  /** Another batch. */
-  begin(): void {
+  /** Forgets the last record: it was another batch's. */
+  startBatch(): void {
     this.sizes.fill(0);
     this.index = -1;
   }
 
-  /** Another record. */
-  next(): void {
+  /** The attributes that follow are those of the next record. */
+  startRecord(): void {
     this.index = -1;
   }
 
   /** The next attribute is [start, end): is it what the record before has there? */
   isSame(b: Uint8Array, start: number, end: number): boolean {
     const i = ++this.index;
-    if (i >= MOST) return false;
+    if (i >= MAX_ATTRIBUTES) return false;
     const size = end - start;
     if (this.sizes[i] !== size) return this.forget(i);
     let p = this.starts[i]! + size - 1;
@@ -31,8 +31,8 @@ export class RecordBefore {
   }
 
   /** The attribute asked about last is clean. */
-  keep(start: number, end: number): void {
-    if (this.index >= MOST) return;
+  rememberClean(start: number, end: number): void {
+    if (this.index >= MAX_ATTRIBUTES) return;
     this.starts[this.index] = start;
     this.sizes[this.index] = end - start;
   }
@@ -44,4 +44,4 @@ export class RecordBefore {
 }
 
 /** Attributes of a record beyond these are looked at each time. */
-const MOST = 64;
+const MAX_ATTRIBUTES = 64;

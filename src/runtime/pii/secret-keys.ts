@@ -1,14 +1,14 @@
-const SECRETS = new Set(
+const SECRET_WORDS = new Set(
   (
     "password passwd passphrase pwd pass secret token apikey authorization auth cookie credential credentials " +
     "cvv cvc otp jwt bearer dsn htpasswd"
   ).split(" "),
 );
-const PAIRS =
+const SECRET_WORD_PAIRS =
   /(?:^|_)(?:(?:api|auth|private|access|secret|encryption|signing|ingestion|license|licence|account|storage|shared|master|session)_key|access_key_id|set_cookie|connection_string|client_secret|secret_access_key|pin_code|security_code|card_verification)$/;
 
 /** Words that are no part of another word, so that they need not stand alone: PGPASSWORD, userpassword. */
-const ENDINGS = /(?:password|passwd|passphrase)$/;
+const SECRET_ENDINGS = /(?:password|passwd|passphrase)$/;
 
 /**
  * Does a field of this name hold a secret? The last word decides: `db.password`, `X-Api-Key`, `APIToken`, `cookies` and
@@ -21,9 +21,15 @@ export function isSecretKey(key: string): boolean {
     .replace(/[^a-zA-Z\d]+/g, "_")
     .toLowerCase()
     .replace(/^(.*(?:passw(?:or)?d|secret|token|key|cookie))_?\d*_*$/, "$1");
-  return isSecret(folded) || (folded.endsWith("s") && !folded.endsWith("tokens") && isSecret(folded.slice(0, -1)));
+  return (
+    isSecretName(folded) || (folded.endsWith("s") && !folded.endsWith("tokens") && isSecretName(folded.slice(0, -1)))
+  );
 }
 
-function isSecret(folded: string): boolean {
-  return SECRETS.has(folded.slice(folded.lastIndexOf("_") + 1)) || PAIRS.test(folded) || ENDINGS.test(folded);
+function isSecretName(folded: string): boolean {
+  return (
+    SECRET_WORDS.has(folded.slice(folded.lastIndexOf("_") + 1)) ||
+    SECRET_WORD_PAIRS.test(folded) ||
+    SECRET_ENDINGS.test(folded)
+  );
 }

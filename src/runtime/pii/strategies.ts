@@ -30,9 +30,9 @@ export function wholeTreatment(strategy: Strategy, key: string | undefined): Who
     case "redact":
       return () => REDACTED;
     case "partial":
-      return (text) => partOf([...text]);
+      return (text) => partialText([...text]);
     case "hash":
-      return (text) => (HASHED.test(text) ? text : hashed(key, Buffer.from(text, "utf8")));
+      return (text) => (HASHED.test(text) ? text : hashValue(key, Buffer.from(text, "utf8")));
     case "allow":
       return (text) => text;
   }
@@ -45,28 +45,28 @@ export function partTreatment(strategy: Strategy, key: string | undefined): Part
     case "redact":
       return () => REDACTED;
     case "partial":
-      return partial;
+      return partialMatch;
     case "hash":
-      return (b, start, end) => hashed(key, b.subarray(start, end));
+      return (b, start, end) => hashValue(key, b.subarray(start, end));
     case "allow":
       return latin1;
   }
 }
 
 /** The same value gives the same text as long as the key is the same; nobody without the key can try values out. */
-function hashed(key: string | undefined, value: Uint8Array): string {
+function hashValue(key: string | undefined, value: Uint8Array): string {
   if (key === undefined) throw new Error("no key to hash with");
   return `hash(${createHmac("sha256", key).update(value).digest("hex").slice(0, 32)})`;
 }
 
 /** Two characters at each end of what is long enough. What this leaves, it leaves as it is. */
-function partOf(characters: readonly string[]): string {
+function partialText(characters: readonly string[]): string {
   if (characters.length < 8) return MASK;
   return `${characters.slice(0, 2).join("")}${MASK}${characters.slice(-2).join("")}`;
 }
 
 /** What tells people apart without telling who they are: the host of an address, the last digits of a number. */
-function partial(b: Uint8Array, start: number, end: number, detector: number): string {
+function partialMatch(b: Uint8Array, start: number, end: number, detector: number): string {
   const text = latin1(b, start, end);
   switch (detector) {
     case EMAIL:

@@ -1,22 +1,22 @@
 import type { Batch } from "../telemetry/batch.js";
 import { decodeText } from "../telemetry/decode.js";
-import { type FieldVisitor, type Owner, rewriteFields, type TextField } from "../telemetry/field-walk.js";
+import { type AttributeOwner, type FieldVisitor, rewriteFields, type TextField } from "../telemetry/field-walk.js";
 import type { Rewriter } from "../telemetry/rewriter.js";
 import { SummaryAttributes } from "../telemetry/summary-attributes.js";
 import { after, findField, skip, varint } from "../telemetry/wire.js";
 import { matches } from "./detect/match.js";
-import { type Field, type FieldSettings, Fields } from "./fields.js";
+import { type FieldRule, type FieldRuleSettings, FieldRules } from "./fields.js";
 import { treatJson } from "./json-text.js";
-import { RecordBefore } from "./record-before.js";
+import { PreviousRecord } from "./record-before.js";
 import { STRATEGIES, type Strategy, type WholeTreatment, wholeTreatment } from "./strategies.js";
-import { Tally } from "./tally.js";
-import { type TextSettings, Texts } from "./texts.js";
+import { TreatmentCounts } from "./tally.js";
+import { TextTreatment, type TextTreatmentSettings } from "./texts.js";
 import { leafText } from "./values.js";
 
 /** What is treated, how, and what is said of it. */
-export interface TreatmentSettings extends FieldSettings, TextSettings {
+export interface PiiTreatmentSettings extends FieldRuleSettings, TextTreatmentSettings {
   /** False: count what would be treated, and change nothing. */
-  readonly changes: boolean;
+  readonly isEnforced: boolean;
   /** Attributes that tell how many values were treated, or also which, on what they were treated in. */
   readonly summary: "silent" | "info" | "debug";
   /** Look into bodies that are JSON as into maps. */
@@ -34,25 +34,25 @@ export const SUMMARY_KEYS = "pii.treated.keys";
  *
  * Attribute, value, list, member and text call each other for every field, on one set of positions: they stay in one file.
  */
-export class Treatment implements FieldVisitor {
+export class PiiTreatment implements FieldVisitor {
   /** What was treated since the last `takeCounts`. */
-  private readonly tally: Tally;
-  private readonly settings: TreatmentSettings;
-  private readonly fields: Fields;
-  private readonly texts: Texts;
-  private readonly wholes: Readonly<Record<Strategy, WholeTreatment>>;
+  private readonly counts: TreatmentCounts;
+  private readonly settings: PiiTreatmentSettings;
+  private readonly fields: FieldRules;
+  private readonly texts: TextTreatment;
+  private readonly wholeTreatments: Readonly<Record<Strategy, WholeTreatment>>;
   private readonly summary = new SummaryAttributes();
   private readonly hasSummary: boolean;
-  private readonly before = new RecordBefore();
-  private path = "";
+  private readonly previousRecord = new PreviousRecord();
+  private matchPath = "";
 
-  constructor(settings: TreatmentSettings) {
+  constructor(settings: PiiTreatmentSettings) {
     this.settings = settings;
-    this.fields = new Fields(settings);
-    this.texts = new Texts(settings);
-    this.tally = new Tally(this.texts.names.length, settings.summary === "debug");
-    this.hasSummary = settings.changes && settings.summary !== "silent";
-    this.wholes = Object.fromEntries(
+    this.fields = new FieldRules(settings);
+    this.texts = new TextTreatment(settings);
+    this.counts = new TreatmentCounts(this.texts.names.length, settings.summary === "debug");
+    this.hasSummary = settings.isEnforced && settings.summary !== "silent";
+    this.wholeTreatments = Object.fromEntries(
       STRATEGIES.map((strategy) => [strategy, wholeTreatment(strategy, settings.hashKey)]),
     ) as Record<Strategy, WholeTreatment>;
   }
@@ -64,7 +64,7 @@ export class Treatment implements FieldVisitor {
 
   /** Calls `take` with the number of each name that has been found since the last time. */
   takeCounts(take: (index: number, count: number) => void): void {
-    const { counts } = this.tally;
+    const { counts } = this.counts;
     for (let i = 0; i < counts.length; i++) {
       if (counts[i] === 0) continue;
       take(i, counts[i]!);
@@ -73,24 +73,24 @@ export class Treatment implements FieldVisitor {
   }
 
   treat(batch: Batch): Batch {
-    this.before.begin();
+    this.previousRecord.startBatch();
     return rewriteFields(batch, this);
   }
 
-  open(owner: Owner): void {
-    if (owner === "record") this.before.next();
+  open(owner: AttributeOwner): void {
+    if (owner === "record") this.previousRecord.startRecord();
     if (owner === "event" || owner === "link" || owner === "exemplar") return; // belong to their record
-    this.tally.forget();
-    if (this.hasSummary) this.summary.begin();
+    this.counts.startOwner();
+    if (this.hasSummary) this.summary.clear();
   }
 
   attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
     const b = rewriter.bytes;
-    if (this.before.isSame(b, start, end)) return;
+    if (this.previousRecord.isSame(b, start, end)) return;
     const keySize = b[start + 1]!;
     const keyEnd = start + 2 + keySize;
     if (b[start] !== KEY || keySize > 127 || b[keyEnd] !== VALUE || keyEnd >= end) {
-      this.oddAttribute(rewriter, at, lengthAt, start, end);
+      this.unusualAttribute(rewriter, at, lengthAt, start, end);
       return;
     }
     const valueAt = keyEnd + 1;
@@ -100,59 +100,61 @@ export class Treatment implements FieldVisitor {
       size = varint(b, valueAt);
       valueStart = after;
     }
-    const field = this.fields.attribute(b, start + 2, keyEnd);
+    const field = this.fields.ofAttribute(b, start + 2, keyEnd);
     if (this.hasSummary && (field.path === SUMMARY_COUNT || field.path === SUMMARY_KEYS)) {
       if (this.texts.find(b, valueStart, valueStart + size, field.hints) === 0) {
-        this.summary.see(rewriter, field.path, at, lengthAt, end);
+        this.summary.remember(rewriter, field.path, at, lengthAt, end);
         return;
       }
     }
     if (field.strategy === undefined && b[valueStart] === STRING && b[valueStart + 1]! === size - 2 && size < 130) {
       // The usual attribute is a short text with nothing in it.
-      if (this.texts.find(b, valueStart + 2, valueStart + size, field.hints) === 0) return this.before.keep(start, end);
-    } else if (field.strategy === undefined && HOLDS_NO_TEXT[b[valueStart]!] === 1) return this.before.keep(start, end);
-    this.pair(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
+      if (this.texts.find(b, valueStart + 2, valueStart + size, field.hints) === 0)
+        return this.previousRecord.rememberClean(start, end);
+    } else if (field.strategy === undefined && HOLDS_NO_TEXT[b[valueStart]!] === 1)
+      return this.previousRecord.rememberClean(start, end);
+    this.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
   }
 
   body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
-    const field = this.fields.member(undefined, "body");
+    const field = this.fields.ofMember(undefined, "body");
     if (field.strategy === "redact") this.removeField(rewriter, field, at, end);
     else if (!this.settings.jsonBodies || !this.jsonBody(rewriter, field, lengthAt, start, end))
       this.value(rewriter, field, field.strategy, lengthAt, start, end);
   }
 
   text(rewriter: Rewriter, name: TextField, lengthAt: number, start: number, end: number): void {
-    const field = this.fields.member(undefined, name);
+    const field = this.fields.ofMember(undefined, name);
     this.string(rewriter, field, field.strategy, lengthAt, start, end);
   }
 
-  close(rewriter: Rewriter, owner: Owner, end: number, attributesTag: number): void {
-    const { tally, summary } = this;
-    if (!this.hasSummary || tally.hits === 0 || (owner !== "record" && owner !== "resource" && owner !== "scope"))
+  close(rewriter: Rewriter, owner: AttributeOwner, end: number, attributesTag: number): void {
+    const { counts, summary } = this;
+    if (!this.hasSummary || counts.hits === 0 || (owner !== "record" && owner !== "resource" && owner !== "scope"))
       return;
     const before = summary.get(SUMMARY_COUNT);
-    summary.put(rewriter, end, attributesTag, SUMMARY_COUNT, tally.hits + (typeof before === "number" ? before : 0));
+    summary.put(rewriter, end, attributesTag, SUMMARY_COUNT, counts.hits + (typeof before === "number" ? before : 0));
     if (this.settings.summary !== "debug") return;
     const named = summary.get(SUMMARY_KEYS);
-    const keys = new Set([...(typeof named === "string" && named !== "" ? named.split(",") : []), ...tally.keys]);
+    const keys = new Set([...(typeof named === "string" && named !== "" ? named.split(",") : []), ...counts.keys]);
     summary.put(rewriter, end, attributesTag, SUMMARY_KEYS, [...keys].sort().join(","));
   }
 
   /** A KeyValue whose fields are not the usual two in the usual order. */
-  private oddAttribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
+  private unusualAttribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
     const b = rewriter.bytes;
     const valueAt = findField(b, start, end, VALUE);
     if (valueAt < 0) return;
     const size = varint(b, valueAt);
     const valueStart = after;
-    const field = this.fields.member(undefined, keyOf(b, start, end));
-    this.pair(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
+    const field = this.fields.ofMember(undefined, keyOf(b, start, end));
+    this.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
   }
 
   /** A KeyValue [start, end) with its value [valueStart, valueEnd). */
-  private pair(
+  private keyValue(
     rewriter: Rewriter,
-    field: Field,
+    field: FieldRule,
     at: number,
     lengthAt: number,
     start: number,
@@ -164,24 +166,24 @@ export class Treatment implements FieldVisitor {
   ): void {
     if (strategy === "allow") return;
     if (strategy === "redact") {
-      if (field.by === "field" || isConfidential(rewriter.bytes, valueStart, valueEnd))
+      if (field.decidedBy === "field" || isConfidential(rewriter.bytes, valueStart, valueEnd))
         this.removeField(rewriter, field, at, end);
       return;
     }
-    const outStart = rewriter.position(start);
+    const outStart = rewriter.outputPosition(start);
     this.value(rewriter, field, strategy, valueAt, valueStart, valueEnd);
-    rewriter.close(start, end, outStart, start - lengthAt);
+    rewriter.closeMessage(start, end, outStart, start - lengthAt);
   }
 
-  private removeField(rewriter: Rewriter, field: Field, from: number, to: number): void {
-    this.tally.byName(field, field.path);
-    if (this.settings.changes) rewriter.remove(from, to);
+  private removeField(rewriter: Rewriter, field: FieldRule, from: number, to: number): void {
+    this.counts.countField(field, field.path);
+    if (this.settings.isEnforced) rewriter.remove(from, to);
   }
 
   /** The AnyValue [start, end), whose length is at `lengthAt`. */
   private value(
     rewriter: Rewriter,
-    field: Field,
+    field: FieldRule,
     strategy: Strategy | undefined,
     lengthAt: number,
     start: number,
@@ -189,7 +191,7 @@ export class Treatment implements FieldVisitor {
   ): void {
     if (strategy === "allow") return;
     const b = rewriter.bytes;
-    const outStart = rewriter.position(start);
+    const outStart = rewriter.outputPosition(start);
     for (let p = start; p < end; ) {
       const tag = varint(b, p);
       const at = after;
@@ -200,18 +202,18 @@ export class Treatment implements FieldVisitor {
       } else if (tag === LIST || tag === MAP) {
         varint(b, at);
         const inner = after;
-        const outInner = rewriter.position(inner);
+        const outInner = rewriter.outputPosition(inner);
         this.elements(rewriter, field, strategy, tag, inner, next);
-        rewriter.close(inner, next, outInner, inner - at);
+        rewriter.closeMessage(inner, next, outInner, inner - at);
       } else if (strategy !== undefined) this.leaf(rewriter, field, strategy, tag, p, at, next);
       p = next;
     }
-    rewriter.close(start, end, outStart, start - lengthAt);
+    rewriter.closeMessage(start, end, outStart, start - lengthAt);
   }
 
   private elements(
     rewriter: Rewriter,
-    field: Field,
+    field: FieldRule,
     strategy: Strategy | undefined,
     kind: number,
     p: number,
@@ -232,7 +234,7 @@ export class Treatment implements FieldVisitor {
 
   private member(
     rewriter: Rewriter,
-    parent: Field,
+    parent: FieldRule,
     inherited: Strategy | undefined,
     at: number,
     lengthAt: number,
@@ -244,11 +246,11 @@ export class Treatment implements FieldVisitor {
     if (valueAt < 0) return;
     const size = varint(b, valueAt);
     const valueStart = after;
-    const field = this.fields.member(parent, keyOf(b, start, end));
-    const own = inherited === undefined || field.by === "field" ? field.strategy : undefined;
-    this.pair(
+    const field = this.fields.ofMember(parent, keyOf(b, start, end));
+    const memberStrategy = inherited === undefined || field.decidedBy === "field" ? field.strategy : undefined;
+    this.keyValue(
       rewriter,
-      own === undefined && inherited !== undefined ? { ...field, by: parent.by } : field,
+      memberStrategy === undefined && inherited !== undefined ? { ...field, decidedBy: parent.decidedBy } : field,
       at,
       lengthAt,
       start,
@@ -256,14 +258,14 @@ export class Treatment implements FieldVisitor {
       valueAt,
       valueStart,
       valueStart + size,
-      own ?? inherited,
+      memberStrategy ?? inherited,
     );
   }
 
   /** The string [start, end), whose length is at `lengthAt`. */
   private string(
     rewriter: Rewriter,
-    field: Field,
+    field: FieldRule,
     strategy: Strategy | undefined,
     lengthAt: number,
     start: number,
@@ -271,17 +273,17 @@ export class Treatment implements FieldVisitor {
   ): void {
     if (strategy === undefined) {
       if (this.texts.find(rewriter.bytes, start, end, field.hints) === 0) return;
-      this.path = field.path;
-      if (!this.settings.changes) return this.countMatches();
+      this.matchPath = field.path;
+      if (!this.settings.isEnforced) return this.countMatches();
       this.texts.write(rewriter, lengthAt, start, end, field.hints, this.countMatches);
       return;
     }
     if (start === end || strategy === "allow") return;
     const text = decodeText(rewriter.bytes, start, end);
-    const treated = this.wholes[strategy](text);
+    const treated = this.wholeTreatments[strategy](text);
     if (treated === text) return;
-    this.tally.byName(field, field.path);
-    if (!this.settings.changes) return;
+    this.counts.countField(field, field.path);
+    if (!this.settings.isEnforced) return;
     rewriter.copyTo(lengthAt).text(treated);
     rewriter.skipTo(end);
   }
@@ -289,25 +291,25 @@ export class Treatment implements FieldVisitor {
   /** A number, a boolean or bytes that are to be treated as a whole: text stands in their place then. */
   private leaf(
     rewriter: Rewriter,
-    field: Field,
+    field: FieldRule,
     strategy: Strategy,
     tag: number,
     at: number,
     valueAt: number,
     end: number,
   ): void {
-    const text = leafText(rewriter.bytes, tag, valueAt, end, field.by === "secret_key");
+    const text = leafText(rewriter.bytes, tag, valueAt, end, field.decidedBy === "secret_key");
     if (text === undefined) return;
-    this.tally.byName(field, field.path);
-    if (!this.settings.changes) return;
+    this.counts.countField(field, field.path);
+    if (!this.settings.isEnforced) return;
     const out = rewriter.copyTo(at);
     out.byte(STRING);
-    out.text(this.wholes[strategy](text));
+    out.text(this.wholeTreatments[strategy](text));
     rewriter.skipTo(end);
   }
 
   /** True when the body was JSON, and is dealt with. */
-  private jsonBody(rewriter: Rewriter, field: Field, lengthAt: number, start: number, end: number): boolean {
+  private jsonBody(rewriter: Rewriter, field: FieldRule, lengthAt: number, start: number, end: number): boolean {
     const b = rewriter.bytes;
     if (field.strategy !== undefined || b[start] !== STRING) return false;
     const size = varint(b, start + 1);
@@ -315,30 +317,30 @@ export class Treatment implements FieldVisitor {
     if (textStart + size !== end || (b[textStart] !== BRACE && b[textStart] !== BRACKET)) return false;
     const text = decodeText(b, textStart, end);
     const treated = treatJson(text, field, {
-      member: (parent, key) => this.fields.member(parent, key),
+      member: (parent, key) => this.fields.ofMember(parent, key),
       treat: (value, of, strategy) => this.treatText(value, of, strategy),
-      counts: (of) => this.tally.byName(of, of.path),
+      countField: (of) => this.counts.countField(of, of.path),
     });
     if (treated === undefined) return false;
-    if (treated === text || !this.settings.changes) return true;
-    const outStart = rewriter.position(start);
+    if (treated === text || !this.settings.isEnforced) return true;
+    const outStart = rewriter.outputPosition(start);
     rewriter.copyTo(start + 1).text(treated);
     rewriter.skipTo(end);
-    rewriter.close(start, end, outStart, start - lengthAt);
+    rewriter.closeMessage(start, end, outStart, start - lengthAt);
     return true;
   }
 
-  private treatText(text: string, field: Field, strategy: Strategy | undefined): string {
+  private treatText(text: string, field: FieldRule, strategy: Strategy | undefined): string {
     if (strategy !== undefined) {
-      const treated = text === "" ? text : this.wholes[strategy](text);
-      if (treated !== text) this.tally.byName(field, field.path);
+      const treated = text === "" ? text : this.wholeTreatments[strategy](text);
+      if (treated !== text) this.counts.countField(field, field.path);
       return treated;
     }
     const b = Buffer.from(text, "utf8");
     if (this.texts.find(b, 0, b.length, field.hints) === 0) return text;
-    this.path = field.path;
-    if (this.settings.changes)
-      return Buffer.from(this.texts.treated(b, 0, b.length, field.hints, this.countMatches)).toString();
+    this.matchPath = field.path;
+    if (this.settings.isEnforced)
+      return Buffer.from(this.texts.treat(b, 0, b.length, field.hints, this.countMatches)).toString();
     this.countMatches();
     return text;
   }
@@ -346,7 +348,7 @@ export class Treatment implements FieldVisitor {
   /** Counts what was found last, in the text of the field whose path was noted. */
   private readonly countMatches = (): void => {
     const { count, detectors } = matches;
-    for (let i = 0; i < count; i++) this.tally.detected(detectors[i]!, this.path);
+    for (let i = 0; i < count; i++) this.counts.countDetected(detectors[i]!, this.matchPath);
   };
 }
 
@@ -357,7 +359,7 @@ function keyOf(b: Uint8Array, start: number, end: number): string {
   return decodeText(b, after, after + size);
 }
 
-/** Not empty and not only a boolean, which tells of a secret that there is one, not which. */
+/** Whether a value can give a secret away: an empty one cannot, and a boolean only says that there is one. */
 function isConfidential(b: Uint8Array, start: number, end: number): boolean {
   return end > start && b[start] !== BOOL;
 }

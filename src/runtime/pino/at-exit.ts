@@ -1,16 +1,16 @@
 import process from "node:process";
 
-const toDo = new Set<() => void>();
-const doAll = () => {
-  for (const work of toDo) work();
+const exitHandlers = new Set<() => void>();
+const runExitHandlers = () => {
+  for (const work of exitHandlers) work();
 };
 
 /** Runs `work` when the process exits, until the function that is returned is called. One listener for all. */
-export function whenProcessExits(work: () => void): () => void {
-  if (toDo.size === 0) process.on("exit", doAll);
-  toDo.add(work);
+export function onProcessExit(work: () => void): () => void {
+  if (exitHandlers.size === 0) process.on("exit", runExitHandlers);
+  exitHandlers.add(work);
   return () => {
-    toDo.delete(work);
-    if (toDo.size === 0) process.off("exit", doAll);
+    exitHandlers.delete(work);
+    if (exitHandlers.size === 0) process.off("exit", runExitHandlers);
   };
 }

@@ -1,6 +1,6 @@
 import type { LogInput } from "../embed/log-record.js";
-import { recordOfLine } from "./line.js";
-import { formatIn, USUAL_FORMAT } from "./line-format.js";
+import { recordFromLine } from "./line.js";
+import { DEFAULT_FORMAT, formatFromMessage } from "./line-format.js";
 
 /** What pino needs of a destination. */
 export interface PinoDestination {
@@ -15,21 +15,21 @@ export interface PinoDestination {
 }
 
 /** The part of an embedded Sluice that a destination uses. */
-export interface LineTaker {
+export interface RecordEmitter {
   readonly logs: { emit(record: LogInput): Promise<void> };
   flush(): Promise<void>;
 }
 
 /** Hands pino's lines to a Sluice in the same thread: there is no worker that could die with lines in it. */
-export function pinoDestination(sluice: LineTaker): PinoDestination {
-  let format = USUAL_FORMAT;
+export function pinoDestination(sluice: RecordEmitter): PinoDestination {
+  let format = DEFAULT_FORMAT;
   return {
     writable: true,
     write(line) {
-      void sluice.logs.emit(recordOfLine(line.endsWith("\n") ? line.slice(0, -1) : line, format));
+      void sluice.logs.emit(recordFromLine(line.endsWith("\n") ? line.slice(0, -1) : line, format));
     },
     emit(_event, message) {
-      format = formatIn(message) ?? format;
+      format = formatFromMessage(message) ?? format;
       return true;
     },
     flush(callback) {

@@ -9,44 +9,44 @@ export interface LineFormat {
 }
 
 /** As pino does it unless told otherwise. */
-export const USUAL_FORMAT: LineFormat = { messageKey: "msg", errorKey: "err", labels: {} };
+export const DEFAULT_FORMAT: LineFormat = { messageKey: "msg", errorKey: "err", labels: {} };
 
 /** Pino tells its destination how it was configured; undefined for any other message. */
-export function formatIn(message: unknown): LineFormat | undefined {
+export function formatFromMessage(message: unknown): LineFormat | undefined {
   const { code, config } = (message ?? {}) as { code?: unknown; config?: Record<string, unknown> };
   if (code !== "PINO_CONFIG" || typeof config !== "object" || config === null) return undefined;
   const { messageKey, errorKey, levels } = config;
   const { labels } = (levels ?? {}) as { labels?: LineFormat["labels"] };
   return {
-    messageKey: typeof messageKey === "string" ? messageKey : USUAL_FORMAT.messageKey,
-    errorKey: typeof errorKey === "string" ? errorKey : USUAL_FORMAT.errorKey,
-    labels: typeof labels === "object" && labels !== null ? labels : USUAL_FORMAT.labels,
+    messageKey: typeof messageKey === "string" ? messageKey : DEFAULT_FORMAT.messageKey,
+    errorKey: typeof errorKey === "string" ? errorKey : DEFAULT_FORMAT.errorKey,
+    labels: typeof labels === "object" && labels !== null ? labels : DEFAULT_FORMAT.labels,
   };
 }
 
-/** How long the first lines wait for it. */
-const PATIENCE_MS = 100;
+/** How long the first lines wait for pino's message about its format. */
+const FORMAT_TIMEOUT_MS = 100;
 
 /** What pino tells its worker, in a message that may come a moment after the first lines. */
-export class PinosFormat {
-  private format = USUAL_FORMAT;
-  private told = () => {};
-  private readonly telling = new Promise<void>((resolve) => {
-    this.told = resolve;
+export class PinoFormat {
+  private format = DEFAULT_FORMAT;
+  private onReceived = () => {};
+  private readonly received = new Promise<void>((resolve) => {
+    this.onReceived = resolve;
   });
-  private waited: Promise<void> | undefined;
+  private waiting: Promise<void> | undefined;
 
-  hear(message: unknown): void {
-    const format = formatIn(message);
+  onMessage(message: unknown): void {
+    const format = formatFromMessage(message);
     if (format === undefined) return;
     this.format = format;
-    this.told();
+    this.onReceived();
   }
 
-  /** Waits for it once, not for long: who writes to the worker without pino never tells. */
-  async known(): Promise<LineFormat> {
-    this.waited ??= Promise.race([this.telling, sleep(PATIENCE_MS)]);
-    await this.waited;
+  /** Waits for pino's message once and not for long: whoever writes to the worker without pino never sends it. */
+  async resolved(): Promise<LineFormat> {
+    this.waiting ??= Promise.race([this.received, sleep(FORMAT_TIMEOUT_MS)]);
+    await this.waiting;
     return this.format;
   }
 }

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcome } from "../contract/delivery.js";
 import { encodeLogs } from "../embed/encode-logs.js";
 import type { Sluice } from "../embed/sluice.js";
-import { recordOfLine } from "./line.js";
-import { type LineFormat, USUAL_FORMAT } from "./line-format.js";
+import { recordFromLine } from "./line.js";
+import { DEFAULT_FORMAT, type LineFormat } from "./line-format.js";
 import { LineQueue } from "./line-queue.js";
 import { LostLines } from "./lost-lines.js";
 
@@ -43,9 +43,9 @@ export class LineStream extends Writable {
   private isDelivering = false;
   private taken = 0;
   private settled = 0;
-  private waiting: { readonly lines: number; readonly resolve: () => void }[] = [];
-  private patient = true;
-  private ending: NodeJS.Timeout | undefined;
+  private flushWaiters: { readonly lines: number; readonly resolve: () => void }[] = [];
+  private mayRetry = true;
+  private endTimer: NodeJS.Timeout | undefined;
 
   constructor(settings: LineStreamSettings) {
     super({ decodeStrings: false });
@@ -55,43 +55,43 @@ export class LineStream extends Writable {
   }
 
   override _write(chunk: string | Buffer, _encoding: string, done: (error?: Error) => void): void {
-    this.take(String(chunk));
+    this.enqueue(String(chunk));
     done();
   }
 
   override _final(done: (error?: Error) => void): void {
-    this.take(this.queue.rest === "" ? "" : "\n");
+    this.enqueue(this.queue.incomplete === "" ? "" : "\n");
     const work = this.flush().then(() => this.settings.sluice.stop(STOP_MS));
     void work.then(() => {
-      clearTimeout(this.ending);
-      this.lost.sayRest();
+      clearTimeout(this.endTimer);
+      this.lost.reportRest();
       done();
     });
   }
 
   override end(...args: []): this {
-    this.hurry(END_MS);
+    this.setDeadline(END_MS);
     return super.end(...args);
   }
 
   /** Resolves when all lines until now are settled. Pino's worker calls this for `logger.flush(callback)`. */
   flush(): Promise<void> {
     return new Promise((resolve) => {
-      this.waiting.push({ lines: this.taken, resolve });
+      this.flushWaiters.push({ lines: this.taken, resolve });
       this.settle(0, 0);
     });
   }
 
   /** What is not delivered after this time is lost. */
-  hurry(ms: number): void {
-    clearTimeout(this.ending);
-    this.ending = setTimeout(() => {
-      this.patient = false;
+  setDeadline(ms: number): void {
+    clearTimeout(this.endTimer);
+    this.endTimer = setTimeout(() => {
+      this.mayRetry = false;
       void this.settings.sluice.stop(0);
     }, ms);
   }
 
-  private take(text: string): void {
+  private enqueue(text: string): void {
     const { ended, refused } = this.queue.add(text);
     this.taken += ended;
     this.lost.add(refused, `over ${this.settings.maxBytes} bytes of lines are waiting`);
@@ -102,13 +102,13 @@ export class LineStream extends Writable {
     this.settled += lines;
     if (lines > 0) this.settings.onSettled?.(lines, lost);
     const isDone = (each: { readonly lines: number }) => each.lines <= this.settled;
-    for (const { resolve } of this.waiting.filter(isDone)) resolve();
-    this.waiting = this.waiting.filter((each) => !isDone(each));
+    for (const { resolve } of this.flushWaiters.filter(isDone)) resolve();
+    this.flushWaiters = this.flushWaiters.filter((each) => !isDone(each));
   }
 
   private async deliverAll(): Promise<void> {
     this.isDelivering = true;
-    const format = (await this.settings.format?.()) ?? USUAL_FORMAT;
+    const format = (await this.settings.format?.()) ?? DEFAULT_FORMAT;
     while (!this.queue.isEmpty) {
       const { lines, refused } = this.queue.next();
       const lost = await this.deliver(
@@ -124,27 +124,27 @@ export class LineStream extends Writable {
   private async deliver(lines: readonly string[], format: LineFormat): Promise<number> {
     if (lines.length === 0) return 0;
     const { sluice, resource, patienceMs } = this.settings;
-    const records = lines.map((line) => recordOfLine(line, format));
+    const records = lines.map((line) => recordFromLine(line, format));
     const batch = encodeLogs(records, resource, Date.now());
     const deadline = performance.now() + patienceMs;
     for (;;) {
-      const lost = this.lostIn(await sluice.accept(batch), batch.count, deadline);
+      const lost = this.countLost(await sluice.accept(batch), batch.count, deadline);
       if (lost !== undefined) return lost;
       await sleep(RETRY_MS);
     }
   }
 
   /** How many of these lines are lost, undefined while they are worth another try. */
-  private lostIn(outcome: Outcome, lines: number, deadline: number): number | undefined {
+  private countLost(outcome: Outcome, lines: number, deadline: number): number | undefined {
     if (outcome.ok) {
-      this.patient = this.ending === undefined || this.patient;
+      this.mayRetry = this.endTimer === undefined || this.mayRetry;
       this.lost.add(outcome.rejected, outcome.message);
       return outcome.rejected;
     }
     const { kind, message } = outcome.refusal;
     const isFinal = kind === "permanent";
-    if (!isFinal && this.patient && performance.now() < deadline) return undefined;
-    if (!isFinal) this.patient = false;
+    if (!isFinal && this.mayRetry && performance.now() < deadline) return undefined;
+    if (!isFinal) this.mayRetry = false;
     this.lost.add(lines, message);
     return lines;
   }

@@ -1,10 +1,10 @@
 import type { LogInput } from "../embed/log-record.js";
-import { type LineFormat, USUAL_FORMAT } from "./line-format.js";
+import { DEFAULT_FORMAT, type LineFormat } from "./line-format.js";
 
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"];
 
 /** What pino and its OpenTelemetry instrumentation call things, and what OpenTelemetry does. */
-const NAMES = new Map([
+const ATTRIBUTE_NAMES = new Map([
   ["pid", "process.pid"],
   ["hostname", "host.name"],
   ["name", "logger.name"],
@@ -15,8 +15,8 @@ const NAMES = new Map([
  * trace_id and span_id lead to the trace, and everything else (bindings, merged objects) is an attribute, so is what is
  * none of these. What is no line of pino is a record with the text as its body.
  */
-export function recordOfLine(line: string, format: LineFormat = USUAL_FORMAT): LogInput {
-  const fields = parsed(line);
+export function recordFromLine(line: string, format: LineFormat = DEFAULT_FORMAT): LogInput {
+  const fields = parseLine(line);
   if (fields === undefined) return { body: line };
   const { [format.messageKey]: body, [format.errorKey]: err, level, time, trace_flags: _, ...others } = fields;
   const { trace_id: traceId, span_id: spanId, ...attributes } = others;
@@ -29,7 +29,7 @@ export function recordOfLine(line: string, format: LineFormat = USUAL_FORMAT): L
     attributes: {
       ...(level !== undefined && severity === undefined && { level }),
       ...(time !== undefined && timestamp === undefined && { time }),
-      ...named(attributes),
+      ...withOtelNames(attributes),
       ...exceptionOf(err, format.errorKey),
     },
     // What is no id is made an attribute further on.
@@ -38,7 +38,7 @@ export function recordOfLine(line: string, format: LineFormat = USUAL_FORMAT): L
   };
 }
 
-function parsed(line: string): Record<string, unknown> | undefined {
+function parseLine(line: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(line);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
@@ -61,14 +61,14 @@ function severityOf(level: unknown, { labels }: LineFormat): Pick<LogInput, "sev
 function timeOf(time: unknown): number | undefined {
   const number = typeof time === "string" ? Date.parse(time) : time;
   if (typeof number !== "number" || !Number.isFinite(number)) return undefined;
-  return typeof time === "number" && number < FIRST_MS ? number * 1000 : number;
+  return typeof time === "number" && number < MIN_TIME_MS ? number * 1000 : number;
 }
 
-const FIRST_MS = 1e11;
+const MIN_TIME_MS = 1e11;
 
-function named(fields: Record<string, unknown>): Record<string, unknown> {
+function withOtelNames(fields: Record<string, unknown>): Record<string, unknown> {
   const attributes: Record<string, unknown> = Object.create(null);
-  for (const [key, value] of Object.entries(fields)) attributes[NAMES.get(key) ?? key] = value;
+  for (const [key, value] of Object.entries(fields)) attributes[ATTRIBUTE_NAMES.get(key) ?? key] = value;
   return attributes;
 }
 

@@ -9,7 +9,7 @@ const UP = 2;
 export class SharedCounts {
   readonly memory: SharedArrayBuffer;
   private readonly numbers: Int32Array;
-  private known = { settled: 0, lost: 0 };
+  private lastRead = { settled: 0, lost: 0 };
 
   constructor(memory = new SharedArrayBuffer(12)) {
     this.memory = memory;
@@ -20,7 +20,7 @@ export class SharedCounts {
     return Atomics.load(this.numbers, UP) === 1;
   }
 
-  setUp(): void {
+  markUp(): void {
     Atomics.store(this.numbers, UP, 1);
   }
 
@@ -30,9 +30,9 @@ export class SharedCounts {
   }
 
   /** What was added since the last time. The numbers may wrap, what is between them does not. */
-  news(): { readonly settled: number; readonly lost: number } {
-    const { known } = this;
-    this.known = { settled: Atomics.load(this.numbers, SETTLED), lost: Atomics.load(this.numbers, LOST) };
-    return { settled: (this.known.settled - known.settled) | 0, lost: (this.known.lost - known.lost) | 0 };
+  takeNew(): { readonly settled: number; readonly lost: number } {
+    const { lastRead } = this;
+    this.lastRead = { settled: Atomics.load(this.numbers, SETTLED), lost: Atomics.load(this.numbers, LOST) };
+    return { settled: (this.lastRead.settled - lastRead.settled) | 0, lost: (this.lastRead.lost - lastRead.lost) | 0 };
   }
 }

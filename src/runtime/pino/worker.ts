@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import { parentPort } from "node:worker_threads";
 import type { SluiceConfig } from "../embed/load.js";
 import { createSluice } from "../embed/sluice.js";
-import { PinosFormat } from "./line-format.js";
+import { PinoFormat } from "./line-format.js";
 import { LineStream } from "./line-stream.js";
 import { SharedCounts } from "./shared-counts.js";
 
@@ -28,39 +28,39 @@ export interface PinoTransportOptions {
 }
 
 /** What a supervisor adds to the options of its worker. */
-export interface SupervisedWorker {
+export interface SupervisedWorkerOptions {
   /** The memory of its `SharedCounts`. */
   readonly counts?: SharedArrayBuffer;
 }
 
 /** The event by which the worker tells that it has counted lines. */
-export const SETTLED = "sluice:settled";
+export const SETTLED_EVENT = "sluice:settled";
 /** The message by which the worker is told how many milliseconds are left. */
-export const HURRY = "sluice:hurry";
+export const DEADLINE_MESSAGE = "sluice:hurry";
 
-const PATIENCE_MS = 30_000;
-export const MAX_BYTES = 64 * 1024 * 1024;
+const DEFAULT_PATIENCE_MS = 30_000;
+export const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 
 /** Pino calls this in its worker thread: an embedded Sluice, and the stream that leads into it. */
-export async function transport(options: PinoTransportOptions & SupervisedWorker): Promise<Writable> {
+export async function transport(options: PinoTransportOptions & SupervisedWorkerOptions): Promise<Writable> {
   const { baseDirectory, queueDirectory, env, resource = {} } = options;
-  const { patienceMs = PATIENCE_MS, maxBytes = MAX_BYTES } = options;
+  const { patienceMs = DEFAULT_PATIENCE_MS, maxBytes = DEFAULT_MAX_BYTES } = options;
   const sluice = await createSluice({ config: configOf(options), baseDirectory, queueDirectory, env });
   await sluice.start();
   const counts = options.counts && new SharedCounts(options.counts);
-  counts?.setUp();
+  counts?.markUp();
   const onSettled = (lines: number, lost: number) => {
     if (counts === undefined) return;
     counts.add(lines, lost);
-    parentPort?.postMessage({ code: "EVENT", name: SETTLED, args: [] });
+    parentPort?.postMessage({ code: "EVENT", name: SETTLED_EVENT, args: [] });
   };
-  const pinos = new PinosFormat();
-  const format = () => pinos.known();
+  const pinoFormat = new PinoFormat();
+  const format = () => pinoFormat.resolved();
   const stream = new LineStream({ sluice, resource, patienceMs, maxBytes, format, onSettled });
   // Last, with nothing to wait for until pino listens too: what comes before somebody listens waits for the first who does.
   parentPort?.on("message", (message: { code?: unknown; ms?: unknown }) => {
-    pinos.hear(message);
-    if (message?.code === HURRY) stream.hurry(Number(message.ms));
+    pinoFormat.onMessage(message);
+    if (message?.code === DEADLINE_MESSAGE) stream.setDeadline(Number(message.ms));
   });
   return stream;
 }

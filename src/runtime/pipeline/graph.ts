@@ -9,24 +9,24 @@ import type {
   ProcessorContext,
   Receiver,
 } from "../contract/component.js";
-import { nowhereToKeep } from "../contract/dead-letter.js";
+import { refusalOfSetback } from "../contract/dead-letter.js";
 import type { Delivery } from "../contract/delivery.js";
-import { exporterSettingsSchema } from "../contract/exporter-settings.js";
+import { uncheckedExporterSettingsSchema } from "../contract/exporter-settings.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { Outlet, OutletFactory } from "../contract/outlet.js";
-import type { GraphPlan, Planned, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
-import type { Watch } from "../contract/watch.js";
-import { wordsOf } from "../contract/words-of.js";
+import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
+import type { PluginTracker } from "../contract/watch.js";
+import { errorMessage } from "../contract/words-of.js";
 import type { Signal } from "../telemetry/signal.js";
-import { Budget } from "./budget.js";
-import { checkMade } from "./check-made.js";
+import { IntakeBudget } from "./budget.js";
+import { checkComponent } from "./check-made.js";
 import { fanOut } from "./fanout.js";
 import { guardExporter } from "./guard-exporter.js";
-import { createIntake, type Inlet } from "./intake.js";
+import { createIntake, type DeliveryConsumer } from "./intake.js";
 import { isolate } from "./isolate.js";
 import { ReplaySteps } from "./replay-steps.js";
 import { type RunningPipeline, runPipeline } from "./run.js";
-import { warningOfUntreated } from "./untreated.js";
+import { untreatedPiiWarning } from "./untreated.js";
 
 export interface GraphSettings {
   readonly plan: GraphPlan;
@@ -38,7 +38,7 @@ export interface GraphSettings {
   readonly random: () => number;
   readonly outletFactory: OutletFactory;
   readonly isOpen: () => boolean;
-  readonly watch?: Watch | undefined;
+  readonly pluginTracker?: PluginTracker | undefined;
 }
 
 export interface RunningExporter {
@@ -49,20 +49,20 @@ export interface RunningExporter {
 
 /** All components of a config, wired up. Nothing has been started yet. */
 export interface Graph {
-  readonly receivers: readonly { readonly spec: Planned<unknown>; readonly receiver: Receiver }[];
+  readonly receivers: readonly { readonly spec: PlannedComponent<unknown>; readonly receiver: Receiver }[];
   readonly exporters: readonly RunningExporter[];
   /** Pipelines and connectors in the order in which they are to be drained: none before one that feeds it. */
-  readonly runs: readonly RunningPipeline[];
-  readonly budget: Budget;
+  readonly runningPipelines: readonly RunningPipeline[];
+  readonly budget: IntakeBudget;
 }
 
 /** A component could not be made; says which one. */
-export class ComponentError extends Error {
+export class ComponentCreateError extends Error {
   override readonly name = "ComponentError";
-  readonly component: Planned<unknown>;
+  readonly component: PlannedComponent<unknown>;
 
-  constructor(component: Planned<unknown>, cause: unknown) {
-    super(wordsOf(cause), { cause });
+  constructor(component: PlannedComponent<unknown>, cause: unknown) {
+    super(errorMessage(cause), { cause });
     this.component = component;
   }
 }
@@ -75,7 +75,7 @@ export function buildGraph(settings: GraphSettings): Graph {
 class GraphBuilder {
   private readonly settings: GraphSettings;
   private readonly plan: GraphPlan;
-  private readonly budget: Budget;
+  private readonly budget: IntakeBudget;
   private readonly exporters = new Map<string, RunningExporter>();
   private readonly pipelines = new Map<string, RunningPipeline>();
   /** By connector, then by "from>to". */
@@ -87,48 +87,53 @@ class GraphBuilder {
   constructor(settings: GraphSettings) {
     this.settings = settings;
     this.plan = settings.plan;
-    this.budget = new Budget(settings.intakeLimit);
+    this.budget = new IntakeBudget(settings.intakeLimit);
     this.replaySteps = new ReplaySteps(this.plan, (id, pipeline) => this.processorContext(id, pipeline));
   }
 
   build(): Graph {
     for (const spec of this.plan.exporters.values()) this.exporters.set(spec.id, this.createExporter(spec));
     for (const pipeline of [...this.plan.pipelines].reverse()) {
-      const outlets = pipeline.exporters.flatMap((id) => this.outletsOf(id, pipeline));
-      this.addRun(this.pipelines, pipeline.id, this.processorsOf(pipeline), fanOut(outlets));
+      const consumers = pipeline.exporters.flatMap((id) => this.consumersOf(id, pipeline));
+      this.addRunningPipeline(this.pipelines, pipeline.id, this.processorsOf(pipeline), fanOut(consumers));
     }
     const receivers = [...this.plan.receivers.values()].map((spec) => ({
       spec,
-      receiver: making(spec, () => {
+      receiver: createComponent(spec, () => {
         const context = { ...this.contextOf(spec.id, "receiver"), intakes: this.intakesOf(spec.id) };
-        return checkMade("receiver", spec.factory.create(spec.config, context));
+        return checkComponent("receiver", spec.factory.create(spec.config, context));
       }),
     }));
-    return { receivers, exporters: [...this.exporters.values()], runs: [...this.built].reverse(), budget: this.budget };
+    return {
+      receivers,
+      exporters: [...this.exporters.values()],
+      runningPipelines: [...this.built].reverse(),
+      budget: this.budget,
+    };
   }
 
   private createExporter(spec: PlannedExporter): RunningExporter {
     const context = this.contextOf(spec.id, "exporter");
-    const made = making(spec, () => checkMade("exporter", spec.factory.create(spec.config, context)));
-    const exporter = spec.plugin === undefined ? made : guardExporter(spec.id, made, this.settings.watch);
+    const created = createComponent(spec, () => checkComponent("exporter", spec.factory.create(spec.config, context)));
+    const exporter = spec.plugin === undefined ? created : guardExporter(spec.id, created, this.settings.pluginTracker);
     const { clock, random, logger, metrics } = context;
     const { id, settings } = spec;
-    const typeDefaults = exporterSettingsSchema.parse(spec.factory.defaults ?? {});
+    const typeDefaults = uncheckedExporterSettingsSchema.parse(spec.factory.defaults ?? {});
     const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
     const pipelines = this.plan.pipelines.filter(({ exporters }) => exporters.includes(id));
     const signals = [...new Set(pipelines.map(({ signal }) => signal))];
-    const own = { id, exporter, settings, typeDefaults, signals, prepareReplay };
-    const outlet = this.settings.outletFactory({ ...own, clock, random, logger, metrics });
+    const outletSettings = { id, exporter, settings, typeDefaults, signals, prepareReplay };
+    const outlet = this.settings.outletFactory({ ...outletSettings, clock, random, logger, metrics });
     return { spec, exporter, outlet };
   }
 
   private processorsOf(pipeline: PlannedPipeline): Processor[] {
-    return pipeline.processors.map((id, place) => {
+    return pipeline.processors.map((id, index) => {
       const spec = this.plan.processors.get(id)!;
       const context = this.processorContext(id, pipeline);
       const create = () => spec.factory.create(spec.config, context);
-      const onSetback = warningOfUntreated(this.plan, pipeline, place, context.logger);
-      return this.isolated(spec, "processor", pipeline.signal, create, { onSetback });
+      const onSetback = untreatedPiiWarning(this.plan, pipeline, index, context.logger);
+      return this.isolateComponent(spec, "processor", pipeline.signal, create, { onSetback });
     });
   }
 
@@ -137,7 +142,7 @@ class GraphBuilder {
   }
 
   /** Where a pipeline's exporter id leads: to the exporter, or through a connector to the pipelines it feeds. */
-  private outletsOf(id: string, from: PlannedPipeline): Inlet[] {
+  private consumersOf(id: string, from: PlannedPipeline): DeliveryConsumer[] {
     const exporter = this.exporters.get(id);
     if (exporter !== undefined) return [(delivery) => exporter.outlet.accept(delivery, from.id)];
     const spec = this.plan.connectors.get(id)!;
@@ -145,28 +150,28 @@ class GraphBuilder {
     return [...new Set(fed.map((pipeline) => pipeline.signal))]
       .filter((to) => spec.factory.routes.some((route) => route.from === from.signal && route.to === to))
       .map((to) => {
-        const { inlet } = this.connector(spec, from.signal, to, fed);
-        return to === from.signal ? inlet : this.withoutSetbacks(inlet, from);
+        const { consume } = this.runConnector(spec, from.signal, to, fed);
+        return to === from.signal ? consume : this.settlingSetbacks(consume, from);
       });
   }
 
   /** What was taken out of a pipeline is not turned into another signal. It must have an exporter elsewhere. */
-  private withoutSetbacks(inlet: Inlet, from: PlannedPipeline): Inlet {
+  private settlingSetbacks(consumer: DeliveryConsumer, from: PlannedPipeline): DeliveryConsumer {
     const isKeptElsewhere = this.reachesExporter(from);
     return (delivery) => {
-      if (delivery.setback === undefined) inlet(delivery);
+      if (delivery.setback === undefined) consumer(delivery);
       else if (isKeptElsewhere || delivery.setback.onlyIfAlwaysSaved) delivery.accept();
-      else delivery.refuse(nowhereToKeep(delivery.setback));
+      else delivery.refuse(refusalOfSetback(delivery.setback));
     };
   }
 
   private reachesExporter(pipeline: PlannedPipeline): boolean {
     return pipeline.exporters.some(
-      (id) => this.exporters.has(id) || this.fedBy(id, pipeline.signal).some((p) => this.reachesExporter(p)),
+      (id) => this.exporters.has(id) || this.pipelinesFedBy(id, pipeline.signal).some((p) => this.reachesExporter(p)),
     );
   }
 
-  private fedBy(connector: string, signal: Signal): PlannedPipeline[] {
+  private pipelinesFedBy(connector: string, signal: Signal): PlannedPipeline[] {
     return this.plan.pipelines.filter((p) => p.receivers.includes(connector) && p.signal === signal);
   }
 
@@ -175,13 +180,13 @@ class GraphBuilder {
     return pipeline.exporters.every((id) => {
       const exporter = this.exporters.get(id);
       if (exporter !== undefined) return exporter.outlet.isAvailable ?? true;
-      const fed = this.fedBy(id, pipeline.signal);
+      const fed = this.pipelinesFedBy(id, pipeline.signal);
       return fed.length === 0 || fed.some((next) => this.isAvailable(next));
     });
   }
 
-  private connector(
-    spec: Planned<ConnectorFactory>,
+  private runConnector(
+    spec: PlannedComponent<ConnectorFactory>,
     from: Signal,
     to: Signal,
     fed: readonly PlannedPipeline[],
@@ -196,44 +201,44 @@ class GraphBuilder {
       return pipeline !== undefined && this.isAvailable(pipeline);
     };
     const context = { ...this.contextOf(spec.id, "connector"), from, to, targets, isAvailable };
-    const operator = this.isolated(spec, "connector", from, () => spec.factory.create(spec.config, context), {
+    const operator = this.isolateComponent(spec, "connector", from, () => spec.factory.create(spec.config, context), {
       to,
       targets,
     });
-    const inlets = new Map(targets.map((id) => [id, this.pipelines.get(id)!.inlet]));
-    return this.addRun(this.connectors, key, [operator], route(inlets));
+    const consumers = new Map(targets.map((id) => [id, this.pipelines.get(id)!.consume]));
+    return this.addRunningPipeline(this.connectors, key, [operator], routeToTargets(consumers));
   }
 
-  private addRun(
+  private addRunningPipeline(
     into: Map<string, RunningPipeline>,
     id: string,
     processors: Processor[],
-    outlet: Inlet,
+    output: DeliveryConsumer,
   ): RunningPipeline {
-    const run = runPipeline(processors, outlet, this.settings.logger.child({ pipeline: id }));
+    const run = runPipeline(processors, output, this.settings.logger.child({ pipeline: id }));
     into.set(id, run);
     this.built.push(run);
     return run;
   }
 
-  private isolated(
-    spec: Planned<unknown>,
+  private isolateComponent(
+    spec: PlannedComponent<unknown>,
     kind: ComponentKind,
     from: Signal,
     create: () => Processor,
-    { to = from, targets, onSetback }: IsolationChoices = {},
+    { to = from, targets, onSetback }: IsolationOverrides = {},
   ): Processor {
     const { metrics, logger, clock } = this.contextOf(spec.id, kind);
     const attributes = { [kind]: spec.id, otel_signal: from };
     const counter = (name: string, description: string) => metrics.counter(name, { description }, attributes);
-    return making(spec, () =>
-      isolate(() => checkMade(kind, create()), {
+    return createComponent(spec, () =>
+      isolate(() => checkComponent(kind, create()), {
         id: spec.id,
         logger,
         clock,
         signal: to,
         targets,
-        watch: spec.plugin === undefined ? undefined : this.settings.watch,
+        pluginTracker: spec.plugin === undefined ? undefined : this.settings.pluginTracker,
         incoming: counter(`otelcol_${kind}_incoming_items`, "Records that went in."),
         outgoing: counter(`otelcol_${kind}_outgoing_items`, "Records that came out."),
         failures: counter(
@@ -248,11 +253,11 @@ class GraphBuilder {
 
   private intakesOf(receiver: string): Partial<Record<Signal, Intake>> {
     const intakes: Partial<Record<Signal, Intake>> = {};
-    const reading = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(receiver));
-    for (const signal of new Set(reading.map((pipeline) => pipeline.signal))) {
-      const inlets = reading.filter((p) => p.signal === signal).map((p) => this.pipelines.get(p.id)!.inlet);
+    const readers = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(receiver));
+    for (const signal of new Set(readers.map((pipeline) => pipeline.signal))) {
+      const consumers = readers.filter((p) => p.signal === signal).map((p) => this.pipelines.get(p.id)!.consume);
       const { isOpen } = this.settings;
-      intakes[signal] = createIntake({ receiver, signal, budget: this.budget, inlet: fanOut(inlets), isOpen });
+      intakes[signal] = createIntake({ receiver, signal, budget: this.budget, consumer: fanOut(consumers), isOpen });
     }
     return intakes;
   }
@@ -264,7 +269,7 @@ class GraphBuilder {
 }
 
 /** What differs between processors and connectors. */
-interface IsolationChoices {
+interface IsolationOverrides {
   readonly to?: Signal;
   readonly targets?: readonly string[];
   readonly onSetback?: (() => void) | undefined;
@@ -274,11 +279,11 @@ interface IsolationChoices {
  * Sends a connector's delivery to the pipelines it chose, once each, or to all. None chosen is a deliberate drop. The
  * choice ends there: it says nothing to the next connector.
  */
-function route(inlets: ReadonlyMap<string, Inlet>): Inlet {
-  const toAll = fanOut([...inlets.values()]);
+function routeToTargets(consumers: ReadonlyMap<string, DeliveryConsumer>): DeliveryConsumer {
+  const toAll = fanOut([...consumers.values()]);
   return (delivery: Delivery) => {
     if (delivery.route === undefined) return toAll(delivery);
-    const chosen = [...new Set(delivery.route)].flatMap((id) => inlets.get(id) ?? []);
+    const chosen = [...new Set(delivery.route)].flatMap((id) => consumers.get(id) ?? []);
     const parts = delivery.to(undefined).copies(chosen.length);
     parts.forEach((part, i) => {
       chosen[i]!(part);
@@ -286,10 +291,10 @@ function route(inlets: ReadonlyMap<string, Inlet>): Inlet {
   };
 }
 
-function making<T>(spec: Planned<unknown>, make: () => T): T {
+function createComponent<T>(spec: PlannedComponent<unknown>, create: () => T): T {
   try {
-    return make();
+    return create();
   } catch (error) {
-    throw new ComponentError(spec, error);
+    throw new ComponentCreateError(spec, error);
   }
 }

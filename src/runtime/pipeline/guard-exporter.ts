@@ -1,35 +1,35 @@
 import type { Exporter, SendOptions } from "../contract/component.js";
 import type { PartialRejection } from "../contract/delivery.js";
-import type { Watch } from "../contract/watch.js";
-import { wordsOf } from "../contract/words-of.js";
+import type { PluginTracker } from "../contract/watch.js";
+import { errorMessage } from "../contract/words-of.js";
 import type { Batch } from "../telemetry/batch.js";
 
 /** A plugin's exporter that keeps to the contract whatever it does: `send` always gives a promise, of a rejection or nothing. */
-export function guardExporter(id: string, exporter: Exporter, watch: Watch | undefined): Exporter {
-  const watched = watch?.register(`exporter ${id}`) ?? 0;
+export function guardExporter(id: string, exporter: Exporter, pluginTracker: PluginTracker | undefined): Exporter {
+  const trackerId = pluginTracker?.register(`exporter ${id}`) ?? 0;
   return {
     ...(exporter.start && { start: async () => exporter.start!() }),
     ...(exporter.check && { check: async (abort: AbortSignal) => exporter.check!(abort) }),
     ...(exporter.stop && { stop: async () => exporter.stop!() }),
     async send(batch: Batch, abort: AbortSignal, options?: SendOptions) {
-      const before = watch?.enter(watched);
+      const before = pluginTracker?.enter(trackerId);
       let sending: unknown;
       try {
         sending = exporter.send(batch, abort, options);
       } finally {
-        watch?.enter(before!);
+        pluginTracker?.enter(before!);
       }
-      return rejectionIn(await sending);
+      return readRejection(await sending);
     },
   };
 }
 
 /** The batch was sent: an answer that cannot be read must not have it sent again. */
-function rejectionIn(answer: unknown): PartialRejection | undefined {
+function readRejection(answer: unknown): PartialRejection | undefined {
   if (typeof answer !== "object" || answer === null) return undefined;
   try {
     const { rejected, message } = answer as Partial<PartialRejection>;
-    return typeof rejected === "number" ? { rejected, message: wordsOf(message ?? "") } : undefined;
+    return typeof rejected === "number" ? { rejected, message: errorMessage(message ?? "") } : undefined;
   } catch {
     return undefined;
   }

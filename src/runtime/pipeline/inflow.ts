@@ -1,29 +1,33 @@
 import { type Observer, Subject, type Subscription } from "rxjs";
 import type { Delivery } from "../contract/delivery.js";
 
-type Next = (delivery: Delivery) => void;
-type Fail = (error: unknown) => void;
-type Complete = () => void;
+type NextHandler = (delivery: Delivery) => void;
+type ErrorHandler = (error: unknown) => void;
+type CompleteHandler = () => void;
 
 /**
  * The input of one processor. What an operator written by hand throws in its own `next` or `complete` is told to
  * `onThrow`, so that it is the processor's failure: RxJS would throw it at the process, and the delivery would stay
  * where it is.
  */
-export class Inflow extends Subject<Delivery> {
-  private readonly onThrow: Fail;
+export class ProcessorInput extends Subject<Delivery> {
+  private readonly onThrow: ErrorHandler;
 
-  constructor(onThrow: Fail) {
+  constructor(onThrow: ErrorHandler) {
     super();
     this.onThrow = onThrow;
   }
 
-  override subscribe(observer?: Partial<Observer<Delivery>> | Next | null): Subscription;
-  override subscribe(next?: Next | null, error?: Fail | null, complete?: Complete | null): Subscription;
+  override subscribe(observer?: Partial<Observer<Delivery>> | NextHandler | null): Subscription;
   override subscribe(
-    first?: Partial<Observer<Delivery>> | Next | null,
-    error?: Fail | null,
-    complete?: Complete | null,
+    next?: NextHandler | null,
+    error?: ErrorHandler | null,
+    complete?: CompleteHandler | null,
+  ): Subscription;
+  override subscribe(
+    first?: Partial<Observer<Delivery>> | NextHandler | null,
+    error?: ErrorHandler | null,
+    complete?: CompleteHandler | null,
   ): Subscription {
     if (isSubscriber(first)) return super.subscribe(first); // RxJS's own: what it throws becomes an error of the stream
     const observer = typeof first === "object" && first !== null ? first : observerOf(first, error, complete);
@@ -45,9 +49,9 @@ export class Inflow extends Subject<Delivery> {
 
 function observerOf(next: unknown, error: unknown, complete: unknown): Partial<Observer<Delivery>> {
   return {
-    ...(typeof next === "function" && { next: next as Next }),
-    ...(typeof error === "function" && { error: error as Fail }),
-    ...(typeof complete === "function" && { complete: complete as Complete }),
+    ...(typeof next === "function" && { next: next as NextHandler }),
+    ...(typeof error === "function" && { error: error as ErrorHandler }),
+    ...(typeof complete === "function" && { complete: complete as CompleteHandler }),
   };
 }
 

@@ -3,16 +3,16 @@ import { ACCEPTED, Debt, Delivery, type Origin, type Outcome } from "../contract
 import { Refusal } from "../contract/refusal.js";
 import { type Batch, isBatch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/signal.js";
-import type { Budget } from "./budget.js";
+import type { IntakeBudget } from "./budget.js";
 
 /** Takes deliveries: the beginning of a pipeline, or a fan-out to several. Settles or passes on; never throws. */
-export type Inlet = (delivery: Delivery) => void;
+export type DeliveryConsumer = (delivery: Delivery) => void;
 
 export interface IntakeSettings {
   readonly receiver: string;
   readonly signal: Signal;
-  readonly budget: Budget;
-  readonly inlet: Inlet;
+  readonly budget: IntakeBudget;
+  readonly consumer: DeliveryConsumer;
   /** False once the agent drains: what comes then is refused, retryably. */
   readonly isOpen: () => boolean;
 }
@@ -20,39 +20,39 @@ export interface IntakeSettings {
 /** How long a client is asked to wait when the agent holds as much as it may. */
 const RETRY_AFTER_MS = 1000;
 
-/** The door of the pipelines that read one signal from one receiver. */
-export function createIntake({ receiver, signal, budget, inlet, isOpen }: IntakeSettings): Intake {
-  const ownOrigin: Origin = { receiver, transport: "" };
+/** The intake of the pipelines that read one signal from one receiver. */
+export function createIntake({ receiver, signal, budget, consumer, isOpen }: IntakeSettings): Intake {
+  const defaultOrigin: Origin = { receiver, transport: "" };
   return {
-    reserve: (bytes) => budget.take(bytes),
-    release: (bytes) => budget.give(bytes),
+    reserve: (bytes) => budget.reserve(bytes),
+    release: (bytes) => budget.release(bytes),
     accept(batch: Batch, origin?: Partial<Origin>): Promise<Outcome> {
-      if (!isOpen()) return Promise.resolve({ ok: false, refusal: shuttingDown() });
-      if (!isBatch(batch, signal)) return Promise.resolve({ ok: false, refusal: noBatch(receiver, signal) });
+      if (!isOpen()) return Promise.resolve({ ok: false, refusal: shutdownRefusal() });
+      if (!isBatch(batch, signal)) return Promise.resolve({ ok: false, refusal: notABatchRefusal(receiver, signal) });
       if (batch.count === 0) return Promise.resolve(ACCEPTED);
       const bytes = batch.byteLength;
-      if (!budget.take(bytes)) return Promise.resolve({ ok: false, refusal: overloaded(budget) });
+      if (!budget.reserve(bytes)) return Promise.resolve({ ok: false, refusal: overloadRefusal(budget) });
       return new Promise((resolve) => {
         const debt = new Debt((outcome) => {
-          budget.give(bytes);
+          budget.release(bytes);
           resolve(outcome);
         });
-        inlet(new Delivery(batch, origin === undefined ? ownOrigin : { ...ownOrigin, ...origin }, debt));
+        consumer(new Delivery(batch, origin === undefined ? defaultOrigin : { ...defaultOrigin, ...origin }, debt));
       });
     },
   };
 }
 
-export function shuttingDown(): Refusal {
+export function shutdownRefusal(): Refusal {
   return new Refusal("transient", "shutting down", { code: "SLUICE_SHUTTING_DOWN", retryAfterMs: RETRY_AFTER_MS });
 }
 
-function noBatch(receiver: string, signal: Signal): Refusal {
+function notABatchRefusal(receiver: string, signal: Signal): Refusal {
   const message = `receiver ${receiver} handed in something that is no batch of ${signal}`;
   return new Refusal("permanent", message, { code: "SLUICE_NO_BATCH", category: "integration" });
 }
 
-function overloaded(budget: Budget): Refusal {
+function overloadRefusal(budget: IntakeBudget): Refusal {
   const message = `over the limit of ${budget.limit} unsettled bytes (service.intake.max_bytes)`;
   return new Refusal("throttled", message, { code: "SLUICE_OVERLOADED", retryAfterMs: RETRY_AFTER_MS });
 }

@@ -1,15 +1,15 @@
 import { Observable, type Subject, type Subscription } from "rxjs";
 import type { Clock } from "../contract/clock.js";
 import type { Processor } from "../contract/component.js";
-import { type Delivery, Habitat } from "../contract/delivery.js";
+import { type Delivery, HeldDebts } from "../contract/delivery.js";
 import { limitedLog } from "../contract/limited-log.js";
 import type { Counter, Logger } from "../contract/observability.js";
 import { Refusal } from "../contract/refusal.js";
-import type { Watch } from "../contract/watch.js";
-import { wordsOf } from "../contract/words-of.js";
+import type { PluginTracker } from "../contract/watch.js";
+import { errorMessage } from "../contract/words-of.js";
 import { isBatch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/signal.js";
-import { Inflow } from "./inflow.js";
+import { ProcessorInput } from "./inflow.js";
 
 export interface IsolateSettings {
   readonly id: string;
@@ -18,11 +18,11 @@ export interface IsolateSettings {
   readonly outgoing: Counter;
   readonly failures: Counter;
   readonly clock: Clock;
-  /** Of what comes out. */
+  /** The signal of the batches that come out. */
   readonly signal: Signal;
   /** Set for plugins, whose code is watched while it runs. */
-  readonly watch?: Watch | undefined;
-  /** Of a connector: the pipelines among which it may choose. */
+  readonly pluginTracker?: PluginTracker | undefined;
+  /** The pipelines among which a connector may choose; undefined for a processor. */
   readonly targets?: readonly string[] | undefined;
   /** Also give it what was taken out of the pipeline: for connectors, which decide where that goes. */
   readonly takesSetbacks?: boolean;
@@ -50,35 +50,35 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
     first = undefined;
     return processor;
   };
-  const report = limitedLog<Refusal>(settings.clock, (refusal, suppressed) =>
+  const logFailure = limitedLog<Refusal>(settings.clock, (refusal, suppressed) =>
     settings.logger.error({ err: refusal.cause ?? refusal, suppressed }, `the processor failed: ${refusal.message}`),
   );
-  const reportRestart = limitedLog<{ why: unknown; lost: number }>(settings.clock, ({ why, lost }, suppressed) =>
+  const logRestart = limitedLog<{ why: unknown; lost: number }>(settings.clock, ({ why, lost }, suppressed) =>
     settings.logger.error({ err: why, refused: lost, suppressed }, "the processor failed and was started anew"),
   );
-  const explain = (refusal: Refusal) => {
+  const reportUnexpected = (refusal: Refusal) => {
     if (!refusal.unexpected) return refusal;
     settings.failures.add(1);
-    report(refusal);
-    return named(settings.id, refusal);
+    logFailure(refusal);
+    return withProcessorName(settings.id, refusal);
   };
-  const watched = settings.watch?.register(`processor ${settings.id}`) ?? 0;
+  const trackerId = settings.pluginTracker?.register(`processor ${settings.id}`) ?? 0;
   return (source) =>
     new Observable<Delivery>((out) => {
-      const inside = new Habitat(explain);
+      const heldDebts = new HeldDebts(reportUnexpected);
       let input: Subject<Delivery>;
       let current: Subscription | undefined;
       let draining = false;
 
       // Refusing may bring data back in at once, by a connector that knows another way: by then the broken one is gone.
       const restart = (why: unknown) => {
-        letGo();
-        const lost = inside.refuseAll(failed(settings.id, why));
+        unsubscribeCurrent();
+        const lost = heldDebts.refuseAll(failureRefusal(settings.id, why));
         settings.failures.add(1);
-        reportRestart({ why, lost });
+        logRestart({ why, lost });
         if (draining) out.complete();
       };
-      const letGo = () => {
+      const unsubscribeCurrent = () => {
         const ended = current;
         current = undefined;
         try {
@@ -88,38 +88,39 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
           settings.logger.error({ err: error }, "the processor failed while it was stopped");
         }
       };
-      const begin = () => {
-        input = new Inflow(restart);
-        const begun = observable(make()(input)).subscribe({
+      const start = () => {
+        input = new ProcessorInput(restart);
+        const subscription = assertObservable(make()(input)).subscribe({
           next(delivery) {
             if (!isDelivery(delivery)) return restart(new TypeError("it handed on something that is no delivery"));
-            if (!isBatch(delivery.batch, settings.signal)) return delivery.refuse(noBatch(settings.signal));
-            if (!isRoute(delivery.route, settings.targets)) return delivery.refuse(noRoute(settings.targets));
-            inside.leave(delivery.debt);
+            if (!isBatch(delivery.batch, settings.signal)) return delivery.refuse(notABatchRefusal(settings.signal));
+            if (!isRoute(delivery.route, settings.targets))
+              return delivery.refuse(invalidRouteRefusal(settings.targets));
+            heldDebts.remove(delivery.debt);
             if (delivery.setback === undefined) settings.outgoing.add(delivery.batch.count);
             else settings.onSetback?.();
-            const before = settings.watch?.enter(0);
+            const before = settings.pluginTracker?.enter(0);
             out.next(delivery);
-            settings.watch?.enter(before!);
+            settings.pluginTracker?.enter(before!);
           },
           error: restart,
           complete: () => (draining ? out.complete() : restart(new Error("completed by itself"))),
         });
-        if (typeof begun?.unsubscribe !== "function") throw new TypeError(NO_OPERATOR);
-        if (!begun.closed) current = begun;
+        if (typeof subscription?.unsubscribe !== "function") throw new TypeError(NOT_AN_OPERATOR);
+        if (!subscription.closed) current = subscription;
       };
       const push = (delivery: Delivery) => {
         if (delivery.setback !== undefined && settings.takesSetbacks !== true) return out.next(delivery);
         settings.incoming.add(delivery.batch.count);
-        inside.enter(delivery.debt);
-        const before = settings.watch?.enter(watched);
+        heldDebts.add(delivery.debt);
+        const before = settings.pluginTracker?.enter(trackerId);
         try {
-          if (current === undefined || current.closed) begin();
+          if (current === undefined || current.closed) start();
           input.next(delivery);
         } catch (error) {
           restart(error);
         }
-        settings.watch?.enter(before!);
+        settings.pluginTracker?.enter(before!);
       };
 
       const upstream = source.subscribe({
@@ -137,19 +138,19 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
       });
       return () => {
         upstream.unsubscribe();
-        letGo();
-        inside.refuseAll(aborted(settings.id));
+        unsubscribeCurrent();
+        heldDebts.refuseAll(abortRefusal(settings.id));
       };
     });
 }
 
 /** By shape: a plugin may have its own copy of rxjs. */
-function observable(made: Observable<Delivery>): Observable<Delivery> {
+function assertObservable(made: Observable<Delivery>): Observable<Delivery> {
   if (typeof made?.subscribe === "function") return made;
-  throw new TypeError(NO_OPERATOR);
+  throw new TypeError(NOT_AN_OPERATOR);
 }
 
-const NO_OPERATOR = "create returned a function that is no operator; wrap it: eachRecord(...) or eachBatch(...)";
+const NOT_AN_OPERATOR = "create returned a function that is no operator; wrap it: eachRecord(...) or eachBatch(...)";
 
 /** By shape, as far as it is asked for here and behind: what a plugin hands on need not be what its types say. */
 function isDelivery(given: Partial<Delivery> | null | undefined): given is Delivery {
@@ -170,17 +171,17 @@ function isRoute(route: unknown, targets: readonly string[] | undefined): boolea
   return Array.isArray(route) && route.every((id) => targets.includes(id));
 }
 
-function noRoute(targets: readonly string[] = []): Refusal {
+function invalidRouteRefusal(targets: readonly string[] = []): Refusal {
   const message = `it chose a pipeline that it does not feed; it feeds ${targets.join(", ") || "none"}`;
   return new Refusal("transient", message, { code: "SLUICE_NO_ROUTE", unexpected: true });
 }
 
-function noBatch(signal: Signal): Refusal {
+function notABatchRefusal(signal: Signal): Refusal {
   const message = `it handed on something that is no batch of ${signal}`;
   return new Refusal("transient", message, { code: "SLUICE_NO_BATCH", unexpected: true });
 }
 
-function named(id: string, refusal: Refusal): Refusal {
+function withProcessorName(id: string, refusal: Refusal): Refusal {
   const { kind, code, retryAfterMs, category, status, cause } = refusal;
   return new Refusal(kind, `processor ${id} failed: ${refusal.message}`, {
     code,
@@ -191,11 +192,11 @@ function named(id: string, refusal: Refusal): Refusal {
   });
 }
 
-function failed(id: string, why: unknown): Refusal {
-  const message = `processor ${id} failed: ${wordsOf(why)}`;
+function failureRefusal(id: string, why: unknown): Refusal {
+  const message = `processor ${id} failed: ${errorMessage(why)}`;
   return new Refusal("transient", message, { code: "SLUICE_COMPONENT_FAILED", cause: why });
 }
 
-function aborted(id: string): Refusal {
+function abortRefusal(id: string): Refusal {
   return new Refusal("transient", `processor ${id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" });
 }

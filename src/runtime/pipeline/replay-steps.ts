@@ -13,12 +13,12 @@ export class ReplaySteps {
   constructor(plan: GraphPlan, contextOf: (processor: string, pipeline: PlannedPipeline) => ProcessorContext) {
     for (const pipeline of plan.pipelines) {
       const feeding = plan.pipelines.filter((other) => feeds(plan, other, pipeline));
-      const before = feeding.flatMap((other) => this.byPipeline.get(other.id) ?? []);
-      const own = pipeline.processors.flatMap((id) => {
+      const inheritedSteps = feeding.flatMap((other) => this.byPipeline.get(other.id) ?? []);
+      const ownSteps = pipeline.processors.flatMap((id) => {
         const { factory, config } = plan.processors.get(id)!;
         return factory.replay?.(config, contextOf(id, pipeline)) ?? [];
       });
-      this.byPipeline.set(pipeline.id, [...new Set([...before, ...own])]);
+      this.byPipeline.set(pipeline.id, [...new Set([...inheritedSteps, ...ownSteps])]);
     }
   }
 

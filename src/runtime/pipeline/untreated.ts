@@ -6,31 +6,31 @@ import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
  * are. The order of processors that have a zone was checked when the config was loaded. Of others it is not known whether
  * they take records out of the pipeline until they do.
  */
-export function warningOfUntreated(
+export function untreatedPiiWarning(
   plan: GraphPlan,
   pipeline: PlannedPipeline,
-  place: number,
+  index: number,
   logger: Logger,
 ): (() => void) | undefined {
-  const { id, factory } = plan.processors.get(pipeline.processors[place]!)!;
-  const behind = factory.zone === undefined ? treatmentBehind(plan, pipeline, place) : undefined;
-  if (behind === undefined) return undefined;
+  const { id, factory } = plan.processors.get(pipeline.processors[index]!)!;
+  const piiProcessor = factory.zone === undefined ? piiProcessorAfter(plan, pipeline, index) : undefined;
+  if (piiProcessor === undefined) return undefined;
   let hasWarned = false;
   return () => {
     if (hasWarned) return;
     hasWarned = true;
-    const message = `"${id}" dead-letters records that "${behind}" has not treated yet: they are kept as they came`;
-    logger.warn({ pipeline: pipeline.id }, `${message}. Put it behind "${behind}"`);
+    const message = `"${id}" dead-letters records that "${piiProcessor}" has not treated yet: they are kept as they came`;
+    logger.warn({ pipeline: pipeline.id }, `${message}. Put it behind "${piiProcessor}"`);
   };
 }
 
 /** The processor that treats personal data behind this place of a pipeline, in it or in those that connectors lead to. */
-function treatmentBehind(plan: GraphPlan, pipeline: PlannedPipeline, place: number): string | undefined {
-  const own = pipeline.processors.slice(place + 1).find((id) => plan.processors.get(id)?.factory.zone === "pii");
-  if (own !== undefined) return own;
-  const ways = pipeline.exporters.filter((id) => plan.connectors.has(id));
+function piiProcessorAfter(plan: GraphPlan, pipeline: PlannedPipeline, index: number): string | undefined {
+  const inPipeline = pipeline.processors.slice(index + 1).find((id) => plan.processors.get(id)?.factory.zone === "pii");
+  if (inPipeline !== undefined) return inPipeline;
+  const connectors = pipeline.exporters.filter((id) => plan.connectors.has(id));
   const next = plan.pipelines.filter(
-    ({ signal, receivers }) => signal === pipeline.signal && receivers.some((id) => ways.includes(id)),
+    ({ signal, receivers }) => signal === pipeline.signal && receivers.some((id) => connectors.includes(id)),
   );
-  return next.map((one) => treatmentBehind(plan, one, -1)).find((id) => id !== undefined);
+  return next.map((one) => piiProcessorAfter(plan, one, -1)).find((id) => id !== undefined);
 }

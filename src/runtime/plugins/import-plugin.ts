@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Clock } from "../contract/clock.js";
-import { wordsOf } from "../contract/words-of.js";
+import { errorMessage } from "../contract/words-of.js";
 import { importUrl, type PluginModule } from "./import-url.js";
 
 /** Why a plugin's code could not be loaded, in words for the one who named it. */
@@ -10,14 +10,14 @@ export interface ImportFailure {
   readonly suggestion?: string | undefined;
 }
 
-export type Imported = { readonly module: PluginModule } | { readonly failure: ImportFailure };
+export type ImportResult = { readonly module: PluginModule } | { readonly failure: ImportFailure };
 
 export type ImportModule = (url: string) => Promise<PluginModule>;
 
 const TIMEOUT_MS = 10_000;
 
 /** Unlike the system's clock it keeps the process alive: nothing else may be left to wait for. */
-const wakefulClock: Pick<Clock, "after"> = {
+const keepAliveClock: Pick<Clock, "after"> = {
   after(ms, run) {
     const timer = setTimeout(run, ms);
     return () => clearTimeout(timer);
@@ -28,27 +28,27 @@ const wakefulClock: Pick<Clock, "after"> = {
 export async function importPlugin(
   url: string,
   load: ImportModule = importUrl,
-  clock: Pick<Clock, "after"> = wakefulClock,
-): Promise<Imported> {
+  clock: Pick<Clock, "after"> = keepAliveClock,
+): Promise<ImportResult> {
   let cancel = () => {};
-  const tooLong = new Promise<Imported>((resolve) => {
-    cancel = clock.after(TIMEOUT_MS, () => resolve({ failure: HANGS }));
+  const timeout = new Promise<ImportResult>((resolve) => {
+    cancel = clock.after(TIMEOUT_MS, () => resolve({ failure: TIMED_OUT }));
   });
   try {
-    return await Promise.race([load(url).then((module) => ({ module })), tooLong]);
+    return await Promise.race([load(url).then((module) => ({ module })), timeout]);
   } catch (error) {
-    return { failure: explain(error, url) };
+    return { failure: explainFailure(error, url) };
   } finally {
     cancel();
   }
 }
 
-const HANGS: ImportFailure = {
+const TIMED_OUT: ImportFailure = {
   code: "plugin_failed",
   problem: `was not loaded after ${TIMEOUT_MS / 1000} s: its top level awaits something that does not come`,
 };
 
-function explain(error: unknown, url: string): ImportFailure {
+function explainFailure(error: unknown, url: string): ImportFailure {
   const { code, message, stack } = asError(error);
   if (code === "ERR_UNKNOWN_FILE_EXTENSION" && /\.[mc]?ts\b/.test(message)) return noTypeScript();
   if (code === "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING") {
@@ -65,7 +65,7 @@ function explain(error: unknown, url: string): ImportFailure {
     const suggestion = `node --check ${fileURLToPath(url)} shows the place`;
     return { code: "plugin_failed", problem: `cannot be read: ${firstLine(message)}`, suggestion };
   }
-  const place = placeIn(stack);
+  const place = firstFrame(stack);
   const problem = `threw while it was loaded: ${firstLine(message)}${place === undefined ? "" : ` (${place})`}`;
   return { code: "plugin_failed", problem };
 }
@@ -91,18 +91,18 @@ function missingModule(code: unknown, message: string): string | undefined {
 }
 
 /** `file:line:column` of the first frame that is not inside Node.js. */
-function placeIn(stack: string): string | undefined {
+function firstFrame(stack: string): string | undefined {
   const frame = /(?:file:\/\/|\()((?:\/|[A-Za-z]:\\)[^\n()]+?:\d+:\d+)/.exec(stack)?.[1];
   return frame?.slice(Math.max(frame.lastIndexOf("/"), frame.lastIndexOf("\\")) + 1);
 }
 
 function asError(error: unknown): { code: unknown; message: string; stack: string } {
-  if (!(error instanceof Error)) return { code: undefined, message: wordsOf(error), stack: "" };
+  if (!(error instanceof Error)) return { code: undefined, message: errorMessage(error), stack: "" };
   try {
     const { name, message, stack = "" } = error;
     return { code: (error as { code?: unknown }).code, message: `${name}: ${message}`, stack: String(stack) };
   } catch {
-    return { code: undefined, message: wordsOf(error), stack: "" };
+    return { code: undefined, message: errorMessage(error), stack: "" };
   }
 }
 

@@ -1,13 +1,13 @@
 import { parseId } from "../config/component-id.js";
 import { SECTIONS, type SectionName } from "../config/components.js";
 import type { Findings } from "../config/findings.js";
-import { isNull, isScalar, type MapNode, type Node, type Path, type Span } from "../config/node.js";
+import { type ConfigPath, isNull, isScalar, type MapNode, type Node, type Span } from "../config/node.js";
 import type { ComponentKind } from "../contract/component.js";
-import { type Registry, RegistryError, withoutEffect } from "../registry.js";
+import { noEffectReason, type Registry, RegistryError } from "../registry.js";
 import { exportedComponents } from "./exported-components.js";
 import { type ImportModule, importPlugin } from "./import-plugin.js";
 import { locatePlugin } from "./locate.js";
-import { callsItselfPlugin, findPackage } from "./package-entry.js";
+import { findPackage, hasPluginKeyword } from "./package-entry.js";
 
 export interface LoadPluginsOptions {
   /** The types that are there without any plugin; it is left as it is. */
@@ -26,33 +26,33 @@ export interface LoadPluginsOptions {
  * nobody has. Gives a registry with their components. What cannot be loaded becomes a finding at its place.
  */
 export async function loadPlugins(root: MapNode | undefined, options: LoadPluginsOptions): Promise<Registry> {
-  const loading = new Loading(options);
+  const loader = new PluginLoader(options);
   for (const specifier of options.extra ?? []) {
-    await loading.load({ specifier, shown: specifier, folder: options.folder ?? ".", span: undefined, path: [] });
+    await loader.load({ specifier, displayName: specifier, folder: options.folder ?? ".", span: undefined, path: [] });
   }
-  for (const named of root === undefined ? [] : namedPlugins(root, options.findings)) await loading.load(named);
-  for (const named of root === undefined ? [] : missingTypes(root, loading.registry)) await loading.loadByName(named);
-  return loading.registry;
+  for (const named of root === undefined ? [] : listedPlugins(root, options.findings)) await loader.load(named);
+  for (const named of root === undefined ? [] : missingTypes(root, loader.registry)) await loader.loadForType(named);
+  return loader.registry;
 }
 
 /** A plugin to load, and the place that names it. */
-interface Named {
+interface PluginReference {
   readonly specifier: string;
   /** How problems call it: what came from a variable is not shown. */
-  readonly shown: string;
+  readonly displayName: string;
   readonly folder: string;
   readonly span: Span | undefined;
-  readonly path: Path;
+  readonly path: ConfigPath;
 }
 
 interface MissingType {
   readonly kind: ComponentKind;
   readonly type: string;
   readonly key: Span;
-  readonly path: Path;
+  readonly path: ConfigPath;
 }
 
-class Loading {
+class PluginLoader {
   readonly registry: Registry;
   private readonly options: LoadPluginsOptions;
   private readonly loaded = new Set<string>();
@@ -62,21 +62,21 @@ class Loading {
     this.registry = options.registry.copy();
   }
 
-  async load(named: Named): Promise<void> {
+  async load(named: PluginReference): Promise<void> {
     const location = locatePlugin(named.specifier, named.folder);
     if ("problem" in location)
       return this.report("plugin_not_found", named, `: ${location.problem}`, location.suggestion);
     if (this.loaded.has(location.url)) return;
     this.loaded.add(location.url);
-    const module = await this.run(named, location.url);
+    const module = await this.importModule(named, location.url);
     if (module === undefined) return;
-    const { factories, complaints } = exportedComponents(module);
-    for (const complaint of complaints) this.report("plugin_component", named, ` ${complaint}`);
-    if (complaints.length > 0) return;
+    const { factories, errors } = exportedComponents(module);
+    for (const complaint of errors) this.report("plugin_component", named, ` ${complaint}`);
+    if (errors.length > 0) return;
     for (const factory of factories) {
       if (this.registry.get(factory.kind, factory.type) === factory) continue; // another plugin has passed it on
       try {
-        this.registry.add(factory, named.shown);
+        this.registry.add(factory, named.displayName);
       } catch (error) {
         if (!(error instanceof RegistryError)) throw error;
         const code = error.code === "SLUICE_CONTRACT" ? "plugin_contract" : "plugin_type_taken";
@@ -88,12 +88,12 @@ class Loading {
   }
 
   /** A type that no plugin has brought may be that of an installed package which says that it is a plugin. */
-  async loadByName({ kind, type, key, path }: MissingType): Promise<void> {
+  async loadForType({ kind, type, key, path }: MissingType): Promise<void> {
     const { folder } = key.source;
     const installed = packageNames(kind, type).filter((each) => findPackage(each, folder) !== undefined);
-    const name = installed.find((each) => callsItselfPlugin(findPackage(each, folder)!));
-    if (name === undefined) return this.pointOut(installed[0], key, path);
-    const named = { specifier: name, shown: name, folder, span: key, path };
+    const name = installed.find((each) => hasPluginKeyword(findPackage(each, folder)!));
+    if (name === undefined) return this.suggestListing(installed[0], key, path);
+    const named = { specifier: name, displayName: name, folder, span: key, path };
     await this.load(named);
     if (this.registry.get(kind, type) !== undefined || this.options.findings.hasErrors) return;
     const has = this.registry.all().filter((factory) => this.registry.originOf(factory) === name);
@@ -101,15 +101,15 @@ class Loading {
     this.report("plugin_component", named, ` is named like it, but has no ${kind} "${type}", only ${types}`);
   }
 
-  private pointOut(installed: string | undefined, key: Span, path: Path): void {
+  private suggestListing(installed: string | undefined, key: Span, path: ConfigPath): void {
     if (installed === undefined) return;
     const message = `a package "${installed}" is installed; to use what it may have, list it: plugins: [${installed}]`;
     this.options.findings.warn("plugin_not_listed", key, path, message);
   }
 
-  private async run(named: Named, url: string) {
+  private async importModule(named: PluginReference, url: string) {
     const { load, onLoading } = this.options;
-    onLoading?.(named.shown, url);
+    onLoading?.(named.displayName, url);
     const result = await importPlugin(url, load);
     onLoading?.(undefined);
     if ("module" in result) return result.module;
@@ -118,13 +118,18 @@ class Loading {
     return undefined;
   }
 
-  private report(code: string, { shown, span, path }: Named, words: string, suggestion?: string): void {
+  private report(
+    code: string,
+    { displayName, span, path }: PluginReference,
+    problem: string,
+    suggestion?: string,
+  ): void {
     const extra = suggestion === undefined ? {} : { suggestion };
-    this.options.findings.error(code, span, path, `plugin "${shown}"${words}`, extra);
+    this.options.findings.error(code, span, path, `plugin "${displayName}"${problem}`, extra);
   }
 }
 
-function namedPlugins(root: MapNode, findings: Findings): Named[] {
+function listedPlugins(root: MapNode, findings: Findings): PluginReference[] {
   const list = root.entries.get("plugins")?.value;
   if (list === undefined || isNull(list)) return [];
   if (list.kind !== "list") {
@@ -132,20 +137,20 @@ function namedPlugins(root: MapNode, findings: Findings): Named[] {
     findings.error("wrong_type", list, ["plugins"], EXPECTED, suggestion);
     return [];
   }
-  return list.items.flatMap((item, i) => namedPlugin(item, ["plugins", i], findings));
+  return list.items.flatMap((item, i) => listedPlugin(item, ["plugins", i], findings));
 }
 
 const EXPECTED = "expected a list of packages and files, such as [my-package, ./my-processor.js]";
 
-function namedPlugin(item: Node, path: Path, findings: Findings): Named[] {
+function listedPlugin(item: Node, path: ConfigPath, findings: Findings): PluginReference[] {
   if (isNull(item)) return [];
   if (item.kind !== "scalar" || typeof item.value !== "string" || item.text.trim() === "") {
     findings.error("wrong_type", item, path, "expected the name of a package or the path of a file");
     return [];
   }
   const specifier = item.text.trim();
-  const shown = item.substituted ? "(from a variable)" : specifier;
-  return [{ specifier, shown, folder: item.source.folder, span: item, path }];
+  const displayName = item.substituted ? "(from a variable)" : specifier;
+  return [{ specifier, displayName, folder: item.source.folder, span: item, path }];
 }
 
 function missingTypes(root: MapNode, registry: Registry): MissingType[] {
@@ -155,7 +160,7 @@ function missingTypes(root: MapNode, registry: Registry): MissingType[] {
     const kind = SECTIONS[section];
     return [...entries.entries].flatMap(([name, { key }]) => {
       const type = parseId(name)?.type;
-      if (type === undefined || registry.get(kind, type) !== undefined || withoutEffect(kind, type)) return [];
+      if (type === undefined || registry.get(kind, type) !== undefined || noEffectReason(kind, type)) return [];
       return [{ kind, type, key, path: [section, name] }];
     });
   });

@@ -3,11 +3,11 @@ import { createRequire } from "node:module";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { didYouMean } from "../contract/suggest.js";
-import { wordsOf } from "../contract/words-of.js";
+import { errorMessage } from "../contract/words-of.js";
 import { entryOf, findPackage, isFile } from "./package-entry.js";
 
 /** Where a plugin's code is, or why it cannot be found. */
-export type Location =
+export type PluginLocation =
   | { readonly url: string }
   | { readonly problem: string; readonly suggestion?: string | undefined };
 
@@ -15,23 +15,23 @@ export type Location =
  * Finds what `plugins:` names: a path, or a package, both as seen from the folder of the config. Never throws. Links are
  * followed, as Node.js does: what a linked package imports is looked for where it really is.
  */
-export function locatePlugin(specifier: string, folder: string): Location {
+export function locatePlugin(specifier: string, folder: string): PluginLocation {
   try {
     const location = locate(specifier, folder);
     if ("problem" in location) return location;
     return { url: pathToFileURL(realpathSync(fileURLToPath(location.url))).href };
   } catch (error) {
-    return { problem: wordsOf(error) }; // the file system's, or of a URL that is none of a file here
+    return { problem: errorMessage(error) }; // the file system's, or of a URL that is none of a file here
   }
 }
 
-function locate(specifier: string, folder: string): Location {
+function locate(specifier: string, folder: string): PluginLocation {
   if (specifier.startsWith("file:")) return locateFile(fileURLToPath(specifier));
   if (/^\.\.?([/\\]|$)/.test(specifier) || isAbsolute(specifier)) return locateFile(resolve(folder, specifier));
   return locatePackage(specifier, folder);
 }
 
-function locateFile(path: string): Location {
+function locateFile(path: string): PluginLocation {
   if (isFile(path)) return { url: pathToFileURL(path).href };
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
     return { problem: `${path} is a folder`, suggestion: "name the file in it that exports the component" };
@@ -40,13 +40,13 @@ function locateFile(path: string): Location {
   return { problem: `there is no file ${path}`, suggestion };
 }
 
-function locatePackage(specifier: string, folder: string): Location {
+function locatePackage(specifier: string, folder: string): PluginLocation {
   const [, name, rest] = /^((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(specifier) ?? [];
   if (name === undefined) return { problem: `"${specifier}" is neither a path nor the name of a package` };
   const found = findPackage(name, folder);
   const entry = found && entryOf(found, rest === undefined ? "." : `.${rest}`);
   if (entry !== undefined && isFile(entry)) return { url: pathToFileURL(entry).href };
-  const required = asRequired(specifier, folder);
+  const required = resolveAsRequire(specifier, folder);
   if (required !== undefined) return { url: pathToFileURL(required).href };
   if (found !== undefined) {
     const problem = `the package in ${found.folder} has no code to load: ${entry ?? "its package.json names none"}`;
@@ -60,7 +60,7 @@ function locatePackage(specifier: string, folder: string): Location {
 }
 
 /** For what is not in a node_modules folder: a package that names itself, or a package manager with its own ways. */
-function asRequired(specifier: string, folder: string): string | undefined {
+function resolveAsRequire(specifier: string, folder: string): string | undefined {
   try {
     const path = createRequire(join(resolve(folder), "config.yaml")).resolve(specifier);
     return isAbsolute(path) ? path : undefined; // Node.js's own modules are no plugins

@@ -5,17 +5,17 @@ import module, { createRequire } from "node:module";
  * where the plugin is, as with one file beside a config and a Sluice installed for the whole machine. What is installed
  * beside the plugin is taken first. Does nothing when the plugin finds its own.
  */
-export function lendOwnPackage(pluginUrl: string): void {
-  if (isLent || findsSluice(pluginUrl)) return;
-  isLent = true;
+export function registerOwnPackage(pluginUrl: string): void {
+  if (isRegistered || canResolveSluice(pluginUrl)) return;
+  isRegistered = true;
   module.register(`data:text/javascript,${encodeURIComponent(HOOKS)}`, import.meta.url, {
     data: { from: import.meta.url },
   });
 }
 
-let isLent = false;
+let isRegistered = false;
 
-function findsSluice(pluginUrl: string): boolean {
+function canResolveSluice(pluginUrl: string): boolean {
   try {
     createRequire(pluginUrl).resolve("sluice/plugin");
     return true;

@@ -18,7 +18,7 @@ export function findPackage(name: string, folder: string): InstalledPackage | un
 }
 
 /** A package that says itself that it is a plugin, so that it may be loaded without being listed. */
-export function callsItselfPlugin({ manifest }: InstalledPackage): boolean {
+export function hasPluginKeyword({ manifest }: InstalledPackage): boolean {
   const { keywords } = manifest;
   return Array.isArray(keywords) && keywords.includes(PLUGIN_KEYWORD);
 }
@@ -32,7 +32,7 @@ export const PLUGIN_KEYWORD = "sluice-plugin";
 export function entryOf({ folder, manifest }: InstalledPackage, subpath = "."): string | undefined {
   const { exports, main } = manifest;
   if (exports !== undefined && exports !== null) {
-    const target = targetOf(hasSubpaths(exports) ? exports[subpath] : subpath === "." ? exports : undefined);
+    const target = exportTarget(hasSubpaths(exports) ? exports[subpath] : subpath === "." ? exports : undefined);
     return target === undefined ? undefined : join(folder, target);
   }
   if (subpath !== ".") return fileAt(join(folder, subpath));
@@ -42,12 +42,12 @@ export function entryOf({ folder, manifest }: InstalledPackage, subpath = "."): 
 /** What Node.js looks for when a module is imported, in the order in which the package lists it. */
 const CONDITIONS = new Set(["node", "import", "module-sync", "default"]);
 
-function targetOf(target: unknown): string | undefined {
+function exportTarget(target: unknown): string | undefined {
   if (typeof target === "string") return target;
-  if (Array.isArray(target)) return target.map(targetOf).find((found) => found !== undefined);
+  if (Array.isArray(target)) return target.map(exportTarget).find((found) => found !== undefined);
   if (typeof target !== "object" || target === null) return undefined;
   for (const [condition, value] of Object.entries(target)) {
-    const found = CONDITIONS.has(condition) ? targetOf(value) : undefined;
+    const found = CONDITIONS.has(condition) ? exportTarget(value) : undefined;
     if (found !== undefined) return found;
   }
   return undefined;

@@ -7,48 +7,48 @@ import { packageFolder } from "../contract/version.js";
  * Where the code of plugins lies, to tell whose fault an error is that nobody caught: that of the plugin in whose folder
  * the throw happened. Packages that it uses do not count as its code, nor does Sluice, wherever it lies.
  */
-export class PluginPlaces {
+export class PluginFolders {
   private readonly folders = new Map<string, string>();
 
-  note(plugin: string, url: string): void {
+  add(plugin: string, url: string): void {
     try {
-      this.folders.set(folderOf(fileURLToPath(url)), plugin);
+      this.folders.set(codeFolder(fileURLToPath(url)), plugin);
     } catch {
       // code that is in no file is nowhere
     }
   }
 
   /** The plugin whose code threw this; undefined when that cannot be told. */
-  ownerOf(error: unknown): string | undefined {
-    const file = this.folders.size === 0 ? undefined : thrownAt(error);
+  pluginOf(error: unknown): string | undefined {
+    const file = this.folders.size === 0 ? undefined : throwingFile(error);
     if (file === undefined) return undefined;
     const sluice = packageFolder(file);
     const found = [...this.folders].filter(
-      ([folder]) => isOwn(folder, file) && (sluice === undefined || isWithin(sluice, folder)),
+      ([folder]) => isCodeOf(folder, file) && (sluice === undefined || isWithin(sluice, folder)),
     );
     return found.toSorted(([a], [b]) => b.length - a.length)[0]?.[1];
   }
 }
 
-/** That of the package, or of the file alone where it is in none of its own. */
-function folderOf(file: string): string {
+/** The folder of the package that the file is in, or the file's own folder where it is in no package of its own. */
+function codeFolder(file: string): string {
   for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
     if (existsSync(join(folder, "package.json"))) return folder === packageFolder() ? dirname(file) : folder;
   }
   return dirname(file);
 }
 
-function isOwn(folder: string, file: string): boolean {
+function isCodeOf(folder: string, file: string): boolean {
   return isWithin(folder, file) && !relative(folder, file).split(sep).includes("node_modules");
 }
 
 function isWithin(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way.split(sep)[0] !== ".." && !isAbsolute(way);
+  const relativePath = relative(folder, path);
+  return relativePath.split(sep)[0] !== ".." && !isAbsolute(relativePath);
 }
 
 /** The file of the first line of the stack that is none of Node's own. */
-function thrownAt(error: unknown): string | undefined {
+function throwingFile(error: unknown): string | undefined {
   try {
     const stack = error instanceof Error ? String(error.stack) : "";
     const url = /^\s+at (?:.*\(|async )?(file:\/\/[^\n)]+?|\/[^\n)]+?):\d+:\d+\)?$/m.exec(stack)?.[1];

@@ -1,7 +1,7 @@
 import process from "node:process";
 import type { HeapInfo } from "node:v8";
 import type { Worker } from "node:worker_threads";
-import type { Watch } from "../contract/watch.js";
+import type { PluginTracker } from "../contract/watch.js";
 import { WATCHDOG_THREAD } from "./watchdog-thread.js";
 
 export interface WatchdogSettings {
@@ -30,7 +30,7 @@ const HEAP_PERCENT = 3;
  *
  * Code that runs after an await is not seen to begin: then the plugin that ran last is named as such.
  */
-export class Watchdog implements Watch {
+export class Watchdog implements PluginTracker {
   private readonly settings: WatchdogSettings;
   private readonly cells = new Int32Array(new SharedArrayBuffer(16));
   private readonly numbers = new Map<string, number>();

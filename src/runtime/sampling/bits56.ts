@@ -8,16 +8,16 @@ export interface Bits56 {
   readonly low: number;
 }
 
-const HALF = 2 ** 28;
-const MAX = 1n << 56n;
+const HALF_RANGE = 2 ** 28;
+const RANGE = 1n << 56n;
 const DIGITS = 14;
 
 /** Keeps everything. */
 export const ALWAYS: Bits56 = { high: 0, low: 0 };
 /** Keeps nothing. */
-export const NEVER: Bits56 = { high: HALF, low: 0 };
+export const NEVER: Bits56 = { high: HALF_RANGE, low: 0 };
 /** The randomness that every threshold but `NEVER` keeps. */
-export const ALL_ONES: Bits56 = { high: HALF - 1, low: HALF - 1 };
+export const ALL_ONES: Bits56 = { high: HALF_RANGE - 1, low: HALF_RANGE - 1 };
 
 /** The smallest probability there is. */
 export const MIN_PROBABILITY = 2 ** -56;
@@ -42,16 +42,16 @@ export function toHex({ high, low }: Bits56): string {
 
 /** A threshold as it is written: without zeros at the end, "0" for `ALWAYS` and nothing for `NEVER`. */
 export function thresholdText(threshold: Bits56): string {
-  if (threshold.high === HALF) return "";
+  if (threshold.high === HALF_RANGE) return "";
   return toHex(threshold).replace(/0+$/, "") || "0";
 }
 
-/** Undefined when the text is none: one to fourteen hex digits. */
+/** Undefined when the text is no threshold: one to fourteen hex digits. */
 export function parseThreshold(text: string): Bits56 | undefined {
   return /^[0-9a-fA-F]{1,14}$/.test(text) ? parseHex(text.padEnd(DIGITS, "0")) : undefined;
 }
 
-/** Undefined when the text is none: exactly fourteen hex digits. */
+/** Undefined when the text is no randomness: exactly fourteen hex digits. */
 export function parseRandomness(text: string): Bits56 | undefined {
   return /^[0-9a-fA-F]{14}$/.test(text) ? parseHex(text) : undefined;
 }
@@ -63,7 +63,7 @@ function parseHex(text: string): Bits56 {
 /** The share of all randomness that a threshold keeps. */
 export function probabilityOf(threshold: Bits56): number {
   const rejected = (BigInt(threshold.high) << 28n) | BigInt(threshold.low);
-  return Number(MAX - rejected) / Number(MAX);
+  return Number(RANGE - rejected) / Number(RANGE);
 }
 
 /**
@@ -75,7 +75,7 @@ export function thresholdFor(probability: number, precision: number = DIGITS): B
   if (probability === 1) return ALWAYS;
   const extra = Math.max(leadingDigits(probability), leadingDigits(1 - probability));
   const shift = BigInt(4 * (DIGITS - Math.min(DIGITS, precision + extra)));
-  let threshold = MAX - BigInt(Math.round(probability * Number(MAX)));
+  let threshold = RANGE - BigInt(Math.round(probability * Number(RANGE)));
   if (shift > 0n) threshold = ((threshold + (1n << (shift - 1n))) >> shift) << shift;
   return bits56(threshold);
 }

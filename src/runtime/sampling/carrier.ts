@@ -1,7 +1,7 @@
 import type { RecordWalk } from "../telemetry/walk.js";
 import type { Bits56 } from "./bits56.js";
 import type { RecordScan } from "./scan.js";
-import type { Stamp } from "./stamp.js";
+import type { RecordStamp } from "./stamp.js";
 
 /** Where one record keeps its randomness and threshold: a span in its tracestate, a log record in attributes. */
 export interface Carrier {
@@ -9,8 +9,8 @@ export interface Carrier {
   readonly isValid: boolean;
   readonly randomness: Bits56 | undefined;
   readonly threshold: Bits56 | undefined;
-  /** True where a record without any randomness is told so. */
-  readonly carriesMissing: boolean;
+  /** Whether a record with nothing to decide by has the randomness it was given written on it too. */
+  readonly writesMissingRandomness: boolean;
   setRandomness(randomness: Bits56): void;
   clearThreshold(): void;
   /** A threshold lower than the one that is there changes nothing. */
@@ -20,7 +20,7 @@ export interface Carrier {
 }
 
 /** The carriers of a signal. All but `stamp` is about the record scanned last. */
-export interface CarrierKind {
+export interface SignalCarriers {
   readonly scan: RecordScan;
   /** No randomness, threshold or priority of its own: nothing that a carrier is needed for. */
   isPlain(): boolean;
@@ -28,9 +28,9 @@ export interface CarrierKind {
   /** The threshold that the record asks for itself, or undefined. */
   priority(bytes: Uint8Array): Bits56 | undefined;
   /** The attribute that randomness is made of: where its KeyValue's length is, or -1. */
-  sourceAt(): number;
+  randomnessSourceAt(): number;
   /** The bytes of that attribute. */
-  source(bytes: Uint8Array): Uint8Array | undefined;
+  randomnessSource(bytes: Uint8Array): Uint8Array | undefined;
   /** What a plain record gets when it is kept; the randomness may be a hole, or empty. */
-  stamp(randomness: string, threshold: string): Stamp;
+  stamp(randomness: string, threshold: string): RecordStamp;
 }

@@ -3,15 +3,15 @@ import type { Value } from "../telemetry/views/value.js";
 import type { RecordWalk } from "../telemetry/walk.js";
 import { after, varint } from "../telemetry/wire.js";
 import { type Bits56, isLess, parseRandomness, parseThreshold, thresholdFor, thresholdText, toHex } from "./bits56.js";
-import type { Carrier, CarrierKind } from "./carrier.js";
+import type { Carrier, SignalCarriers } from "./carrier.js";
 import { LOG_SHAPE, RecordScan } from "./scan.js";
-import { replaceFields, Stamp, textAttribute } from "./stamp.js";
+import { RecordStamp, replaceFields, textAttribute } from "./stamp.js";
 import { bytesOfValue } from "./value-bytes.js";
 
 const THRESHOLD_KEY = "sampling.threshold";
 const RANDOMNESS_KEY = "sampling.randomness";
-const THRESHOLD = 0;
-const RANDOMNESS = 1;
+const THRESHOLD_INDEX = 0;
+const RANDOMNESS_INDEX = 1;
 
 export interface LogCarrierSettings {
   readonly precision: number;
@@ -20,22 +20,24 @@ export interface LogCarrierSettings {
 }
 
 /** Log records: the attributes sampling.randomness and sampling.threshold, and a priority attribute of one's choice. */
-export function logCarriers({ precision, fromAttribute, priorityAttribute }: LogCarrierSettings): CarrierKind {
+export function logCarriers({ precision, fromAttribute, priorityAttribute }: LogCarrierSettings): SignalCarriers {
   const keys = [THRESHOLD_KEY, RANDOMNESS_KEY];
   const source = fromAttribute === "" ? -1 : keys.push(fromAttribute) - 1;
   const priority = priorityAttribute === "" ? -1 : keys.push(priorityAttribute) - 1;
   const scan = new RecordScan(LOG_SHAPE, keys);
-  const has = (key: number) => key >= 0 && scan.values[key] !== -1;
+  const has = (key: number) => key >= 0 && scan.keyValueAt[key] !== -1;
   return {
     scan,
-    isPlain: () => scan.values[THRESHOLD] === -1 && scan.values[RANDOMNESS] === -1 && !has(priority),
+    isPlain: () =>
+      scan.keyValueAt[THRESHOLD_INDEX] === -1 && scan.keyValueAt[RANDOMNESS_INDEX] === -1 && !has(priority),
     read: (bytes) => new LogCarrier(scan, bytes),
-    priority: (bytes) => (has(priority) ? percentageOf(attributeValue(bytes, scan.values[priority]!)) : undefined),
-    sourceAt: () => (source < 0 ? -1 : scan.values[source]!),
-    source: (bytes) => (has(source) ? bytesOfValue(attributeValue(bytes, scan.values[source]!)) : undefined),
+    priority: (bytes) => (has(priority) ? percentageOf(attributeValue(bytes, scan.keyValueAt[priority]!)) : undefined),
+    randomnessSourceAt: () => (source < 0 ? -1 : scan.keyValueAt[source]!),
+    randomnessSource: (bytes) =>
+      has(source) ? bytesOfValue(attributeValue(bytes, scan.keyValueAt[source]!)) : undefined,
     stamp(randomness, threshold) {
       const fields = randomness === "" ? [] : [textAttribute(LOG_SHAPE.attributes, RANDOMNESS_KEY, randomness)];
-      return new Stamp(...fields, textAttribute(LOG_SHAPE.attributes, THRESHOLD_KEY, threshold));
+      return new RecordStamp(...fields, textAttribute(LOG_SHAPE.attributes, THRESHOLD_KEY, threshold));
     },
   };
 
@@ -46,7 +48,7 @@ export function logCarriers({ precision, fromAttribute, priorityAttribute }: Log
 }
 
 class LogCarrier implements Carrier {
-  readonly carriesMissing = false;
+  readonly writesMissingRandomness = false;
   isValid = true;
   randomness: Bits56 | undefined;
   threshold: Bits56 | undefined;
@@ -57,8 +59,8 @@ class LogCarrier implements Carrier {
 
   constructor(scan: RecordScan, bytes: Uint8Array) {
     this.scan = scan;
-    this.threshold = this.parse(bytes, THRESHOLD, parseThreshold);
-    this.randomness = this.parse(bytes, RANDOMNESS, parseRandomness);
+    this.threshold = this.parse(bytes, THRESHOLD_INDEX, parseThreshold);
+    this.randomness = this.parse(bytes, RANDOMNESS_INDEX, parseRandomness);
   }
 
   setRandomness(randomness: Bits56): void {
@@ -77,32 +79,32 @@ class LogCarrier implements Carrier {
   }
 
   write(walk: RecordWalk, start: number, end: number): void {
-    const without: [number, number][] = [];
+    const removed: [number, number][] = [];
     const added: Uint8Array[] = [];
-    this.put(walk.bytes, RANDOMNESS, RANDOMNESS_KEY, this.newRandomness, without, added);
-    this.put(walk.bytes, THRESHOLD, THRESHOLD_KEY, this.newThreshold, without, added);
-    if (without.length + added.length > 0) replaceFields(walk, start, end, without, added);
+    this.replaceAttribute(walk.bytes, RANDOMNESS_INDEX, RANDOMNESS_KEY, this.newRandomness, removed, added);
+    this.replaceAttribute(walk.bytes, THRESHOLD_INDEX, THRESHOLD_KEY, this.newThreshold, removed, added);
+    if (removed.length + added.length > 0) replaceFields(walk, start, end, removed, added);
   }
 
-  private put(
+  private replaceAttribute(
     bytes: Uint8Array,
     key: number,
     name: string,
     text: string | undefined,
-    without: [number, number][],
+    removed: [number, number][],
     added: Uint8Array[],
   ): void {
     if (text === undefined) return;
-    const lengthAt = this.scan.values[key]!;
+    const lengthAt = this.scan.keyValueAt[key]!;
     if (lengthAt !== -1) {
       const size = varint(bytes, lengthAt);
-      without.push([this.scan.fields[key]!, after + size]);
+      removed.push([this.scan.fieldAt[key]!, after + size]);
     }
     if (text !== "") added.push(textAttribute(LOG_SHAPE.attributes, name, text));
   }
 
   private parse(bytes: Uint8Array, key: number, parse: (text: string) => Bits56 | undefined): Bits56 | undefined {
-    const at = this.scan.values[key]!;
+    const at = this.scan.keyValueAt[key]!;
     const text = at === -1 ? "" : attributeValue(bytes, at);
     if (typeof text !== "string" || text === "") return undefined;
     const parsed = parse(text);

@@ -12,15 +12,15 @@ import {
   thresholdFor,
   thresholdText,
 } from "./bits56.js";
-import type { Carrier, CarrierKind } from "./carrier.js";
+import type { Carrier, SignalCarriers } from "./carrier.js";
 import { logCarriers } from "./log-carrier.js";
-import { BUCKETS, hashInto, type MutableBits56, seeded, traceIdInto } from "./randomness.js";
+import { HASH_BUCKETS, hashRandomnessInto, hashSeed, type MutableBits56, traceIdRandomnessInto } from "./randomness.js";
 import { findText, textEnd } from "./scan.js";
 import { spanCarriers } from "./span-carrier.js";
-import { HOLE, type Stamp } from "./stamp.js";
+import { RANDOMNESS_PLACEHOLDER, type RecordStamp } from "./stamp.js";
 
 /** How a head sampler makes up its mind: the Collector's `probabilistic_sampler`, whose decisions it repeats. */
-export interface ProbabilisticSettings {
+export interface ThresholdSamplerSettings {
   readonly percentage: number;
   readonly seed: number;
   readonly mode: "hash_seed" | "proportional" | "equalizing";
@@ -50,26 +50,26 @@ const ATTRIBUTE = 5;
  * Decides for every record of a batch by its randomness, which all records of a trace share: whoever has the same
  * settings keeps the same traces. What is kept carries the threshold it was kept with.
  *
- * The common record, with a trace id, or a text to decide by, and no sign of an earlier sampler, is decided and stamped in place; all others go
+ * The common record has a trace id, or a text to decide by, and no sign of an earlier sampler. It is decided and stamped in place; all others go
  * through a carrier, which knows where the signal keeps its randomness and threshold.
  */
-export class ProbabilisticSampler implements RecordVisitor {
-  private readonly settings: ProbabilisticSettings;
-  private readonly carriers: CarrierKind;
+export class ThresholdSampler implements RecordVisitor {
+  private readonly settings: ThresholdSamplerSettings;
+  private readonly carriers: SignalCarriers;
   private readonly onDecided: OnDecided;
   private readonly policies: readonly string[];
-  private readonly isHash: boolean;
-  private readonly isNever: boolean;
-  private readonly state: number;
+  private readonly isHashMode: boolean;
+  private readonly keepsNothing: boolean;
+  private readonly seedHash: number;
   private readonly ratio: number;
   /** The threshold for what comes unsampled. */
   private readonly threshold: Bits56;
-  private readonly stamp: Stamp;
+  private readonly stamp: RecordStamp;
   private readonly randomness: MutableBits56 = { high: 0, low: 0 };
   private policy = MISSING;
   private readonly counts = new Float64Array(12);
 
-  constructor(signal: "logs" | "traces", settings: ProbabilisticSettings, onDecided: OnDecided) {
+  constructor(signal: "logs" | "traces", settings: ThresholdSamplerSettings, onDecided: OnDecided) {
     this.settings = settings;
     this.onDecided = onDecided;
     this.carriers = signal === "logs" ? logCarriers(settings) : spanCarriers();
@@ -81,13 +81,13 @@ export class ProbabilisticSampler implements RecordVisitor {
       "missing_randomness",
       settings.fromAttribute,
     ];
-    this.isHash = settings.mode === "hash_seed";
-    this.state = seeded(settings.seed);
+    this.isHashMode = settings.mode === "hash_seed";
+    this.seedHash = hashSeed(settings.seed);
     const percentage = Math.min(100, Math.fround(settings.percentage));
     this.ratio = Math.max(percentage / 100, MIN_PROBABILITY);
-    this.threshold = this.isHash ? hashThreshold(percentage) : thresholdFor(this.ratio, settings.precision)!;
-    this.isNever = percentage === 0 || this.threshold === NEVER;
-    this.stamp = this.carriers.stamp(this.isHash ? HOLE : "", thresholdText(this.threshold));
+    this.threshold = this.isHashMode ? hashThreshold(percentage) : thresholdFor(this.ratio, settings.precision)!;
+    this.keepsNothing = percentage === 0 || this.threshold === NEVER;
+    this.stamp = this.carriers.stamp(this.isHashMode ? RANDOMNESS_PLACEHOLDER : "", thresholdText(this.threshold));
   }
 
   sample(batch: Batch): Batch {
@@ -102,8 +102,8 @@ export class ProbabilisticSampler implements RecordVisitor {
   visit(walk: RecordWalk, start: number, end: number): Verdict {
     const { scan } = this.carriers;
     scan.run(walk.bytes, start, end);
-    if (this.isNever || !this.carriers.isPlain()) return this.decide(walk, start, end);
-    if (!this.findRandomness(walk.bytes)) return this.without(walk, start, end);
+    if (this.keepsNothing || !this.carriers.isPlain()) return this.decideByCarrier(walk, start, end);
+    if (!this.findRandomness(walk.bytes)) return this.decideWithoutRandomness(walk, start, end);
     const sampled = keeps(this.threshold, this.randomness);
     this.counts[(this.policy << 1) | (sampled ? 1 : 0)]!++;
     if (!sampled) return DROP;
@@ -112,9 +112,9 @@ export class ProbabilisticSampler implements RecordVisitor {
   }
 
   /** A plain record with nothing to decide by is soon decided if that means to drop it. */
-  private without(walk: RecordWalk, start: number, end: number): Verdict {
-    const hasSource = this.isHash && this.carriers.sourceAt() >= 0;
-    if (hasSource || !this.settings.failClosed) return this.decide(walk, start, end);
+  private decideWithoutRandomness(walk: RecordWalk, start: number, end: number): Verdict {
+    const hasSource = this.isHashMode && this.carriers.randomnessSourceAt() >= 0;
+    if (hasSource || !this.settings.failClosed) return this.decideByCarrier(walk, start, end);
     this.counts[MISSING << 1]!++;
     return DROP;
   }
@@ -122,33 +122,35 @@ export class ProbabilisticSampler implements RecordVisitor {
   /** Of a plain record, without making anything: from its trace id, or from an attribute that is a text. */
   private findRandomness(bytes: Uint8Array): boolean {
     const at = this.carriers.scan.traceId;
-    if (!this.isHash) {
+    if (!this.isHashMode) {
       this.policy = TRACE_ID_W3C;
-      if (at >= 0) traceIdInto(this.randomness, bytes, at);
+      if (at >= 0) traceIdRandomnessInto(this.randomness, bytes, at);
       return at >= 0;
     }
     if (at >= 0 && this.settings.fromTraceId) {
       this.policy = TRACE_ID_HASH;
-      hashInto(this.randomness, this.state, bytes, at, at + 16);
+      hashRandomnessInto(this.randomness, this.seedHash, bytes, at, at + 16);
       return true;
     }
-    const sourceAt = this.carriers.sourceAt();
+    const sourceAt = this.carriers.randomnessSourceAt();
     const start = sourceAt < 0 ? -1 : findText(bytes, sourceAt);
     if (start < 0 || textEnd === start) return false;
     this.policy = ATTRIBUTE;
-    hashInto(this.randomness, this.state, bytes, start, textEnd);
+    hashRandomnessInto(this.randomness, this.seedHash, bytes, start, textEnd);
     return true;
   }
 
-  private decide(walk: RecordWalk, start: number, end: number): Verdict {
+  private decideByCarrier(walk: RecordWalk, start: number, end: number): Verdict {
     const carrier = this.carriers.read(walk.bytes);
-    const { randomness, canCarry, failed } = this.isNever ? unused(carrier) : this.randomnessOf(carrier, walk.bytes);
-    let threshold = failed ? this.onFailure() : this.thresholdOf(carrier);
+    const { randomness, canCarry, failed } = this.keepsNothing
+      ? randomnessNotNeeded(carrier)
+      : this.randomnessOf(carrier, walk.bytes);
+    let threshold = failed ? this.failureThreshold() : this.thresholdOf(carrier);
     const priority = this.carriers.priority(walk.bytes);
     if (priority !== undefined) {
       threshold = priority;
       this.policy = PRIORITY;
-    } else if (this.isNever) this.policy = PRIORITY;
+    } else if (this.keepsNothing) this.policy = PRIORITY;
     const sampled = keeps(threshold, randomness);
     this.counts[(this.policy << 1) | (sampled ? 1 : 0)]!++;
     if (!sampled) return DROP;
@@ -159,8 +161,8 @@ export class ProbabilisticSampler implements RecordVisitor {
     return KEEP;
   }
 
-  private randomnessOf(carrier: Carrier, bytes: Uint8Array): Found {
-    const found = this.isHash ? this.hashed(carrier, bytes) : this.consistent(carrier, bytes);
+  private randomnessOf(carrier: Carrier, bytes: Uint8Array): FoundRandomness {
+    const found = this.isHashMode ? this.hashedRandomness(carrier, bytes) : this.consistentRandomness(carrier, bytes);
     if (found.failed) return found;
     if (this.policy === MISSING) return { ...found, failed: true };
     if (carrier.threshold === undefined || keeps(carrier.threshold, found.randomness)) return found;
@@ -169,11 +171,11 @@ export class ProbabilisticSampler implements RecordVisitor {
   }
 
   /** Records that carry randomness or a threshold are for the other modes: this one does not touch them. */
-  private hashed(carrier: Carrier, bytes: Uint8Array): Found {
+  private hashedRandomness(carrier: Carrier, bytes: Uint8Array): FoundRandomness {
     const randomness = this.hashOf(bytes);
     if (!carrier.isValid || carrier.randomness !== undefined || carrier.threshold !== undefined)
       return { randomness, canCarry: false, failed: true };
-    if (this.policy !== MISSING || carrier.carriesMissing) carrier.setRandomness(randomness);
+    if (this.policy !== MISSING || carrier.writesMissingRandomness) carrier.setRandomness(randomness);
     return { randomness, canCarry: true, failed: false };
   }
 
@@ -182,17 +184,17 @@ export class ProbabilisticSampler implements RecordVisitor {
     this.policy = MISSING;
     if (scan.traceId >= 0 && this.settings.fromTraceId) {
       this.policy = TRACE_ID_HASH;
-      hashInto(this.randomness, this.state, bytes, scan.traceId, scan.traceId + 16);
+      hashRandomnessInto(this.randomness, this.seedHash, bytes, scan.traceId, scan.traceId + 16);
       return this.randomness;
     }
-    const source = this.carriers.source(bytes);
+    const source = this.carriers.randomnessSource(bytes);
     if (source === undefined || source.length === 0) return ALL_ONES;
     this.policy = ATTRIBUTE;
-    hashInto(this.randomness, this.state, source, 0, source.length);
+    hashRandomnessInto(this.randomness, this.seedHash, source, 0, source.length);
     return this.randomness;
   }
 
-  private consistent(carrier: Carrier, bytes: Uint8Array): Found {
+  private consistentRandomness(carrier: Carrier, bytes: Uint8Array): FoundRandomness {
     this.policy = MISSING;
     if (!carrier.isValid) return { randomness: ALL_ONES, canCarry: false, failed: true };
     const at = this.carriers.scan.traceId;
@@ -202,23 +204,23 @@ export class ProbabilisticSampler implements RecordVisitor {
     }
     if (at < 0) return { randomness: ALL_ONES, canCarry: true, failed: false };
     this.policy = TRACE_ID_W3C;
-    traceIdInto(this.randomness, bytes, at);
+    traceIdRandomnessInto(this.randomness, bytes, at);
     return { randomness: this.randomness, canCarry: true, failed: false };
   }
 
   private thresholdOf({ threshold }: Carrier): Bits56 {
-    if (this.isNever) return NEVER;
-    if (this.isHash || threshold === undefined) return this.threshold;
+    if (this.keepsNothing) return NEVER;
+    if (this.isHashMode || threshold === undefined) return this.threshold;
     if (this.settings.mode === "equalizing") return isLess(this.threshold, threshold) ? threshold : this.threshold;
     return thresholdFor(probabilityOf(threshold) * this.ratio, this.settings.precision) ?? NEVER;
   }
 
-  private onFailure(): Bits56 {
+  private failureThreshold(): Bits56 {
     return this.settings.failClosed ? NEVER : ALWAYS;
   }
 }
 
-interface Found {
+interface FoundRandomness {
   readonly randomness: Bits56;
   /** What is kept gets its threshold written. */
   readonly canCarry: boolean;
@@ -226,12 +228,12 @@ interface Found {
 }
 
 /** A sampler of 0 % needs no randomness; only a priority, or what it cannot read, gets past it. */
-function unused(carrier: Carrier): Found {
+function randomnessNotNeeded(carrier: Carrier): FoundRandomness {
   return { randomness: ALL_ONES, canCarry: true, failed: !carrier.isValid };
 }
 
 /** In single precision and cut off, as it always was: other roundings would keep other traces. */
 function hashThreshold(percentage: number): Bits56 {
-  const kept = Math.trunc(Math.fround(percentage * Math.fround(BUCKETS / 100)));
-  return kept === 0 ? NEVER : { high: (BUCKETS - kept) << 14, low: 0 };
+  const kept = Math.trunc(Math.fround(percentage * Math.fround(HASH_BUCKETS / 100)));
+  return kept === 0 ? NEVER : { high: (HASH_BUCKETS - kept) << 14, low: 0 };
 }

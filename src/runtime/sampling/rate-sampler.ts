@@ -7,9 +7,9 @@ import { after, findField, varint } from "../telemetry/wire.js";
 import { ALWAYS } from "./bits56.js";
 import { FNV32_START, fnv32 } from "./fnv.js";
 import { findText, LOG_SHAPE, RecordScan, type ScanShape, SPAN_SHAPE, textEnd } from "./scan.js";
-import { doubleAttribute, replaceFields, Stamp } from "./stamp.js";
-import { unitOf } from "./unit.js";
-import { type ValuePath, valueAmong, valueInBody } from "./value-path.js";
+import { doubleAttribute, RecordStamp, replaceFields } from "./stamp.js";
+import { traceIdFraction } from "./unit.js";
+import { type ValuePath, valueInAttributes, valueInBody } from "./value-path.js";
 
 /** The attribute that says with which probability a record was kept; one without it was kept for certain. */
 export const RATE_ATTRIBUTE = "sampling.rate";
@@ -21,7 +21,7 @@ export interface RecordFacts {
   /** A log record of ERROR or FATAL, or a span whose status is an error. */
   readonly isError: boolean;
   /** A number in [0, 1) that stands for its trace; -1 when it belongs to none. */
-  readonly trace: number;
+  readonly traceFraction: number;
   /** The name of the event or span. */
   readonly name: string;
   /** A hash of the name, to look up what is known of it; 0 when there is no name. */
@@ -46,9 +46,9 @@ export interface RateSamplerSettings {
   readonly random: () => number;
 }
 
-const EVENT_NAME = 0;
-const RATE = 1;
-const ERROR = 17;
+const EVENT_NAME_INDEX = 0;
+const RATE_INDEX = 1;
+const SEVERITY_ERROR = 17;
 
 /**
  * Keeps records with the probability that rules give them. Those of a trace are decided by its id: the same rate gives
@@ -61,11 +61,11 @@ export class RateSampler implements RecordVisitor, RecordFacts {
   private readonly shape: ScanShape;
   private readonly isLogs: boolean;
   private readonly scan: RecordScan;
-  private readonly stamps = new Map<number, Stamp>();
+  private readonly stamps = new Map<number, RecordStamp>();
   private walk!: RecordWalk;
   private start = 0;
   private end = 0;
-  trace = -1;
+  traceFraction = -1;
   private nameStart = 0;
   private nameEnd = 0;
 
@@ -88,12 +88,12 @@ export class RateSampler implements RecordVisitor, RecordFacts {
     this.scan.run(walk.bytes, start, end);
     this.findName();
     const at = this.scan.traceId;
-    this.trace = at < 0 ? -1 : unitOf(this.settings.seed, walk.bytes, at);
+    this.traceFraction = at < 0 ? -1 : traceIdFraction(this.settings.seed, walk.bytes, at);
     const rate = this.rules.rateOf(this);
-    const kept = rate >= 1 || (rate > 0 && (at < 0 ? this.settings.random() : this.trace) < rate);
+    const kept = rate >= 1 || (rate > 0 && (at < 0 ? this.settings.random() : this.traceFraction) < rate);
     this.rules.decided(rate, kept);
     if (!kept) return DROP;
-    if (rate < 1) this.write(rate);
+    if (rate < 1) this.writeRate(rate);
     return KEEP;
   }
 
@@ -102,7 +102,7 @@ export class RateSampler implements RecordVisitor, RecordFacts {
   }
 
   get isError(): boolean {
-    if (this.isLogs) return this.scan.severity >= ERROR;
+    if (this.isLogs) return this.scan.severity >= SEVERITY_ERROR;
     const { statusStart, statusEnd } = this.scan;
     if (statusStart < 0) return false;
     const at = findField(this.walk.bytes, statusStart, statusEnd, STATUS_CODE);
@@ -128,42 +128,43 @@ export class RateSampler implements RecordVisitor, RecordFacts {
 
   value(path: ValuePath): Value | undefined {
     const { bytes } = this.walk;
-    if (path.owner === "attributes") return valueAmong(bytes, this.start, this.end, this.shape.attributes, path);
+    if (path.owner === "attributes") return valueInAttributes(bytes, this.start, this.end, this.shape.attributes, path);
     if (path.owner === "body") return this.isLogs ? valueInBody(bytes, this.start, this.end, path) : undefined;
     const frame = this.walk.frames[0]!;
     const at = findField(bytes, frame.start, frame.end, RESOURCE);
     if (at < 0) return undefined;
     const size = varint(bytes, at);
-    return valueAmong(bytes, after, after + size, RESOURCE_ATTRIBUTES, path);
+    return valueInAttributes(bytes, after, after + size, RESOURCE_ATTRIBUTES, path);
   }
 
   /** The field of its own, or else, of log records, the attribute event.name. */
   private findName(): void {
-    const { nameStart, nameEnd, values } = this.scan;
+    const { nameStart, nameEnd, keyValueAt } = this.scan;
     this.nameStart = nameStart;
     this.nameEnd = nameStart < 0 ? nameStart : nameEnd;
-    if (this.nameEnd > this.nameStart || !this.isLogs || values[EVENT_NAME] === -1) return;
-    this.nameStart = findText(this.walk.bytes, values[EVENT_NAME]!);
+    if (this.nameEnd > this.nameStart || !this.isLogs || keyValueAt[EVENT_NAME_INDEX] === -1) return;
+    this.nameStart = findText(this.walk.bytes, keyValueAt[EVENT_NAME_INDEX]!);
     this.nameEnd = this.nameStart < 0 ? this.nameStart : textEnd;
   }
 
-  private write(rate: number): void {
+  private writeRate(rate: number): void {
     const { walk, start, end } = this;
-    const lengthAt = this.scan.values[RATE]!;
+    const lengthAt = this.scan.keyValueAt[RATE_INDEX]!;
     if (lengthAt === -1) return this.stampFor(rate).append(walk, start, ALWAYS);
-    const before = attributeValue(walk.bytes, lengthAt);
-    const combined = typeof before === "number" && before > 0 && before < 1 ? before * rate : rate;
+    const previousRate = attributeValue(walk.bytes, lengthAt);
+    const combined =
+      typeof previousRate === "number" && previousRate > 0 && previousRate < 1 ? previousRate * rate : rate;
     const size = varint(walk.bytes, lengthAt);
     const added = doubleAttribute(this.shape.attributes, RATE_ATTRIBUTE, combined);
-    replaceFields(walk, start, end, [[this.scan.fields[RATE]!, after + size]], [added]);
+    replaceFields(walk, start, end, [[this.scan.fieldAt[RATE_INDEX]!, after + size]], [added]);
   }
 
   /** There are as many rates as rules times tiers; more than that means that somebody makes them up. */
-  private stampFor(rate: number): Stamp {
+  private stampFor(rate: number): RecordStamp {
     let stamp = this.stamps.get(rate);
     if (stamp === undefined) {
       if (this.stamps.size >= MAX_STAMPS) this.stamps.clear();
-      stamp = new Stamp(doubleAttribute(this.shape.attributes, RATE_ATTRIBUTE, rate));
+      stamp = new RecordStamp(doubleAttribute(this.shape.attributes, RATE_ATTRIBUTE, rate));
       this.stamps.set(rate, stamp);
     }
     return stamp;

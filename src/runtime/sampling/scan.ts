@@ -35,9 +35,9 @@ export const SPAN_SHAPE: ScanShape = {
 export class RecordScan {
   /** Where the sixteen bytes of the trace id are; -1 also when they are all zero, or not sixteen. */
   traceId = -1;
-  /** The whole field, from its tag. */
+  /** Where the field of the tracestate begins, with its tag. */
   stateField = -1;
-  /** Its text. */
+  /** The text of the tracestate. */
   stateStart = -1;
   stateEnd = -1;
   /** The event's or span's name. */
@@ -49,32 +49,32 @@ export class RecordScan {
   statusStart = -1;
   statusEnd = -1;
   /** For each of the keys: the whole field, from its tag. */
-  readonly fields: number[];
+  readonly fieldAt: number[];
   /** For each of the keys: the length of its KeyValue. */
-  readonly values: number[];
+  readonly keyValueAt: number[];
 
   private readonly shape: ScanShape;
   private readonly keys: readonly Uint8Array[];
   /** By the first byte of a key's length: can it be one of the keys? Lengths of several bytes can always. */
-  private readonly lengths = new Uint8Array(256).fill(1, 128);
+  private readonly possibleLengths = new Uint8Array(256).fill(1, 128);
 
   constructor(shape: ScanShape, keys: readonly string[]) {
     this.shape = shape;
     this.keys = keys.map((key) => encodedKey(key));
-    for (const { length } of this.keys) if (length < 128) this.lengths[length] = 1;
-    this.fields = keys.map(() => -1);
-    this.values = keys.map(() => -1);
+    for (const { length } of this.keys) if (length < 128) this.possibleLengths[length] = 1;
+    this.fieldAt = keys.map(() => -1);
+    this.keyValueAt = keys.map(() => -1);
   }
 
   run(b: Uint8Array, start: number, end: number): void {
-    const { shape, keys, fields, values, lengths } = this;
+    const { shape, keys, fieldAt, keyValueAt, possibleLengths } = this;
     const { traceId, traceState, attributes, name, severity, status } = shape;
     this.traceId = -1;
     this.stateField = -1;
     this.nameStart = -1;
     this.statusStart = -1;
     this.severity = 0;
-    for (let i = 0; i < keys.length; i++) values[i] = -1;
+    for (let i = 0; i < keys.length; i++) keyValueAt[i] = -1;
     let p = start;
     while (p < end) {
       const at = p;
@@ -95,18 +95,18 @@ export class RecordScan {
         p = after;
       }
       if (tag === attributes) {
-        if (size > 1 && b[p] === KEY && lengths[b[p + 1]!] === NOT_ASKED) {
+        if (size > 1 && b[p] === KEY && possibleLengths[b[p + 1]!] === NOT_ASKED) {
           p += size; // no key of this length is asked for
           continue;
         }
         for (let i = 0; i < keys.length; i++) {
-          if (values[i] === -1 && hasKey(b, p, p + size, keys[i]!)) {
-            values[i] = lengthAt;
-            fields[i] = at;
+          if (keyValueAt[i] === -1 && keyValueHasKey(b, p, p + size, keys[i]!)) {
+            keyValueAt[i] = lengthAt;
+            fieldAt[i] = at;
           }
         }
       } else if (tag === traceId) {
-        if (size === 16 && !isZero(b, p)) this.traceId = p;
+        if (size === 16 && !isZeroId(b, p)) this.traceId = p;
       } else if (tag === traceState) {
         this.stateField = at;
         this.stateStart = p;
@@ -123,7 +123,7 @@ export class RecordScan {
   }
 }
 
-function isZero(b: Uint8Array, p: number): boolean {
+function isZeroId(b: Uint8Array, p: number): boolean {
   for (let i = p + 15; i >= p; i--) if (b[i] !== 0) return false;
   return true;
 }
@@ -131,18 +131,18 @@ function isZero(b: Uint8Array, p: number): boolean {
 const KEY = 10;
 const NOT_ASKED = 0;
 
-function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+function keyValueHasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
   const { length } = key;
   if (end - start > 1 && b[start] === KEY && b[start + 1]! < 128) {
     if (b[start + 1] !== length) return false;
     for (let i = length - 1; i >= 0; i--) if (b[start + 2 + i] !== key[i]) return false; // keys differ at their ends
     return true;
   }
-  return hasKeySomewhere(b, start, end, key);
+  return unusualKeyValueHasKey(b, start, end, key);
 }
 
 /** The uncommon forms: the key behind the value, or longer than 127 bytes. */
-function hasKeySomewhere(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+function unusualKeyValueHasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
   for (let p = start; p < end; ) {
     const tag = varint(b, p);
     const at = after;

@@ -3,37 +3,37 @@ import { attributeValue } from "../telemetry/views/attributes.js";
 import type { Value } from "../telemetry/views/value.js";
 import type { RecordWalk } from "../telemetry/walk.js";
 import { ALWAYS, type Bits56, NEVER } from "./bits56.js";
-import type { Carrier, CarrierKind } from "./carrier.js";
+import type { Carrier, SignalCarriers } from "./carrier.js";
 import { RecordScan, SPAN_SHAPE } from "./scan.js";
-import { replaceFields, Stamp, textField } from "./stamp.js";
+import { RecordStamp, replaceFields, textField } from "./stamp.js";
 import { TraceState } from "./trace-state.js";
 
-const PRIORITY = 0;
+const PRIORITY_INDEX = 0;
 
 /** Spans: `ot=rv:...;th:...` in the tracestate; the attribute sampling.priority keeps (> 0) or drops (0) them. */
-export function spanCarriers(): CarrierKind {
+export function spanCarriers(): SignalCarriers {
   const scan = new RecordScan(SPAN_SHAPE, ["sampling.priority"]);
   const hasState = () => scan.stateField >= 0 && scan.stateEnd > scan.stateStart;
   return {
     scan,
-    isPlain: () => scan.stateField < 0 && scan.values[PRIORITY] === -1,
+    isPlain: () => scan.stateField < 0 && scan.keyValueAt[PRIORITY_INDEX] === -1,
     read: (bytes) =>
       new SpanCarrier(scan, TraceState.parse(hasState() ? decodeText(bytes, scan.stateStart, scan.stateEnd) : "")),
     priority(bytes) {
-      const at = scan.values[PRIORITY]!;
+      const at = scan.keyValueAt[PRIORITY_INDEX]!;
       return at === -1 ? undefined : priorityOf(attributeValue(bytes, at));
     },
-    sourceAt: () => -1,
-    source: () => undefined,
+    randomnessSourceAt: () => -1,
+    randomnessSource: () => undefined,
     stamp(randomness, threshold) {
       const fields = [...(randomness === "" ? [] : [`rv:${randomness}`]), `th:${threshold}`];
-      return new Stamp(textField(SPAN_SHAPE.traceState, `ot=${fields.join(";")}`));
+      return new RecordStamp(textField(SPAN_SHAPE.traceState, `ot=${fields.join(";")}`));
     },
   };
 }
 
 class SpanCarrier implements Carrier {
-  readonly carriesMissing = true;
+  readonly writesMissingRandomness = true;
   private readonly scan: RecordScan;
   private readonly state: TraceState;
 
@@ -68,8 +68,8 @@ class SpanCarrier implements Carrier {
 
   write(walk: RecordWalk, start: number, end: number): void {
     const { stateField, stateEnd } = this.scan;
-    const without = stateField < 0 ? [] : [[stateField, stateEnd] as const];
-    replaceFields(walk, start, end, without, [textField(SPAN_SHAPE.traceState, this.state.toString())]);
+    const removed = stateField < 0 ? [] : [[stateField, stateEnd] as const];
+    replaceFields(walk, start, end, removed, [textField(SPAN_SHAPE.traceState, this.state.toString())]);
   }
 }
 

@@ -37,34 +37,34 @@ function lengthDelimited(tag: number, body: Uint8Array): Uint8Array {
 }
 
 /** What stands in a template where the fourteen digits of a randomness will. */
-export const HOLE = "@@@@@@@@@@@@@@";
+export const RANDOMNESS_PLACEHOLDER = "@@@@@@@@@@@@@@";
 
 /** Bytes that are put behind many records: made once, with the randomness of each written into the hole. */
-export class Stamp {
+export class RecordStamp {
   private readonly bytes: Uint8Array;
-  private readonly hole: number;
+  private readonly placeholderAt: number;
 
   constructor(...fields: readonly Uint8Array[]) {
     this.bytes = Buffer.concat(fields);
-    this.hole = Buffer.from(this.bytes).indexOf(HOLE);
+    this.placeholderAt = Buffer.from(this.bytes).indexOf(RANDOMNESS_PLACEHOLDER);
   }
 
   /** Puts it behind the record that begins at `start`, the present one of the walk. */
   append(walk: RecordWalk, start: number, randomness: Bits56): void {
     const out = walk.extendRecord(start, this.bytes);
-    if (this.hole >= 0) putHex(out, out.length - this.bytes.length + this.hole, randomness);
+    if (this.placeholderAt >= 0) putHex(out, out.length - this.bytes.length + this.placeholderAt, randomness);
   }
 }
 
 function putHex({ bytes }: WireWriter, at: number, { high, low }: Bits56): void {
   for (let i = 0, shift = 24; i < 7; i++, shift -= 4) {
-    bytes[at + i] = digit((high >>> shift) & 15);
-    bytes[at + 7 + i] = digit((low >>> shift) & 15);
+    bytes[at + i] = hexDigit((high >>> shift) & 15);
+    bytes[at + 7 + i] = hexDigit((low >>> shift) & 15);
   }
 }
 
 /** The ASCII of a hex digit: 0 is 48, a is 97. */
-function digit(value: number): number {
+function hexDigit(value: number): number {
   return value + (value < 10 ? 48 : 87);
 }
 
@@ -73,12 +73,12 @@ export function replaceFields(
   walk: RecordWalk,
   start: number,
   end: number,
-  without: readonly (readonly [from: number, to: number])[],
+  removed: readonly (readonly [from: number, to: number])[],
   added: readonly Uint8Array[],
 ): void {
   const out = walk.beginRecord();
   let copied = start;
-  for (const [from, to] of [...without].sort((a, b) => a[0] - b[0])) {
+  for (const [from, to] of [...removed].sort((a, b) => a[0] - b[0])) {
     out.copy(walk.bytes, copied, from);
     copied = to;
   }

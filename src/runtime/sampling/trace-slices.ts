@@ -18,12 +18,12 @@ export interface SpanSlice {
 interface SpanFrame {
   readonly bytes: Uint8Array;
   /** The same list for all spans of a request. */
-  readonly request: readonly Range[];
-  readonly resource: readonly Range[];
-  readonly scope: readonly Range[];
+  readonly request: readonly ByteRange[];
+  readonly resource: readonly ByteRange[];
+  readonly scope: readonly ByteRange[];
 }
 
-type Range = readonly [from: number, to: number];
+type ByteRange = readonly [from: number, to: number];
 
 /**
  * The spans of a batch by trace, in order. A trace is named by its id, sixteen characters, one for each byte. Copies
@@ -31,7 +31,7 @@ type Range = readonly [from: number, to: number];
  */
 export function sliceByTrace(batch: Batch): Map<string, SpanSlice[]> {
   const { bytes } = batch;
-  const slicer = new Slicer(headsOf(bytes, 0, bytes.length, RESOURCE_SPANS));
+  const slicer = new SpanSlicer(fieldsBesideChildren(bytes, 0, bytes.length, RESOURCE_SPANS));
   new RecordWalk(batch).run(slicer);
   return slicer.traces;
 }
@@ -39,7 +39,7 @@ export function sliceByTrace(batch: Batch): Map<string, SpanSlice[]> {
 /** A batch of these spans, each with what surrounded it; what stood in a request itself comes once. */
 export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
   const writer = new WireWriter(slices.reduce((sum, { start, end }) => sum + end - start + 8, 256));
-  const requests = new Set<readonly Range[]>();
+  const requests = new Set<readonly ByteRange[]>();
   let frame: SpanFrame | undefined;
   for (const slice of slices) {
     if (slice.frame !== frame) {
@@ -68,14 +68,14 @@ export function isSameSpan(a: SpanSlice, b: SpanSlice): boolean {
 
 function openFrame(writer: WireWriter, { bytes, resource, scope }: SpanFrame): void {
   writer.byte(RESOURCE_SPANS);
-  writer.begin(LIKELY);
+  writer.begin(LIKELY_SIZE);
   copyRanges(writer, bytes, resource);
   writer.byte(CHILD);
-  writer.begin(LIKELY);
+  writer.begin(LIKELY_SIZE);
   copyRanges(writer, bytes, scope);
 }
 
-function copyRanges(writer: WireWriter, bytes: Uint8Array, ranges: readonly Range[]): void {
+function copyRanges(writer: WireWriter, bytes: Uint8Array, ranges: readonly ByteRange[]): void {
   for (const [from, to] of ranges) writer.copy(bytes, from, to);
 }
 
@@ -84,21 +84,21 @@ function closeFrame(writer: WireWriter): void {
   writer.end();
 }
 
-class Slicer implements RecordVisitor {
+class SpanSlicer implements RecordVisitor {
   readonly traces = new Map<string, SpanSlice[]>();
-  private readonly request: readonly Range[];
-  private resource: readonly Range[] = [];
+  private readonly request: readonly ByteRange[];
+  private resource: readonly ByteRange[] = [];
   private frame!: SpanFrame;
   private resourceSerial = 0;
   private scopeSerial = 0;
 
-  constructor(request: readonly Range[]) {
+  constructor(request: readonly ByteRange[]) {
     this.request = request;
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
     const [resource, scope] = walk.serials as [number, number];
-    if (scope !== this.scopeSerial || resource !== this.resourceSerial) this.enter(walk, resource, scope);
+    if (scope !== this.scopeSerial || resource !== this.resourceSerial) this.enterScope(walk, resource, scope);
     scanIds(walk.bytes, start, end);
     const slice = { frame: this.frame, start, end, key: spanKey, isRoot };
     const known = this.traces.get(traceId);
@@ -107,20 +107,25 @@ class Slicer implements RecordVisitor {
     return KEEP;
   }
 
-  private enter(walk: RecordWalk, resource: number, scope: number): void {
+  private enterScope(walk: RecordWalk, resource: number, scope: number): void {
     const [outer, inner] = [walk.frames[0]!, walk.frames[1]!];
     const { bytes } = walk;
-    if (resource !== this.resourceSerial) this.resource = headsOf(bytes, outer.start, outer.end, CHILD);
+    if (resource !== this.resourceSerial) this.resource = fieldsBesideChildren(bytes, outer.start, outer.end, CHILD);
     this.resourceSerial = resource;
     this.scopeSerial = scope;
     const { request } = this;
-    this.frame = { bytes, request, resource: this.resource, scope: headsOf(bytes, inner.start, inner.end, CHILD) };
+    this.frame = {
+      bytes,
+      request,
+      resource: this.resource,
+      scope: fieldsBesideChildren(bytes, inner.start, inner.end, CHILD),
+    };
   }
 }
 
 /** The fields of a message that are not its list of children. */
-function headsOf(b: Uint8Array, start: number, end: number, children: number): Range[] {
-  const heads: Range[] = [];
+function fieldsBesideChildren(b: Uint8Array, start: number, end: number, children: number): ByteRange[] {
+  const heads: ByteRange[] = [];
   for (let p = start; p < end; ) {
     const at = p;
     const tag = varint(b, p);
@@ -162,5 +167,5 @@ const SPAN = 18;
 const TRACE_ID = 10;
 const SPAN_ID = 18;
 const PARENT_ID = 34;
-/** The length of most of them takes two bytes. */
-const LIKELY = 1000;
+/** A guess at the size of a resource or scope with its spans: two bytes are reserved for its length. */
+const LIKELY_SIZE = 1000;

@@ -1,6 +1,6 @@
 import { type Bits56, isLess, parseRandomness, parseThreshold, thresholdText, toHex } from "./bits56.js";
 
-type Pair = readonly [key: string, value: string];
+type KeyValuePair = readonly [key: string, value: string];
 
 /**
  * A W3C tracestate with the fields of its `ot` member that consistent sampling knows: `rv`, the randomness, and `th`,
@@ -13,8 +13,8 @@ export class TraceState {
   isValid = true;
   private randomnessText = "";
   private thresholdText = "";
-  private otOthers: Pair[] = [];
-  private vendors: Pair[] = [];
+  private otherOtFields: KeyValuePair[] = [];
+  private otherMembers: KeyValuePair[] = [];
 
   static parse(text: string): TraceState {
     const state = new TraceState();
@@ -40,10 +40,10 @@ export class TraceState {
   }
 
   toString(): string {
-    const ot = this.otOthers.map(([key, value]) => `${key}:${value}`);
+    const ot = this.otherOtFields.map(([key, value]) => `${key}:${value}`);
     if (this.thresholdText !== "") ot.unshift(`th:${this.thresholdText}`);
     if (this.randomnessText !== "") ot.unshift(`rv:${this.randomnessText}`);
-    const members = this.vendors.map(([key, value]) => `${key}=${value}`);
+    const members = this.otherMembers.map(([key, value]) => `${key}=${value}`);
     if (ot.length > 0) members.unshift(`ot=${ot.join(";")}`);
     return members.join(",");
   }
@@ -59,16 +59,16 @@ export class TraceState {
         this.isValid = false;
         return;
       }
-      if (member !== "") this.readMember(...cut(member, "="));
+      if (member !== "") this.readMember(...splitOnce(member, "="));
     }
   }
 
   private readMember(key: string, value: string): void {
-    const [tenant, system] = cut(key, "@");
+    const [tenant, system] = splitOnce(key, "@");
     if (key.length > MAX_KEY || (key.includes("@") && (tenant.length > MAX_TENANT || system.length > MAX_SYSTEM)))
       this.isValid = false;
     else if (key === "ot") this.readOt(value);
-    else this.vendors.push([key, value]);
+    else this.otherMembers.push([key, value]);
   }
 
   /** Of several `ot` members the last counts. */
@@ -76,12 +76,12 @@ export class TraceState {
     this.randomness = undefined;
     this.randomnessText = "";
     this.clearThreshold();
-    this.otOthers = [];
+    this.otherOtFields = [];
     if (text.length > MAX_OT || !OT.test(text)) {
       this.isValid = false;
       return;
     }
-    for (const field of text.split(";")) this.readField(...cut(field, ":"));
+    for (const field of text.split(";")) this.readField(...splitOnce(field, ":"));
   }
 
   private readField(key: string, value: string): void {
@@ -93,11 +93,11 @@ export class TraceState {
       this.threshold = parseThreshold(value);
       this.thresholdText = this.threshold === undefined ? "" : value;
       if (this.threshold === undefined) this.isValid = false;
-    } else this.otOthers.push([key, value]);
+    } else this.otherOtFields.push([key, value]);
   }
 }
 
-function cut(text: string, separator: string): [string, string] {
+function splitOnce(text: string, separator: string): [string, string] {
   const at = text.indexOf(separator);
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
 }

@@ -3,14 +3,14 @@
  * mixed, so that it is uniform also for ids that are not random, and independent of samplers that look at the id's
  * last bits, such as those of SDKs: the rates of samplers one behind the other multiply.
  */
-export function unitOf(seed: number, b: Uint8Array, at: number): number {
-  const low = mixed(seed ^ 0x9e3779b9, b, at);
-  const high = mixed(seed ^ 0x7f4a7c15, b, at);
+export function traceIdFraction(seed: number, b: Uint8Array, at: number): number {
+  const low = murmur3(seed ^ 0x9e3779b9, b, at);
+  const high = murmur3(seed ^ 0x7f4a7c15, b, at);
   return ((high >>> 6) * 0x8000000 + (low >>> 5)) / 2 ** 53;
 }
 
 /** Murmur3 of the sixteen bytes at `at`. */
-function mixed(seed: number, b: Uint8Array, at: number): number {
+function murmur3(seed: number, b: Uint8Array, at: number): number {
   let hash = seed | 0;
   for (let i = at; i < at + 16; i += 4) {
     let word = b[i]! | (b[i + 1]! << 8) | (b[i + 2]! << 16) | (b[i + 3]! << 24);

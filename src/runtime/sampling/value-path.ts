@@ -6,17 +6,17 @@ import { after, findField, varint } from "../telemetry/wire.js";
 export interface ValuePath {
   readonly owner: "attributes" | "body" | "resource";
   /** Ways to cut the path into the key of an attribute and what lies inside its value, longest key first. */
-  readonly cuts: readonly (readonly [key: string, rest: string])[];
+  readonly splits: readonly (readonly [key: string, rest: string])[];
 }
 
 /** Reads a path; every text is one. */
 export function parseValuePath(text: string): ValuePath {
   const [, owner = "attributes", path = text] = /^(attributes|body|resource)\.(.+)$/s.exec(text) ?? [];
-  return { owner: owner as ValuePath["owner"], cuts: cutsOf(path) };
+  return { owner: owner as ValuePath["owner"], splits: splitsOf(path) };
 }
 
 /** All ways: keys may contain dots themselves. */
-function cutsOf(path: string): [string, string][] {
+function splitsOf(path: string): [string, string][] {
   const cuts: [string, string][] = [[path, ""]];
   for (let at = path.lastIndexOf("."); at > 0; at = path.lastIndexOf(".", at - 1))
     cuts.push([path.slice(0, at), path.slice(at + 1)]);
@@ -24,10 +24,16 @@ function cutsOf(path: string): [string, string][] {
 }
 
 /** The value among the attributes with this tag in [start, end), or undefined. */
-export function valueAmong(b: Uint8Array, start: number, end: number, tag: number, path: ValuePath): Value | undefined {
-  for (const [key, rest] of path.cuts) {
+export function valueInAttributes(
+  b: Uint8Array,
+  start: number,
+  end: number,
+  tag: number,
+  path: ValuePath,
+): Value | undefined {
+  for (const [key, rest] of path.splits) {
     const at = findAttribute(b, start, end, tag, encodedKey(key));
-    const found = at < 0 ? undefined : within(attributeValue(b, at), rest);
+    const found = at < 0 ? undefined : valueWithin(attributeValue(b, at), rest);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -38,16 +44,16 @@ export function valueInBody(b: Uint8Array, start: number, end: number, path: Val
   const at = findField(b, start, end, BODY);
   if (at < 0) return undefined;
   const size = varint(b, at);
-  return within(readValue(b, after, after + size), path.cuts[0]![0]);
+  return valueWithin(readValue(b, after, after + size), path.splits[0]![0]);
 }
 
-function within(value: Value, path: string): Value | undefined {
+function valueWithin(value: Value, path: string): Value | undefined {
   if (path === "") return value;
   if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Uint8Array)
     return undefined;
   const map = value as { [key: string]: Value };
-  for (const [key, rest] of cutsOf(path)) {
-    const found = Object.hasOwn(map, key) ? within(map[key]!, rest) : undefined;
+  for (const [key, rest] of splitsOf(path)) {
+    const found = Object.hasOwn(map, key) ? valueWithin(map[key]!, rest) : undefined;
     if (found !== undefined) return found;
   }
   return undefined;

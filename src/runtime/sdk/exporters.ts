@@ -11,22 +11,22 @@ import type {
   PushMetricExporter,
   ResourceMetrics,
 } from "@opentelemetry/sdk-metrics";
-import { type BatchTaker, InProcessExport } from "./in-process-export.js";
+import { type BatchAcceptor, InProcessExport } from "./in-process-export.js";
 
 /** Of the SDK for traces only the shape is used, so that those who do not trace need not have it. */
 type Spans = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0];
-type Tell = Parameters<LogRecordExporter["export"]>[1];
+type ExportCallback = Parameters<LogRecordExporter["export"]>[1];
 
 /** For a LoggerProvider of @opentelemetry/sdk-logs: its records go into this Sluice, without a network in between. */
 export class SluiceLogRecordExporter implements LogRecordExporter {
   private readonly inner: InProcessExport<ReadableLogRecord[]>;
 
-  constructor(sluice: BatchTaker) {
+  constructor(sluice: BatchAcceptor) {
     this.inner = new InProcessExport(sluice, "logs", ProtobufLogsSerializer.serializeRequest);
   }
 
-  export(records: ReadableLogRecord[], tell: Tell): void {
-    this.inner.export(records, tell);
+  export(records: ReadableLogRecord[], done: ExportCallback): void {
+    this.inner.export(records, done);
   }
 
   forceFlush(): Promise<void> {
@@ -42,12 +42,12 @@ export class SluiceLogRecordExporter implements LogRecordExporter {
 export class SluiceSpanExporter {
   private readonly inner: InProcessExport<Spans>;
 
-  constructor(sluice: BatchTaker) {
+  constructor(sluice: BatchAcceptor) {
     this.inner = new InProcessExport(sluice, "traces", ProtobufTraceSerializer.serializeRequest);
   }
 
-  export(spans: Spans, tell: Tell): void {
-    this.inner.export(spans, tell);
+  export(spans: Spans, done: ExportCallback): void {
+    this.inner.export(spans, done);
   }
 
   forceFlush(): Promise<void> {
@@ -72,13 +72,13 @@ export class SluiceMetricExporter implements PushMetricExporter {
   private readonly inner: InProcessExport<ResourceMetrics>;
   private readonly options: SluiceMetricExporterOptions;
 
-  constructor(sluice: BatchTaker, options: SluiceMetricExporterOptions = {}) {
+  constructor(sluice: BatchAcceptor, options: SluiceMetricExporterOptions = {}) {
     this.inner = new InProcessExport(sluice, "metrics", ProtobufMetricsSerializer.serializeRequest);
     this.options = options;
   }
 
-  export(metrics: ResourceMetrics, tell: Tell): void {
-    this.inner.export(metrics, tell);
+  export(metrics: ResourceMetrics, done: ExportCallback): void {
+    this.inner.export(metrics, done);
   }
 
   selectAggregationTemporality(instrument: InstrumentType): AggregationTemporality {

@@ -4,7 +4,7 @@ import { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/signal.js";
 
 /** The part of an embedded Sluice that takes batches. */
-export interface BatchTaker {
+export interface BatchAcceptor {
   /** Resolves when the batch is settled. Never rejects. */
   accept(batch: Batch): Promise<Outcome>;
   /** Counts and reports records that no batch can be made of. */
@@ -12,15 +12,15 @@ export interface BatchTaker {
 }
 
 /** What the OpenTelemetry SDK is told of an export: its ExportResult, by its numbers. */
-export interface Result {
+export interface SdkExportResult {
   readonly code: 0 | 1;
   readonly error?: Error;
 }
 
-const SUCCESS: Result = { code: 0 };
+const SUCCESS: SdkExportResult = { code: 0 };
 
 /** How long a flush or shutdown waits for what Sluice has not settled. */
-const PATIENCE_MS = 10_000;
+const FLUSH_TIMEOUT_MS = 10_000;
 
 /**
  * What the exporters of all signals have in common. The SDK is told of a success when the batch is settled: every
@@ -28,32 +28,32 @@ const PATIENCE_MS = 10_000;
  * reported, the others of their batch are not. Nothing is thrown at the SDK, and it does not wait without end.
  */
 export class InProcessExport<Items> {
-  private readonly sluice: BatchTaker;
+  private readonly sluice: BatchAcceptor;
   private readonly signal: Signal;
   private readonly serialize: (items: Items) => Uint8Array | undefined;
-  private readonly underWay = new Set<Promise<void>>();
+  private readonly inFlight = new Set<Promise<void>>();
   private isShutDown = false;
 
-  constructor(sluice: BatchTaker, signal: Signal, serialize: (items: Items) => Uint8Array | undefined) {
+  constructor(sluice: BatchAcceptor, signal: Signal, serialize: (items: Items) => Uint8Array | undefined) {
     this.sluice = sluice;
     this.signal = signal;
     this.serialize = serialize;
   }
 
-  export(items: Items, tell: (result: Result) => void): void {
-    if (this.isShutDown) return tell({ code: 1, error: new Error("the exporter has been shut down") });
+  export(items: Items, done: (result: SdkExportResult) => void): void {
+    if (this.isShutDown) return done({ code: 1, error: new Error("the exporter has been shut down") });
     const exporting: Promise<void> = this.resultOf(items).then((result) => {
-      this.underWay.delete(exporting);
+      this.inFlight.delete(exporting);
       // What the SDK's callback throws is the SDK's, and no rejection of ours.
-      queueMicrotask(() => tell(result));
+      queueMicrotask(() => done(result));
     });
-    this.underWay.add(exporting);
+    this.inFlight.add(exporting);
   }
 
   /** Resolves when every export so far has its result. */
   async forceFlush(): Promise<void> {
     if (await this.isSettledInTime()) return;
-    throw new Error(`Sluice has not settled everything within ${PATIENCE_MS} ms`);
+    throw new Error(`Sluice has not settled everything within ${FLUSH_TIMEOUT_MS} ms`);
   }
 
   /** Takes no more, and waits for what is under way. The Sluice goes on: what takes longer is in its hands. */
@@ -65,18 +65,18 @@ export class InProcessExport<Items> {
   private async isSettledInTime(): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<false>((resolve) => {
-      timer = setTimeout(resolve, PATIENCE_MS, false);
+      timer = setTimeout(resolve, FLUSH_TIMEOUT_MS, false);
     });
-    const settled = Promise.all(this.underWay).then(() => true as const);
+    const settled = Promise.all(this.inFlight).then(() => true as const);
     const isSettled = await Promise.race([settled, late]);
     clearTimeout(timer);
     return isSettled;
   }
 
-  private async resultOf(items: Items): Promise<Result> {
+  private async resultOf(items: Items): Promise<SdkExportResult> {
     try {
       const batches: Batch[] = [];
-      const refusal = this.admit(items, batches);
+      const refusal = this.toBatches(items, batches);
       const outcomes = await Promise.all(batches.map((batch) => this.sluice.accept(batch)));
       const error = refusal ?? outcomes.map((outcome) => (outcome.ok ? undefined : outcome.refusal)).find(Boolean);
       return error === undefined ? SUCCESS : { code: 1, error };
@@ -86,14 +86,14 @@ export class InProcessExport<Items> {
   }
 
   /** Makes batches of these items: one, or one for each part without those that cannot be written. */
-  private admit(items: Items, batches: Batch[]): Refusal | undefined {
+  private toBatches(items: Items, batches: Batch[]): Refusal | undefined {
     try {
       const batch = Batch.admit(this.signal, this.serialize(items) ?? new Uint8Array());
       if (batch.count > 0) batches.push(batch);
       return undefined;
     } catch (error) {
       const parts = halves(items);
-      if (parts !== undefined) return parts.map((part) => this.admit(part, batches)).find(Boolean);
+      if (parts !== undefined) return parts.map((part) => this.toBatches(part, batches)).find(Boolean);
       const { message } = toRefusal(error);
       const refusal = new Refusal("permanent", message, {
         code: "SLUICE_BAD_RECORD",

@@ -14,7 +14,7 @@ interface PushExporter<Data> {
  * Says once when exports to a target begin to fail and once when they work again, however often they are tried. The
  * exporter itself is given back, with its `export` wrapped.
  */
-export function watchExports<Data, E extends PushExporter<Data>>(
+export function logExportFailures<Data, E extends PushExporter<Data>>(
   exporter: E,
   what: string,
   url: string,
@@ -22,14 +22,14 @@ export function watchExports<Data, E extends PushExporter<Data>>(
 ): E {
   let failing = false;
   const send = exporter.export.bind(exporter);
-  const note = ({ code, error }: ExportResult) => {
+  const logChange = ({ code, error }: ExportResult) => {
     if (code !== 0 && !failing) logger.warn({ url, error }, `cannot export the agent's own ${what}; trying on quietly`);
     if (code === 0 && failing) logger.info({ url }, `exporting the agent's own ${what} works again`);
     failing = code !== 0;
   };
   exporter.export = (data, done) =>
     send(data, (result) => {
-      note(result);
+      logChange(result);
       done(result);
     });
   return exporter;

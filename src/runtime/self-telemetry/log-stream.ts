@@ -4,17 +4,17 @@ import type { LogOutput } from "./logger.js";
 const MAX_WAITING = 1024 * 1024;
 const FLUSH_MS = 500;
 
-type Stream = NodeJS.WritableStream & { readonly writableLength?: number; readonly destroyed?: boolean };
+type LogWritable = NodeJS.WritableStream & { readonly writableLength?: number; readonly destroyed?: boolean };
 
-/** Streams whose errors are already somebody's business. One handler for each, however many agents log to it. */
-const guarded = new WeakSet<NodeJS.WritableStream>();
+/** Streams that have an error handler from here. Each gets one, however many agents log to it. */
+const streamsWithHandler = new WeakSet<NodeJS.WritableStream>();
 
 /**
  * Writes log lines to a stream that may be slow or broken, such as a pipe that nobody reads: lines are left out (and
  * counted) instead of waiting, and errors of the stream are swallowed. The agent matters more than its log.
  */
 export class LogStream implements LogOutput {
-  private readonly stream: Stream;
+  private readonly stream: LogWritable;
   private readonly onDropped: (lines: number) => void;
   private dropped = 0;
 
@@ -22,8 +22,8 @@ export class LogStream implements LogOutput {
   constructor(stream: NodeJS.WritableStream, onDropped: (lines: number) => void) {
     this.stream = stream;
     this.onDropped = onDropped;
-    if (guarded.has(stream)) return;
-    guarded.add(stream);
+    if (streamsWithHandler.has(stream)) return;
+    streamsWithHandler.add(stream);
     stream.on("error", () => {});
   }
 

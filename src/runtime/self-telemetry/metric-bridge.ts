@@ -1,12 +1,12 @@
 import type { Meter, ObservableResult } from "@opentelemetry/api";
-import type { CounterFamily, Family, GaugeFamily, HistogramFamily, MetricRegistry } from "./metric-registry.js";
+import type { CounterFamily, GaugeFamily, HistogramFamily, MetricFamily, MetricRegistry } from "./metric-registry.js";
 
 /** Shows every family of the registry, now and later, as an OpenTelemetry instrument of the same name. */
 export function bridgeMetrics(registry: MetricRegistry, meter: Meter): void {
   registry.watch((family) => addInstrument(family, meter));
 }
 
-function addInstrument(family: Family, meter: Meter): void {
+function addInstrument(family: MetricFamily, meter: Meter): void {
   const { description, unit } = family.description;
   const options = { description, ...(unit !== undefined && { unit }) };
   if (family.kind === "histogram") return addHistogram(family, meter, options);
@@ -17,9 +17,9 @@ function addInstrument(family: Family, meter: Meter): void {
 }
 
 function observe(family: CounterFamily | GaugeFamily, result: ObservableResult): void {
-  for (const one of family.series.values()) {
-    const value = readSafely(one.read.bind(one));
-    if (value !== undefined) result.observe(value, one.attributes);
+  for (const series of family.series.values()) {
+    const value = readSafely(series.read.bind(series));
+    if (value !== undefined) result.observe(value, series.attributes);
   }
 }
 
@@ -36,5 +36,5 @@ function addHistogram(family: HistogramFamily, meter: Meter, options: object): v
   const advice = { explicitBucketBoundaries: [...family.boundaries] };
   const histogram = meter.createHistogram(family.name, { ...options, advice });
   family.sink = (value, attributes) => histogram.record(value, attributes);
-  for (const one of family.series.values()) one.settle();
+  for (const series of family.series.values()) series.flush();
 }

@@ -1,6 +1,6 @@
 import type { ServiceSettings } from "../config/service-schema.js";
 import type { Logger } from "../contract/observability.js";
-import type { SmallServer } from "../net/small-server.js";
+import type { SimpleHttpServer } from "../net/small-server.js";
 import { bridgeMetrics } from "./metric-bridge.js";
 import {
   DEFAULT_PULL,
@@ -35,7 +35,7 @@ export interface MetricExportSettings {
 /** Makes the registry's numbers available outside the process, as service.telemetry.metrics says. */
 export class MetricExport {
   private readonly settings: MetricExportSettings;
-  private readonly servers: SmallServer[] = [];
+  private readonly servers: SimpleHttpServer[] = [];
   private scrapes: Promise<Scrape[]> | undefined;
   private shutdown: () => Promise<void> = async () => {};
   private timer: NodeJS.Timeout | undefined;
@@ -98,7 +98,7 @@ function pullTargets(metrics: MetricsSettings, isWritten: MetricExportSettings["
     if (prometheus === undefined) return [];
     const path = [...PATH, "readers", String(index), "pull", "exporter", "prometheus", "port"];
     const written = isWritten(path.map((key, depth) => (depth === PATH.length + 1 ? index : key)));
-    return [{ endpoint: { host: prometheus.host, port: prometheus.port }, writtenAt: written ? path : undefined }];
+    return [{ endpoint: { host: prometheus.host, port: prometheus.port }, configPath: written ? path : undefined }];
   });
   return [...fromAddress, ...fromReaders];
 }

@@ -2,15 +2,15 @@ import type { IMetricReader } from "@opentelemetry/sdk-metrics";
 import { StartError } from "../contract/component.js";
 import type { Logger } from "../contract/observability.js";
 import { formatAddress, type HostPort, parseHostPort } from "../net/endpoint.js";
-import { isPortTaken, listenFailure, type SmallServer, startSmallServer } from "../net/small-server.js";
-import { watchExports } from "./export-watch.js";
+import { isPortInUse, listenFailure, type SimpleHttpServer, startSimpleHttpServer } from "../net/small-server.js";
+import { logExportFailures } from "./export-watch.js";
 import type { OtlpOptions } from "./otlp-target.js";
 
 /** Where the agent's metrics can be pulled from. */
 export interface PullTarget {
   readonly endpoint: HostPort;
   /** The key of the config that names the port; undefined: nobody asked for this port in particular. */
-  readonly writtenAt: readonly string[] | undefined;
+  readonly configPath: readonly string[] | undefined;
 }
 
 export interface PushTarget {
@@ -19,30 +19,30 @@ export interface PushTarget {
   readonly timeoutMs: number | undefined;
 }
 
-export const DEFAULT_PULL: PullTarget = { endpoint: { host: "127.0.0.1", port: 8888 }, writtenAt: undefined };
+export const DEFAULT_PULL: PullTarget = { endpoint: { host: "127.0.0.1", port: 8888 }, configPath: undefined };
 
 /** The old `address: host:port`. */
 export function pullFromAddress(address: string, path: readonly string[]): PullTarget {
   const endpoint = parseHostPort(address);
   if (endpoint === undefined) throw new StartError("expected host:port, such as 127.0.0.1:8888", path);
-  return { endpoint, writtenAt: path };
+  return { endpoint, configPath: path };
 }
 
 /** Undefined when a port that nobody asked for is taken: that is said in the log, and the agent runs without it. */
 export async function listenForScrapes(
-  { endpoint, writtenAt }: PullTarget,
+  { endpoint, configPath }: PullTarget,
   scrape: () => Promise<string>,
   logger: Logger,
-): Promise<SmallServer | undefined> {
+): Promise<SimpleHttpServer | undefined> {
   try {
-    const server = await startSmallServer({ endpoint, answer: (path) => answer(path, scrape) });
+    const server = await startSimpleHttpServer({ endpoint, answer: (path) => answer(path, scrape) });
     logger.info({ url: `http://${formatAddress(server.endpoint)}/metrics` }, "metrics for Prometheus");
     return server;
   } catch (error) {
     const message = listenFailure(endpoint, error);
-    if (writtenAt !== undefined) throw new StartError(message, writtenAt, { cause: error });
+    if (configPath !== undefined) throw new StartError(message, configPath, { cause: error });
     logger.warn({}, `${message}; the agent runs without its metrics endpoint`);
-    if (!isPortTaken(error)) logger.debug({ error }, "why the metrics endpoint is missing");
+    if (!isPortInUse(error)) logger.debug({ error }, "why the metrics endpoint is missing");
     return undefined;
   }
 }
@@ -63,7 +63,7 @@ export async function periodicReader(target: PushTarget, logger: Logger): Promis
     import("@opentelemetry/exporter-metrics-otlp-http"),
   ]);
   return new PeriodicExportingMetricReader({
-    exporter: watchExports(new OTLPMetricExporter(target.options), "metrics", target.options.url, logger),
+    exporter: logExportFailures(new OTLPMetricExporter(target.options), "metrics", target.options.url, logger),
     exportIntervalMillis: target.intervalMs,
     exportTimeoutMillis: Math.min(target.timeoutMs ?? 30_000, target.intervalMs),
   });

@@ -4,40 +4,44 @@ import type { Counter, Histogram, MetricAttributes, MetricDescription, Metrics }
  * The agent's own numbers. Updating a counter is one addition on a plain object; nothing here knows OpenTelemetry,
  * which reads the families when somebody collects.
  */
-export interface CounterFamily extends FamilyBase {
+export interface CounterFamily extends MetricFamilyBase {
   readonly kind: "counter";
   readonly series: Map<string, { readonly attributes: MetricAttributes; read(): number }>;
 }
 
-export interface GaugeFamily extends FamilyBase {
+export interface GaugeFamily extends MetricFamilyBase {
   readonly kind: "gauge";
   readonly series: Map<string, { readonly attributes: MetricAttributes; read(): number }>;
 }
 
-export interface HistogramFamily extends FamilyBase {
+export interface HistogramFamily extends MetricFamilyBase {
   readonly kind: "histogram";
   readonly boundaries: readonly number[];
-  readonly series: Map<string, EarlyHistogram>;
+  readonly series: Map<string, BufferedHistogram>;
   /** Where values go; set once there is a real histogram behind. */
   sink: ((value: number, attributes: MetricAttributes) => void) | undefined;
 }
 
-export type Family = CounterFamily | GaugeFamily | HistogramFamily;
+export type MetricFamily = CounterFamily | GaugeFamily | HistogramFamily;
 
-interface FamilyBase {
+interface MetricFamilyBase {
   readonly name: string;
   readonly description: MetricDescription;
 }
 
 /** Values recorded before the real histogram exists are kept, up to this many a series. */
-const MAX_EARLY = 1000;
+const MAX_BUFFERED_VALUES = 1000;
 
 export class MetricRegistry implements Metrics {
-  private readonly families = new Map<string, Family>();
-  private watcher: ((family: Family) => void) | undefined;
+  private readonly families = new Map<string, MetricFamily>();
+  private watcher: ((family: MetricFamily) => void) | undefined;
 
   counter(name: string, description: MetricDescription, attributes: MetricAttributes = {}): Counter {
-    return series(this.family(name, "counter", description), attributes, (own) => new PlainCounter(own));
+    return seriesFor(
+      this.family(name, "counter", description),
+      attributes,
+      (seriesAttributes) => new PlainCounter(seriesAttributes),
+    );
   }
 
   /** A counter whose value is known elsewhere and only ever grows. */
@@ -61,25 +65,25 @@ export class MetricRegistry implements Metrics {
     attributes: MetricAttributes = {},
   ): Histogram {
     const family = this.family(name, "histogram", description);
-    return series(family, attributes, (own) => new EarlyHistogram(family, own));
+    return seriesFor(family, attributes, (seriesAttributes) => new BufferedHistogram(family, seriesAttributes));
   }
 
   /** Every family there is. */
-  all(): Iterable<Family> {
+  all(): Iterable<MetricFamily> {
     return this.families.values();
   }
 
   /** Calls back for every family there is and every one to come. */
-  watch(watcher: (family: Family) => void): void {
+  watch(watcher: (family: MetricFamily) => void): void {
     this.watcher = watcher;
     for (const family of this.families.values()) watcher(family);
   }
 
-  private family<Kind extends Family["kind"]>(
+  private family<Kind extends MetricFamily["kind"]>(
     name: string,
     kind: Kind,
     description: MetricDescription & { readonly boundaries?: readonly number[] },
-  ): Extract<Family, { kind: Kind }> {
+  ): Extract<MetricFamily, { kind: Kind }> {
     const known = this.families.get(name);
     if (known !== undefined && known.kind !== kind) throw new TypeError(`${name} is a ${known.kind}, not a ${kind}`);
     const family = known ?? newFamily(name, kind, description);
@@ -87,7 +91,7 @@ export class MetricRegistry implements Metrics {
       this.families.set(name, family);
       this.watcher?.(family);
     }
-    return family as Extract<Family, { kind: Kind }>;
+    return family as Extract<MetricFamily, { kind: Kind }>;
   }
 }
 
@@ -108,11 +112,11 @@ class PlainCounter implements Counter {
   }
 }
 
-class EarlyHistogram implements Histogram {
+class BufferedHistogram implements Histogram {
   readonly attributes: MetricAttributes;
   private readonly family: HistogramFamily;
-  private early: number[] = [];
-  /** Of all values so far. */
+  private buffered: number[] = [];
+  /** The number of all values recorded so far. */
   count = 0;
   sum = 0;
 
@@ -125,25 +129,25 @@ class EarlyHistogram implements Histogram {
     this.count += 1;
     this.sum += value;
     if (this.family.sink) this.family.sink(value, this.attributes);
-    else if (this.early.length < MAX_EARLY) this.early.push(value);
+    else if (this.buffered.length < MAX_BUFFERED_VALUES) this.buffered.push(value);
   }
 
   /** Hands what was recorded early to the real histogram. */
-  settle(): void {
-    for (const value of this.early.splice(0)) this.family.sink?.(value, this.attributes);
+  flush(): void {
+    for (const value of this.buffered.splice(0)) this.family.sink?.(value, this.attributes);
   }
 }
 
 function newFamily(
   name: string,
-  kind: Family["kind"],
+  kind: MetricFamily["kind"],
   description: MetricDescription & { readonly boundaries?: readonly number[] },
-): Family {
+): MetricFamily {
   if (kind !== "histogram") return { name, kind, description, series: new Map() };
   return { name, kind, description, boundaries: description.boundaries ?? [], series: new Map(), sink: undefined };
 }
 
-function series<S, Made extends S>(
+function seriesFor<S, Made extends S>(
   family: { readonly series: Map<string, S> },
   attributes: MetricAttributes,
   make: (attributes: MetricAttributes) => Made,

@@ -1,6 +1,6 @@
 import type { AnyValueMap, Logger as OtelLogger } from "@opentelemetry/api-logs";
 import type { Logger } from "../contract/observability.js";
-import { watchExports } from "./export-watch.js";
+import { logExportFailures } from "./export-watch.js";
 import type { LogOutput } from "./logger.js";
 import { type OtlpOptions, type OtlpTarget, otlpOptions } from "./otlp-target.js";
 import type { ResourceAttributes } from "./resource.js";
@@ -13,21 +13,25 @@ export interface LogProcessorConfig {
 
 const PATH = ["service", "telemetry", "logs", "processors"];
 const SEVERITIES: Readonly<Record<string, number>> = { debug: 5, info: 9, warn: 13, error: 17, fatal: 21 };
-const MAX_EARLY = 1000;
+const MAX_BUFFERED_LINES = 1000;
 
 /** The agent's own log lines as OTLP. Lines written before `start` are sent after it. */
 export class OtlpLogs implements LogOutput {
-  private early: string[] = [];
+  private buffered: string[] = [];
   private logger: OtelLogger | undefined;
   private shutdown: () => Promise<void> = async () => {};
 
   write(line: string): void {
     if (this.logger) emit(this.logger, line);
-    else if (this.early.length < MAX_EARLY) this.early.push(line);
+    else if (this.buffered.length < MAX_BUFFERED_LINES) this.buffered.push(line);
   }
 
   /** Throws a `StartError` when a target cannot be used as configured. `own` is told when exports fail. */
-  async start(processors: readonly LogProcessorConfig[], resource: ResourceAttributes, own: Logger): Promise<void> {
+  async start(
+    processors: readonly LogProcessorConfig[],
+    resource: ResourceAttributes,
+    failureLogger: Logger,
+  ): Promise<void> {
     const targets = await Promise.all(processors.flatMap(targetsOf));
     const [{ LoggerProvider, BatchLogRecordProcessor, SimpleLogRecordProcessor }, { OTLPLogExporter }, resources] =
       await Promise.all([
@@ -36,13 +40,13 @@ export class OtlpLogs implements LogOutput {
         import("@opentelemetry/resources"),
       ]);
     const made = targets.map(({ options, batched }) => {
-      const exporter = watchExports(new OTLPLogExporter(options), "logs", options.url, own);
+      const exporter = logExportFailures(new OTLPLogExporter(options), "logs", options.url, failureLogger);
       return batched ? new BatchLogRecordProcessor({ exporter }) : new SimpleLogRecordProcessor({ exporter });
     });
     const provider = new LoggerProvider({ resource: resources.resourceFromAttributes(resource), processors: made });
     this.shutdown = () => provider.shutdown();
     this.logger = provider.getLogger("sluice");
-    for (const line of this.early.splice(0)) emit(this.logger, line);
+    for (const line of this.buffered.splice(0)) emit(this.logger, line);
   }
 
   /** Sends what is left. Takes as long as the target's timeout; whoever has less time must not wait for it. */
@@ -51,12 +55,12 @@ export class OtlpLogs implements LogOutput {
   }
 }
 
-interface Target {
+interface LogTarget {
   readonly options: OtlpOptions;
   readonly batched: boolean;
 }
 
-function targetsOf(processor: LogProcessorConfig, index: number): Promise<Target>[] {
+function targetsOf(processor: LogProcessorConfig, index: number): Promise<LogTarget>[] {
   return (["batch", "simple"] as const).flatMap((kind) => {
     const otlp = processor[kind]?.exporter.otlp;
     const path = [...PATH, String(index), kind, "exporter", "otlp"];

@@ -33,14 +33,14 @@ export async function otlpOptions(target: OtlpTarget, urlPath: string, path: rea
   if (![undefined, "", "none", "gzip"].includes(target.compression)) {
     throw new StartError(`expected gzip or none, not ${target.compression}`, [...path, "compression"]);
   }
-  const agent = await tlsOptions(target.tls, [...path, "tls"]);
+  const tls = await tlsOptions(target.tls, [...path, "tls"]);
   return {
     url: targetUrl(target, urlPath, path),
     headers: headersOf(target.headers),
     ...(target.timeout !== undefined && { timeoutMillis: target.timeout }),
     // The exporters' enum has this value; naming the enum would load its package.
     ...(target.compression === "gzip" && { compression: "gzip" as never }),
-    ...(agent && { httpAgentOptions: agent }),
+    ...(tls && { httpAgentOptions: tls }),
   };
 }
 

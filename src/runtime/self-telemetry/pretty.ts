@@ -61,9 +61,9 @@ function errorsLast(fields: Record<string, unknown>): [string, unknown][] {
 
 /** message (CODE), because message (CODE) */
 function errorText({ message, code, cause }: ErrorLike): string {
-  const own = code === undefined || message.includes(String(code)) ? message : `${message} (${code})`;
-  if (cause === undefined) return own;
-  return `${own}, because ${isErrorLike(cause) ? errorText(cause) : String(cause)}`;
+  const text = code === undefined || message.includes(String(code)) ? message : `${message} (${code})`;
+  if (cause === undefined) return text;
+  return `${text}, because ${isErrorLike(cause) ? errorText(cause) : String(cause)}`;
 }
 
 function stackOf(value: unknown): string[] {

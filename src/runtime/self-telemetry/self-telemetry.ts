@@ -9,7 +9,7 @@ import { OtlpLogs } from "./otlp-logs.js";
 import { prettyLine } from "./pretty.js";
 import { addProcessMetrics } from "./process-metrics.js";
 import { resourceAttributes } from "./resource.js";
-import { withPlace } from "./start-problem.js";
+import { withConfigPlace } from "./start-problem.js";
 
 /**
  * What the agent says of itself. Logger and metrics work from the beginning; `start` makes them available outside the
@@ -38,11 +38,11 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
   const { logs, metrics, resource: writtenResource } = config.service.telemetry;
   const registry = new MetricRegistry();
   const otlpLogs = logs.processors?.length ? new OtlpLogs() : undefined;
-  const own = options.logger === undefined ? ownLog(config, options, otlpLogs) : undefined;
-  const logger = options.logger ?? own!.logger;
+  const stderrLog = options.logger === undefined ? createStderrLog(config, options, otlpLogs) : undefined;
+  const logger = options.logger ?? stderrLog!.logger;
   let metricExport: MetricExport | undefined;
 
-  async function open(): Promise<void> {
+  async function startExports(): Promise<void> {
     const resource = resourceAttributes(writtenResource);
     await otlpLogs?.start(logs.processors ?? [], resource, logger);
     if (metrics.level === "none") return;
@@ -53,20 +53,24 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
   }
 
   async function flush(): Promise<void> {
-    await within(STOP_MS, Promise.allSettled([metricExport?.stop(), otlpLogs?.stop()]));
-    await own?.stream.flush();
+    await withTimeout(STOP_MS, Promise.allSettled([metricExport?.stop(), otlpLogs?.stop()]));
+    await stderrLog?.stream.flush();
   }
 
   const start = () =>
-    open().catch((error: unknown) => {
-      throw withPlace(error, config);
+    startExports().catch((error: unknown) => {
+      throw withConfigPlace(error, config);
     });
   let stopped: Promise<void> | undefined;
   return { logger, metrics: registry, start, stop: () => (stopped ??= flush()) };
 }
 
 /** The log on stderr, and to OTLP where the config says so. */
-function ownLog(config: ResolvedConfig, { stderr, isTerminal }: SelfTelemetryOptions, otlpLogs: OtlpLogs | undefined) {
+function createStderrLog(
+  config: ResolvedConfig,
+  { stderr, isTerminal }: SelfTelemetryOptions,
+  otlpLogs: OtlpLogs | undefined,
+) {
   const { logs } = config.service.telemetry;
   const stream: LogStream = new LogStream(stderr, (lines) => {
     logger.warn({ lines }, "log lines are missing: nobody read them in time");
@@ -86,7 +90,7 @@ function ownLog(config: ResolvedConfig, { stderr, isTerminal }: SelfTelemetryOpt
   return { stream, logger };
 }
 
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
+async function withTimeout(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);

@@ -8,16 +8,16 @@ export interface PlacedStartError extends StartError {
 }
 
 /** The error with its place if it is a `StartError`; any other as it is. */
-export function withPlace(error: unknown, config: ResolvedConfig): unknown {
+export function withConfigPlace(error: unknown, config: ResolvedConfig): unknown {
   if (!isStartError(error)) return error;
   const { path, message } = error;
-  const place = placeNear(config, path.map(listIndex));
+  const place = nearestPlace(config, path.map(listIndex));
   const problem: Problem = { severity: "error", code: "start_failed", place, path: path.join("."), message };
   return Object.assign(error, { problems: [problem] });
 }
 
-/** Of the key, or of the nearest one around it that is written. */
-function placeNear(config: ResolvedConfig, path: readonly (string | number)[]): Place | undefined {
+/** The place of the key, or of the nearest key around it that is written. */
+function nearestPlace(config: ResolvedConfig, path: readonly (string | number)[]): Place | undefined {
   for (let length = path.length; length > 0; length--) {
     const place = config.placeOf(path.slice(0, length));
     if (place) return place;

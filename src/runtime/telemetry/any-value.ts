@@ -2,19 +2,19 @@ import { decodeText } from "./decode.js";
 import { after, double, skip, varint, varint64 } from "./wire.js";
 
 /** Tags of OTLP's AnyValue, KeyValue and the lists of both. */
-export const STRING = 10;
-export const BOOL = 16;
-export const INT = 24;
-export const DOUBLE = 33;
-export const ARRAY = 42;
-export const MAP = 50;
-export const BYTES = 58;
-export const ELEMENT = 10;
-export const KEY = 10;
-export const VALUE = 18;
+export const STRING_VALUE_TAG = 10;
+export const BOOL_VALUE_TAG = 16;
+export const INT_VALUE_TAG = 24;
+export const DOUBLE_VALUE_TAG = 33;
+export const ARRAY_VALUE_TAG = 42;
+export const KVLIST_VALUE_TAG = 50;
+export const BYTES_VALUE_TAG = 58;
+export const ELEMENT_TAG = 10;
+export const KEY_TAG = 10;
+export const VALUE_TAG = 18;
 
 /** How a reader wants integers and maps; everything else is the same to all. */
-export interface ValueForm<V, M> {
+export interface ValueBuilder<V, M> {
   /** The varint in [at, end). */
   integer(b: Uint8Array, at: number, end: number): V;
   newMap(): M;
@@ -22,38 +22,49 @@ export interface ValueForm<V, M> {
   put(map: M, key: string, value: V): void;
 }
 
-type Shared = string | boolean | number | null | Uint8Array;
+type CommonValue = string | boolean | number | null | Uint8Array;
 
 /** The AnyValue in [start, end); null when none is set. */
-export function readAny<V, M>(form: ValueForm<V, M>, b: Uint8Array, start: number, end: number): V | M | Shared {
-  let value: V | M | Shared = null;
+export function readAnyValue<V, M>(
+  builder: ValueBuilder<V, M>,
+  b: Uint8Array,
+  start: number,
+  end: number,
+): V | M | CommonValue {
+  let value: V | M | CommonValue = null;
   for (let p = start; p < end; ) {
     const tag = varint(b, p);
     const at = after;
     p = skip(b, at, tag);
-    value = readMember(form, b, tag, at, p) ?? value; // of several the last counts
+    value = readMember(builder, b, tag, at, p) ?? value; // of several the last counts
   }
   return value;
 }
 
-function readMember<V, M>(form: ValueForm<V, M>, b: Uint8Array, tag: number, at: number, end: number): V | M | Shared {
+function readMember<V, M>(
+  builder: ValueBuilder<V, M>,
+  b: Uint8Array,
+  tag: number,
+  at: number,
+  end: number,
+): V | M | CommonValue {
   switch (tag) {
-    case STRING:
+    case STRING_VALUE_TAG:
       varint(b, at);
       return decodeText(b, after, end);
-    case BOOL:
+    case BOOL_VALUE_TAG:
       return varint64(b, at) !== 0n;
-    case INT:
-      return form.integer(b, at, end);
-    case DOUBLE:
+    case INT_VALUE_TAG:
+      return builder.integer(b, at, end);
+    case DOUBLE_VALUE_TAG:
       return double(b, at);
-    case ARRAY:
+    case ARRAY_VALUE_TAG:
       varint(b, at);
-      return readElements(form, b, after, end) as V;
-    case MAP:
+      return readElements(builder, b, after, end) as V;
+    case KVLIST_VALUE_TAG:
       varint(b, at);
-      return readKeyValues(form, b, after, end, ELEMENT, form.newMap());
-    case BYTES:
+      return readKeyValues(builder, b, after, end, ELEMENT_TAG, builder.newMap());
+    case BYTES_VALUE_TAG:
       varint(b, at);
       return new Uint8Array(b.subarray(after, end));
     default:
@@ -61,40 +72,45 @@ function readMember<V, M>(form: ValueForm<V, M>, b: Uint8Array, tag: number, at:
   }
 }
 
-function readElements<V, M>(form: ValueForm<V, M>, b: Uint8Array, start: number, end: number): (V | M | Shared)[] {
-  const list: (V | M | Shared)[] = [];
+function readElements<V, M>(
+  builder: ValueBuilder<V, M>,
+  b: Uint8Array,
+  start: number,
+  end: number,
+): (V | M | CommonValue)[] {
+  const list: (V | M | CommonValue)[] = [];
   for (let p = start; p < end; ) {
     const tag = varint(b, p);
     const at = after;
     p = skip(b, at, tag);
-    if (tag !== ELEMENT) continue;
+    if (tag !== ELEMENT_TAG) continue;
     varint(b, at);
-    list.push(readAny(form, b, after, p));
+    list.push(readAnyValue(builder, b, after, p));
   }
   return list;
 }
 
 /** All KeyValues with this tag in the message [start, end); of several with one key the first counts. */
 export function readKeyValues<V, M>(
-  form: ValueForm<V, M>,
+  builder: ValueBuilder<V, M>,
   b: Uint8Array,
   start: number,
   end: number,
-  wanted: number,
+  attributesTag: number,
   map: M,
 ): M {
   for (let p = start; p < end; ) {
     const tag = varint(b, p);
     const at = after;
     p = skip(b, at, tag);
-    if (tag !== wanted) continue;
+    if (tag !== attributesTag) continue;
     varint(b, at);
-    readKeyValue(form, b, after, p, map);
+    readKeyValue(builder, b, after, p, map);
   }
   return map;
 }
 
-function readKeyValue<V, M>(form: ValueForm<V, M>, b: Uint8Array, start: number, end: number, map: M): void {
+function readKeyValue<V, M>(builder: ValueBuilder<V, M>, b: Uint8Array, start: number, end: number, map: M): void {
   let key = "";
   let valueAt = -1;
   let valueEnd = -1;
@@ -102,21 +118,22 @@ function readKeyValue<V, M>(form: ValueForm<V, M>, b: Uint8Array, start: number,
     const tag = varint(b, p);
     const at = after;
     p = skip(b, at, tag);
-    if (tag !== KEY && tag !== VALUE) continue;
+    if (tag !== KEY_TAG && tag !== VALUE_TAG) continue;
     varint(b, at);
-    if (tag === KEY) key = decodeText(b, after, p);
+    if (tag === KEY_TAG) key = decodeText(b, after, p);
     else {
       valueAt = after;
       valueEnd = p;
     }
   }
-  if (!form.has(map, key)) form.put(map, key, (valueAt < 0 ? null : readAny(form, b, valueAt, valueEnd)) as V);
+  if (!builder.has(map, key))
+    builder.put(map, key, (valueAt < 0 ? null : readAnyValue(builder, b, valueAt, valueEnd)) as V);
 }
 
 /** End of the AnyValue that `anyValueAt` found. */
-export let anyEnd = 0;
+export let anyValueEnd = 0;
 
-/** Where the AnyValue of the KeyValue whose length is at `lengthAt` begins, or -1; it ends at `anyEnd`. */
+/** Where the AnyValue of the KeyValue whose length is at `lengthAt` begins, or -1; it ends at `anyValueEnd`. */
 export function anyValueAt(b: Uint8Array, lengthAt: number): number {
   const size = varint(b, lengthAt);
   const end = after + size;
@@ -124,9 +141,9 @@ export function anyValueAt(b: Uint8Array, lengthAt: number): number {
     const tag = varint(b, p);
     const at = after;
     p = skip(b, at, tag);
-    if (tag !== VALUE) continue;
+    if (tag !== VALUE_TAG) continue;
     varint(b, at);
-    anyEnd = p;
+    anyValueEnd = p;
     return after;
   }
   return -1;

@@ -19,23 +19,23 @@ export const MAX_DEPTH = 100;
 /** Returns the number of records: log records, spans or data points. Throws a `MalformedError` with the offset. */
 export function checkRequest(signal: Signal, bytes: Uint8Array): number {
   count = 0;
-  repeats = false;
-  check(bytes, 0, bytes.length, CHECKS.get(REQUEST[signal])!, MAX_DEPTH);
+  hasDuplicateFields = false;
+  checkMessage(bytes, 0, bytes.length, CHECK_PLANS.get(REQUEST[signal])!, MAX_DEPTH);
   return count;
 }
 
 /** True when in the request checked last a singular field came again, or a second member of a choice. */
-export let repeats = false;
+export let hasDuplicateFields = false;
 
-interface Check {
+interface CheckPlan {
   readonly message: Message;
   /**
    * By tag: what to do with the value in the low four bits, and above them, for a singular field, a bit of its own,
    * which the members of a choice share.
    */
-  readonly entries: Uint32Array;
+  readonly actions: Uint32Array;
   /** By tag: the check of a sub-message. */
-  readonly child: readonly (Check | undefined)[];
+  readonly children: readonly (CheckPlan | undefined)[];
   /** Each occurrence of this message is a record. */
   readonly isRecord: boolean;
 }
@@ -51,10 +51,10 @@ const WRONG_TYPE = 7;
 const PACKED_FIXED64 = 8;
 const PACKED_VARINT = 9;
 
-const ACTION = 15;
+const ACTION_MASK = 15;
 
 /** Tags of known fields are below this; larger tags are looked at as unknown fields. */
-const TAGS = 160;
+const TAG_LIMIT = 160;
 
 const KEY_TAG = 10;
 const VALUE_TAG = 18;
@@ -66,33 +66,33 @@ const DOUBLE_VALUE_TAG = 33;
 let count = 0;
 let position = 0;
 
-function check(b: Uint8Array, p: number, end: number, how: Check, depth: number): void {
+function checkMessage(b: Uint8Array, p: number, end: number, plan: CheckPlan, depth: number): void {
   if (depth === 0) throw new MalformedError(`messages nested more than ${MAX_DEPTH} deep`, p);
-  if (how.isRecord) count++;
-  const { entries, child } = how;
+  if (plan.isRecord) count++;
+  const { actions, children } = plan;
   let seen = 0;
   while (p < end) {
     const at = p;
     let tag = b[p++]!;
     if (tag > 127) {
-      tag = length(b, at, end);
+      tag = readVarint32(b, at, end);
       p = position;
     }
-    const entry = tag < TAGS ? entries[tag]! : UNKNOWN;
-    const action = entry & ACTION;
+    const entry = tag < TAG_LIMIT ? actions[tag]! : UNKNOWN;
+    const action = entry & ACTION_MASK;
     if (action === DESCEND_KEY_VALUE) {
       let size = b[p++]!;
       if (size > 127 || p > end) {
-        size = length(b, p - 1, end);
+        size = readVarint32(b, p - 1, end);
         p = position;
       }
       const stop = p + size;
-      if (stop > end) throw truncated(how, at);
-      if (depth < 3 || !isPlain(b, p, stop)) check(b, p, stop, child[tag]!, depth - 1);
+      if (stop > end) throw truncated(plan, at);
+      if (depth < 3 || !isPlainKeyValue(b, p, stop)) checkMessage(b, p, stop, children[tag]!, depth - 1);
       p = stop;
       continue;
     }
-    if ((seen & entry) > ACTION) repeats = true;
+    if ((seen & entry) > ACTION_MASK) hasDuplicateFields = true;
     seen |= entry;
     switch (action) {
       case SKIP_VARINT:
@@ -100,48 +100,48 @@ function check(b: Uint8Array, p: number, end: number, how: Check, depth: number)
         break;
       case SKIP_FIXED64:
         p += 8;
-        if (p > end) throw truncated(how, at);
+        if (p > end) throw truncated(plan, at);
         break;
       case SKIP_FIXED32:
         p += 4;
-        if (p > end) throw truncated(how, at);
+        if (p > end) throw truncated(plan, at);
         break;
       case SKIP_BYTES: {
         let size = b[p++]!;
         if (size > 127 || p > end) {
-          size = length(b, p - 1, end);
+          size = readVarint32(b, p - 1, end);
           p = position;
         }
         p += size;
-        if (p > end) throw truncated(how, at);
+        if (p > end) throw truncated(plan, at);
         break;
       }
       case DESCEND: {
         let size = b[p++]!;
         if (size > 127 || p > end) {
-          size = length(b, p - 1, end);
+          size = readVarint32(b, p - 1, end);
           p = position;
         }
         const stop = p + size;
-        if (stop > end) throw truncated(how, at);
-        check(b, p, stop, child[tag]!, depth - 1);
+        if (stop > end) throw truncated(plan, at);
+        checkMessage(b, p, stop, children[tag]!, depth - 1);
         p = stop;
         break;
       }
       case PACKED_FIXED64:
       case PACKED_VARINT:
-        p = checkPacked(b, p, end, action, how, at);
+        p = checkPacked(b, p, end, action, plan, at);
         break;
       case WRONG_TYPE:
-        throw new MalformedError(`wrong wire type ${tag & 7} for field ${tag >>> 3} of ${how.message.name}`, at);
+        throw new MalformedError(`wrong wire type ${tag & 7} for field ${tag >>> 3} of ${plan.message.name}`, at);
       default:
-        p = skipUnknown(b, p, end, tag, how, at);
+        p = skipUnknown(b, p, end, tag, plan, at);
     }
   }
 }
 
 /** A KeyValue that is a short key and a short string, integer, boolean or double and nothing else. */
-function isPlain(b: Uint8Array, p: number, end: number): boolean {
+function isPlainKeyValue(b: Uint8Array, p: number, end: number): boolean {
   if (p + 6 > end || b[p] !== KEY_TAG) return false;
   const keySize = b[p + 1]!;
   p += 2 + keySize;
@@ -168,17 +168,17 @@ function varintEnd(b: Uint8Array, p: number): number {
   return p;
 }
 
-function checkPacked(b: Uint8Array, p: number, end: number, action: number, how: Check, at: number): number {
-  const size = length(b, p, end);
+function checkPacked(b: Uint8Array, p: number, end: number, action: number, plan: CheckPlan, at: number): number {
+  const size = readVarint32(b, p, end);
   p = position;
   const stop = p + size;
-  if (stop > end) throw truncated(how, at);
+  if (stop > end) throw truncated(plan, at);
   if (action === PACKED_FIXED64 && size % 8 !== 0) throw new MalformedError("packed numbers of odd length", at);
   if (action === PACKED_VARINT) while (p < stop) p = skipVarint(b, p, stop);
   return stop;
 }
 
-function skipUnknown(b: Uint8Array, p: number, end: number, tag: number, how: Check, at: number): number {
+function skipUnknown(b: Uint8Array, p: number, end: number, tag: number, plan: CheckPlan, at: number): number {
   if (tag >>> 3 === 0) throw new MalformedError("field number 0", at);
   switch (tag & 7) {
     case 0:
@@ -187,7 +187,7 @@ function skipUnknown(b: Uint8Array, p: number, end: number, tag: number, how: Ch
       p += 8;
       break;
     case 2: {
-      const size = length(b, p, end);
+      const size = readVarint32(b, p, end);
       p = position + size;
       break;
     }
@@ -197,21 +197,21 @@ function skipUnknown(b: Uint8Array, p: number, end: number, tag: number, how: Ch
     default:
       throw new MalformedError(`wire type ${tag & 7}, which OTLP does not use`, at);
   }
-  if (p > end) throw truncated(how, at);
+  if (p > end) throw truncated(plan, at);
   return p;
 }
 
 /** A tag or length: a varint that must fit 32 bits. The position behind it is in `position`. */
-function length(b: Uint8Array, p: number, end: number): number {
+function readVarint32(b: Uint8Array, p: number, end: number): number {
   if (p + 1 < end && b[p + 1]! < 128) {
     const low = b[p]!;
     position = low < 128 ? p + 1 : p + 2;
     return low < 128 ? low : (low & 127) | (b[p + 1]! << 7);
   }
-  return longLength(b, p, end);
+  return readLongVarint32(b, p, end);
 }
 
-function longLength(b: Uint8Array, p: number, end: number): number {
+function readLongVarint32(b: Uint8Array, p: number, end: number): number {
   const at = p;
   let value = 0;
   for (let shift = 0; shift < 35; shift += 7) {
@@ -236,11 +236,11 @@ function skipVarint(b: Uint8Array, p: number, end: number): number {
   return p;
 }
 
-function truncated(how: Check, at: number): MalformedError {
-  return new MalformedError(`a field of ${how.message.name} goes past its end`, at);
+function truncated(plan: CheckPlan, at: number): MalformedError {
+  return new MalformedError(`a field of ${plan.message.name} goes past its end`, at);
 }
 
-const RECORDS = new Set([
+const RECORD_MESSAGES = new Set([
   "LogRecord",
   "Span",
   "NumberDataPoint",
@@ -249,30 +249,35 @@ const RECORDS = new Set([
   "SummaryDataPoint",
 ]);
 
-const CHECKS: ReadonlyMap<Message, Check> = compile();
+const CHECK_PLANS: ReadonlyMap<Message, CheckPlan> = compileCheckPlans();
 
-function compile(): Map<Message, Check> {
-  const checks = new Map<Message, Check & { child: (Check | undefined)[] }>();
+function compileCheckPlans(): Map<Message, CheckPlan> {
+  const plans = new Map<Message, CheckPlan & { children: (CheckPlan | undefined)[] }>();
   for (const message of Object.values(MESSAGES)) {
-    const isRecord = RECORDS.has(message.name);
-    checks.set(message, { message, entries: new Uint32Array(TAGS), child: new Array(TAGS).fill(undefined), isRecord });
+    const isRecord = RECORD_MESSAGES.has(message.name);
+    plans.set(message, {
+      message,
+      actions: new Uint32Array(TAG_LIMIT),
+      children: new Array(TAG_LIMIT).fill(undefined),
+      isRecord,
+    });
   }
-  for (const how of checks.values()) {
-    for (const field of how.message.fields) {
-      for (let wire = 0; wire < 8; wire++) how.entries[(field.number << 3) | wire] = WRONG_TYPE;
+  for (const plan of plans.values()) {
+    for (const field of plan.message.fields) {
+      for (let wire = 0; wire < 8; wire++) plan.actions[(field.number << 3) | wire] = WRONG_TYPE;
       for (const [wire, action] of actionsOf(field)) {
-        how.entries[(field.number << 3) | wire] = action | onceBit(field, how.message);
+        plan.actions[(field.number << 3) | wire] = action | singularBit(field, plan.message);
       }
-      if (field.message) how.child[(field.number << 3) | 2] = checks.get(field.message);
+      if (field.message) plan.children[(field.number << 3) | 2] = plans.get(field.message);
     }
   }
-  return checks;
+  return plans;
 }
 
-function onceBit(field: Field, message: Message): number {
+function singularBit(field: Field, message: Message): number {
   if (field.repeated) return 0;
-  const { number } = field.choice === undefined ? field : message.byName.get(field.choice)!;
-  return (ACTION + 1) << number;
+  const { number } = field.oneof === undefined ? field : message.byName.get(field.oneof)!;
+  return (ACTION_MASK + 1) << number;
 }
 
 function actionsOf(field: Field): [wire: number, action: number][] {

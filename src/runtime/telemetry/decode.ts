@@ -1,6 +1,6 @@
 import type { Field, Message } from "./messages.js";
 import type { Tree, TreeValue } from "./tree.js";
-import { after, BYTES, double, fixed32, fixed64, skip, varint, varint64 } from "./wire.js";
+import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64 } from "./wire.js";
 
 /** Under this symbol a decoded message keeps the fields nobody here knows, as they were, tag and all. */
 export const UNKNOWN_FIELDS: unique symbol = Symbol.for("sluice.unknown_fields");
@@ -14,7 +14,7 @@ export function decodeMessage(message: Message, b: Uint8Array, start = 0, end = 
     const valueAt = after;
     const next = skip(b, valueAt, tag);
     const field = message.byNumber[tag >>> 3];
-    if (field === undefined) (tree[UNKNOWN_FIELDS] ??= []).push(copyOf(b, p, next));
+    if (field === undefined) (tree[UNKNOWN_FIELDS] ??= []).push(copyBytes(b, p, next));
     else if (field.repeated) decodeRepeated(tree, field, b, valueAt, next, tag);
     else tree[field.name] = decodeValue(field, b, valueAt, next);
     p = next;
@@ -24,13 +24,13 @@ export function decodeMessage(message: Message, b: Uint8Array, start = 0, end = 
 
 function decodeRepeated(tree: Tree, field: Field, b: Uint8Array, p: number, end: number, tag: number): void {
   const list = (tree[field.name] ??= []) as TreeValue[];
-  const packed = (tag & 7) === BYTES && isNumeric(field);
+  const packed = (tag & 7) === LENGTH_DELIMITED && isNumeric(field);
   if (!packed) {
     list.push(decodeValue(field, b, p, end));
     return;
   }
   varint(b, p);
-  for (p = after; p < end; p = decodedTo) list.push(decodeValue(field, b, p, end));
+  for (p = after; p < end; p = decodedEnd) list.push(decodeValue(field, b, p, end));
 }
 
 function isNumeric(field: Field): boolean {
@@ -38,7 +38,7 @@ function isNumeric(field: Field): boolean {
 }
 
 /** Position behind the number that `decodeValue` read last. */
-let decodedTo = 0;
+let decodedEnd = 0;
 
 /** One value of a field, whose bytes (for a length-delimited one: whose length) begin at `p`. */
 export function decodeValue(field: Field, b: Uint8Array, p: number, end: number): TreeValue {
@@ -49,21 +49,21 @@ export function decodeValue(field: Field, b: Uint8Array, p: number, end: number)
     case "bytes":
     case "id":
       varint(b, p);
-      return copyOf(b, after, end);
+      return copyBytes(b, after, end);
     case "message":
       varint(b, p);
       return decodeMessage(field.message!, b, after, end);
     case "double":
-      decodedTo = p + 8;
+      decodedEnd = p + 8;
       return double(b, p);
     case "fixed64":
-      decodedTo = p + 8;
+      decodedEnd = p + 8;
       return fixed64(b, p);
     case "sfixed64":
-      decodedTo = p + 8;
+      decodedEnd = p + 8;
       return BigInt.asIntN(64, fixed64(b, p));
     case "fixed32":
-      decodedTo = p + 4;
+      decodedEnd = p + 4;
       return fixed32(b, p);
     default:
       return decodeVarint(field, b, p);
@@ -72,7 +72,7 @@ export function decodeValue(field: Field, b: Uint8Array, p: number, end: number)
 
 function decodeVarint(field: Field, b: Uint8Array, p: number): TreeValue {
   const value = varint64(b, p);
-  decodedTo = after;
+  decodedEnd = after;
   switch (field.type) {
     case "uint64":
       return value;
@@ -90,13 +90,13 @@ function decodeVarint(field: Field, b: Uint8Array, p: number): TreeValue {
 }
 
 /** A copy that is a plain Uint8Array, also where the batch is a Buffer. */
-function copyOf(b: Uint8Array, start: number, end: number): Uint8Array {
+function copyBytes(b: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(b.subarray(start, end));
 }
 
 /** UTF-8 to text; what is not UTF-8 becomes U+FFFD. */
 export function decodeText(b: Uint8Array, start: number, end: number): string {
-  if (end - start > SHORT) return utf8(b, start, end);
+  if (end - start > SHORT_TEXT) return utf8(b, start, end);
   let text = "";
   for (let i = start; i < end; i++) {
     const code = b[i]!;
@@ -111,4 +111,4 @@ function utf8(b: Uint8Array, start: number, end: number): string {
 }
 
 /** Below this a loop beats the call of a built-in. */
-const SHORT = 24;
+const SHORT_TEXT = 24;

@@ -1,6 +1,6 @@
 import type { Batch } from "./batch.js";
-import { type AnyRecordView, conclude, type RecordVerdict, viewOf } from "./edit.js";
-import { FrameOwners, KeptOwners, OwnerViews } from "./frame-owners.js";
+import { type AnyRecordView, applyVerdict, createRecordView, type RecordVerdict } from "./edit.js";
+import { FrameOwners, OwnerViewCache, RetainedOwners } from "./frame-owners.js";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./walk.js";
 
 /** Shows a record; answers now or later. `index` counts the records of the batch. */
@@ -15,26 +15,26 @@ export type RecordEditor = (
  * a second walk writes what became of all of them. Every record is shown exactly once; none is any more after one has
  * failed, or once `isWanted` says no.
  */
-export function editRecordsLater(
+export function editRecordsAsync(
   batch: Batch,
   edit: RecordEditor,
-  atOnce = 1,
-  isWanted: () => boolean = () => true,
+  concurrency = 1,
+  shouldContinue: () => boolean = () => true,
 ): Batch | Promise<Batch> {
   const walk = new RecordWalk(batch);
-  const visitor = new PromptVisitor(walk, edit);
+  const visitor = new SyncVisitor(walk, edit);
   try {
     return walk.run(visitor);
   } catch (error) {
     if (error !== SUSPENDED) throw error;
-    return goOn(batch, edit, visitor, atOnce, isWanted);
+    return continueAsync(batch, edit, visitor, concurrency, shouldContinue);
   }
 }
 
 const SUSPENDED = Symbol("suspended");
 
-class PromptVisitor implements RecordVisitor {
-  readonly store: OwnerViews;
+class SyncVisitor implements RecordVisitor {
+  readonly ownerViews: OwnerViewCache;
   readonly views: AnyRecordView[] = [];
   readonly verdicts: RecordVerdict[] = [];
   /** The answer of the last of `views`, when it did not come at once. */
@@ -44,36 +44,36 @@ class PromptVisitor implements RecordVisitor {
 
   constructor(walk: RecordWalk, edit: RecordEditor) {
     this.edit = edit;
-    this.store = new OwnerViews(walk.bytes);
-    this.owners = new FrameOwners(walk, this.store);
+    this.ownerViews = new OwnerViewCache(walk.bytes);
+    this.owners = new FrameOwners(walk, this.ownerViews);
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
-    const view = viewOf(walk, start, end, this.owners);
+    const view = createRecordView(walk, start, end, this.owners);
     const verdict = this.edit(view, this.views.length);
     this.views.push(view);
-    if (isLater(verdict)) {
+    if (isPromiseLike(verdict)) {
       this.pending = verdict;
       throw SUSPENDED; // the walk stays at this record, so that its owners stay what they are
     }
     this.verdicts.push(verdict);
     this.owners.submitChanges();
-    return conclude(walk, view, verdict);
+    return applyVerdict(walk, view, verdict);
   }
 }
 
-async function goOn(
+async function continueAsync(
   batch: Batch,
   edit: RecordEditor,
-  before: PromptVisitor,
-  atOnce: number,
-  isWanted: () => boolean,
+  syncVisitor: SyncVisitor,
+  concurrency: number,
+  shouldContinue: () => boolean,
 ): Promise<Batch> {
-  const { store, verdicts } = before;
-  const views = [...before.views, ...viewsFrom(batch, before.views.length, store)];
-  let next = before.views.length;
+  const { ownerViews, verdicts } = syncVisitor;
+  const views = [...syncVisitor.views, ...viewsFrom(batch, syncVisitor.views.length, ownerViews)];
+  let next = syncVisitor.views.length;
   let hasFailed = false;
-  const settle = async (index: number, answer: () => ReturnType<RecordEditor>) => {
+  const awaitVerdict = async (index: number, answer: () => ReturnType<RecordEditor>) => {
     try {
       verdicts[index] = await answer();
     } catch (error) {
@@ -81,47 +81,47 @@ async function goOn(
       throw error;
     }
   };
-  const work = async () => {
-    while (next < views.length && !hasFailed && isWanted()) {
-      const mine = next++;
-      await settle(mine, () => edit(views[mine]!, mine));
+  const worker = async () => {
+    while (next < views.length && !hasFailed && shouldContinue()) {
+      const index = next++;
+      await awaitVerdict(index, () => edit(views[index]!, index));
     }
   };
-  const first = async (index: number) => {
-    await settle(index, () => before.pending);
-    await work();
+  const firstWorker = async (index: number) => {
+    await awaitVerdict(index, () => syncVisitor.pending);
+    await worker();
   };
-  const others = Math.max(0, Math.min(atOnce - 1, views.length - next));
-  await Promise.all([first(next - 1), ...Array.from({ length: others }, work)]);
-  return isWanted() ? new RecordWalk(batch).run(new WritingVisitor(views, verdicts, store)) : batch;
+  const otherWorkers = Math.max(0, Math.min(concurrency - 1, views.length - next));
+  await Promise.all([firstWorker(next - 1), ...Array.from({ length: otherWorkers }, worker)]);
+  return shouldContinue() ? new RecordWalk(batch).run(new WritingVisitor(views, verdicts, ownerViews)) : batch;
 }
 
-function viewsFrom(batch: Batch, index: number, store: OwnerViews): AnyRecordView[] {
-  const visitor = new CollectingVisitor(index, store);
+function viewsFrom(batch: Batch, index: number, ownerViews: OwnerViewCache): AnyRecordView[] {
+  const visitor = new CollectingVisitor(index, ownerViews);
   new RecordWalk(batch).run(visitor);
   return visitor.views;
 }
 
 class CollectingVisitor implements RecordVisitor {
   readonly views: AnyRecordView[] = [];
-  private readonly store: OwnerViews;
+  private readonly ownerViews: OwnerViewCache;
   private toSkip: number;
-  private owners: KeptOwners | undefined;
+  private owners: RetainedOwners | undefined;
   private serial = 0;
 
-  constructor(toSkip: number, store: OwnerViews) {
+  constructor(toSkip: number, ownerViews: OwnerViewCache) {
     this.toSkip = toSkip;
-    this.store = store;
+    this.ownerViews = ownerViews;
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
     if (this.toSkip-- > 0) return KEEP;
     const serial = walk.serials.at(-1)!;
     if (this.owners === undefined || this.serial !== serial) {
-      this.owners = new KeptOwners(walk, this.store);
+      this.owners = new RetainedOwners(walk, this.ownerViews);
       this.serial = serial;
     }
-    this.views.push(viewOf(walk, start, end, this.owners));
+    this.views.push(createRecordView(walk, start, end, this.owners));
     return KEEP;
   }
 }
@@ -129,25 +129,25 @@ class CollectingVisitor implements RecordVisitor {
 class WritingVisitor implements RecordVisitor {
   private readonly views: readonly AnyRecordView[];
   private readonly verdicts: readonly RecordVerdict[];
-  private readonly store: OwnerViews;
+  private readonly ownerViews: OwnerViewCache;
   private index = 0;
 
-  constructor(views: readonly AnyRecordView[], verdicts: readonly RecordVerdict[], store: OwnerViews) {
+  constructor(views: readonly AnyRecordView[], verdicts: readonly RecordVerdict[], ownerViews: OwnerViewCache) {
     this.views = views;
     this.verdicts = verdicts;
-    this.store = store;
+    this.ownerViews = ownerViews;
   }
 
   visit(walk: RecordWalk): Verdict {
     const index = this.index++;
     for (let depth = 0; depth < walk.serials.length; depth++) {
-      const edit = this.store.changedAt(depth, walk.serials[depth]!);
+      const edit = this.ownerViews.changedAt(depth, walk.serials[depth]!);
       if (edit !== undefined) walk.editFrame(depth, edit);
     }
-    return conclude(walk, this.views[index]!, this.verdicts[index]);
+    return applyVerdict(walk, this.views[index]!, this.verdicts[index]);
   }
 }
 
-function isLater(verdict: unknown): verdict is PromiseLike<RecordVerdict> {
+function isPromiseLike(verdict: unknown): verdict is PromiseLike<RecordVerdict> {
   return typeof verdict === "object" && verdict !== null && typeof (verdict as { then?: unknown }).then === "function";
 }

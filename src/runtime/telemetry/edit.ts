@@ -3,7 +3,7 @@ import { FrameOwners } from "./frame-owners.js";
 import { MESSAGES } from "./messages.js";
 import { DataPointView } from "./views/data-point-view.js";
 import { LogRecordView } from "./views/log-record-view.js";
-import type { Owners } from "./views/record-view.js";
+import type { RecordOwners } from "./views/record-view.js";
 import { SpanView } from "./views/span-view.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./walk.js";
 
@@ -19,13 +19,13 @@ export type RecordVerdict = "drop" | "keep" | undefined | void;
  * throw leaves the batch as it was.
  */
 export function editRecords(batch: Batch, edit: (record: AnyRecordView) => RecordVerdict): Batch {
-  return new RecordWalk(batch).run(new ViewVisitor(edit));
+  return new RecordWalk(batch).run(new EditingVisitor(edit));
 }
 
 /** Shows every record, for reading. */
 export function readRecords(batch: Batch, read: (record: AnyRecordView) => void): void {
   new RecordWalk(batch).run(
-    new ViewVisitor((record) => {
+    new EditingVisitor((record) => {
       read(record);
       return "keep";
     }),
@@ -44,13 +44,13 @@ export class RecordViews {
 
   /** The record in [start, end), which must be the one the walk is at. */
   at(start: number, end: number): AnyRecordView {
-    return viewOf(this.walk, start, end, this.owners);
+    return createRecordView(this.walk, start, end, this.owners);
   }
 
   /** Puts the changes made to the present record, and to what it shares with its neighbours, into the batch. */
   write(view: AnyRecordView): void {
     this.writeOwners();
-    conclude(this.walk, view, "keep");
+    applyVerdict(this.walk, view, "keep");
   }
 
   /** Only those to what it shares with its neighbours. */
@@ -59,7 +59,7 @@ export class RecordViews {
   }
 }
 
-class ViewVisitor implements RecordVisitor {
+class EditingVisitor implements RecordVisitor {
   private readonly edit: (record: AnyRecordView) => RecordVerdict;
   private views: RecordViews | undefined;
 
@@ -72,26 +72,26 @@ class ViewVisitor implements RecordVisitor {
     const view = this.views.at(start, end);
     const verdict = this.edit(view);
     this.views.writeOwners();
-    return conclude(walk, view, verdict);
+    return applyVerdict(walk, view, verdict);
   }
 }
 
 /** Writes what became of a record. */
-export function conclude(walk: RecordWalk, view: AnyRecordView, verdict: RecordVerdict): Verdict {
+export function applyVerdict(walk: RecordWalk, view: AnyRecordView, verdict: RecordVerdict): Verdict {
   if (verdict === "drop" || view.dropped) return DROP;
-  if (view.parts !== undefined) return writeParts(walk, view.parts) === 0 ? DROP : KEEP;
+  if (view.splitRecords !== undefined) return writeSplitRecords(walk, view.splitRecords) === 0 ? DROP : KEEP;
   if (view.changed) writeRecord(walk, view);
   return KEEP;
 }
 
 /** How many were written; a part may have been split again, or dropped. */
-function writeParts(walk: RecordWalk, parts: readonly AnyRecordView[]): number {
+function writeSplitRecords(walk: RecordWalk, records: readonly AnyRecordView[]): number {
   let written = 0;
-  for (const part of parts) {
-    if (part.dropped) continue;
-    if (part.parts !== undefined) written += writeParts(walk, part.parts);
+  for (const record of records) {
+    if (record.dropped) continue;
+    if (record.splitRecords !== undefined) written += writeSplitRecords(walk, record.splitRecords);
     else {
-      writeRecord(walk, part);
+      writeRecord(walk, record);
       written++;
     }
   }
@@ -103,17 +103,17 @@ function writeRecord(walk: RecordWalk, view: AnyRecordView): void {
   walk.endRecord();
 }
 
-export function viewOf(walk: RecordWalk, start: number, end: number, owners: Owners): AnyRecordView {
+export function createRecordView(walk: RecordWalk, start: number, end: number, owners: RecordOwners): AnyRecordView {
   switch (walk.batch.signal) {
     case "logs":
       return new LogRecordView(walk.bytes, start, end, owners);
     case "traces":
       return new SpanView(walk.bytes, start, end, owners);
     case "metrics":
-      return new DataPointView(pointMessage(walk.frames[3]!.tag), walk.bytes, start, end, owners);
+      return new DataPointView(dataPointMessage(walk.frames[3]!.tag), walk.bytes, start, end, owners);
   }
 }
 
-function pointMessage(dataTag: number) {
+function dataPointMessage(dataTag: number) {
   return MESSAGES["Metric"]!.byNumber[dataTag >>> 3]!.message!.byNumber[1]!.message!;
 }

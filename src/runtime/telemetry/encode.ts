@@ -13,8 +13,8 @@ import type { WireWriter } from "./writer.js";
  * OTLP/JSON demands; null means absent. Fields are written in the order of the object's keys.
  */
 export function encodeMessage(message: Message, value: unknown, writer: WireWriter, depth = MAX_DEPTH): void {
-  if (depth === 0) throw new Misfit(`nested more than ${MAX_DEPTH} deep`);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Misfit("expected an object");
+  if (depth === 0) throw new EncodeError(`nested more than ${MAX_DEPTH} deep`);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new EncodeError("expected an object");
   const object = value as Record<string | symbol, unknown>;
   for (const key of Object.keys(object)) {
     const field = message.byName.get(key);
@@ -40,12 +40,12 @@ function encodeSingle(field: Field, content: unknown, writer: WireWriter, depth:
   try {
     encodeTagged(field, content, writer, depth);
   } catch (error) {
-    throw misfitIn(field.name, error);
+    throw withPath(field.name, error);
   }
 }
 
 function encodeList(field: Field, content: unknown, writer: WireWriter, depth: number): void {
-  if (!Array.isArray(content)) throw new Misfit("expected a list", field.name);
+  if (!Array.isArray(content)) throw new EncodeError("expected a list", field.name);
   const packed = WIRE_TYPE[field.type] !== 2 && content.length > 0;
   if (packed) beginPacked(field, content.length, writer);
   let i = 0;
@@ -55,7 +55,7 @@ function encodeList(field: Field, content: unknown, writer: WireWriter, depth: n
       else encodeTagged(field, content[i], writer, depth);
     }
   } catch (error) {
-    throw misfitIn(`${field.name}[${i}]`, error);
+    throw withPath(`${field.name}[${i}]`, error);
   }
   if (packed) writer.end();
 }
@@ -103,7 +103,7 @@ function encodeScalar(field: Field, content: unknown, writer: WireWriter, depth:
       return writer.varint(((value << 1) ^ (value >> 31)) >>> 0);
     }
     case "enum":
-      return writer.varint64(toEnum(content, field.values ?? []));
+      return writer.varint64(toEnum(content, field.enumNames ?? []));
     case "int32":
       return writer.varint64(toInteger(content, -(2n ** 31n), 2n ** 31n - 1n));
   }
@@ -129,21 +129,21 @@ const WIRE_TYPE: Readonly<Record<Field["type"], number>> = {
 
 function toText(content: unknown): string {
   if (typeof content === "string") return content;
-  throw new Misfit("expected a string");
+  throw new EncodeError("expected a string");
 }
 
 function toBoolean(content: unknown): boolean {
   if (typeof content === "boolean") return content;
   if (content === "true" || content === "false") return content === "true";
-  throw new Misfit("expected true or false");
+  throw new EncodeError("expected true or false");
 }
 
 function toBytes(content: unknown, form: "hex" | "base64"): Uint8Array {
   if (content instanceof Uint8Array) return content;
-  if (typeof content !== "string") throw new Misfit(`expected ${form} text`);
+  if (typeof content !== "string") throw new EncodeError(`expected ${form} text`);
   const wellFormed = form === "hex" ? /^[0-9a-f]*$/i : /^[A-Za-z0-9+/_-]*={0,2}$/;
   const halfByte = form === "hex" && content.length % 2 > 0;
-  if (halfByte || !wellFormed.test(content)) throw new Misfit(`expected ${form} text`);
+  if (halfByte || !wellFormed.test(content)) throw new EncodeError(`expected ${form} text`);
   return Buffer.from(content, form);
 }
 
@@ -154,27 +154,27 @@ function toDouble(content: unknown): number {
     const value = Number(content);
     if (!Number.isNaN(value) || content === "NaN") return value;
   }
-  throw new Misfit("expected a number");
+  throw new EncodeError("expected a number");
 }
 
 function toInteger(content: unknown, min: bigint, max: bigint): bigint {
   const value = parseInteger(content);
-  if (value === undefined) throw new Misfit("expected an integer");
-  if (value < min || value > max) throw new Misfit(`expected an integer from ${min} to ${max}`);
+  if (value === undefined) throw new EncodeError("expected an integer");
+  if (value < min || value > max) throw new EncodeError(`expected an integer from ${min} to ${max}`);
   return value;
 }
 
 function parseInteger(content: unknown): bigint | undefined {
   if (typeof content === "bigint") return content;
   if (typeof content === "number") return Number.isInteger(content) ? BigInt(content) : undefined;
-  if (typeof content !== "string" || content.length > LONGEST_INTEGER) return undefined;
+  if (typeof content !== "string" || content.length > MAX_INTEGER_LENGTH) return undefined;
   if (/^[+-]?\d+$/.test(content)) return BigInt(content.replace("+", ""));
   const value = Number(content); // protobuf's JSON allows 1e3 and 1.0 for an integer
   return content.trim() !== "" && Number.isInteger(value) ? BigInt(value) : undefined;
 }
 
 /** In characters, generously: an endless row of digits is not worth the time it takes to convert it. */
-const LONGEST_INTEGER = 64;
+const MAX_INTEGER_LENGTH = 64;
 
 function toEnum(content: unknown, names: readonly string[]): bigint {
   const index = typeof content === "string" ? names.indexOf(content) : -1;
@@ -183,18 +183,18 @@ function toEnum(content: unknown, names: readonly string[]): bigint {
 }
 
 /** An error that learns its path on the way out. */
-class Misfit extends MalformedError {
-  readonly what: string;
-  readonly where: string;
+class EncodeError extends MalformedError {
+  readonly reason: string;
+  readonly path: string;
 
-  constructor(what: string, where = "") {
-    super(where === "" ? what : `${where}: ${what}`, -1);
-    this.what = what;
-    this.where = where;
+  constructor(reason: string, path = "") {
+    super(path === "" ? reason : `${path}: ${reason}`, -1);
+    this.reason = reason;
+    this.path = path;
   }
 }
 
-function misfitIn(here: string, error: unknown): unknown {
-  if (!(error instanceof Misfit)) return error;
-  return new Misfit(error.what, error.where === "" ? here : `${here}.${error.where}`);
+function withPath(segment: string, error: unknown): unknown {
+  if (!(error instanceof EncodeError)) return error;
+  return new EncodeError(error.reason, error.path === "" ? segment : `${segment}.${error.path}`);
 }

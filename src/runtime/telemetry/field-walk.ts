@@ -4,7 +4,7 @@ import { Rewriter } from "./rewriter.js";
 import { after, skip, varint } from "./wire.js";
 
 /** What attributes belong to. */
-export type Owner = "resource" | "scope" | "metric" | "record" | "event" | "link" | "exemplar";
+export type AttributeOwner = "resource" | "scope" | "metric" | "record" | "event" | "link" | "exemplar";
 
 /** Texts beside attributes and bodies that can hold anything. */
 export type TextField = "span.name" | "span.status_message" | "span_event.name";
@@ -14,29 +14,29 @@ export type TextField = "span.name" | "span.status_message" | "span_event.name";
  * Positions are those of `rewriter.bytes`. `at` is a field's tag, `lengthAt` the length behind it, [start, end) the body.
  */
 export interface FieldVisitor {
-  open(owner: Owner): void;
+  open(owner: AttributeOwner): void;
   /** A KeyValue. Changes close the message [start, end) themselves. */
   attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void;
   /** The AnyValue that is a log record's body. Changes close it themselves. */
   body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void;
   text(rewriter: Rewriter, field: TextField, lengthAt: number, start: number, end: number): void;
   /** The owner's message ends at `end`: more attributes can be put there, each with this tag. */
-  close(rewriter: Rewriter, owner: Owner, end: number, attributesTag: number): void;
+  close(rewriter: Rewriter, owner: AttributeOwner, end: number, attributesTag: number): void;
 }
 
 /** Shows every field to the visitor; gives back the batch with its changes, the very same batch if there were none. */
 export function rewriteFields(batch: Batch, visitor: FieldVisitor): Batch {
   const rewriter = new Rewriter(batch.bytes);
-  message(rewriter, 0, rewriter.bytes.length, PLANS.get(REQUEST[batch.signal])!, visitor);
+  rewriteMessage(rewriter, 0, rewriter.bytes.length, PLANS.get(REQUEST[batch.signal])!, visitor);
   return rewriter.changed ? Batch.trusted(batch.signal, rewriter.finish(), batch.count) : batch;
 }
 
-interface Plan {
+interface RewritePlan {
   /** By tag. */
   readonly actions: Uint8Array;
-  readonly children: readonly (Plan | undefined)[];
+  readonly children: readonly (RewritePlan | undefined)[];
   readonly texts: readonly (TextField | undefined)[];
-  readonly owner: Owner | undefined;
+  readonly owner: AttributeOwner | undefined;
   readonly attributesTag: number;
 }
 
@@ -46,7 +46,7 @@ const ATTRIBUTE = 2;
 const BODY = 3;
 const TEXT = 4;
 
-function message(rewriter: Rewriter, p: number, end: number, plan: Plan, visitor: FieldVisitor): void {
+function rewriteMessage(rewriter: Rewriter, p: number, end: number, plan: RewritePlan, visitor: FieldVisitor): void {
   const b = rewriter.bytes;
   const { actions, owner } = plan;
   if (owner !== undefined) visitor.open(owner);
@@ -57,7 +57,7 @@ function message(rewriter: Rewriter, p: number, end: number, plan: Plan, visitor
       tag = varint(b, at);
       p = after;
     }
-    const action = tag < TAGS ? actions[tag]! : SKIP;
+    const action = tag < TAG_LIMIT ? actions[tag]! : SKIP;
     if (action === SKIP) {
       p = skip(b, p, tag);
       continue;
@@ -71,9 +71,9 @@ function message(rewriter: Rewriter, p: number, end: number, plan: Plan, visitor
     const stop = p + size;
     if (action === ATTRIBUTE) visitor.attribute(rewriter, at, lengthAt, p, stop);
     else if (action === DESCEND) {
-      const outStart = rewriter.position(p);
-      message(rewriter, p, stop, plan.children[tag]!, visitor);
-      rewriter.close(p, stop, outStart, p - lengthAt);
+      const outStart = rewriter.outputPosition(p);
+      rewriteMessage(rewriter, p, stop, plan.children[tag]!, visitor);
+      rewriter.closeMessage(p, stop, outStart, p - lengthAt);
     } else if (action === BODY) visitor.body(rewriter, at, lengthAt, p, stop);
     else visitor.text(rewriter, plan.texts[tag]!, lengthAt, p, stop);
     p = stop;
@@ -81,7 +81,7 @@ function message(rewriter: Rewriter, p: number, end: number, plan: Plan, visitor
   if (owner !== undefined) visitor.close(rewriter, owner, end, plan.attributesTag);
 }
 
-const OWNERS: Readonly<Record<string, Owner>> = {
+const ATTRIBUTE_OWNERS: Readonly<Record<string, AttributeOwner>> = {
   Resource: "resource",
   Scope: "scope",
   Metric: "metric",
@@ -96,26 +96,29 @@ const OWNERS: Readonly<Record<string, Owner>> = {
   Exemplar: "exemplar",
 };
 
-const TEXTS: Readonly<Record<string, TextField>> = {
+const TEXT_FIELDS: Readonly<Record<string, TextField>> = {
   "Span.name": "span.name",
   "Status.message": "span.status_message",
   "Event.name": "span_event.name",
 };
 
 /** Known tags are below this. */
-const TAGS = 160;
+const TAG_LIMIT = 160;
 
-const PLANS: ReadonlyMap<Message, Plan> = compile();
+const PLANS: ReadonlyMap<Message, RewritePlan> = compilePlans();
 
-function compile(): Map<Message, Plan> {
-  const plans = new Map<Message, Plan & { children: (Plan | undefined)[]; texts: (TextField | undefined)[] }>();
+function compilePlans(): Map<Message, RewritePlan> {
+  const plans = new Map<
+    Message,
+    RewritePlan & { children: (RewritePlan | undefined)[]; texts: (TextField | undefined)[] }
+  >();
   for (const one of Object.values(MESSAGES)) {
     const attributes = one.fields.find((field) => field.message?.name === "KeyValue");
     plans.set(one, {
-      actions: new Uint8Array(TAGS),
-      children: new Array(TAGS).fill(undefined),
-      texts: new Array(TAGS).fill(undefined),
-      owner: OWNERS[one.name],
+      actions: new Uint8Array(TAG_LIMIT),
+      children: new Array(TAG_LIMIT).fill(undefined),
+      texts: new Array(TAG_LIMIT).fill(undefined),
+      owner: ATTRIBUTE_OWNERS[one.name],
       attributesTag: ((attributes?.number ?? 0) << 3) | 2,
     });
   }
@@ -123,7 +126,7 @@ function compile(): Map<Message, Plan> {
     for (const field of one.fields) {
       const tag = (field.number << 3) | 2;
       const child = field.message;
-      const text = TEXTS[`${one.name}.${field.name}`];
+      const text = TEXT_FIELDS[`${one.name}.${field.name}`];
       if (text !== undefined) {
         plan.actions[tag] = TEXT;
         plan.texts[tag] = text;
@@ -141,7 +144,7 @@ function compile(): Map<Message, Plan> {
 function holdsFields(one: Message): boolean {
   return one.fields.some(
     ({ name, message: child }) =>
-      TEXTS[`${one.name}.${name}`] !== undefined ||
+      TEXT_FIELDS[`${one.name}.${name}`] !== undefined ||
       child?.name === "KeyValue" ||
       child?.name === "AnyValue" ||
       (child !== undefined && holdsFields(child)),

@@ -1,23 +1,23 @@
 import { MetricView, ResourceView, ScopeView } from "./views/owners.js";
-import type { Owners } from "./views/record-view.js";
+import type { RecordOwners } from "./views/record-view.js";
 import type { Frame, FrameEdit, RecordWalk } from "./walk.js";
 
-type OwnerView = ResourceView | ScopeView | MetricView;
+type AnyOwnerView = ResourceView | ScopeView | MetricView;
 
 /**
  * The views of the messages around records: made when asked for, one a frame. Two walks of the same batch open the same
  * frames in the same order, so a frame's depth and serial number name it in both.
  */
-export class OwnerViews {
+export class OwnerViewCache {
   private readonly bytes: Uint8Array;
-  private readonly views = new Map<number, OwnerView>();
+  private readonly views = new Map<number, AnyOwnerView>();
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
   }
 
-  at(depth: number, serial: number, frames: readonly Frame[]): OwnerView {
-    const key = keyOf(depth, serial);
+  at(depth: number, serial: number, frames: readonly Frame[]): AnyOwnerView {
+    const key = frameKey(depth, serial);
     const known = this.views.get(key);
     if (known !== undefined) return known;
     const view = createView(this.bytes, depth, frames);
@@ -27,21 +27,21 @@ export class OwnerViews {
 
   /** The view of a frame, if anybody asked for it and changed something. */
   changedAt(depth: number, serial: number): FrameEdit | undefined {
-    const view = this.views.size === 0 ? undefined : this.views.get(keyOf(depth, serial));
+    const view = this.views.size === 0 ? undefined : this.views.get(frameKey(depth, serial));
     return view?.changed ? view : undefined;
   }
 }
 
 /** The owners of the present record of a walk: those of another one as soon as the walk has gone on. */
-export class FrameOwners implements Owners {
+export class FrameOwners implements RecordOwners {
   private readonly walk: RecordWalk;
-  private readonly store: OwnerViews;
-  private readonly views: (OwnerView | undefined)[] = [];
+  private readonly cache: OwnerViewCache;
+  private readonly views: (AnyOwnerView | undefined)[] = [];
   private readonly serials: number[] = [];
 
-  constructor(walk: RecordWalk, store = new OwnerViews(walk.bytes)) {
+  constructor(walk: RecordWalk, cache = new OwnerViewCache(walk.bytes)) {
     this.walk = walk;
-    this.store = store;
+    this.cache = cache;
   }
 
   resource(): ResourceView {
@@ -63,10 +63,10 @@ export class FrameOwners implements Owners {
     }
   }
 
-  private at(depth: number): OwnerView {
+  private at(depth: number): AnyOwnerView {
     const serial = this.walk.serials[depth]!;
     if (this.views[depth] === undefined || this.serials[depth] !== serial) {
-      this.views[depth] = this.store.at(depth, serial, this.walk.frames);
+      this.views[depth] = this.cache.at(depth, serial, this.walk.frames);
       this.serials[depth] = serial;
     }
     return this.views[depth]!;
@@ -74,41 +74,41 @@ export class FrameOwners implements Owners {
 }
 
 /** The owners of the records of one innermost frame, for as long as one likes. */
-export class KeptOwners implements Owners {
-  private readonly store: OwnerViews;
+export class RetainedOwners implements RecordOwners {
+  private readonly cache: OwnerViewCache;
   private readonly frames: readonly Frame[];
   private readonly serials: readonly number[];
 
-  constructor(walk: RecordWalk, store: OwnerViews) {
-    this.store = store;
-    this.frames = walk.frames.map(copyOf);
+  constructor(walk: RecordWalk, cache: OwnerViewCache) {
+    this.cache = cache;
+    this.frames = walk.frames.map(copyFrame);
     this.serials = [...walk.serials];
   }
 
   resource(): ResourceView {
-    return this.store.at(0, this.serials[0]!, this.frames) as ResourceView;
+    return this.cache.at(0, this.serials[0]!, this.frames) as ResourceView;
   }
 
   scope(): ScopeView {
-    return this.store.at(1, this.serials[1]!, this.frames) as ScopeView;
+    return this.cache.at(1, this.serials[1]!, this.frames) as ScopeView;
   }
 
   metric(): MetricView {
-    return this.store.at(2, this.serials[2]!, this.frames) as MetricView;
+    return this.cache.at(2, this.serials[2]!, this.frames) as MetricView;
   }
 }
 
-function createView(bytes: Uint8Array, depth: number, frames: readonly Frame[]): OwnerView {
-  if (depth === 0) return new ResourceView(bytes, copyOf(frames[0]!));
-  if (depth === 1) return new ScopeView(bytes, copyOf(frames[1]!));
-  return new MetricView(bytes, copyOf(frames[2]!), copyOf(frames[3]!));
+function createView(bytes: Uint8Array, depth: number, frames: readonly Frame[]): AnyOwnerView {
+  if (depth === 0) return new ResourceView(bytes, copyFrame(frames[0]!));
+  if (depth === 1) return new ScopeView(bytes, copyFrame(frames[1]!));
+  return new MetricView(bytes, copyFrame(frames[2]!), copyFrame(frames[3]!));
 }
 
 /** A walk's own frames change as it goes on. */
-function copyOf({ tag, start, end }: Frame): Frame {
+function copyFrame({ tag, start, end }: Frame): Frame {
   return { tag, start, end };
 }
 
-function keyOf(depth: number, serial: number): number {
+function frameKey(depth: number, serial: number): number {
   return serial * 4 + depth;
 }

@@ -1,5 +1,5 @@
 import type { Batch } from "./batch.js";
-import type { Extraction, KeyFinder } from "./key-finder.js";
+import type { AttributeFinder, FoundAttributes } from "./key-finder.js";
 import { SHAPES, type SignalShape } from "./signal.js";
 import { hasKey } from "./views/attributes.js";
 import { after, skip, varint } from "./wire.js";
@@ -15,35 +15,35 @@ export class RegroupOverflow extends Error {
   }
 }
 
-/** Told by its code, so that one of another copy of the package counts too. */
+/** Whether it is a `RegroupOverflow`: told by its code, so that one of another copy of the package counts too. */
 export function isRegroupOverflow(error: unknown): error is RegroupOverflow {
   return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_REGROUP_OVERFLOW";
 }
 
 /** A message around records as it lies in the batch. */
-export interface GroupedFrame {
+export interface FrameRange {
   readonly tag: number;
   readonly start: number;
   readonly end: number;
 }
 
 /** A message around records as it will be written: what it says itself, and the messages or records in it. */
-export class Group {
+export class RecordGroup {
   readonly tag: number;
   readonly depth: number;
   /** The frame it was made for; others that are alike join it. */
-  readonly frame: GroupedFrame;
+  readonly frame: FrameRange;
   /** Its fields that are not messages on the way to a record. */
   readonly head: Uint8Array;
-  /** By what they say. */
-  readonly children = new Map<string, Group>();
+  /** The groups in it, by their canonical text: alike ones become one. */
+  readonly children = new Map<string, RecordGroup>();
   /** Parts of the batch, from and to, in turn. */
   readonly pieces: number[] = [];
   /** How many of the pieces make the body of a record; or the next one is whole records. */
   readonly counts: number[] = [];
-  private own = 0;
+  private recordBytes = 0;
 
-  constructor(frame: GroupedFrame, depth: number, head: Uint8Array) {
+  constructor(frame: FrameRange, depth: number, head: Uint8Array) {
     this.tag = frame.tag;
     this.frame = frame;
     this.depth = depth;
@@ -54,47 +54,47 @@ export class Group {
   add(from: number, to: number): void {
     const { pieces, counts } = this;
     const last = counts.length - 1;
-    if (counts[last] === WHOLE && pieces[pieces.length - 1] === from) pieces[pieces.length - 1] = to;
+    if (counts[last] === WHOLE_RECORDS && pieces[pieces.length - 1] === from) pieces[pieces.length - 1] = to;
     else {
-      counts.push(WHOLE);
+      counts.push(WHOLE_RECORDS);
       pieces.push(from, to);
     }
-    this.own += to - from;
+    this.recordBytes += to - from;
   }
 
   /** What the finder leaves of the record whose body is [start, end). */
-  addRest(start: number, end: number, finder: KeyFinder): void {
+  addRest(start: number, end: number, finder: AttributeFinder): void {
     this.counts.push(finder.pushRest(start, end, this.pieces));
-    this.own += end - start + ROOM;
+    this.recordBytes += end - start + TAG_AND_LENGTH_BYTES;
   }
 
   /** At most so many bytes. */
   get size(): number {
-    let size = this.own + this.head.length + ROOM;
+    let size = this.recordBytes + this.head.length + TAG_AND_LENGTH_BYTES;
     for (const child of this.children.values()) size += child.size;
     return size;
   }
 }
 
-const WHOLE = 0;
+const WHOLE_RECORDS = 0;
 /** A tag and a length. */
-const ROOM = 6;
+const TAG_AND_LENGTH_BYTES = 6;
 const OWNER_TAG = 10;
-const RESOURCE_ATTRIBUTES = 10;
+const RESOURCE_ATTRIBUTES_TAG = 10;
 /** Down to this depth a frame has an owner: a resource or a scope, whose attributes come in any order. */
-const OWNED = 2;
+const OWNER_DEPTH = 2;
 
-type Place = readonly [start: number, end: number];
+type BodyRange = readonly [start: number, end: number];
 
 interface HeadField {
   readonly start: number;
   readonly end: number;
   /** The body of a resource or scope. */
-  readonly owner: Place | undefined;
+  readonly owner: BodyRange | undefined;
 }
 
 interface FrameLayout {
-  readonly frame: GroupedFrame;
+  readonly frame: FrameRange;
   readonly fields: readonly HeadField[];
 }
 
@@ -102,13 +102,13 @@ interface FrameLayout {
 export class GroupTree {
   /** Two frames of the batch have become one group. */
   hasMerged = false;
-  private readonly roots = new Map<string, Group>();
+  private readonly roots = new Map<string, RecordGroup>();
   private readonly bytes: Uint8Array;
   private readonly shape: SignalShape;
   private readonly limit: number;
   /** By depth: the frame looked at last, which may have as many groups as records. */
   private readonly layouts: FrameLayout[] = [];
-  private heads = 0;
+  private headBytes = 0;
 
   /** Throws a `RegroupOverflow` as soon as more than `limit` bytes would have to be written. */
   constructor(batch: Batch, limit: number) {
@@ -124,32 +124,32 @@ export class GroupTree {
   }
 
   /** The group for records of this frame whose other frames have led to `parent`. */
-  group(parent: Group | undefined, frame: GroupedFrame, moved: Extraction | undefined): Group {
+  group(parent: RecordGroup | undefined, frame: FrameRange, moved: FoundAttributes | undefined): RecordGroup {
     const depth = parent === undefined ? 0 : parent.depth + 1;
     const head = this.headOf(frame, depth + 1, moved);
     const siblings = parent?.children ?? this.roots;
-    const identity = `${frame.tag} ${meaning(head, 0, head.length, depth < OWNED)}`;
-    const alike = siblings.get(identity);
-    if (alike === undefined) {
-      this.heads += head.length + ROOM;
-      if (this.heads > this.limit) throw new RegroupOverflow(this.limit);
-      const group = new Group(frame, depth, head);
+    const identity = `${frame.tag} ${canonicalText(head, 0, head.length, depth < OWNER_DEPTH)}`;
+    const existing = siblings.get(identity);
+    if (existing === undefined) {
+      this.headBytes += head.length + TAG_AND_LENGTH_BYTES;
+      if (this.headBytes > this.limit) throw new RegroupOverflow(this.limit);
+      const group = new RecordGroup(frame, depth, head);
       siblings.set(identity, group);
       return group;
     }
-    if (alike.frame !== frame) this.hasMerged = true;
-    return alike;
+    if (existing.frame !== frame) this.hasMerged = true;
+    return existing;
   }
 
   write(): Uint8Array {
     const writer = new WireWriter(this.size + 64);
-    const around = this.headOf({ tag: 0, start: 0, end: this.bytes.length }, 0, undefined);
-    writer.copy(around, 0, around.length);
+    const requestHead = this.headOf({ tag: 0, start: 0, end: this.bytes.length }, 0, undefined);
+    writer.copy(requestHead, 0, requestHead.length);
     for (const group of this.roots.values()) this.writeGroup(writer, group);
     return writer.written();
   }
 
-  private writeGroup(writer: WireWriter, group: Group): void {
+  private writeGroup(writer: WireWriter, group: RecordGroup): void {
     writer.byte(group.tag);
     writer.begin(group.size);
     writer.copy(group.head, 0, group.head.length);
@@ -158,11 +158,11 @@ export class GroupTree {
     writer.end();
   }
 
-  private writeRecords(writer: WireWriter, { pieces, counts }: Group): void {
+  private writeRecords(writer: WireWriter, { pieces, counts }: RecordGroup): void {
     let at = 0;
     for (const count of counts) {
       const stop = at + 2 * Math.max(count, 1);
-      if (count !== WHOLE) {
+      if (count !== WHOLE_RECORDS) {
         let size = 0;
         for (let i = at; i < stop; i += 2) size += pieces[i + 1]! - pieces[i]!;
         writer.byte(this.shape.record);
@@ -173,9 +173,9 @@ export class GroupTree {
   }
 
   /** The fields of a frame that are not at this depth on the way to a record, with the attributes moved into it. */
-  private headOf(frame: GroupedFrame, depth: number, moved: Extraction | undefined): Uint8Array {
+  private headOf(frame: FrameRange, depth: number, moved: FoundAttributes | undefined): Uint8Array {
     const writer = new WireWriter(256);
-    let owner: Place = [frame.start, frame.start];
+    let owner: BodyRange = [frame.start, frame.start];
     for (const field of this.layoutOf(frame, depth).fields) {
       if (moved !== undefined && field.owner !== undefined) owner = field.owner;
       else writer.copy(this.bytes, field.start, field.end);
@@ -185,7 +185,7 @@ export class GroupTree {
   }
 
   /** Where those fields are. Found once for all groups of a frame. */
-  private layoutOf(frame: GroupedFrame, depth: number): FrameLayout {
+  private layoutOf(frame: FrameRange, depth: number): FrameLayout {
     const known = this.layouts[depth];
     if (known?.frame === frame) return known;
     const fields: HeadField[] = [];
@@ -201,12 +201,12 @@ export class GroupTree {
     return (this.layouts[depth] = { frame, fields });
   }
 
-  private writeResource(writer: WireWriter, [start, end]: Place, moved: Extraction): void {
+  private writeResource(writer: WireWriter, [start, end]: BodyRange, moved: FoundAttributes): void {
     writer.byte(OWNER_TAG);
     writer.begin(end - start);
-    copyWithout(writer, this.bytes, start, end, moved.names);
-    for (const [from, to] of moved.values) {
-      writer.byte(RESOURCE_ATTRIBUTES);
+    copyWithoutKeys(writer, this.bytes, start, end, moved.keys);
+    for (const [from, to] of moved.ranges) {
+      writer.byte(RESOURCE_ATTRIBUTES_TAG);
       writer.varint(to - from);
       writer.copy(this.bytes, from, to);
     }
@@ -215,14 +215,20 @@ export class GroupTree {
 }
 
 /** A resource without the attributes that have one of these keys. */
-function copyWithout(writer: WireWriter, b: Uint8Array, start: number, end: number, keys: readonly Uint8Array[]): void {
+function copyWithoutKeys(
+  writer: WireWriter,
+  b: Uint8Array,
+  start: number,
+  end: number,
+  keys: readonly Uint8Array[],
+): void {
   let copied = start;
   for (let p = start; p < end; ) {
     const at = p;
     const tag = varint(b, p);
     const lengthAt = after;
     p = skip(b, lengthAt, tag);
-    if (tag !== RESOURCE_ATTRIBUTES) continue;
+    if (tag !== RESOURCE_ATTRIBUTES_TAG) continue;
     varint(b, lengthAt);
     const body = after;
     const next = p;
@@ -234,22 +240,22 @@ function copyWithout(writer: WireWriter, b: Uint8Array, start: number, end: numb
 }
 
 /** The same text for messages of the same fields in any order; an owner that is empty is none. */
-function meaning(b: Uint8Array, start: number, end: number, hasOwner: boolean): string {
-  const parts: string[] = [];
+function canonicalText(b: Uint8Array, start: number, end: number, hasOwner: boolean): string {
+  const fields: string[] = [];
   for (let p = start; p < end; ) {
     const at = p;
     const tag = varint(b, p);
     const lengthAt = after;
     p = skip(b, lengthAt, tag);
     if (!hasOwner || tag !== OWNER_TAG) {
-      parts.push(Buffer.prototype.latin1Slice.call(b, at, p));
+      fields.push(Buffer.prototype.latin1Slice.call(b, at, p));
       continue;
     }
     varint(b, lengthAt);
-    const owner = meaning(b, after, p, false);
-    if (owner !== "") parts.push(`owner ${owner}`);
+    const owner = canonicalText(b, after, p, false);
+    if (owner !== "") fields.push(`owner ${owner}`);
   }
-  return parts
+  return fields
     .sort()
     .map((part) => `${part.length} ${part}`)
     .join("");

@@ -1,5 +1,5 @@
 import type { Field, Message } from "./messages.js";
-import { after, BYTES, double, fixed32, fixed64, skip, varint, varint64 } from "./wire.js";
+import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64 } from "./wire.js";
 import type { WireWriter } from "./writer.js";
 
 /**
@@ -9,7 +9,7 @@ import type { WireWriter } from "./writer.js";
  * must have been checked; text in them that is not UTF-8 stays so.
  */
 export function writeJson(message: Message, b: Uint8Array, start: number, end: number, out: WireWriter): void {
-  let listed = 0;
+  let writtenFields = 0;
   let separator = OPEN_OBJECT;
   for (let p = start; p < end; ) {
     const at = p;
@@ -17,13 +17,13 @@ export function writeJson(message: Message, b: Uint8Array, start: number, end: n
     const valueAt = after;
     p = skip(b, valueAt, tag);
     const field = message.byNumber[tag >>> 3];
-    if (field === undefined || (listed & (1 << field.number)) !== 0) continue;
+    if (field === undefined || (writtenFields & (1 << field.number)) !== 0) continue;
     out.byte(separator);
     separator = COMMA;
-    out.copy(field.label, 0, field.label.length);
+    out.copy(field.jsonLabel, 0, field.jsonLabel.length);
     if (field.repeated) {
       writeList(field, b, at, end, out);
-      listed |= 1 << field.number;
+      writtenFields |= 1 << field.number;
     } else writeValue(field, b, valueAt, p, out);
   }
   if (separator === OPEN_OBJECT) out.byte(OPEN_OBJECT);
@@ -46,7 +46,7 @@ function writeList(field: Field, b: Uint8Array, p: number, end: number, out: Wir
     let at = after;
     p = skip(b, at, tag);
     if (tag >>> 3 !== field.number) continue;
-    const packed = (tag & 7) === BYTES && isNumber(field);
+    const packed = (tag & 7) === LENGTH_DELIMITED && isNumber(field);
     if (packed) {
       varint(b, at);
       at = after;

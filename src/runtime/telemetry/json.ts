@@ -10,7 +10,7 @@ import { WireWriter } from "./writer.js";
 export function batchFromJson(signal: Signal, json: string | Uint8Array): Batch {
   const text = typeof json === "string" ? json : Buffer.prototype.utf8Slice.call(json, 0, json.length);
   const writer = new WireWriter(text.length);
-  encodeMessage(REQUEST[signal], parse(text), writer);
+  encodeMessage(REQUEST[signal], parseJson(text), writer);
   return Batch.admit(signal, writer.written());
 }
 
@@ -22,7 +22,7 @@ export function batchToJson(batch: Batch): string {
   return out.bytes.toString("utf8", 0, out.length);
 }
 
-function parse(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(LONG_NUMBER.test(text) ? quoteLongIntegers(text) : text);
   } catch (error) {
@@ -43,7 +43,7 @@ function quoteLongIntegers(text: string): string {
     else if (!isNumeric(code)) p++;
     else {
       while (isNumeric(text.charCodeAt(p))) p++;
-      if (p - from < LONG || !INTEGER.test(text.slice(from, p))) continue;
+      if (p - from < LONG_DIGITS || !INTEGER.test(text.slice(from, p))) continue;
       pieces.push(text.slice(copied, from), '"', text.slice(from, p), '"');
       copied = p;
     }
@@ -54,7 +54,7 @@ function quoteLongIntegers(text: string): string {
 
 const QUOTE = 34;
 const BACKSLASH = 92;
-const LONG = 16;
+const LONG_DIGITS = 16;
 const INTEGER = /^-?\d+$/;
 
 /** Any character that a number may contain. */

@@ -15,7 +15,7 @@ export class MalformedError extends Error {
   }
 }
 
-/** Told by its code, so that one of another copy of the package counts too. */
+/** Whether it is a `MalformedError`: told by its code, so that one of another copy of the package counts too. */
 export function isMalformed(error: unknown): error is MalformedError {
   return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_MALFORMED";
 }

@@ -1,5 +1,5 @@
 import type { Signal } from "./signal.js";
-import { BYTES } from "./wire.js";
+import { LENGTH_DELIMITED } from "./wire.js";
 
 /**
  * OTLP's messages as a table: the one description that validation, the tree and OTLP/JSON are driven by.
@@ -28,15 +28,15 @@ export interface Field {
   readonly name: string;
   readonly snakeName: string;
   /** The name as OTLP/JSON writes it before a value, quotes and colon included. */
-  readonly label: Uint8Array;
+  readonly jsonLabel: Uint8Array;
   /** The type of one value; `message` is set when it is a message. */
   readonly type: ScalarType | "message";
   readonly message: Message | undefined;
   readonly repeated: boolean;
   /** The oneof it is a member of: of all members of a choice at most one is set. */
-  readonly choice: string | undefined;
+  readonly oneof: string | undefined;
   /** Names of an enum's values, by number. */
-  readonly values: readonly string[] | undefined;
+  readonly enumNames: readonly string[] | undefined;
 }
 
 export interface Message {
@@ -48,7 +48,7 @@ export interface Message {
   readonly byName: ReadonlyMap<string, Field>;
 }
 
-const SEVERITY = [
+const SEVERITY_NAMES = [
   "UNSPECIFIED",
   ...["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"].flatMap((level) => [
     level,
@@ -57,33 +57,35 @@ const SEVERITY = [
     `${level}4`,
   ]),
 ].map((name) => `SEVERITY_NUMBER_${name}`);
-const SPAN_KIND = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"].map((n) => `SPAN_KIND_${n}`);
-const STATUS_CODE = ["UNSET", "OK", "ERROR"].map((name) => `STATUS_CODE_${name}`);
-const TEMPORALITY = ["UNSPECIFIED", "DELTA", "CUMULATIVE"].map((name) => `AGGREGATION_TEMPORALITY_${name}`);
+const SPAN_KIND_NAMES = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"].map(
+  (n) => `SPAN_KIND_${n}`,
+);
+const STATUS_CODE_NAMES = ["UNSET", "OK", "ERROR"].map((name) => `STATUS_CODE_${name}`);
+const TEMPORALITY_NAMES = ["UNSPECIFIED", "DELTA", "CUMULATIVE"].map((name) => `AGGREGATION_TEMPORALITY_${name}`);
 
 const ENUMS: Readonly<Record<string, readonly string[]>> = {
-  severityNumber: SEVERITY,
-  kind: SPAN_KIND,
-  code: STATUS_CODE,
-  aggregationTemporality: TEMPORALITY,
+  severityNumber: SEVERITY_NAMES,
+  kind: SPAN_KIND_NAMES,
+  code: STATUS_CODE_NAMES,
+  aggregationTemporality: TEMPORALITY_NAMES,
 };
 
 /** Members of a oneof, by message. */
-const CHOICES: Readonly<Record<string, readonly string[]>> = {
+const ONEOFS: Readonly<Record<string, readonly string[]>> = {
   AnyValue: ["stringValue", "boolValue", "intValue", "doubleValue", "arrayValue", "kvlistValue", "bytesValue"],
   Metric: ["gauge", "sum", "histogram", "exponentialHistogram", "summary"],
   NumberDataPoint: ["asDouble", "asInt"],
   Exemplar: ["asDouble", "asInt"],
 };
 
-type Row = readonly [number: number, name: string, type: string];
+type FieldRow = readonly [number: number, name: string, type: string];
 
-const TIMES: readonly Row[] = [
+const TIMES: readonly FieldRow[] = [
   [2, "startTimeUnixNano", "fixed64"],
   [3, "timeUnixNano", "fixed64"],
 ];
 
-const TABLE: Readonly<Record<string, readonly Row[]>> = {
+const TABLE: Readonly<Record<string, readonly FieldRow[]>> = {
   LogsRequest: [[1, "resourceLogs", "ResourceLogs[]"]],
   TracesRequest: [[1, "resourceSpans", "ResourceSpans[]"]],
   MetricsRequest: [[1, "resourceMetrics", "ResourceMetrics[]"]],
@@ -261,7 +263,7 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
   ],
 };
 
-function container(items: string, itemType: string, owner: string, ownerType: string): readonly Row[] {
+function container(items: string, itemType: string, owner: string, ownerType: string): readonly FieldRow[] {
   return [
     [1, owner, ownerType],
     [2, items, itemType],
@@ -270,7 +272,7 @@ function container(items: string, itemType: string, owner: string, ownerType: st
 }
 
 /** All messages by name; fields point at each other's messages. */
-export const MESSAGES: Readonly<Record<string, Message>> = build();
+export const MESSAGES: Readonly<Record<string, Message>> = buildMessages();
 
 /** The request message of each signal. */
 export const REQUEST: Readonly<Record<Signal, Message>> = {
@@ -279,7 +281,7 @@ export const REQUEST: Readonly<Record<Signal, Message>> = {
   metrics: MESSAGES["MetricsRequest"]!,
 };
 
-function build(): Record<string, Message> {
+function buildMessages(): Record<string, Message> {
   const messages: Record<
     string,
     Message & { fields: Field[]; byNumber: (Field | undefined)[]; byName: Map<string, Field> }
@@ -288,7 +290,7 @@ function build(): Record<string, Message> {
   for (const [name, rows] of Object.entries(TABLE)) {
     const message = messages[name]!;
     for (const row of rows) {
-      const field = toField(row, messages, CHOICES[name]);
+      const field = toField(row, messages, ONEOFS[name]);
       message.fields.push(field);
       message.byNumber[field.number] = field;
       message.byName.set(field.snakeName, field).set(field.name, field);
@@ -298,23 +300,23 @@ function build(): Record<string, Message> {
 }
 
 function toField(
-  [number, name, written]: Row,
+  [number, name, declaredType]: FieldRow,
   messages: Readonly<Record<string, Message>>,
-  choice: readonly string[] = [],
+  oneof: readonly string[] = [],
 ): Field {
-  const repeated = written.endsWith("[]");
-  const type = repeated ? written.slice(0, -2) : written;
+  const repeated = declaredType.endsWith("[]");
+  const type = repeated ? declaredType.slice(0, -2) : declaredType;
   const message = messages[type];
   return {
     number,
     name,
     snakeName: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    label: Buffer.from(`"${name}":`),
+    jsonLabel: Buffer.from(`"${name}":`),
     type: message ? "message" : (type as ScalarType),
     message,
     repeated,
-    choice: choice.includes(name) ? choice[0] : undefined,
-    values: type === "enum" ? ENUMS[name] : undefined,
+    oneof: oneof.includes(name) ? oneof[0] : undefined,
+    enumNames: type === "enum" ? ENUMS[name] : undefined,
   };
 }
 
@@ -325,7 +327,7 @@ export function wireType(field: Field): number {
     case "string":
     case "bytes":
     case "id":
-      return BYTES;
+      return LENGTH_DELIMITED;
     case "double":
     case "fixed64":
     case "sfixed64":
@@ -333,6 +335,6 @@ export function wireType(field: Field): number {
     case "fixed32":
       return 5;
     default:
-      return field.repeated ? BYTES : 0;
+      return field.repeated ? LENGTH_DELIMITED : 0;
   }
 }

@@ -18,31 +18,31 @@ export function normalForm(signal: Signal, bytes: Uint8Array): Uint8Array {
 }
 
 /** The message whose body is these pieces one behind the other: that is how protobuf merges two into one. */
-function writeNormal(message: Message, pieces: readonly Uint8Array[], writer: WireWriter): void {
-  for (const part of collect(message, pieces)) {
-    const nested = message.byNumber[part.tag >>> 3]?.message;
+function writeNormal(message: Message, bodies: readonly Uint8Array[], writer: WireWriter): void {
+  for (const field of collectFields(message, bodies)) {
+    const nested = message.byNumber[field.tag >>> 3]?.message;
     if (nested === undefined) {
-      const last = part.fields.at(-1)!;
+      const last = field.occurrences.at(-1)!;
       writer.copy(last, 0, last.length);
       continue;
     }
-    writer.varint(part.tag);
+    writer.varint(field.tag);
     writer.begin();
-    writeNormal(nested, part.fields.map(bodyOf), writer);
+    writeNormal(nested, field.occurrences.map(bodyOf), writer);
     writer.end();
   }
 }
 
 /** A field to write: all occurrences of a singular one, one of any other. Each is whole, tag and all. */
-interface Part {
+interface FieldOccurrences {
   readonly tag: number;
-  readonly fields: Uint8Array[];
+  readonly occurrences: Uint8Array[];
 }
 
-function collect(message: Message, pieces: readonly Uint8Array[]): Iterable<Part> {
-  const parts = new Set<Part>();
-  const singular = new Map<number, Part>();
-  for (const b of pieces) {
+function collectFields(message: Message, bodies: readonly Uint8Array[]): Iterable<FieldOccurrences> {
+  const fields = new Set<FieldOccurrences>();
+  const singular = new Map<number, FieldOccurrences>();
+  for (const b of bodies) {
     for (let p = 0; p < b.length; ) {
       const tag = varint(b, p);
       const next = skip(b, after, tag);
@@ -50,22 +50,22 @@ function collect(message: Message, pieces: readonly Uint8Array[]): Iterable<Part
       p = next;
       const field = message.byNumber[tag >>> 3];
       const same = singular.get(tag);
-      if (same !== undefined) same.fields.push(bytes);
+      if (same !== undefined) same.occurrences.push(bytes);
       else {
-        const part = { tag, fields: [bytes] };
-        parts.add(part);
+        const added = { tag, occurrences: [bytes] };
+        fields.add(added);
         if (field === undefined || field.repeated) continue;
-        singular.set(tag, part);
-        for (const [other, rival] of singular) {
-          if (rival === part || field.choice === undefined) continue;
-          if (message.byNumber[other >>> 3]!.choice !== field.choice) continue;
+        singular.set(tag, added);
+        for (const [other, previous] of singular) {
+          if (previous === added || field.oneof === undefined) continue;
+          if (message.byNumber[other >>> 3]!.oneof !== field.oneof) continue;
           singular.delete(other);
-          parts.delete(rival);
+          fields.delete(previous);
         }
       }
     }
   }
-  return parts;
+  return fields;
 }
 
 function bodyOf(field: Uint8Array): Uint8Array {

@@ -5,7 +5,7 @@ import { after, skip, varint } from "./wire.js";
 import { WireWriter } from "./writer.js";
 
 /** Names the heap, from 0 on, that the record of the walk in [start, end) belongs to. */
-export type HeapOf = (walk: RecordWalk, start: number, end: number) => number;
+export type ChoosePartition = (walk: RecordWalk, start: number, end: number) => number;
 
 /**
  * Sorts the records of a walk into heaps, each a batch of its own with its records in order; heaps without any stay
@@ -13,19 +13,24 @@ export type HeapOf = (walk: RecordWalk, start: number, end: number) => number;
  * (resource, scope, metric, unknown fields) is repeated in every heap that has records of it, and frames that hold no
  * record at all are left out.
  */
-export function partition(batch: Batch, shape: WalkShape, heaps: number, heapOf: HeapOf): (Batch | undefined)[] {
-  const found: number[] = [];
+export function partition(
+  batch: Batch,
+  shape: WalkShape,
+  count: number,
+  choose: ChoosePartition,
+): (Batch | undefined)[] {
+  const assignments: number[] = [];
   new RecordWalk(batch, shape).run({
     visit(walk, start, end) {
-      found.push(heapOf(walk, start, end));
+      assignments.push(choose(walk, start, end));
       return KEEP;
     },
   });
-  const result = new Array<Batch | undefined>(heaps).fill(undefined);
-  const first = found[0];
+  const result = new Array<Batch | undefined>(count).fill(undefined);
+  const first = assignments[0];
   if (first === undefined) return result;
-  if (found.every((heap) => heap === first)) result[first] = batch;
-  else new Partitioner(batch, shape, found).into(result);
+  if (assignments.every((index) => index === first)) result[first] = batch;
+  else new Partitioner(batch, shape, assignments).writeInto(result);
   return result;
 }
 
@@ -45,13 +50,13 @@ interface SourceFrame {
 }
 
 /** What is being written: `open` are the source frames that are open in it, outermost first. */
-class Heap {
-  readonly writer: WireWriter;
+class PartitionWriter {
+  readonly out: WireWriter;
   readonly open: SourceFrame[] = [];
   count = 0;
 
   constructor(capacity: number) {
-    this.writer = new WireWriter(capacity);
+    this.out = new WireWriter(capacity);
   }
 }
 
@@ -59,26 +64,26 @@ class Partitioner {
   private readonly batch: Batch;
   private readonly bytes: Uint8Array;
   private readonly shape: WalkShape;
-  private readonly found: readonly number[];
-  private readonly heaps = new Map<number, Heap>();
+  private readonly assignments: readonly number[];
+  private readonly writers = new Map<number, PartitionWriter>();
   private readonly frames: SourceFrame[] = [];
   private index = 0;
   /** Records that lie one behind the other and go to the same heap are copied at once. */
-  private run: { readonly heap: Heap; readonly from: number; to: number } | undefined;
+  private run: { readonly writer: PartitionWriter; readonly from: number; to: number } | undefined;
 
-  constructor(batch: Batch, shape: WalkShape, found: readonly number[]) {
+  constructor(batch: Batch, shape: WalkShape, assignments: readonly number[]) {
     this.batch = batch;
     this.bytes = batch.bytes;
     this.shape = shape;
-    this.found = found;
+    this.assignments = assignments;
   }
 
-  into(result: (Batch | undefined)[]): void {
+  writeInto(result: (Batch | undefined)[]): void {
     this.children(0, this.enter(0, 0, 0, this.bytes.length));
     this.endRun();
-    for (const [i, { writer, open, count }] of this.heaps) {
-      for (let depth = open.length; depth > 1; depth--) writer.end();
-      result[i] = Batch.trusted(this.batch.signal, writer.written(), count);
+    for (const [i, { out, open, count }] of this.writers) {
+      for (let depth = open.length; depth > 1; depth--) out.end();
+      result[i] = Batch.trusted(this.batch.signal, out.written(), count);
     }
   }
 
@@ -112,19 +117,19 @@ class Partitioner {
   }
 
   private record(at: number, valueAt: number, end: number): void {
-    const heap = this.heapAt(this.found[this.index++]!);
-    heap.count += this.countIn(valueAt, end);
-    if (this.run?.heap === heap && this.run.to === at) {
+    const writer = this.writerOf(this.assignments[this.index++]!);
+    writer.count += this.countIn(valueAt, end);
+    if (this.run?.writer === writer && this.run.to === at) {
       this.run.to = end;
       return;
     }
     this.endRun();
-    this.openFrames(heap);
-    this.run = { heap, from: at, to: end };
+    this.openFrames(writer);
+    this.run = { writer, from: at, to: end };
   }
 
   private endRun(): void {
-    this.run?.heap.writer.copy(this.bytes, this.run.from, this.run.to);
+    this.run?.writer.out.copy(this.bytes, this.run.from, this.run.to);
     this.run = undefined;
   }
 
@@ -136,34 +141,34 @@ class Partitioner {
     return countRecords(this.bytes, after, end, shape, depth);
   }
 
-  private openFrames({ writer, open }: Heap): void {
+  private openFrames({ out, open }: PartitionWriter): void {
     let common = 0;
     while (common < open.length && open[common] === this.frames[common]) common++;
-    for (; open.length > common; open.pop()) writer.end();
+    for (; open.length > common; open.pop()) out.end();
     for (let i = common; i < this.frames.length; i++) {
       const frame = this.frames[i]!;
       if (i > 0) {
-        writer.byte(frame.tag);
-        writer.begin(frame.end - frame.start);
+        out.byte(frame.tag);
+        out.begin(frame.end - frame.start);
       }
-      for (const [from, to] of frame.heads) writer.copy(this.bytes, from, to);
+      for (const [from, to] of frame.heads) out.copy(this.bytes, from, to);
       open.push(frame);
     }
   }
 
-  private heapAt(index: number): Heap {
-    let heap = this.heaps.get(index);
-    if (heap === undefined) {
-      heap = new Heap(this.batch.byteLength * this.shareOf(index) * 1.1 + 256);
-      this.heaps.set(index, heap);
+  private writerOf(index: number): PartitionWriter {
+    let writer = this.writers.get(index);
+    if (writer === undefined) {
+      writer = new PartitionWriter(this.batch.byteLength * this.shareOf(index) * 1.1 + 256);
+      this.writers.set(index, writer);
     }
-    return heap;
+    return writer;
   }
 
   private shareOf(index: number): number {
-    let own = 0;
-    for (const heap of this.found) if (heap === index) own++;
-    return own / this.found.length;
+    let assigned = 0;
+    for (const other of this.assignments) if (other === index) assigned++;
+    return assigned / this.assignments.length;
   }
 
   private isChild(depth: number, tag: number): boolean {

@@ -1,4 +1,4 @@
-const KEPT = 8;
+const CAPACITY = 8;
 
 /**
  * Makes a text of a range of bytes, the same for the same bytes, to look something up by. The few texts made last are
@@ -14,19 +14,19 @@ export class RecentTexts {
     this.bytes = bytes;
   }
 
-  of(start: number, end: number): string {
+  get(start: number, end: number): string {
     const size = end - start;
     for (let i = 0; i < this.texts.length; i++) {
-      if (this.texts[i]!.length === size && this.same(start, this.starts[i]!, size)) return this.texts[i]!;
+      if (this.texts[i]!.length === size && this.sameBytes(start, this.starts[i]!, size)) return this.texts[i]!;
     }
     const text = Buffer.prototype.latin1Slice.call(this.bytes, start, end);
     this.starts[this.next] = start;
     this.texts[this.next] = text;
-    this.next = (this.next + 1) % KEPT;
+    this.next = (this.next + 1) % CAPACITY;
     return text;
   }
 
-  private same(a: number, b: number, size: number): boolean {
+  private sameBytes(a: number, b: number, size: number): boolean {
     const { bytes } = this;
     for (let i = size - 1; i >= 0; i--) if (bytes[a + i] !== bytes[b + i]) return false; // values differ at their ends
     return true;

@@ -6,7 +6,7 @@ import { after, findField, varint } from "./wire.js";
 
 /**
  * Reads what most decisions about a record are made by, straight from the bytes and without making a view: its name and
- * single attributes. Made for one walk; `meet` each record, then ask.
+ * single attributes. Made for one walk; `moveTo` each record, then ask.
  *
  * Neighbours tend to have the same name, so the text of the last one is used again where the bytes are the same.
  */
@@ -27,7 +27,7 @@ export class RecordReader {
     this.bytes = walk.bytes;
   }
 
-  meet(start: number, end: number): void {
+  moveTo(start: number, end: number): void {
     this.start = start;
     this.end = end;
   }
@@ -52,16 +52,16 @@ export class RecordReader {
   /** An attribute of the record's resource. */
   resourceAttribute(key: string): Value | undefined {
     const { start, end } = this.walk.frames[0]!;
-    const resource = findField(this.bytes, start, end, RESOURCE);
+    const resource = findField(this.bytes, start, end, RESOURCE_TAG);
     if (resource < 0) return undefined;
     const size = varint(this.bytes, resource);
-    const at = findAttribute(this.bytes, after, after + size, RESOURCE_ATTRIBUTES, encodedKey(key));
+    const at = findAttribute(this.bytes, after, after + size, RESOURCE_ATTRIBUTES_TAG, encodedKey(key));
     return at < 0 ? undefined : attributeValue(this.bytes, at);
   }
 
   /** Whether the record, which must be a span, has events. */
   hasSpanEvents(): boolean {
-    return findField(this.bytes, this.start, this.end, SPAN_EVENTS) >= 0;
+    return findField(this.bytes, this.start, this.end, SPAN_EVENTS_TAG) >= 0;
   }
 
   private locateName(): boolean {
@@ -69,18 +69,18 @@ export class RecordReader {
       case "logs":
         return this.locateEventName();
       case "traces":
-        return this.locateText(this.start, this.end, SPAN_NAME);
+        return this.locateText(this.start, this.end, SPAN_NAME_TAG);
       case "metrics": {
         const { start, end } = this.walk.frames[2]!;
-        return this.locateText(start, end, METRIC_NAME);
+        return this.locateText(start, end, METRIC_NAME_TAG);
       }
     }
   }
 
   private locateEventName(): boolean {
     const { bytes } = this;
-    if (this.locateText(this.start, this.end, LOG_EVENT_NAME) && this.to > this.from) return true;
-    const at = findAttribute(bytes, this.start, this.end, LOG_ATTRIBUTES, EVENT_NAME);
+    if (this.locateText(this.start, this.end, LOG_EVENT_NAME_TAG) && this.to > this.from) return true;
+    const at = findAttribute(bytes, this.start, this.end, LOG_ATTRIBUTES_TAG, EVENT_NAME_KEY);
     if (at < 0) return false;
     const size = varint(bytes, at);
     const value = findField(bytes, after, after + size, ATTRIBUTE_VALUE);
@@ -107,28 +107,28 @@ export class RecordReader {
   }
 }
 
-const EVENT_NAME = encodedKey("event.name");
-const RESOURCE = 10;
-const RESOURCE_ATTRIBUTES = 10;
-const LOG_EVENT_NAME = 98;
-const LOG_ATTRIBUTES = 50;
-const SPAN_NAME = 42;
-const SPAN_ATTRIBUTES = 74;
-const SPAN_EVENTS = 90;
-const METRIC_NAME = 10;
+const EVENT_NAME_KEY = encodedKey("event.name");
+const RESOURCE_TAG = 10;
+const RESOURCE_ATTRIBUTES_TAG = 10;
+const LOG_EVENT_NAME_TAG = 98;
+const LOG_ATTRIBUTES_TAG = 50;
+const SPAN_NAME_TAG = 42;
+const SPAN_ATTRIBUTES_TAG = 74;
+const SPAN_EVENTS_TAG = 90;
+const METRIC_NAME_TAG = 10;
 const ATTRIBUTE_VALUE = 18;
 const STRING_VALUE = 10;
 
 /** Tags of the attributes of data points, by the tag of the metric's data that they lie in. */
-const POINT_ATTRIBUTES: Readonly<Record<number, number>> = { 42: 58, 58: 58, 74: 74, 82: 10, 90: 58 };
+const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = { 42: 58, 58: 58, 74: 74, 82: 10, 90: 58 };
 
 function attributesTag({ batch, frames }: RecordWalk): number {
   switch (batch.signal) {
     case "logs":
-      return LOG_ATTRIBUTES;
+      return LOG_ATTRIBUTES_TAG;
     case "traces":
-      return SPAN_ATTRIBUTES;
+      return SPAN_ATTRIBUTES_TAG;
     case "metrics":
-      return POINT_ATTRIBUTES[frames[3]!.tag]!;
+      return POINT_ATTRIBUTES_TAGS[frames[3]!.tag]!;
   }
 }

@@ -1,6 +1,6 @@
 import { Batch } from "./batch.js";
-import { type Group, type GroupedFrame, GroupTree } from "./group-tree.js";
-import { KeyFinder } from "./key-finder.js";
+import { type FrameRange, GroupTree, type RecordGroup } from "./group-tree.js";
+import { AttributeFinder } from "./key-finder.js";
 import { SHAPES, type SignalShape } from "./signal.js";
 import { after, skip, varint } from "./wire.js";
 
@@ -25,27 +25,27 @@ export function regroup(batch: Batch, keys: readonly string[], limit = Number.PO
 }
 
 /** A frame of the batch, and where its records have gone: the group by that of the frame around it. */
-interface SourceFrame extends GroupedFrame {
-  readonly groups: Map<Group | string, Group>;
+interface FrameWithGroups extends FrameRange {
+  readonly groups: Map<RecordGroup | string, RecordGroup>;
 }
 
-/** Stands for no attributes at all. No text of attributes is this: see `KeyFinder`. */
-const NOTHING = "\0";
+/** Stands for no attributes at all. No text of attributes is this: see `AttributeFinder`. */
+const NO_ATTRIBUTES = "\0";
 
 class Regrouper {
   private readonly batch: Batch;
   private readonly bytes: Uint8Array;
   private readonly shape: SignalShape;
-  private readonly finder: KeyFinder;
+  private readonly finder: AttributeFinder;
   private readonly tree: GroupTree;
-  private readonly frames: SourceFrame[] = [];
+  private readonly frames: FrameWithGroups[] = [];
   private moved = 0;
 
   constructor(batch: Batch, keys: readonly string[], limit: number) {
     this.batch = batch;
     this.bytes = batch.bytes;
     this.shape = SHAPES[batch.signal];
-    this.finder = new KeyFinder(batch, keys);
+    this.finder = new AttributeFinder(batch, keys);
     this.tree = new GroupTree(batch, limit);
   }
 
@@ -83,16 +83,16 @@ class Regrouper {
     group.addRest(start, end, finder);
   }
 
-  private groupOf(found: string | undefined): Group {
-    let parent: Group | undefined;
+  private groupOf(found: string | undefined): RecordGroup {
+    let parent: RecordGroup | undefined;
     for (let i = 0; i < this.frames.length; i++) {
       const frame = this.frames[i]!;
-      const within: Group | string = parent ?? found ?? NOTHING;
-      let group = frame.groups.get(within);
+      const key: RecordGroup | string = parent ?? found ?? NO_ATTRIBUTES;
+      let group = frame.groups.get(key);
       if (group === undefined) {
         const moved = i === 0 && found !== undefined ? this.finder.extraction() : undefined;
         group = this.tree.group(parent, frame, moved);
-        frame.groups.set(within, group);
+        frame.groups.set(key, group);
       }
       parent = group;
     }

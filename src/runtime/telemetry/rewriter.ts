@@ -4,9 +4,9 @@ import { WireWriter } from "./writer.js";
 /**
  * Wire bytes on their way into changed ones, in one pass from left to right.
  *
- * Nothing is copied until something changes. `done` is how much of the source has gone to the output; what follows up to
+ * Nothing is copied until something changes. `copiedUpTo` is how much of the source has gone to the output; what follows up to
  * the present position is still to be copied as it is. So the place in the output of any position not yet copied is known.
- * Whoever changes something inside a message closes that message afterwards, and then each one around it: `close` mends
+ * Whoever changes something inside a message closes that message afterwards, and then each one around it: `closeMessage` mends
  * a length that is not right any more.
  */
 export class Rewriter {
@@ -21,26 +21,26 @@ export class Rewriter {
     return this.out !== undefined;
   }
 
-  private get done(): number {
-    return this.out === undefined ? 0 : this.bytes.length - this.out.waiting;
+  private get copiedUpTo(): number {
+    return this.out === undefined ? 0 : this.bytes.length - this.out.sourceRemaining;
   }
 
   /** Where in the output this position of the source is, as long as it is not yet copied. */
-  position(at: number): number {
-    return this.out === undefined ? at : this.out.length + at - this.done;
+  outputPosition(at: number): number {
+    return this.out === undefined ? at : this.out.length + at - this.copiedUpTo;
   }
 
   /** The output, with everything up to this position in it. */
   copyTo(at: number): WireWriter {
     this.out ??= WireWriter.rewriting(this.bytes, (this.bytes.length >> 2) + 512); // most changes add a little
-    const size = at - this.done;
-    if (size > 0) this.out.take(size);
+    const size = at - this.copiedUpTo;
+    if (size > 0) this.out.takeSource(size);
     return this.out;
   }
 
   /** Leaves the source up to this position out; what stands in its place, if anything, goes to the output `copyTo` gave. */
   skipTo(at: number): void {
-    this.out!.leave(at - this.done);
+    this.out!.skipSource(at - this.copiedUpTo);
   }
 
   /** Takes [from, to) out. */
@@ -50,16 +50,16 @@ export class Rewriter {
   }
 
   /** Takes everything out that has become of the source since `outStart` of the output, and the source up to `at`. */
-  withdraw(outStart: number, at: number): void {
-    const out = this.copyTo(this.done);
+  removeSince(outStart: number, at: number): void {
+    const out = this.copyTo(this.copiedUpTo);
     out.length = outStart;
     this.skipTo(at);
   }
 
   /** Mends the length of the message [start, end) whose body began at `outStart` of the output. */
-  close(start: number, end: number, outStart: number, lengthRoom: number): void {
+  closeMessage(start: number, end: number, outStart: number, lengthRoom: number): void {
     if (this.out === undefined) return;
-    const size = this.position(end) - outStart;
+    const size = this.outputPosition(end) - outStart;
     if (size === end - start) return;
     if (varintSize(size) === lengthRoom) putVarint(this.out.bytes, outStart - lengthRoom, size);
     else this.copyTo(end).fixLength(outStart, lengthRoom);

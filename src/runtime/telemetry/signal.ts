@@ -8,14 +8,14 @@ export const SIGNALS: readonly Signal[] = ["logs", "traces", "metrics"];
  * Where the records of a signal lie in its OTLP request, and what they are called.
  *
  * `levels` are the tags (field << 3 | wire type) to descend through from the request to the message that holds the
- * records; `records` are the tags of the records in it. A metric's points lie in one of five containers, so the last
+ * records; `record` is the tag of a record in it. A metric's points lie in one of five containers, so the last
  * level of metrics accepts any of five tags.
  */
 export interface SignalShape {
   readonly signal: Signal;
   readonly levels: readonly (readonly number[])[];
   readonly record: number;
-  /** Tag of the repeated attributes in a record; data points differ by their container and are looked up there. */
+  /** What one record is called in messages to people. */
   readonly itemNoun: string;
   /** Suffix of the Collector's metric names: otelcol_receiver_accepted_<metricNoun>. */
   readonly metricNoun: string;

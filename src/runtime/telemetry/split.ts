@@ -67,7 +67,7 @@ class Splitter {
   run(): Batch[] {
     for (const [from, to] of this.headsOf(0, 0, this.bytes.length)) this.writer.copy(this.bytes, from, to);
     this.children(0, 0, this.bytes.length);
-    this.cut();
+    this.endPiece();
     return this.pieces;
   }
 
@@ -97,7 +97,7 @@ class Splitter {
   }
 
   private record(at: number, end: number): void {
-    if (this.count >= this.maxRecords || this.isTooLarge(end - at)) this.cut();
+    if (this.count >= this.maxRecords || this.isTooLarge(end - at)) this.endPiece();
     this.openFrames();
     this.writer.copy(this.bytes, at, end);
     this.count++;
@@ -105,7 +105,7 @@ class Splitter {
 
   /** A frame without records stays, too. */
   private emptyFrame(): void {
-    if (this.isTooLarge(0)) this.cut();
+    if (this.isTooLarge(0)) this.endPiece();
     this.openFrames();
   }
 
@@ -120,7 +120,7 @@ class Splitter {
     for (; this.open < this.frames.length; this.open++) {
       const frame = this.frames[this.open]!;
       this.writer.byte(frame.tag);
-      this.writer.begin(LARGE);
+      this.writer.begin(MAX_LENGTH);
       for (const [from, to] of frame.heads) this.writer.copy(this.bytes, from, to);
       frame.emitted = true;
     }
@@ -131,10 +131,10 @@ class Splitter {
     this.open--;
   }
 
-  private cut(): void {
+  private endPiece(): void {
     while (this.open > 0) this.closeFrame();
     if (this.writer.length === 0) return;
-    this.total += this.writer.length + PIECE_COST;
+    this.total += this.writer.length + PIECE_OVERHEAD;
     if (this.total > this.maxTotal) throw new SplitOverflow(this.maxTotal);
     this.pieces.push(Batch.trusted(this.batch.signal, this.writer.written(), this.count));
     this.writer = this.newWriter();
@@ -163,8 +163,8 @@ class Splitter {
 }
 
 /** What a piece takes besides its bytes. */
-const PIECE_COST = 512;
+const PIECE_OVERHEAD = 512;
 
 /** A length that takes as much room as any piece's will: `end` then only ever makes a piece smaller. */
-const LARGE = 0x0fffffff;
-const LENGTH_ROOM = varintSize(LARGE);
+const MAX_LENGTH = 0x0fffffff;
+const LENGTH_ROOM = varintSize(MAX_LENGTH);

@@ -2,7 +2,7 @@ import type { Rewriter } from "./rewriter.js";
 import { attributeValue } from "./views/attributes.js";
 import { type Value, writeKeyValue } from "./views/value.js";
 
-interface Seen {
+interface SeenAttribute {
   /** Where it stands in the output. */
   from: number;
   to: number;
@@ -11,20 +11,20 @@ interface Seen {
 
 /**
  * Attributes that say what was done to the others of the same message. An earlier one of the same key, which an earlier
- * processor has left there, is replaced; it must have been shown to `see` when it was passed.
+ * processor has left there, is replaced; it must have been shown to `remember` when it was passed.
  */
 export class SummaryAttributes {
-  private readonly seen = new Map<string, Seen>();
+  private readonly seen = new Map<string, SeenAttribute>();
 
   /** Forgets what was seen: a new message begins. */
-  begin(): void {
+  clear(): void {
     if (this.seen.size > 0) this.seen.clear();
   }
 
   /** The attribute whose tag is at `at` has one of the keys of the summary. */
-  see(rewriter: Rewriter, key: string, at: number, lengthAt: number, end: number): void {
+  remember(rewriter: Rewriter, key: string, at: number, lengthAt: number, end: number): void {
     const value = attributeValue(rewriter.bytes, lengthAt);
-    this.seen.set(key, { from: rewriter.position(at), to: rewriter.position(end), value });
+    this.seen.set(key, { from: rewriter.outputPosition(at), to: rewriter.outputPosition(end), value });
   }
 
   /** What an earlier one says. */
@@ -38,7 +38,7 @@ export class SummaryAttributes {
     const old = this.seen.get(key);
     if (old !== undefined) {
       const size = old.to - old.from;
-      out.replace(old.from, old.to, NO_BYTES);
+      out.replace(old.from, old.to, EMPTY_BYTES);
       this.seen.delete(key);
       for (const other of this.seen.values()) {
         if (other.from < old.from) continue;
@@ -53,4 +53,4 @@ export class SummaryAttributes {
   }
 }
 
-const NO_BYTES = new Uint8Array(0);
+const EMPTY_BYTES = new Uint8Array(0);

@@ -23,7 +23,7 @@ export function rewriteAttribute(
   end: number,
   decide: (key: string, read: () => Value) => ValueVerdict,
 ): void {
-  pair(rewriter, at, lengthAt, start, end, decide, () => {});
+  rewriteKeyValue(rewriter, at, lengthAt, start, end, decide, () => {});
 }
 
 /** Changes values in the AnyValue [start, end) whose length is at `lengthAt`. */
@@ -36,7 +36,7 @@ export function rewriteValue(
   path = "",
 ): void {
   const b = rewriter.bytes;
-  const outStart = rewriter.position(start);
+  const outStart = rewriter.outputPosition(start);
   for (let p = start; p < end; ) {
     const tag = varint(b, p);
     const at = after;
@@ -44,9 +44,9 @@ export function rewriteValue(
     if (tag === LIST || tag === MAP) {
       varint(b, at);
       const inner = after;
-      const outInner = rewriter.position(inner);
-      elements(rewriter, tag, inner, next, visitor, path);
-      rewriter.close(inner, next, outInner, inner - at);
+      const outInner = rewriter.outputPosition(inner);
+      rewriteElements(rewriter, tag, inner, next, visitor, path);
+      rewriter.closeMessage(inner, next, outInner, inner - at);
     }
     p = next;
   }
@@ -54,10 +54,17 @@ export function rewriteValue(
     const text = visitor.leaf(path, readValue(b, start, end));
     if (text !== undefined) putText(rewriter, start, end, text);
   }
-  rewriter.close(start, end, outStart, start - lengthAt);
+  rewriter.closeMessage(start, end, outStart, start - lengthAt);
 }
 
-function elements(rewriter: Rewriter, kind: number, p: number, end: number, visitor: ValueVisitor, path: string): void {
+function rewriteElements(
+  rewriter: Rewriter,
+  containerTag: number,
+  p: number,
+  end: number,
+  visitor: ValueVisitor,
+  path: string,
+): void {
   const b = rewriter.bytes;
   let index = 0;
   while (p < end) {
@@ -68,21 +75,21 @@ function elements(rewriter: Rewriter, kind: number, p: number, end: number, visi
     if (tag !== ELEMENT) continue;
     varint(b, lengthAt);
     const start = after;
-    if (kind === LIST) rewriteValue(rewriter, lengthAt, start, p, visitor, joined(path, `[${index++}]`));
+    if (containerTag === LIST) rewriteValue(rewriter, lengthAt, start, p, visitor, joinPath(path, `[${index++}]`));
     else {
-      let own = path;
+      let memberPath = path;
       const decide = (key: string, read: () => Value) => {
-        own = joined(path, key);
-        return visitor.member(own, key, read);
+        memberPath = joinPath(path, key);
+        return visitor.member(memberPath, key, read);
       };
-      pair(rewriter, at, lengthAt, start, p, decide, (valueAt, valueStart, valueEnd) =>
-        rewriteValue(rewriter, valueAt, valueStart, valueEnd, visitor, own),
+      rewriteKeyValue(rewriter, at, lengthAt, start, p, decide, (valueAt, valueStart, valueEnd) =>
+        rewriteValue(rewriter, valueAt, valueStart, valueEnd, visitor, memberPath),
       );
     }
   }
 }
 
-function pair(
+function rewriteKeyValue(
   rewriter: Rewriter,
   at: number,
   lengthAt: number,
@@ -101,14 +108,14 @@ function pair(
   const verdict = decide(key, () => readValue(b, valueStart, valueStart + size));
   if (verdict === "keep" || (valueAt < 0 && verdict !== "remove")) return;
   if (verdict === "remove") return rewriter.remove(at, end);
-  const outStart = rewriter.position(start);
+  const outStart = rewriter.outputPosition(start);
   if (verdict === "inside") inside(valueAt, valueStart, valueStart + size);
   else {
-    const outValue = rewriter.position(valueStart);
+    const outValue = rewriter.outputPosition(valueStart);
     putText(rewriter, valueStart, valueStart + size, verdict.put);
-    rewriter.close(valueStart, valueStart + size, outValue, valueStart - valueAt);
+    rewriter.closeMessage(valueStart, valueStart + size, outValue, valueStart - valueAt);
   }
-  rewriter.close(start, end, outStart, start - lengthAt);
+  rewriter.closeMessage(start, end, outStart, start - lengthAt);
 }
 
 /** A text in the place of the AnyValue [start, end). */
@@ -119,7 +126,7 @@ function putText(rewriter: Rewriter, start: number, end: number, text: string): 
   rewriter.skipTo(end);
 }
 
-function joined(path: string, key: string): string {
+function joinPath(path: string, key: string): string {
   return path === "" ? key : `${path}.${key}`;
 }
 

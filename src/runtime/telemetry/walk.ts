@@ -25,7 +25,7 @@ export interface WalkShape {
   readonly levels: readonly (readonly number[])[];
   readonly record: number;
   /** Frames from this depth on stay when they have lost all their records. */
-  readonly staysFrom?: number;
+  readonly keepEmptyFrom?: number;
 }
 
 /** Something that changes a message around the records (a resource, a scope, a metric) once its records are through. */
@@ -60,17 +60,17 @@ export class RecordWalk {
   /** How many frames have been opened at each depth: tells whether a frame is still the same one. */
   readonly serials: number[];
 
-  private readonly states: OpenFrame[];
+  private readonly openFrames: OpenFrame[];
   private readonly shape: WalkShape;
-  private readonly staysFrom: number;
+  private readonly keepEmptyFrom: number;
   private readonly rewriter: Rewriter;
   private dropped = 0;
   /** Records written in the place of the present one, and how many more than one there were in all. */
   private written = 0;
   private added = 0;
   /** The present record, from its tag on. */
-  private recordTag = 0;
-  private recordLength = 0;
+  private recordTagAt = 0;
+  private recordLengthAt = 0;
   private recordEnd = 0;
 
   constructor(batch: Batch, shape: WalkShape = SHAPES[batch.signal]) {
@@ -78,15 +78,15 @@ export class RecordWalk {
     this.bytes = batch.bytes;
     this.rewriter = new Rewriter(batch.bytes);
     this.shape = shape;
-    this.staysFrom = shape.staysFrom ?? shape.levels.length;
-    this.states = this.shape.levels.map(() => new OpenFrame());
-    this.frames = this.states;
+    this.keepEmptyFrom = shape.keepEmptyFrom ?? shape.levels.length;
+    this.openFrames = this.shape.levels.map(() => new OpenFrame());
+    this.frames = this.openFrames;
     this.serials = this.shape.levels.map(() => 0);
   }
 
   /** Visits every record; gives the batch back, or the changed one. Use a walk once. */
   run(visitor: RecordVisitor): Batch {
-    this.level(0, 0, this.bytes.length, visitor);
+    this.walkLevel(0, 0, this.bytes.length, visitor);
     if (!this.rewriter.changed) return this.batch;
     return Batch.trusted(this.batch.signal, this.rewriter.finish(), this.batch.count - this.dropped + this.added);
   }
@@ -96,38 +96,38 @@ export class RecordWalk {
    * may follow one another.
    */
   beginRecord(): WireWriter {
-    const out = this.rewriter.copyTo(this.recordTag);
+    const out = this.rewriter.copyTo(this.recordTagAt);
     out.byte(this.shape.record);
-    out.begin(this.recordEnd - this.recordTag);
-    out.replaceTo(this.recordEnd);
+    out.begin(this.recordEnd - this.recordTagAt);
+    out.replaceUpTo(this.recordEnd);
     return out;
   }
 
   endRecord(): void {
-    this.rewriter.copyTo(this.recordTag).end();
+    this.rewriter.copyTo(this.recordTagAt).end();
     this.rewriter.skipTo(this.recordEnd);
     if (this.written++ > 0) this.added++;
   }
 
   /** For a visitor: puts these fields behind those of the present record; gives the writer they were written to. */
   extendRecord(start: number, fields: Uint8Array): WireWriter {
-    const outStart = this.rewriter.position(start);
+    const outStart = this.rewriter.outputPosition(start);
     const out = this.rewriter.copyTo(this.recordEnd);
     out.copy(fields, 0, fields.length);
-    out.fixLength(outStart, start - this.recordLength);
+    out.fixLength(outStart, start - this.recordLengthAt);
     return out;
   }
 
   /** For a visitor: changes the frame at this depth when it closes. */
   editFrame(depth: number, edit: FrameEdit): void {
-    const { edits } = this.states[depth]!;
+    const { edits } = this.openFrames[depth]!;
     if (!edits.includes(edit)) edits.push(edit);
   }
 
-  private level(depth: number, p: number, end: number, visitor: RecordVisitor): void {
+  private walkLevel(depth: number, p: number, end: number, visitor: RecordVisitor): void {
     const b = this.bytes;
     const tags = this.shape.levels[depth];
-    if (tags === undefined) return this.records(p, end, visitor);
+    if (tags === undefined) return this.walkRecords(p, end, visitor);
     while (p < end) {
       const at = p;
       let tag = b[p++]!;
@@ -143,16 +143,16 @@ export class RecordWalk {
       const size = varint(b, p);
       p = after;
       this.openFrame(depth, tag, at, lengthAt, p, p + size);
-      this.level(depth + 1, p, p + size, visitor);
+      this.walkLevel(depth + 1, p, p + size, visitor);
       this.closeFrame(depth);
       p += size;
     }
   }
 
-  private records(p: number, end: number, visitor: RecordVisitor): void {
+  private walkRecords(p: number, end: number, visitor: RecordVisitor): void {
     const b = this.bytes;
     const { record } = this.shape;
-    const frame = this.states[this.states.length - 1] ?? new OpenFrame();
+    const frame = this.openFrames[this.openFrames.length - 1] ?? new OpenFrame();
     while (p < end) {
       const at = p;
       let tag = b[p++]!;
@@ -171,8 +171,8 @@ export class RecordWalk {
         p = after;
       }
       const stop = p + size;
-      this.recordTag = at;
-      this.recordLength = lengthAt;
+      this.recordTagAt = at;
+      this.recordLengthAt = lengthAt;
       this.recordEnd = stop;
       this.written = 0;
       if (visitor.visit(this, p, stop) === DROP) this.dropRecord(frame, at, stop);
@@ -182,12 +182,12 @@ export class RecordWalk {
   }
 
   private openFrame(depth: number, tag: number, at: number, lengthAt: number, start: number, end: number): void {
-    const frame = this.states[depth]!;
+    const frame = this.openFrames[depth]!;
     frame.tag = tag;
     frame.start = start;
     frame.end = end;
-    frame.outTag = this.rewriter.position(at);
-    frame.outStart = this.rewriter.position(start);
+    frame.outTag = this.rewriter.outputPosition(at);
+    frame.outStart = this.rewriter.outputPosition(start);
     frame.lengthRoom = start - lengthAt;
     frame.kept = 0;
     frame.lost = 0;
@@ -196,16 +196,16 @@ export class RecordWalk {
   }
 
   private closeFrame(depth: number): void {
-    const frame = this.states[depth]!;
-    const parent = this.states[depth - 1];
-    if (frame.lost > 0 && frame.kept === 0 && depth < this.staysFrom) {
-      this.rewriter.withdraw(frame.outTag, frame.end);
+    const frame = this.openFrames[depth]!;
+    const parent = this.openFrames[depth - 1];
+    if (frame.lost > 0 && frame.kept === 0 && depth < this.keepEmptyFrom) {
+      this.rewriter.removeSince(frame.outTag, frame.end);
       if (parent) parent.lost++;
       return;
     }
     if (parent) parent.kept++;
     for (const edit of frame.edits) edit.apply(this.rewriter.copyTo(frame.end), frame.outStart);
-    this.rewriter.close(frame.start, frame.end, frame.outStart, frame.lengthRoom);
+    this.rewriter.closeMessage(frame.start, frame.end, frame.outStart, frame.lengthRoom);
   }
 
   private dropRecord(frame: OpenFrame, at: number, end: number): void {

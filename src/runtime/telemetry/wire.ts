@@ -9,7 +9,7 @@
 /** Wire types: the low three bits of a tag. */
 export const VARINT = 0;
 export const FIXED64 = 1;
-export const BYTES = 2;
+export const LENGTH_DELIMITED = 2;
 export const FIXED32 = 5;
 
 /** Position behind the last varint read by `varint`. */
@@ -37,7 +37,7 @@ export function skip(b: Uint8Array, p: number, tag: number): number {
       return p;
     case FIXED64:
       return p + 8;
-    case BYTES: {
+    case LENGTH_DELIMITED: {
       let length = b[p++]!;
       if (length > 127) {
         length = varint(b, p - 1);

@@ -1,15 +1,15 @@
-import { ARRAY, ELEMENT, KEY, MAP, VALUE } from "./any-value.js";
+import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, VALUE_TAG } from "./any-value.js";
 import type { WireWriter } from "./writer.js";
 
 /** Writes the body of an AnyValue. Of its depth so much is left. */
-export type WriteAny<V> = (writer: WireWriter, value: V, depth: number) => void;
+export type WriteAnyValue<V> = (writer: WireWriter, value: V, depth: number) => void;
 
 /** Writes a list as the body of an AnyValue, each item as `write` does it. */
-export function writeList<V>(writer: WireWriter, items: readonly V[], depth: number, write: WriteAny<V>): void {
-  writer.byte(ARRAY);
+export function writeList<V>(writer: WireWriter, items: readonly V[], depth: number, write: WriteAnyValue<V>): void {
+  writer.byte(ARRAY_VALUE_TAG);
   writer.begin();
   for (const item of items) {
-    writer.byte(ELEMENT);
+    writer.byte(ELEMENT_TAG);
     writer.begin();
     write(writer, item, depth);
     writer.end();
@@ -22,24 +22,30 @@ export function writeMap<V>(
   writer: WireWriter,
   members: Iterable<readonly [string, V]>,
   depth: number,
-  write: WriteAny<V>,
+  write: WriteAnyValue<V>,
 ): void {
-  writer.byte(MAP);
+  writer.byte(KVLIST_VALUE_TAG);
   writer.begin();
   for (const [key, value] of members) {
-    writer.byte(ELEMENT);
+    writer.byte(ELEMENT_TAG);
     writer.begin();
-    writeMember(writer, key, value, depth, write);
+    writeKeyValueBody(writer, key, value, depth, write);
     writer.end();
   }
   writer.end();
 }
 
 /** Writes the body of a KeyValue. */
-export function writeMember<V>(writer: WireWriter, key: string, value: V, depth: number, write: WriteAny<V>): void {
-  writer.byte(KEY);
+export function writeKeyValueBody<V>(
+  writer: WireWriter,
+  key: string,
+  value: V,
+  depth: number,
+  write: WriteAnyValue<V>,
+): void {
+  writer.byte(KEY_TAG);
   writer.text(key);
-  writer.byte(VALUE);
+  writer.byte(VALUE_TAG);
   writer.begin(typeof value === "string" ? value.length + 2 : 2);
   write(writer, value, depth);
   writer.end();

@@ -10,59 +10,59 @@ import { putVarint, varintSize } from "./wire.js";
 export class WireWriter {
   bytes: Buffer;
   length = 0;
-  /** How many bytes at the end of the buffer are a source's, still to be taken or left. */
-  waiting = 0;
+  /** How many bytes of the source, which lie at the end of the buffer, are still to be taken or skipped. */
+  sourceRemaining = 0;
   private source: Uint8Array | undefined;
-  private replacedTo = 0;
-  private readonly starts: number[] = [];
+  private replacedUpTo = 0;
+  private readonly openMessages: number[] = [];
 
   constructor(capacity = 1024) {
     this.bytes = Buffer.allocUnsafeSlow(Math.max(capacity, 64));
   }
 
   /**
-   * A writer for a changed form of `source`, which lies in the same buffer behind `room` free bytes. So `take` moves
+   * A writer for a changed form of `source`, which lies in the same buffer behind `room` free bytes. So `takeSource` moves
    * bytes within one buffer, at a third of what it costs to copy as many from another one.
    */
   static rewriting(source: Uint8Array, room: number): WireWriter {
     const writer = new WireWriter(source.length + room);
     writer.bytes.set(source, writer.bytes.length - source.length);
     writer.source = source;
-    writer.waiting = source.length;
+    writer.sourceRemaining = source.length;
     return writer;
   }
 
   /** What is written next stands in the place of the source up to this position: `copy` may take from it. */
-  replaceTo(position: number): void {
-    this.replacedTo = position;
+  replaceUpTo(position: number): void {
+    this.replacedUpTo = position;
   }
 
   /** Makes sure that `size` more bytes fit. */
   reserve(size: number): void {
-    if (this.length + size > this.bytes.length - this.waiting) this.grow(size);
+    if (this.length + size > this.bytes.length - this.sourceRemaining) this.grow(size);
   }
 
   private grow(size: number): void {
-    const { bytes, length, waiting } = this;
-    const grown = Buffer.allocUnsafeSlow(Math.max(length + size + waiting, bytes.length * 2));
+    const { bytes, length, sourceRemaining } = this;
+    const grown = Buffer.allocUnsafeSlow(Math.max(length + size + sourceRemaining, bytes.length * 2));
     grown.set(bytes.subarray(0, length));
-    if (waiting > 0) grown.set(bytes.subarray(bytes.length - waiting), grown.length - waiting);
+    if (sourceRemaining > 0) grown.set(bytes.subarray(bytes.length - sourceRemaining), grown.length - sourceRemaining);
     this.bytes = grown;
   }
 
   /** The next `size` bytes of the source, as they are. */
-  take(size: number): void {
+  takeSource(size: number): void {
     const { bytes, length } = this;
-    const from = bytes.length - this.waiting;
+    const from = bytes.length - this.sourceRemaining;
     if (size < SHORT_MOVE) for (let i = 0; i < size; i++) bytes[length + i] = bytes[from + i]!;
     else bytes.copyWithin(length, from, from + size);
     this.length = length + size;
-    this.waiting -= size;
+    this.sourceRemaining -= size;
   }
 
   /** Leaves the next `size` bytes of the source out. */
-  leave(size: number): void {
-    this.waiting -= size;
+  skipSource(size: number): void {
+    this.sourceRemaining -= size;
   }
 
   /** What was written, sharing memory with the writer: use it before writing on, or never write on. */
@@ -112,16 +112,16 @@ export class WireWriter {
   /** [from, to) of other bytes, as they are. */
   copy(source: Uint8Array, from: number, to: number): void {
     const size = to - from;
-    if (source === this.source && to <= this.replacedTo) {
-      const ahead = from - source.length + this.waiting;
+    if (source === this.source && to <= this.replacedUpTo) {
+      const ahead = from - source.length + this.sourceRemaining;
       if (ahead >= 0) {
-        this.leave(ahead);
-        this.take(size);
+        this.skipSource(ahead);
+        this.takeSource(size);
         return;
       }
     }
     this.reserve(size);
-    if (size < SHORT) {
+    if (size < SHORT_COPY) {
       const { bytes } = this;
       let at = this.length;
       for (let i = from; i < to; i++) bytes[at++] = source[i]!;
@@ -140,7 +140,7 @@ export class WireWriter {
   /** A length and then this text in UTF-8. */
   text(value: string): void {
     const { length } = value;
-    if (length < SHORT && this.ascii(value)) return;
+    if (length < SHORT_COPY && this.writeShortAscii(value)) return;
     const size = Buffer.byteLength(value);
     this.varint(size);
     this.reserve(size);
@@ -153,13 +153,13 @@ export class WireWriter {
     const room = varintSize(hint);
     this.reserve(room);
     this.length += room;
-    this.starts.push(this.length, room);
+    this.openMessages.push(this.length, room);
   }
 
   /** Closes the sub-message opened last. */
   end(): void {
-    const room = this.starts.pop()!;
-    const start = this.starts.pop()!;
+    const room = this.openMessages.pop()!;
+    const start = this.openMessages.pop()!;
     this.fixLength(start, room);
   }
 
@@ -184,7 +184,7 @@ export class WireWriter {
   }
 
   /** A short text in place if it is ASCII; false, with nothing written, if it is not. */
-  private ascii(value: string): boolean {
+  private writeShortAscii(value: string): boolean {
     const { length } = value;
     this.reserve(length + 1);
     const { bytes } = this;
@@ -201,7 +201,7 @@ export class WireWriter {
 }
 
 /** Below this a loop beats the call of a built-in, with a view of the source to be made for it. */
-const SHORT = 48;
+const SHORT_COPY = 48;
 
 /** The same within one buffer, where no view is needed. */
 const SHORT_MOVE = 24;

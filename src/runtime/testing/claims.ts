@@ -1,31 +1,31 @@
 import { deepStrictEqual } from "node:assert";
 import { inspect, isDeepStrictEqual } from "node:util";
-import { check, failure } from "./eventually.js";
+import { assertionError, check } from "./eventually.js";
 
 /** Fails, showing the difference, unless both are deeply the same. */
-export function equal(actual: unknown, expected: unknown): void {
+export function assertEqual(actual: unknown, expected: unknown): void {
   deepStrictEqual(actual, expected);
 }
 
 /** Fails unless everything in `expected` is so in `actual`, which may have more. */
-export function matches(actual: unknown, expected: unknown): void {
-  check(hasAll(actual, expected), () => `expected ${inspect(expected)} in ${inspect(actual, { depth: 4 })}`);
+export function assertMatches(actual: unknown, expected: unknown): void {
+  check(includesAll(actual, expected), () => `expected ${inspect(expected)} in ${inspect(actual, { depth: 4 })}`);
 }
 
 /** Fails unless the promise rejects with an error that has this `code`. */
-export async function rejects(work: Promise<unknown>, code: string): Promise<void> {
+export async function assertRejects(work: Promise<unknown>, code: string): Promise<void> {
   const error = await work.then(
     () => undefined,
-    (reason: unknown) => reason ?? failure("rejected with nothing"),
+    (reason: unknown) => reason ?? assertionError("rejected with nothing"),
   );
   check(error !== undefined, `expected an error with the code "${code}", and there was none`);
   const actual = (error as { code?: unknown }).code;
   check(actual === code, `expected an error with the code "${code}", got ${inspect(error)}`);
 }
 
-function hasAll(actual: unknown, expected: unknown): boolean {
+function includesAll(actual: unknown, expected: unknown): boolean {
   if (typeof expected !== "object" || expected === null || Array.isArray(expected))
     return isDeepStrictEqual(actual, expected);
   if (typeof actual !== "object" || actual === null) return false;
-  return Object.entries(expected).every(([key, value]) => hasAll((actual as Record<string, unknown>)[key], value));
+  return Object.entries(expected).every(([key, value]) => includesAll((actual as Record<string, unknown>)[key], value));
 }

@@ -6,21 +6,21 @@ export const PATIENCE_MS = 4000;
 /** Resolves when the condition holds; fails with `words` when it does not within `patienceMs` of real time. */
 export async function eventually(
   condition: () => boolean,
-  words: string | (() => string),
+  message: string | (() => string),
   patienceMs: number = PATIENCE_MS,
 ): Promise<void> {
   const end = performance.now() + patienceMs;
   for (let turns = 0; !condition(); turns++) {
-    if (performance.now() > end) throw failure(typeof words === "string" ? words : words());
+    if (performance.now() > end) throw assertionError(typeof message === "string" ? message : message());
     await new Promise<void>((resolve) => (turns < 50 ? setImmediate(resolve) : setTimeout(resolve, 2)));
   }
 }
 
 /** What the promise resolves with; fails with `words` when it does not settle within `patienceMs`. */
-export async function soon<T>(work: Promise<T>, words: string, patienceMs: number = PATIENCE_MS): Promise<T> {
+export async function withTimeout<T>(work: Promise<T>, message: string, patienceMs: number = PATIENCE_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(failure(words)), patienceMs);
+    timer = setTimeout(() => reject(assertionError(message)), patienceMs);
   });
   try {
     return await Promise.race([work, late]);
@@ -30,11 +30,11 @@ export async function soon<T>(work: Promise<T>, words: string, patienceMs: numbe
 }
 
 /** The error that test runners take for a failed expectation. */
-export function failure(message: string): AssertionError {
+export function assertionError(message: string): AssertionError {
   return new AssertionError({ message });
 }
 
 /** Fails with `words` unless the condition holds. */
-export function check(condition: boolean, words: string | (() => string)): asserts condition {
-  if (!condition) throw failure(typeof words === "string" ? words : words());
+export function check(condition: boolean, message: string | (() => string)): asserts condition {
+  if (!condition) throw assertionError(typeof message === "string" ? message : message());
 }

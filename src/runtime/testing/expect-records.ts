@@ -32,8 +32,8 @@ export interface RecordExpectations {
 /** Expectations of records, for any test runner. Failures show the records, and where they differ. */
 export function expectRecords(source: RecordSource): RecordExpectations {
   const records = recordsOf(source);
-  const fail = (words: string, stackStartFn: (...args: never[]) => void): never => {
-    throw new AssertionError({ message: `${words}\n${shown(records)}`, stackStartFn });
+  const fail = (message: string, stackStartFn: (...args: never[]) => void): never => {
+    throw new AssertionError({ message: `${message}\n${recordsText(records)}`, stackStartFn });
   };
   const expectations: RecordExpectations = {
     toHaveCount(count) {
@@ -66,34 +66,35 @@ export function expectRecords(source: RecordSource): RecordExpectations {
 
 function recordsOf(source: RecordSource): readonly PlainRecord[] {
   if ("records" in source) return source.records();
-  const parts = "chunks" in source ? [source] : source;
-  return parts.flatMap((part) => ("chunks" in part ? plainRecords(part) : part));
+  const sources = "chunks" in source ? [source] : source;
+  return sources.flatMap((part) => ("chunks" in part ? plainRecords(part) : part));
 }
 
 function differences(record: PlainRecord, expected: ExpectedRecord): string[] {
   const found: string[] = [];
   const compare = (what: string, actual: unknown, wanted: unknown) => {
-    if (!isDeepStrictEqual(actual, wanted)) found.push(`${what}: expected ${said(wanted)}, got ${said(actual)}`);
+    if (!isDeepStrictEqual(actual, wanted))
+      found.push(`${what}: expected ${valueText(wanted)}, got ${valueText(actual)}`);
   };
   if (expected.name !== undefined) compare("name", record.name, expected.name);
   if (expected.body !== undefined) compare("body", record.body, expected.body);
   for (const part of ["attributes", "resource"] as const) {
     for (const [key, value] of Object.entries(expected[part] ?? {}))
-      compare(`${part}[${said(key)}]`, record[part][key], value);
+      compare(`${part}[${valueText(key)}]`, record[part][key], value);
   }
   return found;
 }
 
-function said(value: unknown): string {
+function valueText(value: unknown): string {
   return value === undefined ? "nothing" : inspect(value);
 }
 
-/** More would bury the difference. */
-const MOST_SHOWN = 10;
+/** Showing more records would bury the difference. */
+const MAX_SHOWN = 10;
 
-function shown(records: readonly PlainRecord[]): string {
+function recordsText(records: readonly PlainRecord[]): string {
   const lines = records
-    .slice(0, MOST_SHOWN)
+    .slice(0, MAX_SHOWN)
     .map((record, i) => `  record ${i}: ${inspect(record, { breakLength: 200 })}`);
   const left = records.length - lines.length;
   return [

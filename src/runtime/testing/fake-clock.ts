@@ -43,10 +43,10 @@ export class FakeClock implements Clock {
 
   /** Moves on in steps, and lets everything happen that can before and after each: promises, immediates, timers. */
   async pass(ms: number, step: number = ms): Promise<void> {
-    await breathe();
+    await flushPromises();
     for (let gone = 0; gone < ms; gone += step) {
       this.advance(Math.min(step, ms - gone));
-      await breathe();
+      await flushPromises();
     }
   }
 
@@ -57,7 +57,7 @@ export class FakeClock implements Clock {
 }
 
 /** Lets everything happen that can without time passing. */
-export async function breathe(): Promise<void> {
+export async function flushPromises(): Promise<void> {
   for (let i = 0; i < TURNS; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 

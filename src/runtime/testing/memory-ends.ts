@@ -4,7 +4,7 @@ import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/signal.js";
 
 /** A receiver and an exporter, both called `memory`, that a test holds the other ends of. */
-export class MemoryEnds {
+export class MemoryComponents {
   readonly exported: Batch[] = [];
   private intakes: Readonly<Partial<Record<Signal, Intake>>> = {};
 

@@ -13,7 +13,7 @@ export interface PlainRecord {
 }
 
 /** A log record to be made: its body, or more of it. */
-export type LogInput =
+export type TestLogInput =
   | string
   | {
       /** Of the event. */
@@ -25,7 +25,7 @@ export type LogInput =
     };
 
 /** A batch of log records, all of one resource. */
-export function logs(...records: readonly LogInput[]): Batch {
+export function logs(...records: readonly TestLogInput[]): Batch {
   if (records.length === 0) return Batch.empty("logs");
   const logRecords = records.map((input) => {
     const { name, severityNumber = 9 } = checked(input);
@@ -44,7 +44,7 @@ export function logs(...records: readonly LogInput[]): Batch {
 const KEYS = ["name", "body", "severityNumber", "attributes"];
 
 /** A key that is not known would be left out in silence, and a test would try something else than it says. */
-function checked(input: LogInput): Exclude<LogInput, string> {
+function checked(input: TestLogInput): Exclude<TestLogInput, string> {
   if (typeof input === "string") return { body: input };
   const unknown = Object.keys(input).find((key) => !KEYS.includes(key));
   if (unknown === undefined) return input;

@@ -1,4 +1,4 @@
-import { reliabilityOn } from "../../extensions/reliability/index.js";
+import { reliabilityWithStores } from "../../extensions/reliability/index.js";
 import { Agent, type AgentOptions } from "../agent.js";
 import { builtins } from "../builtins.js";
 import type { Admin } from "../contract/admin.js";
@@ -10,10 +10,10 @@ import { loadConfigWithPlugins } from "../plugins/load-config.js";
 import { Registry } from "../registry.js";
 import type { Batch } from "../telemetry/batch.js";
 import { batchFromJson } from "../telemetry/json.js";
-import { breathe, FakeClock } from "./fake-clock.js";
-import { MemoryEnds } from "./memory-ends.js";
+import { FakeClock, flushPromises } from "./fake-clock.js";
+import { MemoryComponents } from "./memory-ends.js";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
-import { storesOf, type TestQueue } from "./stores.js";
+import { storeFactory, type TestQueue } from "./stores.js";
 
 /** What a pipeline under test is given beside its config. */
 export interface RunPipelineOptions extends Partial<AgentOptions> {
@@ -58,7 +58,7 @@ export interface TestDeadLetter {
  */
 export async function runPipeline(yaml: string, options: RunPipelineOptions = {}): Promise<TestPipeline> {
   const { plugins = [], folder, queue = "none", ...agentOptions } = options;
-  const memory = new MemoryEnds();
+  const memory = new MemoryComponents();
   const registry = registryFor(memory, plugins.flat(), queue);
   const sources = [
     { text: "receivers: {memory: }\nexporters: {memory: }", name: "memory" },
@@ -66,12 +66,12 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
   ];
   const { config, problems } = await loadConfigWithPlugins({ sources, registry, addDefaults: true });
   if (config === undefined) {
-    const words = problems.map(({ place, path, message }) => `${place?.line}:${place?.column} ${path}: ${message}`);
-    throw new Error(`the config has problems:\n${words.join("\n")}`);
+    const lines = problems.map(({ place, path, message }) => `${place?.line}:${place?.column} ${path}: ${message}`);
+    throw new Error(`the config has problems:\n${lines.join("\n")}`);
   }
   const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics, ...agentOptions });
   await agent.start();
-  const staysAlive = setInterval(() => {}, 1 << 30); // the runtime's own timers keep no process alive
+  const keepAlive = setInterval(() => {}, 1 << 30); // the runtime's own timers keep no process alive
   return {
     send: (batch) => memory.send(batch),
     exported: memory.exported,
@@ -81,23 +81,23 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
       return adminOf(agent);
     },
     async stop(timeoutMs) {
-      await passing(agent.stop(timeoutMs), agentOptions.clock);
-      clearInterval(staysAlive);
+      await advancingClock(agent.stop(timeoutMs), agentOptions.clock);
+      clearInterval(keepAlive);
     },
   };
 }
 
-function registryFor(memory: MemoryEnds, plugins: readonly ComponentFactory[], queue: TestQueue): Registry {
-  const createStore = storesOf(queue);
+function registryFor(memory: MemoryComponents, plugins: readonly ComponentFactory[], queue: TestQueue): Registry {
+  const createStore = storeFactory(queue);
   const others = builtins.filter(({ type }) => type !== "reliability");
-  const registry = new Registry([...others.map(onDemand), memory.receiver, memory.exporter]);
-  if (createStore !== undefined) registry.add(reliabilityOn(createStore));
+  const registry = new Registry([...others.map(offByDefault), memory.receiver, memory.exporter]);
+  if (createStore !== undefined) registry.add(reliabilityWithStores(createStore));
   for (const factory of plugins) if (!builtins.includes(factory)) registry.add(factory, factory.type);
   return registry;
 }
 
 /** A test that does not name the health check, or the admin API, has no need of their ports. */
-function onDemand(factory: ComponentFactory): ComponentFactory {
+function offByDefault(factory: ComponentFactory): ComponentFactory {
   return factory.kind === "extension" ? { ...factory, onByDefault: false } : factory;
 }
 
@@ -122,13 +122,13 @@ async function deadLettersOf(admin: Admin): Promise<TestDeadLetter[]> {
 }
 
 /** Waits for the work; when it waits for a fake clock, that is moved on. */
-async function passing(work: Promise<void>, clock: unknown): Promise<void> {
+async function advancingClock(work: Promise<void>, clock: unknown): Promise<void> {
   if (!(clock instanceof FakeClock)) return work;
   let isOver = false;
   const done = work.finally(() => {
     isOver = true;
   });
-  for (await breathe(); !isOver; await breathe()) clock.advance(STEP_MS);
+  for (await flushPromises(); !isOver; await flushPromises()) clock.advance(STEP_MS);
   await done;
 }
 

@@ -48,7 +48,7 @@ export function sampleIds(batch: Batch): string[] {
 }
 
 /** Whether the bytes of the batch hold this text. */
-export function holdsText(batch: Batch, wanted: string): boolean {
+export function containsText(batch: Batch, wanted: string): boolean {
   return Buffer.from(batch.bytes.buffer, batch.bytes.byteOffset, batch.bytes.byteLength).includes(wanted);
 }
 
@@ -120,7 +120,7 @@ function attributes(
   if (unknownFields) text(writer, UNKNOWN, unknownFieldOf(id));
 }
 
-/** Of all types, and as odd as they come. */
+/** Attributes of all types, with unusual values. */
 function someAttributes(random: Random): Record<string, Value> {
   const odd: Readonly<Record<string, Value>> = {
     "http.status": random.below(600),

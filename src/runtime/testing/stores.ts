@@ -6,7 +6,7 @@ import type { QueueStore } from "../../extensions/reliability/store/store.js";
 export type TestQueue = "none" | "noop" | "memory" | ((exporter: string) => QueueStore);
 
 /** Makes each exporter's store; undefined when exporters are to have no queue. */
-export function storesOf(queue: TestQueue): ((exporter: string) => QueueStore) | undefined {
+export function storeFactory(queue: TestQueue): ((exporter: string) => QueueStore) | undefined {
   switch (queue) {
     case "none":
       return undefined;

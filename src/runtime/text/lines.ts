@@ -4,8 +4,8 @@
  */
 export async function* splitLines(
   chunks: AsyncIterable<string>,
-  longest = Number.POSITIVE_INFINITY,
-  tooLong: () => Error = () => new RangeError("a line is too long"),
+  maxLength = Number.POSITIVE_INFINITY,
+  createError: () => Error = () => new RangeError("a line is too long"),
 ): AsyncGenerator<string> {
   let pieces: string[] = [];
   let length = 0;
@@ -13,7 +13,7 @@ export async function* splitLines(
     const [first = "", ...more] = chunk.split("\n");
     pieces.push(first);
     length += first.length;
-    if (length > longest) throw tooLong();
+    if (length > maxLength) throw createError();
     if (more.length === 0) continue;
     yield pieces.join("");
     yield* more.slice(0, -1);

@@ -7,7 +7,7 @@ const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\
 
 /** The text with everything that a terminal might obey (control characters, changes of direction) written as escapes. */
 export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, escaped);
+  return text.replace(UNPRINTABLE, escapeCharacter);
 }
 
 /** How a text may be painted. */
@@ -21,7 +21,7 @@ export function painterFor(stream: NodeJS.WritableStream, isTerminal = isTty(str
   return isTerminal && ((stream as Partial<WriteStream>).hasColors?.() ?? true) ? coloured : plain;
 }
 
-const CODES: Readonly<Record<Style, number>> = {
+const ANSI_CODES: Readonly<Record<Style, number>> = {
   bold: 1,
   dim: 2,
   red: 31,
@@ -32,13 +32,13 @@ const CODES: Readonly<Record<Style, number>> = {
   cyan: 36,
 };
 
-const coloured: Paint = (style, text) => (text === "" ? "" : `\u001b[${CODES[style]}m${text}\u001b[0m`);
+const coloured: Paint = (style, text) => (text === "" ? "" : `\u001b[${ANSI_CODES[style]}m${text}\u001b[0m`);
 const plain: Paint = (_, text) => text;
 
-const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+const SHORT_ESCAPES: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-function escaped(character: string): string {
-  return SHORT[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+function escapeCharacter(character: string): string {
+  return SHORT_ESCAPES[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function isTty(stream: NodeJS.WritableStream): boolean {

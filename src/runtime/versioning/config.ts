@@ -4,7 +4,7 @@ import { didYouMean } from "../contract/suggest.js";
 import type { Value } from "../telemetry/views/value.js";
 import { parseEventName, VERSION_ATTRIBUTE } from "./event-name.js";
 import { readSchemaFile, type SchemaFamily } from "./schema-file.js";
-import { CONVERSIONS, type Upcaster, upcasterOf } from "./upcast.js";
+import { CONVERTED_TYPES, createUpcaster, type Upcaster } from "./upcast.js";
 
 /** An event as the config knows it. */
 export interface EventVersions {
@@ -21,7 +21,8 @@ export interface VersioningConfig {
 }
 
 const version = () => z.number().int().min(1).max(999_999_999);
-const key = () => z.string().min(1).refine(isFree, `the name and version of an event are not for an upcast to change`);
+const attributeKey = () =>
+  z.string().min(1).refine(isUpcastable, `the name and version of an event are not for an upcast to change`);
 
 const value: z.ZodType<Value> = z.lazy(() =>
   z.union([z.string(), z.number(), z.boolean(), z.array(value), z.record(z.string(), value)], {
@@ -32,13 +33,16 @@ const value: z.ZodType<Value> = z.lazy(() =>
 const upcast = z.strictObject({
   from: version(),
   to: version(),
-  remove: z.array(key()).default([]).meta({ description: "Attributes to take out; done first." }),
-  rename: z.record(key(), key()).default({}).meta({ description: "Old to new keys; the value stays what it is." }),
+  remove: z.array(attributeKey()).default([]).meta({ description: "Attributes to take out; done first." }),
+  rename: z
+    .record(attributeKey(), attributeKey())
+    .default({})
+    .meta({ description: "Old to new keys; the value stays what it is." }),
   convert: z
-    .record(key(), z.enum(CONVERSIONS))
+    .record(attributeKey(), z.enum(CONVERTED_TYPES))
     .default({})
     .meta({ description: "Attributes, under their new keys, to another type." }),
-  set: z.record(key(), value).default({}).meta({ description: "Attributes that get this value." }),
+  set: z.record(attributeKey(), value).default({}).meta({ description: "Attributes that get this value." }),
   use: z.string().optional().meta({ description: "An upcaster in code, by its name; done last." }),
 });
 
@@ -47,7 +51,7 @@ const event = z.strictObject({
   upcasts: z.array(upcast).default([]),
 });
 
-const written = z.strictObject({
+const rawSchema = z.strictObject({
   events: z.record(z.string().min(1), event).default({}).meta({ description: "Events by their plain names." }),
   unknown: z
     .enum(["pass", "dead_letter", "drop"])
@@ -63,16 +67,16 @@ const written = z.strictObject({
     .meta({ description: "Schema URL to translate to, one for each family. Default: that of the file." }),
 });
 
-type Written = z.infer<typeof written>;
+type RawVersioningConfig = z.infer<typeof rawSchema>;
 type Issues = z.RefinementCtx;
 
 /** The schema of a versioning processor that knows these upcasters by name. */
 export function versioningSchema(upcasters: Readonly<Record<string, Upcaster>>): z.ZodType<VersioningConfig> {
-  return written.transform((config, context): VersioningConfig => {
+  return rawSchema.transform((config, context): VersioningConfig => {
     const events = Object.entries(config.events).map(([name, one]) => {
       const path = ["events", name];
       const { plain } = parseEventName(name);
-      if (plain !== name) issue(context, path, `write the plain name, without a version: ${plain}`);
+      if (plain !== name) addIssue(context, path, `write the plain name, without a version: ${plain}`);
       return [name, { current: one.current, steps: stepsOf(one, upcasters, path, context) }] as const;
     });
     return { events: new Map(events), unknown: config.unknown, schemas: schemasOf(config, context) };
@@ -81,7 +85,7 @@ export function versioningSchema(upcasters: Readonly<Record<string, Upcaster>>):
 
 type Path = readonly (string | number)[];
 
-function issue(context: Issues, path: Path, message: string, suggestion?: string): void {
+function addIssue(context: Issues, path: Path, message: string, suggestion?: string): void {
   context.addIssue({
     code: "custom",
     path: [...path],
@@ -90,7 +94,7 @@ function issue(context: Issues, path: Path, message: string, suggestion?: string
   });
 }
 
-function isFree(name: string): boolean {
+function isUpcastable(name: string): boolean {
   return name !== VERSION_ATTRIBUTE && name !== "event.name";
 }
 
@@ -105,12 +109,13 @@ function stepsOf(
   const takesFrom = new Set(upcasts.map(({ from }) => from));
   for (const [i, one] of upcasts.entries()) {
     const at = [...path, "upcasts", i];
-    if (one.to <= one.from) issue(context, [...at, "to"], `expected a version above ${one.from}: upcasts go upwards`);
-    else if (one.to > current) issue(context, [...at, "to"], `expected at most the current version, ${current}`);
+    if (one.to <= one.from)
+      addIssue(context, [...at, "to"], `expected a version above ${one.from}: upcasts go upwards`);
+    else if (one.to > current) addIssue(context, [...at, "to"], `expected at most the current version, ${current}`);
     else if (one.to < current && !takesFrom.has(one.to))
-      issue(context, [...at, "to"], `no upcast goes on from version ${one.to}; the current version is ${current}`);
-    if (steps.has(one.from)) issue(context, [...at, "from"], `there is another upcast from version ${one.from}`);
-    if (!hasDistinctTargets(one.rename)) issue(context, [...at, "rename"], "two attributes would get the same key");
+      addIssue(context, [...at, "to"], `no upcast goes on from version ${one.to}; the current version is ${current}`);
+    if (steps.has(one.from)) addIssue(context, [...at, "from"], `there is another upcast from version ${one.from}`);
+    if (!hasDistinctTargets(one.rename)) addIssue(context, [...at, "rename"], "two attributes would get the same key");
     steps.set(one.from, { to: one.to, upcast: upcastOf(one, upcasters, at, context) });
   }
   return steps;
@@ -127,16 +132,16 @@ function upcastOf(
   path: Path,
   context: Issues,
 ): Upcaster {
-  const edits = upcasterOf(one);
+  const edits = createUpcaster(one);
   if (one.use === undefined) return edits;
   const named = Object.hasOwn(upcasters, one.use) ? upcasters[one.use] : undefined;
   if (named === undefined) {
     const known = Object.keys(upcasters);
-    const words = known.length === 0 ? "; upcasters in code come with a plugin's own versioning processor" : "";
-    issue(
+    const hint = known.length === 0 ? "; upcasters in code come with a plugin's own versioning processor" : "";
+    addIssue(
       context,
       [...path, "use"],
-      `there is no upcaster "${one.use}"${words}`,
+      `there is no upcaster "${one.use}"${hint}`,
       didYouMean(one.use, known).suggestion,
     );
     return edits;
@@ -147,18 +152,19 @@ function upcastOf(
   };
 }
 
-function schemasOf(config: Written, context: Issues): VersioningConfig["schemas"] {
+function schemasOf(config: RawVersioningConfig, context: Issues): VersioningConfig["schemas"] {
   const found = new Map<string, { family: SchemaFamily; target: string }>();
   for (const [i, file] of config.schemas.entries()) {
     const read = readSchemaFile(file);
-    if ("problem" in read) issue(context, ["schemas", i], read.problem);
-    else if (found.has(read.url)) issue(context, ["schemas", i], `there is another file of the schemas at ${read.url}`);
+    if ("problem" in read) addIssue(context, ["schemas", i], read.problem);
+    else if (found.has(read.url))
+      addIssue(context, ["schemas", i], `there is another file of the schemas at ${read.url}`);
     else found.set(read.url, { family: read, target: read.versions.at(-1)! });
   }
   const targets = typeof config.target === "string" ? [config.target] : (config.target ?? []);
   for (const [i, url] of targets.entries()) {
     const path = typeof config.target === "string" ? ["target"] : ["target", i];
-    setTarget(found, url, config.schemas.length, (message) => issue(context, path, message));
+    setTarget(found, url, config.schemas.length, (message) => addIssue(context, path, message));
   }
   return found;
 }

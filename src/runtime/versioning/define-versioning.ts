@@ -6,7 +6,7 @@ import type { Batch } from "../telemetry/batch.js";
 import { partitionByMarks } from "../telemetry/partition.js";
 import { SIGNALS } from "../telemetry/signal.js";
 import { type VersioningConfig, versioningSchema } from "./config.js";
-import { EventUpcaster, type Upcasted } from "./event-upcaster.js";
+import { EventUpcaster, type UpcastResult } from "./event-upcaster.js";
 import { versioningMetrics } from "./metrics.js";
 import { SchemaTranslator } from "./schema-translator.js";
 import type { Upcaster } from "./upcast.js";
@@ -32,11 +32,11 @@ export function defineVersioning({ type, summary, upcasters = {} }: VersioningDe
     zone: "versioning",
     schema: versioningSchema(upcasters),
     create: (config, context) => {
-      const update = updater(config, context);
-      return eachBatch((batch) => fitOnes(update(batch), config.unknown));
+      const update = createUpdater(config, context);
+      return eachBatch((batch) => splitOffUnfit(update(batch), config.unknown));
     },
     replay: (config, context) => {
-      const update = updater(config, context);
+      const update = createUpdater(config, context);
       return (batch) => {
         const { batch: updated, setback } = update(batch);
         if (config.unknown !== "pass" && setback !== undefined)
@@ -48,7 +48,7 @@ export function defineVersioning({ type, summary, upcasters = {} }: VersioningDe
 }
 
 /** Attributes have the names of the target schema when an upcast sees them. */
-function updater(config: VersioningConfig, context: ProcessorContext): (batch: Batch) => Upcasted {
+function createUpdater(config: VersioningConfig, context: ProcessorContext): (batch: Batch) => UpcastResult {
   const metrics = versioningMetrics(config, context);
   const upcaster = new EventUpcaster(config, metrics);
   const translator = config.schemas.size === 0 ? undefined : new SchemaTranslator(config.schemas);
@@ -60,7 +60,7 @@ function updater(config: VersioningConfig, context: ProcessorContext): (batch: B
   };
 }
 
-function fitOnes({ batch, marks, setback }: Upcasted, unknown: VersioningConfig["unknown"]): BatchResult {
+function splitOffUnfit({ batch, marks, setback }: UpcastResult, unknown: VersioningConfig["unknown"]): BatchResult {
   if (marks === undefined) return batch;
   const [fit, unfit] = partitionByMarks(batch, marks);
   const kept = fit === undefined ? [] : [fit];

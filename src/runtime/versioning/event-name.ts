@@ -23,27 +23,27 @@ export function parseEventName(name: string): EventName {
   }
 }
 
-const MOST_DIGITS = 9;
+const MAX_DIGITS = 9;
 
 /** Where the number that ends at `end` begins; `end` when there is none that a version can have. */
 function digitsBefore(name: string, end: number): number {
   let start = end;
-  while (start > 0 && end - start <= MOST_DIGITS && isDigit(name.charCodeAt(start - 1))) start--;
-  return end - start > MOST_DIGITS || name[start] === "0" ? end : start;
+  while (start > 0 && end - start <= MAX_DIGITS && isDigit(name.charCodeAt(start - 1))) start--;
+  return end - start > MAX_DIGITS || name[start] === "0" ? end : start;
 }
 
 /** Where the name in front of the `.v` or `V` that ends at `end` ends; -1 when there is none. */
 function plainEndBefore(name: string, end: number): number {
   if (end > 2 && name.startsWith(".v", end - 2)) return end - 2;
   const before = name.charCodeAt(end - 2);
-  return end > 1 && name[end - 1] === "V" && (isDigit(before) || isSmall(before)) ? end - 1 : -1;
+  return end > 1 && name[end - 1] === "V" && (isDigit(before) || isLowerCase(before)) ? end - 1 : -1;
 }
 
 function isDigit(code: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-function isSmall(code: number): boolean {
+function isLowerCase(code: number): boolean {
   return code >= 97 && code <= 122;
 }
 

@@ -9,7 +9,7 @@ import { type EventName, parseEventName, parseVersion, VERSION_ATTRIBUTE } from 
 import type { VersionedEvent } from "./upcast.js";
 
 /** Told what is found, for the metrics. */
-export interface VersionWatch {
+export interface VersionObserver {
   /** Came in a version below the current one, and was brought to it. */
   deprecated(event: string, version: number): void;
   /** Came in a version that is newer, that nothing leads away from, or that is none. */
@@ -18,7 +18,7 @@ export interface VersionWatch {
   failed(event: string): void;
 }
 
-export interface Upcasted {
+export interface UpcastResult {
   readonly batch: Batch;
   /** One mark a record, 1 for those that are not fit to go on; undefined when there are none. */
   readonly marks: Uint8Array | undefined;
@@ -31,8 +31,8 @@ interface KnownName extends EventName {
 }
 
 /** Names come from outside: so many of them are remembered, and none that is longer. */
-const MOST_NAMES = 4096;
-const LONGEST_NAME = 256;
+const MAX_NAMES = 4096;
+const MAX_NAME_LENGTH = 256;
 
 /**
  * Brings the events of a batch to their current versions, under their plain names. An event is either brought all the way
@@ -40,17 +40,17 @@ const LONGEST_NAME = 256;
  */
 export class EventUpcaster {
   readonly unknown: VersioningConfig["unknown"];
-  readonly watch: VersionWatch;
+  readonly observer: VersionObserver;
   private readonly events: VersioningConfig["events"];
   private readonly names = new Map<string, KnownName>();
 
-  constructor({ events, unknown }: Pick<VersioningConfig, "events" | "unknown">, watch: VersionWatch) {
+  constructor({ events, unknown }: Pick<VersioningConfig, "events" | "unknown">, observer: VersionObserver) {
     this.events = events;
     this.unknown = unknown;
-    this.watch = watch;
+    this.observer = observer;
   }
 
-  upcast(batch: Batch): Upcasted {
+  upcast(batch: Batch): UpcastResult {
     if (batch.signal === "metrics") return { batch, marks: undefined, setback: undefined };
     const walk = new RecordWalk(batch);
     const visitor = new UpcastVisitor(walk, this);
@@ -62,8 +62,8 @@ export class EventUpcaster {
     if (known === undefined) {
       const parsed = parseEventName(name);
       known = { ...parsed, versions: this.events.get(parsed.plain) };
-      if (name.length > LONGEST_NAME) return known;
-      if (this.names.size >= MOST_NAMES) this.names.clear();
+      if (name.length > MAX_NAME_LENGTH) return known;
+      if (this.names.size >= MAX_NAMES) this.names.clear();
       this.names.set(name, known);
     }
     return known;
@@ -80,7 +80,7 @@ class UpcastVisitor implements RecordVisitor {
   private readonly views: RecordViews;
   private index = 0;
   private lastName = "";
-  private last: KnownName;
+  private lastKnown: KnownName;
 
   constructor(walk: RecordWalk, upcaster: EventUpcaster) {
     this.upcaster = upcaster;
@@ -88,12 +88,12 @@ class UpcastVisitor implements RecordVisitor {
     this.isTraces = walk.batch.signal === "traces";
     this.reader = new RecordReader(walk);
     this.views = new RecordViews(walk);
-    this.last = upcaster.lookUp("");
+    this.lastKnown = upcaster.lookUp("");
   }
 
   visit(_walk: RecordWalk, start: number, end: number): Verdict {
     const index = this.index++;
-    this.reader.meet(start, end);
+    this.reader.moveTo(start, end);
     const known = this.nameOf();
     const hasEvents = this.isTraces && this.reader.hasSpanEvents();
     if (!hasEvents && this.isUpToDate(known)) return KEEP;
@@ -110,9 +110,9 @@ class UpcastVisitor implements RecordVisitor {
     const name = this.reader.name();
     if (name !== this.lastName) {
       this.lastName = name;
-      this.last = this.upcaster.lookUp(name);
+      this.lastKnown = this.upcaster.lookUp(name);
     }
-    return this.last;
+    return this.lastKnown;
   }
 
   /** The common case, told from the bytes. */
@@ -126,12 +126,12 @@ class UpcastVisitor implements RecordVisitor {
   /** False when the record is not fit to go on. A span is an event only if the config knows it as one. */
   private update(record: AnyRecordView, known: KnownName): boolean {
     if (record.signal === "metrics" || (record.signal === "traces" && known.versions === undefined)) return true;
-    return this.bring(record, known) || this.upcaster.unknown === "pass";
+    return this.bringToCurrent(record, known) || this.upcaster.unknown === "pass";
   }
 
   private updateEvents(span: SpanView): boolean {
     for (const event of span.events) {
-      if (this.bring(event, this.upcaster.lookUp(event.name))) continue;
+      if (this.bringToCurrent(event, this.upcaster.lookUp(event.name))) continue;
       if (this.upcaster.unknown === "dead_letter") return false;
       if (this.upcaster.unknown === "drop") event.drop();
     }
@@ -139,24 +139,29 @@ class UpcastVisitor implements RecordVisitor {
   }
 
   /** False when the event has no known version, or could not be brought to the current one: then it is as it came. */
-  private bring(event: VersionedEvent, { plain, version: written, versions }: KnownName): boolean {
+  private bringToCurrent(event: VersionedEvent, { plain, version: written, versions }: KnownName): boolean {
     const attribute = event.attributes.get(VERSION_ATTRIBUTE);
     const stated = attribute === undefined ? undefined : parseVersion(attribute);
     if (attribute !== undefined && stated === undefined)
-      return versions === undefined || this.isUnknown(plain, `an ${VERSION_ATTRIBUTE} that is no version`);
+      return versions === undefined || this.reportUnknown(plain, `an ${VERSION_ATTRIBUTE} that is no version`);
     const version = stated ?? written ?? 1;
-    const reached = versions === undefined ? version : this.climb(event, plain, version, versions);
+    const reached = versions === undefined ? version : this.applySteps(event, plain, version, versions);
     if (reached === undefined) return false;
     if (written !== undefined) event.name = plain;
     if (reached > 1 && reached !== stated) event.attributes.set(VERSION_ATTRIBUTE, reached);
     if (versions !== undefined && reached !== versions.current)
-      return this.isUnknown(plain, `the unknown version ${version}`);
-    if (versions !== undefined && version < reached) this.upcaster.watch.deprecated(plain, version);
+      return this.reportUnknown(plain, `the unknown version ${version}`);
+    if (versions !== undefined && version < reached) this.upcaster.observer.deprecated(plain, version);
     return true;
   }
 
   /** The version it has in the end: the current one, or its own when there is no way there; undefined when that fails. */
-  private climb(event: VersionedEvent, plain: string, version: number, versions: EventVersions): number | undefined {
+  private applySteps(
+    event: VersionedEvent,
+    plain: string,
+    version: number,
+    versions: EventVersions,
+  ): number | undefined {
     if (version > versions.current || (version < versions.current && !versions.steps.has(version))) return version;
     let at = version;
     try {
@@ -168,7 +173,7 @@ class UpcastVisitor implements RecordVisitor {
       return at;
     } catch (error) {
       event.revert();
-      this.upcaster.watch.failed(plain);
+      this.upcaster.observer.failed(plain);
       const why = error instanceof Error ? error.message : String(error);
       this.setback ??= {
         ...SETBACK,
@@ -179,8 +184,8 @@ class UpcastVisitor implements RecordVisitor {
     }
   }
 
-  private isUnknown(plain: string, what: string): false {
-    this.upcaster.watch.unknown(plain);
+  private reportUnknown(plain: string, what: string): false {
+    this.upcaster.observer.unknown(plain);
     this.setback ??= { ...SETBACK, code: "SLUICE_UNKNOWN_VERSION", message: `${plain} has ${what}` };
     return false;
   }

@@ -1,18 +1,18 @@
 import type { ProcessorContext } from "../contract/component.js";
 import type { Counter } from "../contract/observability.js";
 import type { VersioningConfig } from "./config.js";
-import type { VersionWatch } from "./event-upcaster.js";
+import type { VersionObserver } from "./event-upcaster.js";
 import type { SchemaCounts } from "./schema-translator.js";
 
-export interface VersioningMetrics extends VersionWatch {
+export interface VersioningMetrics extends VersionObserver {
   translated(counts: SchemaCounts): void;
 }
 
 /** What came in which version. Events and versions are those of the config, so there are no more series than it says. */
 export function versioningMetrics(config: VersioningConfig, context: ProcessorContext): VersioningMetrics {
-  const own = { processor: context.id, pipeline: context.pipeline };
+  const commonLabels = { processor: context.id, pipeline: context.pipeline };
   const counter = (name: string, description: string, attributes = {}) =>
-    context.metrics.counter(name, { description }, { ...own, ...attributes });
+    context.metrics.counter(name, { description }, { ...commonLabels, ...attributes });
   const byEvent = (name: string, description: string, attributes = {}) =>
     new Map([...config.events.keys()].map((event) => [event, counter(name, description, { ...attributes, event })]));
   const unknown = byEvent(

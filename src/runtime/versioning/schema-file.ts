@@ -16,7 +16,7 @@ export type SchemaChange =
   | { readonly renames: "other" };
 
 export const SUBJECTS = ["resources", "spans", "span_events", "metrics", "logs"] as const;
-export type Subject = (typeof SUBJECTS)[number];
+export type SchemaSubject = (typeof SUBJECTS)[number];
 
 /** The versions of a family of schemas, as one file describes them. */
 export interface SchemaFamily {
@@ -25,7 +25,7 @@ export interface SchemaFamily {
   /** Oldest first. */
   readonly versions: readonly string[];
   /** What a version changes about things of the version before it. */
-  readonly changes: ReadonlyMap<string, Readonly<Record<Subject, readonly SchemaChange[]>>>;
+  readonly changes: ReadonlyMap<string, Readonly<Record<SchemaSubject, readonly SchemaChange[]>>>;
 }
 
 const names = z.array(z.string()).optional();
@@ -87,11 +87,11 @@ export function parseSchemaFile(text: string): SchemaFamily {
   };
 }
 
-type Sections = Readonly<Partial<Record<Subject | "all", z.infer<typeof section>>>>;
+type Sections = Readonly<Partial<Record<SchemaSubject | "all", z.infer<typeof section>>>>;
 
 /** What is written under `all` comes before what is written for the one kind. */
-function changesOf(sections: Sections): Record<Subject, SchemaChange[]> {
-  const of = (subject: Subject) =>
+function changesOf(sections: Sections): Record<SchemaSubject, SchemaChange[]> {
+  const of = (subject: SchemaSubject) =>
     [...(sections.all?.changes ?? []), ...(sections[subject]?.changes ?? [])].map((one) => changeOf(one, subject));
   return {
     resources: of("resources"),
@@ -102,12 +102,13 @@ function changesOf(sections: Sections): Record<Subject, SchemaChange[]> {
   };
 }
 
-function changeOf(one: z.infer<typeof change>, subject: Subject): SchemaChange {
+function changeOf(one: z.infer<typeof change>, subject: SchemaSubject): SchemaChange {
   const { rename_attributes, rename_events, rename_metrics } = one;
   if (rename_attributes !== undefined) {
     const { attribute_map = {}, apply_to_spans, apply_to_events, apply_to_metrics } = rename_attributes;
-    const own = subject === "span_events" ? apply_to_events : subject === "metrics" ? apply_to_metrics : undefined;
-    return { renames: "attributes", map: mapOf(attribute_map), spans: setOf(apply_to_spans), names: setOf(own) };
+    const appliesTo =
+      subject === "span_events" ? apply_to_events : subject === "metrics" ? apply_to_metrics : undefined;
+    return { renames: "attributes", map: mapOf(attribute_map), spans: setOf(apply_to_spans), names: setOf(appliesTo) };
   }
   if (rename_events !== undefined) return { renames: "names", map: mapOf(rename_events.name_map) };
   return rename_metrics === undefined ? { renames: "other" } : { renames: "names", map: mapOf(rename_metrics) };

@@ -14,13 +14,13 @@ export interface SchemaCounts {
 }
 
 /** How a schema URL is dealt with. */
-interface Way {
+interface TranslationPlan {
   /** Undefined when there is no way to the target. */
   readonly translation: Translation | undefined;
   readonly target: string;
 }
 
-const MOST_WAYS = 1000;
+const MAX_PLANS = 1000;
 
 /**
  * Brings telemetry from the schema versions it names to the targets of the config, and names those. What names none, one
@@ -29,7 +29,7 @@ const MOST_WAYS = 1000;
 export class SchemaTranslator {
   private readonly schemas: VersioningConfig["schemas"];
   /** By schema URL; undefined for those there is nothing to do for. */
-  private readonly ways = new Map<string, Way | undefined>();
+  private readonly plans = new Map<string, TranslationPlan | undefined>();
 
   constructor(schemas: VersioningConfig["schemas"]) {
     this.schemas = schemas;
@@ -37,20 +37,20 @@ export class SchemaTranslator {
 
   translate(batch: Batch): { readonly batch: Batch; readonly counts: SchemaCounts } {
     const walk = new RecordWalk(batch);
-    const visitor = new TranslatingVisitor(walk, (url) => this.wayFor(url));
+    const visitor = new TranslatingVisitor(walk, (url) => this.planFor(url));
     return { batch: walk.run(visitor), counts: visitor };
   }
 
-  private wayFor(url: string): Way | undefined {
+  private planFor(url: string): TranslationPlan | undefined {
     if (url === "") return undefined;
-    if (this.ways.has(url)) return this.ways.get(url);
-    if (this.ways.size >= MOST_WAYS) this.ways.clear();
-    const way = this.findWay(url);
-    this.ways.set(url, way);
-    return way;
+    if (this.plans.has(url)) return this.plans.get(url);
+    if (this.plans.size >= MAX_PLANS) this.plans.clear();
+    const plan = this.createPlan(url);
+    this.plans.set(url, plan);
+    return plan;
   }
 
-  private findWay(url: string): Way | undefined {
+  private createPlan(url: string): TranslationPlan | undefined {
     const at = url.lastIndexOf("/");
     const schema = this.schemas.get(url.slice(0, at));
     const version = url.slice(at + 1);
@@ -64,40 +64,40 @@ export class SchemaTranslator {
   }
 }
 
-const SUBJECTS = { logs: ["logs"], traces: ["spans", "span_events"], metrics: ["metrics"] } as const;
+const SIGNAL_SUBJECTS = { logs: ["logs"], traces: ["spans", "span_events"], metrics: ["metrics"] } as const;
 
 class TranslatingVisitor implements RecordVisitor, SchemaCounts {
   translated = 0;
   untranslated = 0;
   private readonly views: RecordViews;
-  private readonly wayFor: (url: string) => Way | undefined;
-  private readonly subjects: (typeof SUBJECTS)[keyof typeof SUBJECTS];
+  private readonly planFor: (url: string) => TranslationPlan | undefined;
+  private readonly subjects: (typeof SIGNAL_SUBJECTS)[keyof typeof SIGNAL_SUBJECTS];
   private resource: ResourceView | undefined;
   /** What the present resource said before it was translated. */
   private resourceUrl = "";
   private scopeSerial = -1;
-  private way: Way | undefined;
+  private plan: TranslationPlan | undefined;
   private metric: MetricView | undefined;
   private metricRenaming: Renaming | undefined;
 
-  constructor(walk: RecordWalk, wayFor: (url: string) => Way | undefined) {
+  constructor(walk: RecordWalk, planFor: (url: string) => TranslationPlan | undefined) {
     this.views = new RecordViews(walk);
-    this.wayFor = wayFor;
-    this.subjects = SUBJECTS[walk.batch.signal];
+    this.planFor = planFor;
+    this.subjects = SIGNAL_SUBJECTS[walk.batch.signal];
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
     const isNewScope = walk.serials[1] !== this.scopeSerial;
-    if (!isNewScope && this.way === undefined) return KEEP;
+    if (!isNewScope && this.plan === undefined) return KEEP;
     const record = this.views.at(start, end);
     if (isNewScope) {
       this.scopeSerial = walk.serials[1]!;
       this.enterScope(record);
     }
-    if (this.way?.translation === undefined) this.untranslated += this.way === undefined ? 0 : 1;
+    if (this.plan?.translation === undefined) this.untranslated += this.plan === undefined ? 0 : 1;
     else {
       this.translated++;
-      this.translate(record, this.way.translation);
+      this.translate(record, this.plan.translation);
     }
     this.views.write(record);
     return KEEP;
@@ -106,31 +106,31 @@ class TranslatingVisitor implements RecordVisitor, SchemaCounts {
   private enterScope(record: AnyRecordView): void {
     if (record.resource !== this.resource) this.enterResource(record.resource);
     const { scope } = record;
-    const own = scope.schemaUrl;
-    const way = this.wayFor(own === "" ? this.resourceUrl : own);
-    const translation = way?.translation?.canTranslate(this.subjects) ? way.translation : undefined;
-    this.way = way && { ...way, translation };
-    if (translation !== undefined && own !== "") scope.schemaUrl = way!.target;
+    const scopeUrl = scope.schemaUrl;
+    const plan = this.planFor(scopeUrl === "" ? this.resourceUrl : scopeUrl);
+    const translation = plan?.translation?.canTranslate(this.subjects) ? plan.translation : undefined;
+    this.plan = plan && { ...plan, translation };
+    if (translation !== undefined && scopeUrl !== "") scope.schemaUrl = plan!.target;
   }
 
   private enterResource(resource: ResourceView): void {
     this.resource = resource;
     this.resourceUrl = resource.schemaUrl;
-    const way = this.wayFor(this.resourceUrl);
-    if (!way?.translation?.canTranslate(["resources", ...this.subjects])) return;
-    renameKeys(resource.attributes, way.translation.of("resources"));
-    resource.schemaUrl = way.target;
+    const plan = this.planFor(this.resourceUrl);
+    if (!plan?.translation?.canTranslate(["resources", ...this.subjects])) return;
+    renameKeys(resource.attributes, plan.translation.renamingOf("resources"));
+    resource.schemaUrl = plan.target;
   }
 
   private translate(record: AnyRecordView, translation: Translation): void {
     switch (record.signal) {
       case "logs":
-        return renameKeys(record.attributes, translation.of("logs"));
+        return renameKeys(record.attributes, translation.renamingOf("logs"));
       case "metrics":
         return renameKeys(record.attributes, this.enterMetric(record.metric, translation));
       case "traces": {
-        const name = translation.looksAtNames("spans") ? record.name : "";
-        renameKeys(record.attributes, translation.of("spans", name, name));
+        const name = translation.dependsOnNames("spans") ? record.name : "";
+        renameKeys(record.attributes, translation.renamingOf("spans", name, name));
         translateEvents(record, translation);
       }
     }
@@ -139,7 +139,7 @@ class TranslatingVisitor implements RecordVisitor, SchemaCounts {
   private enterMetric(metric: MetricView, translation: Translation): Renaming {
     if (metric !== this.metric || this.metricRenaming === undefined) {
       this.metric = metric;
-      this.metricRenaming = translation.of("metrics", metric.name);
+      this.metricRenaming = translation.renamingOf("metrics", metric.name);
       if (this.metricRenaming.name !== metric.name) metric.name = this.metricRenaming.name;
     }
     return this.metricRenaming;
@@ -148,7 +148,7 @@ class TranslatingVisitor implements RecordVisitor, SchemaCounts {
 
 function translateEvents(span: SpanView, translation: Translation): void {
   for (const event of span.events) {
-    const renaming = translation.of("span_events", event.name, span.name);
+    const renaming = translation.renamingOf("span_events", event.name, span.name);
     renameKeys(event.attributes, renaming);
     if (renaming.name !== event.name) event.name = renaming.name;
   }

@@ -1,4 +1,4 @@
-import { type SchemaChange, type SchemaFamily, SUBJECTS, type Subject } from "./schema-file.js";
+import { type SchemaChange, type SchemaFamily, type SchemaSubject, SUBJECTS } from "./schema-file.js";
 
 /** What becomes of one thing: its name, and those of its attributes that get another key. */
 export interface Renaming {
@@ -7,65 +7,65 @@ export interface Renaming {
 }
 
 /** Names come from outside: so many of them are remembered. */
-const MOST_REMEMBERED = 2000;
+const MAX_REMEMBERED = 2000;
 
 /** The way from one version of a schema to another, up or down. */
 export class Translation {
-  private readonly steps: Readonly<Record<Subject, readonly SchemaChange[]>>;
+  private readonly steps: Readonly<Record<SchemaSubject, readonly SchemaChange[]>>;
   private readonly remembered = new Map<string, Renaming>();
 
   constructor(family: SchemaFamily, from: string, to: string) {
     const steps = SUBJECTS.map((subject) => [subject, stepsBetween(family, subject, from, to)] as const);
-    this.steps = Object.fromEntries(steps) as Record<Subject, SchemaChange[]>;
+    this.steps = Object.fromEntries(steps) as Record<SchemaSubject, SchemaChange[]>;
   }
 
   /** Whether all changes on the way are renames: nothing else can be translated. */
-  canTranslate(subjects: readonly Subject[]): boolean {
+  canTranslate(subjects: readonly SchemaSubject[]): boolean {
     return subjects.every((subject) => this.steps[subject].every(({ renames }) => renames !== "other"));
   }
 
   /** Whether it makes a difference what a thing is called. */
-  looksAtNames(subject: Subject): boolean {
+  dependsOnNames(subject: SchemaSubject): boolean {
     return this.steps[subject].some(
       (step) => step.renames === "names" || (step.renames === "attributes" && (step.names ?? step.spans) !== undefined),
     );
   }
 
   /** For a thing of this name, in a span of that name. */
-  of(subject: Subject, name = "", span = ""): Renaming {
+  renamingOf(subject: SchemaSubject, name = "", span = ""): Renaming {
     const key = `${subject} ${span}\u0000${name}`;
     let renaming = this.remembered.get(key);
     if (renaming === undefined) {
-      renaming = renamingOf(this.steps[subject], name, span);
-      if (this.remembered.size >= MOST_REMEMBERED) this.remembered.clear();
+      renaming = combineRenames(this.steps[subject], name, span);
+      if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear();
       this.remembered.set(key, renaming);
     }
     return renaming;
   }
 }
 
-function stepsBetween(family: SchemaFamily, subject: Subject, from: string, to: string): SchemaChange[] {
+function stepsBetween(family: SchemaFamily, subject: SchemaSubject, from: string, to: string): SchemaChange[] {
   const { versions, changes } = family;
   const [a, b] = [versions.indexOf(from), versions.indexOf(to)];
   const between = versions.slice(Math.min(a, b) + 1, Math.max(a, b) + 1);
   const steps = between.flatMap((version) => changes.get(version)?.[subject] ?? []);
-  return a <= b ? steps : steps.reverse().map(inverted);
+  return a <= b ? steps : steps.reverse().map(invert);
 }
 
 /** Where two old names became one new one, the first of them is what it becomes again. */
-function inverted(change: SchemaChange): SchemaChange {
+function invert(change: SchemaChange): SchemaChange {
   if (change.renames === "other") return change;
   const map = new Map<string, string>();
   for (const [from, to] of change.map) if (!map.has(to)) map.set(to, from);
   return { ...change, map };
 }
 
-function renamingOf(steps: readonly SchemaChange[], name: string, span: string): Renaming {
+function combineRenames(steps: readonly SchemaChange[], name: string, span: string): Renaming {
   const attributes = new Map<string, string>();
   let current = name;
   for (const step of steps) {
     if (step.renames === "names") current = step.map.get(current) ?? current;
-    else if (step.renames === "attributes" && applies(step, current, span)) extend(attributes, step.map);
+    else if (step.renames === "attributes" && applies(step, current, span)) composeRenames(attributes, step.map);
   }
   for (const [from, to] of attributes) if (from === to) attributes.delete(from);
   return { name: current, attributes };
@@ -79,8 +79,8 @@ function applies(
   return (names === undefined || names.has(name)) && (spans === undefined || spans.has(span));
 }
 
-/** Makes of "old to now" the same after one more step. */
-function extend(attributes: Map<string, string>, step: ReadonlyMap<string, string>): void {
+/** Extends the map from old keys to present ones by one more step. */
+function composeRenames(attributes: Map<string, string>, step: ReadonlyMap<string, string>): void {
   for (const [from, now] of attributes) attributes.set(from, step.get(now) ?? now);
   for (const [from, to] of step) if (!attributes.has(from)) attributes.set(from, to);
 }

@@ -12,18 +12,18 @@ export type VersionedEvent = LogRecordView | SpanView | SpanEventView;
  */
 export type Upcaster = (event: VersionedEvent) => void;
 
-export const CONVERSIONS = ["int", "double", "string", "bool"] as const;
-export type Conversion = (typeof CONVERSIONS)[number];
+export const CONVERTED_TYPES = ["int", "double", "string", "bool"] as const;
+export type ConvertedType = (typeof CONVERTED_TYPES)[number];
 
 /** What YAML can say of an upcast; done in this order. */
-export interface Edits {
+export interface UpcastEdits {
   readonly remove: readonly string[];
   readonly rename: Readonly<Record<string, string>>;
-  readonly convert: Readonly<Record<string, Conversion>>;
+  readonly convert: Readonly<Record<string, ConvertedType>>;
   readonly set: Readonly<Record<string, Value>>;
 }
 
-export function upcasterOf({ remove, rename, convert, set }: Edits): Upcaster {
+export function createUpcaster({ remove, rename, convert, set }: UpcastEdits): Upcaster {
   const renames = Object.entries(rename);
   const conversions = Object.entries(convert);
   const values = Object.entries(set);
@@ -42,28 +42,28 @@ function renameAll(attributes: Attributes, renames: readonly (readonly [string, 
     for (const [from, to] of renames) attributes.rename(from, to);
     return;
   }
-  const moved = renames.filter(([from]) => attributes.rename(from, `${from}${MOVING}`));
-  for (const [from, to] of moved) attributes.rename(`${from}${MOVING}`, to);
+  const moved = renames.filter(([from]) => attributes.rename(from, `${from}${MOVING_SUFFIX}`));
+  for (const [from, to] of moved) attributes.rename(`${from}${MOVING_SUFFIX}`, to);
 }
 
-/** Behind a key while its attribute is on the way to another one. */
-const MOVING = "\u0000";
+/** Appended to a key while its attribute is between its old and its new key. */
+const MOVING_SUFFIX = "\u0000";
 
-function convertOne(attributes: Attributes, key: string, type: Conversion): void {
+function convertOne(attributes: Attributes, key: string, type: ConvertedType): void {
   const value = attributes.get(key);
   if (value === undefined || value === null) return;
-  const converted = CONVERT[type](value);
+  const converted = CONVERTERS[type](value);
   if (converted === undefined) throw new TypeError(`attribute ${key} is no ${type}`);
   attributes.set(key, converted);
 }
 
-const CONVERT: Readonly<Record<Conversion, (value: Value) => Value | undefined>> = {
+const CONVERTERS: Readonly<Record<ConvertedType, (value: Value) => Value | undefined>> = {
   int: toInteger,
   double: (value) => {
     const number = toNumber(value);
     return number === undefined ? undefined : asDouble(number);
   },
-  string: (value) => (typeof value === "string" ? value : textOf(value)),
+  string: (value) => (typeof value === "string" ? value : valueText(value)),
   bool: (value) => {
     if (typeof value === "string") return { true: true, false: false }[value.trim().toLowerCase()];
     return typeof value === "boolean" ? value : value === 1 ? true : value === 0 ? false : undefined;
@@ -86,7 +86,7 @@ function toNumber(value: Value): number | undefined {
   return typeof number === "number" && !Number.isNaN(number) ? number : undefined;
 }
 
-function textOf(value: Value): string {
+function valueText(value: Value): string {
   if (typeof value !== "object") return String(value);
   return JSON.stringify(value, (_, part) => (typeof part === "bigint" ? String(part) : part));
 }

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { Jobs } from "../../../src/extensions/admin-api/jobs.js";
+import { ReplayJobs } from "../../../src/extensions/admin-api/jobs.js";
 import { type Admin, AdminError } from "../../../src/plugin.js";
 import { FakeClock } from "../../support/fake-clock.js";
 
 it("remembers a replay that failed after its request was answered", async () => {
   const clock = new FakeClock();
-  const jobs = new Jobs(clock);
+  const jobs = new ReplayJobs(clock);
   let fail = (_: Error) => {};
   const replay = () => new Promise<never>((_resolve, reject) => (fail = reject));
   const starting = jobs.start({ replay } as unknown as Admin, { query: {} }, { by: "ann" });

@@ -7,7 +7,7 @@ import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { PATIENCE, runs } from "../../support/runs.js";
 import { control, deadLetter, type FakeControl } from "./controls.js";
-import { fresh } from "./store/entries.js";
+import { newEntry } from "./store/entries.js";
 
 function adminOf(...controls: FakeControl[]): Admin {
   const tools = { clock: new FakeClock(), logger: silentLogger, metrics: noMetrics, generation: "2" };
@@ -41,7 +41,7 @@ describe("listing dead letters", () => {
     const first = await deadLetter(a, { at: 1 });
     const second = await deadLetter(b, { at: 2 });
     const third = await deadLetter(a, { at: 3 });
-    await a.store.put(fresh("waiting"));
+    await a.store.put(newEntry("waiting"));
     const newest = [third, second, first].map(({ entry }) => entry.id);
     expect(await all(adminOf(a, b))).toEqual(newest);
     expect(await all(adminOf(a, b), { limit: 1 })).toEqual(newest);
@@ -249,7 +249,7 @@ describe("deleting", () => {
   it("changes nothing when one of the ids is unknown, waiting to be sent, or none is given", async () => {
     const a = await control("a");
     const { entry } = await deadLetter(a);
-    const waiting = await a.store.put(fresh("waiting"));
+    const waiting = await a.store.put(newEntry("waiting"));
     const admin = adminOf(a);
     await expect(admin.deleteDeadLetters({ ids: [entry.id, "nobody-1"] })).rejects.toMatchObject({ code: "not_found" });
     await expect(admin.deleteDeadLetters({ ids: [entry.id, waiting.entry.id] })).rejects.toMatchObject({

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   Breaker,
+  type BreakerOutcome,
   type BreakerState,
-  type CallResult,
   type Permit,
 } from "../../../src/extensions/reliability/breaker.js";
 import { completeSettings } from "../../../src/plugin.js";
@@ -15,9 +15,9 @@ function breaker(own: Partial<typeof defaults> = {}) {
   const clock = new FakeClock();
   const changes: string[] = [];
   const it = new Breaker({ ...defaults, ...own }, clock, (to, from) => changes.push(`${from}>${to}`));
-  const call = (result: CallResult) => {
+  const call = (result: BreakerOutcome) => {
     const permit = it.acquire();
-    return permit === undefined ? undefined : it.settle(permit, result);
+    return permit === undefined ? undefined : it.report(permit, result);
   };
   return { it, clock, changes, call };
 }
@@ -25,7 +25,9 @@ function breaker(own: Partial<typeof defaults> = {}) {
 describe("the circuit breaker", () => {
   it("opens after five failures in a row; the one that opens it is not the entry's own", () => {
     const { it, call } = breaker();
-    expect(["failure", "failure", "failure", "failure"].map((f) => call(f as CallResult))).toEqual(Array(4).fill(true));
+    expect(["failure", "failure", "failure", "failure"].map((f) => call(f as BreakerOutcome))).toEqual(
+      Array(4).fill(true),
+    );
     call("success");
     for (let i = 0; i < 4; i++) call("failure");
     expect(it.state).toBe("closed");
@@ -54,7 +56,7 @@ describe("the circuit breaker", () => {
     const probe = it.acquire()!;
     expect(probe.probe).toBe(true);
     expect(it.acquire()).toBeUndefined();
-    it.settle(probe, "success");
+    it.report(probe, "success");
     expect(it.state).toBe("half_open");
     expect(call("answered")).toBe(false);
     expect(it.state).toBe("closed");
@@ -74,12 +76,12 @@ describe("the circuit breaker", () => {
     const { it, clock, call } = breaker();
     const old = it.acquire()!;
     for (let i = 0; i < 5; i++) call("failure");
-    expect(it.settle(old, "failure")).toBe(false);
+    expect(it.report(old, "failure")).toBe(false);
     clock.advance(30_000);
     const probe = it.acquire()!;
-    it.settle(old, "failure");
+    it.report(old, "failure");
     expect(it.state).toBe("half_open");
-    it.settle(probe, "success");
+    it.report(probe, "success");
     call("success");
     expect(it.state).toBe("closed");
   });
@@ -121,7 +123,7 @@ describe("the circuit breaker", () => {
     const step = fc.oneof(
       fc
         .constantFrom("success", "failure", "answered", "cancelled")
-        .map((result) => ({ result: result as CallResult })),
+        .map((result) => ({ result: result as BreakerOutcome })),
       fc.nat(40_000).map((ms) => ({ ms })),
     );
     fc.assert(
@@ -161,7 +163,7 @@ describe("the circuit breaker", () => {
     clock.advance(30_000);
     const probes: (Permit | undefined)[] = [it.acquire(), it.acquire(), it.acquire()];
     expect(probes.map((probe) => probe?.probe)).toEqual([true, true, undefined]);
-    for (const probe of probes) if (probe) it.settle(probe, "cancelled");
+    for (const probe of probes) if (probe) it.report(probe, "cancelled");
     expect(it.state).toBe("half_open");
     expect(it.acquire()?.probe).toBe(true);
   });

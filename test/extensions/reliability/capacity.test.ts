@@ -39,7 +39,7 @@ describe("the room in a queue", () => {
           deliver: () => calls.shift()?.resolve(),
           refuse: () => calls.shift()?.reject(refusalOfHttp(400, "no", undefined)),
           replay: () => queue.replayAll(),
-          wake: () => queue.outlet.wake([]),
+          wake: () => queue.outlet.onReplayed([]),
         };
         for (const name of steps) {
           await act[name]!();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createClassifier } from "../../../src/extensions/reliability/classify.js";
-import { categoryOf } from "../../../src/extensions/reliability/poison.js";
+import { errorCategory } from "../../../src/extensions/reliability/poison.js";
 import { Refusal, refusalOfConnection, refusalOfGrpc, refusalOfHttp } from "../../../src/plugin.js";
 
 const plain = createClassifier({ retry_on: [], permanent_on: [] });
@@ -61,7 +61,7 @@ describe("classification", () => {
 
   it("has a word for every kind of trouble", () => {
     const words = [http(500), http(504), http(429), http(400), http(401), refusalOfGrpc({ code: 14, message: "" })];
-    expect(words.map((error) => categoryOf(plain(error)))).toEqual([
+    expect(words.map((error) => errorCategory(plain(error)))).toEqual([
       "downstream_error",
       "downstream_timeout",
       "downstream_throttled",
@@ -69,6 +69,6 @@ describe("classification", () => {
       "integration",
       "downstream_error",
     ]);
-    expect(categoryOf(plain(Object.assign(new Error("x"), { code: "ECONNRESET" })))).toBe("connection_error");
+    expect(errorCategory(plain(Object.assign(new Error("x"), { code: "ECONNRESET" })))).toBe("connection_error");
   });
 });

@@ -49,7 +49,7 @@ export async function control(id: string, settings: ExporterSettings = {}): Prom
       fake.forced = state;
       if (state !== "auto") fake.breaker = state;
     },
-    wake: () => void fake.woken++,
+    onReplayed: () => void fake.woken++,
   };
   return fake;
 }

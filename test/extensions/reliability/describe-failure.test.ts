@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sampleOf } from "../../../src/extensions/reliability/sample.js";
+import { excerptOf } from "../../../src/extensions/reliability/sample.js";
 import { signatureOf } from "../../../src/extensions/reliability/signature.js";
 import { Batch, batchFromJson } from "../../../src/plugin.js";
 
@@ -29,7 +29,7 @@ describe("a sample", () => {
     const logRecords = ["a", "b", "a"].map((eventName) => ({ eventName, traceId: "5b8aa5a2d2c872e8321cf37308d69df2" }));
     const scopeLogs = [{ schemaUrl: "https://example.com/scope", logRecords }, { logRecords: [{}] }];
     const json = { resourceLogs: [{ schemaUrl: "https://example.com/resource", scopeLogs }] };
-    expect(sampleOf(batchFromJson("logs", JSON.stringify(json)))).toEqual({
+    expect(excerptOf(batchFromJson("logs", JSON.stringify(json)))).toEqual({
       names: ["a", "b"],
       traceIds: ["5b8aa5a2d2c872e8321cf37308d69df2"],
       schemaUrls: ["https://example.com/scope", "https://example.com/resource"],
@@ -42,8 +42,8 @@ describe("a sample", () => {
       traceId: i.toString(16).padStart(32, "a"),
     }));
     const batch = batchFromJson("traces", JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }));
-    const { names, traceIds } = sampleOf(batch);
+    const { names, traceIds } = excerptOf(batch);
     expect([names.length, names[0]?.length, traceIds.length]).toEqual([8, 200, 4]);
-    expect(sampleOf(Batch.empty("metrics"))).toEqual({ names: [], traceIds: [], schemaUrls: [] });
+    expect(excerptOf(Batch.empty("metrics"))).toEqual({ names: [], traceIds: [], schemaUrls: [] });
   });
 });

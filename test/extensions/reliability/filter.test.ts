@@ -19,7 +19,7 @@ const nothing = { never_save: [], always_save: [], save_if: "" };
 
 describe("the dead-letter filter", () => {
   it("saves everything by default", () => {
-    expect(createDeadLetterFilter(nothing).judge(batchOf({}))).toBe("save");
+    expect(createDeadLetterFilter(nothing).decide(batchOf({}))).toBe("save");
   });
 
   it.each([
@@ -35,8 +35,8 @@ describe("the dead-letter filter", () => {
     ["resource.service.name=shop and severity>WARN", { severity: 17 }, { severity: 13 }],
   ])("discards what %s names, and only that", (pattern, like, unlike) => {
     const filter = createDeadLetterFilter({ ...nothing, never_save: [pattern] });
-    expect(filter.judge(batchOf(like))).toBe("discard");
-    expect(filter.judge(batchOf(unlike))).toBe("save");
+    expect(filter.decide(batchOf(like))).toBe("discard");
+    expect(filter.decide(batchOf(unlike))).toBe("save");
   });
 
   it("asks never_save before always_save before save_if", () => {
@@ -45,16 +45,16 @@ describe("the dead-letter filter", () => {
       always_save: ["*.audit"],
       save_if: "severity>=ERROR",
     });
-    expect(filter.judge(batchOf({ name: "debug.audit", severity: 21 }))).toBe("discard");
-    expect(filter.judge(batchOf({ name: "login.audit", severity: 1 }))).toBe("save");
-    expect(filter.judge(batchOf({ name: "other", severity: 17 }))).toBe("save");
-    expect(filter.judge(batchOf({ name: "other", severity: 9 }))).toBe("discard");
+    expect(filter.decide(batchOf({ name: "debug.audit", severity: 21 }))).toBe("discard");
+    expect(filter.decide(batchOf({ name: "login.audit", severity: 1 }))).toBe("save");
+    expect(filter.decide(batchOf({ name: "other", severity: 17 }))).toBe("save");
+    expect(filter.decide(batchOf({ name: "other", severity: 9 }))).toBe("discard");
   });
 
   it("keeps a batch as long as one of its records is worth it", () => {
     const filter = createDeadLetterFilter({ ...nothing, never_save: ["noise"] });
-    expect(filter.judge(batchOf({ name: "noise" }, { name: "signal" }))).toBe("save");
-    expect(filter.judge(batchOf({ name: "noise" }, { name: "noise" }))).toBe("discard");
+    expect(filter.decide(batchOf({ name: "noise" }, { name: "signal" }))).toBe("save");
+    expect(filter.decide(batchOf({ name: "noise" }, { name: "noise" }))).toBe("discard");
   });
 });
 
@@ -67,16 +67,16 @@ describe("save_if as an OTTL condition", () => {
     ['resource.attributes["service.name"] == "shop" and event_name == "paid"', { name: "paid" }, { name: "seen" }],
     ['IsMatch(log.event_name, "^order")', { name: "order.paid" }, { name: "reorder" }],
   ])("keeps the records for which %s", (condition, like, unlike) => {
-    expect(saving(condition).judge(batchOf(like))).toBe("save");
-    expect(saving(condition).judge(batchOf(unlike, like))).toBe("save");
-    expect(saving(condition).judge(batchOf(unlike, unlike))).toBe("discard");
+    expect(saving(condition).decide(batchOf(like))).toBe("save");
+    expect(saving(condition).decide(batchOf(unlike, like))).toBe("save");
+    expect(saving(condition).decide(batchOf(unlike, unlike))).toBe("discard");
   });
 
   it("is asked only about what never_save leaves, and not if always_save keeps one of them", () => {
     const filter = saving("severity_number >= 17", { never_save: ["debug.*"], always_save: ["*.audit"] });
-    expect(filter.judge(batchOf({ name: "debug.audit", severity: 21 }, { name: "other" }))).toBe("discard");
-    expect(filter.judge(batchOf({ name: "debug.x", severity: 21 }, { name: "other", severity: 17 }))).toBe("save");
-    expect(filter.judge(batchOf({ name: "login.audit", severity: 1 }))).toBe("save");
+    expect(filter.decide(batchOf({ name: "debug.audit", severity: 21 }, { name: "other" }))).toBe("discard");
+    expect(filter.decide(batchOf({ name: "debug.x", severity: 21 }, { name: "other", severity: 17 }))).toBe("save");
+    expect(filter.decide(batchOf({ name: "login.audit", severity: 1 }))).toBe("save");
   });
 
   it("means each signal's own records, and keeps signals it says nothing of", () => {
@@ -89,13 +89,13 @@ describe("save_if as an OTTL condition", () => {
       "metrics",
       JSON.stringify({ resourceMetrics: [{ scopeMetrics: [{ metrics: [{ name: "m", ...points }] }] }] }),
     );
-    expect([spans, metrics].map(saving('attributes["tenant"] == "acme"').judge)).toEqual(["discard", "save"]);
-    expect([spans, metrics].map(saving("severity_number >= 17").judge)).toEqual(["save", "save"]);
-    expect([spans, metrics].map(saving('name == "m"').judge)).toEqual(["discard", "save"]);
+    expect([spans, metrics].map(saving('attributes["tenant"] == "acme"').decide)).toEqual(["discard", "save"]);
+    expect([spans, metrics].map(saving("severity_number >= 17").decide)).toEqual(["save", "save"]);
+    expect([spans, metrics].map(saving('name == "m"').decide)).toEqual(["discard", "save"]);
   });
 
   it("saves what it cannot decide", () => {
-    expect(saving('ParseJSON(attributes["tenant"])["x"] == 1').judge(batchOf({ tenant: "{" }))).toBe("save");
+    expect(saving('ParseJSON(attributes["tenant"])["x"] == 1').decide(batchOf({ tenant: "{" }))).toBe("save");
   });
 
   it.each(['IsMatchh(event_name,"x")', 'attributes["tenant"] = "acme"', "severity_number >=", 'body == "x'])(

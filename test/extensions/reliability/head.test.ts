@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Head } from "../../../src/extensions/reliability/head.js";
-import type { Item } from "../../../src/extensions/reliability/item.js";
+import { QueueHead } from "../../../src/extensions/reliability/head.js";
+import type { QueueItem } from "../../../src/extensions/reliability/item.js";
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
-import { Waiting } from "../../../src/extensions/reliability/waiting.js";
+import { DelayQueue } from "../../../src/extensions/reliability/waiting.js";
 import { FakeClock } from "../../support/fake-clock.js";
-import { fresh } from "./store/entries.js";
+import { newEntry } from "./store/entries.js";
 
 const LIMITS = { entries: 4, waiting: 3, bytes: 300 };
 
@@ -13,8 +13,8 @@ async function setUp() {
   const store = new MemoryStore({ exporter: "out" });
   await store.open();
   const clock = new FakeClock();
-  const waiting = new Waiting();
-  const head = new Head(store, clock, LIMITS, waiting, () => {});
+  const waiting = new DelayQueue();
+  const head = new QueueHead(store, clock, LIMITS, waiting, () => {});
   return { store, clock, waiting, head };
 }
 
@@ -29,7 +29,7 @@ describe("the head of a queue", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 200, size: "max" }), async (steps) => {
         const { store, clock, waiting, head } = await setUp();
-        const busy: Item[] = [];
+        const busy: QueueItem[] = [];
         const take = () => {
           const item = head.take() ?? waiting.take(clock.monotonic());
           if (item === undefined) return;
@@ -38,7 +38,7 @@ describe("the head of a queue", () => {
         };
         const act: Record<string, () => unknown> = {
           async put() {
-            const entry = fresh("x");
+            const entry = newEntry("x");
             head.add(await store.put(entry), entry.batch, undefined);
           },
           take,
@@ -53,17 +53,17 @@ describe("the head of a queue", () => {
             item.entry = { ...item.entry, calls: item.entry.calls + 1, lastAttemptAt: clock.now(), history };
             item.dueAt = clock.monotonic() + 1000;
             store.update(item.ref, item.entry);
-            head.keepOrPark(item);
+            head.delayOrPark(item);
           },
           deliver() {
             const item = busy.shift();
             if (item === undefined) return;
             store.ack(item.ref);
-            head.done(item);
+            head.remove(item);
           },
           read: () => head.refill(),
           tick: () => clock.advance(100),
-          look: () => head.lookAgain(),
+          look: () => head.rescan(),
         };
         for (const name of steps) {
           await act[name]?.();

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { startKeeper } from "../../../src/extensions/reliability/keeper.js";
+import { startDeadLetterMaintenance } from "../../../src/extensions/reliability/keeper.js";
 import type { AttemptError, ExporterSettings } from "../../../src/plugin.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { CountedMetrics, control, deadLetter } from "./controls.js";
@@ -14,7 +14,7 @@ async function setup(settings: ExporterSettings) {
   const said: object[] = [];
   const note = (fields: object, message: string) => void said.push({ ...fields, message });
   const logger = { debug() {}, info() {}, warn: note, error: note, child: () => logger };
-  const stop = startKeeper(a, { clock, logger, metrics, generation: "2" });
+  const stop = startDeadLetterMaintenance(a, { clock, logger, metrics, generation: "2" });
   onTestFinished(stop);
   /** Moves on and lets what fell due come to its end. */
   const pass = async (ms: number) => {

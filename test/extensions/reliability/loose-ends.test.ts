@@ -30,7 +30,7 @@ describe("an entry that was taken apart by a write that was said to have failed"
     });
     queue.send("bad", "good");
     await queue.settle();
-    queue.outlet.wake([]);
+    queue.outlet.onReplayed([]);
     await queue.pass(60_000, 1000);
     expect(queue.taken).toEqual(["good"]);
     expect(await queue.deadLetters()).toHaveLength(1);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { allowed } from "../../../src/extensions/reliability/ramp.js";
+import { allowedRequests } from "../../../src/extensions/reliability/ramp.js";
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
 import { StoreError } from "../../../src/extensions/reliability/store/store.js";
 import { Refusal, refusalOfHttp } from "../../../src/plugin.js";
@@ -600,7 +600,7 @@ describe("an outage", () => {
     const ramped = times.filter((time) => time >= closedAt);
     expect(ramped.length).toBeGreaterThan(990);
     ramped.forEach((time, i) => {
-      expect(i - 2).toBeLessThanOrEqual(allowed(time - closedAt, 30_000) + 1);
+      expect(i - 2).toBeLessThanOrEqual(allowedRequests(time - closedAt, 30_000) + 1);
     });
   });
 
@@ -934,7 +934,7 @@ describe("a store that sets entries aside while it is read", () => {
     const queue = await startQueue({ store, limits });
     for (const body of numbers(5)) queue.send(body);
     await queue.settle();
-    queue.outlet.wake([]);
+    queue.outlet.onReplayed([]);
     await queue.settle();
     expect(queue.metrics.value("sluice_queue_unreadable_entries")).toBe(5);
     expect(queue.lines.filter(({ level }) => level === "error")).toHaveLength(5);

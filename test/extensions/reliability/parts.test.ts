@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { directoryNameOf, exporterOfDirectory } from "../../../src/extensions/reliability/directory-name.js";
-import type { Item } from "../../../src/extensions/reliability/item.js";
+import type { QueueItem } from "../../../src/extensions/reliability/item.js";
 import { CallTimeout } from "../../../src/extensions/reliability/timeout.js";
-import { Waiting } from "../../../src/extensions/reliability/waiting.js";
+import { DelayQueue } from "../../../src/extensions/reliability/waiting.js";
 import type { Refusal } from "../../../src/plugin.js";
 import { FakeClock } from "../../support/fake-clock.js";
 
@@ -25,8 +25,8 @@ describe("waiting entries", () => {
   it("come out in the order they are due", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(1000), { maxLength: 100 }), fc.nat(1000), (times, until) => {
-        const waiting = new Waiting();
-        for (const dueAt of times) waiting.add({ dueAt } as Item);
+        const waiting = new DelayQueue();
+        for (const dueAt of times) waiting.add({ dueAt } as QueueItem);
         const taken: number[] = [];
         for (let item = waiting.take(until); item !== undefined; item = waiting.take(until)) taken.push(item.dueAt);
         expect(taken).toEqual(times.filter((time) => time <= until).sort((a, b) => a - b));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Evidence, PoisonWatch } from "../../../src/extensions/reliability/poison.js";
+import { type FailureStreak, PoisonDetector } from "../../../src/extensions/reliability/poison.js";
 import type { AttemptError } from "../../../src/plugin.js";
 import { FakeClock } from "../../support/fake-clock.js";
 
@@ -12,11 +12,11 @@ const error = (name: string, kind: AttemptError["kind"] = "transient"): AttemptE
 
 function watch() {
   const clock = new FakeClock();
-  return { clock, it: new PoisonWatch(clock), entry: { evidence: undefined as Evidence | undefined } };
+  return { clock, it: new PoisonDetector(clock), entry: { failureStreak: undefined as FailureStreak | undefined } };
 }
 
 describe("poison", () => {
-  const others = (it: PoisonWatch, count: number) => {
+  const others = (it: PoisonDetector, count: number) => {
     for (let i = 0; i < count; i++) it.succeeded();
   };
 
@@ -45,11 +45,11 @@ describe("poison", () => {
       const { it } = watch();
       let poisoned = 0;
       for (let i = 0; i < 20_000; i++) {
-        const entry = { evidence: undefined };
+        const entry = { failureStreak: undefined };
         for (let calls = 0; calls < 6 && random() < share; calls++) {
           if (it.failed(entry, error("HTTP 500"))) poisoned += 1;
           for (let other = 0; other < 5; other++) {
-            if (random() < share) it.failed({ evidence: undefined }, error("HTTP 500"));
+            if (random() < share) it.failed({ failureStreak: undefined }, error("HTTP 500"));
             else it.succeeded();
           }
         }
@@ -61,7 +61,7 @@ describe("poison", () => {
 
   it("is not what fails when everything fails", () => {
     const { it, entry } = watch();
-    const other = { evidence: undefined };
+    const other = { failureStreak: undefined };
     for (let i = 0; i < 10; i++) {
       expect(it.failed(entry, error("HTTP 500"))).toBe(false);
       it.failed(other, error("HTTP 500"));
@@ -72,7 +72,7 @@ describe("poison", () => {
     const { it, entry } = watch();
     for (let i = 0; i < 5; i++) {
       others(it, 300);
-      for (let j = 0; j < 50; j++) it.failed({ evidence: undefined }, error("HTTP 500"));
+      for (let j = 0; j < 50; j++) it.failed({ failureStreak: undefined }, error("HTTP 500"));
       expect(it.failed(entry, error("HTTP 500"))).toBe(false);
     }
   });

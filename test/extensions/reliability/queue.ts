@@ -1,6 +1,6 @@
 import type { HeadLimits } from "../../../src/extensions/reliability/head.js";
 import { QueueOutlet, type QueueOutletSettings } from "../../../src/extensions/reliability/outlet.js";
-import { replayed } from "../../../src/extensions/reliability/replayed.js";
+import { withReplay } from "../../../src/extensions/reliability/replayed.js";
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
 import type { QueueStore } from "../../../src/extensions/reliability/store/store.js";
 import {
@@ -91,7 +91,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     ...(options.signals && { signals: options.signals }),
     ...(options.prepareReplay && { prepareReplay: options.prepareReplay }),
     ...(options.limits && { limits: options.limits }),
-    startKeeper: () => () => {},
+    startMaintenance: () => () => {},
   });
   const backend: Backend = options.backend ?? (async () => undefined);
   const { store } = outlet;
@@ -101,7 +101,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
   };
   const replay: Queue["replay"] = async (changes) => {
     const stored = await store.replay(changes);
-    outlet.wake(stored.map(({ entry }) => entry));
+    outlet.onReplayed(stored.map(({ entry }) => entry));
   };
   return {
     outlet,
@@ -129,7 +129,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     async replayAll() {
       const dead = await store.failed(undefined, 1e6, "oldest");
       const mark = { at: clock.now(), by: "test", generation: "2" };
-      await replay(dead.map(({ ref, entry }) => ({ ref, entry: replayed(entry, mark) })));
+      await replay(dead.map(({ ref, entry }) => ({ ref, entry: withReplay(entry, mark) })));
     },
     async pending() {
       const found = await store.pending(undefined, 1e6);

@@ -173,7 +173,7 @@ describe("a replay", () => {
   it("ends although everything fails again at once", async () => {
     const { a, replay } = await setup({ replay: { batch_size: 2 } });
     for (let i = 0; i < 250; i++) await deadLetter(a);
-    a.wake = async () => {
+    a.onReplayed = async () => {
       for (const { ref, entry } of await a.store.pending(undefined, 100)) {
         await a.store.fail(ref, { ...entry, failure: entry.cycles.at(-1)!.failure });
       }

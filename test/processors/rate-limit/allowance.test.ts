@@ -112,8 +112,8 @@ describe("an allowance", () => {
           if (count > 0) allowance.take(count, now);
         }
         const wait = allowance.waitFor(wanted, now);
-        expect(wait === Number.POSITIVE_INFINITY).toBe(wanted > allowance.most);
-        if (wanted > allowance.most) return;
+        expect(wait === Number.POSITIVE_INFINITY).toBe(wanted > allowance.capacity);
+        if (wanted > allowance.capacity) return;
         const early = new Allowance(limit);
         early.inherit(allowance);
         if (wait > 1) expect(early.available(now + wait - 1)).toBeLessThan(wanted);

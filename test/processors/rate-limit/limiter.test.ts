@@ -20,7 +20,7 @@ const ORIGIN = { receiver: "test", transport: "test" };
 /** How many of each name pass. */
 function pass(limiter: Limiter, names: readonly string[]): Map<string, number> {
   const { marks } = limiter.judge(events(names), ORIGIN);
-  limiter.take();
+  limiter.commit();
   const passed = new Map<string, number>();
   names.forEach((name, i) => {
     if (!marks?.[i]) passed.set(name, (passed.get(name) ?? 0) + 1);
@@ -62,7 +62,7 @@ describe("a limiter", () => {
           clock.advance(gap);
           if (refused) {
             limiter.judge(events(names), ORIGIN);
-            limiter.leave();
+            limiter.cancel();
             continue;
           }
           for (const [key, count] of pass(limiter, names)) passed.push({ key, at: clock.monotonic(), count });
@@ -122,7 +122,7 @@ describe("a limiter", () => {
     for (let i = 0; i < 1_000_000; i++) {
       const allowance = table.find(`user-${i}`, i / 1000, i);
       if (allowance.available(i / 1000) > 0) allowance.take(1, i / 1000);
-      table.used(`user-${i}`);
+      table.markUsed(`user-${i}`);
     }
     expect(table.size).toBe(1000);
     table.find("x", 62_000, -2);
@@ -145,7 +145,7 @@ describe("a limiter", () => {
     pass(limiter, ["c"]);
     clock.advance(60);
     limiter.judge(events(["d", "e"]), ORIGIN);
-    limiter.leave();
+    limiter.cancel();
     expect(limiter.size).toBe(0);
   });
 
@@ -155,9 +155,9 @@ describe("a limiter", () => {
     pass(limiter, ["a", "a"]);
     clock.advance(400);
     expect(limiter.judge(events(["a", "a"]), ORIGIN).marks).toEqual(new Uint8Array([0, 1]));
-    expect(limiter.leave()).toBe(600);
+    expect(limiter.cancel()).toBe(600);
     limiter.judge(events(["a", "b", "b"]), ORIGIN);
-    expect(limiter.leave()).toBe(1600);
+    expect(limiter.cancel()).toBe(1600);
     expect(pass(limiter, ["a", "b"])).toEqual(
       new Map([
         ["a", 1],
@@ -165,6 +165,6 @@ describe("a limiter", () => {
       ]),
     );
     limiter.judge(events(["c", "c", "c", "c"]), ORIGIN);
-    expect(limiter.leave()).toBe(Number.POSITIVE_INFINITY);
+    expect(limiter.cancel()).toBe(Number.POSITIVE_INFINITY);
   });
 });

@@ -1,6 +1,6 @@
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
-import { otlpReceiverConfig } from "../../../src/receivers/otlp/config.js";
+import { otlpReceiverSchema } from "../../../src/receivers/otlp/config.js";
 import { OtlpReceiver } from "../../../src/receivers/otlp/otlp-receiver.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import type { Intake, ReceiverContext } from "../../../src/runtime/contract/component.js";
@@ -81,7 +81,7 @@ export async function startReceiver(
     random: () => 0.5,
     intakes: Object.fromEntries(signals.map((signal) => [signal, intakes[signal]])),
   };
-  const receiver = new OtlpReceiver(otlpReceiverConfig.parse({ protocols }), context);
+  const receiver = new OtlpReceiver(otlpReceiverSchema.parse({ protocols }), context);
   await receiver.start();
   return { receiver, intakes, metrics, http: receiver.ports.http ?? 0, grpc: receiver.ports.grpc ?? 0 };
 }

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { credentials } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { OTLP_SERVICES, type Outcome, Refusal } from "../../../src/plugin.js";
-import { otlpReceiverConfig } from "../../../src/receivers/otlp/config.js";
+import { otlpReceiverSchema } from "../../../src/receivers/otlp/config.js";
 import { GrpcJsClient } from "./grpc-client.js";
 import { JSON_HEADERS, post, type Running, raw, startReceiver, until } from "./harness.js";
 import { json, wire } from "./requests.js";
@@ -126,7 +126,7 @@ describe("starting the otlp receiver", () => {
 });
 
 describe("otlp receiver config", () => {
-  const parse = (config: object) => otlpReceiverConfig.safeParse(config);
+  const parse = (config: object) => otlpReceiverSchema.safeParse(config);
   const problems = (config: object) =>
     parse(config).error?.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
 

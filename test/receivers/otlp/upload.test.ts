@@ -1,17 +1,17 @@
 import { gzipSync } from "node:zlib";
 import { expect, it } from "vitest";
 import type { ReceiverContext } from "../../../src/plugin.js";
-import { Entrance } from "../../../src/receivers/otlp/entrance.js";
+import { RequestIntake } from "../../../src/receivers/otlp/entrance.js";
 import { Upload } from "../../../src/receivers/otlp/upload.js";
 import { FakeIntake, FakeMetrics } from "./harness.js";
 
 it("an upload that is released while it is being unpacked reserves nothing more", async () => {
   const intake = new FakeIntake();
   const context = { id: "otlp", metrics: new FakeMetrics() } as unknown as ReceiverContext;
-  const upload = new Upload(new Entrance("logs", intake, context, "http"));
+  const upload = new Upload(new RequestIntake("logs", intake, context, "http"));
   const packed = gzipSync(Buffer.alloc(4_000_000));
   upload.add(packed);
-  const unpacking = upload.unpack("gzip", packed, 10_000_000);
+  const unpacking = upload.decompress("gzip", packed, 10_000_000);
   upload.release();
   await expect(unpacking).rejects.toMatchObject({ fault: "no_room" });
   expect(intake.reserved).toBe(0);

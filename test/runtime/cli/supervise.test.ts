@@ -38,7 +38,7 @@ function scene() {
   const signals = new EventEmitter();
   const ownerOf = (error: unknown) => (error as { plugin?: string }).plugin;
   const start = (over: Partial<typeof agent> = {}) =>
-    supervise({ ...agent, ...over }, { signals, logger, clock, shutdownTimeoutMs: 5000, ownerOf });
+    supervise({ ...agent, ...over }, { signals, logger, clock, shutdownTimeoutMs: 5000, pluginOf: ownerOf });
   return { calls, logged, timers, signals, start, drained: () => drained() };
 }
 

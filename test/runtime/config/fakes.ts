@@ -9,7 +9,7 @@ import {
   defineReceiver,
 } from "../../../src/runtime/contract/component.js";
 import {
-  anyCase,
+  caseInsensitiveEnum,
   deprecated,
   duration,
   headers,
@@ -83,7 +83,7 @@ export const fakes: readonly ComponentFactory[] = [
     defaults: { timeout: "30s" },
     schema: z.strictObject({
       endpoint: z.string(),
-      encoding: anyCase(["proto", "json"]).default("proto"),
+      encoding: caseInsensitiveEnum(["proto", "json"]).default("proto"),
       headers: headers().default({}),
       api_token: secret().optional(),
       port: z.union([z.number().int().max(65_535), z.enum(["auto"])]).optional(),
@@ -96,7 +96,7 @@ export const fakes: readonly ComponentFactory[] = [
     aliases: ["logging"],
     summary: "Prints.",
     signals: SIGNALS,
-    schema: z.strictObject({ verbosity: anyCase(["basic", "normal", "detailed"]).default("basic") }),
+    schema: z.strictObject({ verbosity: caseInsensitiveEnum(["basic", "normal", "detailed"]).default("basic") }),
     create: () => ({ send: async () => undefined }),
   }),
   defineConnector({

@@ -40,7 +40,7 @@ describe("what a processor may hold back", () => {
 
   it("is nothing to warn of when a plugin cannot say it", () => {
     const broken = (type: string) => ({
-      holdsBack: () => {
+      maxHeldBytes: () => {
         throw new Error(type);
       },
     });

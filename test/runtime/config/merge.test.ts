@@ -4,10 +4,10 @@ import { describe, expect, it } from "vitest";
 import { mergeNodes } from "../../../src/runtime/config/merge.js";
 import { type Node, toPlain } from "../../../src/runtime/config/node.js";
 import { parseYaml } from "../../../src/runtime/config/parse-yaml.js";
-import { Source } from "../../../src/runtime/config/source.js";
+import { SourceText } from "../../../src/runtime/config/source.js";
 import { brief, GOOD, loadText } from "./load-text.js";
 
-const tree = (value: unknown): Node => parseYaml(new Source("t", JSON.stringify(value)), [])!;
+const tree = (value: unknown): Node => parseYaml(new SourceText("t", JSON.stringify(value)), [])!;
 
 describe("mergeNodes", () => {
   it.each([

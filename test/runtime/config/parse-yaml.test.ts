@@ -4,12 +4,12 @@ import { describe, expect, it } from "vitest";
 import { nodeAt, placeOf, toPlain } from "../../../src/runtime/config/node.js";
 import { parseYaml } from "../../../src/runtime/config/parse-yaml.js";
 import type { Problem } from "../../../src/runtime/config/problem.js";
-import { Source } from "../../../src/runtime/config/source.js";
+import { SourceText } from "../../../src/runtime/config/source.js";
 import { brief, loadText, problemsIn } from "./load-text.js";
 
 function parse(text: string) {
   const problems: Problem[] = [];
-  const node = parseYaml(new Source("c.yaml", text), problems);
+  const node = parseYaml(new SourceText("c.yaml", text), problems);
   return { node, value: node && toPlain(node), problems: problems.map(brief), full: problems };
 }
 

@@ -2,14 +2,14 @@
 import { describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { byteSizeText, durationText } from "../../../src/runtime/config/duration-text.js";
-import { printable } from "../../../src/runtime/config/printable.js";
+import { redactedConfig } from "../../../src/runtime/config/printable.js";
 import { parseByteSize, parseDuration } from "../../../src/runtime/contract/schema.js";
 import { registry } from "./fakes.js";
 import { GOOD, loadText } from "./load-text.js";
 
 describe("printable", () => {
   const print = (text: string, defaults: boolean) =>
-    printable(loadText(text, { env: { PORT: "0123" } }).tree!, { registry, defaults });
+    redactedConfig(loadText(text, { env: { PORT: "0123" } }).tree!, { registry, defaults });
 
   it("gives what is written when no defaults are asked for", () => {
     expect(print(GOOD, false)).toEqual(parse(GOOD));

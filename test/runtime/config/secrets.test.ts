@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { defineExporter, secret } from "../../../src/plugin.js";
-import { printable } from "../../../src/runtime/config/printable.js";
-import { looksSecret, withoutUrlSecrets } from "../../../src/runtime/config/sensitive.js";
-import { isSecret } from "../../../src/runtime/config/shape.js";
-import { maskedLine } from "../../../src/runtime/config/text-mask.js";
+import { redactedConfig } from "../../../src/runtime/config/printable.js";
+import { isSecretKey, withoutUrlSecrets } from "../../../src/runtime/config/sensitive.js";
+import { isSecretSchema } from "../../../src/runtime/config/shape.js";
+import { maskParsedLine } from "../../../src/runtime/config/text-mask.js";
 import { Registry } from "../../../src/runtime/registry.js";
 import { registry } from "./fakes.js";
 import { loadText, withExporter } from "./load-text.js";
@@ -14,7 +14,7 @@ import { loadText, withExporter } from "./load-text.js";
 function shown(text: string, env = {}): string {
   const { problems, lineAt, tree } = loadText(text, { env, sets: ["exporters.x.password=s3cret"] });
   const lines = problems.map(({ place }) => place && lineAt(place));
-  const printed = tree && [true, false].map((defaults) => printable(tree, { registry, defaults }));
+  const printed = tree && [true, false].map((defaults) => redactedConfig(tree, { registry, defaults }));
   return JSON.stringify([problems, lines, printed]);
 }
 
@@ -61,8 +61,8 @@ describe("a secret", () => {
       z.lazy(() => inner).readonly(),
       inner.min(3).meta({ description: "a token" }),
     ];
-    expect(wrapped.map(isSecret)).toEqual(wrapped.map(() => true));
-    expect(isSecret(z.string().pipe(z.string()))).toBe(false);
+    expect(wrapped.map(isSecretSchema)).toEqual(wrapped.map(() => true));
+    expect(isSecretSchema(z.string().pipe(z.string()))).toBe(false);
   });
 
   it("is not in the words of a schema that throws on it", () => {
@@ -92,7 +92,7 @@ describe("a secret", () => {
 
   it("that came from a variable is not printed for a component that does not exist", () => {
     const { tree } = loadText("exporters: {kafka: {brokers: '${env:S}', topic: t}}", { env: { S: "s3cret" } });
-    expect(printable(tree!, { registry, defaults: false })).toEqual({
+    expect(redactedConfig(tree!, { registry, defaults: false })).toEqual({
       exporters: { kafka: { brokers: "[REDACTED]", topic: "t" } },
     });
   });
@@ -104,12 +104,12 @@ describe("a secret", () => {
     ["dsn: host=h key=s3cret", "dsn: [REDACTED]"],
     ['text: "the key: s3cret"', 'text: "the key: [REDACTED]'],
   ])("is not what is called just key: %s", (line, masked) => {
-    expect(maskedLine(line)).toBe(masked);
+    expect(maskParsedLine(line)).toBe(masked);
   });
 
   it("is marked where it is left out", () => {
     const { tree } = loadText(withExporter("otlphttp", "endpoint: https://u:p@h/\nheaders: {a: b}\napi_token: c"));
-    expect(printable(tree!, { registry, defaults: false })["exporters"]).toEqual({
+    expect(redactedConfig(tree!, { registry, defaults: false })["exporters"]).toEqual({
       otlphttp: { endpoint: "https://[REDACTED]@h/", headers: { a: "[REDACTED]" }, api_token: "[REDACTED]" },
     });
   });
@@ -125,7 +125,7 @@ describe("looksSecret", () => {
     "bearer_token",
     "connectionString",
     "headers",
-  ])("is true of %s", (key) => expect(looksSecret(key)).toBe(true));
+  ])("is true of %s", (key) => expect(isSecretKey(key)).toBe(true));
 
   it.each([
     "key_file",
@@ -137,7 +137,7 @@ describe("looksSecret", () => {
     "key",
     "path",
     "passthrough",
-  ])("is false of %s", (key) => expect(looksSecret(key)).toBe(false));
+  ])("is false of %s", (key) => expect(isSecretKey(key)).toBe(false));
 });
 
 describe("withoutUrlSecrets", () => {

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toPlain } from "../../../src/runtime/config/node.js";
-import { escapeDollars, parseParts } from "../../../src/runtime/config/substitution.js";
+import { escapeDollars, parseSubstitutions } from "../../../src/runtime/config/substitution.js";
 import { brief, loadText } from "./load-text.js";
 
 const env = {
@@ -38,7 +38,7 @@ function substituted(value: string) {
 describe("substitution", () => {
   it("survives defaults in defaults without end", () => {
     const text = `${"${env:NONE:-".repeat(5000)}x${"}".repeat(5000)}`;
-    expect(parseParts(text)).toMatchObject([{ scheme: "env", text }]);
+    expect(parseSubstitutions(text)).toMatchObject([{ scheme: "env", text }]);
   });
 
   it.each([
@@ -142,7 +142,7 @@ describe("substitution", () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.string(), fc.constantFrom("$", "${", "}", "env:", "X", ":-"))), (parts) => {
         const text = parts.join("");
-        expect(parseParts(escapeDollars(text))).toEqual([text]);
+        expect(parseSubstitutions(escapeDollars(text))).toEqual([text]);
       }),
     );
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
-import { ACCEPTED, Delivery, Habitat } from "../../../src/runtime/contract/delivery.js";
+import { ACCEPTED, Delivery, HeldDebts } from "../../../src/runtime/contract/delivery.js";
 import { logs } from "../../support/batches.js";
 import { owed } from "../../support/deliveries.js";
 
@@ -34,7 +34,7 @@ describe("a delivery", () => {
   it("comes back when it is refused, and is settled by whoever takes it in the end", () => {
     const { delivery, outcomes } = owed(logs("a"));
     const back: [Delivery, Refusal][] = [];
-    const first = delivery.returning((again, refusal) => back.push([again, refusal]));
+    const first = delivery.catchRefusal((again, refusal) => back.push([again, refusal]));
     first.refuse(permanent);
     first.accept();
     delivery.accept();
@@ -50,7 +50,7 @@ describe("a delivery", () => {
 
   it("does not come back when it is accepted", () => {
     const { delivery, outcomes } = owed(logs("a"));
-    const first = delivery.returning((again) => again.refuse(transient));
+    const first = delivery.catchRefusal((again) => again.refuse(transient));
     first.accept();
     first.refuse(permanent);
     expect(outcomes).toEqual([ACCEPTED]);
@@ -59,7 +59,7 @@ describe("a delivery", () => {
   it("comes back once for all branches it was given to", () => {
     const { delivery, outcomes } = owed(logs("a"));
     let returns = 0;
-    const first = delivery.returning((again) => {
+    const first = delivery.catchRefusal((again) => {
       returns++;
       again.accept();
     });
@@ -74,7 +74,7 @@ describe("a delivery", () => {
   it("does not come back to a sender who was answered before", () => {
     const { delivery, outcomes } = owed(logs("a"));
     delivery.refuse(permanent);
-    delivery.returning((again) => again.accept()).refuse(transient);
+    delivery.catchRefusal((again) => again.accept()).refuse(transient);
     expect(outcomes).toEqual([{ ok: false, refusal: permanent }]);
   });
 
@@ -138,13 +138,13 @@ describe("a delivery", () => {
 
 describe("a habitat", () => {
   it("follows debts through split and merge and refuses just those inside", () => {
-    const habitat = new Habitat();
+    const habitat = new HeldDebts();
     const [a, b, c] = [owed(logs("a")), owed(logs("b")), owed(logs("c"))];
-    for (const { delivery } of [a, b, c]) habitat.enter(delivery.debt);
+    for (const { delivery } of [a, b, c]) habitat.add(delivery.debt);
     const parts = a.delivery.split([logs("a"), logs("a")]);
     const merged = Delivery.merge([parts[1]!, b.delivery], logs("x"));
     expect(habitat.size).toBe(3);
-    habitat.leave(merged.debt);
+    habitat.remove(merged.debt);
     c.delivery.accept();
     expect(habitat.refuseAll(transient)).toBe(1);
     expect(a.outcomes).toEqual([]);

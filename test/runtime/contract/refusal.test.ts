@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
 import { toRefusal } from "../../../src/runtime/contract/refusal.js";
-import { answerOf } from "../../../src/runtime/otlp/answer.js";
+import { answerOfRefusal } from "../../../src/runtime/otlp/answer.js";
 import { encodeStatus } from "../../../src/runtime/otlp/status.js";
 
 describe("a refusal", () => {
@@ -10,7 +10,7 @@ describe("a refusal", () => {
     (ms) => {
       const refusal = new Refusal("throttled", "later", { retryAfterMs: ms as number });
       expect(refusal.retryAfterMs).toBeUndefined();
-      const answer = answerOf(refusal);
+      const answer = answerOfRefusal(refusal);
       expect(answer.retryAfterMs).toBe(1000);
       for (const encoding of ["proto", "json"] as const)
         expect(encodeStatus(answer, encoding).length).toBeGreaterThan(0);

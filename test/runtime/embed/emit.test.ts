@@ -3,7 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { Batch, decodeTree, type LogInput, Refusal, type Tree } from "../../../src/index.js";
-import { friendlyValue } from "../../../src/runtime/embed/friendly-value.js";
+import { telemetryValue } from "../../../src/runtime/embed/friendly-value.js";
 import { bodies } from "../../support/batches.js";
 import { referenceDecode, referenceEncode } from "../../support/otlp-reference.js";
 import {
@@ -160,7 +160,7 @@ describe("logs.emit", () => {
     const text = "x".repeat(100_000);
     const often = Array.from({ length: 1000 }, () => ({ text }));
     for (const value of [nodes, new Array(1e9), often]) {
-      const printed = JSON.stringify(friendlyValue(value));
+      const printed = JSON.stringify(telemetryValue(value));
       expect(printed).toContain("[too much]");
       expect(printed.length).toBeLessThan(20_000_000);
     }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  answerOf,
+  answerOfRefusal,
   decodeGrpcMessage,
   decodeResponse,
   decodeStatus,
@@ -124,10 +124,10 @@ it("Retry-After is seconds or a date", () => {
 
 it("every retryable refusal says when to come back", () => {
   for (const kind of ["transient", "throttled"] as const) {
-    expect(answerOf(new Refusal(kind, "x")).retryAfterMs).toBe(1000);
-    expect(answerOf(new Refusal(kind, "x", { retryAfterMs: 7 })).retryAfterMs).toBe(7);
+    expect(answerOfRefusal(new Refusal(kind, "x")).retryAfterMs).toBe(1000);
+    expect(answerOfRefusal(new Refusal(kind, "x", { retryAfterMs: 7 })).retryAfterMs).toBe(7);
   }
-  expect(answerOf(new Refusal("permanent", "x")).retryAfterMs).toBeUndefined();
+  expect(answerOfRefusal(new Refusal("permanent", "x")).retryAfterMs).toBeUndefined();
 });
 
 it("a content type names the encoding in any dress", () => {

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { TreeCompiler } from "../../../src/runtime/ottl/compile.js";
+import { AstCompiler } from "../../../src/runtime/ottl/compile.js";
 import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compiled.js";
 import { CONTEXT_SHAPES, CONTEXT_SIGNALS, CONTEXTS, type ContextName } from "../../../src/runtime/ottl/context.js";
 import { FUNCTIONS } from "../../../src/runtime/ottl/functions/table.js";
 import { parseValue } from "../../../src/runtime/ottl/parser.js";
 import { PATHS } from "../../../src/runtime/ottl/paths.js";
 import { transformBatch } from "../../../src/runtime/ottl/run.js";
-import { Scene } from "../../../src/runtime/ottl/scene.js";
+import { RecordContext } from "../../../src/runtime/ottl/scene.js";
 import { OttlTime, type OttlValue } from "../../../src/runtime/ottl/value.js";
 import { Batch } from "../../../src/runtime/telemetry/batch.js";
 import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/tree.js";
@@ -43,8 +43,8 @@ function batchesFor(context: ContextName): fc.Arbitrary<Batch> {
 }
 
 /** What a function of the scene gives for each thing of the context. */
-function forEach<T>(batch: Batch, context: ContextName, read: (scene: Scene) => T): T[] {
-  const scene = new Scene(context);
+function forEach<T>(batch: Batch, context: ContextName, read: (scene: RecordContext) => T): T[] {
+  const scene = new RecordContext(context);
   const found: T[] = [];
   new RecordWalk(batch, CONTEXT_SHAPES[context]).run({
     visit(walk, start, end) {
@@ -86,7 +86,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
   });
 
   it("reading fields and attributes from the bytes agrees with the decoded tree", () => {
-    const compiler = new TreeCompiler(context, FUNCTIONS);
+    const compiler = new AstCompiler(context, FUNCTIONS);
     const compiled = fields.map((field) => ({ field, get: compiler.value(parseValue(field.path)) }));
     const conditions = owners.flatMap(({ path, of, list }) =>
       KEYS.map((key) => ({

@@ -4,7 +4,7 @@ import { compileCondition, compileStatement } from "../../../src/runtime/ottl/co
 import { CONTEXTS } from "../../../src/runtime/ottl/context.js";
 import { isOttlSyntaxError, type OttlSyntaxError, pointAt } from "../../../src/runtime/ottl/error.js";
 import { FUNCTIONS } from "../../../src/runtime/ottl/functions/table.js";
-import { LONGEST_TEXT } from "../../../src/runtime/ottl/limits.js";
+import { MAX_TEXT_LENGTH } from "../../../src/runtime/ottl/limits.js";
 import { PATHS } from "../../../src/runtime/ottl/paths.js";
 import { transformBatch } from "../../../src/runtime/ottl/run.js";
 import { Batch } from "../../../src/runtime/telemetry/batch.js";
@@ -162,7 +162,7 @@ describe("statements that make values grow", () => {
     );
     expect(errors.length).toBeGreaterThan(0);
     expect(errors[0]).toMatch(/would be longer|would have more|nested more than|more than 100000 times/);
-    expect(result.byteLength).toBeLessThan(9 * LONGEST_TEXT);
+    expect(result.byteLength).toBeLessThan(9 * MAX_TEXT_LENGTH);
     expect(Batch.admit("logs", result.bytes).count).toBe(batch.count);
   });
 

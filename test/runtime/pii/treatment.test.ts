@@ -7,9 +7,9 @@ import {
   DETECTORS,
   decodeTree,
   encodeTree,
+  PiiTreatment,
+  type PiiTreatmentSettings,
   type Strategy,
-  Treatment,
-  type TreatmentSettings,
   type Tree,
 } from "../../../src/plugin.js";
 import { matches } from "../../../src/runtime/pii/detect/match.js";
@@ -20,9 +20,9 @@ import { ordinaryLines, plantedLines } from "./corpus.js";
 
 const KEY = "0123456789abcdef0123456789abcdef";
 
-function treatment(strategy: Strategy, more: Partial<TreatmentSettings> = {}): Treatment {
-  return new Treatment({
-    changes: true,
+function treatment(strategy: Strategy, more: Partial<PiiTreatmentSettings> = {}): PiiTreatment {
+  return new PiiTreatment({
+    isEnforced: true,
     detectors: new Map(DETECTORS.map((name) => [name, strategy])),
     patterns: [],
     hashKey: KEY,

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import type { LogInput } from "../../../src/index.js";
-import { recordOfLine } from "../../../src/runtime/pino/line.js";
+import { recordFromLine } from "../../../src/runtime/pino/line.js";
 import { bodies } from "../../support/batches.js";
 import {
   ACCEPTED,
@@ -21,7 +21,7 @@ afterEach(cleanUp);
 function recordOf(log: (logger: pino.Logger) => void, options: pino.LoggerOptions = {}): LogInput {
   const lines: string[] = [];
   log(pino({ level: "trace", ...options }, { write: (line: string) => void lines.push(line) }));
-  return recordOfLine(lines[0]!);
+  return recordFromLine(lines[0]!);
 }
 
 describe("a line of pino", () => {
@@ -64,7 +64,7 @@ describe("a line of pino", () => {
 
   it("keeps its level whatever the levels are", () => {
     const levels = [10, 20, 30, 35, 40, 50, 60, 90, 5];
-    const numbers = levels.map((level) => recordOfLine(JSON.stringify({ level })).severityNumber);
+    const numbers = levels.map((level) => recordFromLine(JSON.stringify({ level })).severityNumber);
     expect(numbers).toEqual([1, 5, 9, 11, 13, 17, 21, 24, 1]);
     const named = recordOf((logger) => logger.info("x"), { formatters: { level: (level) => ({ level }) } });
     expect(named.severity).toBe("info");
@@ -75,12 +75,12 @@ describe("a line of pino", () => {
   it("has its time in seconds, and keeps what is no time, no level and no trace", () => {
     const seconds = recordOf((logger) => logger.info("x"), { timestamp: pino.stdTimeFunctions.unixTime });
     expect(Math.abs(Number(seconds.timestamp) - Date.now())).toBeLessThan(60_000);
-    const odd = recordOfLine('{"level":null,"time":"yesterday","trace_id":7,"msg":"x"}');
+    const odd = recordFromLine('{"level":null,"time":"yesterday","trace_id":7,"msg":"x"}');
     expect(odd).toEqual({ body: "x", attributes: { level: null, time: "yesterday" }, traceId: 7 });
   });
 
   it("keeps fields whatever they are called", () => {
-    const { attributes } = recordOfLine('{"constructor":1,"__proto__":2,"toString":{"__proto__":3}}');
+    const { attributes } = recordFromLine('{"constructor":1,"__proto__":2,"toString":{"__proto__":3}}');
     expect(Object.entries(attributes!)).toEqual([
       ["constructor", 1],
       ["__proto__", 2],
@@ -89,7 +89,7 @@ describe("a line of pino", () => {
   });
 
   it("is its text when it is no JSON", () => {
-    for (const line of ["plain text", "[1]", "null", ""]) expect(recordOfLine(line)).toEqual({ body: line });
+    for (const line of ["plain text", "[1]", "null", ""]) expect(recordFromLine(line)).toEqual({ body: line });
   });
 });
 

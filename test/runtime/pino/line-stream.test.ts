@@ -100,7 +100,7 @@ describe("LineStream", () => {
     const report = (text: string) => void reports.push(text);
     const stream = new LineStream({ sluice, resource: {}, patienceMs: 60_000, maxBytes: 1e6, report });
     stream.write(line("one").repeat(3));
-    stream.hurry(0);
+    stream.setDeadline(0);
     await stream.flush();
     expect(reports).toEqual(["3 log lines were not delivered: full"]);
   });

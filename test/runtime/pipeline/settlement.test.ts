@@ -141,7 +141,7 @@ function aborted(signal: AbortSignal): Promise<never> {
 const tryAgain: Processor = (source) =>
   new Observable<Delivery>((out) => {
     const offer = (delivery: Delivery) =>
-      delivery.returning((again, refusal) => (out.closed ? again.refuse(refusal) : out.next(again)));
+      delivery.catchRefusal((again, refusal) => (out.closed ? again.refuse(refusal) : out.next(again)));
     return source.subscribe({ next: (delivery) => out.next(offer(delivery)), complete: () => out.complete() });
   });
 
@@ -209,13 +209,13 @@ describe("every delivery", () => {
         }
         if (s.end === "wait") await Promise.all(answers);
         close();
-        if (s.end === "abort") for (const run of graph.runs) run.abort();
+        if (s.end === "abort") for (const run of graph.runningPipelines) run.abort();
         const drained = (async () => {
-          for (const run of graph.runs) await run.drain();
+          for (const run of graph.runningPipelines) await run.drain();
           for (const { outlet } of graph.exporters) await outlet.drain();
         })();
         if (s.end === "abort while draining") {
-          for (const run of graph.runs) run.abort();
+          for (const run of graph.runningPipelines) run.abort();
           for (const { outlet } of graph.exporters) outlet.abort();
         }
         await drained;

@@ -123,7 +123,7 @@ describe("a plugin's processor", () => {
       },
     };
     const plugin = processor(() => eachRecord(() => void events.push(`runs in ${current}`)));
-    const pipeline = await run(plugin, { watch });
+    const pipeline = await run(plugin, { pluginTracker: watch });
     await pipeline.send(logs("a"));
     expect(events).toEqual(["processor mine", "1", "runs in 1", "0", "1", "0"]);
   });

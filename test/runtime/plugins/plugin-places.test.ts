@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { packageFolder } from "../../../src/runtime/contract/version.js";
-import { PluginPlaces } from "../../../src/runtime/plugins/plugin-places.js";
+import { PluginFolders } from "../../../src/runtime/plugins/plugin-places.js";
 import { cleanUp, temporaryFolder } from "../embed/support.js";
 
 afterAll(cleanUp);
@@ -16,13 +16,13 @@ function thrown(...frames: string[]): Error {
 }
 
 /** Places with one plugin, a file of a package in a folder of its own. */
-function places(): { places: PluginPlaces; file: string; url: string } {
+function places(): { places: PluginFolders; file: string; url: string } {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "package.json"), "{}");
   const file = join(folder, "plugin.mjs");
   const url = pathToFileURL(file).href;
-  const known = new PluginPlaces();
-  known.note("mine", url);
+  const known = new PluginFolders();
+  known.add("mine", url);
   return { places: known, file, url };
 }
 
@@ -30,11 +30,11 @@ describe("PluginPlaces", () => {
   it("names the plugin whose code is the first beside that of Node.js", () => {
     const { places: known, file, url } = places();
     for (const frame of [`run (${url}:1:2)`, `${url}:1:2`, `async ${url}:1:2`, `run (${file}:1:2)`, `${file}:1:2`]) {
-      expect(known.ownerOf(thrown(frame))).toBe("mine");
-      expect(known.ownerOf(thrown("new URL (node:internal/url:797:36)", "node:internal/timers:1:2", frame))).toBe(
+      expect(known.pluginOf(thrown(frame))).toBe("mine");
+      expect(known.pluginOf(thrown("new URL (node:internal/url:797:36)", "node:internal/timers:1:2", frame))).toBe(
         "mine",
       );
-      expect(known.ownerOf(thrown("Object.openSync (node:fs:573:18)", frame))).toBe("mine");
+      expect(known.pluginOf(thrown("Object.openSync (node:fs:573:18)", frame))).toBe("mine");
     }
   });
 
@@ -42,27 +42,27 @@ describe("PluginPlaces", () => {
     const { places: known, file, url } = places();
     const own = pathToFileURL(join(packageFolder()!, "dist/bundle/main.js")).href;
     for (const frame of [`run (${own}:1:2)`, `send (${join(dirname(file), "node_modules/x/index.js")}:1:2)`]) {
-      expect(known.ownerOf(thrown(frame, `run (${url}:1:2)`))).toBeUndefined();
+      expect(known.pluginOf(thrown(frame, `run (${url}:1:2)`))).toBeUndefined();
     }
   });
 
   it("does not take Sluice for the code of a plugin in a folder around it", () => {
-    const known = new PluginPlaces();
+    const known = new PluginFolders();
     const around = temporaryFolder();
     const own = join(around, "packages/sluice");
     mkdirSync(join(own, "dist"), { recursive: true });
     writeFileSync(join(around, "package.json"), "{}");
     writeFileSync(join(own, "package.json"), '{ "name": "sluice" }');
-    known.note("mine", pathToFileURL(join(around, "plugin.mjs")).href);
-    expect(known.ownerOf(thrown(`run (${join(own, "dist/main.js")}:1:2)`))).toBeUndefined();
-    expect(known.ownerOf(thrown(`run (${join(around, "lib/mine.js")}:1:2)`))).toBe("mine");
+    known.add("mine", pathToFileURL(join(around, "plugin.mjs")).href);
+    expect(known.pluginOf(thrown(`run (${join(own, "dist/main.js")}:1:2)`))).toBeUndefined();
+    expect(known.pluginOf(thrown(`run (${join(around, "lib/mine.js")}:1:2)`))).toBe("mine");
   });
 
   it("knows nobody for what has no stack, or none that can be read", () => {
     const { places: known } = places();
     const unreadable = Object.defineProperty(new Error("no"), "stack", { get: () => Symbol("none") });
     for (const what of [undefined, "text", thrown(), thrown("node:internal/timers:1:2"), unreadable]) {
-      expect(known.ownerOf(what)).toBeUndefined();
+      expect(known.pluginOf(what)).toBeUndefined();
     }
   });
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../src/runtime/telemetry/batch.js";
 import { editRecords } from "../../../src/runtime/telemetry/edit.js";
-import { editRecordsLater } from "../../../src/runtime/telemetry/edit-later.js";
+import { editRecordsAsync } from "../../../src/runtime/telemetry/edit-later.js";
 import { SIGNALS } from "../../../src/runtime/telemetry/signal.js";
 import { decodeTree } from "../../../src/runtime/telemetry/tree.js";
 import { type Edit, edits } from "../../support/edits.js";
@@ -29,7 +29,7 @@ describe.each(SIGNALS)("editing %s with a function that may answer later", (sign
           let index = 0;
           const expected = editRecords(batch, (record) => applied(editOf(index++), record));
           const seen: number[] = [];
-          const edited = await editRecordsLater(batch, (record, i) => {
+          const edited = await editRecordsAsync(batch, (record, i) => {
             seen.push(i);
             if (!later[i % later.length]) return applied(editOf(i), record);
             return Promise.resolve().then(() => applied(editOf(i), record));
@@ -47,7 +47,7 @@ describe.each(SIGNALS)("editing %s with a function that may answer later", (sign
     fc.assert(
       fc.property(request(signal), (tree) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));
-        expect(editRecordsLater(batch, () => undefined)).toBe(batch);
+        expect(editRecordsAsync(batch, () => undefined)).toBe(batch);
       }),
       runs(20),
     );

@@ -26,7 +26,7 @@ describe.each(SIGNALS)("a reader of %s", (signal) => {
         const views = new RecordViews(walk);
         const visitor: RecordVisitor = {
           visit(_, start, end) {
-            reader.meet(start, end);
+            reader.moveTo(start, end);
             const view = views.at(start, end);
             expect(reader.name()).toBe(view.name);
             for (const key of view.attributes.keys()) expectSame(reader.attribute(key), view.attributes.get(key));

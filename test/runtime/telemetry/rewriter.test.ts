@@ -57,7 +57,7 @@ describe("a writer that rewrites", () => {
         (source, replacedTo, pieces) => {
           const rewriter = new Rewriter(source);
           const out = rewriter.copyTo(0);
-          out.replaceTo(replacedTo);
+          out.replaceUpTo(replacedTo);
           for (const [from, to] of pieces) out.copy(source, from, to);
           rewriter.skipTo(replacedTo);
           const expected = [...pieces.flatMap(([from, to]) => [...source.subarray(from, to)])];
@@ -70,9 +70,9 @@ describe("a writer that rewrites", () => {
   test("grows with what is written and with what waits", () => {
     const writer = WireWriter.rewriting(Uint8Array.of(1, 2, 3), 0);
     for (let i = 0; i < 500; i++) writer.byte(9);
-    writer.take(2);
+    writer.takeSource(2);
     writer.byte(8);
-    writer.take(1);
+    writer.takeSource(1);
     expect([...writer.written().subarray(498)]).toEqual([9, 9, 1, 2, 8, 3]);
   });
 });

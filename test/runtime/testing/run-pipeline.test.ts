@@ -4,12 +4,12 @@ import {
   expectRecords,
   FakeClock,
   faultyExporter,
-  type LogInput,
   lastingStores,
   logs,
   MemoryStore,
   plainRecords,
   runPipeline,
+  type TestLogInput,
 } from "../../../src/testing.js";
 
 const THROUGH = (exporter: string, config = "") => `
@@ -114,7 +114,9 @@ describe("logs", () => {
       ["order.paid", 17],
       ["", 9],
     ]);
-    expect(() => logs({ eventName: "order.paid" } as LogInput)).toThrow('logs() knows no "eventName", only name, body');
+    expect(() => logs({ eventName: "order.paid" } as TestLogInput)).toThrow(
+      'logs() knows no "eventName", only name, body',
+    );
   });
 });
 

@@ -1,20 +1,20 @@
 import type { Entry } from "../../../plugin.js";
 import type { Amount } from "./store.js";
 
-export const NOTHING: Amount = { entries: 0, items: 0, bytes: 0 };
+export const ZERO_AMOUNT: Amount = { entries: 0, items: 0, bytes: 0 };
 
 /** `amount` with an entry more (1) or less (-1). */
-export function counted(amount: Amount, entry: Pick<Entry, "items" | "bytes">, times: 1 | -1): Amount {
+export function adjustAmount(amount: Amount, entry: Pick<Entry, "items" | "bytes">, sign: 1 | -1): Amount {
   return {
-    entries: amount.entries + times,
-    items: amount.items + times * entry.items,
-    bytes: amount.bytes + times * entry.bytes,
+    entries: amount.entries + sign,
+    items: amount.items + sign * entry.items,
+    bytes: amount.bytes + sign * entry.bytes,
   };
 }
 
 /** What is left of an amount without a part of it; never less than nothing. */
-export function less(all: Amount, part: Amount): Amount {
-  if (all.entries <= part.entries) return NOTHING;
+export function subtractAmount(all: Amount, part: Amount): Amount {
+  if (all.entries <= part.entries) return ZERO_AMOUNT;
   return {
     entries: all.entries - part.entries,
     items: Math.max(0, all.items - part.items),

@@ -1,6 +1,6 @@
 import type { Batch, Entry } from "../../../plugin.js";
-import { counted, NOTHING } from "./amounts.js";
-import { entryId, entryOf, newTag } from "./new-entry.js";
+import { adjustAmount, ZERO_AMOUNT } from "./amounts.js";
+import { createEntry, entryId, newIdTag } from "./new-entry.js";
 import {
   type EntryRef,
   type NewEntry,
@@ -11,7 +11,7 @@ import {
   type StoreStats,
 } from "./store.js";
 
-interface Kept {
+interface MemoryEntry {
   entry: Entry;
   readonly batch: Batch;
 }
@@ -19,13 +19,13 @@ interface Kept {
 /** A queue that lives as long as its object: for tests, and for those who want no disk. Closing it forgets nothing. */
 export class MemoryStore implements QueueStore {
   private readonly exporter: string;
-  private readonly tag = newTag();
-  /** In order of their refs, which only grow. */
-  private readonly kept = new Map<EntryRef, Kept>();
+  private readonly tag = newIdTag();
+  /** The map is in the order of its refs, since refs only grow. */
+  private readonly entries = new Map<EntryRef, MemoryEntry>();
   private readonly refs = new Map<string, EntryRef>();
-  private last = 0;
-  private pendingAmount = NOTHING;
-  private failedAmount = NOTHING;
+  private lastRef = 0;
+  private pendingAmount = ZERO_AMOUNT;
+  private failedAmount = ZERO_AMOUNT;
   private isOpen = false;
   private wasOpen = false;
 
@@ -54,7 +54,7 @@ export class MemoryStore implements QueueStore {
   }
 
   update(ref: EntryRef, entry: Entry): void {
-    const kept = this.kept.get(ref);
+    const kept = this.entries.get(ref);
     if (this.isOpen && kept !== undefined) this.set(kept, { ...entry, state: kept.entry.state });
   }
 
@@ -62,17 +62,17 @@ export class MemoryStore implements QueueStore {
     this.set(this.get(ref), { ...entry, state: "failed" });
   }
 
-  async replace(ref: EntryRef, parts: readonly NewEntry[]): Promise<StoredEntry[]> {
+  async replace(ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]> {
     this.get(ref);
     this.remove(ref);
-    return parts.map((part) => this.add(part));
+    return replacements.map((part) => this.add(part));
   }
 
   async replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]> {
     const wanted = new Map(changes.map(({ ref, entry }) => [ref, { entry, batch: this.getFailed(ref).batch }]));
     return [...wanted].map(([ref, { entry, batch }]) => {
       this.remove(ref);
-      return this.keep({ ...entry, state: "pending" }, batch);
+      return this.insert({ ...entry, state: "pending" }, batch);
     });
   }
 
@@ -82,18 +82,19 @@ export class MemoryStore implements QueueStore {
   }
 
   async pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]> {
-    return this.list("pending", this.kept, (ref) => after === undefined || ref > after, limit);
+    return this.list("pending", this.entries, (ref) => after === undefined || ref > after, limit);
   }
 
   async failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]> {
-    if (order === "oldest") return this.list("failed", this.kept, (ref) => after === undefined || ref > after, limit);
-    return this.list("failed", [...this.kept].reverse(), (ref) => after === undefined || ref < after, limit);
+    if (order === "oldest")
+      return this.list("failed", this.entries, (ref) => after === undefined || ref > after, limit);
+    return this.list("failed", [...this.entries].reverse(), (ref) => after === undefined || ref < after, limit);
   }
 
   async find(id: string): Promise<StoredEntry | undefined> {
     this.checkOpen();
     const ref = this.refs.get(id);
-    return ref === undefined ? undefined : { ref, entry: this.kept.get(ref)!.entry };
+    return ref === undefined ? undefined : { ref, entry: this.entries.get(ref)!.entry };
   }
 
   async payload(ref: EntryRef): Promise<Batch> {
@@ -111,69 +112,69 @@ export class MemoryStore implements QueueStore {
   }
 
   private oldest(state: Entry["state"]): number | undefined {
-    for (const { entry } of this.kept.values()) if (entry.state === state) return entry.enqueuedAt;
+    for (const { entry } of this.entries.values()) if (entry.state === state) return entry.enqueuedAt;
     return undefined;
   }
 
   private list(
     state: Entry["state"],
-    all: Iterable<readonly [EntryRef, Kept]>,
-    isBehind: (ref: EntryRef) => boolean,
+    candidates: Iterable<readonly [EntryRef, MemoryEntry]>,
+    isAfter: (ref: EntryRef) => boolean,
     limit: number,
   ): StoredEntry[] {
     this.checkOpen();
     const found: StoredEntry[] = [];
-    for (const [ref, { entry }] of all) {
+    for (const [ref, { entry }] of candidates) {
       if (found.length >= limit) break;
-      if (entry.state === state && isBehind(ref)) found.push({ ref, entry });
+      if (entry.state === state && isAfter(ref)) found.push({ ref, entry });
     }
     return found;
   }
 
   private add(fresh: NewEntry): StoredEntry {
-    const wanted = fresh.fields?.id;
-    const id = wanted !== undefined && !this.refs.has(wanted) ? wanted : entryId(this.tag, this.last + 1);
-    return this.keep(entryOf(fresh, id, this.exporter), fresh.batch);
+    const wantedId = fresh.fields?.id;
+    const id = wantedId !== undefined && !this.refs.has(wantedId) ? wantedId : entryId(this.tag, this.lastRef + 1);
+    return this.insert(createEntry(fresh, id, this.exporter), fresh.batch);
   }
 
-  private keep(entry: Entry, batch: Batch): StoredEntry {
-    const ref = ++this.last;
-    this.kept.set(ref, { entry, batch });
+  private insert(entry: Entry, batch: Batch): StoredEntry {
+    const ref = ++this.lastRef;
+    this.entries.set(ref, { entry, batch });
     this.refs.set(entry.id, ref);
     this.count(entry, 1);
     return { ref, entry };
   }
 
-  private set(kept: Kept, entry: Entry): void {
+  private set(kept: MemoryEntry, entry: Entry): void {
     this.count(kept.entry, -1);
     kept.entry = entry;
     this.count(entry, 1);
   }
 
   private remove(ref: EntryRef): void {
-    const kept = this.kept.get(ref);
+    const kept = this.entries.get(ref);
     if (kept === undefined) return;
-    this.kept.delete(ref);
+    this.entries.delete(ref);
     this.refs.delete(kept.entry.id);
     this.count(kept.entry, -1);
   }
 
-  private get(ref: EntryRef): Kept {
+  private get(ref: EntryRef): MemoryEntry {
     this.checkOpen();
-    const kept = this.kept.get(ref);
+    const kept = this.entries.get(ref);
     if (kept === undefined) throw new StoreError("not_found", `there is no entry ${ref} in the queue`);
     return kept;
   }
 
-  private getFailed(ref: EntryRef): Kept {
+  private getFailed(ref: EntryRef): MemoryEntry {
     const kept = this.get(ref);
     if (kept.entry.state !== "failed") throw new StoreError("not_found", `entry ${kept.entry.id} is not a dead letter`);
     return kept;
   }
 
-  private count(entry: Entry, times: 1 | -1): void {
-    if (entry.state === "pending") this.pendingAmount = counted(this.pendingAmount, entry, times);
-    else this.failedAmount = counted(this.failedAmount, entry, times);
+  private count(entry: Entry, sign: 1 | -1): void {
+    if (entry.state === "pending") this.pendingAmount = adjustAmount(this.pendingAmount, entry, sign);
+    else this.failedAmount = adjustAmount(this.failedAmount, entry, sign);
   }
 
   private checkOpen(): void {

@@ -2,7 +2,7 @@ import type { Entry } from "../../../plugin.js";
 import type { NewEntry } from "./store.js";
 
 /** The entry that a store keeps for what it is given: fresh and pending, unless its fields say otherwise. */
-export function entryOf(fresh: NewEntry, id: string, exporter: string): Entry {
+export function createEntry(fresh: NewEntry, id: string, exporter: string): Entry {
   return {
     state: "pending",
     attempts: 0,
@@ -29,12 +29,12 @@ export function entryId(tag: string, sequence: number): string {
 }
 
 /** The sequence number an id was made from; undefined when it is not one of ours. */
-export function sequenceOf(id: string): number | undefined {
+export function sequenceOfId(id: string): number | undefined {
   const digits = /-(\d{1,15})$/.exec(id)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** What entries of a store are told apart by from those of every other. */
-export function newTag(): string {
+/** A random tag: it begins the ids of a store's entries, so that no two stores give the same id. */
+export function newIdTag(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

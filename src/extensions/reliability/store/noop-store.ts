@@ -1,6 +1,6 @@
 import type { Batch } from "../../../plugin.js";
-import { NOTHING } from "./amounts.js";
-import { entryId, entryOf, newTag } from "./new-entry.js";
+import { ZERO_AMOUNT } from "./amounts.js";
+import { createEntry, entryId, newIdTag } from "./new-entry.js";
 import {
   type EntryRef,
   type NewEntry,
@@ -14,12 +14,12 @@ import {
 /** Takes everything and keeps nothing: for measuring and testing what is built on a store. */
 export class NoopStore implements QueueStore {
   private readonly exporter: string;
-  private readonly tag = newTag();
-  private last = 0;
+  private readonly tag = newIdTag();
+  private lastRef = 0;
 
   readonly stats: StoreStats = {
-    pending: NOTHING,
-    failed: NOTHING,
+    pending: ZERO_AMOUNT,
+    failed: ZERO_AMOUNT,
     oldestPendingAt: undefined,
     oldestFailedAt: undefined,
     corrupt: 0,
@@ -36,16 +36,16 @@ export class NoopStore implements QueueStore {
   async close(): Promise<void> {}
 
   async put(fresh: NewEntry): Promise<StoredEntry> {
-    const ref = ++this.last;
-    return { ref, entry: entryOf(fresh, fresh.fields?.id ?? entryId(this.tag, ref), this.exporter) };
+    const ref = ++this.lastRef;
+    return { ref, entry: createEntry(fresh, fresh.fields?.id ?? entryId(this.tag, ref), this.exporter) };
   }
 
   ack(): void {}
   update(): void {}
   async fail(): Promise<void> {}
 
-  async replace(_ref: EntryRef, parts: readonly NewEntry[]): Promise<StoredEntry[]> {
-    return Promise.all(parts.map((part) => this.put(part)));
+  async replace(_ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]> {
+    return Promise.all(replacements.map((part) => this.put(part)));
   }
 
   async replay(): Promise<StoredEntry[]> {

@@ -15,14 +15,14 @@ export interface QueueStore {
 
   /** Keeps a new entry. Resolves with it when it is as safe as the store's durability says. */
   put(entry: NewEntry): Promise<StoredEntry>;
-  /** Forgets a delivered entry. Rides along with the next write; a crash before it means the entry is sent again. */
+  /** Forgets a delivered entry. It goes with the next commit; after a crash before that the entry is sent again. */
   ack(ref: EntryRef): void;
-  /** Keeps what was learnt by an attempt. Rides along with the next write, like `ack`. */
+  /** Keeps what was learnt by an attempt. It is written with the next commit, like `ack`. */
   update(ref: EntryRef, entry: Entry): void;
   /** Turns an entry into a dead letter. Its ref stays. */
   fail(ref: EntryRef, entry: Entry): Promise<void>;
   /** Puts new pending (or failed) entries in the place of one, in one step: for taking a batch apart. */
-  replace(ref: EntryRef, parts: readonly NewEntry[]): Promise<StoredEntry[]>;
+  replace(ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]>;
   /** Turns dead letters into pending entries, at the end of the queue: their ids stay, their refs are new. */
   replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]>;
   /** Removes entries for good, whatever their state. Those that are gone already do not matter. */
@@ -32,7 +32,7 @@ export interface QueueStore {
   pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]>;
   /** Failed entries behind `after` in the given order, which is that of their refs; fewer than `limit` when there are no more. */
   failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]>;
-  /** By id, in any state. */
+  /** Finds an entry by its id, in any state. */
   find(id: string): Promise<StoredEntry | undefined>;
   /** The batch of an entry. Rejects with a `StoreError` "corrupt" when it cannot be read; then it has been set aside. */
   payload(ref: EntryRef): Promise<Batch>;
@@ -71,7 +71,7 @@ export interface Amount {
 
 /** What a store holds. */
 export interface StoreStats {
-  /** Without what was acknowledged, written or not. */
+  /** Entries that were acknowledged are not counted, whether that is written yet or not. */
   readonly pending: Amount;
   readonly failed: Amount;
   /** When the oldest pending entry, and the oldest failed one, came; undefined when there is none. */
@@ -105,11 +105,11 @@ export class StoreError extends Error {
 }
 
 /** The entry cannot be read, or is not there any more: asking again is of no use. */
-export function isGone(error: unknown): error is StoreError {
+export function isEntryGone(error: unknown): error is StoreError {
   return error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found");
 }
 
-export interface StoreSettings {
+export interface LevelStoreSettings {
   readonly exporter: string;
   readonly directory: string;
   readonly durability: "fsync" | "interval" | "process";

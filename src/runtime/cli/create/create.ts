@@ -1,16 +1,16 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { nearest } from "../../contract/suggest.js";
-import { wordsOf } from "../../contract/words-of.js";
+import { errorMessage } from "../../contract/words-of.js";
 import type { Registry } from "../../registry.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { exporterFiles } from "./exporter.js";
-import { commonFiles, type Files, type Scaffold, type ScaffoldKind, VERSIONS } from "./files.js";
+import { commonFiles, type Scaffold, type ScaffoldFiles, type ScaffoldKind, VERSIONS } from "./files.js";
 import { processorFiles } from "./processor.js";
 import { receiverFiles } from "./receiver.js";
 
-const KINDS: Readonly<Record<ScaffoldKind, (scaffold: Scaffold) => Files>> = {
+const KINDS: Readonly<Record<ScaffoldKind, (scaffold: Scaffold) => ScaffoldFiles>> = {
   processor: processorFiles,
   receiver: receiverFiles,
   exporter: exporterFiles,
@@ -24,7 +24,7 @@ export async function create({ values, terminal, registry }: CommandContext): Pr
   const shown = (values["directory"] as string | undefined) ?? named.name.replace(/^@[^/]+\//, "");
   const folder = resolve(shown);
   const scaffold = { ...named, folder };
-  if (!isFree(folder)) {
+  if (!isEmptyOrMissing(folder)) {
     terminal.err.write(`sluice: ${shown} exists and is not empty; nothing was written. Choose another --directory.\n`);
     return EXIT.failed;
   }
@@ -32,14 +32,14 @@ export async function create({ values, terminal, registry }: CommandContext): Pr
   try {
     writeFiles(folder, files);
   } catch (error) {
-    terminal.err.write(`sluice: ${shown} cannot be written: ${wordsOf(error)}\n`);
+    terminal.err.write(`sluice: ${shown} cannot be written: ${errorMessage(error)}\n`);
     return EXIT.failed;
   }
   terminal.out.write(nextSteps(scaffold, shown, Object.keys(files)));
   return EXIT.ok;
 }
 
-function writeFiles(folder: string, files: Files): void {
+function writeFiles(folder: string, files: ScaffoldFiles): void {
   for (const [path, text] of Object.entries(files)) {
     makeFolder(dirname(join(folder, path)));
     writeFileSync(join(folder, path), text);
@@ -106,7 +106,7 @@ function suggestedName(name: string): string | undefined {
   return mended === "" ? undefined : `did you mean "${mended}"?`;
 }
 
-function isFree(folder: string): boolean {
+function isEmptyOrMissing(folder: string): boolean {
   try {
     return readdirSync(folder).length === 0;
   } catch (error) {

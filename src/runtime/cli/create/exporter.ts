@@ -1,7 +1,7 @@
-import type { Files, Scaffold } from "./files.js";
+import type { Scaffold, ScaffoldFiles } from "./files.js";
 
 /** An exporter that posts OTLP/JSON somewhere. */
-export function exporterFiles({ type }: Scaffold): Files {
+export function exporterFiles({ type }: Scaffold): ScaffoldFiles {
   return { "src/index.ts": source(type), "test/index.test.ts": test(type), "example.yaml": example(type) };
 }
 
@@ -43,7 +43,7 @@ const test = (type: string) => `import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Batch, batchFromJson } from "sluice/plugin";
-import { type BackendAnswer, exporterConformance, logs, runPipeline, type TriedBackend } from "sluice/testing";
+import { type BackendAnswer, exporterConformance, logs, runPipeline, type TestBackend } from "sluice/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import plugin from "../src/index.js";
 
@@ -100,7 +100,7 @@ describe("${type}", () => {
 const STATUS = { take: 200, transient: 503, permanent: 400 };
 
 /** A backend that answers as told, for the suite below. */
-async function backend(): Promise<TriedBackend> {
+async function backend(): Promise<TestBackend> {
   const taken: Batch[] = [];
   let answer: () => BackendAnswer = () => "take";
   const server = createServer(async (request, response) => {

@@ -15,13 +15,13 @@ export interface Scaffold {
 }
 
 /** Paths and texts. */
-export type Files = Readonly<Record<string, string>>;
+export type ScaffoldFiles = Readonly<Record<string, string>>;
 
 /** The versions a new package starts with: those that Sluice itself is built with. */
 export const VERSIONS = { "@types/node": "^20.19.43", typescript: "^7.0.2", vitest: "^4.1.12", zod: "^4.6.7" } as const;
 
 /** What every new package has, whatever is in it. */
-export function commonFiles(scaffold: Scaffold): Files {
+export function commonFiles(scaffold: Scaffold): ScaffoldFiles {
   return {
     "package.json": `${JSON.stringify(manifest(scaffold), undefined, 2)}\n`,
     "tsconfig.json": `${JSON.stringify(TSCONFIG, undefined, 2)}\n`,
@@ -32,7 +32,7 @@ export function commonFiles(scaffold: Scaffold): Files {
 }
 
 function manifest({ name, kind, folder }: Scaffold): object {
-  const { zod, ...tools } = VERSIONS;
+  const { zod, ...devTools } = VERSIONS;
   const version = packageVersion();
   const sluice = version === "unknown" ? "latest" : `^${version}`;
   return {
@@ -55,19 +55,19 @@ function manifest({ name, kind, folder }: Scaffold): object {
     peerDependencies: { sluice },
     dependencies: { zod },
     devDependencies: {
-      "@types/node": tools["@types/node"],
-      sluice: ownSluice(folder) ?? sluice,
-      typescript: tools.typescript,
-      vitest: tools.vitest,
+      "@types/node": devTools["@types/node"],
+      sluice: checkoutDependency(folder) ?? sluice,
+      typescript: devTools.typescript,
+      vitest: devTools.vitest,
     },
   };
 }
 
 /** Created by a Sluice that is not an installed package, but a checkout: then that one is used. */
-function ownSluice(folder: string): string | undefined {
-  const own = packageFolder();
-  if (own === undefined || own.split(sep).includes("node_modules")) return undefined;
-  return `file:${relative(folder, own).replaceAll("\\", "/")}`;
+function checkoutDependency(folder: string): string | undefined {
+  const sluiceFolder = packageFolder();
+  if (sluiceFolder === undefined || sluiceFolder.split(sep).includes("node_modules")) return undefined;
+  return `file:${relative(folder, sluiceFolder).replaceAll("\\", "/")}`;
 }
 
 const TSCONFIG = {

@@ -1,7 +1,7 @@
-import type { Files, Scaffold } from "./files.js";
+import type { Scaffold, ScaffoldFiles } from "./files.js";
 
 /** A processor that edits and drops records. */
-export function processorFiles({ name, type }: Scaffold): Files {
+export function processorFiles({ name, type }: Scaffold): ScaffoldFiles {
   return { "src/index.ts": source(name, type), "test/index.test.ts": test(type), "example.yaml": example(type) };
 }
 

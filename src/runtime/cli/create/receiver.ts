@@ -1,7 +1,7 @@
-import type { Files, Scaffold } from "./files.js";
+import type { Scaffold, ScaffoldFiles } from "./files.js";
 
 /** A receiver that asks for something at intervals. */
-export function receiverFiles({ type }: Scaffold): Files {
+export function receiverFiles({ type }: Scaffold): ScaffoldFiles {
   return { "src/index.ts": source(type), "test/index.test.ts": test(type), "example.yaml": example(type) };
 }
 

@@ -1,6 +1,6 @@
-import type { Command, CommandGroup, Option } from "../command.js";
+import type { Command, CommandGroup, CommandOption } from "../command.js";
 
-const WHERE: Record<string, Option> = {
+const CONNECTION_OPTIONS: Record<string, CommandOption> = {
   api: {
     type: "string",
     value: "URL",
@@ -13,7 +13,7 @@ const WHERE: Record<string, Option> = {
   },
 };
 
-const FILTERS: Record<string, Option> = {
+const FILTERS: Record<string, CommandOption> = {
   exporter: { type: "string", value: "ID", description: "Of this exporter." },
   reason: {
     type: "string",
@@ -33,10 +33,12 @@ const FILTERS: Record<string, Option> = {
   until: { type: "string", value: "TIME", description: "Failed before." },
 };
 
-const JSON_OUT: Record<string, Option> = { json: { type: "boolean", description: "Print JSON, for programs." } };
-const YES: Record<string, Option> = { yes: { type: "boolean", short: "y", description: "Do not ask." } };
-const ALL: Record<string, Option> = { all: { type: "boolean", description: "Every dead letter." } };
-const DRY_RUN: Record<string, Option> = { "dry-run": { type: "boolean", description: "Only say what would happen." } };
+const JSON_OUT: Record<string, CommandOption> = { json: { type: "boolean", description: "Print JSON, for programs." } };
+const YES: Record<string, CommandOption> = { yes: { type: "boolean", short: "y", description: "Do not ask." } };
+const ALL: Record<string, CommandOption> = { all: { type: "boolean", description: "Every dead letter." } };
+const DRY_RUN: Record<string, CommandOption> = {
+  "dry-run": { type: "boolean", description: "Only say what would happen." },
+};
 
 const list: Command = {
   name: "dlq list",
@@ -47,7 +49,7 @@ const list: Command = {
     limit: { type: "string", value: "N", description: "Entries on the page, 1 to 1000; default 50." },
     cursor: { type: "string", value: "CURSOR", description: "Where the page before ended." },
     oldest: { type: "boolean", description: "The oldest first." },
-    ...WHERE,
+    ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
   examples: ["sluice dlq list", "sluice dlq list --exporter otlp_http --since 2h --reason permanent"],
@@ -60,7 +62,7 @@ const show: Command = {
   details: ["With --payload also its records, which may hold what not everybody should see."],
   options: {
     payload: { type: "boolean", description: "Show the records too, as OTLP/JSON." },
-    ...WHERE,
+    ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
   names: "ID",
@@ -85,7 +87,7 @@ const replay: Command = {
     rate: { type: "string", value: "N", description: "Entries per second; default: the exporter's own rate." },
     approve: { type: "boolean", description: "Also what is risky." },
     ...DRY_RUN,
-    ...WHERE,
+    ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
   names: "[ID ...]",
@@ -101,7 +103,7 @@ const remove: Command = {
   name: "dlq delete",
   summary: "Delete the dead letters with these ids for good.",
   details: ["Asks before it deletes several; in a script say --yes. When one id is unknown, none is deleted."],
-  options: { ...YES, ...WHERE, ...JSON_OUT },
+  options: { ...YES, ...CONNECTION_OPTIONS, ...JSON_OUT },
   names: "ID ...",
   examples: ["sluice dlq delete 5f0c1d2e3a4b5c6d-17"],
   load: async () => (await import("./delete.js")).remove,
@@ -111,25 +113,25 @@ const purge: Command = {
   name: "dlq purge",
   summary: "Delete all dead letters that filters find, or --all, for good.",
   details: ["Says how many there are and asks; in a script say --yes."],
-  options: { ...ALL, ...FILTERS, ...DRY_RUN, ...YES, ...WHERE, ...JSON_OUT },
+  options: { ...ALL, ...FILTERS, ...DRY_RUN, ...YES, ...CONNECTION_OPTIONS, ...JSON_OUT },
   examples: ["sluice dlq purge --signature 0f3a9c21d4e8", "sluice dlq purge --all --yes"],
   load: async () => (await import("./purge.js")).purge,
 };
 
-const exported: Command = {
+const exportCommand: Command = {
   name: "dlq export",
   summary: "Write dead letters with their records as lines of JSON.",
   details: ["Each line has a checksum; dlq import reads them again. They stay where they are."],
   options: {
     ...FILTERS,
     out: { type: "string", short: "o", value: "FILE", description: "Where to write; default: standard output." },
-    ...WHERE,
+    ...CONNECTION_OPTIONS,
   },
   examples: ["sluice dlq export --out dead-letters.jsonl", "sluice dlq export --exporter otlp_http | gzip > dead.gz"],
-  load: async () => (await import("./export.js")).exportTo,
+  load: async () => (await import("./export.js")).exportDeadLetters,
 };
 
-const imported: Command = {
+const importCommand: Command = {
   name: "dlq import",
   summary: "Take in dead letters that were exported.",
   details: [
@@ -138,19 +140,19 @@ const imported: Command = {
   ],
   options: {
     "skip-damaged": { type: "boolean", description: "Take in what is not damaged." },
-    ...WHERE,
+    ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
   names: "FILE",
   examples: ["sluice dlq import dead-letters.jsonl"],
-  load: async () => (await import("./import.js")).importFrom,
+  load: async () => (await import("./import.js")).importDeadLetters,
 };
 
 const stats: Command = {
   name: "dlq stats",
   summary: "Count dead letters by reason, exporter and kind of failure.",
   details: ["Alike failures have the same signature: --signature selects them in list, replay, purge and export."],
-  options: { ...FILTERS, ...WHERE, ...JSON_OUT },
+  options: { ...FILTERS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   examples: ["sluice dlq stats", "sluice dlq stats --since 24h --json"],
   load: async () => (await import("./stats.js")).stats,
 };
@@ -165,5 +167,5 @@ export const DLQ: CommandGroup = {
     "Exit codes: 0 all well, 1 it failed or not all was done, 2 wrong usage.",
   ],
   examples: ["sluice dlq stats", "sluice dlq list --since 2h", "sluice dlq replay --all --by ann"],
-  commands: [list, show, replay, remove, purge, exported, imported, stats],
+  commands: [list, show, replay, remove, purge, exportCommand, importCommand, stats],
 };

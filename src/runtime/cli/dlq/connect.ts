@@ -2,8 +2,8 @@ import { stat } from "node:fs/promises";
 import { AdminError } from "../../contract/admin.js";
 import type { CommandContext } from "../command.js";
 import { type Terminal, UsageError } from "../terminal.js";
-import type { Connection } from "./dead-letter-admin.js";
-import { askJson, isNobody } from "./http.js";
+import type { DeadLetterConnection } from "./dead-letter-admin.js";
+import { isUnreachable, requestJson } from "./http.js";
 import { remoteAdmin } from "./remote.js";
 
 const DEFAULT_API = "http://127.0.0.1:55679";
@@ -15,7 +15,7 @@ const DEFAULT_DIRECTORY = "./data/queue";
  * directory named with --dir. When nothing is named and no agent answers, the default directory is tried; what is done
  * then is said.
  */
-export async function connect({ values, terminal }: CommandContext): Promise<Connection> {
+export async function connect({ values, terminal }: CommandContext): Promise<DeadLetterConnection> {
   const api = values["api"] as string | undefined;
   const directory = values["dir"] as string | undefined;
   if (api !== undefined && directory !== undefined) throw new UsageError("--api and --dir exclude each other");
@@ -24,12 +24,12 @@ export async function connect({ values, terminal }: CommandContext): Promise<Con
   if (await isAgent(base))
     return { admin: remoteAdmin(base), where: base.origin, isOffline: false, close: async () => {} };
   if (api !== undefined) throw new AdminError("unavailable", `no agent answers at ${base.origin}`);
-  if (!(await isDirectory(DEFAULT_DIRECTORY))) throw nobody(base);
+  if (!(await isDirectory(DEFAULT_DIRECTORY))) throw noAgentError(base);
   terminal.err.write(`No agent answers at ${base.origin}; working on ${DEFAULT_DIRECTORY}.\n`);
   return openDirectory(DEFAULT_DIRECTORY, terminal);
 }
 
-function nobody(base: URL): AdminError {
+function noAgentError(base: URL): AdminError {
   const advice = "name a running agent with --api URL, or the directory of its queues with --dir DIR";
   return new AdminError(
     "unavailable",
@@ -49,22 +49,22 @@ function baseOf(text: string): URL {
 /** False when nobody listens there; throws when somebody does who is no agent: that is worth knowing. */
 async function isAgent(base: URL): Promise<boolean> {
   try {
-    const { name } = await askJson<{ name?: unknown }>(new URL("api/v1", base), {
+    const { name } = await requestJson<{ name?: unknown }>(new URL("api/v1", base), {
       method: "GET",
       timeoutMs: PROBE_TIMEOUT_MS,
     });
     if (name === "sluice") return true;
   } catch (error) {
-    if (isNobody(error)) return false;
+    if (isUnreachable(error)) return false;
     if (error instanceof AdminError) throw error;
   }
   throw new AdminError("unavailable", `what answers at ${base.origin} is not the API of a Sluice agent`);
 }
 
-async function openDirectory(directory: string, terminal: Terminal): Promise<Connection> {
+async function openDirectory(directory: string, terminal: Terminal): Promise<DeadLetterConnection> {
   if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
-  const { openOffline } = await import("../../../extensions/reliability/offline.js");
-  const { admin, damage, close } = await openOffline(directory);
+  const { openOfflineQueues } = await import("../../../extensions/reliability/offline.js");
+  const { admin, damage, close } = await openOfflineQueues(directory);
   for (const sentence of damage) terminal.err.write(`sluice: ${sentence}\n`);
   return { admin, close, where: directory, isOffline: true };
 }

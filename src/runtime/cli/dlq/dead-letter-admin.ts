@@ -14,7 +14,7 @@ export type DeadLetterAdmin = Pick<
 >;
 
 /** Where the dead letters are. `close` lets go of them. */
-export interface Connection {
+export interface DeadLetterConnection {
   readonly admin: DeadLetterAdmin;
   /** For people: the URL or the directory. */
   readonly where: string;

@@ -1,19 +1,19 @@
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { confirm } from "./confirm.js";
-import { namesOf, onDeadLetters, printJson } from "./run.js";
-import { counted } from "./text.js";
+import { positionalArguments, printJson, withDeadLetters } from "./run.js";
+import { pluralize } from "./text.js";
 
 /** `sluice dlq delete` */
 export async function remove(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
-  const ids = [...new Set(namesOf(context))];
+  const ids = [...new Set(positionalArguments(context))];
   if (ids.length === 0) throw new UsageError("no id was given", "dlq list prints them; dlq purge deletes by filters");
   if (ids.length > 1 && !(await confirm(context, `Delete ${ids.length} dead letters for good?`))) return EXIT.failed;
-  return onDeadLetters(context, async ({ admin }) => {
+  return withDeadLetters(context, async ({ admin }) => {
     const deleted = await admin.deleteDeadLetters({ ids });
     if (values["json"] === true) printJson(context, { deleted });
-    else terminal.out.write(`${counted(deleted, "dead letter")} deleted.\n`);
+    else terminal.out.write(`${pluralize(deleted, "dead letter")} deleted.\n`);
     return EXIT.ok;
   });
 }

@@ -2,18 +2,18 @@ import { open, rename, rm } from "node:fs/promises";
 import type { CommandContext } from "../command.js";
 import { EXIT, type Output } from "../terminal.js";
 import { queryOf } from "./filters.js";
-import { onDeadLetters } from "./run.js";
-import { counted } from "./text.js";
+import { withDeadLetters } from "./run.js";
+import { pluralize } from "./text.js";
 
 /** `sluice dlq export` */
-export async function exportTo(context: CommandContext): Promise<number> {
+export async function exportDeadLetters(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const query = queryOf(values, Date.now());
   const file = values["out"] as string | undefined;
-  return onDeadLetters(context, async ({ admin }) => {
+  return withDeadLetters(context, async ({ admin }) => {
     const lines = admin.exportDeadLetters(query);
     const number = file === undefined ? await toOutput(lines, terminal.out) : await toFile(lines, file);
-    terminal.err.write(`${counted(number, "dead letter")} written${file === undefined ? "" : ` to ${file}`}.\n`);
+    terminal.err.write(`${pluralize(number, "dead letter")} written${file === undefined ? "" : ` to ${file}`}.\n`);
     return EXIT.ok;
   });
 }

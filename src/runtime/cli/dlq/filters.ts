@@ -1,23 +1,23 @@
 import type { DeadLetterQuery } from "../../contract/admin.js";
 import { parseDuration } from "../../contract/schema.js";
-import type { Values } from "../command.js";
+import type { OptionValues } from "../command.js";
 import { UsageError } from "../terminal.js";
 
-const TEXTS = ["exporter", "reason", "category", "signature", "signal", "event", "cursor"];
+const TEXT_FILTERS = ["exporter", "reason", "category", "signature", "signal", "event", "cursor"];
 
 /** The filters on the command line as a query. */
-export function queryOf(values: Values, now: number): DeadLetterQuery {
+export function queryOf(values: OptionValues, now: number): DeadLetterQuery {
   const query: Record<string, string | number> = {};
-  for (const name of TEXTS) if (typeof values[name] === "string") query[name] = values[name];
+  for (const name of TEXT_FILTERS) if (typeof values[name] === "string") query[name] = values[name];
   for (const name of ["since", "until"])
-    if (typeof values[name] === "string") query[name] = timeOf(name, values[name], now);
-  if (values["limit"] !== undefined) query["limit"] = numberOf("limit", values["limit"] as string);
+    if (typeof values[name] === "string") query[name] = parseTime(name, values[name], now);
+  if (values["limit"] !== undefined) query["limit"] = parsePositiveNumber("limit", values["limit"] as string);
   if (values["oldest"] === true) query["order"] = "oldest";
   return query as DeadLetterQuery;
 }
 
 /** A filter or `--all` must say what is meant: forgetting both must not mean everything. */
-export function selectedBy(values: Values, now: number): DeadLetterQuery {
+export function selectionQuery(values: OptionValues, now: number): DeadLetterQuery {
   const query = queryOf(values, now);
   const { limit: _, ...filters } = query;
   const hasFilters = Object.keys(filters).length > 0;
@@ -27,15 +27,15 @@ export function selectedBy(values: Values, now: number): DeadLetterQuery {
   return query;
 }
 
-export function numberOf(name: string, text: string): number {
+export function parsePositiveNumber(name: string, text: string): number {
   const number = Number(text);
   if (text.trim() !== "" && Number.isFinite(number) && number > 0) return number;
   throw new UsageError(`--${name} ${text} is no number above 0`);
 }
 
 /** An ISO time, local unless it says otherwise, or a duration before now. */
-function timeOf(name: string, text: string, now: number): number {
-  const ago = /^\d+$/.test(text) ? undefined : parseDuration(dayless(text));
+function parseTime(name: string, text: string, now: number): number {
+  const ago = /^\d+$/.test(text) ? undefined : parseDuration(daysAsHours(text));
   if (ago !== undefined) return now - ago;
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text.length === 10 ? `${text}T00:00` : text) : Number.NaN;
   if (Number.isFinite(time)) return time;
@@ -43,6 +43,6 @@ function timeOf(name: string, text: string, now: number): number {
 }
 
 /** People say 7d; the config's durations end with hours. */
-function dayless(text: string): string {
+function daysAsHours(text: string): string {
   return text.replace(/^(\d+)d/, (_, days) => `${Number(days) * 24}h`);
 }

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AdminError, type AdminErrorCode } from "../../contract/admin.js";
 
-export interface Sent {
+export interface ApiRequest {
   readonly method: string;
   readonly json?: unknown;
   /** Sent as they come, each with a newline. */
@@ -14,26 +14,26 @@ export interface Sent {
 }
 
 /** Asks the API; an error it answers with is thrown as the `AdminError` it was. No proxy, no redirect: this is for agents nearby. */
-export async function ask(url: URL, sent: Sent): Promise<IncomingMessage> {
-  const type = sent.lines === undefined ? "application/json" : "application/x-ndjson";
-  const headers = sent.method === "POST" ? { "content-type": type } : {};
+export async function sendRequest(url: URL, options: ApiRequest): Promise<IncomingMessage> {
+  const type = options.lines === undefined ? "application/json" : "application/x-ndjson";
+  const headers = options.method === "POST" ? { "content-type": type } : {};
   const send = url.protocol === "https:" ? httpsRequest : httpRequest;
-  const request = send(url, { method: sent.method, headers });
+  const request = send(url, { method: options.method, headers });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
-    request.on("response", resolve).on("error", (error) => reject(placed(error, url)));
+    request.on("response", resolve).on("error", (error) => reject(withOrigin(error, url)));
   });
-  const tooLong = () =>
+  const onTimeout = () =>
     request.destroy(new AdminError("unavailable", `${url.origin} takes the connection but does not answer`));
-  if (sent.timeoutMs !== undefined) request.setTimeout(sent.timeoutMs, tooLong);
-  if (sent.lines === undefined) request.end(sent.json === undefined ? undefined : JSON.stringify(sent.json));
-  else pipeline(Readable.from(withNewlines(sent.lines)), request).catch((error: Error) => request.destroy(error));
+  if (options.timeoutMs !== undefined) request.setTimeout(options.timeoutMs, onTimeout);
+  if (options.lines === undefined) request.end(options.json === undefined ? undefined : JSON.stringify(options.json));
+  else pipeline(Readable.from(withNewlines(options.lines)), request).catch((error: Error) => request.destroy(error));
   const response = await answered;
-  if (response.statusCode! >= 400) throw await errorOf(response, url);
+  if (response.statusCode! >= 400) throw await errorFromResponse(response, url);
   return response;
 }
 
-export async function askJson<T>(url: URL, sent: Sent): Promise<T> {
-  return JSON.parse(await textOf(await ask(url, sent))) as T;
+export async function requestJson<T>(url: URL, options: ApiRequest): Promise<T> {
+  return JSON.parse(await textOf(await sendRequest(url, options))) as T;
 }
 
 export async function textOf(response: IncomingMessage): Promise<string> {
@@ -43,29 +43,29 @@ export async function textOf(response: IncomingMessage): Promise<string> {
 }
 
 /** "read ECONNRESET" alone does not say who hung up. */
-function placed(error: Error, url: URL): Error {
+function withOrigin(error: Error, url: URL): Error {
   if (!(error instanceof AdminError)) error.message = `${url.origin}: ${error.message}`;
   return error;
 }
 
 /** True when there is nobody to ask. */
-export function isNobody(error: unknown): boolean {
+export function isUnreachable(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code;
   return code === "ECONNREFUSED" || code === "ENOENT" || code === "EHOSTUNREACH";
 }
 
-async function errorOf(response: IncomingMessage, url: URL): Promise<AdminError> {
+async function errorFromResponse(response: IncomingMessage, url: URL): Promise<AdminError> {
   const text = await textOf(response);
-  const said = parse(text)?.error;
-  if (typeof said?.message !== "string") {
+  const apiError = parse(text)?.error;
+  if (typeof apiError?.message !== "string") {
     return new AdminError(
       "unavailable",
       `${url.origin} answered ${response.statusCode}: this is not the API of a Sluice agent`,
     );
   }
   const code =
-    CODES.find((known) => known === said.code) ?? (response.statusCode! < 500 ? "bad_request" : "unavailable");
-  return new AdminError(code, said.message);
+    CODES.find((known) => known === apiError.code) ?? (response.statusCode! < 500 ? "bad_request" : "unavailable");
+  return new AdminError(code, apiError.message);
 }
 
 const CODES: readonly AdminErrorCode[] = ["not_found", "bad_request", "conflict", "unavailable"];

@@ -4,24 +4,28 @@ import { splitLines } from "../../text/lines.js";
 import { printable } from "../../text/terminal.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
-import { namesOf, onDeadLetters, printJson } from "./run.js";
-import { counted } from "./text.js";
+import { positionalArguments, printJson, withDeadLetters } from "./run.js";
+import { pluralize } from "./text.js";
 
-const MOST_SHOWN = 20;
+const MAX_SHOWN = 20;
 
 /** `sluice dlq import`: looks at the whole file first, so that a damaged one changes nothing. */
-export async function importFrom(context: CommandContext): Promise<number> {
+export async function importDeadLetters(context: CommandContext): Promise<number> {
   const { values } = context;
-  const [file, ...more] = namesOf(context);
+  const [file, ...more] = positionalArguments(context);
   if (file === undefined || more.length > 0) throw new UsageError("import needs one file");
-  return onDeadLetters(context, async ({ admin }) => {
+  return withDeadLetters(context, async ({ admin }) => {
     const damaged = values["skip-damaged"] === true ? [] : await damagedLines(file);
     if (damaged.length > 0) {
-      tell(context, { imported: 0, problems: damaged }, "nothing was imported; --skip-damaged takes in the others");
+      printReport(
+        context,
+        { imported: 0, problems: damaged },
+        "nothing was imported; --skip-damaged takes in the others",
+      );
       return EXIT.failed;
     }
     const report = await admin.importDeadLetters(linesOf(file));
-    tell(context, report);
+    printReport(context, report);
     return report.problems.length === 0 ? EXIT.ok : EXIT.failed;
   });
 }
@@ -42,12 +46,12 @@ async function damagedLines(file: string): Promise<{ line: number; message: stri
   return damaged;
 }
 
-function tell(context: CommandContext, { imported, problems }: ImportReport, advice?: string): void {
+function printReport(context: CommandContext, { imported, problems }: ImportReport, advice?: string): void {
   const { values, terminal } = context;
   if (values["json"] === true) return printJson(context, { imported, problems });
-  for (const { line, message } of problems.slice(0, MOST_SHOWN))
+  for (const { line, message } of problems.slice(0, MAX_SHOWN))
     terminal.err.write(`line ${line}: ${printable(message)}\n`);
-  if (problems.length > MOST_SHOWN) terminal.err.write(`and ${problems.length - MOST_SHOWN} more\n`);
+  if (problems.length > MAX_SHOWN) terminal.err.write(`and ${problems.length - MAX_SHOWN} more\n`);
   if (advice !== undefined) terminal.err.write(`sluice: ${advice}\n`);
-  else terminal.out.write(`${counted(imported, "dead letter")} imported.\n`);
+  else terminal.out.write(`${pluralize(imported, "dead letter")} imported.\n`);
 }

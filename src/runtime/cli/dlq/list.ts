@@ -4,7 +4,7 @@ import type { CommandContext } from "../command.js";
 import { EXIT } from "../terminal.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 import { queryOf } from "./filters.js";
-import { onDeadLetters, printJson } from "./run.js";
+import { printJson, withDeadLetters } from "./run.js";
 import { type Column, table } from "./table.js";
 import { ageText, errorText } from "./text.js";
 
@@ -24,7 +24,7 @@ export async function list(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const now = Date.now();
   const query = queryOf(values, now);
-  return onDeadLetters(context, async ({ admin }) => {
+  return withDeadLetters(context, async ({ admin }) => {
     const page = await fullPage(admin, query);
     if (values["json"] === true) printJson(context, page);
     else if (page.entries.length === 0) terminal.out.write("No dead letters.\n");

@@ -8,11 +8,11 @@ import {
 import type { Entry } from "../../contract/entry.js";
 import { splitLines } from "../../text/lines.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
-import { ask, askJson } from "./http.js";
+import { requestJson, sendRequest } from "./http.js";
 
 const POLL_MS = 250;
 
-interface Job {
+interface ReplayJobStatus {
   readonly id: string;
   readonly state: "running" | "done" | "cancelled" | "failed";
   readonly done: number;
@@ -29,25 +29,25 @@ export function remoteAdmin(base: URL): DeadLetterAdmin {
       if (value !== undefined) url.searchParams.set(name, String(value));
     return url;
   };
-  const get = <T>(url: URL) => askJson<T>(url, { method: "GET" });
-  const post = <T>(path: string, json: unknown) => askJson<T>(at(path), { method: "POST", json });
+  const get = <T>(url: URL) => requestJson<T>(url, { method: "GET" });
+  const post = <T>(path: string, json: unknown) => requestJson<T>(at(path), { method: "POST", json });
   const entryAt = (id: string) => `/dead-letters/${encodeURIComponent(id)}`;
 
   return {
     listDeadLetters: (query) => get(at("/dead-letters", query)),
-    deadLetter: (id) => unlessMissing(async () => (await get<{ entry: Entry }>(at(entryAt(id)))).entry),
+    deadLetter: (id) => undefinedIfNotFound(async () => (await get<{ entry: Entry }>(at(entryAt(id)))).entry),
     payload: (id) =>
-      unlessMissing(async () => {
+      undefinedIfNotFound(async () => {
         const url = at(entryAt(id));
         url.searchParams.set("payload", "true");
         return JSON.stringify((await get<{ payload: unknown }>(url)).payload);
       }),
     deadLetterStats: (query) => get(at("/dead-letters/stats", query)),
     async replay(selection, options) {
-      const job = await post<Job>("/dead-letters/replay", replayBody(selection, options));
-      return watch(job, options, {
-        get: () => get<Job>(at(`/replays/${job.id}`)),
-        cancel: () => askJson<Job>(at(`/replays/${job.id}`), { method: "DELETE" }),
+      const job = await post<ReplayJobStatus>("/dead-letters/replay", replayBody(selection, options));
+      return followReplay(job, options, {
+        get: () => get<ReplayJobStatus>(at(`/replays/${job.id}`)),
+        cancel: () => requestJson<ReplayJobStatus>(at(`/replays/${job.id}`), { method: "DELETE" }),
       });
     },
     async deleteDeadLetters(selection, options) {
@@ -55,7 +55,7 @@ export function remoteAdmin(base: URL): DeadLetterAdmin {
       return (await post<{ deleted: number }>("/dead-letters/purge", body)).deleted;
     },
     exportDeadLetters: (query) => linesOf(at("/dead-letters/export", query)),
-    importDeadLetters: (lines) => askJson(at("/dead-letters/import"), { method: "POST", lines }),
+    importDeadLetters: (lines) => requestJson(at("/dead-letters/import"), { method: "POST", lines }),
   };
 }
 
@@ -69,23 +69,23 @@ function replayBody(selection: Selection, { by, rate, approved = false, dryRun =
 }
 
 /** Follows a replay to its end; an abort cancels it. */
-async function watch(
-  first: Job,
+async function followReplay(
+  first: ReplayJobStatus,
   { onProgress, abort }: ReplayOptions,
-  job: { get(): Promise<Job>; cancel(): Promise<Job> },
+  job: { get(): Promise<ReplayJobStatus>; cancel(): Promise<ReplayJobStatus> },
 ): Promise<ReplayReport> {
-  let now = first;
+  let status = first;
   let isCancelled = false;
   for (;;) {
-    onProgress?.(now.done, now.total);
-    if (now.state === "failed") throw new AdminError("unavailable", now.error ?? "the replay failed");
-    if (now.report !== undefined) return now.report;
+    onProgress?.(status.done, status.total);
+    if (status.state === "failed") throw new AdminError("unavailable", status.error ?? "the replay failed");
+    if (status.report !== undefined) return status.report;
     if (abort?.aborted && !isCancelled) {
       isCancelled = true;
       await job.cancel();
     }
     await pause(abort);
-    now = await job.get();
+    status = await job.get();
   }
 }
 
@@ -102,7 +102,7 @@ function pause(abort: AbortSignal | undefined): Promise<void> {
 }
 
 async function* linesOf(url: URL): AsyncGenerator<string> {
-  const response = await ask(url, { method: "GET" });
+  const response = await sendRequest(url, { method: "GET" });
   try {
     yield* splitLines(response.setEncoding("utf8"));
   } catch (error) {
@@ -110,7 +110,7 @@ async function* linesOf(url: URL): AsyncGenerator<string> {
   }
 }
 
-async function unlessMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
+async function undefinedIfNotFound<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {

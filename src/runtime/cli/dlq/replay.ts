@@ -4,10 +4,10 @@ import type { ReplayReport, Selection } from "../../contract/admin.js";
 import { printable } from "../../text/terminal.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
-import { numberOf, selectedBy } from "./filters.js";
+import { parsePositiveNumber, selectionQuery } from "./filters.js";
 import { progressBar } from "./progress.js";
-import { namesOf, onDeadLetters, printJson } from "./run.js";
-import { counted } from "./text.js";
+import { positionalArguments, printJson, withDeadLetters } from "./run.js";
+import { pluralize } from "./text.js";
 
 /** `sluice dlq replay` */
 export async function replay(context: CommandContext): Promise<number> {
@@ -18,9 +18,9 @@ export async function replay(context: CommandContext): Promise<number> {
     by: (values["by"] as string | undefined) ?? userName(terminal.env),
     dryRun,
     approved: values["approve"] === true,
-    ...(values["rate"] !== undefined && { rate: numberOf("rate", values["rate"] as string) }),
+    ...(values["rate"] !== undefined && { rate: parsePositiveNumber("rate", values["rate"] as string) }),
   };
-  return onDeadLetters(context, async ({ admin, isOffline }) => {
+  return withDeadLetters(context, async ({ admin, isOffline }) => {
     const progress = progressBar(terminal.err);
     const interrupt = onInterrupt();
     const report = await admin
@@ -30,7 +30,7 @@ export async function replay(context: CommandContext): Promise<number> {
         interrupt.end();
       });
     if (values["json"] === true) printJson(context, report);
-    else terminal.out.write(describe(report, dryRun, interrupt.signal.aborted));
+    else terminal.out.write(describeReport(report, dryRun, interrupt.signal.aborted));
     if (isOffline && report.replayed > 0 && !dryRun)
       terminal.err.write("They are sent when an agent runs there again.\n");
     const isWhole = report.replayed === report.selected && !interrupt.signal.aborted;
@@ -39,9 +39,9 @@ export async function replay(context: CommandContext): Promise<number> {
 }
 
 function selectionOf(context: CommandContext): Selection {
-  const ids = namesOf(context);
+  const ids = positionalArguments(context);
   const { values } = context;
-  if (ids.length === 0) return { query: selectedBy(values, Date.now()) };
+  if (ids.length === 0) return { query: selectionQuery(values, Date.now()) };
   const filter = [
     "all",
     "exporter",
@@ -74,7 +74,7 @@ function userName(env: Readonly<Record<string, string | undefined>>): string {
   }
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+const SKIP_REASONS: Readonly<Record<string, string>> = {
   skip_approval: "partly taken by the backend before (--approve sends all of it again)",
   skip_max_replays: "replayed too often (--approve does it once more)",
   skip_schema: "not readable any more, or refused by a processor, such as versioning, for what it is",
@@ -83,14 +83,18 @@ const REASONS: Readonly<Record<string, string>> = {
   skip_not_found: "not found among the dead letters",
 };
 
-function describe({ selected, replayed, skipped, examples }: ReplayReport, dryRun: boolean, aborted: boolean): string {
+function describeReport(
+  { selected, replayed, skipped, examples }: ReplayReport,
+  dryRun: boolean,
+  aborted: boolean,
+): string {
   if (selected === 0) return "No dead letters were selected.\n";
   const verb = dryRun ? "would be replayed" : replayed === 1 ? "was replayed" : "were replayed";
-  const lines = [`${counted(replayed, "dead letter")} ${verb}${aborted ? ", then it was interrupted" : ""}.`];
+  const lines = [`${pluralize(replayed, "dead letter")} ${verb}${aborted ? ", then it was interrupted" : ""}.`];
   for (const [reason, number] of Object.entries(skipped)) {
     const ids = examples.filter((each) => each.reason === reason).map(({ id }) => id);
     const shown = `${ids.slice(0, 3).join(", ")}${number > Math.min(3, ids.length) ? " ..." : ""}`;
-    lines.push(`  ${number} left: ${REASONS[reason] ?? reason}: ${printable(shown)}`);
+    lines.push(`  ${number} left: ${SKIP_REASONS[reason] ?? reason}: ${printable(shown)}`);
   }
   return `${lines.join("\n")}\n`;
 }

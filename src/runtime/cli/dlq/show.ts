@@ -3,45 +3,45 @@ import type { AttemptError, Cycle, Entry, Failure } from "../../contract/entry.j
 import { printable } from "../../text/terminal.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
-import { namesOf, onDeadLetters, printJson } from "./run.js";
-import { ageText, bytesText, counted, durationText, errorText, timeText } from "./text.js";
+import { positionalArguments, printJson, withDeadLetters } from "./run.js";
+import { ageText, errorText, pluralize, roughByteSize, roughDuration, timeText } from "./text.js";
 
 /** `sluice dlq show` */
 export async function show(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
-  const [id, ...more] = namesOf(context);
+  const [id, ...more] = positionalArguments(context);
   if (id === undefined || more.length > 0) throw new UsageError("show needs one id", "dlq list prints them");
-  return onDeadLetters(context, async ({ admin }) => {
+  return withDeadLetters(context, async ({ admin }) => {
     const entry = await admin.deadLetter(id);
     if (entry === undefined) throw new AdminError("not_found", `there is no entry ${JSON.stringify(id)}`);
     const text = values["payload"] === true ? await admin.payload(id) : undefined;
     const payload: unknown = text === undefined ? undefined : JSON.parse(text);
     if (values["json"] === true) printJson(context, payload === undefined ? { entry } : { entry, payload });
     else {
-      terminal.out.write(`${describe(entry, Date.now()).join("\n")}\n`);
+      terminal.out.write(`${describeEntry(entry, Date.now()).join("\n")}\n`);
       if (payload !== undefined) terminal.out.write(`\nPayload\n${printableJson(payload)}\n`);
     }
     return EXIT.ok;
   });
 }
 
-function describe(entry: Entry, now: number): string[] {
+function describeEntry(entry: Entry, now: number): string[] {
   const { failure, lastError } = entry;
   return [
-    ...fields([
+    ...fieldLines([
       ["Id", entry.id],
       ["State", stateText(entry, now)],
       [
         "Exporter",
         `${entry.exporter}, from pipeline ${entry.pipeline}, received by ${entry.source.receiver} (${entry.source.transport})`,
       ],
-      ["Content", `${counted(entry.items, "item")} of ${entry.signal}, ${bytesText(entry.bytes)}`],
-      ["Enqueued", when(entry.enqueuedAt, now)],
+      ["Content", `${pluralize(entry.items, "item")} of ${entry.signal}, ${roughByteSize(entry.bytes)}`],
+      ["Enqueued", timeAndAge(entry.enqueuedAt, now)],
       ["Split from", entry.parent],
       ...(failure === undefined ? [] : failureFields(failure)),
       ["Error", failure === undefined && lastError ? errorText(lastError) : undefined],
       ["Attempts", `${entry.calls}${entry.calls === entry.attempts ? "" : `, of which ${entry.attempts} count`}`],
-      ["First failed", entry.firstFailedAt === undefined ? undefined : when(entry.firstFailedAt, now)],
+      ["First failed", entry.firstFailedAt === undefined ? undefined : timeAndAge(entry.firstFailedAt, now)],
       ["Config", entry.generation],
     ]),
     ...(entry.history.length === 0 ? [] : ["", "Attempts", ...entry.history.map(attemptLine)]),
@@ -62,31 +62,31 @@ function failureFields(failure: Failure): [string, string | undefined][] {
 }
 
 function stateText({ state, failure, replays }: Entry, now: number): string {
-  const replayed = replays === 0 ? "" : `, replayed ${counted(replays, "time")}`;
-  const text = state === "failed" ? `dead letter since ${when(failure!.at, now)}` : "waiting to be sent";
+  const replayed = replays === 0 ? "" : `, replayed ${pluralize(replays, "time")}`;
+  const text = state === "failed" ? `dead letter since ${timeAndAge(failure!.at, now)}` : "waiting to be sent";
   return `${text}${replayed}`;
 }
 
 function detailText({ class: kind, status, code }: AttemptError): string {
-  const parts = [status, code].filter((part) => part !== undefined && part !== "" && part !== kind);
-  return parts.length === 0 ? "" : ` [${parts.join(", ")}]`;
+  const details = [status, code].filter((part) => part !== undefined && part !== "" && part !== kind);
+  return details.length === 0 ? "" : ` [${details.join(", ")}]`;
 }
 
 function attemptLine({ at, error, delayMs }: Entry["history"][number]): string {
-  const wait = delayMs === undefined ? "" : `, next after ${durationText(delayMs)}`;
+  const wait = delayMs === undefined ? "" : `, next after ${roughDuration(delayMs)}`;
   return `  ${timeText(at)}  ${printable(error)}${wait}`;
 }
 
 function cycleLine({ failure, calls, replayedAt, replayedBy }: Cycle): string {
   const end = `replayed ${timeText(replayedAt)} by ${printable(replayedBy)}`;
-  return `  ${timeText(failure.at)}  ${failure.reason} after ${counted(calls, "attempt")}: ${errorText(failure.error)}; ${end}`;
+  return `  ${timeText(failure.at)}  ${failure.reason} after ${pluralize(calls, "attempt")}: ${errorText(failure.error)}; ${end}`;
 }
 
-function when(time: number, now: number): string {
+function timeAndAge(time: number, now: number): string {
   return `${timeText(time)} (${ageText(time, now)})`;
 }
 
-function fields(all: readonly (readonly [string, string | undefined])[]): string[] {
+function fieldLines(all: readonly (readonly [string, string | undefined])[]): string[] {
   return all.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(13)} ${printable(value)}`]));
 }
 

@@ -2,9 +2,9 @@ import type { DeadLetterStats } from "../../contract/admin.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, type Output } from "../terminal.js";
 import { queryOf } from "./filters.js";
-import { onDeadLetters, printJson } from "./run.js";
+import { printJson, withDeadLetters } from "./run.js";
 import { type Column, table } from "./table.js";
-import { ageText, bytesText, counted, errorText } from "./text.js";
+import { ageText, errorText, pluralize, roughByteSize } from "./text.js";
 
 const COLUMNS: readonly Column[] = [
   { title: "SIGNATURE" },
@@ -20,15 +20,15 @@ export async function stats(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const now = Date.now();
   const query = queryOf(values, now);
-  return onDeadLetters(context, async ({ admin }) => {
+  return withDeadLetters(context, async ({ admin }) => {
     const found = await admin.deadLetterStats(query);
     if (values["json"] === true) printJson(context, found);
-    else terminal.out.write(`${describe(found, now, terminal.out).join("\n")}\n`);
+    else terminal.out.write(`${describeStats(found, now, terminal.out).join("\n")}\n`);
     return EXIT.ok;
   });
 }
 
-function describe(found: DeadLetterStats, now: number, out: Output): string[] {
+function describeStats(found: DeadLetterStats, now: number, out: Output): string[] {
   if (found.entries === 0) return ["No dead letters."];
   const { entries, items, bytes, oldestAt, byReason, byExporter, signatures } = found;
   const rows = signatures.map((each) => [
@@ -39,7 +39,7 @@ function describe(found: DeadLetterStats, now: number, out: Output): string[] {
     each.exporter,
     errorText(each),
   ]);
-  const total = `${counted(entries, "dead letter")}, ${counted(items, "item")}, ${bytesText(bytes)}`;
+  const total = `${pluralize(entries, "dead letter")}, ${pluralize(items, "item")}, ${roughByteSize(bytes)}`;
   return [
     `${total}; the oldest failed ${ageText(oldestAt, now)}.`,
     `By reason: ${shares(byReason)}`,

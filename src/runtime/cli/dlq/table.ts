@@ -9,7 +9,7 @@ export interface Column {
 }
 
 const GAP = 2;
-const NARROWEST = 8;
+const MIN_COLUMN_WIDTH = 8;
 
 /** Lines of a table, the head first. On a terminal they fit into its width if they can; elsewhere nothing is cut. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[], output: Output): string[] {
@@ -19,11 +19,11 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
 
 function plainTable(columns: readonly Column[], rows: readonly (readonly string[])[], width?: number): string[] {
   const cells = [columns.map(({ title }) => title), ...rows.map((row) => row.map(printable))];
-  const widths = columns.map((_, i) => Math.max(...cells.map((row) => length(row[i] ?? ""))));
+  const widths = columns.map((_, i) => Math.max(...cells.map((row) => characterCount(row[i] ?? ""))));
   if (width !== undefined) shrink(widths, columns, width);
   return cells.map((row) =>
     row
-      .map((text, i) => fitted(text, widths[i]!, columns[i]!))
+      .map((text, i) => fitCell(text, widths[i]!, columns[i]!))
       .join(" ".repeat(GAP))
       .trimEnd(),
   );
@@ -33,18 +33,18 @@ function shrink(widths: number[], columns: readonly Column[], width: number): vo
   let excess = widths.reduce((sum, each) => sum + each, GAP * (widths.length - 1)) - width;
   for (let i = columns.length - 1; i >= 0 && excess > 0; i--) {
     if (!columns[i]!.shrinks) continue;
-    const given = Math.min(excess, Math.max(0, widths[i]! - NARROWEST));
+    const given = Math.min(excess, Math.max(0, widths[i]! - MIN_COLUMN_WIDTH));
     widths[i]! -= given;
     excess -= given;
   }
 }
 
-function fitted(text: string, width: number, { align }: Column): string {
-  const short = length(text) > width ? `${[...text].slice(0, Math.max(0, width - 1)).join("")}…` : text;
-  const pad = " ".repeat(Math.max(0, width - length(short)));
+function fitCell(text: string, width: number, { align }: Column): string {
+  const short = characterCount(text) > width ? `${[...text].slice(0, Math.max(0, width - 1)).join("")}…` : text;
+  const pad = " ".repeat(Math.max(0, width - characterCount(short)));
   return align === "right" ? pad + short : short + pad;
 }
 
-function length(text: string): number {
+function characterCount(text: string): number {
   return [...text].length;
 }

@@ -12,11 +12,11 @@ export function timeText(time: number | undefined): string {
 /** `3m ago` */
 export function ageText(time: number | undefined, now: number): string {
   if (time === undefined) return "-";
-  return now - time < 1000 ? "just now" : `${durationText(now - time)} ago`;
+  return now - time < 1000 ? "just now" : `${roughDuration(now - time)} ago`;
 }
 
 /** Roughly: `12s`, `3m`, `5h`, `2d`. */
-export function durationText(ms: number): string {
+export function roughDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)}ms`;
   if (ms < 90_000) return `${Math.round(ms / 1000)}s`;
   if (ms < 90 * 60_000) return `${Math.round(ms / 60_000)}m`;
@@ -24,7 +24,7 @@ export function durationText(ms: number): string {
   return `${Math.round(ms / 86_400_000)}d`;
 }
 
-export function bytesText(bytes: number): string {
+export function roughByteSize(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let amount = bytes;
   let unit = 0;
@@ -36,7 +36,7 @@ export function bytesText(bytes: number): string {
 }
 
 /** `1 dead letter`, `2 dead letters` */
-export function counted(number: number, noun: string, plural = `${noun}s`): string {
+export function pluralize(number: number, noun: string, plural = `${noun}s`): string {
   return `${number} ${number === 1 ? noun : plural}`;
 }
 

@@ -11,7 +11,7 @@ export type Aggregation = (typeof AGGREGATIONS)[number];
  */
 export function aggregatePoints(
   metric: Tree,
-  how: Aggregation,
+  aggregation: Aggregation,
   kept: ReadonlySet<string> | undefined,
 ): Tree | undefined {
   for (const kind of ["gauge", "sum", "histogram", "exponentialHistogram"]) {
@@ -19,14 +19,20 @@ export function aggregatePoints(
     const points = data?.["dataPoints"] as Tree[] | undefined;
     if (data === undefined || points === undefined) continue;
     const delta = data["aggregationTemporality"] === 1;
-    const dataPoints = [...groups(points, kept, delta).values()].map((group) => merged(kind, group, how));
+    const dataPoints = [...groupPoints(points, kept, delta).values()].map((group) =>
+      mergePoints(kind, group, aggregation),
+    );
     const changed = dataPoints.length !== points.length || kept !== undefined;
     return changed ? { ...metric, [kind]: { ...data, dataPoints } } : undefined;
   }
   return undefined;
 }
 
-function groups(points: readonly Tree[], kept: ReadonlySet<string> | undefined, delta: boolean): Map<string, Tree[]> {
+function groupPoints(
+  points: readonly Tree[],
+  kept: ReadonlySet<string> | undefined,
+  delta: boolean,
+): Map<string, Tree[]> {
   const all = new Map<string, Tree[]>();
   for (const point of points) {
     const attributes = ((point["attributes"] ?? []) as Tree[]).filter((a) => kept?.has(String(a["key"] ?? "")) ?? true);
@@ -41,22 +47,22 @@ function groups(points: readonly Tree[], kept: ReadonlySet<string> | undefined, 
 
 /** Points of one time with one set of attributes belong together; of deltas also those that began at one time. */
 function identity(point: Tree, delta: boolean): string {
-  const attributes = (point["attributes"] as Tree[]).map((a) => stable(a)).sort();
+  const attributes = (point["attributes"] as Tree[]).map((a) => stableText(a)).sort();
   const distribution = point["count"] === undefined ? [] : [point["min"] !== undefined, point["max"] !== undefined];
   const alike = ["timeUnixNano", ...(delta ? ["startTimeUnixNano"] : []), "explicitBounds", "scale"];
   if (distribution.length > 0) alike.push("flags");
-  return [...alike.map((name) => stable(point[name])), ...distribution, ...attributes].join("\u0000");
+  return [...alike.map((name) => stableText(point[name])), ...distribution, ...attributes].join("\u0000");
 }
 
-function stable(value: unknown): string {
+function stableText(value: unknown): string {
   return JSON.stringify(value, (_, part) => (typeof part === "bigint" ? `${part}n` : part)) ?? "";
 }
 
-function merged(kind: string, group: readonly Tree[], how: Aggregation): Tree {
+function mergePoints(kind: string, group: readonly Tree[], aggregation: Aggregation): Tree {
   const first = { ...group[0]!, ...earliestStart(group) };
   if (group.length === 1) return first;
-  if (kind === "gauge" || kind === "sum") return { ...withoutNumber(first), ...aggregated(group, how) };
-  return summed(
+  if (kind === "gauge" || kind === "sum") return { ...withoutNumber(first), ...aggregateNumbers(group, aggregation) };
+  return sumHistograms(
     kind,
     first,
     group.filter((point, i) => i === 0 || point["count"]),
@@ -73,16 +79,16 @@ function withoutNumber({ asInt: _int, asDouble: _double, ...point }: Tree): Tree
   return point;
 }
 
-/** In the type of the first point. */
-function aggregated(group: readonly Tree[], how: Aggregation): Tree {
+/** The value of the merged point, in the type of the first point. */
+function aggregateNumbers(group: readonly Tree[], aggregation: Aggregation): Tree {
   const isDouble = group[0]!["asDouble"] !== undefined;
-  if (how === "count") return isDouble ? { asDouble: group.length } : { asInt: BigInt(group.length) };
+  if (aggregation === "count") return isDouble ? { asDouble: group.length } : { asInt: BigInt(group.length) };
   if (isDouble) {
     const numbers = group.map((point) => Number(point["asDouble"] ?? point["asInt"] ?? 0)).sort((a, b) => a - b);
-    return { asDouble: ofDoubles(numbers, how) };
+    return { asDouble: aggregateDoubles(numbers, aggregation) };
   }
   const numbers = group.map(integerOf).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
-  return { asInt: BigInt.asIntN(64, ofIntegers(numbers, how)) };
+  return { asInt: BigInt.asIntN(64, aggregateIntegers(numbers, aggregation)) };
 }
 
 function integerOf(point: Tree): bigint {
@@ -90,10 +96,10 @@ function integerOf(point: Tree): bigint {
   return double === undefined ? ((point["asInt"] as bigint | undefined) ?? 0n) : (toInt(double) ?? 0n);
 }
 
-function ofIntegers(sorted: readonly bigint[], how: Aggregation): bigint {
+function aggregateIntegers(sorted: readonly bigint[], aggregation: Aggregation): bigint {
   const sum = sorted.reduce((a, b) => a + b, 0n);
   const middle = sorted.length >> 1;
-  switch (how) {
+  switch (aggregation) {
     case "max":
       return sorted.at(-1)!;
     case "min":
@@ -107,10 +113,10 @@ function ofIntegers(sorted: readonly bigint[], how: Aggregation): bigint {
   }
 }
 
-function ofDoubles(sorted: readonly number[], how: Aggregation): number {
+function aggregateDoubles(sorted: readonly number[], aggregation: Aggregation): number {
   const sum = sorted.reduce((a, b) => a + b, 0);
   const middle = sorted.length >> 1;
-  switch (how) {
+  switch (aggregation) {
     case "max":
       return sorted.at(-1)!;
     case "min":
@@ -125,7 +131,7 @@ function ofDoubles(sorted: readonly number[], how: Aggregation): number {
 }
 
 /** Histograms of the same bounds or scale as one. Whatever the function: there is only one way to merge them. */
-function summed(kind: string, first: Tree, group: readonly Tree[]): Tree {
+function sumHistograms(kind: string, first: Tree, group: readonly Tree[]): Tree {
   const total: Tree = { ...first };
   const all = (name: string) => group.flatMap((point) => (point[name] === undefined ? [] : [point[name]]));
   const numbers = (name: string) => all(name) as number[];
@@ -138,34 +144,34 @@ function summed(kind: string, first: Tree, group: readonly Tree[]): Tree {
   if (exemplars.length > 0) total["exemplars"] = exemplars;
   if (kind === "histogram") {
     const buckets = all("bucketCounts") as bigint[][];
-    if (buckets.length > 0) total["bucketCounts"] = added(buckets);
+    if (buckets.length > 0) total["bucketCounts"] = sumLists(buckets);
     return total;
   }
   total["zeroCount"] = counts("zeroCount");
   for (const side of ["positive", "negative"]) {
     const buckets = all(side) as Tree[];
-    if (buckets.length > 0) total[side] = addedBuckets(buckets);
+    if (buckets.length > 0) total[side] = sumBuckets(buckets);
   }
   return total;
 }
 
-const MOST_BUCKETS = 20_000;
+const MAX_BUCKETS = 20_000;
 
 /** Buckets of exponential histograms of one scale, each laid where its offset says. */
-function addedBuckets(all: readonly Tree[]): Tree {
+function sumBuckets(all: readonly Tree[]): Tree {
   const filled = all.filter((one) => ((one["bucketCounts"] ?? []) as bigint[]).some((count) => count > 0n));
   if (filled.length === 0) return all[0]!;
   const offsetOf = (one: Tree) => Number(one["offset"] ?? 0);
   const offset = Math.min(...filled.map(offsetOf));
   const shifted = filled.map((one) => {
-    if (offsetOf(one) - offset > MOST_BUCKETS)
+    if (offsetOf(one) - offset > MAX_BUCKETS)
       throw new OttlError("aggregate_on_attributes: the buckets lie too far apart to be merged");
     return [...new Array<bigint>(offsetOf(one) - offset).fill(0n), ...(one["bucketCounts"] as bigint[])];
   });
-  return { offset, bucketCounts: added(shifted) };
+  return { offset, bucketCounts: sumLists(shifted) };
 }
 
-function added(lists: readonly (readonly bigint[])[]): bigint[] {
+function sumLists(lists: readonly (readonly bigint[])[]): bigint[] {
   const longest = lists.reduce((a, b) => Math.max(a, b.length), 0);
   return Array.from({ length: longest }, (_, i) => lists.reduce((sum, list) => sum + (list[i] ?? 0n), 0n));
 }

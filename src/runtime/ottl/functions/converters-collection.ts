@@ -15,7 +15,7 @@ function indexOf(target: OttlValue, value: OttlValue): bigint {
   return BigInt(target.findIndex((item) => compare(item, value, "==")));
 }
 
-function sorted(list: readonly OttlValue[], descending: boolean): OttlValue[] {
+function sortValues(list: readonly OttlValue[], descending: boolean): OttlValue[] {
   if (list.some((item) => typeof item === "object" && item !== null)) return [...list];
   const numeric = list.every((item) => typeof item === "bigint" || typeof item === "number");
   const order = numeric
@@ -24,7 +24,7 @@ function sorted(list: readonly OttlValue[], descending: boolean): OttlValue[] {
   return [...list].sort(descending ? (a, b) => order(b, a) : order);
 }
 
-function follow(value: OttlValue, path: readonly string[]): OttlValue | undefined {
+function valueAtPath(value: OttlValue, path: readonly string[]): OttlValue | undefined {
   let current: OttlValue | undefined = value;
   for (const key of path) current = current instanceof Map ? current.get(key) : undefined;
   return current;
@@ -37,9 +37,9 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
     returns: "list",
     summary: "The keys of a map.",
     example: "Keys(resource.attributes)",
-    make(args) {
+    compile(args) {
       const target = args.map("target");
-      return (scene) => [...target(scene).keys()];
+      return (ctx) => [...target(ctx).keys()];
     },
   },
   {
@@ -48,9 +48,9 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
     returns: "list",
     summary: "The values of a map.",
     example: "Values(attributes)",
-    make(args) {
+    compile(args) {
       const target = args.map("target");
-      return (scene) => [...target(scene).values()];
+      return (ctx) => [...target(ctx).values()];
     },
   },
   {
@@ -59,12 +59,12 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
     returns: "bool",
     summary: "Whether the list has an item that equals this.",
     example: 'ContainsValue(attributes["tags"], "prod")',
-    make(args) {
+    compile(args) {
       const target = args.list("target");
       const item = args.any("item");
-      return (scene) => {
-        const wanted = item(scene);
-        return target(scene).some((value) => compare(value, wanted, "=="));
+      return (ctx) => {
+        const wanted = item(ctx);
+        return target(ctx).some((value) => compare(value, wanted, "=="));
       };
     },
   },
@@ -74,10 +74,10 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
     returns: "int",
     summary: "Where the value first is in a list, or a text in a text (in bytes); -1 when it is not.",
     example: 'Index(body, "error")',
-    make(args) {
+    compile(args) {
       const target = args.any("target");
       const value = args.any("value");
-      return (scene) => indexOf(target(scene), value(scene));
+      return (ctx) => indexOf(target(ctx), value(ctx));
     },
   },
   {
@@ -87,11 +87,11 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
     summary:
       'The items of a list in order, "asc" or "desc": numbers as numbers, everything mixed as text. A list with maps, lists or bytes in it stays as it is.',
     example: 'Sort(attributes["tags"], "desc")',
-    make(args) {
+    compile(args) {
       const target = args.list("target");
       const order = args.literalText("order", "asc");
-      if (order !== "asc" && order !== "desc") args.refuse("order", 'the order is "asc" or "desc"');
-      return (scene) => sorted(target(scene), order === "desc");
+      if (order !== "asc" && order !== "desc") args.reject("order", 'the order is "asc" or "desc"');
+      return (ctx) => sortValues(target(ctx), order === "desc");
     },
   },
   {
@@ -101,15 +101,15 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
     summary:
       "A list of maps as one map: each item under what `key_path` leads to in it (else its index), as what `value_path` leads to (else whole).",
     example: 'SliceToMap(attributes["things"], ["name"], ["value"])',
-    make(args) {
+    compile(args) {
       const target = args.list("target");
       const keyPath = args.literalTexts("key_path");
       const valuePath = args.literalTexts("value_path");
-      return (scene) => {
+      return (ctx) => {
         const map: OttlMap = new Map();
-        target(scene).forEach((item, i) => {
-          const key = keyPath.length === 0 ? String(i) : follow(item, keyPath);
-          const value = follow(item, valuePath);
+        target(ctx).forEach((item, i) => {
+          const key = keyPath.length === 0 ? String(i) : valueAtPath(item, keyPath);
+          const value = valueAtPath(item, valuePath);
           if (typeof key !== "string") throw new OttlError("SliceToMap: the key of an item is not a string");
           if (value === undefined) throw new OttlError("SliceToMap: an item has no such value");
           map.set(key, value);

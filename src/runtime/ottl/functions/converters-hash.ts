@@ -5,22 +5,27 @@ import type { OttlValue } from "../value.js";
 
 /** Hashes, encodings and random ids. */
 
-function ofText(name: string, returns: string, summary: string, convert: (text: string) => OttlValue): FunctionSpec {
+function singleTextConverter(
+  name: string,
+  returns: string,
+  summary: string,
+  convert: (text: string) => OttlValue,
+): FunctionSpec {
   return {
     name,
     parameters: parameters("target: string"),
     returns,
     summary,
     example: `${name}(attributes["user.email"])`,
-    make(args) {
+    compile(args) {
       const target = args.text("target");
-      return (scene) => convert(target(scene));
+      return (ctx) => convert(target(ctx));
     },
   };
 }
 
-function digest(name: string, algorithm: string): FunctionSpec {
-  return ofText(name, "string", `The ${name} hash of a text, in hex.`, (text) =>
+function hashConverter(name: string, algorithm: string): FunctionSpec {
+  return singleTextConverter(name, "string", `The ${name} hash of a text, in hex.`, (text) =>
     createHash(algorithm).update(text).digest("hex"),
   );
 }
@@ -73,24 +78,26 @@ function uuidV7(): string {
 }
 
 export const HASH_CONVERTERS: readonly FunctionSpec[] = [
-  digest("SHA256", "sha256"),
-  digest("SHA512", "sha512"),
-  digest("SHA1", "sha1"),
-  digest("MD5", "md5"),
-  ofText("FNV", "int", "The 64-bit FNV-1a hash of a text.", fnv1a),
-  ofText("Base64Decode", "string", "The text that is written in base64.", (text) => decodeBase64(text, "base64")),
+  hashConverter("SHA256", "sha256"),
+  hashConverter("SHA512", "sha512"),
+  hashConverter("SHA1", "sha1"),
+  hashConverter("MD5", "md5"),
+  singleTextConverter("FNV", "int", "The 64-bit FNV-1a hash of a text.", fnv1a),
+  singleTextConverter("Base64Decode", "string", "The text that is written in base64.", (text) =>
+    decodeBase64(text, "base64"),
+  ),
   {
     name: "Base64Encode",
     parameters: parameters("target: string", "variant?: STRING"),
     returns: "string",
     summary: `A text in base64, or in the variant ${Object.keys(BASE64).slice(1).join(", ")}.`,
     example: "Base64Encode(body)",
-    make(args) {
+    compile(args) {
       const target = args.text("target");
       const variant = args.literalText("variant", "base64");
       if (!Object.hasOwn(BASE64, variant))
-        args.refuse("variant", `the variant is one of ${Object.keys(BASE64).join(", ")}`);
-      return (scene) => encodeBase64(target(scene), variant);
+        args.reject("variant", `the variant is one of ${Object.keys(BASE64).join(", ")}`);
+      return (ctx) => encodeBase64(target(ctx), variant);
     },
   },
   {
@@ -99,13 +106,13 @@ export const HASH_CONVERTERS: readonly FunctionSpec[] = [
     returns: "string",
     summary: `The text of a string or bytes in another encoding: ${[...Object.keys(BASE64), ...Object.keys(CHARSETS)].join(", ")}.`,
     example: 'Decode(body, "base64")',
-    make(args) {
+    compile(args) {
       const target = args.any("target");
       const encoding = args.literalText("encoding").toLowerCase();
       const charset = CHARSETS[encoding];
-      if (charset === undefined && !Object.hasOwn(BASE64, encoding)) args.refuse("encoding", "no such encoding");
-      return (scene) => {
-        const value = target(scene);
+      if (charset === undefined && !Object.hasOwn(BASE64, encoding)) args.reject("encoding", "no such encoding");
+      return (ctx) => {
+        const value = target(ctx);
         if (typeof value !== "string" && !(value instanceof Uint8Array))
           throw new OttlError("Decode needs a string or bytes");
         const bytes = Buffer.from(value as string);
@@ -119,7 +126,7 @@ export const HASH_CONVERTERS: readonly FunctionSpec[] = [
     returns: "string",
     summary: "A new random UUID (version 4).",
     example: 'set(attributes["id"], UUID())',
-    make: () => () => randomUUID(),
+    compile: () => () => randomUUID(),
   },
   {
     name: "UUIDv7",
@@ -127,6 +134,6 @@ export const HASH_CONVERTERS: readonly FunctionSpec[] = [
     returns: "string",
     summary: "A new UUID that sorts by time (version 7).",
     example: 'set(attributes["id"], UUIDv7())',
-    make: () => () => uuidV7(),
+    compile: () => () => uuidV7(),
   },
 ];

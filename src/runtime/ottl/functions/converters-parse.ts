@@ -1,23 +1,23 @@
 import { OttlError } from "../error.js";
-import { type Arguments, type FunctionSpec, parameters } from "../function-spec.js";
+import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
 import { grokPattern } from "../grok.js";
 import { parseCsvRow, parseJson, parseKeyValue } from "../parse-text.js";
 import { parseUrl } from "../parse-url.js";
-import { compilePattern, Kept } from "../pattern.js";
+import { compilePattern, TextCache } from "../pattern.js";
 import { parseUserAgent } from "../user-agent.js";
 import type { OttlMap, OttlValue } from "../value.js";
 
 /** Converters that take text apart. */
 
-function extractPatterns(args: Arguments) {
+function extractPatterns(args: CallArguments) {
   const target = args.text("target");
   const pattern = args.pattern("pattern");
   const literal = args.constant("pattern");
-  if (typeof literal === "string" && compilePattern(literal).groupNames.length === 0) args.refuse("pattern", NO_GROUP);
-  return (scene: Parameters<typeof target>[0]): OttlValue => {
-    const compiled = pattern(scene);
+  if (typeof literal === "string" && compilePattern(literal).groupNames.length === 0) args.reject("pattern", NO_GROUP);
+  return (ctx: Parameters<typeof target>[0]): OttlValue => {
+    const compiled = pattern(ctx);
     if (compiled.groupNames.length === 0) throw new OttlError(NO_GROUP);
-    const groups = compiled.groups(target(scene));
+    const groups = compiled.groups(target(ctx));
     const map: OttlMap = new Map();
     if (groups !== undefined) for (const name of compiled.groupNames) map.set(name, groups[name] ?? "");
     return map;
@@ -26,9 +26,9 @@ function extractPatterns(args: Arguments) {
 
 const NO_GROUP = "the pattern has no named group, such as (?P<user>\\\\w+)";
 
-function singleCharacter(args: Arguments, name: string, otherwise: string): string {
+function singleCharacter(args: CallArguments, name: string, otherwise: string): string {
   const text = args.literalText(name, otherwise);
-  if ([...text].length !== 1) args.refuse(name, "a delimiter is a single character");
+  if ([...text].length !== 1) args.reject(name, "a delimiter is a single character");
   return text;
 }
 
@@ -41,9 +41,9 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     returns: "map or list",
     summary: "The map or list that a text in JSON is. All numbers are doubles.",
     example: 'ParseJSON(body)["user"]["id"]',
-    make(args) {
+    compile(args) {
       const target = args.text("target");
-      return (scene) => parseJson(target(scene));
+      return (ctx) => parseJson(target(ctx));
     },
   },
   {
@@ -53,14 +53,14 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     summary:
       'The map that a text of pairs is: "=" between key and value and a space between pairs, unless others are given. Quotes keep what is in them together.',
     example: 'ParseKeyValue("k1=v1 k2=v2")',
-    make(args) {
+    compile(args) {
       const target = args.text("target");
       const delimiter = args.literalText("delimiter", "=");
       const pairDelimiter = args.literalText("pair_delimiter", " ");
-      if (delimiter === "") args.refuse("delimiter", "the delimiter cannot be empty");
-      if (pairDelimiter === "") args.refuse("pair_delimiter", "the delimiter cannot be empty");
-      if (delimiter === pairDelimiter) args.refuse("pair_delimiter", "the two delimiters cannot be the same");
-      return (scene) => parseKeyValue(target(scene), delimiter, pairDelimiter);
+      if (delimiter === "") args.reject("delimiter", "the delimiter cannot be empty");
+      if (pairDelimiter === "") args.reject("pair_delimiter", "the delimiter cannot be empty");
+      if (delimiter === pairDelimiter) args.reject("pair_delimiter", "the two delimiters cannot be the same");
+      return (ctx) => parseKeyValue(target(ctx), delimiter, pairDelimiter);
     },
   },
   {
@@ -75,17 +75,17 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     returns: "map",
     summary: `The fields of a row of CSV under the names in \`header\`. The mode is one of ${MODES.join(", ")}.`,
     example: 'ParseCSV(body, "time,level,message")',
-    make(args) {
+    compile(args) {
       const target = args.text("target");
       const header = args.text("header");
       const delimiter = singleCharacter(args, "delimiter", ",");
       const headerDelimiter = singleCharacter(args, "header_delimiter", delimiter);
       const mode = args.literalText("mode", "strict");
-      if (!MODES.some((known) => known === mode)) args.refuse("mode", `the mode is one of ${MODES.join(", ")}`);
-      return (scene) => {
-        const names = header(scene).split(headerDelimiter);
+      if (!MODES.some((known) => known === mode)) args.reject("mode", `the mode is one of ${MODES.join(", ")}`);
+      return (ctx) => {
+        const names = header(ctx).split(headerDelimiter);
         if (names.length === 1 && names[0] === "") throw new OttlError("ParseCSV: the header is empty");
-        const row = parseCsvRow(target(scene), delimiter, mode as (typeof MODES)[number]);
+        const row = parseCsvRow(target(ctx), delimiter, mode as (typeof MODES)[number]);
         if (row.length !== names.length)
           throw new OttlError(`ParseCSV: the row has ${row.length} fields, the header ${names.length}`);
         return new Map(names.map((name, i) => [name, row[i]!]));
@@ -98,7 +98,7 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     returns: "map",
     summary: "What the named groups of a pattern found in a text; an empty map when it does not match.",
     example: 'ExtractPatterns(body, "user=(?P<user>\\\\w+)")',
-    make: extractPatterns,
+    compile: extractPatterns,
   },
   {
     name: "ExtractGrokPatterns",
@@ -112,20 +112,20 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     summary:
       "What a grok pattern (%{NUMBER:status:int}) found in a text; an empty map when it does not match. Unless only named captures are wanted, what has no name of its own is found under the name of its pattern.",
     example: 'ExtractGrokPatterns(body, "%{IP:client} %{WORD:method} %{NUMBER:status:int}", true)',
-    make(args) {
+    compile(args) {
       const target = args.text("target");
       const namedOnly = args.literalBool("named_captures_only", false);
       const definitions = args.literalTexts("pattern_definitions");
       if (typeof args.constant("pattern") !== "string") {
         const pattern = args.text("pattern");
-        const compiled = new Kept((text) => grokPattern(text, namedOnly, definitions));
-        return (scene) => compiled.of(pattern(scene))(target(scene));
+        const compiled = new TextCache((text) => grokPattern(text, namedOnly, definitions));
+        return (ctx) => compiled.get(pattern(ctx))(target(ctx));
       }
       try {
         const extract = grokPattern(args.literalText("pattern"), namedOnly, definitions);
-        return (scene) => extract(target(scene));
+        return (ctx) => extract(target(ctx));
       } catch (error) {
-        if (error instanceof OttlError) args.refuse("pattern", error.message);
+        if (error instanceof OttlError) args.reject("pattern", error.message);
         throw error;
       }
     },
@@ -137,9 +137,9 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     summary:
       "The parts of a URL under the names of the semantic conventions: url.scheme, url.domain, url.path and so on.",
     example: 'merge_maps(attributes, URL(attributes["url.full"]), "insert")',
-    make(args) {
+    compile(args) {
       const uri = args.text("uri");
-      return (scene) => parseUrl(uri(scene));
+      return (ctx) => parseUrl(uri(ctx));
     },
   },
   {
@@ -149,9 +149,9 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     summary:
       "The name and version in a User-Agent header: user_agent.name, user_agent.version, user_agent.original, os.name and os.version where they are known.",
     example: 'merge_maps(attributes, UserAgent(attributes["user_agent.original"]), "insert")',
-    make(args) {
+    compile(args) {
       const agent = args.text("user_agent");
-      return (scene) => parseUserAgent(agent(scene));
+      return (ctx) => parseUserAgent(agent(ctx));
     },
   },
 ];

@@ -2,13 +2,13 @@ import { toText } from "../conversions.js";
 import { OttlError } from "../error.js";
 import { sprintf } from "../format.js";
 import { type FunctionSpec, type Parameter, parameters } from "../function-spec.js";
-import { joined, MOST_ITEMS, tooMany } from "../limits.js";
+import { joinTexts, MAX_ITEMS, tooManyItems } from "../limits.js";
 import { camelCase, lowerCase, snakeCase, upperCase } from "../text-case.js";
 import type { OttlValue } from "../value.js";
 
 /** Converters of text. Positions and lengths are in bytes of UTF-8, as everywhere in OTLP. */
 
-function onText(
+function textConverter(
   name: string,
   summary: string,
   example: string,
@@ -21,15 +21,15 @@ function onText(
     returns,
     summary,
     example,
-    make(args) {
+    compile(args) {
       const target = args.text("target");
-      return (scene) => convert(target(scene));
+      return (ctx) => convert(target(ctx));
     },
   };
 }
 
 /** Of a text and another one. */
-function onTexts(
+function twoTextConverter(
   name: string,
   second: string,
   returns: string,
@@ -45,10 +45,10 @@ function onTexts(
     returns,
     summary,
     example,
-    make(args) {
+    compile(args) {
       const target = args.text(first);
       const other = args.text(second);
-      return (scene) => convert(target(scene), other(scene));
+      return (ctx) => convert(target(ctx), other(ctx));
     },
   };
 }
@@ -60,7 +60,7 @@ const CASES: Readonly<Record<string, (text: string) => string>> = {
   camel: camelCase,
 };
 
-function substring(text: string, start: bigint, length: bigint, whole: boolean): string {
+function substring(text: string, start: bigint, length: bigint, utf8Safe: boolean): string {
   if (start < 0n) throw new OttlError(`Substring: the start cannot be negative, got ${start}`);
   if (length <= 0n) throw new OttlError(`Substring: the length must be above 0, got ${length}`);
   const bytes = Buffer.from(text);
@@ -68,14 +68,14 @@ function substring(text: string, start: bigint, length: bigint, whole: boolean):
     throw new OttlError(`Substring: ${start} and ${length} go past the end of a text of ${bytes.length} bytes`);
   let from = Number(start);
   let to = Number(start + length);
-  if (whole) {
-    while (from < bytes.length && isInside(bytes[from]!)) from++;
-    while (from < to && to < bytes.length && isInside(bytes[to]!)) to--;
+  if (utf8Safe) {
+    while (from < bytes.length && isContinuationByte(bytes[from]!)) from++;
+    while (from < to && to < bytes.length && isContinuationByte(bytes[to]!)) to--;
   }
   return bytes.toString("utf8", from, Math.max(from, to));
 }
 
-function isInside(byte: number): boolean {
+function isContinuationByte(byte: number): boolean {
   return (byte & 0xc0) === 0x80;
 }
 
@@ -97,26 +97,26 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     returns: "string",
     summary: "The values as text, one behind the other, with the delimiter between them. Nil is written as <nil>.",
     example: 'Concat([attributes["http.method"], attributes["http.route"]], " ")',
-    make(args) {
+    compile(args) {
       const values = args.items("vals");
       const delimiter = args.text("delimiter");
-      return (scene) =>
-        joined(
-          values.map((get) => toText(get(scene)) ?? "<nil>"),
-          delimiter(scene),
+      return (ctx) =>
+        joinTexts(
+          values.map((get) => toText(get(ctx)) ?? "<nil>"),
+          delimiter(ctx),
         );
     },
   },
-  onTexts(
+  twoTextConverter(
     "Split",
     "delimiter",
     "list",
     "The parts of a text between the delimiters.",
     'Split("a,b", ",")',
     (text, delimiter) => {
-      if (delimiter === "" && text.length > MOST_ITEMS) throw tooMany();
-      const parts = delimiter === "" ? [...text] : text.split(delimiter, MOST_ITEMS + 1);
-      if (parts.length > MOST_ITEMS) throw tooMany();
+      if (delimiter === "" && text.length > MAX_ITEMS) throw tooManyItems();
+      const parts = delimiter === "" ? [...text] : text.split(delimiter, MAX_ITEMS + 1);
+      if (parts.length > MAX_ITEMS) throw tooManyItems();
       return parts;
     },
   ),
@@ -126,12 +126,12 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     returns: "string",
     summary: "A part of a text, in bytes; with `utf8_safe` no character is cut in two. Past the end is an error.",
     example: "Substring(body, 0, 10)",
-    make(args) {
+    compile(args) {
       const target = args.text("target");
       const start = args.int("start");
       const length = args.int("length");
       const whole = args.literalBool("utf8_safe", false);
-      return (scene) => substring(target(scene), start(scene), length(scene), whole);
+      return (ctx) => substring(target(ctx), start(ctx), length(ctx), whole);
     },
   },
   {
@@ -140,13 +140,13 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     returns: "string",
     summary: "The text without these characters at its ends: spaces, unless others are given.",
     example: 'Trim("  text ")',
-    make(args) {
+    compile(args) {
       const target = args.text("target");
       const cutset = args.literalText("replacement", " ");
-      return (scene) => trim(target(scene), cutset);
+      return (ctx) => trim(target(ctx), cutset);
     },
   },
-  onTexts(
+  twoTextConverter(
     "TrimPrefix",
     "prefix",
     "string",
@@ -154,7 +154,7 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     'TrimPrefix(name, "GET ")',
     (text, prefix) => (text.startsWith(prefix) ? text.slice(prefix.length) : text),
   ),
-  onTexts(
+  twoTextConverter(
     "TrimSuffix",
     "suffix",
     "string",
@@ -162,28 +162,38 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     'TrimSuffix(name, "_total")',
     (text, suffix) => (suffix !== "" && text.endsWith(suffix) ? text.slice(0, -suffix.length) : text),
   ),
-  onTexts("HasPrefix", "prefix", "bool", "Whether the text begins so.", 'HasPrefix(body, "GET ")', (text, prefix) =>
-    text.startsWith(prefix),
+  twoTextConverter(
+    "HasPrefix",
+    "prefix",
+    "bool",
+    "Whether the text begins so.",
+    'HasPrefix(body, "GET ")',
+    (text, prefix) => text.startsWith(prefix),
   ),
-  onTexts("HasSuffix", "suffix", "bool", "Whether the text ends so.", 'HasSuffix(name, "_total")', (text, suffix) =>
-    text.endsWith(suffix),
+  twoTextConverter(
+    "HasSuffix",
+    "suffix",
+    "bool",
+    "Whether the text ends so.",
+    'HasSuffix(name, "_total")',
+    (text, suffix) => text.endsWith(suffix),
   ),
-  onText("ToLowerCase", "The text in small letters.", "ToLowerCase(severity_text)", lowerCase),
-  onText("ToUpperCase", "The text in capital letters.", "ToUpperCase(severity_text)", upperCase),
-  onText("ToSnakeCase", "The text in snake_case.", "ToSnakeCase(name)", snakeCase),
-  onText("ToCamelCase", "The text in CamelCase.", "ToCamelCase(name)", camelCase),
+  textConverter("ToLowerCase", "The text in small letters.", "ToLowerCase(severity_text)", lowerCase),
+  textConverter("ToUpperCase", "The text in capital letters.", "ToUpperCase(severity_text)", upperCase),
+  textConverter("ToSnakeCase", "The text in snake_case.", "ToSnakeCase(name)", snakeCase),
+  textConverter("ToCamelCase", "The text in CamelCase.", "ToCamelCase(name)", camelCase),
   {
     name: "ConvertCase",
     parameters: parameters("target: string", "to_case: STRING"),
     returns: "string",
     summary: 'The text in another case: "lower", "upper", "snake" or "camel".',
     example: 'ConvertCase(name, "lower")',
-    make(args) {
+    compile(args) {
       const target = args.text("target");
       const name = args.literalText("to_case");
-      if (!Object.hasOwn(CASES, name)) args.refuse("to_case", 'the case is "lower", "upper", "snake" or "camel"');
+      if (!Object.hasOwn(CASES, name)) args.reject("to_case", 'the case is "lower", "upper", "snake" or "camel"');
       const convert = CASES[name]!;
-      return (scene) => convert(target(scene));
+      return (ctx) => convert(target(ctx));
     },
   },
   {
@@ -192,12 +202,12 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     returns: "bool",
     summary: "Whether the pattern matches somewhere in the value as text. False for nil.",
     example: 'IsMatch(body, "^(GET|POST) ")',
-    make(args) {
+    compile(args) {
       const target = args.any("target");
       const pattern = args.pattern("pattern");
-      return (scene) => {
-        const text = toText(target(scene));
-        return text !== null && pattern(scene).test(text);
+      return (ctx) => {
+        const text = toText(target(ctx));
+        return text !== null && pattern(ctx).test(text);
       };
     },
   },
@@ -208,13 +218,13 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
     summary:
       "The values put into a format of Go's Sprintf: %s, %d, %v, %q, %x, %t, %f, %e, %g, %c, %b, %o, with flags, width and precision.",
     example: 'Format("%04d-%02d", [Year(Now()), Month(Now())])',
-    make(args) {
+    compile(args) {
       const format = args.text("format");
       const values = args.items("vals");
-      return (scene) =>
+      return (ctx) =>
         sprintf(
-          format(scene),
-          values.map((get) => get(scene)),
+          format(ctx),
+          values.map((get) => get(ctx)),
         );
     },
   },

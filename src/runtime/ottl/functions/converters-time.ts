@@ -1,5 +1,5 @@
 import { isOttlError, OttlError } from "../error.js";
-import { type Arguments, type FunctionSpec, parameters } from "../function-spec.js";
+import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
 import { type Calendar, calendarOf, formatTime } from "../time-format.js";
 import { type LayoutPart, parseLayout } from "../time-layout.js";
 import { parseTime, zoneAt } from "../time-parse.js";
@@ -9,44 +9,44 @@ import { OttlDuration, OttlTime, type OttlValue } from "../value.js";
 
 const DIRECTIVES = "directives as of strptime (%Y-%m-%dT%H:%M:%S) or a layout of Go (2006-01-02T15:04:05)";
 
-function part(name: string, what: string, read: (calendar: Calendar) => number): FunctionSpec {
+function calendarConverter(name: string, what: string, read: (calendar: Calendar) => number): FunctionSpec {
   return {
     name,
     parameters: parameters("time: time"),
     returns: "int",
     summary: `The ${what} of a time.`,
     example: `${name}(Now())`,
-    make(args) {
+    compile(args) {
       const time = args.time("time");
-      return (scene) => BigInt(read(calendarOf(time(scene))));
+      return (ctx) => BigInt(read(calendarOf(time(ctx))));
     },
   };
 }
 
-function ofDuration(name: string, nanos: bigint, whole: boolean): FunctionSpec {
+function durationConverter(name: string, nanos: bigint, whole: boolean): FunctionSpec {
   return {
     name,
     parameters: parameters("duration: duration"),
     returns: whole ? "int" : "double",
     summary: `A duration as ${whole ? "a whole number of" : ""} ${name.toLowerCase()}.`.replace("  ", " "),
     example: `${name}(Duration("1h"))`,
-    make(args) {
+    compile(args) {
       const duration = args.duration("duration");
-      return (scene) => (whole ? duration(scene).nanos / nanos : Number(duration(scene).nanos) / Number(nanos));
+      return (ctx) => (whole ? duration(ctx).nanos / nanos : Number(duration(ctx).nanos) / Number(nanos));
     },
   };
 }
 
-function sinceEpoch(name: string, what: string, nanos: bigint): FunctionSpec {
+function epochConverter(name: string, what: string, nanos: bigint): FunctionSpec {
   return {
     name,
     parameters: parameters("time: time"),
     returns: "int",
     summary: `A time as ${what} since 1970.`,
     example: `${name}(Now())`,
-    make(args) {
+    compile(args) {
       const time = args.time("time");
-      return (scene) => BigInt.asIntN(64, floorDivide(time(scene).nanos, nanos));
+      return (ctx) => BigInt.asIntN(64, floorDivide(time(ctx).nanos, nanos));
     },
   };
 }
@@ -56,23 +56,23 @@ function floorDivide(a: bigint, b: bigint): bigint {
   return a % b < 0n ? quotient - 1n : quotient;
 }
 
-function layoutOf(args: Arguments, name: string): LayoutPart[] {
+function layoutArgument(args: CallArguments, name: string): LayoutPart[] {
   try {
     return parseLayout(args.literalText(name));
   } catch (error) {
-    if (isOttlError(error)) args.refuse(name, error.message);
+    if (isOttlError(error)) args.reject(name, error.message);
     throw error;
   }
 }
 
-function location(args: Arguments): string | undefined {
+function timeZoneArgument(args: CallArguments): string | undefined {
   if (!args.has("location")) return undefined;
   const name = args.literalText("location");
   if (name === "") return undefined;
   try {
     zoneAt(name, 0);
   } catch {
-    args.refuse("location", `no such time zone: ${name}`);
+    args.reject("location", `no such time zone: ${name}`);
   }
   return name;
 }
@@ -121,7 +121,7 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     returns: "time",
     summary: "The present time.",
     example: 'set(attributes["seen"], UnixMilli(Now()))',
-    make: () => () => new OttlTime(now()),
+    compile: () => () => new OttlTime(now()),
   },
   {
     name: "Time",
@@ -129,13 +129,13 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     returns: "time",
     summary: `The time that a text names: the format has ${DIRECTIVES}. Without a zone in it the time is in \`location\`, or UTC. Only English names of months and days are known.`,
     example: 'Time(body["time"], "%Y-%m-%d %H:%M:%S", "Europe/Berlin")',
-    make(args) {
+    compile(args) {
       const text = args.text("time");
-      const layout = layoutOf(args, "format");
-      const place = location(args);
+      const layout = layoutArgument(args, "format");
+      const place = timeZoneArgument(args);
       if (args.has("locale") && !/^en\b/i.test(args.literalText("locale")))
-        args.refuse("locale", "only English is known");
-      return (scene) => parseTime(layout, text(scene), place, now());
+        args.reject("locale", "only English is known");
+      return (ctx) => parseTime(layout, text(ctx), place, now());
     },
   },
   {
@@ -144,10 +144,10 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     returns: "string",
     summary: `A time as text: the format has ${DIRECTIVES}.`,
     example: 'FormatTime(time, "%Y-%m-%d")',
-    make(args) {
+    compile(args) {
       const time = args.time("time");
-      const layout = layoutOf(args, "format");
-      return (scene) => formatTime(layout, time(scene));
+      const layout = layoutArgument(args, "format");
+      return (ctx) => formatTime(layout, time(ctx));
     },
   },
   {
@@ -156,10 +156,10 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     returns: "time",
     summary: "A time cut to a multiple of the duration.",
     example: 'TruncateTime(start_time, Duration("1h"))',
-    make(args) {
+    compile(args) {
       const time = args.time("time");
       const duration = args.duration("duration");
-      return (scene) => truncate(time(scene), duration(scene));
+      return (ctx) => truncate(time(ctx), duration(ctx));
     },
   },
   {
@@ -168,10 +168,10 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     returns: "time",
     summary: "The time that is so many seconds and nanoseconds after 1970.",
     example: "Unix(1672527600)",
-    make(args) {
+    compile(args) {
       const seconds = args.int("seconds");
       const nanos = args.has("nanoseconds") ? args.int("nanoseconds") : () => 0n;
-      return (scene): OttlValue => new OttlTime(seconds(scene) * 1_000_000_000n + nanos(scene));
+      return (ctx): OttlValue => new OttlTime(seconds(ctx) * 1_000_000_000n + nanos(ctx));
     },
   },
   {
@@ -180,27 +180,27 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     returns: "duration",
     summary: "The duration that a text names, such as 1h30m, 1.5s or 100ms.",
     example: 'Duration("3s")',
-    make(args) {
+    compile(args) {
       const text = args.text("duration");
-      return (scene) => parseDuration(text(scene));
+      return (ctx) => parseDuration(text(ctx));
     },
   },
-  sinceEpoch("UnixNano", "nanoseconds", 1n),
-  sinceEpoch("UnixMicro", "microseconds", 1000n),
-  sinceEpoch("UnixMilli", "milliseconds", 1_000_000n),
-  sinceEpoch("UnixSeconds", "seconds", 1_000_000_000n),
-  ofDuration("Nanoseconds", 1n, true),
-  ofDuration("Microseconds", 1000n, true),
-  ofDuration("Milliseconds", 1_000_000n, true),
-  ofDuration("Seconds", 1_000_000_000n, false),
-  ofDuration("Minutes", 60_000_000_000n, false),
-  ofDuration("Hours", 3_600_000_000_000n, false),
-  part("Year", "year", (c) => c.year),
-  part("Month", "month (1 to 12)", (c) => c.month),
-  part("Day", "day of the month", (c) => c.day),
-  part("Weekday", "day of the week (0 is Sunday)", (c) => c.weekday),
-  part("Hour", "hour", (c) => c.hour),
-  part("Minute", "minute", (c) => c.minute),
-  part("Second", "second", (c) => c.second),
-  part("Nanosecond", "nanosecond", (c) => c.nanosecond),
+  epochConverter("UnixNano", "nanoseconds", 1n),
+  epochConverter("UnixMicro", "microseconds", 1000n),
+  epochConverter("UnixMilli", "milliseconds", 1_000_000n),
+  epochConverter("UnixSeconds", "seconds", 1_000_000_000n),
+  durationConverter("Nanoseconds", 1n, true),
+  durationConverter("Microseconds", 1000n, true),
+  durationConverter("Milliseconds", 1_000_000n, true),
+  durationConverter("Seconds", 1_000_000_000n, false),
+  durationConverter("Minutes", 60_000_000_000n, false),
+  durationConverter("Hours", 3_600_000_000_000n, false),
+  calendarConverter("Year", "year", (c) => c.year),
+  calendarConverter("Month", "month (1 to 12)", (c) => c.month),
+  calendarConverter("Day", "day of the month", (c) => c.day),
+  calendarConverter("Weekday", "day of the week (0 is Sunday)", (c) => c.weekday),
+  calendarConverter("Hour", "hour", (c) => c.hour),
+  calendarConverter("Minute", "minute", (c) => c.minute),
+  calendarConverter("Second", "second", (c) => c.second),
+  calendarConverter("Nanosecond", "nanosecond", (c) => c.nanosecond),
 ];

@@ -1,17 +1,17 @@
-import { BYTES } from "../../telemetry/wire.js";
+import { LENGTH_DELIMITED } from "../../telemetry/wire.js";
 import { lengthOf, toBool, toBytes, toDouble, toInt, toText } from "../conversions.js";
 import { OttlError } from "../error.js";
 import { rawMessages, readField } from "../fields.js";
 import { type FunctionSpec, parameters } from "../function-spec.js";
-import type { Scene } from "../scene.js";
+import type { RecordContext } from "../scene.js";
 import { OttlDuration, type OttlMap, OttlMessages, type OttlValue } from "../value.js";
-import { readKeyValues } from "../wire-value.js";
+import { readOttlMap } from "../wire-value.js";
 
 /** Converters between types, and those that ask for one. */
 
 const VALUE = parameters("value: any");
 
-function of(
+function valueConverter(
   name: string,
   returns: string,
   summary: string,
@@ -24,15 +24,15 @@ function of(
     returns,
     summary,
     example,
-    make(args) {
+    compile(args) {
       const value = args.any("value");
-      return (scene) => convert(value(scene));
+      return (ctx) => convert(value(ctx));
     },
   };
 }
 
-function is(name: string, what: string, test: (value: OttlValue) => boolean): FunctionSpec {
-  return of(name, "bool", `Whether the value is ${what}.`, `${name}(attributes["key"])`, test);
+function typeTest(name: string, what: string, test: (value: OttlValue) => boolean): FunctionSpec {
+  return valueConverter(name, "bool", `Whether the value is ${what}.`, `${name}(attributes["key"])`, test);
 }
 
 /** Nil instead of an error for what cannot be converted. */
@@ -61,46 +61,52 @@ function isId({ length }: Uint8Array): boolean {
 }
 
 export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
-  of(
+  valueConverter(
     "String",
     "string",
     "The value as text: bytes in hex, maps and lists as JSON. Nil stays nil.",
     "String(span_id)",
     (value) => toText(value),
   ),
-  of(
+  valueConverter(
     "Int",
     "int",
     "The value as an integer: a double is cut, text is parsed, true is 1. Nil when it cannot be.",
     'Int(attributes["http.status_code"])',
     lenient(toInt),
   ),
-  of("Double", "double", "The value as a double. Nil when it cannot be.", 'Double("1.5")', lenient(toDouble)),
-  of(
+  valueConverter(
+    "Double",
+    "double",
+    "The value as a double. Nil when it cannot be.",
+    'Double("1.5")',
+    lenient(toDouble),
+  ),
+  valueConverter(
     "Bool",
     "bool",
     "The value as a bool: numbers are true unless 0, text is parsed. Nil when it cannot be.",
     'Bool("true")',
     lenient(toBool),
   ),
-  of("Hex", "string", "The bytes of the value in hex; of a number its 8 bytes.", 'Hex("abc")', (value) =>
+  valueConverter("Hex", "string", "The bytes of the value in hex; of a number its 8 bytes.", 'Hex("abc")', (value) =>
     Buffer.from(toBytes(value) ?? []).toString("hex"),
   ),
-  of("Len", "int", "How many entries a map has, items a list, or bytes a text.", "Len(body)", (value) =>
+  valueConverter("Len", "int", "How many entries a map has, items a list, or bytes a text.", "Len(body)", (value) =>
     BigInt(lengthOf(value)),
   ),
-  of("Log", "double", "The natural logarithm of a number.", 'Log(attributes["duration_ms"])', (value) => {
+  valueConverter("Log", "double", "The natural logarithm of a number.", 'Log(attributes["duration_ms"])', (value) => {
     const number = toDouble(value);
     if (number === null || !(number > 0)) throw new OttlError(`Log needs a number above 0, got ${number ?? "nil"}`);
     return Math.log(number);
   }),
-  is("IsString", "a string", (value) => typeof value === "string"),
-  is("IsInt", "an integer", (value) => typeof value === "bigint"),
-  is("IsDouble", "a double", (value) => typeof value === "number"),
-  is("IsBool", "a bool", (value) => typeof value === "boolean"),
-  is("IsMap", "a map", (value) => value instanceof Map),
-  is("IsList", "a list", (value) => Array.isArray(value) || value instanceof OttlMessages),
-  is("IsEmpty", "nil, zero, false, or without content", isEmpty),
+  typeTest("IsString", "a string", (value) => typeof value === "string"),
+  typeTest("IsInt", "an integer", (value) => typeof value === "bigint"),
+  typeTest("IsDouble", "a double", (value) => typeof value === "number"),
+  typeTest("IsBool", "a bool", (value) => typeof value === "boolean"),
+  typeTest("IsMap", "a map", (value) => value instanceof Map),
+  typeTest("IsList", "a list", (value) => Array.isArray(value) || value instanceof OttlMessages),
+  typeTest("IsEmpty", "nil, zero, false, or without content", isEmpty),
   {
     name: "IsRootSpan",
     parameters: [],
@@ -108,10 +114,10 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
     summary: "Whether the span has no parent.",
     example: "IsRootSpan()",
     contexts: ["span", "spanevent"],
-    make: () => (scene) => {
-      const level = scene.span.here();
-      const field = level.message.byName.get("parentSpanId")!;
-      const id = readField(level, field);
+    compile: () => (ctx) => {
+      const message = ctx.span.current();
+      const field = message.type.byName.get("parentSpanId")!;
+      const id = readField(message, field);
       return !(id instanceof Uint8Array && id.length === 8 && id.some((byte) => byte !== 0));
     },
   },
@@ -121,12 +127,12 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
     returns: "any",
     summary: "The first of the values that is not nil.",
     example: 'Coalesce([attributes["user.id"], attributes["enduser.id"], "unknown"])',
-    make(args) {
+    compile(args) {
       const values = args.items("values");
-      if (values.length === 0) args.refuse("values", "at least one value is needed");
-      return (scene) => {
+      if (values.length === 0) args.reject("values", "at least one value is needed");
+      return (ctx) => {
         for (const get of values) {
-          const value = get(scene);
+          const value = get(ctx);
           if (value !== null) return value;
         }
         return null;
@@ -140,9 +146,9 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
     summary: "Whether a data point of the metric has this attribute.",
     example: 'HasAttrKeyOnDatapoint("http.method")',
     contexts: ["metric"],
-    make(args) {
+    compile(args) {
       const key = args.text("key");
-      return (scene) => attributesOfPoints(scene).some((map) => map.has(key(scene)));
+      return (ctx) => attributesOfPoints(ctx).some((map) => map.has(key(ctx)));
     },
   },
   {
@@ -152,47 +158,47 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
     summary: "Whether a data point of the metric has this attribute with this text; what is no text is the empty text.",
     example: 'HasAttrOnDatapoint("http.method", "GET")',
     contexts: ["metric"],
-    make(args) {
+    compile(args) {
       const key = args.text("key");
       const wanted = args.text("expected_val");
-      return (scene) => {
-        const [name, text] = [key(scene), wanted(scene)];
-        return attributesOfPoints(scene).some((map) => map.has(name) && textOf(map.get(name)!) === text);
+      return (ctx) => {
+        const [name, text] = [key(ctx), wanted(ctx)];
+        return attributesOfPoints(ctx).some((map) => map.has(name) && textOf(map.get(name)!) === text);
       };
     },
   },
-  id("TraceID", 16),
-  id("SpanID", 8),
+  idConverter("TraceID", 16),
+  idConverter("SpanID", 8),
 ];
 
 function textOf(value: OttlValue): string {
   return typeof value === "string" ? value : "";
 }
 
-function attributesOfPoints(scene: Scene): OttlMap[] {
-  const data = scene.metricData.here();
-  const points = data.message.byNumber[1]!.message!;
-  const tag = (points.byName.get("attributes")!.number << 3) | BYTES;
-  return rawMessages(data, data.message.byNumber[1]!).map((bytes) => readKeyValues(bytes, 0, bytes.length, tag));
+function attributesOfPoints(ctx: RecordContext): OttlMap[] {
+  const data = ctx.metricData.current();
+  const points = data.type.byNumber[1]!.message!;
+  const tag = (points.byName.get("attributes")!.number << 3) | LENGTH_DELIMITED;
+  return rawMessages(data, data.type.byNumber[1]!).map((bytes) => readOttlMap(bytes, 0, bytes.length, tag));
 }
 
-function id(name: string, size: number): FunctionSpec {
+function idConverter(name: string, size: number): FunctionSpec {
   return {
     name,
     parameters: parameters("bytes: any"),
     returns: "bytes",
     summary: `An id of ${size} bytes from as many bytes or from ${size * 2} hex digits.`,
     example: `${name}(0x${"00".repeat(size)})`,
-    make(args) {
+    compile(args) {
       const constant = args.constant("bytes");
       if (constant !== undefined) {
-        const id = idOrWhyNot(name, size, constant);
-        if (typeof id === "string") return args.refuse("bytes", id);
+        const id = parseId(name, size, constant);
+        if (typeof id === "string") return args.reject("bytes", id);
         return () => id;
       }
       const value = args.any("bytes");
-      return (scene) => {
-        const id = idOrWhyNot(name, size, value(scene));
+      return (ctx) => {
+        const id = parseId(name, size, value(ctx));
         if (typeof id === "string") throw new OttlError(id);
         return id;
       };
@@ -201,7 +207,7 @@ function id(name: string, size: number): FunctionSpec {
 }
 
 /** Text, bytes and numbers are bytes: the id itself, or its hex digits. */
-function idOrWhyNot(name: string, size: number, value: OttlValue): Uint8Array | string {
+function parseId(name: string, size: number, value: OttlValue): Uint8Array | string {
   const bytes = Buffer.from(toBytes(value) ?? []);
   if (bytes.length === size) return new Uint8Array(bytes);
   if (bytes.length !== size * 2)

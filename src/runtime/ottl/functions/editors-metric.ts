@@ -1,8 +1,8 @@
 import type { Tree, TreeValue } from "../../telemetry/tree.js";
 import type { ContextName } from "../context.js";
 import { OttlError } from "../error.js";
-import { type Arguments, type FunctionSpec, parameters } from "../function-spec.js";
-import type { Scene } from "../scene.js";
+import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
+import type { RecordContext } from "../scene.js";
 import { AGGREGATIONS, type Aggregation, aggregatePoints } from "./aggregate.js";
 
 /** Editors of whole metrics. They work on the metric as a tree: they are rare, and change its shape. */
@@ -23,25 +23,25 @@ function pointsOf(metric: Tree): Tree[] {
 }
 
 /** A sum made of one number of each point of a histogram or summary. */
-function extract(
-  args: Arguments,
+function extractSum(
+  args: CallArguments,
   name: string,
   suffix: string,
   number: (point: Tree, metric: Tree) => Tree | undefined,
 ) {
   const isMonotonic = args.literalBool("monotonic");
   const ending = args.literalText("suffix", suffix);
-  return (scene: Scene) => {
-    const metric = scene.recordTree();
+  return (ctx: RecordContext) => {
+    const metric = ctx.recordTree();
     const aggregationTemporality = temporalityOf(metric);
     if (aggregationTemporality === undefined)
       throw new OttlError(`${name} needs a histogram or summary with a temporality`);
     const dataPoints = pointsOf(metric).flatMap((point) => {
       const value = number(point, metric);
-      return value === undefined ? [] : [{ ...shared(point), ...value }];
+      return value === undefined ? [] : [{ ...attributesAndTimes(point), ...value }];
     });
     if (dataPoints.length === 0) return null;
-    scene.addMetric({
+    ctx.addMetric({
       name: `${String(metric["name"] ?? "")}${ending}`,
       description: metric["description"] ?? "",
       unit: name === "extract_count_metric" ? "1" : (metric["unit"] ?? ""),
@@ -51,7 +51,7 @@ function extract(
   };
 }
 
-function shared(point: Tree): Tree {
+function attributesAndTimes(point: Tree): Tree {
   const kept: Tree = {};
   for (const name of ["attributes", "startTimeUnixNano", "timeUnixNano"]) {
     if (point[name] !== undefined) kept[name] = point[name];
@@ -67,10 +67,10 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     summary: "Makes a sum a gauge. Other metrics stay as they are.",
     example: "convert_sum_to_gauge()",
     contexts: METRIC,
-    make: () => (scene) => {
-      if (scene.metricData.tag() !== SUM_TAG) return null;
-      const { sum, ...metric } = scene.recordTree();
-      scene.replaceRecord({ ...metric, gauge: { dataPoints: (sum as Tree)["dataPoints"] ?? [] } });
+    compile: () => (ctx) => {
+      if (ctx.metricData.tag() !== SUM_TAG) return null;
+      const { sum, ...metric } = ctx.recordTree();
+      ctx.replaceRecord({ ...metric, gauge: { dataPoints: (sum as Tree)["dataPoints"] ?? [] } });
       return null;
     },
   },
@@ -81,17 +81,17 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     summary: 'Makes a gauge a sum that is "delta" or "cumulative". Other metrics stay as they are.',
     example: 'convert_gauge_to_sum("cumulative", true)',
     contexts: METRIC,
-    make(args) {
+    compile(args) {
       const temporality = args.literalText("string_agg_temp");
       const isMonotonic = args.literalBool("monotonic");
       if (temporality !== "delta" && temporality !== "cumulative")
-        args.refuse("string_agg_temp", 'the temporality is "delta" or "cumulative"');
+        args.reject("string_agg_temp", 'the temporality is "delta" or "cumulative"');
       const aggregationTemporality = temporality === "delta" ? DELTA : CUMULATIVE;
-      return (scene) => {
-        if (scene.metricData.tag() !== GAUGE_TAG) return null;
-        const { gauge, ...metric } = scene.recordTree();
+      return (ctx) => {
+        if (ctx.metricData.tag() !== GAUGE_TAG) return null;
+        const { gauge, ...metric } = ctx.recordTree();
         const dataPoints = (gauge as Tree)["dataPoints"] ?? [];
-        scene.replaceRecord({ ...metric, sum: { dataPoints, aggregationTemporality, isMonotonic } });
+        ctx.replaceRecord({ ...metric, sum: { dataPoints, aggregationTemporality, isMonotonic } });
         return null;
       };
     },
@@ -104,14 +104,14 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
       "Adds a copy of the metric to its scope, with another name, description or unit. Statements visit the copy too: the condition must not hold for it.",
     example: 'copy_metric(name = "http.requests.copy") where name == "http.requests"',
     contexts: METRIC,
-    make(args) {
+    compile(args) {
       const changes = ["name", "description", "unit"]
         .filter((name) => args.has(name))
         .map((name) => [name, args.text(name)] as const);
-      return (scene) => {
-        const metric = scene.recordTree();
-        for (const [name, text] of changes) metric[name] = text(scene);
-        scene.addMetric(metric);
+      return (ctx) => {
+        const metric = ctx.recordTree();
+        for (const [name, text] of changes) metric[name] = text(ctx);
+        ctx.addMetric(metric);
         return null;
       };
     },
@@ -123,8 +123,8 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     summary: "Adds a sum of the counts of a histogram or summary, under its name and `_count`.",
     example: "extract_count_metric(true)",
     contexts: METRIC,
-    make: (args) =>
-      extract(args, "extract_count_metric", "_count", (point) => ({
+    compile: (args) =>
+      extractSum(args, "extract_count_metric", "_count", (point) => ({
         asInt: BigInt.asIntN(64, (point["count"] as bigint | undefined) ?? 0n),
       })),
   },
@@ -135,8 +135,8 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     summary: "Adds a sum of the sums of a histogram or summary, under its name and `_sum`.",
     example: "extract_sum_metric(true)",
     contexts: METRIC,
-    make: (args) =>
-      extract(args, "extract_sum_metric", "_sum", (point, metric) => {
+    compile: (args) =>
+      extractSum(args, "extract_sum_metric", "_sum", (point, metric) => {
         if (point["sum"] === undefined && metric["summary"] === undefined) return undefined;
         return { asDouble: (point["sum"] as TreeValue | undefined) ?? 0 };
       }),
@@ -149,16 +149,16 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
       "Takes all attributes but these from the points of a metric, and makes those that then have the same attributes and times one point: sum, max, min, mean, median or count. Histograms are always summed, summaries cannot be aggregated.",
     example: 'aggregate_on_attributes("sum", ["http.route"])',
     contexts: METRIC,
-    make(args) {
+    compile(args) {
       const name = args.literalText("aggregation_function");
       if (!AGGREGATIONS.includes(name as Aggregation))
-        args.refuse("aggregation_function", `the function is one of ${AGGREGATIONS.join(", ")}`);
+        args.reject("aggregation_function", `the function is one of ${AGGREGATIONS.join(", ")}`);
       const kept = args.has("attributes") ? new Set(args.literalTexts("attributes")) : undefined;
-      return (scene) => {
-        const metric = scene.recordTree();
+      return (ctx) => {
+        const metric = ctx.recordTree();
         if (metric["summary"] !== undefined) throw new OttlError("aggregate_on_attributes cannot aggregate summaries");
         const aggregated = aggregatePoints(metric, name as Aggregation, kept);
-        if (aggregated !== undefined) scene.replaceRecord(aggregated);
+        if (aggregated !== undefined) ctx.replaceRecord(aggregated);
         return null;
       };
     },

@@ -1,53 +1,61 @@
 import { encodedKey } from "../../telemetry/views/attributes.js";
-import type { Access, Getter } from "../access.js";
+import type { Getter, PathAccess } from "../access.js";
 import { OttlError } from "../error.js";
-import { type Arguments, type FunctionSpec, parameters } from "../function-spec.js";
-import type { Scene } from "../scene.js";
+import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
+import type { RecordContext } from "../scene.js";
 import { isMap, type OttlMap, type OttlValue, typeName } from "../value.js";
 
 /** Editors of values, lists and the keys of maps. */
 
 /** Reads a map, lets a copy of it be changed, and sets that: a map that is still the same changes nothing. */
-export function editMap(args: Arguments, change: (map: OttlMap, scene: Scene) => OttlMap | undefined): Getter {
+export function editMap(
+  args: CallArguments,
+  change: (map: OttlMap, ctx: RecordContext) => OttlMap | undefined,
+): Getter {
   const target = args.path("target");
-  return (scene) => {
-    const current = target.get(scene);
+  return (ctx) => {
+    const current = target.get(ctx);
     if (!isMap(current)) throw new OttlError(`expected a map to edit, got ${typeName(current)}`);
     const map = new Map(current);
-    target.set(scene, change(map, scene) ?? map);
+    target.set(ctx, change(map, ctx) ?? map);
     return null;
   };
 }
 
-function deleteKey(target: Access, key: (scene: Scene) => string): Getter {
+function deleteKey(target: PathAccess, key: (ctx: RecordContext) => string): Getter {
   const { attributes } = target;
   if (attributes !== undefined) {
-    return (scene) => {
-      const name = key(scene);
-      attributes(scene).deleteAttribute(name, encodedKey(name));
+    return (ctx) => {
+      const name = key(ctx);
+      attributes(ctx).deleteAttribute(name, encodedKey(name));
       return null;
     };
   }
-  return (scene) => {
-    const current = target.get(scene);
+  return (ctx) => {
+    const current = target.get(ctx);
     if (!isMap(current)) throw new OttlError(`delete_key: expected map, got ${typeName(current)}`);
     const map = new Map(current);
-    if (map.delete(key(scene))) target.set(scene, map);
+    if (map.delete(key(ctx))) target.set(ctx, map);
     return null;
   };
 }
 
-function byPattern(name: string, summary: string, example: string, stays: (matches: boolean) => boolean): FunctionSpec {
+function keyPatternEditor(
+  name: string,
+  summary: string,
+  example: string,
+  stays: (matches: boolean) => boolean,
+): FunctionSpec {
   return {
     name,
     parameters: parameters("target: map path", "pattern: pattern"),
     returns: "",
     summary,
     example,
-    make(args) {
+    compile(args) {
       const pattern = args.pattern("pattern");
-      return editMap(args, (map, scene) => {
-        const matching = pattern(scene);
+      return editMap(args, (map, ctx) => {
+        const matching = pattern(ctx);
         for (const key of [...map.keys()]) if (!stays(matching.test(key))) map.delete(key);
         return undefined;
       });
@@ -67,12 +75,12 @@ export const EDITORS: readonly FunctionSpec[] = [
     returns: "",
     summary: "Sets the target to the value. Nothing happens when the value is nil.",
     example: 'set(attributes["env"], "prod")',
-    make(args) {
+    compile(args) {
       const target = args.path("target");
       const value = args.any("value");
-      return (scene) => {
-        const resolved = value(scene);
-        if (resolved !== null) target.set(scene, resolved);
+      return (ctx) => {
+        const resolved = value(ctx);
+        if (resolved !== null) target.set(ctx, resolved);
         return null;
       };
     },
@@ -83,15 +91,15 @@ export const EDITORS: readonly FunctionSpec[] = [
     returns: "",
     summary: "Takes one key out of a map.",
     example: 'delete_key(attributes, "password")',
-    make: (args) => deleteKey(args.path("target"), args.text("key")),
+    compile: (args) => deleteKey(args.path("target"), args.text("key")),
   },
-  byPattern(
+  keyPatternEditor(
     "delete_matching_keys",
     "Takes the keys out of a map that match the pattern.",
     'delete_matching_keys(attributes, "(?i).*password.*")',
     (matches) => !matches,
   ),
-  byPattern(
+  keyPatternEditor(
     "keep_matching_keys",
     "Takes the keys out of a map that do not match the pattern.",
     'keep_matching_keys(attributes, "^http\\\\.")',
@@ -103,10 +111,10 @@ export const EDITORS: readonly FunctionSpec[] = [
     returns: "",
     summary: "Takes all keys out of a map but these.",
     example: 'keep_keys(attributes, ["http.route", "http.method"])',
-    make(args) {
+    compile(args) {
       const keys = args.texts("keys");
-      return editMap(args, (map, scene) => {
-        const kept = new Set(keys.map((key) => key(scene)));
+      return editMap(args, (map, ctx) => {
+        const kept = new Set(keys.map((key) => key(ctx)));
         for (const key of [...map.keys()]) if (!kept.has(key)) map.delete(key);
         return undefined;
       });
@@ -118,11 +126,11 @@ export const EDITORS: readonly FunctionSpec[] = [
     returns: "",
     summary: "Takes keys out of a map until it has no more than `limit`; the priority keys stay, then the first ones.",
     example: 'limit(attributes, 10, ["http.route"])',
-    make(args) {
+    compile(args) {
       const limit = args.literalInt("limit");
       const priority = new Set(args.literalTexts("priority_keys"));
-      if (limit < 0n) args.refuse("limit", "a limit cannot be negative");
-      if (limit < BigInt(priority.size)) args.refuse("limit", "the limit is less than the number of priority keys");
+      if (limit < 0n) args.reject("limit", "a limit cannot be negative");
+      if (limit < BigInt(priority.size)) args.reject("limit", "the limit is less than the number of priority keys");
       return editMap(args, (map) => {
         let room = Number(limit) - [...priority].filter((key) => map.has(key)).length;
         if (BigInt(map.size) <= limit) return undefined;
@@ -138,13 +146,13 @@ export const EDITORS: readonly FunctionSpec[] = [
     summary:
       'Merges a map into another: "insert" only what is not there, "update" only what is there, "upsert" everything.',
     example: 'merge_maps(attributes, ParseJSON(body), "upsert")',
-    make(args) {
+    compile(args) {
       const source = args.map("source");
       const strategy = args.literalText("strategy");
       if (!["insert", "update", "upsert"].includes(strategy))
-        args.refuse("strategy", 'the strategy is "insert", "update" or "upsert"');
-      return editMap(args, (map, scene) => {
-        for (const [key, value] of source(scene)) {
+        args.reject("strategy", 'the strategy is "insert", "update" or "upsert"');
+      return editMap(args, (map, ctx) => {
+        for (const [key, value] of source(ctx)) {
           if (strategy === "upsert" || map.has(key) === (strategy === "update")) map.set(key, value);
         }
         return undefined;
@@ -157,17 +165,17 @@ export const EDITORS: readonly FunctionSpec[] = [
     returns: "",
     summary: "Appends to a list. A single value becomes a list first, nothing becomes a new list.",
     example: 'append(attributes["tags"], "prod")',
-    make(args) {
-      if (!args.has("value") && !args.has("values")) args.refuse("value", "append needs value or values");
+    compile(args) {
+      if (!args.has("value") && !args.has("values")) args.reject("value", "append needs value or values");
       const target = args.path("target");
       const added = [
         ...(args.has("value") ? [args.any("value")] : []),
         ...(args.has("values") ? args.items("values") : []),
       ];
-      return (scene) => {
-        const list = asList(target.get(scene));
-        for (const get of added) list.push(get(scene));
-        target.set(scene, list);
+      return (ctx) => {
+        const list = asList(target.get(ctx));
+        for (const get of added) list.push(get(ctx));
+        target.set(ctx, list);
         return null;
       };
     },
@@ -178,20 +186,20 @@ export const EDITORS: readonly FunctionSpec[] = [
     returns: "",
     summary: "Takes items out of a list: one, or those from `start_index` up to `end_index`.",
     example: 'delete_index(attributes["tags"], 0)',
-    make(args) {
+    compile(args) {
       const target = args.path("target");
       const start = args.int("start_index");
       const end = args.has("end_index") ? args.int("end_index") : undefined;
-      return (scene) => {
-        const list = target.get(scene);
+      return (ctx) => {
+        const list = target.get(ctx);
         if (!Array.isArray(list)) throw new OttlError(`delete_index: expected list, got ${typeName(list)}`);
-        const from = start(scene);
-        const to = end === undefined ? from + 1n : end(scene);
+        const from = start(ctx);
+        const to = end === undefined ? from + 1n : end(ctx);
         const length = BigInt(list.length);
         const all = from === 0n && to === length;
         if (!all && (from < 0n || from >= length || to < from || to > length))
           throw new OttlError(`index ${from} is out of bounds`);
-        target.set(scene, [...list.slice(0, Number(from)), ...list.slice(Number(to))]);
+        target.set(ctx, [...list.slice(0, Number(from)), ...list.slice(Number(to))]);
         return null;
       };
     },

@@ -6,12 +6,12 @@ import { editMap } from "./editors.js";
 class Flattener {
   readonly result: OttlMap = new Map();
   private readonly maxDepth: bigint;
-  private readonly resolves: boolean;
+  private readonly resolveConflicts: boolean;
   private readonly suffixes = new Map<string, number>();
 
-  constructor(maxDepth: bigint, resolves: boolean) {
+  constructor(maxDepth: bigint, resolveConflicts: boolean) {
     this.maxDepth = maxDepth;
-    this.resolves = resolves;
+    this.resolveConflicts = resolveConflicts;
   }
 
   map(map: OttlMap, prefix: string, depth: bigint): void {
@@ -32,11 +32,11 @@ class Flattener {
     const numbered = `${key}.${index}`;
     const nested = item instanceof Map || Array.isArray(item);
     if (nested && depth < this.maxDepth) this.value(numbered, item, depth);
-    else this.put(this.resolves ? key : numbered, item);
+    else this.put(this.resolveConflicts ? key : numbered, item);
   }
 
   private put(key: string, value: OttlValue): void {
-    if (!this.resolves || !this.result.has(key)) {
+    if (!this.resolveConflicts || !this.result.has(key)) {
       this.result.set(key, value);
       return;
     }
@@ -55,13 +55,13 @@ export const FLATTEN: FunctionSpec = {
   summary:
     "Moves what lies in maps and lists inside a map to its top, under keys joined with dots: at most `depth` levels, all behind `prefix`. With `resolve_conflicts` equal keys get numbers instead of replacing each other.",
   example: 'flatten(body, "app", depth = 2)',
-  make(args) {
+  compile(args) {
     const prefix = args.literalText("prefix", "");
     const depth = args.literalInt("depth", NO_LIMIT);
-    const resolves = args.literalBool("resolve_conflicts", false);
-    if (depth < 1n) args.refuse("depth", "the depth must be at least 1");
+    const resolveConflicts = args.literalBool("resolve_conflicts", false);
+    if (depth < 1n) args.reject("depth", "the depth must be at least 1");
     return editMap(args, (map) => {
-      const flattener = new Flattener(depth, resolves);
+      const flattener = new Flattener(depth, resolveConflicts);
       flattener.map(map, prefix, 0n);
       return flattener.result;
     });

@@ -3,17 +3,17 @@ import {
   BASE64URL,
   DIGIT,
   HEX,
-  has,
+  hasAny,
+  hasTextAt,
   isBefore,
   LOWER,
   latin1,
-  span,
-  stands,
+  runEnd,
   TOKEN,
   UPPER,
 } from "./characters.js";
 import { API_KEY } from "./detectors.js";
-import { matches, NOTHING } from "./match.js";
+import { matches, NOT_FOUND } from "./match.js";
 
 /** How keys of well-known issuers begin, and how long and of what the rest is at least. */
 const PREFIXES: readonly (readonly [prefix: string, least: number, bits: number])[] = [
@@ -40,13 +40,13 @@ const PREFIXES: readonly (readonly [prefix: string, least: number, bits: number]
 ];
 
 /** As far as a key is looked at before it is known to be one: what is no key must not cost more. */
-const FAR = 256;
+const MAX_LOOKAHEAD = 256;
 
 /** By the last two bytes of the prefix. */
-const BY_ENDING: readonly (readonly (readonly [string, number, number])[] | undefined)[] = byEnding();
+const PREFIXES_BY_ENDING: readonly (readonly (readonly [string, number, number])[] | undefined)[] = prefixesByEnding();
 
 /** By the last two bytes: does any prefix end like that? Small enough to stay near, unlike the lists. */
-const ENDS_PREFIX = Uint8Array.from(BY_ENDING, (list) => (list === undefined ? 0 : 1));
+const ENDS_PREFIX = Uint8Array.from(PREFIXES_BY_ENDING, (list) => (list === undefined ? 0 : 1));
 
 export function endsPrefix(b: Uint8Array, p: number): boolean {
   return ENDS_PREFIX[(b[p - 1]! << 8) | b[p]!] !== 0;
@@ -57,7 +57,7 @@ export const KEY_ENDINGS: readonly number[] = [
   ...new Set(PREFIXES.map(([prefix]) => prefix.charCodeAt(prefix.length - 1))),
 ];
 
-function byEnding() {
+function prefixesByEnding() {
   const lists: [string, number, number][][] = new Array(65536).fill(undefined);
   for (const [prefix, least, bits] of PREFIXES) {
     const ending = (prefix.charCodeAt(prefix.length - 2) << 8) | prefix.charCodeAt(prefix.length - 1);
@@ -68,42 +68,42 @@ function byEnding() {
 
 /** A key whose prefix ends with the byte at `p`. */
 export function findApiKey(b: Uint8Array, p: number): number {
-  const { floor, last, end } = matches;
-  if (p === floor) return NOTHING;
-  const candidates = BY_ENDING[(b[p - 1]! << 8) | b[p]!];
-  if (candidates === undefined) return NOTHING;
+  const { floor, lastEnd, end } = matches;
+  if (p === floor) return NOT_FOUND;
+  const candidates = PREFIXES_BY_ENDING[(b[p - 1]! << 8) | b[p]!];
+  if (candidates === undefined) return NOT_FOUND;
   for (const [prefix, least, bits] of candidates) {
     const start = p + 1 - prefix.length;
-    if (start < last || !stands(b, start, end, prefix) || isBefore(b, start, floor, ALNUM)) continue;
-    const stop = span(b, p + 1, Math.min(end, p + FAR), bits);
+    if (start < lastEnd || !hasTextAt(b, start, end, prefix) || isBefore(b, start, floor, ALNUM)) continue;
+    const stop = runEnd(b, p + 1, Math.min(end, p + MAX_LOOKAHEAD), bits);
     if (stop - p <= least || !looksRandom(b, p + 1, stop, prefix)) continue;
-    return matches.add(API_KEY, start, trimmed(b, span(b, stop, end, bits)));
+    return matches.add(API_KEY, start, trimDots(b, runEnd(b, stop, end, bits)));
   }
-  return NOTHING;
+  return NOT_FOUND;
 }
 
 /** Digits, or letters in both cases where the prefix is nobody's word. */
 function looksRandom(b: Uint8Array, start: number, stop: number, prefix: string): boolean {
-  if (has(b, start, stop, DIGIT)) return true;
-  return prefix !== "sk-" && prefix !== "key-" && has(b, start, stop, UPPER) && has(b, start, stop, LOWER);
+  if (hasAny(b, start, stop, DIGIT)) return true;
+  return prefix !== "sk-" && prefix !== "key-" && hasAny(b, start, stop, UPPER) && hasAny(b, start, stop, LOWER);
 }
 
 /** An access key of AWS whose `KIA` or `SIA` begins before the I at `p`. */
 export function findAwsKey(b: Uint8Array, p: number): number {
-  const { floor, last, end } = matches;
+  const { floor, lastEnd, end } = matches;
   const start = p - 2;
-  if (start < last || b[start] !== A || (b[p - 1] !== K && b[p - 1] !== S) || b[p + 1] !== A) return NOTHING;
-  if (isBefore(b, start, floor, ALNUM)) return NOTHING;
-  const stop = span(b, start, end, UPPER | DIGIT);
-  return stop - start === 20 ? matches.add(API_KEY, start, stop) : NOTHING;
+  if (start < lastEnd || b[start] !== A || (b[p - 1] !== K && b[p - 1] !== S) || b[p + 1] !== A) return NOT_FOUND;
+  if (isBefore(b, start, floor, ALNUM)) return NOT_FOUND;
+  const stop = runEnd(b, start, end, UPPER | DIGIT);
+  return stop - start === 20 ? matches.add(API_KEY, start, stop) : NOT_FOUND;
 }
 
 /** A private key in PEM whose first dash is at `p`; without an end it goes to the end of the text. */
 export function findPrivateKey(b: Uint8Array, p: number): number {
   const { end } = matches;
-  if (!stands(b, p, end, "-----BEGIN ")) return NOTHING;
+  if (!hasTextAt(b, p, end, "-----BEGIN ")) return NOT_FOUND;
   const head = latin1(b, p + 11, Math.min(end, p + 50));
-  if (!/^[A-Z ]*PRIVATE KEY-----/.test(head)) return NOTHING;
+  if (!/^[A-Z ]*PRIVATE KEY-----/.test(head)) return NOT_FOUND;
   return matches.add(API_KEY, p, privateKeyEnd(b, p, end));
 }
 
@@ -111,14 +111,14 @@ export function findPrivateKey(b: Uint8Array, p: number): number {
 function privateKeyEnd(b: Uint8Array, start: number, end: number): number {
   const text = b.subarray(start, end);
   for (let at = text.indexOf(DASH); at >= 0; at = text.indexOf(DASH, at + 1)) {
-    if (!stands(text, at, text.length, "-----END ")) continue;
+    if (!hasTextAt(text, at, text.length, "-----END ")) continue;
     const foot = /^[A-Z ]{0,30}KEY-----/.exec(latin1(text, at + 9, Math.min(text.length, at + 9 + 38)));
     if (foot !== null) return start + at + 9 + foot[0].length;
   }
   return end;
 }
 
-function trimmed(b: Uint8Array, stop: number): number {
+function trimDots(b: Uint8Array, stop: number): number {
   while (b[stop - 1] === DOT) stop--;
   return stop;
 }

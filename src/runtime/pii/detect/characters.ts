@@ -7,23 +7,23 @@ export const HEX = 8;
 export const BASE64URL = 16;
 /** What a bearer token or an API key may consist of. */
 export const TOKEN = 32;
-/** In the local part of an e-mail address; bytes of other scripts are looked at by themselves. */
-export const LOCAL = 64;
+/** May stand in the local part of an e-mail address; the detector itself looks at bytes of other scripts. */
+export const EMAIL_LOCAL = 64;
 /** In a host name. */
 export const HOST = 128;
 /** Ends a value in running text: blanks, quotes, brackets, commas. */
-export const ENDS = 256;
+export const VALUE_END = 256;
 /** Part of a word: letters, digits and `_`. */
 export const WORD = 512;
 /** Between the groups of a number. */
-export const BETWEEN = 1024;
+export const SEPARATOR = 1024;
 
 export const LETTER = UPPER | LOWER;
 export const ALNUM = UPPER | LOWER | DIGIT;
 
-export const CHARACTER: Uint16Array = table();
+export const CHARACTER_BITS: Uint16Array = characterBits();
 
-function table(): Uint16Array {
+function characterBits(): Uint16Array {
   const bits = new Uint16Array(256);
   const add = (characters: string, bit: number) => {
     for (const c of characters) bits[c.charCodeAt(0)]! |= bit;
@@ -38,36 +38,36 @@ function table(): Uint16Array {
   add(`${digits}abcdefABCDEF`, HEX);
   add(`${alnum}-_`, BASE64URL);
   add(`${alnum}-_.~+/=`, TOKEN);
-  add(`${alnum}._%+-`, LOCAL);
+  add(`${alnum}._%+-`, EMAIL_LOCAL);
   add(`${alnum}.-`, HOST);
-  add(" \t\r\n\"'`,;<>(){}[]|\\", ENDS);
+  add(" \t\r\n\"'`,;<>(){}[]|\\", VALUE_END);
   add(`${alnum}_`, WORD);
-  add(" -./()", BETWEEN);
+  add(" -./()", SEPARATOR);
   // The bytes of blanks that do not break, thin ones, and of hyphens and dashes: numbers come out of texts like that.
   for (const c of "\u00a0\u2009\u202f\u2010\u2011\u2012\u2013")
-    for (const byte of Buffer.from(c)) bits[byte]! |= BETWEEN;
+    for (const byte of Buffer.from(c)) bits[byte]! |= SEPARATOR;
   return bits;
 }
 
 /** Is the byte before `p` (not before `floor`) one of these? */
 export function isBefore(b: Uint8Array, p: number, floor: number, bits: number): boolean {
-  return p > floor && (CHARACTER[b[p - 1]!]! & bits) !== 0;
+  return p > floor && (CHARACTER_BITS[b[p - 1]!]! & bits) !== 0;
 }
 
 /** Is the byte at `p` one of these? */
 export function isAt(b: Uint8Array, p: number, end: number, bits: number): boolean {
-  return p < end && (CHARACTER[b[p]!]! & bits) !== 0;
+  return p < end && (CHARACTER_BITS[b[p]!]! & bits) !== 0;
 }
 
 /** Position behind the bytes from `p` on that are all of these. */
-export function span(b: Uint8Array, p: number, end: number, bits: number): number {
-  while (p < end && (CHARACTER[b[p]!]! & bits) !== 0) p++;
+export function runEnd(b: Uint8Array, p: number, end: number, bits: number): number {
+  while (p < end && (CHARACTER_BITS[b[p]!]! & bits) !== 0) p++;
   return p;
 }
 
 /** Is there one of these in [p, end)? */
-export function has(b: Uint8Array, p: number, end: number, bits: number): boolean {
-  for (; p < end; p++) if ((CHARACTER[b[p]!]! & bits) !== 0) return true;
+export function hasAny(b: Uint8Array, p: number, end: number, bits: number): boolean {
+  for (; p < end; p++) if ((CHARACTER_BITS[b[p]!]! & bits) !== 0) return true;
   return false;
 }
 
@@ -77,7 +77,7 @@ export function latin1(b: Uint8Array, start: number, end: number): string {
 }
 
 /** Does this ASCII text stand at `p`? */
-export function stands(b: Uint8Array, p: number, end: number, text: string): boolean {
+export function hasTextAt(b: Uint8Array, p: number, end: number, text: string): boolean {
   if (p < 0 || p + text.length > end) return false;
   for (let i = 0; i < text.length; i++) if (b[p + i] !== text.charCodeAt(i)) return false;
   return true;

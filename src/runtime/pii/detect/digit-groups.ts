@@ -1,4 +1,4 @@
-import { BETWEEN, CHARACTER, DIGIT, WORD } from "./characters.js";
+import { CHARACTER_BITS, DIGIT, SEPARATOR, WORD } from "./characters.js";
 
 /**
  * A number as people write it: groups of digits with blanks, dashes, dots, slashes or brackets between them. One for the
@@ -9,10 +9,10 @@ class DigitGroups {
   readonly starts: number[] = [];
   readonly ends: number[] = [];
   /** What is between a group and the next one: a byte, or how several of them open or close a bracket; 0 behind the last. */
-  readonly between: number[] = [];
+  readonly separators: number[] = [];
   digits = 0;
   /** Where the text goes on. */
-  after = 0;
+  resumeAt = 0;
 
   /** Reads the groups from the digit at `p` on. */
   read(b: Uint8Array, p: number, end: number): void {
@@ -20,20 +20,20 @@ class DigitGroups {
     let digits = 0;
     for (;;) {
       const start = p;
-      while (p < end && (CHARACTER[b[p]!]! & DIGIT) !== 0) p++;
+      while (p < end && (CHARACTER_BITS[b[p]!]! & DIGIT) !== 0) p++;
       this.starts[count] = start;
       this.ends[count] = p;
       digits += p - start;
       const next = nextGroup(b, p, end);
-      this.between[count++] = next < 0 ? 0 : next === p + 1 ? b[p]! : severalOf(b, p, next);
-      if (next < 0 || count === MOST) break;
+      this.separators[count++] = next < 0 ? 0 : next === p + 1 ? b[p]! : separatorKind(b, p, next);
+      if (next < 0 || count === MAX_GROUPS) break;
       p = next;
     }
-    this.after = p;
-    if (p < end && (CHARACTER[b[p]!]! & WORD) !== 0) {
+    this.resumeAt = p;
+    if (p < end && (CHARACTER_BITS[b[p]!]! & WORD) !== 0) {
       // The last group is the beginning of a word.
       digits -= p - this.starts[--count]!;
-      if (count > 0) this.between[count - 1] = ATTACHED;
+      if (count > 0) this.separators[count - 1] = ATTACHED;
     }
     this.count = count;
     this.digits = digits;
@@ -51,30 +51,30 @@ class DigitGroups {
   }
 
   /** Do the groups from `i` on have these sizes, and the same byte, one of `separators`, between them? */
-  areSized(i: number, sizes: readonly number[], separators: string): boolean {
+  haveSizes(i: number, sizes: readonly number[], separators: string): boolean {
     if (i + sizes.length > this.count) return false;
-    const between = this.between[i]!;
+    const between = this.separators[i]!;
     for (let k = 0; k < sizes.length; k++) {
       if (this.size(i + k) !== sizes[k]) return false;
-      if (k < sizes.length - 1 && this.between[i + k] !== between) return false;
+      if (k < sizes.length - 1 && this.separators[i + k] !== between) return false;
     }
     return sizes.length === 1 || separators.includes(String.fromCharCode(between));
   }
 
   /** Group `i` is a word's, or follows another group with no blank between them. */
-  isTied(b: Uint8Array, i: number, floor: number): boolean {
-    if (i > 0) return this.between[i - 1] !== BLANK && this.between[i - 1]! > OPENING;
+  isAttachedBefore(b: Uint8Array, i: number, floor: number): boolean {
+    if (i > 0) return this.separators[i - 1] !== BLANK && this.separators[i - 1]! > OPENING;
     const start = this.starts[0]!;
     if (start === floor) return false;
     const c = b[start - 1]!;
-    if ((CHARACTER[c]! & WORD) !== 0 || c === DOT || c === STAR) return true;
-    return (c === DASH && isA(b, start - 2, floor, WORD)) || (c === COLON && isA(b, start - 2, floor, DIGIT));
+    if ((CHARACTER_BITS[c]! & WORD) !== 0 || c === DOT || c === STAR) return true;
+    return (c === DASH && isOneOf(b, start - 2, floor, WORD)) || (c === COLON && isOneOf(b, start - 2, floor, DIGIT));
   }
 
   /** The groups end before `i`, and what follows is not tied to them. */
-  isFree(i: number): boolean {
+  isDetachedAfter(i: number): boolean {
     if (i > this.count) return false;
-    const between = this.between[i - 1]!;
+    const between = this.separators[i - 1]!;
     return between === BLANK || (between <= OPENING && between !== ATTACHED);
   }
 }
@@ -82,15 +82,15 @@ class DigitGroups {
 /** Position of the digit behind one to three separators at `p`, or -1. */
 function nextGroup(b: Uint8Array, p: number, end: number): number {
   let q = p;
-  while (q < end && q < p + 3 && (CHARACTER[b[q]!]! & BETWEEN) !== 0) q++;
-  return q > p && q < end && (CHARACTER[b[q]!]! & DIGIT) !== 0 ? q : -1;
+  while (q < end && q < p + 3 && (CHARACTER_BITS[b[q]!]! & SEPARATOR) !== 0) q++;
+  return q > p && q < end && (CHARACTER_BITS[b[q]!]! & DIGIT) !== 0 ? q : -1;
 }
 
-function isA(b: Uint8Array, p: number, floor: number, bits: number): boolean {
-  return p >= floor && (CHARACTER[b[p]!]! & bits) !== 0;
+function isOneOf(b: Uint8Array, p: number, floor: number, bits: number): boolean {
+  return p >= floor && (CHARACTER_BITS[b[p]!]! & bits) !== 0;
 }
 
-function severalOf(b: Uint8Array, p: number, end: number): number {
+function separatorKind(b: Uint8Array, p: number, end: number): number {
   if (b[p] === 0xc2 && end === p + 2) return BLANK;
   if (b[p] === 0xe2 && end === p + 3) return b[p + 2]! >= 0x90 && b[p + 2]! <= 0x93 ? DASH : BLANK;
   if (b[p] === CLOSE) return CLOSING;
@@ -104,7 +104,7 @@ export const MIXED = 2;
 export const CLOSING = 3;
 /** A `(` among them: `+44 (0)`. */
 export const OPENING = 4;
-const MOST = 24;
+const MAX_GROUPS = 24;
 const BLANK = 32;
 const OPEN = 40;
 const CLOSE = 41;

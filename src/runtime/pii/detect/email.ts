@@ -1,13 +1,13 @@
-import { ALNUM, CHARACTER, HOST, LETTER, LOCAL, latin1, stands } from "./characters.js";
+import { ALNUM, CHARACTER_BITS, EMAIL_LOCAL, HOST, hasTextAt, LETTER, latin1 } from "./characters.js";
 import { EMAIL } from "./detectors.js";
-import { matches, NOTHING } from "./match.js";
-import { Words } from "./words.js";
+import { matches, NOT_FOUND } from "./match.js";
+import { AsciiWords } from "./words.js";
 
-const LONGEST_LOCAL = 64;
-const LONGEST_HOST = 253;
+const MAX_LOCAL_LENGTH = 64;
+const MAX_HOST_LENGTH = 253;
 
 /** What follows the last dot of a file or a unit and is nobody's top-level domain. */
-const NO_DOMAINS = new Words(
+const NON_DOMAINS = new AsciiWords(
   (
     "png jpg jpeg gif svg webp ico bmp js mjs cjs ts tsx jsx css scss map json yml yaml xml htm html txt log csv tgz gz tar " +
     "jar war dll exe service socket timer slice scope mount target local internal localdomain"
@@ -17,29 +17,29 @@ const NO_DOMAINS = new Words(
 /** An e-mail address around the `@` at `at`, which may be written `%40`: `size` is its length. */
 export function findEmail(b: Uint8Array, at: number, size: number): number {
   const start = localStart(b, at);
-  if (start === at) return NOTHING;
+  if (start === at) return NOT_FOUND;
   const hostStart = at + size;
   const end = hostEnd(b, hostStart);
-  if (end === hostStart || !isHost(b, hostStart, end)) return NOTHING;
-  if (end < matches.end && b[end] === COLON && latin1(b, start, at) === "git") return NOTHING; // git@host:path
+  if (end === hostStart || !isHost(b, hostStart, end)) return NOT_FOUND;
+  if (end < matches.end && b[end] === COLON && latin1(b, start, at) === "git") return NOT_FOUND; // git@host:path
   return matches.add(EMAIL, start, end);
 }
 
 function localStart(b: Uint8Array, at: number): number {
-  const floor = Math.max(matches.last, at - LONGEST_LOCAL);
+  const floor = Math.max(matches.lastEnd, at - MAX_LOCAL_LENGTH);
   let p = at;
   let ascii = false;
   while (p > floor) {
     const c = b[p - 1]!;
     if (c > 127) {
-      const lead = leadOf(b, p - 1, floor);
-      if (!isLetter(b[lead]!, ascii)) break;
+      const lead = leadByteAt(b, p - 1, floor);
+      if (!isNameLetter(b[lead]!, ascii)) break;
       p = lead;
       continue;
     }
-    const isName = (CHARACTER[c]! & LOCAL) !== 0 || (c === APOSTROPHE && isInside(b, p - 1, floor));
+    const isName = (CHARACTER_BITS[c]! & EMAIL_LOCAL) !== 0 || (c === APOSTROPHE && isBetweenLetters(b, p - 1, floor));
     if (!isName) break;
-    ascii ||= (CHARACTER[c]! & ALNUM) !== 0;
+    ascii ||= (CHARACTER_BITS[c]! & ALNUM) !== 0;
     p--;
   }
   if (p > matches.floor && b[p - 1] === STAR) return at; // treated already
@@ -48,24 +48,24 @@ function localStart(b: Uint8Array, at: number): number {
 }
 
 /** An apostrophe between letters: o'brien. */
-function isInside(b: Uint8Array, p: number, floor: number): boolean {
-  return p > floor && (CHARACTER[b[p - 1]!]! & LETTER) !== 0 && (CHARACTER[b[p + 1]!]! & LETTER) !== 0;
+function isBetweenLetters(b: Uint8Array, p: number, floor: number): boolean {
+  return p > floor && (CHARACTER_BITS[b[p - 1]!]! & LETTER) !== 0 && (CHARACTER_BITS[b[p + 1]!]! & LETTER) !== 0;
 }
 
 function hostEnd(b: Uint8Array, start: number): number {
-  const limit = Math.min(matches.end, start + LONGEST_HOST);
+  const limit = Math.min(matches.end, start + MAX_HOST_LENGTH);
   let p = start;
   let ascii = false;
   while (p < limit) {
     const c = b[p]!;
     if (c > 127) {
-      if (!isLetter(c, ascii)) break;
+      if (!isNameLetter(c, ascii)) break;
       p++;
       while (p < limit && (b[p]! & 0xc0) === 0x80) p++;
       continue;
     }
-    if ((CHARACTER[c]! & HOST) === 0) break;
-    ascii = c !== DOT && (ascii || (CHARACTER[c]! & ALNUM) !== 0);
+    if ((CHARACTER_BITS[c]! & HOST) === 0) break;
+    ascii = c !== DOT && (ascii || (CHARACTER_BITS[c]! & ALNUM) !== 0);
     p++;
   }
   while (p > start && (b[p - 1] === DOT || b[p - 1] === DASH)) p--;
@@ -76,11 +76,11 @@ function hostEnd(b: Uint8Array, start: number): number {
  * May a character that is not ASCII be part of the name? Of the scripts that are written with blanks between words, yes;
  * of others only where no ASCII letters are, since there the address begins or ends without a blank.
  */
-function isLetter(lead: number, beside: boolean): boolean {
+function isNameLetter(lead: number, beside: boolean): boolean {
   return lead >= 0xc3 && (lead < 0xe0 || !beside);
 }
 
-function leadOf(b: Uint8Array, p: number, floor: number): number {
+function leadByteAt(b: Uint8Array, p: number, floor: number): number {
   while (p > floor && (b[p]! & 0xc0) === 0x80) p--;
   return p;
 }
@@ -96,9 +96,9 @@ function isHost(b: Uint8Array, start: number, end: number): boolean {
   if (dot < 0 || end - dot < 3) return false;
   for (let p = dot + 1; p < end; p++) {
     const c = b[p]!;
-    if (c < 128 && (CHARACTER[c]! & LETTER) === 0) return stands(b, dot + 1, end, "xn--");
+    if (c < 128 && (CHARACTER_BITS[c]! & LETTER) === 0) return hasTextAt(b, dot + 1, end, "xn--");
   }
-  return !NO_DOMAINS.has(b, dot + 1, end);
+  return !NON_DOMAINS.has(b, dot + 1, end);
 }
 
 const DOT = 46;

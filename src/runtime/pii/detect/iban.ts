@@ -1,6 +1,6 @@
-import { ALNUM, CHARACTER, isAt, isBefore, LETTER, WORD } from "./characters.js";
+import { ALNUM, CHARACTER_BITS, isAt, isBefore, LETTER, WORD } from "./characters.js";
 import { IBAN } from "./detectors.js";
-import { matches, NOTHING } from "./match.js";
+import { matches, NOT_FOUND } from "./match.js";
 
 /** Number of characters by country. */
 const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
@@ -16,14 +16,14 @@ const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
 
 /** An IBAN whose first check digit is at `p`, in one piece or in groups of four. */
 export function findIban(b: Uint8Array, p: number): number {
-  const { floor, last, end } = matches;
+  const { floor, lastEnd, end } = matches;
   const start = p - 2;
-  if (start < last || !isBefore(b, p, floor, LETTER) || !isBefore(b, p - 1, floor, LETTER)) return NOTHING;
-  if (isBefore(b, start, floor, WORD) || (start > floor && b[start - 1] === STAR)) return NOTHING;
+  if (start < lastEnd || !isBefore(b, p, floor, LETTER) || !isBefore(b, p - 1, floor, LETTER)) return NOT_FOUND;
+  if (isBefore(b, start, floor, WORD) || (start > floor && b[start - 1] === STAR)) return NOT_FOUND;
   const length = LENGTHS[String.fromCharCode(b[start]! & ~32, b[p - 1]! & ~32)];
-  if (length === undefined) return NOTHING;
+  if (length === undefined) return NOT_FOUND;
   const stop = ibanEnd(b, start, length);
-  if (stop < 0 || isAt(b, stop, end, WORD) || !passes(b, start, stop)) return NOTHING;
+  if (stop < 0 || isAt(b, stop, end, WORD) || !passesChecksum(b, start, stop)) return NOT_FOUND;
   return matches.add(IBAN, start, stop);
 }
 
@@ -32,25 +32,25 @@ function ibanEnd(b: Uint8Array, p: number, length: number): number {
   const { end } = matches;
   for (let n = 0; n < length; p++) {
     if (p >= end) return -1;
-    if ((CHARACTER[b[p]!]! & ALNUM) !== 0) n++;
+    if ((CHARACTER_BITS[b[p]!]! & ALNUM) !== 0) n++;
     else if (n % 4 !== 0 || (b[p] !== BLANK && b[p] !== DASH) || b[p - 1] === b[p]) return -1;
   }
   return p;
 }
 
 /** The remainder of the number by 97, first four characters last, must be 1. */
-function passes(b: Uint8Array, start: number, stop: number): boolean {
+function passesChecksum(b: Uint8Array, start: number, stop: number): boolean {
   let rest = 0;
   let n = 0;
   let headEnd = start;
-  while (n < 4) if ((CHARACTER[b[headEnd++]!]! & ALNUM) !== 0) n++;
-  for (let p = headEnd; p < stop; p++) rest = step(rest, b[p]!);
-  for (let p = start; p < headEnd; p++) rest = step(rest, b[p]!);
+  while (n < 4) if ((CHARACTER_BITS[b[headEnd++]!]! & ALNUM) !== 0) n++;
+  for (let p = headEnd; p < stop; p++) rest = nextRemainder(rest, b[p]!);
+  for (let p = start; p < headEnd; p++) rest = nextRemainder(rest, b[p]!);
   return rest === 1;
 }
 
-function step(rest: number, c: number): number {
-  const bits = CHARACTER[c]!;
+function nextRemainder(rest: number, c: number): number {
+  const bits = CHARACTER_BITS[c]!;
   if ((bits & LETTER) !== 0) return (rest * 100 + (c & ~32) - 55) % 97;
   return (bits & ALNUM) !== 0 ? (rest * 10 + c - 48) % 97 : rest;
 }

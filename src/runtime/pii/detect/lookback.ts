@@ -1,14 +1,14 @@
 import { latin1 } from "./characters.js";
 import { matches } from "./match.js";
 
-const FAR = 28;
+const MAX_LOOKBACK = 28;
 
 /**
  * Does a word like this stand shortly before `p`, with neither digits nor anything treated in between? `words` is held
  * against UTF-8 read as Latin-1, in lower case.
  */
-export function isBehind(b: Uint8Array, p: number, words: RegExp): boolean {
-  const floor = Math.max(matches.floor, p - FAR);
+export function followsWord(b: Uint8Array, p: number, words: RegExp): boolean {
+  const floor = Math.max(matches.floor, p - MAX_LOOKBACK);
   let start = p;
   while (start > floor) {
     const c = b[start - 1]!;

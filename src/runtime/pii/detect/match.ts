@@ -23,12 +23,12 @@ class Matches {
     this.enabled = enabled;
   }
 
-  isOn(detector: number): boolean {
+  isEnabled(detector: number): boolean {
     return (this.enabled & (1 << detector)) !== 0;
   }
 
   /** The end of the last match: nothing before it can be found again. */
-  get last(): number {
+  get lastEnd(): number {
     return this.count === 0 ? this.floor : this.ends[this.count - 1]!;
   }
 
@@ -52,14 +52,14 @@ class Matches {
     let i = 0;
     for (const [start, end] of found) {
       for (; i < detectors.length && before.starts[i]! <= start; i++)
-        this.join(detectors[i]!, before.starts[i]!, before.ends[i]!, detector);
-      this.join(detector, start, end, detector);
+        this.addOrJoin(detectors[i]!, before.starts[i]!, before.ends[i]!, detector);
+      this.addOrJoin(detector, start, end, detector);
     }
-    for (; i < detectors.length; i++) this.join(detectors[i]!, before.starts[i]!, before.ends[i]!, detector);
+    for (; i < detectors.length; i++) this.addOrJoin(detectors[i]!, before.starts[i]!, before.ends[i]!, detector);
   }
 
   /** Adds a match, or makes it part of the last one if they overlap, which then is the joining detector's. */
-  private join(detector: number, start: number, end: number, joining: number): void {
+  private addOrJoin(detector: number, start: number, end: number, joining: number): void {
     const last = this.count - 1;
     if (last < 0 || this.ends[last]! <= start) this.add(detector, start, end);
     else {
@@ -72,4 +72,4 @@ class Matches {
 export const matches = new Matches();
 
 /** What a detector answers when it finds nothing. */
-export const NOTHING = -1;
+export const NOT_FOUND = -1;

@@ -47,17 +47,17 @@ export function findPaymentCard(b: Uint8Array, i: number): number {
   if (size !== 4 && (size < 13 || size > 19)) return 0;
   const first = b[groups.starts[i]!]! - 48;
   if (first < 2 || first > 6) return 0;
-  if (size !== 4) return check(b, i, i + 1);
+  if (size !== 4) return addIfCard(b, i, i + 1);
   for (const sizes of GROUPINGS) {
-    if (!groups.areSized(i, sizes, " -")) continue;
-    const next = check(b, i, i + sizes.length);
+    if (!groups.haveSizes(i, sizes, " -")) continue;
+    const next = addIfCard(b, i, i + sizes.length);
     if (next !== 0) return next;
   }
   return 0;
 }
 
-function check(b: Uint8Array, from: number, to: number): number {
-  if (!groups.isFree(to) || !passesLuhn(b, from, to) || !isIssued(b, from, to)) return 0;
+function addIfCard(b: Uint8Array, from: number, to: number): number {
+  if (!groups.isDetachedAfter(to) || !passesLuhn(b, from, to) || !isIssued(b, from, to)) return 0;
   matches.add(PAYMENT_CARD, groups.starts[from]!, groups.ends[to - 1]!);
   return to;
 }

@@ -1,6 +1,6 @@
 import { latin1 } from "./characters.js";
 
-const SHORTEST = 16;
+const MIN_LENGTH = 16;
 const CONSONANTS = /[bcdfghjklmnpqrstvwxz]{5}/;
 
 /**
@@ -9,20 +9,20 @@ const CONSONANTS = /[bcdfghjklmnpqrstvwxz]{5}/;
  * vowels.
  */
 export function areRandomLetters(b: Uint8Array, start: number, stop: number): boolean {
-  if (stop - start < SHORTEST) return false;
+  if (stop - start < MIN_LENGTH) return false;
   const text = latin1(b, start, stop);
   if (!/^[A-Za-z]+$/.test(text)) return false;
-  const capitals = count(text, /[A-Z]/g) / text.length;
-  if (capitals > 0 && capitals < 1) return capitals >= 0.3 && capitals <= 0.8 && isStrewn(text);
+  const capitals = countMatches(text, /[A-Z]/g) / text.length;
+  if (capitals > 0 && capitals < 1) return capitals >= 0.3 && capitals <= 0.8 && hasScatteredCapitals(text);
   const folded = text.toLowerCase();
-  return CONSONANTS.test(folded) || count(folded, /[aeiouy]/g) * 4 < folded.length;
+  return CONSONANTS.test(folded) || countMatches(folded, /[aeiouy]/g) * 4 < folded.length;
 }
 
 /** `HTTPSHandshake` has its capitals in one place. */
-function isStrewn(text: string): boolean {
-  return count(text, /[a-z][A-Z]/g) * 8 >= text.length;
+function hasScatteredCapitals(text: string): boolean {
+  return countMatches(text, /[a-z][A-Z]/g) * 8 >= text.length;
 }
 
-function count(text: string, pattern: RegExp): number {
+function countMatches(text: string, pattern: RegExp): number {
   return text.match(pattern)?.length ?? 0;
 }

@@ -1,10 +1,10 @@
 import { endsPrefix, findApiKey, findAwsKey, findPrivateKey, KEY_ENDINGS } from "./api-key.js";
 import { findAssignedSecret } from "./assigned-secret.js";
-import { CHARACTER, DIGIT } from "./characters.js";
+import { CHARACTER_BITS, DIGIT } from "./characters.js";
 import { API_KEY, ASSIGNED_SECRET, BEARER_TOKEN, EMAIL, IPV6, JWT, URL_CREDENTIALS } from "./detectors.js";
 import { findEmail } from "./email.js";
 import { findIpv6 } from "./ipv6.js";
-import { matches, NOTHING } from "./match.js";
+import { matches, NOT_FOUND } from "./match.js";
 import { findNumbers } from "./numbers.js";
 import { findAuthorization, findJwt, findUrlCredentials } from "./tokens.js";
 
@@ -23,8 +23,8 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
     const anchor = ANCHORS[b[p]!]!;
     if (anchor === NUMBER) p = findNumbers(b, p);
     else if (isPromising(b, p, anchor)) {
-      const found = look(b, p, anchor);
-      p = found === NOTHING ? p + 1 : found;
+      const found = detectAt(b, p, anchor);
+      p = found === NOT_FOUND ? p + 1 : found;
     } else p++;
   }
   return matches.count;
@@ -48,14 +48,14 @@ const LETTER_B = 128;
 const LETTER_I = 256;
 const PERCENT = 512;
 
-const ANCHORS: Uint16Array = anchors();
+const ANCHORS: Uint16Array = anchorTable();
 
-function anchors(): Uint16Array {
+function anchorTable(): Uint16Array {
   const table = new Uint16Array(256);
   const set = (characters: string, anchor: number) => {
     for (const c of characters) table[c.charCodeAt(0)]! |= anchor;
   };
-  for (let c = 0; c < 256; c++) if ((CHARACTER[c]! & DIGIT) !== 0) table[c] = NUMBER;
+  for (let c = 0; c < 256; c++) if ((CHARACTER_BITS[c]! & DIGIT) !== 0) table[c] = NUMBER;
   for (const c of KEY_ENDINGS) if (c !== "a".charCodeAt(0)) table[c]! |= KEY_ENDING;
   set("@", AT);
   set(":", COLON);
@@ -68,44 +68,44 @@ function anchors(): Uint16Array {
   return table;
 }
 
-function look(b: Uint8Array, p: number, anchor: number): number {
+function detectAt(b: Uint8Array, p: number, anchor: number): number {
   switch (anchor) {
     case AT:
-      return matches.isOn(EMAIL) ? findEmail(b, p, 1) : NOTHING;
+      return matches.isEnabled(EMAIL) ? findEmail(b, p, 1) : NOT_FOUND;
     case PERCENT:
-      return b[p + 1] === 52 && b[p + 2] === 48 && matches.isOn(EMAIL) ? findEmail(b, p, 3) : NOTHING;
+      return b[p + 1] === 52 && b[p + 2] === 48 && matches.isEnabled(EMAIL) ? findEmail(b, p, 3) : NOT_FOUND;
     case EQUALS:
-      return matches.isOn(ASSIGNED_SECRET) ? findAssignedSecret(b, p) : NOTHING;
+      return matches.isEnabled(ASSIGNED_SECRET) ? findAssignedSecret(b, p) : NOT_FOUND;
     case COLON:
-      return colon(b, p);
+      return detectAtColon(b, p);
     case LETTER_J:
-      return matches.isOn(JWT) ? findJwt(b, p) : NOTHING;
+      return matches.isEnabled(JWT) ? findJwt(b, p) : NOT_FOUND;
     case LETTER_B:
-      return matches.isOn(BEARER_TOKEN) ? findAuthorization(b, p) : NOTHING;
+      return matches.isEnabled(BEARER_TOKEN) ? findAuthorization(b, p) : NOT_FOUND;
     default:
-      return matches.isOn(API_KEY) ? apiKey(b, p, anchor) : NOTHING;
+      return matches.isEnabled(API_KEY) ? detectApiKey(b, p, anchor) : NOT_FOUND;
   }
 }
 
-function colon(b: Uint8Array, p: number): number {
+function detectAtColon(b: Uint8Array, p: number): number {
   if (b[p + 1] === SLASH && b[p + 2] === SLASH)
-    return matches.isOn(URL_CREDENTIALS) ? findUrlCredentials(b, p) : NOTHING;
-  const found = matches.isOn(IPV6) ? findIpv6(b, p) : NOTHING;
-  return found === NOTHING && matches.isOn(ASSIGNED_SECRET) ? findAssignedSecret(b, p) : found;
+    return matches.isEnabled(URL_CREDENTIALS) ? findUrlCredentials(b, p) : NOT_FOUND;
+  const found = matches.isEnabled(IPV6) ? findIpv6(b, p) : NOT_FOUND;
+  return found === NOT_FOUND && matches.isEnabled(ASSIGNED_SECRET) ? findAssignedSecret(b, p) : found;
 }
 
-function apiKey(b: Uint8Array, p: number, anchor: number): number {
+function detectApiKey(b: Uint8Array, p: number, anchor: number): number {
   if (anchor === LETTER_I) {
     const aws = findAwsKey(b, p);
-    return aws === NOTHING ? findGoogleKey(b, p) : aws;
+    return aws === NOT_FOUND ? findGoogleKey(b, p) : aws;
   }
-  const key = (anchor & DASH) !== 0 && b[p + 1] === 45 ? findPrivateKey(b, p) : NOTHING;
-  return key === NOTHING ? findApiKey(b, p) : key;
+  const key = (anchor & DASH) !== 0 && b[p + 1] === 45 ? findPrivateKey(b, p) : NOT_FOUND;
+  return key === NOT_FOUND ? findApiKey(b, p) : key;
 }
 
 /** AIza, known by its I: an `a` is no anchor. */
 function findGoogleKey(b: Uint8Array, p: number): number {
-  return b[p + 1] === 122 && b[p + 2] === 97 ? findApiKey(b, p + 2) : NOTHING;
+  return b[p + 1] === 122 && b[p + 2] === 97 ? findApiKey(b, p + 2) : NOT_FOUND;
 }
 
 const SLASH = 47;

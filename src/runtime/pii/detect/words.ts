@@ -1,24 +1,24 @@
 /** ASCII words that are looked up in bytes, in any case, without making a string of them. */
-export class Words {
+export class AsciiWords {
   /** By length and first letter. */
   private readonly words: (Uint8Array[] | undefined)[] = [];
 
   constructor(words: readonly string[]) {
     for (const word of words) {
       const bytes = Buffer.from(word.toLowerCase());
-      const at = place(bytes.length, bytes[0]!);
+      const at = slotOf(bytes.length, bytes[0]!);
       this.words[at] = [...(this.words[at] ?? []), bytes];
     }
   }
 
   /** Is [start, end) one of them? */
   has(b: Uint8Array, start: number, end: number): boolean {
-    const alike = this.words[place(end - start, b[start]!)];
+    const alike = this.words[slotOf(end - start, b[start]!)];
     return alike?.some((word) => isWord(b, start, word)) ?? false;
   }
 }
 
-function place(length: number, first: number): number {
+function slotOf(length: number, first: number): number {
   return (length << 5) | (first & 31);
 }
 

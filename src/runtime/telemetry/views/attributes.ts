@@ -1,4 +1,4 @@
-import { anyEnd, anyValueAt, KEY, VALUE } from "../any-value.js";
+import { anyValueAt, anyValueEnd, KEY_TAG, VALUE_TAG } from "../any-value.js";
 import { decodeText } from "../decode.js";
 import { after, skip, varint } from "../wire.js";
 import type { WireWriter } from "../writer.js";
@@ -15,7 +15,7 @@ class RawValue {
   }
 }
 
-type Change = Value | RawValue | typeof DELETED;
+type AttributeChange = Value | RawValue | typeof DELETED;
 
 /**
  * The attributes of a record, resource, scope, span event or data point, read from the bytes when asked for. Changes
@@ -26,7 +26,7 @@ export class Attributes {
   private readonly start: number;
   private readonly end: number;
   private readonly tag: number;
-  private changes: Map<string, Change> | undefined;
+  private changes: Map<string, AttributeChange> | undefined;
   /** The keys of the changes in UTF-8. */
   private changedKeys: Uint8Array[] | undefined;
 
@@ -45,7 +45,7 @@ export class Attributes {
   /** The value, or undefined when there is no such attribute; null is an attribute without a value. */
   get(key: string): Value | undefined {
     const change = this.changes?.get(key);
-    if (change !== undefined) return change === DELETED ? undefined : asRead(change);
+    if (change !== undefined) return change === DELETED ? undefined : valueWhenRead(change);
     const at = findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key));
     return at < 0 ? undefined : attributeValue(this.bytes, at);
   }
@@ -87,7 +87,7 @@ export class Attributes {
       p = skip(this.bytes, at, tag);
       if (tag !== this.tag) continue;
       varint(this.bytes, at);
-      keys.add(keyOf(this.bytes, after, p));
+      keys.add(readKey(this.bytes, after, p));
     }
     for (const [key, value] of this.changes ?? []) {
       if (value === DELETED) keys.delete(key);
@@ -109,7 +109,7 @@ export class Attributes {
     const all = readValues(this.bytes, this.start, this.end, this.tag);
     for (const [key, value] of this.changes ?? []) {
       if (value === DELETED) delete all[key];
-      else all[key] = asRead(value);
+      else all[key] = valueWhenRead(value);
     }
     return all;
   }
@@ -140,7 +140,7 @@ export class Attributes {
     return new RawValue(this.bytes.subarray(from, to));
   }
 
-  private change(key: string, value: Change): void {
+  private change(key: string, value: AttributeChange): void {
     this.changes ??= new Map();
     this.changedKeys ??= [];
     if (!this.changes.has(key)) this.changedKeys.push(encodedKey(key));
@@ -149,14 +149,14 @@ export class Attributes {
 }
 
 function writeRaw(writer: WireWriter, key: string, value: RawValue): void {
-  writer.byte(KEY);
+  writer.byte(KEY_TAG);
   writer.text(key);
-  writer.byte(VALUE);
+  writer.byte(VALUE_TAG);
   writer.lengthDelimited(value.bytes);
 }
 
 /** A value as it will be read once it is written. */
-function asRead(value: Value | RawValue): Value {
+function valueWhenRead(value: Value | RawValue): Value {
   if (value instanceof RawValue) return readValue(value.bytes, 0, value.bytes.length);
   return value instanceof DoubleValue ? value.double : value;
 }
@@ -165,7 +165,7 @@ function asRead(value: Value | RawValue): Value {
  * Position of the length of the KeyValue with this key among the fields with this tag in [p, end), or -1. The common
  * form of a KeyValue, key first, is compared in place.
  */
-export function findAttribute(b: Uint8Array, p: number, end: number, wanted: number, key: Uint8Array): number {
+export function findAttribute(b: Uint8Array, p: number, end: number, attributesTag: number, key: Uint8Array): number {
   const keySize = key.length;
   while (p < end) {
     let tag = b[p++]!;
@@ -173,7 +173,7 @@ export function findAttribute(b: Uint8Array, p: number, end: number, wanted: num
       tag = varint(b, p - 1);
       p = after;
     }
-    if (tag !== wanted) {
+    if (tag !== attributesTag) {
       p = skip(b, p, tag);
       continue;
     }
@@ -184,7 +184,7 @@ export function findAttribute(b: Uint8Array, p: number, end: number, wanted: num
       p = after;
     }
     const stop = p + size;
-    if (size > 1 && b[p] === KEY && b[p + 1]! < 128) {
+    if (size > 1 && b[p] === KEY_TAG && b[p + 1]! < 128) {
       if (b[p + 1] === keySize && sameBytes(b, p + 2, key)) return at;
     } else if (hasKey(b, p, stop, key)) return at;
     p = stop;
@@ -199,14 +199,14 @@ function sameBytes(b: Uint8Array, p: number, key: Uint8Array): boolean {
 
 /** Is this the key of the KeyValue in [start, end)? */
 export function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
-  if (end - start > 1 && b[start] === KEY && b[start + 1]! < 128) {
+  if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
     return b[start + 1] === key.length && sameBytes(b, start + 2, key);
   }
   for (let p = start; p < end; ) {
     const tag = varint(b, p);
     const at = after;
     p = skip(b, at, tag);
-    if (tag !== KEY) continue;
+    if (tag !== KEY_TAG) continue;
     varint(b, at);
     return p - after === key.length && sameBytes(b, after, key);
   }
@@ -222,34 +222,34 @@ export function attributeValue(b: Uint8Array, lengthAt: number): Value {
 /** Where that value lies; empty when it has none. */
 function valueRange(b: Uint8Array, lengthAt: number): [from: number, to: number] {
   const from = anyValueAt(b, lengthAt);
-  return from < 0 ? [0, 0] : [from, anyEnd];
+  return from < 0 ? [0, 0] : [from, anyValueEnd];
 }
 
 /** The key of the KeyValue in [start, end). */
-export function keyOf(b: Uint8Array, start: number, end: number): string {
+export function readKey(b: Uint8Array, start: number, end: number): string {
   for (let p = start; p < end; ) {
     const tag = varint(b, p);
     const at = after;
     p = skip(b, at, tag);
-    if (tag !== KEY) continue;
+    if (tag !== KEY_TAG) continue;
     varint(b, at);
     return decodeText(b, after, p);
   }
   return "";
 }
 
-const keys = new Map<string, Uint8Array>();
-const MAX_KEYS = 4096;
-const LONGEST_KEPT = 256;
+const encodedKeys = new Map<string, Uint8Array>();
+const MAX_CACHED_KEYS = 4096;
+const MAX_CACHED_KEY_LENGTH = 256;
 
 /** The UTF-8 of a key; the same few keys are asked for again and again. Long ones may come from outside: not kept. */
 export function encodedKey(key: string): Uint8Array {
-  if (key.length > LONGEST_KEPT) return Buffer.from(key, "utf8");
-  let encoded = keys.get(key);
+  if (key.length > MAX_CACHED_KEY_LENGTH) return Buffer.from(key, "utf8");
+  let encoded = encodedKeys.get(key);
   if (encoded === undefined) {
     encoded = Buffer.from(key, "utf8");
-    if (keys.size >= MAX_KEYS) keys.clear();
-    keys.set(key, encoded);
+    if (encodedKeys.size >= MAX_CACHED_KEYS) encodedKeys.clear();
+    encodedKeys.set(key, encoded);
   }
   return encoded;
 }

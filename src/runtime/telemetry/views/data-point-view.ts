@@ -1,19 +1,19 @@
 import { decodeMessage } from "../decode.js";
 import type { Message } from "../messages.js";
 import type { MetricType, MetricView } from "./owners.js";
-import { type Owners, RecordView } from "./record-view.js";
+import { type RecordOwners, RecordView } from "./record-view.js";
 
 /** One point of a metric of any type; `fields()` gives what only some types have, such as buckets and quantiles. */
 export class DataPointView extends RecordView {
   readonly signal = "metrics";
   protected readonly attributesField: number;
 
-  constructor(message: Message, bytes: Uint8Array, start: number, end: number, owners: Owners) {
+  constructor(message: Message, bytes: Uint8Array, start: number, end: number, owners: RecordOwners) {
     super(message, bytes, start, end, owners);
     this.attributesField = message.byName.get("attributes")!.number;
   }
 
-  protected override again(bytes: Uint8Array, start: number, end: number): this {
+  protected override viewOf(bytes: Uint8Array, start: number, end: number): this {
     return new DataPointView(this.message, bytes, start, end, this.owners) as this;
   }
 

@@ -1,7 +1,7 @@
 import { MESSAGES } from "../messages.js";
 import { WireWriter } from "../writer.js";
 import { EncodedMessage } from "./message-view.js";
-import { hex, type Owners, RecordView } from "./record-view.js";
+import { hex, type RecordOwners, RecordView } from "./record-view.js";
 import { readValue, type Value, writeValue } from "./value.js";
 
 /** A log record: its fields are read when asked for, and written when set. */
@@ -9,11 +9,11 @@ export class LogRecordView extends RecordView {
   readonly signal = "logs";
   protected readonly attributesField = 6;
 
-  constructor(bytes: Uint8Array, start: number, end: number, owners: Owners) {
+  constructor(bytes: Uint8Array, start: number, end: number, owners: RecordOwners) {
     super(MESSAGES["LogRecord"]!, bytes, start, end, owners);
   }
 
-  protected override again(bytes: Uint8Array, start: number, end: number): this {
+  protected override viewOf(bytes: Uint8Array, start: number, end: number): this {
     return new LogRecordView(bytes, start, end, this.owners) as this;
   }
 

@@ -2,7 +2,7 @@ import { decodeValue } from "../decode.js";
 import { encodeField } from "../encode.js";
 import { isMalformed } from "../malformed.js";
 import { type Field, type Message, wireType } from "../messages.js";
-import { after, BYTES, findField, skip, varint } from "../wire.js";
+import { after, findField, LENGTH_DELIMITED, skip, varint } from "../wire.js";
 import type { WireWriter } from "../writer.js";
 import { Attributes } from "./attributes.js";
 
@@ -18,7 +18,7 @@ export abstract class MessageView {
   private changes: Map<number, unknown> | undefined;
   private attributeView: Attributes | undefined;
   /** Views of the messages of a repeated field, in the order in which they lie in the bytes. */
-  private nested: Map<number, PartView[]> | undefined;
+  private nested: Map<number, DroppableView[]> | undefined;
   protected removed = false;
 
   constructor(message: Message, bytes: Uint8Array, start: number, end: number) {
@@ -32,7 +32,12 @@ export abstract class MessageView {
   protected abstract readonly attributesField: number;
 
   get attributes(): Attributes {
-    this.attributeView ??= new Attributes(this.bytes, this.start, this.end, (this.attributesField << 3) | BYTES);
+    this.attributeView ??= new Attributes(
+      this.bytes,
+      this.start,
+      this.end,
+      (this.attributesField << 3) | LENGTH_DELIMITED,
+    );
     return this.attributeView;
   }
 
@@ -90,7 +95,7 @@ export abstract class MessageView {
   }
 
   /** Views of the messages of a repeated field; the same views every time. */
-  protected views<V extends PartView>(
+  protected views<V extends DroppableView>(
     number: number,
     create: (bytes: Uint8Array, start: number, end: number) => V,
   ): V[] {
@@ -107,7 +112,7 @@ export abstract class MessageView {
   /** Bodies of the length-delimited values of a field. */
   protected ranges(number: number): [start: number, end: number][] {
     const ranges: [number, number][] = [];
-    const wanted = (number << 3) | BYTES;
+    const wanted = (number << 3) | LENGTH_DELIMITED;
     for (let p = this.start; p < this.end; ) {
       const tag = varint(this.bytes, p);
       const at = after;
@@ -157,15 +162,15 @@ export abstract class MessageView {
     this.attributeView?.writeChanges(writer);
     for (const [number, value] of this.changes ?? NO_CHANGES) {
       if (value instanceof EncodedMessage) {
-        writer.varint((number << 3) | BYTES);
+        writer.varint((number << 3) | LENGTH_DELIMITED);
         writer.lengthDelimited(value.bytes);
-      } else if (value !== undefined) encodeSet(this.field(number), value, writer);
+      } else if (value !== undefined) encodeChangedField(this.field(number), value, writer);
     }
   }
 }
 
 /** What was set does not fit the field: that is the fault of the code that set it, not of the data. */
-function encodeSet(field: Field, value: unknown, writer: WireWriter): void {
+function encodeChangedField(field: Field, value: unknown, writer: WireWriter): void {
   try {
     encodeField(field, value, writer);
   } catch (error) {
@@ -174,7 +179,7 @@ function encodeSet(field: Field, value: unknown, writer: WireWriter): void {
 }
 
 /** A message of a list, which can be taken out of it: a record, a span's event or link. */
-export abstract class PartView extends MessageView {
+export abstract class DroppableView extends MessageView {
   /** Takes it out of the batch. */
   drop(): void {
     this.removed = true;

@@ -2,12 +2,12 @@ import { decodeText } from "../decode.js";
 import { encodeField } from "../encode.js";
 import { MESSAGES, type Message } from "../messages.js";
 import type { Frame, FrameEdit } from "../walk.js";
-import { after, BYTES, findField, skip, varint } from "../wire.js";
+import { after, findField, LENGTH_DELIMITED, skip, varint } from "../wire.js";
 import { WireWriter } from "../writer.js";
 import { MessageView } from "./message-view.js";
 
 /** A resource or scope: field 1 of the message that holds its records. A change is one for all of its records. */
-abstract class OwnerView extends MessageView implements FrameEdit {
+abstract class ResourceOrScopeView extends MessageView implements FrameEdit {
   private readonly frame: Frame;
   private newSchemaUrl: string | undefined;
 
@@ -60,12 +60,12 @@ abstract class OwnerView extends MessageView implements FrameEdit {
 }
 
 const OWNER_FIELD = 1;
-const OWNER_TAG = (OWNER_FIELD << 3) | BYTES;
+const OWNER_TAG = (OWNER_FIELD << 3) | LENGTH_DELIMITED;
 const SCHEMA_URL_FIELD = 3;
-const SCHEMA_URL_TAG = (SCHEMA_URL_FIELD << 3) | BYTES;
+const SCHEMA_URL_TAG = (SCHEMA_URL_FIELD << 3) | LENGTH_DELIMITED;
 
 /** What produced the records: a service, a host. */
-export class ResourceView extends OwnerView {
+export class ResourceView extends ResourceOrScopeView {
   protected readonly attributesField = 1;
 
   constructor(bytes: Uint8Array, frame: Frame) {
@@ -74,7 +74,7 @@ export class ResourceView extends OwnerView {
 }
 
 /** The instrumentation library that recorded them. */
-export class ScopeView extends OwnerView {
+export class ScopeView extends ResourceOrScopeView {
   protected readonly attributesField = 3;
 
   constructor(bytes: Uint8Array, frame: Frame) {
@@ -118,7 +118,7 @@ abstract class FrameView extends MessageView implements FrameEdit {
   }
 
   private applyAttributes(out: WireWriter, start: number): void {
-    const wanted = (this.attributesField << 3) | BYTES;
+    const wanted = (this.attributesField << 3) | LENGTH_DELIMITED;
     for (let p = start; p < out.length; ) {
       const from = p;
       const tag = varint(out.bytes, p);
@@ -127,14 +127,14 @@ abstract class FrameView extends MessageView implements FrameEdit {
       if (tag !== wanted) continue;
       varint(out.bytes, at);
       if (!this.attributes.replaces(out.bytes, after, p)) continue;
-      out.replace(from, p, NOTHING);
+      out.replace(from, p, EMPTY_BYTES);
       p = from;
     }
     this.attributes.writeChanges(out);
   }
 }
 
-const NOTHING = new Uint8Array(0);
+const EMPTY_BYTES = new Uint8Array(0);
 
 /** Where field `number` lies in the message that begins at `start` and ends with the output; empty if it does not. */
 function fieldRange(out: WireWriter, start: number, number: number): [from: number, to: number] {

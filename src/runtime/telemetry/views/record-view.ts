@@ -1,11 +1,11 @@
 import type { Message } from "../messages.js";
 import type { Signal } from "../signal.js";
 import { WireWriter } from "../writer.js";
-import { PartView } from "./message-view.js";
+import { DroppableView } from "./message-view.js";
 import type { MetricView, ResourceView, ScopeView } from "./owners.js";
 
 /** Where a record finds what it shares with its neighbours; asked only when somebody looks. */
-export interface Owners {
+export interface RecordOwners {
   resource(): ResourceView;
   scope(): ScopeView;
   metric(): MetricView;
@@ -15,14 +15,14 @@ export interface Owners {
  * One log record, span or data point, for reading and editing in place. Valid until the function it was given to is
  * done. Ids are lower-case hex (empty when absent), times are nanoseconds as bigint (0n when absent).
  */
-export abstract class RecordView extends PartView {
+export abstract class RecordView extends DroppableView {
   abstract readonly signal: Signal;
   /** The event's name, the span's name or the metric's name. */
   abstract name: string;
-  protected readonly owners: Owners;
-  private partViews: this[] | undefined;
+  protected readonly owners: RecordOwners;
+  private splitViews: this[] | undefined;
 
-  constructor(message: Message, bytes: Uint8Array, start: number, end: number, owners: Owners) {
+  constructor(message: Message, bytes: Uint8Array, start: number, end: number, owners: RecordOwners) {
     super(message, bytes, start, end);
     this.owners = owners;
   }
@@ -42,25 +42,25 @@ export abstract class RecordView extends PartView {
    * `edit` may answer "drop" to leave a part out, and cannot answer later.
    */
   split<T>(items: readonly T[], edit: (part: this, item: T, index: number) => unknown): void {
-    const [bytes, start, end] = this.changed ? this.rewritten() : [this.bytes, this.start, this.end];
-    this.partViews = items.map((item, index) => {
-      const part = this.again(bytes, start, end);
+    const [bytes, start, end] = this.changed ? this.rewrittenBytes() : [this.bytes, this.start, this.end];
+    this.splitViews = items.map((item, index) => {
+      const part = this.viewOf(bytes, start, end);
       const answer = edit(part, item, index);
       if (answer === "drop") part.drop();
-      if (answer instanceof Promise) throw new TypeError(NOT_LATER);
+      if (answer instanceof Promise) throw new TypeError(SPLIT_IS_SYNCHRONOUS);
       return part;
     });
   }
 
   /** What the record was split into; undefined when it was not. */
-  get parts(): readonly this[] | undefined {
-    return this.partViews;
+  get splitRecords(): readonly this[] | undefined {
+    return this.splitViews;
   }
 
   /** A view of the same kind on other bytes. */
-  protected abstract again(bytes: Uint8Array, start: number, end: number): this;
+  protected abstract viewOf(bytes: Uint8Array, start: number, end: number): this;
 
-  private rewritten(): [bytes: Uint8Array, start: number, end: number] {
+  private rewrittenBytes(): [bytes: Uint8Array, start: number, end: number] {
     const writer = new WireWriter(this.end - this.start + 256);
     this.encodeInto(writer);
     return [writer.written(), 0, writer.length];
@@ -83,7 +83,7 @@ export abstract class RecordView extends PartView {
   }
 }
 
-const NOT_LATER = "the function of split is asynchronous; ask for what it needs before, and split then";
+const SPLIT_IS_SYNCHRONOUS = "the function of split is asynchronous; ask for what it needs before, and split then";
 
 /** An id as lower-case hex, whether it was read from the bytes or has just been set as text. */
 export function hex(bytes: unknown): string {

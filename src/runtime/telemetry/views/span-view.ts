@@ -1,6 +1,6 @@
 import { MESSAGES } from "../messages.js";
-import { PartView } from "./message-view.js";
-import { hex, type Owners, RecordView } from "./record-view.js";
+import { DroppableView } from "./message-view.js";
+import { hex, type RecordOwners, RecordView } from "./record-view.js";
 
 export interface SpanStatus {
   /** 0 unset, 1 ok, 2 error. */
@@ -13,11 +13,11 @@ export class SpanView extends RecordView {
   readonly signal = "traces";
   protected readonly attributesField = 9;
 
-  constructor(bytes: Uint8Array, start: number, end: number, owners: Owners) {
+  constructor(bytes: Uint8Array, start: number, end: number, owners: RecordOwners) {
     super(MESSAGES["Span"]!, bytes, start, end, owners);
   }
 
-  protected override again(bytes: Uint8Array, start: number, end: number): this {
+  protected override viewOf(bytes: Uint8Array, start: number, end: number): this {
     return new SpanView(bytes, start, end, this.owners) as this;
   }
 
@@ -113,7 +113,7 @@ export class SpanView extends RecordView {
   }
 }
 
-export class SpanEventView extends PartView {
+export class SpanEventView extends DroppableView {
   protected readonly attributesField = 3;
 
   constructor(bytes: Uint8Array, start: number, end: number) {
@@ -137,7 +137,7 @@ export class SpanEventView extends PartView {
   }
 }
 
-export class SpanLinkView extends PartView {
+export class SpanLinkView extends DroppableView {
   protected readonly attributesField = 4;
 
   constructor(bytes: Uint8Array, start: number, end: number) {

@@ -1,7 +1,16 @@
-import { BOOL, BYTES, DOUBLE, INT, readAny, readKeyValues, STRING, type ValueForm } from "../any-value.js";
+import {
+  BOOL_VALUE_TAG,
+  BYTES_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  INT_VALUE_TAG,
+  readAnyValue,
+  readKeyValues,
+  STRING_VALUE_TAG,
+  type ValueBuilder,
+} from "../any-value.js";
 import { MalformedError } from "../malformed.js";
 import { varint, varint64 } from "../wire.js";
-import { writeList, writeMap, writeMember } from "../write-any-value.js";
+import { writeKeyValueBody, writeList, writeMap } from "../write-any-value.js";
 import type { WireWriter } from "../writer.js";
 
 /**
@@ -35,7 +44,7 @@ export function asDouble(value: number): DoubleValue {
 
 type ValueMap = { [key: string]: Value };
 
-const PLAIN: ValueForm<Value, ValueMap> = {
+const PLAIN_VALUES: ValueBuilder<Value, ValueMap> = {
   integer: readInteger,
   newMap: () => Object.create(null),
   has: (map, key) => key in map,
@@ -46,12 +55,12 @@ const PLAIN: ValueForm<Value, ValueMap> = {
 
 /** The value of the AnyValue message in [start, end); null when none is set. */
 export function readValue(b: Uint8Array, start: number, end: number): Value {
-  return readAny(PLAIN, b, start, end);
+  return readAnyValue(PLAIN_VALUES, b, start, end);
 }
 
 /** The KeyValues with this tag in the message [start, end), in an object without a prototype. */
 export function readValues(b: Uint8Array, start: number, end: number, tag: number): ValueMap {
-  return readKeyValues(PLAIN, b, start, end, tag, PLAIN.newMap());
+  return readKeyValues(PLAIN_VALUES, b, start, end, tag, PLAIN_VALUES.newMap());
 }
 
 function readInteger(b: Uint8Array, at: number, end: number): number | bigint {
@@ -63,7 +72,7 @@ function readInteger(b: Uint8Array, at: number, end: number): number | bigint {
 
 /** Writes the body of a KeyValue. */
 export function writeKeyValue(writer: WireWriter, key: string, value: Value): void {
-  writeMember(writer, key, value, MAX_VALUE_DEPTH, writeValue);
+  writeKeyValueBody(writer, key, value, MAX_VALUE_DEPTH, writeValue);
 }
 
 /** Writes the body of an AnyValue. Throws a TypeError for what is none: that is the code's fault, not the data's. */
@@ -71,13 +80,13 @@ export function writeValue(writer: WireWriter, value: Value, depth = MAX_VALUE_D
   if (depth === 0) throw new MalformedError(`value nested more than ${MAX_VALUE_DEPTH} deep`, -1);
   switch (typeof value) {
     case "string":
-      writer.byte(STRING);
+      writer.byte(STRING_VALUE_TAG);
       return writer.text(value);
     case "boolean":
-      writer.byte(BOOL);
+      writer.byte(BOOL_VALUE_TAG);
       return writer.byte(value ? 1 : 0);
     case "bigint":
-      writer.byte(INT);
+      writer.byte(INT_VALUE_TAG);
       if (value !== BigInt.asIntN(64, value)) throw new RangeError(`${value} does not fit 64 bits`);
       return writer.varint64(value);
     case "number":
@@ -92,13 +101,13 @@ export function writeValue(writer: WireWriter, value: Value, depth = MAX_VALUE_D
 }
 
 function writeInteger(writer: WireWriter, value: number): void {
-  writer.byte(INT);
+  writer.byte(INT_VALUE_TAG);
   if (value >= 0 && value <= 0x7fffffff) writer.varint(value);
   else writer.varint64(BigInt(value));
 }
 
 function writeDouble(writer: WireWriter, value: number): void {
-  writer.byte(DOUBLE);
+  writer.byte(DOUBLE_VALUE_TAG);
   writer.double(value);
 }
 
@@ -106,7 +115,7 @@ function writeObject(writer: WireWriter, value: object | null, depth: number): v
   if (value === null) return;
   if (value instanceof DoubleValue) return writeDouble(writer, value.double);
   if (value instanceof Uint8Array) {
-    writer.byte(BYTES);
+    writer.byte(BYTES_VALUE_TAG);
     return writer.lengthDelimited(value);
   }
   if (Array.isArray(value)) writeList<Value>(writer, value, depth - 1, writeValue);

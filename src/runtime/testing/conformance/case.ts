@@ -23,39 +23,39 @@ export interface ConformanceOptions {
 }
 
 /** What a case is run with. */
-export interface CaseTools {
+export interface CaseContext {
   readonly random: Random;
   readonly patienceMs: number;
 }
 
-export type Cases = Readonly<Record<string, (tools: CaseTools) => Promise<void>>>;
+export type Cases = Readonly<Record<string, (tools: CaseContext) => Promise<void>>>;
 
 /** Makes a suite of named functions. Each gets chance of its own, so that it can be run alone. */
 export function suiteOf(cases: Cases, { seed, patienceMs = PATIENCE_MS, skip = [] }: ConformanceOptions) {
   const names = Object.keys(cases);
-  const unknown = skip.find((name) => !names.some((other) => isMeant(other, name)));
+  const unknown = skip.find((name) => !names.some((other) => isNamed(other, name)));
   if (unknown !== undefined)
     throw new RangeError(`there is no case "${unknown}" to skip; there are: ${names.join("; ")}`);
-  const wanted = Object.entries(cases).filter(([name]) => !skip.some((other) => isMeant(name, other)));
+  const wanted = Object.entries(cases).filter(([name]) => !skip.some((other) => isNamed(name, other)));
   return wanted.map(([name, run]): ConformanceCase => {
-    return { name, run: () => seeded(seed ?? newSeed(), (random) => run({ random, patienceMs })) };
+    return { name, run: () => runSeeded(seed ?? newSeed(), (random) => run({ random, patienceMs })) };
   });
 }
 
 /** A name without a signal means the case for all signals. */
-function isMeant(name: string, said: string): boolean {
+function isNamed(name: string, said: string): boolean {
   return name === said || name.startsWith(`${said} (`);
 }
 
-async function seeded(seed: number, run: (random: Random) => Promise<void>): Promise<void> {
+async function runSeeded(seed: number, run: (random: Random) => Promise<void>): Promise<void> {
   try {
     await run(new Random(seed));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const words = `${message}
+    const text = `${message}
 (to see it again: { seed: ${seed} })`;
-    const failed = new AssertionError({ message: words });
-    if (error instanceof Error && error.stack !== undefined) failed.stack = error.stack.replace(message, words);
+    const failed = new AssertionError({ message: text });
+    if (error instanceof Error && error.stack !== undefined) failed.stack = error.stack.replace(message, text);
     throw failed;
   }
 }

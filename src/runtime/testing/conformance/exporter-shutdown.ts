@@ -3,7 +3,7 @@ import { check, eventually } from "../eventually.js";
 import { runPipeline, type TestPipeline } from "../run-pipeline.js";
 import { SAMPLE_ID, sampleIds } from "../samples.js";
 import { lastingStores } from "../stores.js";
-import { checkOnce, type ExporterTrial } from "./exporter-trial.js";
+import { checkOnce, type ExporterHarness } from "./exporter-trial.js";
 
 const MANY = 40;
 
@@ -11,7 +11,7 @@ const MANY = 40;
  * Sends through a pipeline with a queue to a backend that fails at random, stops it amid the work, and starts it again on
  * the same queue. In the end every record that was accepted has been taken once, or is a dead letter, and never both.
  */
-export async function shutdownTrial(trial: ExporterTrial): Promise<void> {
+export async function checkShutdown(trial: ExporterHarness): Promise<void> {
   const { random, backend, patienceMs } = trial;
   let answered = 0;
   backend.answer?.(() => {
@@ -28,7 +28,7 @@ export async function shutdownTrial(trial: ExporterTrial): Promise<void> {
   const enough = random.below(MANY);
   if (backend.answer !== undefined)
     await eventually(() => answered > enough, "nothing arrives at the backend", patienceMs);
-  await trial.soon(first.stop(patienceMs), "the pipeline did not stop");
+  await trial.withTimeout(first.stop(patienceMs), "the pipeline did not stop");
   const outcomes = await Promise.all(sending);
 
   backend.answer?.(() => "take");
@@ -36,11 +36,11 @@ export async function shutdownTrial(trial: ExporterTrial): Promise<void> {
   const isDrained = () => second.admin.exporters().every(({ queue: { entries } }) => entries === 0);
   await eventually(isDrained, "not everything that was accepted before the restart was sent after it", patienceMs);
   const dead = await deadIds(second);
-  await trial.soon(second.stop(patienceMs), "the pipeline did not stop");
-  await checkLedger(trial, acceptedIds(batches.map(sampleIds), outcomes), dead);
+  await trial.withTimeout(second.stop(patienceMs), "the pipeline did not stop");
+  await checkNothingLost(trial, acceptedIds(batches.map(sampleIds), outcomes), dead);
 }
 
-async function checkLedger({ backend }: ExporterTrial, accepted: ReadonlySet<string>, dead: readonly string[]) {
+async function checkNothingLost({ backend }: ExporterHarness, accepted: ReadonlySet<string>, dead: readonly string[]) {
   if (backend.taken === undefined) return;
   const taken = (await backend.taken()).flatMap(sampleIds);
   checkOnce(taken, "arrived at the backend");
@@ -62,7 +62,7 @@ async function deadIds(pipeline: TestPipeline): Promise<string[]> {
 }
 
 /** Everything is tried again at once, and never given up. */
-function configOf({ factory, signal, backend }: ExporterTrial): string {
+function configOf({ factory, signal, backend }: ExporterHarness): string {
   const exporter = {
     ...(backend.config as object | undefined),
     sending_queue: { enabled: true, num_consumers: 4 },

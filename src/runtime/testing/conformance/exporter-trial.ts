@@ -1,21 +1,21 @@
 import { setMaxListeners } from "node:events";
 import { systemClock } from "../../contract/clock.js";
 import type { Exporter, ExporterFactory } from "../../contract/component.js";
-import { checkMade } from "../../pipeline/check-made.js";
+import { checkComponent } from "../../pipeline/check-made.js";
 import { guardExporter } from "../../pipeline/guard-exporter.js";
 import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/signal.js";
-import { contextOf, parsedConfig } from "../contexts.js";
-import { check, soon } from "../eventually.js";
+import { parseConfig, testContext } from "../contexts.js";
+import { check, withTimeout } from "../eventually.js";
 import type { Random } from "../random.js";
 import { sampleBatch, sampleIds } from "../samples.js";
-import type { CaseTools } from "./case.js";
+import type { CaseContext } from "./case.js";
 
 /** What a backend does with a request: takes it, refuses it (for now or for good) without taking it, or is silent. */
 export type BackendAnswer = "take" | "transient" | "permanent" | "hang";
 
 /** The other side of an exporter, made by its author: a server on loopback, a file, a stream. */
-export interface TriedBackend {
+export interface TestBackend {
   /** The exporter's config, as it stands in the YAML. */
   readonly config: unknown;
   /** All that it has taken so far. Without this nothing is known of what arrives. */
@@ -26,15 +26,15 @@ export interface TriedBackend {
 }
 
 /** One case: an exporter, its backend, and batches to send. */
-export class ExporterTrial {
+export class ExporterHarness {
   readonly factory: ExporterFactory;
   readonly signal: Signal;
-  readonly backend: TriedBackend;
+  readonly backend: TestBackend;
   readonly random: Random;
   readonly patienceMs: number;
   private numbers = 0;
 
-  constructor(factory: ExporterFactory, signal: Signal, backend: TriedBackend, { random, patienceMs }: CaseTools) {
+  constructor(factory: ExporterFactory, signal: Signal, backend: TestBackend, { random, patienceMs }: CaseContext) {
     this.factory = factory;
     this.signal = signal;
     this.backend = backend;
@@ -43,19 +43,19 @@ export class ExporterTrial {
   }
 
   make(): Exporter {
-    const context = contextOf("exporter", this.factory.type, systemClock, () => this.random.next());
-    const made = this.factory.create(parsedConfig(this.factory, this.backend.config), context);
-    return guardExporter(this.factory.type, checkMade("exporter", made), undefined);
+    const context = testContext("exporter", this.factory.type, systemClock, () => this.random.next());
+    const made = this.factory.create(parseConfig(this.factory, this.backend.config), context);
+    return guardExporter(this.factory.type, checkComponent("exporter", made), undefined);
   }
 
   async start(): Promise<Exporter> {
     const exporter = this.make();
-    await this.soon(Promise.resolve(exporter.start?.()), "start did not end");
+    await this.withTimeout(Promise.resolve(exporter.start?.()), "start did not end");
     return exporter;
   }
 
   stop(exporter: Exporter): Promise<void> {
-    return this.soon(Promise.resolve(exporter.stop?.()), "stop did not end");
+    return this.withTimeout(Promise.resolve(exporter.stop?.()), "stop did not end");
   }
 
   batch(): Batch {
@@ -63,8 +63,8 @@ export class ExporterTrial {
     return sampleBatch(this.signal, this.random, { ids });
   }
 
-  soon<T>(work: Promise<T>, words: string): Promise<T> {
-    return soon(work, words, this.patienceMs);
+  withTimeout<T>(work: Promise<T>, message: string): Promise<T> {
+    return withTimeout(work, message, this.patienceMs);
   }
 
   /** What the send fails with. */
@@ -73,7 +73,7 @@ export class ExporterTrial {
       () => ({ error: undefined }),
       (error: unknown) => ({ error: error ?? new Error("rejected with nothing") }),
     );
-    const { error } = await this.soon(outcome, `${what} did not end the send`);
+    const { error } = await this.withTimeout(outcome, `${what} did not end the send`);
     check(error !== undefined, `${what} was taken for success`);
     return error;
   }
@@ -99,7 +99,7 @@ export function checkOnce(ids: readonly string[], what: string): void {
 }
 
 /** An abort that never comes. */
-export function never(): AbortSignal {
+export function neverAborted(): AbortSignal {
   const { signal } = new AbortController();
   setMaxListeners(0, signal);
   return signal;

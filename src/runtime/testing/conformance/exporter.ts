@@ -4,13 +4,13 @@ import type { Signal } from "../../telemetry/signal.js";
 import { check, eventually } from "../eventually.js";
 import { sampleIds } from "../samples.js";
 import { type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
-import { shutdownTrial } from "./exporter-shutdown.js";
-import { ExporterTrial, never, type TriedBackend } from "./exporter-trial.js";
+import { checkShutdown } from "./exporter-shutdown.js";
+import { ExporterHarness, neverAborted, type TestBackend } from "./exporter-trial.js";
 
 /** What the suite needs to try an exporter. */
 export interface ExporterConformanceOptions extends ConformanceOptions {
   /** Called for each case: a backend that has taken nothing yet, and takes everything. */
-  readonly backend: () => Promise<TriedBackend> | TriedBackend;
+  readonly backend: () => Promise<TestBackend> | TestBackend;
   /** Those of the exporter unless told. */
   readonly signals?: readonly Signal[];
 }
@@ -20,10 +20,10 @@ export function exporterConformance(factory: ExporterFactory, options: ExporterC
   const cases: [string, Cases[string]][] = (options.signals ?? factory.signals).flatMap((signal) =>
     Object.entries(CASES).map(([name, run]): [string, Cases[string]] => [
       `${name} (${signal})`,
-      async (tools) => {
+      async (context) => {
         const backend = await options.backend();
         try {
-          await run(new ExporterTrial(factory, signal, backend, tools));
+          await run(new ExporterHarness(factory, signal, backend, context));
         } finally {
           await backend.close?.();
         }
@@ -35,11 +35,14 @@ export function exporterConformance(factory: ExporterFactory, options: ExporterC
 
 const MANY = 40;
 
-const CASES: Readonly<Record<string, (trial: ExporterTrial) => Promise<void>>> = {
+const CASES: Readonly<Record<string, (trial: ExporterHarness) => Promise<void>>> = {
   async "delivers every record once, with many sends at the same time"(trial) {
     const exporter = await trial.start();
     const sent = Array.from({ length: MANY }, () => trial.batch());
-    await trial.soon(Promise.all(sent.map((batch) => exporter.send(batch, never()))), "sends did not end");
+    await trial.withTimeout(
+      Promise.all(sent.map((batch) => exporter.send(batch, neverAborted()))),
+      "sends did not end",
+    );
     await trial.checkTaken(sent.flatMap(sampleIds));
     await trial.stop(exporter);
   },
@@ -48,7 +51,7 @@ const CASES: Readonly<Record<string, (trial: ExporterTrial) => Promise<void>>> =
     const exporter = await trial.start();
     const batch = trial.batch();
     const before = Buffer.from(batch.bytes);
-    await trial.soon(exporter.send(batch, never()), "the send did not end");
+    await trial.withTimeout(exporter.send(batch, neverAborted()), "the send did not end");
     check(before.equals(batch.bytes), "it wrote into the bytes of the batch; other exporters have the same bytes");
     await trial.stop(exporter);
   },
@@ -58,13 +61,16 @@ const CASES: Readonly<Record<string, (trial: ExporterTrial) => Promise<void>>> =
     if (trial.backend.answer !== undefined) {
       for (const kind of ["transient", "permanent"] as const) {
         trial.backend.answer(() => kind);
-        const error = await trial.failureOf(exporter.send(trial.batch(), never()), `the backend's ${kind} refusal`);
+        const error = await trial.failureOf(
+          exporter.send(trial.batch(), neverAborted()),
+          `the backend's ${kind} refusal`,
+        );
         const isPermanent = isRefusal(error) && error.kind === "permanent";
         const words = `a ${kind} refusal of the backend came out as ${toRefusal(error).kind}: ${toRefusal(error).message}`;
         check(isPermanent === (kind === "permanent"), words);
       }
       trial.backend.answer(() => "take");
-      await trial.soon(exporter.send(trial.batch(), never()), "a send after failed ones did not end");
+      await trial.withTimeout(exporter.send(trial.batch(), neverAborted()), "a send after failed ones did not end");
     }
     await trial.stop(exporter);
   },
@@ -86,25 +92,28 @@ const CASES: Readonly<Record<string, (trial: ExporterTrial) => Promise<void>>> =
       trial.backend.answer(() => "take");
     }
     const late = exporter.send(trial.batch(), AbortSignal.abort(new Error("told to give up")));
-    await trial.soon(late.catch(() => {}) as Promise<unknown>, "a send with an abort that had fired did not end");
-    await trial.soon(exporter.send(trial.batch(), never()), "a send after an aborted one did not end");
+    await trial.withTimeout(
+      late.catch(() => {}) as Promise<unknown>,
+      "a send with an abort that had fired did not end",
+    );
+    await trial.withTimeout(exporter.send(trial.batch(), neverAborted()), "a send after an aborted one did not end");
     await trial.stop(exporter);
   },
 
   async "loses nothing and sends nothing twice, whatever is answered and whenever it is stopped"(trial) {
-    await shutdownTrial(trial);
+    await checkShutdown(trial);
   },
 
   async "can be stopped twice, without a start, and be started again"(trial) {
     await trial.stop(trial.make());
     const first = await trial.start();
     const one = trial.batch();
-    await trial.soon(first.send(one, never()), "the send did not end");
+    await trial.withTimeout(first.send(one, neverAborted()), "the send did not end");
     await trial.stop(first);
     await trial.stop(first);
     const second = await trial.start();
     const two = trial.batch();
-    await trial.soon(second.send(two, never()), "the send after a restart did not end");
+    await trial.withTimeout(second.send(two, neverAborted()), "the send after a restart did not end");
     await trial.stop(second);
     await trial.checkTaken([one, two].flatMap(sampleIds));
   },

@@ -1,18 +1,18 @@
 import type { Subscription } from "rxjs";
 import type { Processor, ProcessorContext, ProcessorFactory } from "../../contract/component.js";
 import { Debt, Delivery, type Outcome } from "../../contract/delivery.js";
-import { checkMade } from "../../pipeline/check-made.js";
-import { Inflow } from "../../pipeline/inflow.js";
+import { checkComponent } from "../../pipeline/check-made.js";
+import { ProcessorInput } from "../../pipeline/inflow.js";
 import { type Batch, isBatch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/signal.js";
-import { contextOf, parsedConfig } from "../contexts.js";
+import { parseConfig, testContext } from "../contexts.js";
 import { check, eventually } from "../eventually.js";
-import { breathe, FakeClock } from "../fake-clock.js";
+import { FakeClock, flushPromises } from "../fake-clock.js";
 import type { Random } from "../random.js";
 import { sampleIds } from "../samples.js";
 
 /** A batch that was handed to a processor, and what was answered. */
-export interface Fed {
+export interface FedBatch {
   readonly batch: Batch;
   readonly ids: readonly string[];
   /** As the bytes were before. */
@@ -22,10 +22,10 @@ export interface Fed {
 }
 
 /** A processor between a hand-fed source and a list of what came out, on a clock that stands still. */
-export class ProcessorBench {
+export class ProcessorHarness {
   readonly clock = new FakeClock();
-  readonly source = new Inflow((error) => this.fail(error));
-  readonly fed: Fed[] = [];
+  readonly source = new ProcessorInput((error) => this.fail(error));
+  readonly fed: FedBatch[] = [];
   readonly out: Delivery[] = [];
   isComplete = false;
   private error: unknown;
@@ -33,15 +33,15 @@ export class ProcessorBench {
 
   /** `wrap` puts something around the processor. */
   constructor(
-    { factory, config, signal, random }: BenchSettings,
+    { factory, config, signal, random }: ProcessorHarnessSettings,
     wrap: (processor: () => Processor, clock: FakeClock) => Processor = (make) => make(),
   ) {
     const context: ProcessorContext = {
-      ...contextOf("processor", factory.type, this.clock, () => random.next()),
+      ...testContext("processor", factory.type, this.clock, () => random.next()),
       signal,
       pipeline: signal,
     };
-    const make = () => checkMade("processor", factory.create(parsedConfig(factory, config), context));
+    const make = () => checkComponent("processor", factory.create(parseConfig(factory, config), context));
     const processor = wrap(make, this.clock);
     this.subscription = processor(this.source).subscribe({
       next: (delivery) => this.take(delivery, signal),
@@ -61,8 +61,8 @@ export class ProcessorBench {
     this.error ??= error ?? new Error("nothing was said");
   }
 
-  feed(batch: Batch): Fed {
-    const fed: Fed = { batch, ids: sampleIds(batch), before: Buffer.from(batch.bytes), outcome: undefined };
+  feed(batch: Batch): FedBatch {
+    const fed: FedBatch = { batch, ids: sampleIds(batch), before: Buffer.from(batch.bytes), outcome: undefined };
     this.fed.push(fed);
     const debt = new Debt((outcome) => {
       fed.outcome = outcome;
@@ -75,8 +75,8 @@ export class ProcessorBench {
   /** Ends the input and waits for the end of the output. Time stands still. */
   async end(patienceMs: number): Promise<void> {
     this.source.complete();
-    const words = "its input ended and its output did not: on complete, flush what is held, and complete";
-    await eventually(() => this.isComplete || this.error !== undefined, words, patienceMs);
+    const message = "its input ended and its output did not: on complete, flush what is held, and complete";
+    await eventually(() => this.isComplete || this.error !== undefined, message, patienceMs);
     this.checkAlive();
   }
 
@@ -105,12 +105,12 @@ export class ProcessorBench {
     check(!this.isComplete || this.source.isStopped, "its stream completed by itself while its input went on");
   }
 
-  settle(): Promise<void> {
-    return breathe();
+  flushPromises(): Promise<void> {
+    return flushPromises();
   }
 }
 
-export interface BenchSettings {
+export interface ProcessorHarnessSettings {
   readonly factory: ProcessorFactory;
   readonly config: unknown;
   readonly signal: Signal;

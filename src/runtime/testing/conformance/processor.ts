@@ -11,9 +11,9 @@ import { decodeTree } from "../../telemetry/tree.js";
 import type { Value } from "../../telemetry/views/value.js";
 import { check, eventually } from "../eventually.js";
 import type { Random } from "../random.js";
-import { holdsText, sampleBatch, sampleIds, unknownFieldOf } from "../samples.js";
-import { type Cases, type CaseTools, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
-import { type Fed, ProcessorBench } from "./processor-bench.js";
+import { containsText, sampleBatch, sampleIds, unknownFieldOf } from "../samples.js";
+import { type CaseContext, type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
+import { type FedBatch, ProcessorHarness } from "./processor-bench.js";
 
 /** What the suite needs to try a processor. */
 export interface ProcessorConformanceOptions extends ConformanceOptions {
@@ -39,8 +39,8 @@ export function processorConformance(
 ): ConformanceCase[] {
   const cases: [string, Cases[string]][] = [];
   for (const signal of options.signals ?? factory.signals) {
-    const trial = new ProcessorTrial(factory, signal, options);
-    for (const [name, run] of Object.entries(trial.cases)) {
+    const suite = new ProcessorCases(factory, signal, options);
+    for (const [name, run] of Object.entries(suite.cases)) {
       cases.push([`${name} (${signal})`, run]);
     }
   }
@@ -50,7 +50,7 @@ export function processorConformance(
 const MANY = 30;
 const SEVERAL = 8;
 
-class ProcessorTrial {
+class ProcessorCases {
   private readonly factory: ProcessorFactory;
   private readonly signal: Signal;
   private readonly options: ProcessorConformanceOptions;
@@ -65,7 +65,7 @@ class ProcessorTrial {
   get cases(): Cases {
     const { poison } = this.options;
     return {
-      "settles every delivery": (tools) => this.settles(tools),
+      "settles every delivery": (context) => this.settles(context),
       "hands on what it accepts": (tools) => this.handsOn(tools),
       "calls nothing safe before those behind it do": (tools) => this.waits(tools),
       "brings out what it holds when its input ends": (tools) => this.drains(tools),
@@ -79,31 +79,31 @@ class ProcessorTrial {
     };
   }
 
-  private async settles({ random, patienceMs }: CaseTools): Promise<void> {
-    const bench = this.bench(random);
+  private async settles({ random, patienceMs }: CaseContext): Promise<void> {
+    const harness = this.createHarness(random);
     for (let i = 0; i < MANY; i++) {
-      bench.feed(this.batch(random));
-      if (random.chance(0.3)) await bench.settle();
-      if (random.chance(0.2)) bench.clock.advance(random.below(1000));
-      if (random.chance(0.5)) bench.acceptAll();
+      harness.feed(this.batch(random));
+      if (random.chance(0.3)) await harness.flushPromises();
+      if (random.chance(0.2)) harness.clock.advance(random.below(1000));
+      if (random.chance(0.5)) harness.acceptAll();
     }
-    await bench.end(patienceMs);
-    bench.acceptAll();
-    bench.checkSettled();
-    const refusal = bench.fed.map(({ outcome }) => outcome).find(isRefused)?.refusal;
-    const isAnyAccepted = bench.fed.some(({ outcome }) => outcome?.ok);
+    await harness.end(patienceMs);
+    harness.acceptAll();
+    harness.checkSettled();
+    const refusal = harness.fed.map(({ outcome }) => outcome).find(isRefused)?.refusal;
+    const isAnyAccepted = harness.fed.some(({ outcome }) => outcome?.ok);
     check(isAnyAccepted, () => `it refused every delivery, the first with: ${refusal?.message}`);
   }
 
-  private async handsOn({ random, patienceMs }: CaseTools): Promise<void> {
-    const bench = this.bench(random);
+  private async handsOn({ random, patienceMs }: CaseContext): Promise<void> {
+    const bench = this.createHarness(random);
     this.feedMany(bench, random);
     await bench.end(patienceMs);
     bench.acceptAll();
     this.checkRecords(bench);
   }
 
-  private checkRecords({ fed, out }: ProcessorBench): void {
+  private checkRecords({ fed, out }: ProcessorHarness): void {
     const { records = "keeps" } = this.options;
     if (records === "makes") return;
     const times = new Map<string, number>();
@@ -120,8 +120,8 @@ class ProcessorTrial {
     );
   }
 
-  private async waits({ random, patienceMs }: CaseTools): Promise<void> {
-    const bench = this.bench(random);
+  private async waits({ random, patienceMs }: CaseContext): Promise<void> {
+    const bench = this.createHarness(random);
     this.feedMany(bench, random);
     await bench.end(patienceMs);
     const early = passedOn(bench).find(({ outcome }) => outcome?.ok);
@@ -130,26 +130,26 @@ class ProcessorTrial {
       () => `the delivery of record ${early?.ids[0]} was accepted while it was still on its way`,
     );
     for (const delivery of bench.out) delivery.refuse(new Refusal("transient", "refused behind it"));
-    const deaf = passedOn(bench).find(({ outcome }) => outcome?.ok !== false);
-    check(deaf === undefined, () => `record ${deaf?.ids[0]} was refused behind it, and its sender was not told`);
+    const notTold = passedOn(bench).find(({ outcome }) => outcome?.ok !== false);
+    check(notTold === undefined, () => `record ${notTold?.ids[0]} was refused behind it, and its sender was not told`);
     bench.checkSettled();
   }
 
-  private async drains({ random, patienceMs }: CaseTools): Promise<void> {
-    const bench = this.bench(random);
+  private async drains({ random, patienceMs }: CaseContext): Promise<void> {
+    const bench = this.createHarness(random);
     this.feedMany(bench, random);
     await bench.end(patienceMs);
     bench.acceptAll();
     bench.checkSettled();
   }
 
-  private async aborts({ random }: CaseTools): Promise<void> {
+  private async aborts({ random }: CaseContext): Promise<void> {
     await this.abortsWhen(random, async () => {});
-    await this.abortsWhen(random, (bench) => bench.settle());
+    await this.abortsWhen(random, (bench) => bench.flushPromises());
   }
 
-  private async abortsWhen(random: Random, wait: (bench: ProcessorBench) => Promise<void>): Promise<void> {
-    const bench = this.bench(random);
+  private async abortsWhen(random: Random, wait: (bench: ProcessorHarness) => Promise<void>): Promise<void> {
+    const bench = this.createHarness(random);
     this.feedMany(bench, random);
     await wait(bench);
     const cameOut = bench.out.length;
@@ -161,15 +161,18 @@ class ProcessorTrial {
     await bench.clock.pass(3_600_000);
     check(bench.out.length === cameOut, "it was stopped and still handed something on");
     const { records = "keeps" } = this.options;
-    const lied = records === "keeps" ? owed.find(({ outcome }) => outcome?.ok) : undefined;
-    check(lied === undefined, () => `it was stopped and accepted record ${lied?.ids[0]}, which went nowhere`);
+    const wronglyAccepted = records === "keeps" ? owed.find(({ outcome }) => outcome?.ok) : undefined;
+    check(
+      wronglyAccepted === undefined,
+      () => `it was stopped and accepted record ${wronglyAccepted?.ids[0]}, which went nowhere`,
+    );
   }
 
-  private async restarts({ random, patienceMs }: CaseTools): Promise<void> {
-    const first = this.bench(random);
+  private async restarts({ random, patienceMs }: CaseContext): Promise<void> {
+    const first = this.createHarness(random);
     this.feedMany(first, random);
     first.stop();
-    const second = this.bench(random);
+    const second = this.createHarness(random);
     this.feedMany(second, random);
     await second.end(patienceMs);
     second.acceptAll();
@@ -180,8 +183,8 @@ class ProcessorTrial {
     check(old === undefined, `record ${old} was given to one instance and came out of another: keep state inside`);
   }
 
-  private async survives({ random, patienceMs }: CaseTools, poison: Batch): Promise<void> {
-    const bench = this.bench(random);
+  private async survives({ random, patienceMs }: CaseContext, poison: Batch): Promise<void> {
+    const bench = this.createHarness(random);
     const good = [bench.feed(this.batch(random))];
     const bad = bench.feed(poison);
     good.push(bench.feed(this.batch(random)));
@@ -195,8 +198,8 @@ class ProcessorTrial {
     );
   }
 
-  private async leavesInput({ random, patienceMs }: CaseTools): Promise<void> {
-    const bench = this.bench(random);
+  private async leavesInput({ random, patienceMs }: CaseContext): Promise<void> {
+    const bench = this.createHarness(random);
     this.feedMany(bench, random);
     await bench.end(patienceMs);
     bench.acceptAll();
@@ -207,9 +210,9 @@ class ProcessorTrial {
     );
   }
 
-  private async keepsBytes({ random, patienceMs }: CaseTools): Promise<void> {
+  private async keepsBytes({ random, patienceMs }: CaseContext): Promise<void> {
     for (let i = 0; i < SEVERAL; i++) {
-      const bench = this.bench(random);
+      const bench = this.createHarness(random);
       const { batch, before } = bench.feed(this.batch(random, i % 2 === 0));
       await bench.end(patienceMs);
       bench.acceptAll();
@@ -221,22 +224,22 @@ class ProcessorTrial {
     }
   }
 
-  private async keepsUnknown({ random, patienceMs }: CaseTools): Promise<void> {
-    const bench = this.bench(random);
+  private async keepsUnknown({ random, patienceMs }: CaseContext): Promise<void> {
+    const bench = this.createHarness(random);
     this.feedMany(bench, random, true);
     await bench.end(patienceMs);
     bench.acceptAll();
     for (const { batch } of bench.out) {
       const wanted = [...sampleIds(batch).map(unknownFieldOf), ...(batch.count > 0 ? ["<unknown resource>"] : [])];
-      const lost = wanted.find((text) => !holdsText(batch, text));
+      const lost = wanted.find((text) => !containsText(batch, text));
       check(lost === undefined, `a field that this version of OTLP does not know was lost: ${lost}`);
     }
   }
 
   /** The runtime's wall around a processor keeps dead letters away from it; the data goes on as ever. */
-  private async passesSetbacks({ random, patienceMs }: CaseTools): Promise<void> {
+  private async passesSetbacks({ random, patienceMs }: CaseContext): Promise<void> {
     const counter = { add() {} };
-    const bench = new ProcessorBench({ ...this.settings(random) }, (create, clock) =>
+    const bench = new ProcessorHarness({ ...this.settings(random) }, (create, clock) =>
       isolate(create, {
         id: this.factory.type,
         logger: silentLogger,
@@ -263,11 +266,11 @@ class ProcessorTrial {
     return { factory: this.factory, config: this.options.config, signal: this.signal, random };
   }
 
-  private bench(random: Random): ProcessorBench {
-    return new ProcessorBench(this.settings(random));
+  private createHarness(random: Random): ProcessorHarness {
+    return new ProcessorHarness(this.settings(random));
   }
 
-  private feedMany(bench: ProcessorBench, random: Random, unknownFields = false): void {
+  private feedMany(bench: ProcessorHarness, random: Random, unknownFields = false): void {
     for (let i = 0; i < MANY; i++) bench.feed(this.batch(random, unknownFields));
   }
 
@@ -285,7 +288,7 @@ function isRefused(outcome: Outcome | undefined): outcome is Outcome & { ok: fal
 }
 
 /** What of it came out, in whole or in part. */
-function passedOn({ fed, out }: ProcessorBench): Fed[] {
+function passedOn({ fed, out }: ProcessorHarness): FedBatch[] {
   const ids = new Set(out.flatMap(({ batch }) => sampleIds(batch)));
   return fed.filter((one) => one.ids.some((id) => ids.has(id)));
 }

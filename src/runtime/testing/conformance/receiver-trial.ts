@@ -1,19 +1,19 @@
 import { createServer } from "node:net";
 import { systemClock } from "../../contract/clock.js";
 import type { Receiver, ReceiverContext, ReceiverFactory } from "../../contract/component.js";
-import { checkMade } from "../../pipeline/check-made.js";
+import { checkComponent } from "../../pipeline/check-made.js";
 import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/signal.js";
-import { contextOf, parsedConfig } from "../contexts.js";
-import { check, eventually, soon } from "../eventually.js";
+import { parseConfig, testContext } from "../contexts.js";
+import { check, eventually, withTimeout } from "../eventually.js";
 import type { Random } from "../random.js";
 import { sampleBatch, sampleIds } from "../samples.js";
 import { TestIntake } from "../test-intake.js";
-import type { CaseTools } from "./case.js";
+import type { CaseContext } from "./case.js";
 import type { ClientAnswer, ReceiverConformanceOptions } from "./receiver.js";
 
 /** One case: a receiver, what stands behind it, and its clients. */
-export class ReceiverTrial {
+export class ReceiverHarness {
   readonly intake = new TestIntake();
   readonly random: Random;
   readonly patienceMs: number;
@@ -24,12 +24,12 @@ export class ReceiverTrial {
   private readonly started: Receiver[] = [];
   private numbers = 0;
 
-  constructor(factory: ReceiverFactory, signal: Signal, options: ReceiverConformanceOptions, tools: CaseTools) {
+  constructor(factory: ReceiverFactory, signal: Signal, options: ReceiverConformanceOptions, context: CaseContext) {
     this.factory = factory;
     this.signal = signal;
     this.options = options;
-    this.random = tools.random;
-    this.patienceMs = tools.patienceMs;
+    this.random = context.random;
+    this.patienceMs = context.patienceMs;
   }
 
   /** A receiver at a port that is free. Somebody else may be quicker to take it: then at another. */
@@ -47,24 +47,24 @@ export class ReceiverTrial {
   /** Another receiver at the same port. */
   async startAgain(): Promise<Receiver> {
     const receiver = this.make();
-    await this.soon(receiver.start(), "start did not end");
+    await this.withTimeout(receiver.start(), "start did not end");
     this.started.push(receiver);
     return receiver;
   }
 
   make(): Receiver {
     const context: ReceiverContext = {
-      ...contextOf("receiver", this.factory.type, systemClock, () => this.random.next()),
+      ...testContext("receiver", this.factory.type, systemClock, () => this.random.next()),
       intakes: { [this.signal]: this.intake },
     };
-    return checkMade(
+    return checkComponent(
       "receiver",
-      this.factory.create(parsedConfig(this.factory, this.options.config(this.port)), context),
+      this.factory.create(parseConfig(this.factory, this.options.config(this.port)), context),
     );
   }
 
   async stop(receiver: Receiver): Promise<void> {
-    await this.soon(receiver.stop(), "stop did not end");
+    await this.withTimeout(receiver.stop(), "stop did not end");
     await eventually(
       () => this.intake.reserved === 0,
       () => `${this.intake.reserved} reserved bytes were never released, or released twice`,
@@ -74,7 +74,7 @@ export class ReceiverTrial {
 
   /** Stops what a failed case left. */
   async cleanUp(): Promise<void> {
-    for (const receiver of this.started) await soon(receiver.stop(), "stop did not end", 500).catch(() => {});
+    for (const receiver of this.started) await withTimeout(receiver.stop(), "stop did not end", 500).catch(() => {});
   }
 
   batch(): Batch {
@@ -85,13 +85,13 @@ export class ReceiverTrial {
   /** What the client is told. A client that fails has not reached anybody. */
   send(batch: Batch): Promise<ClientAnswer> {
     const answer = this.options.send!(batch, this.port).catch((): ClientAnswer => "unreachable");
-    const told = this.soon(answer, "the client got no answer");
+    const told = this.withTimeout(answer, "the client got no answer");
     told.catch(() => {}); // a case that has failed already waits for it no more
     return told;
   }
 
   /** Waits until so many batches have been handed in. */
-  async handedIn(count = 1): Promise<void> {
+  async waitForBatches(count = 1): Promise<void> {
     await eventually(() => this.intake.batches.length >= count, "nothing was handed in", this.patienceMs);
   }
 
@@ -108,8 +108,8 @@ export class ReceiverTrial {
     );
   }
 
-  soon<T>(work: Promise<T>, words: string): Promise<T> {
-    return soon(work, words, this.patienceMs);
+  withTimeout<T>(work: Promise<T>, message: string): Promise<T> {
+    return withTimeout(work, message, this.patienceMs);
   }
 }
 

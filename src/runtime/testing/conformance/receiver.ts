@@ -4,10 +4,10 @@ import { Refusal } from "../../contract/refusal.js";
 import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/signal.js";
 import { check } from "../eventually.js";
-import { breathe } from "../fake-clock.js";
+import { flushPromises } from "../fake-clock.js";
 import { sampleIds } from "../samples.js";
 import { type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
-import { ReceiverTrial } from "./receiver-trial.js";
+import { ReceiverHarness } from "./receiver-trial.js";
 
 /** What a client was told: it is safe; try again later; never send this again; or nobody was there. */
 export type ClientAnswer = "accepted" | "retry" | "rejected" | "unreachable";
@@ -30,19 +30,19 @@ export interface ReceiverConformanceOptions extends ConformanceOptions {
 /** What every receiver must do, for each of its signals. */
 export function receiverConformance(factory: ReceiverFactory, options: ReceiverConformanceOptions): ConformanceCase[] {
   const named = {
-    ...LIFE,
-    ...(options.send && ANSWERS),
-    ...(options.sendPart && PARTS),
+    ...LIFECYCLE_CASES,
+    ...(options.send && ANSWER_CASES),
+    ...(options.sendPart && PARTIAL_REQUEST_CASES),
   };
   const cases = (options.signals ?? factory.signals).flatMap((signal) =>
     Object.entries(named).map(([name, run]): [string, Cases[string]] => [
       `${name} (${signal})`,
-      async (tools) => {
-        const trial = new ReceiverTrial(factory, signal, options, tools);
+      async (context) => {
+        const harness = new ReceiverHarness(factory, signal, options, context);
         try {
-          await run(trial);
+          await run(harness);
         } finally {
-          await trial.cleanUp();
+          await harness.cleanUp();
         }
       },
     ]),
@@ -50,41 +50,41 @@ export function receiverConformance(factory: ReceiverFactory, options: ReceiverC
   return suiteOf(Object.fromEntries(cases), options);
 }
 
-type Run = (trial: ReceiverTrial) => Promise<void>;
+type ReceiverCase = (trial: ReceiverHarness) => Promise<void>;
 
 const MANY = 30;
 
-/** Of those that make their data themselves, too. */
-const LIFE: Readonly<Record<string, Run>> = {
+/** Cases that also apply to receivers that make their data themselves. */
+const LIFECYCLE_CASES: Readonly<Record<string, ReceiverCase>> = {
   async "waits for the answers to what it handed in when it is stopped"(trial) {
     const settle = new Map<string, (outcome: Outcome) => void>();
     trial.intake.answer = (batch) => new Promise((resolve) => settle.set(keyOf(batch), resolve));
     const receiver = await trial.start();
     const [safe, refused] = trial.options.send === undefined ? [] : [trial.batch(), trial.batch()];
     const answers = [safe, refused].flatMap((batch) => (batch === undefined ? [] : [trial.send(batch)]));
-    await trial.handedIn(Math.max(answers.length, 1));
+    await trial.waitForBatches(Math.max(answers.length, 1));
     const stopping = receiver.stop();
-    const isStopped = await Promise.race([stopping.then(() => true), breathe().then(() => false)]);
+    const isStopped = await Promise.race([stopping.then(() => true), flushPromises().then(() => false)]);
     for (const [key, done] of settle) done(refused !== undefined && key === keyOf(refused) ? NOT_NOW : ACCEPTED);
     trial.intake.answer = () => ACCEPTED;
     check(!isStopped, "stop ended before what was handed in had been answered");
     const told = await Promise.all(answers);
     const isTrue = told.length === 0 || (told[0] === "accepted" && told[1] === "retry");
     check(isTrue, `during a stop clients were told "${told.join('" and "')}", and "accepted" and "retry" were true`);
-    await trial.soon(stopping, "stop did not end");
+    await trial.withTimeout(stopping, "stop did not end");
     await trial.stop(receiver);
   },
 
   async "takes nothing more once it is stopped"(trial) {
     const receiver = await trial.start();
-    if (trial.options.send === undefined) await trial.handedIn();
+    if (trial.options.send === undefined) await trial.waitForBatches();
     await trial.stop(receiver);
     const before = trial.intake.batches.length;
     if (trial.options.send !== undefined) {
       const told = await trial.send(trial.batch());
       check(told === "retry" || told === "unreachable", `it was stopped, and a client was told "${told}"`);
     }
-    await breathe();
+    await flushPromises();
     check(trial.intake.batches.length === before, "it was stopped and still handed something in");
   },
 
@@ -99,12 +99,12 @@ const LIFE: Readonly<Record<string, Run>> = {
       const told = await trial.send(trial.batch());
       check(told === "accepted", `after a restart a client was told "${told}"`);
     }
-    await trial.handedIn(before + 1);
+    await trial.waitForBatches(before + 1);
     await trial.stop(second);
   },
 };
 
-const ANSWERS: Readonly<Record<string, Run>> = {
+const ANSWER_CASES: Readonly<Record<string, ReceiverCase>> = {
   async "hands in everything once, with many clients at the same time"(trial) {
     const receiver = await trial.start();
     const sent = Array.from({ length: MANY }, () => trial.batch());
@@ -119,7 +119,7 @@ const ANSWERS: Readonly<Record<string, Run>> = {
     const receiver = await trial.start();
     const outcomes = new Map<string, Outcome>();
     trial.intake.answer = async (batch) => {
-      await breathe();
+      await flushPromises();
       const outcome = trial.random.pick(OUTCOMES);
       outcomes.set(keyOf(batch), outcome);
       return outcome;
@@ -145,14 +145,17 @@ const ANSWERS: Readonly<Record<string, Run>> = {
   },
 };
 
-const PARTS: Readonly<Record<string, Run>> = {
+const PARTIAL_REQUEST_CASES: Readonly<Record<string, ReceiverCase>> = {
   async "refuses what it has read only in part when it is stopped, and waits for no silent client"(trial) {
     const receiver = await trial.start();
     const { answer } = await trial.options.sendPart!(trial.batch(), trial.port);
     const told = answer.catch((): ClientAnswer => "unreachable");
-    await breathe();
+    await flushPromises();
     await trial.stop(receiver);
-    const said = await trial.soon(told, "a client that had sent a part got no answer, and its connection stayed");
+    const said = await trial.withTimeout(
+      told,
+      "a client that had sent a part got no answer, and its connection stayed",
+    );
     check(said === "retry" || said === "unreachable", `a client had sent only a part, and was told "${said}"`);
     check(trial.intake.batches.length === 0, "a part of a request was handed in");
   },

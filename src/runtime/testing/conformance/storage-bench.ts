@@ -4,36 +4,36 @@ import { eventually } from "../eventually.js";
 import { logs, plainRecords } from "../plain-records.js";
 
 /** A kind of store, as its tests make it. */
-export interface TriedStorage {
+export interface TestStorage {
   /** A store for this exporter that has never been opened; the suite opens it. */
   create(exporter: string): Promise<QueueStore> | QueueStore;
   /** The same data, closed and not yet opened again: another object, or the same. The same unless told. */
-  again?(closed: QueueStore): Promise<QueueStore> | QueueStore;
+  reopen?(closed: QueueStore): Promise<QueueStore> | QueueStore;
   /** Removes what it left behind. */
   remove?(): Promise<void> | void;
 }
 
 /** The exporter of all stores that are tried. */
-export const TRIED = "otlp_http/test";
+export const TEST_EXPORTER = "otlp_http/test";
 
-export type StorageCases = Readonly<Record<string, (bench: StorageBench) => Promise<void>>>;
+export type StorageCases = Readonly<Record<string, (bench: StorageHarness) => Promise<void>>>;
 
 /** An open store, and short ways to fill it and to look inside. */
-export class StorageBench {
-  private readonly storage: TriedStorage;
+export class StorageHarness {
+  private readonly storage: TestStorage;
   private readonly patienceMs: number;
   private current: QueueStore;
 
-  private constructor(storage: TriedStorage, store: QueueStore, patienceMs: number) {
+  private constructor(storage: TestStorage, store: QueueStore, patienceMs: number) {
     this.storage = storage;
     this.current = store;
     this.patienceMs = patienceMs;
   }
 
-  static async open(storage: TriedStorage, patienceMs: number): Promise<StorageBench> {
-    const store = await storage.create(TRIED);
+  static async open(storage: TestStorage, patienceMs: number): Promise<StorageHarness> {
+    const store = await storage.create(TEST_EXPORTER);
     await store.open();
-    return new StorageBench(storage, store, patienceMs);
+    return new StorageHarness(storage, store, patienceMs);
   }
 
   get store(): QueueStore {
@@ -42,7 +42,7 @@ export class StorageBench {
 
   async reopen(): Promise<void> {
     await this.current.close();
-    this.current = (await this.storage.again?.(this.current)) ?? this.current;
+    this.current = (await this.storage.reopen?.(this.current)) ?? this.current;
     await this.current.open();
   }
 
@@ -52,12 +52,12 @@ export class StorageBench {
   }
 
   putAll(...texts: string[]): Promise<StoredEntry[]> {
-    return Promise.all(texts.map((text) => this.current.put(fresh(text))));
+    return Promise.all(texts.map((text) => this.current.put(newEntry(text))));
   }
 
   async failAll(...texts: string[]): Promise<StoredEntry[]> {
     const put = await this.putAll(...texts);
-    for (const { ref, entry } of put) await this.current.fail(ref, failedOf(entry));
+    for (const { ref, entry } of put) await this.current.fail(ref, failedEntry(entry));
     return put;
   }
 
@@ -78,13 +78,13 @@ export class StorageBench {
     );
   }
 
-  eventually(condition: () => boolean, words: string): Promise<void> {
-    return eventually(condition, words, this.patienceMs);
+  eventually(condition: () => boolean, message: string): Promise<void> {
+    return eventually(condition, message, this.patienceMs);
   }
 }
 
 /** An entry to put, whose records carry these texts. */
-export function fresh(...bodies: string[]): NewEntry {
+export function newEntry(...bodies: string[]): NewEntry {
   return {
     batch: logs(...bodies),
     pipeline: "logs",
@@ -108,6 +108,6 @@ export const FAILURE: Failure = {
 };
 
 /** `entry` as a dead letter. */
-export function failedOf(entry: Entry): Entry {
+export function failedEntry(entry: Entry): Entry {
   return { ...entry, state: "failed", attempts: 3, calls: 4, lastError: error, failure: FAILURE };
 }

@@ -1,20 +1,20 @@
-import { equal, matches, rejects } from "../claims.js";
+import { assertEqual, assertMatches, assertRejects } from "../claims.js";
 import { check } from "../eventually.js";
-import { FAILURE, failedOf, fresh, type StorageCases } from "./storage-bench.js";
+import { FAILURE, failedEntry, newEntry, type StorageCases } from "./storage-bench.js";
 
 /** What a store does with entries that are dead letters, and with those that are replaced or brought in. */
 export const DEAD_LETTER_CASES: StorageCases = {
   async "turns an entry into a dead letter with its payload"(s) {
     const [a, b] = await s.putAll("a", "b", "c");
-    await s.store.fail(b!.ref, failedOf(b!.entry));
-    equal(await s.pendingTexts(), ["a", "c"]);
-    equal(await s.failedTexts(), ["b"]);
+    await s.store.fail(b!.ref, failedEntry(b!.entry));
+    assertEqual(await s.pendingTexts(), ["a", "c"]);
+    assertEqual(await s.failedTexts(), ["b"]);
     await s.reopen();
-    equal(await s.pendingTexts(), ["a", "c"]);
-    equal(await s.failedTexts(), ["b"]);
+    assertEqual(await s.pendingTexts(), ["a", "c"]);
+    assertEqual(await s.failedTexts(), ["b"]);
     const found = await s.store.find(b!.entry.id);
-    equal(found, { ref: b!.ref, entry: failedOf(b!.entry) });
-    equal((await s.store.find(a!.entry.id))?.entry.state, "pending");
+    assertEqual(found, { ref: b!.ref, entry: failedEntry(b!.entry) });
+    assertEqual((await s.store.find(a!.entry.id))?.entry.state, "pending");
   },
 
   async "lists dead letters from either end, page by page"(s) {
@@ -22,9 +22,9 @@ export const DEAD_LETTER_CASES: StorageCases = {
     await s.reopen();
     const newest = await s.store.failed(undefined, 2, "newest");
     const more = await s.store.failed(newest[1]!.ref, 2, "newest");
-    equal(await s.textsOf([...newest, ...more]), ["e", "d", "c", "b"]);
+    assertEqual(await s.textsOf([...newest, ...more]), ["e", "d", "c", "b"]);
     const oldest = await s.store.failed(undefined, 3, "oldest");
-    equal(await s.textsOf([...oldest, ...(await s.store.failed(oldest[2]!.ref, 3, "oldest"))]), [
+    assertEqual(await s.textsOf([...oldest, ...(await s.store.failed(oldest[2]!.ref, 3, "oldest"))]), [
       "a",
       "b",
       "c",
@@ -35,19 +35,19 @@ export const DEAD_LETTER_CASES: StorageCases = {
 
   async "changes a dead letter that is updated"(s) {
     const [a] = await s.failAll("a");
-    s.store.update(a!.ref, { ...failedOf(a!.entry), replays: 7 });
+    s.store.update(a!.ref, { ...failedEntry(a!.entry), replays: 7 });
     await s.reopen();
-    matches((await s.store.failed(undefined, 1, "newest"))[0]?.entry, { state: "failed", replays: 7 });
+    assertMatches((await s.store.failed(undefined, 1, "newest"))[0]?.entry, { state: "failed", replays: 7 });
   },
 
   async "replaces an entry by its parts in one step"(s) {
     const [a, b] = await s.putAll("a", "b");
     const parent = { fields: { parent: a!.entry.id, attempts: 1 } };
     const parts = await s.store.replace(a!.ref, [
-      { ...fresh("a1"), ...parent },
-      { ...fresh("a2"), fields: { state: "failed", failure: FAILURE, parent: a!.entry.id } },
+      { ...newEntry("a1"), ...parent },
+      { ...newEntry("a2"), fields: { state: "failed", failure: FAILURE, parent: a!.entry.id } },
     ]);
-    equal(
+    assertEqual(
       parts.map(({ entry }) => [entry.parent, entry.state]),
       [
         [a!.entry.id, "pending"],
@@ -55,74 +55,74 @@ export const DEAD_LETTER_CASES: StorageCases = {
       ],
     );
     await s.reopen();
-    equal(await s.pendingTexts(), ["b", "a1"]);
-    equal(await s.failedTexts(), ["a2"]);
-    equal(await s.store.find(a!.entry.id), undefined);
-    equal((await s.store.find(b!.entry.id))?.ref, b!.ref);
-    matches(s.store.stats, { pending: { entries: 2 }, failed: { entries: 1 } });
+    assertEqual(await s.pendingTexts(), ["b", "a1"]);
+    assertEqual(await s.failedTexts(), ["a2"]);
+    assertEqual(await s.store.find(a!.entry.id), undefined);
+    assertEqual((await s.store.find(b!.entry.id))?.ref, b!.ref);
+    assertMatches(s.store.stats, { pending: { entries: 2 }, failed: { entries: 1 } });
   },
 
   async "puts dead letters back at the end of the queue under the same id"(s) {
     const [a, b] = await s.failAll("a", "b");
     await s.putAll("c");
     const back = await s.store.replay([{ ref: a!.ref, entry: { ...a!.entry, replays: 1 } }]);
-    matches(back[0]?.entry, { id: a!.entry.id, state: "pending", replays: 1 });
-    equal(await s.pendingTexts(), ["c", "a"]);
-    equal(await s.failedTexts(), ["b"]);
+    assertMatches(back[0]?.entry, { id: a!.entry.id, state: "pending", replays: 1 });
+    assertEqual(await s.pendingTexts(), ["c", "a"]);
+    assertEqual(await s.failedTexts(), ["b"]);
     await s.reopen();
-    equal(await s.pendingTexts(), ["c", "a"]);
-    equal(await s.failedTexts(), ["b"]);
-    equal((await s.store.find(a!.entry.id))?.ref, back[0]?.ref);
-    equal((await s.store.find(b!.entry.id))?.ref, b!.ref);
+    assertEqual(await s.pendingTexts(), ["c", "a"]);
+    assertEqual(await s.failedTexts(), ["b"]);
+    assertEqual((await s.store.find(a!.entry.id))?.ref, back[0]?.ref);
+    assertEqual((await s.store.find(b!.entry.id))?.ref, b!.ref);
   },
 
   async "lets a replayed entry fail, be replayed again and be delivered"(s) {
     const [a] = await s.failAll("a");
     let [now] = await s.store.replay([{ ref: a!.ref, entry: a!.entry }]);
-    await s.store.fail(now!.ref, failedOf(now!.entry));
+    await s.store.fail(now!.ref, failedEntry(now!.entry));
     await s.reopen();
-    equal(await s.failedTexts(), ["a"]);
+    assertEqual(await s.failedTexts(), ["a"]);
     [now] = await s.store.replay([{ ref: now!.ref, entry: now!.entry }]);
     await s.reopen();
-    equal(await s.pendingTexts(), ["a"]);
+    assertEqual(await s.pendingTexts(), ["a"]);
     s.store.ack(now!.ref);
     await s.reopen();
-    equal(await s.pendingTexts(), []);
-    equal(await s.failedTexts(), []);
-    equal(await s.store.find(a!.entry.id), undefined);
-    matches(s.store.stats, { pending: { entries: 0, bytes: 0 }, failed: { entries: 0, bytes: 0 } });
+    assertEqual(await s.pendingTexts(), []);
+    assertEqual(await s.failedTexts(), []);
+    assertEqual(await s.store.find(a!.entry.id), undefined);
+    assertMatches(s.store.stats, { pending: { entries: 0, bytes: 0 }, failed: { entries: 0, bytes: 0 } });
   },
 
   async "changes nothing when one of several dead letters to replay is not there"(s) {
     const [a] = await s.failAll("a");
     const changes = [a!.ref, a!.ref + 1000].map((ref) => ({ ref, entry: a!.entry }));
-    await rejects(s.store.replay(changes), "not_found");
-    equal(await s.failedTexts(), ["a"]);
-    equal(await s.pendingTexts(), []);
+    await assertRejects(s.store.replay(changes), "not_found");
+    assertEqual(await s.failedTexts(), ["a"]);
+    assertEqual(await s.pendingTexts(), []);
   },
 
   async "keeps the id of an imported entry unless it is taken"(s) {
-    const imported = await s.store.put({ ...fresh("a"), fields: { id: "elsewhere-77", state: "failed" } });
-    equal(imported.entry.id, "elsewhere-77");
-    const again = await s.store.put({ ...fresh("b"), fields: { id: "elsewhere-77", state: "failed" } });
+    const imported = await s.store.put({ ...newEntry("a"), fields: { id: "elsewhere-77", state: "failed" } });
+    assertEqual(imported.entry.id, "elsewhere-77");
+    const again = await s.store.put({ ...newEntry("b"), fields: { id: "elsewhere-77", state: "failed" } });
     check(again.entry.id !== "elsewhere-77", "two entries have the same id");
     await s.reopen();
-    equal((await s.store.find("elsewhere-77"))?.ref, imported.ref);
+    assertEqual((await s.store.find("elsewhere-77"))?.ref, imported.ref);
     await s.store.delete([imported.ref]);
-    equal(await s.store.find("elsewhere-77"), undefined);
-    equal(await s.failedTexts(), ["b"]);
+    assertEqual(await s.store.find("elsewhere-77"), undefined);
+    assertEqual(await s.failedTexts(), ["b"]);
   },
 
   async "keeps large batches whole"(s) {
     const text = "x".repeat(3_000_000);
     const [a] = await s.failAll(text, "b");
     await s.reopen();
-    equal(await s.failedTexts(), [text, "b"]);
+    assertEqual(await s.failedTexts(), [text, "b"]);
     const [back] = await s.store.replay([{ ref: a!.ref, entry: a!.entry }]);
     await s.reopen();
-    equal(await s.pendingTexts(), [text]);
+    assertEqual(await s.pendingTexts(), [text]);
     s.store.ack(back!.ref);
     await s.reopen();
-    equal(await s.pendingTexts(), []);
+    assertEqual(await s.pendingTexts(), []);
   },
 };

@@ -1,24 +1,24 @@
-import { equal, matches, rejects } from "../claims.js";
+import { assertEqual, assertMatches, assertRejects } from "../claims.js";
 import { check } from "../eventually.js";
-import { failedOf, fresh, type StorageCases, TRIED } from "./storage-bench.js";
+import { failedEntry, newEntry, type StorageCases, TEST_EXPORTER } from "./storage-bench.js";
 
 /** What a store does with entries that are to be sent. */
 export const QUEUE_CASES: StorageCases = {
   async "gives back what it was given, in order, also after reopening"(s) {
     await s.putAll("a", "b", "c");
-    equal(await s.pendingTexts(), ["a", "b", "c"]);
+    assertEqual(await s.pendingTexts(), ["a", "b", "c"]);
     await s.reopen();
-    equal(await s.pendingTexts(), ["a", "b", "c"]);
+    assertEqual(await s.pendingTexts(), ["a", "b", "c"]);
   },
 
   async "fills an entry with what it knows about the batch"(s) {
-    const { entry } = await s.store.put(fresh("a", "b"));
-    matches(entry, {
-      exporter: TRIED,
+    const { entry } = await s.store.put(newEntry("a", "b"));
+    assertMatches(entry, {
+      exporter: TEST_EXPORTER,
       pipeline: "logs",
       signal: "logs",
       items: 2,
-      bytes: fresh("a", "b").batch.byteLength,
+      bytes: newEntry("a", "b").batch.byteLength,
       enqueuedAt: 1_700_000_000_000,
       state: "pending",
       attempts: 0,
@@ -29,7 +29,7 @@ export const QUEUE_CASES: StorageCases = {
     });
     check(entry.id !== "", "the entry has no id");
     const found = await s.store.find(entry.id);
-    equal(found?.entry, entry);
+    assertEqual(found?.entry, entry);
   },
 
   async "gives every entry an id of its own, also after reopening"(s) {
@@ -38,7 +38,7 @@ export const QUEUE_CASES: StorageCases = {
     await s.reopen();
     const second = await s.putAll("c", "d");
     const ids = [...first, ...second].map(({ entry }) => entry.id);
-    equal(new Set(ids).size, 4);
+    assertEqual(new Set(ids).size, 4);
   },
 
   async "pages through what is pending"(s) {
@@ -46,20 +46,20 @@ export const QUEUE_CASES: StorageCases = {
     const one = await s.store.pending(undefined, 2);
     const two = await s.store.pending(one[1]!.ref, 2);
     const three = await s.store.pending(two[1]!.ref, 2);
-    equal(await s.textsOf([...one, ...two, ...three]), ["a", "b", "c", "d", "e"]);
-    equal(await s.store.pending(three[0]!.ref, 2), []);
+    assertEqual(await s.textsOf([...one, ...two, ...three]), ["a", "b", "c", "d", "e"]);
+    assertEqual(await s.store.pending(three[0]!.ref, 2), []);
   },
 
   async "forgets what is acknowledged, at once and for good"(s) {
     const [a, b] = await s.putAll("a", "b", "c");
     s.store.ack(b!.ref);
-    equal(await s.pendingTexts(), ["a", "c"]);
-    equal(await s.store.find(b!.entry.id), undefined);
+    assertEqual(await s.pendingTexts(), ["a", "c"]);
+    assertEqual(await s.store.find(b!.entry.id), undefined);
     s.store.ack(b!.ref);
     s.store.ack(a!.ref);
     await s.reopen();
-    equal(await s.pendingTexts(), ["c"]);
-    equal(s.store.stats.pending.entries, 1);
+    assertEqual(await s.pendingTexts(), ["c"]);
+    assertEqual(s.store.stats.pending.entries, 1);
   },
 
   async "gives every entry once to somebody who reads on while acknowledging"(s) {
@@ -73,7 +73,7 @@ export const QUEUE_CASES: StorageCases = {
       for (const { ref } of page) s.store.ack(ref);
       after = page.at(-1)!.ref;
     }
-    equal(seen, texts);
+    assertEqual(seen, texts);
     await s.eventually(() => s.store.stats.pending.entries === 0, "s.store.stats.pending.entries is not 0");
   },
 
@@ -82,79 +82,79 @@ export const QUEUE_CASES: StorageCases = {
     s.store.ack(a!.ref);
     s.store.ack(b!.ref);
     await s.reopen();
-    equal(await s.textsOf(await s.store.pending(b!.ref, 10)), ["c"]);
+    assertEqual(await s.textsOf(await s.store.pending(b!.ref, 10)), ["c"]);
   },
 
   async "keeps what an attempt taught, with the next write"(s) {
-    const { ref, entry } = await s.store.put(fresh("a"));
+    const { ref, entry } = await s.store.put(newEntry("a"));
     s.store.update(ref, { ...entry, attempts: 2, calls: 3, history: [{ at: 1, error: "HTTP 503", delayMs: 10 }] });
     const expected = { attempts: 2, calls: 3, history: [{ at: 1, error: "HTTP 503", delayMs: 10 }] };
-    matches((await s.store.pending(undefined, 1))[0]?.entry, expected);
+    assertMatches((await s.store.pending(undefined, 1))[0]?.entry, expected);
     await s.reopen();
-    matches((await s.store.pending(undefined, 1))[0]?.entry, expected);
-    matches((await s.store.find(entry.id))?.entry, expected);
-    equal(await s.pendingTexts(), ["a"]);
+    assertMatches((await s.store.pending(undefined, 1))[0]?.entry, expected);
+    assertMatches((await s.store.find(entry.id))?.entry, expected);
+    assertEqual(await s.pendingTexts(), ["a"]);
   },
 
   async "does not bring an acknowledged entry back by updating it"(s) {
-    const { ref, entry } = await s.store.put(fresh("a"));
+    const { ref, entry } = await s.store.put(newEntry("a"));
     s.store.ack(ref);
     s.store.update(ref, { ...entry, attempts: 1 });
-    equal(await s.store.find(entry.id), undefined);
+    assertEqual(await s.store.find(entry.id), undefined);
     await s.reopen();
-    equal(await s.store.find(entry.id), undefined);
-    equal(s.store.stats.pending.entries, 0);
+    assertEqual(await s.store.find(entry.id), undefined);
+    assertEqual(s.store.stats.pending.entries, 0);
   },
 
   async "removes entries of either state, and does not mind those that are gone"(s) {
     const [a, b] = await s.putAll("a", "b");
     const [c] = await s.failAll("c");
     await s.store.delete([a!.ref, c!.ref, 9999]);
-    equal(await s.pendingTexts(), ["b"]);
-    equal(await s.failedTexts(), []);
+    assertEqual(await s.pendingTexts(), ["b"]);
+    assertEqual(await s.failedTexts(), []);
     await s.store.delete([a!.ref, b!.ref]);
     await s.reopen();
-    matches(s.store.stats, { pending: { entries: 0 }, failed: { entries: 0 } });
-    await rejects(s.store.payload(a!.ref), "not_found");
+    assertMatches(s.store.stats, { pending: { entries: 0 }, failed: { entries: 0 } });
+    await assertRejects(s.store.payload(a!.ref), "not_found");
   },
 
   async "says not_found for entries that are not there"(s) {
-    const { ref, entry } = await s.store.put(fresh("a"));
+    const { ref, entry } = await s.store.put(newEntry("a"));
     await s.store.delete([ref]);
-    await rejects(s.store.fail(ref, failedOf(entry)), "not_found");
-    await rejects(s.store.replace(ref, [fresh("b")]), "not_found");
-    await rejects(s.store.replay([{ ref, entry }]), "not_found");
-    await rejects(s.store.payload(ref), "not_found");
-    equal(await s.store.find("nonsense"), undefined);
-    equal(await s.store.find(""), undefined);
-    equal(await s.pendingTexts(), []);
+    await assertRejects(s.store.fail(ref, failedEntry(entry)), "not_found");
+    await assertRejects(s.store.replace(ref, [newEntry("b")]), "not_found");
+    await assertRejects(s.store.replay([{ ref, entry }]), "not_found");
+    await assertRejects(s.store.payload(ref), "not_found");
+    assertEqual(await s.store.find("nonsense"), undefined);
+    assertEqual(await s.store.find(""), undefined);
+    assertEqual(await s.pendingTexts(), []);
   },
 
   async "counts entries, items and bytes in each state"(s) {
-    const put = await Promise.all([s.store.put(fresh("a", "b")), s.store.put(fresh("c"))]);
+    const put = await Promise.all([s.store.put(newEntry("a", "b")), s.store.put(newEntry("c"))]);
     const [two, one] = put.map(({ entry }) => entry.bytes) as [number, number];
-    equal(s.store.stats.pending, { entries: 2, items: 3, bytes: two + one });
-    await s.store.fail(put[0]!.ref, failedOf(put[0]!.entry));
+    assertEqual(s.store.stats.pending, { entries: 2, items: 3, bytes: two + one });
+    await s.store.fail(put[0]!.ref, failedEntry(put[0]!.entry));
     const expected = {
       pending: { entries: 1, items: 1, bytes: one },
       failed: { entries: 1, items: 2, bytes: two },
       corrupt: 0,
     };
-    matches(s.store.stats, expected);
+    assertMatches(s.store.stats, expected);
     await s.reopen();
-    matches(s.store.stats, expected);
+    assertMatches(s.store.stats, expected);
   },
 
   async "knows when its oldest entries came"(s) {
-    equal(s.store.stats.oldestPendingAt, undefined);
-    const a = await s.store.put({ ...fresh("a"), enqueuedAt: 100 });
-    const b = await s.store.put({ ...fresh("b"), enqueuedAt: 200 });
-    equal(s.store.stats.oldestPendingAt, 100);
-    await s.store.fail(a.ref, failedOf(a.entry));
+    assertEqual(s.store.stats.oldestPendingAt, undefined);
+    const a = await s.store.put({ ...newEntry("a"), enqueuedAt: 100 });
+    const b = await s.store.put({ ...newEntry("b"), enqueuedAt: 200 });
+    assertEqual(s.store.stats.oldestPendingAt, 100);
+    await s.store.fail(a.ref, failedEntry(a.entry));
     await s.eventually(() => s.store.stats.oldestPendingAt === 200, "s.store.stats.oldestPendingAt is not 200");
     await s.eventually(() => s.store.stats.oldestFailedAt === 100, "s.store.stats.oldestFailedAt is not 100");
     await s.reopen();
-    matches(s.store.stats, { oldestPendingAt: 200, oldestFailedAt: 100 });
+    assertMatches(s.store.stats, { oldestPendingAt: 200, oldestFailedAt: 100 });
     s.store.ack(b.ref);
     await s.store.delete([a.ref]);
     await s.eventually(
@@ -165,14 +165,14 @@ export const QUEUE_CASES: StorageCases = {
   },
 
   async "refuses everything once it is closed"(s) {
-    const { ref, entry } = await s.store.put(fresh("a"));
+    const { ref, entry } = await s.store.put(newEntry("a"));
     await s.store.close();
-    await rejects(s.store.put(fresh("b")), "closed");
-    await rejects(s.store.fail(ref, entry), "closed");
-    await rejects(s.store.delete([ref]), "closed");
-    await rejects(s.store.pending(undefined, 1), "closed");
-    await rejects(s.store.payload(ref), "closed");
-    await rejects(s.store.find(entry.id), "closed");
+    await assertRejects(s.store.put(newEntry("b")), "closed");
+    await assertRejects(s.store.fail(ref, entry), "closed");
+    await assertRejects(s.store.delete([ref]), "closed");
+    await assertRejects(s.store.pending(undefined, 1), "closed");
+    await assertRejects(s.store.payload(ref), "closed");
+    await assertRejects(s.store.find(entry.id), "closed");
     s.store.ack(ref);
     await s.store.close();
   },

@@ -1,18 +1,21 @@
 import { type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
-import { StorageBench, type TriedStorage } from "./storage-bench.js";
+import { StorageHarness, type TestStorage } from "./storage-bench.js";
 import { DEAD_LETTER_CASES } from "./storage-dead-letters.js";
 import { QUEUE_CASES } from "./storage-queue.js";
 
 /** What every store of queues must do. `tried` is called for each case, and gives a store of its own. */
-export function storageConformance(tried: () => TriedStorage, options: ConformanceOptions = {}): ConformanceCase[] {
+export function storageConformance(
+  createStorage: () => TestStorage,
+  options: ConformanceOptions = {},
+): ConformanceCase[] {
   const cases = Object.entries({ ...QUEUE_CASES, ...DEAD_LETTER_CASES }).map(([name, run]) => [
     name,
     async ({ patienceMs }: { readonly patienceMs: number }) => {
-      const bench = await StorageBench.open(tried(), patienceMs);
+      const harness = await StorageHarness.open(createStorage(), patienceMs);
       try {
-        await run(bench);
+        await run(harness);
       } finally {
-        await bench.close();
+        await harness.close();
       }
     },
   ]);

@@ -5,7 +5,7 @@ import { ClassicLevel } from "classic-level";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
 import type { OpenReport, StoredEntry } from "../../../../src/extensions/reliability/store/store.js";
-import { failedOf, fresh } from "./entries.js";
+import { failedEntry, newEntry } from "./entries.js";
 import { failingDb } from "./failing-db.js";
 import { makePlace, type Place, textsIn } from "./level-harness.js";
 
@@ -23,8 +23,8 @@ beforeEach(async () => {
   store = place.store();
   await store.open();
   put = [];
-  for (const text of texts(0, PENDING + FAILED)) put.push(await store.put(fresh(text)));
-  for (const { ref, entry } of put.slice(0, FAILED)) await store.fail(ref, failedOf(entry));
+  for (const text of texts(0, PENDING + FAILED)) put.push(await store.put(newEntry(text)));
+  for (const { ref, entry } of put.slice(0, FAILED)) await store.fail(ref, failedEntry(entry));
 });
 
 afterEach(async () => {
@@ -68,7 +68,7 @@ async function readable(): Promise<{ pending: string[]; failed: string[]; total:
 
 async function takesNewEntries(): Promise<void> {
   const ids = new Set(put.map(({ entry }) => entry.id));
-  const again = await store.put(fresh("new"));
+  const again = await store.put(newEntry("new"));
   expect(ids.has(again.entry.id)).toBe(false);
   expect((await textsIn(store)).at(-1)).toBe("new");
   await store.delete([again.ref]);
@@ -80,7 +80,7 @@ describe("a log that is gone", () => {
     async (how) => {
       await intoTables();
       await reopen();
-      for (const text of texts(100, 105)) await store.put(fresh(text));
+      for (const text of texts(100, 105)) await store.put(newEntry(text));
       await store.close();
       if (how === "removed") rmSync(pathOf(/\.log$/));
       else truncateSync(pathOf(/\.log$/), 0);
@@ -150,7 +150,7 @@ describe("a damaged queue", () => {
 
   it("keeps replayed entries, their payloads and ids through a repair", async () => {
     const again = await store.replay(put.slice(0, 3).map(({ ref, entry }) => ({ ref, entry })));
-    await store.fail(again[0]!.ref, failedOf(again[0]!.entry));
+    await store.fail(again[0]!.ref, failedEntry(again[0]!.entry));
     await store.close();
     await rm(pathOf(/^MANIFEST/));
     expect(await reopen()).toMatchObject({ lostEntries: 0, corruptEntries: 0 });
@@ -295,9 +295,9 @@ describe("a damaged queue", () => {
     const failing = failingDb();
     store = place.store({}, { makeDb: failing.make, onDamage: (report) => reports.push(report) });
     await store.open();
-    await store.put(fresh("later"));
+    await store.put(newEntry("later"));
     failing.failNextRead(Object.assign(new Error("Corruption: bad entry in block"), { code: "LEVEL_CORRUPTION" }));
-    const [found] = await Promise.all([textsIn(store), store.put(fresh("meanwhile")), textsIn(store, "failed")]);
+    const [found] = await Promise.all([textsIn(store), store.put(newEntry("meanwhile")), textsIn(store, "failed")]);
     expect(found.slice(0, PENDING + 1)).toEqual([...texts(FAILED, PENDING + FAILED), "later"]);
     expect(reports).toMatchObject([{ lostEntries: 0, corruptEntries: 0 }]);
     expect(existsSync(reports[0]!.setAside!)).toBe(true);
@@ -306,8 +306,8 @@ describe("a damaged queue", () => {
 
   it("sets an entry with a damaged chunk aside and goes on", async () => {
     const large = "y".repeat(900_000);
-    const { ref, entry } = await store.put(fresh(large));
-    await store.put(fresh("behind"));
+    const { ref, entry } = await store.put(newEntry(large));
+    await store.put(newEntry("behind"));
     await intoTables();
     for (const name of filesLike(/\.ldb$/)) {
       const path = join(place.directory, name);

@@ -1,1 +1,5 @@
-export { FAILURE as failure, failedOf, fresh } from "../../../../src/runtime/testing/conformance/storage-bench.js";
+export {
+  FAILURE as failure,
+  failedEntry,
+  newEntry,
+} from "../../../../src/runtime/testing/conformance/storage-bench.js";

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
 import { Refusal } from "../../../../src/plugin.js";
 import { type Queue, startQueue } from "../queue.js";
-import { failedOf, fresh } from "./entries.js";
+import { failedEntry, newEntry } from "./entries.js";
 import { failingDb } from "./failing-db.js";
 import { makePlace, type Place, textsIn } from "./level-harness.js";
 
@@ -25,13 +25,13 @@ describe("a queue whose disk fails", () => {
       const failing = failingDb();
       const store = place.store({ durability: "fsync" }, { makeDb: failing.make });
       await store.open();
-      const a = await store.put(fresh("a"));
-      const b = await store.put(fresh("b"));
+      const a = await store.put(newEntry("a"));
+      const b = await store.put(newEntry("b"));
       failing.failWrites(message);
       const outcomes = await Promise.allSettled([
-        store.put(fresh("c")),
-        store.fail(a.ref, failedOf(a.entry)),
-        store.replace(b.ref, [fresh("b1"), fresh("b2")]),
+        store.put(newEntry("c")),
+        store.fail(a.ref, failedEntry(a.entry)),
+        store.replace(b.ref, [newEntry("b1"), newEntry("b2")]),
         store.delete([b.ref]),
       ]);
       for (const outcome of outcomes) expect(outcome).toMatchObject({ status: "rejected", reason: { code } });
@@ -40,7 +40,7 @@ describe("a queue whose disk fails", () => {
       store.ack(a.ref);
       expect(await textsIn(store)).toEqual(["b"]);
       failing.failWrites();
-      const d = await store.put(fresh("d"));
+      const d = await store.put(newEntry("d"));
       expect(new Set([a, b, d].map(({ entry }) => entry.id)).size).toBe(3);
       expect(failing.made).toBe(2);
       expect(await textsIn(store)).toEqual(["b", "d"]);
@@ -57,13 +57,13 @@ describe("a queue whose disk fails", () => {
     let reopened = 0;
     const store = place.store({ durability: "fsync" }, { makeDb: failing.make, onDamage: () => reopened++ });
     await store.open();
-    const [a, b, c, d] = await Promise.all(["a", "b", "c", "d"].map((text) => store.put(fresh(text))));
-    await store.fail(d!.ref, failedOf(d!.entry));
+    const [a, b, c, d] = await Promise.all(["a", "b", "c", "d"].map((text) => store.put(newEntry(text))));
+    await store.fail(d!.ref, failedEntry(d!.entry));
     failing.failWrites("IO error: 000005.log: Input/output error", "late");
     const outcomes = await Promise.allSettled([
-      store.put(fresh("e")),
-      store.fail(a!.ref, failedOf(a!.entry)),
-      store.replace(b!.ref, [fresh("b1"), fresh("b2")]),
+      store.put(newEntry("e")),
+      store.fail(a!.ref, failedEntry(a!.entry)),
+      store.replace(b!.ref, [newEntry("b1"), newEntry("b2")]),
       store.replay([{ ref: d!.ref, entry: d!.entry }]),
       store.delete([c!.ref]),
     ]);
@@ -72,8 +72,8 @@ describe("a queue whose disk fails", () => {
     failing.failWrites();
     store.ack(a!.ref);
     store.update(b!.ref, b!.entry);
-    await expect(store.replace(b!.ref, [fresh("b3")])).rejects.toMatchObject({ code: "not_found" });
-    const f = await store.put(fresh("f"));
+    await expect(store.replace(b!.ref, [newEntry("b3")])).rejects.toMatchObject({ code: "not_found" });
+    const f = await store.put(newEntry("f"));
     expect(reopened).toBe(1);
     const there = ["e", "b1", "b2", "d", "f"];
     expect(await textsIn(store)).toEqual(there);
@@ -92,7 +92,7 @@ describe("a queue whose disk fails", () => {
 
   it("sends what reached the disk in a write that failed, once", async () => {
     const failing = failingDb();
-    const wake = () => queue.outlet.wake([]);
+    const wake = () => queue.outlet.onReplayed([]);
     const store = place.store({ durability: "fsync" }, { makeDb: failing.make, onDamage: wake });
     const queue: Queue = await startQueue({ store });
     failing.failWrites("IO error: 000005.log: Input/output error", "late");
@@ -164,7 +164,7 @@ describe("a queue whose disk fails", () => {
         const store = new LevelStore(settings);
         await store.open();
         for (const { ref } of (await fillUp(store)).slice(1)) store.ack(ref);
-        const takesAgain = () => store.put(fresh("again")).then(() => true);
+        const takesAgain = () => store.put(newEntry("again")).then(() => true);
         await expect.poll(() => takesAgain().catch(() => false), { timeout: 10_000 }).toBe(true);
         await store.close();
       } finally {
@@ -176,7 +176,7 @@ describe("a queue whose disk fails", () => {
 
 async function untilTaken(store: LevelStore, text: string): Promise<void> {
   const isTaken = () =>
-    store.put(fresh(text)).then(
+    store.put(newEntry(text)).then(
       () => true,
       () => false,
     );
@@ -189,7 +189,7 @@ async function fillUp(store: LevelStore): Promise<{ text: string; ref: number }[
   for (let n = 0; ; n++) {
     const text = `${n}${"z".repeat(500_000)}`;
     try {
-      kept.push({ text, ref: (await store.put(fresh(text))).ref });
+      kept.push({ text, ref: (await store.put(newEntry(text))).ref });
     } catch (error) {
       expect(error).toMatchObject({ code: "full" });
       expect(kept.length).toBeGreaterThan(10);

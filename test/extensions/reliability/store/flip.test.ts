@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OpenReport } from "../../../../src/extensions/reliability/store/store.js";
-import { failedOf, fresh } from "./entries.js";
+import { failedEntry, newEntry } from "./entries.js";
 import { makePlace, type Place } from "./level-harness.js";
 
 const CHILD = fileURLToPath(new URL("flip-child.mjs", import.meta.url));
@@ -47,15 +47,15 @@ async function fill(): Promise<void> {
   const store = place.store();
   await store.open();
   const put = [];
-  for (let n = 0; n < 30; n++) put.push(await store.put(fresh(`${n}`.padEnd(sizeOf(n), "."))));
-  for (const { ref, entry } of put.slice(0, 8)) await store.fail(ref, failedOf(entry));
+  for (let n = 0; n < 30; n++) put.push(await store.put(newEntry(`${n}`.padEnd(sizeOf(n), "."))));
+  for (const { ref, entry } of put.slice(0, 8)) await store.fail(ref, failedEntry(entry));
   for (const { ref } of put.slice(8, 12)) store.ack(ref);
   for (const { ref, entry } of put.slice(12, 16)) store.update(ref, { ...entry, attempts: 2 });
   await store.replay(put.slice(0, 3).map(({ ref, entry }) => ({ ref, entry })));
   for (let round = 0; round < 3; round++) {
     await store.close();
     await store.open();
-    for (let n = 0; n < 5; n++) put.push(await store.put(fresh(`${round}:${n}`.padEnd(2000, "."))));
+    for (let n = 0; n < 5; n++) put.push(await store.put(newEntry(`${round}:${n}`.padEnd(2000, "."))));
     store.ack(put[20 + round]!.ref);
   }
   await store.close();

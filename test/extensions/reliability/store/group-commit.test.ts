@@ -1,14 +1,14 @@
 import { expect, it } from "vitest";
-import { type Change, GroupCommit } from "../../../../src/extensions/reliability/store/level/group-commit.js";
+import { GroupCommit, type StoreChange } from "../../../../src/extensions/reliability/store/level/group-commit.js";
 
-function change(name: string, lazy: boolean, done: () => void): Change & { name: string } {
+function change(name: string, lazy: boolean, done: () => void): StoreChange & { name: string } {
   return { name, refs: [], bytes: 1, lazy, apply() {}, done, fail() {} };
 }
 
 it.each([true, false])("writes what is added as soon as the last commit is known (lazy: %s)", async (lazy) => {
   const written: string[][] = [];
   const commits = new GroupCommit({
-    commit: async (changes) => void written.push(changes.map((each) => (each as Change & { name: string }).name)),
+    commit: async (changes) => void written.push(changes.map((each) => (each as StoreChange & { name: string }).name)),
     lazyMs: 1,
     retryMs: 1,
   });
@@ -31,7 +31,7 @@ it("writes together what is added while it writes, in order", async () => {
   let release = () => {};
   const commits = new GroupCommit({
     commit: (changes) => {
-      written.push(changes.map((each) => (each as Change & { name: string }).name));
+      written.push(changes.map((each) => (each as StoreChange & { name: string }).name));
       return new Promise((resolve) => {
         release = resolve;
       });

@@ -2,7 +2,7 @@ import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
-import { failure, fresh } from "./entries.js";
+import { failure, newEntry } from "./entries.js";
 import { makePlace, type Place } from "./level-harness.js";
 
 let place: Place;
@@ -24,7 +24,7 @@ async function open(): Promise<void> {
   await store.open();
 }
 
-const put = async (text: string) => (await store.put(fresh(text))).entry.id;
+const put = async (text: string) => (await store.put(newEntry(text))).entry.id;
 
 it("gives no id twice, also when the disk has forgotten what was written last", async () => {
   await put("kept");
@@ -48,7 +48,7 @@ it("gives no id twice, also when the disk has forgotten what was written last", 
 it("gives an imported entry a new id when its own is that of an entry to come", async () => {
   const [tag, sequence] = (await put("a")).split("-");
   const next = `${tag}-${Number(sequence) + 2}`;
-  const imported = await store.put({ ...fresh("b"), fields: { id: next, state: "failed", failure } });
+  const imported = await store.put({ ...newEntry("b"), fields: { id: next, state: "failed", failure } });
   const live = await put("c");
   expect(live).toBe(next);
   expect(imported.entry.id).not.toBe(next);

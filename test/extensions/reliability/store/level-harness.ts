@@ -2,8 +2,8 @@ import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LevelStore, type LevelStoreTools } from "../../../../src/extensions/reliability/store/level-store.js";
-import type { QueueStore, StoreSettings } from "../../../../src/extensions/reliability/store/store.js";
+import { LevelStore, type LevelStoreOptions } from "../../../../src/extensions/reliability/store/level-store.js";
+import type { LevelStoreSettings, QueueStore } from "../../../../src/extensions/reliability/store/store.js";
 import { bodies } from "../../../support/batches.js";
 
 /** A place for stores, removed at the end. */
@@ -13,7 +13,7 @@ export function makePlace() {
   return {
     root,
     directory,
-    store: (settings: Partial<StoreSettings> = {}, tools: LevelStoreTools = {}) =>
+    store: (settings: Partial<LevelStoreSettings> = {}, tools: LevelStoreOptions = {}) =>
       new LevelStore(
         { exporter: "otlp_http/test", directory, durability: "process", intervalMs: 10, ...settings },
         tools,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { storageConformance } from "../../../../src/testing.js";
-import { fresh } from "./entries.js";
+import { newEntry } from "./entries.js";
 import { makePlace } from "./level-harness.js";
 
 describe.each(["fsync", "interval", "process"] as const)("LevelStore (%s)", (durability) => {
@@ -16,10 +16,10 @@ it("lets new entries in while it deletes many", async () => {
   const place = makePlace();
   const store = place.store();
   await store.open();
-  const refs = await Promise.all(Array.from({ length: 1500 }, async (_, n) => (await store.put(fresh(`${n}`))).ref));
+  const refs = await Promise.all(Array.from({ length: 1500 }, async (_, n) => (await store.put(newEntry(`${n}`))).ref));
   const order: string[] = [];
   const deleting = store.delete(refs).then(() => order.push("deleted"));
-  await store.put(fresh("meanwhile")).then(() => order.push("put"));
+  await store.put(newEntry("meanwhile")).then(() => order.push("put"));
   await deleting;
   expect(order).toEqual(["put", "deleted"]);
   expect(store.stats.pending.entries).toBe(1);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type LevelDb, makeLevelDb } from "../../../../src/extensions/reliability/store/level/level-db.js";
 import type { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
-import { failedOf, fresh } from "./entries.js";
+import { failedEntry, newEntry } from "./entries.js";
 import { makePlace, type Place, textsIn } from "./level-harness.js";
 
 /** What a store's dead letters look like to one who reads them while they change. */
@@ -39,20 +39,20 @@ afterEach(async () => {
   await place.remove();
 });
 
-const putAll = (...texts: string[]) => Promise.all(texts.map((text) => store.put(fresh(text))));
+const putAll = (...texts: string[]) => Promise.all(texts.map((text) => store.put(newEntry(text))));
 
 it("lists a dead letter that came while the oldest one was looked for", async () => {
   const [a, b, c] = await putAll("a", "b", "c");
-  await store.fail(a!.ref, failedOf(a!.entry));
-  await store.fail(c!.ref, failedOf(c!.entry));
+  await store.fail(a!.ref, failedEntry(a!.entry));
+  await store.fail(c!.ref, failedEntry(c!.entry));
   const came = new Promise<void>((resolve) => {
-    meanwhile = () => store.fail(b!.ref, failedOf(b!.entry)).then(resolve);
+    meanwhile = () => store.fail(b!.ref, failedEntry(b!.entry)).then(resolve);
   });
   await store.delete([a!.ref]);
   await came;
   await new Promise(setImmediate);
   expect(await textsIn(store, "failed")).toEqual(["b", "c"]);
-  await store.put(fresh("d"));
+  await store.put(newEntry("d"));
   await store.close();
   await store.open();
   expect(await textsIn(store, "failed")).toEqual(["b", "c"]);
@@ -60,7 +60,7 @@ it("lists a dead letter that came while the oldest one was looked for", async ()
 
 it("fills a page of dead letters also when some of them go while it reads", async () => {
   const put = await putAll("a", "b", "c", "d");
-  for (const { ref, entry } of put) await store.fail(ref, failedOf(entry));
+  for (const { ref, entry } of put) await store.fail(ref, failedEntry(entry));
   for (const order of ["oldest", "newest"] as const) {
     const [last] = await store.failed(undefined, 1, order);
     meanwhile = () => store.delete([last!.ref]);

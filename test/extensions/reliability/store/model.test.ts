@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
 import type { StoredEntry } from "../../../../src/extensions/reliability/store/store.js";
 import { bodies } from "../../../support/batches.js";
-import { failedOf, fresh } from "./entries.js";
+import { failedEntry, newEntry } from "./entries.js";
 import { makePlace, type Place } from "./level-harness.js";
 
 /** What a store should hold: in the order of the queue. */
@@ -168,7 +168,7 @@ const commands = [
     ([size, count]) =>
       new Step(`put ${count} of ${size}`, async (model, real) => {
         const texts = Array.from({ length: count }, () => `${real.texts++}:`.padEnd(size, "x"));
-        keep(model, real, await Promise.all(texts.map((text) => real.store.put(fresh(text)))), texts);
+        keep(model, real, await Promise.all(texts.map((text) => real.store.put(newEntry(text)))), texts);
       }),
   ),
   number.map(
@@ -204,7 +204,7 @@ const commands = [
         `fail ${n}`,
         async (model, real) => {
           const ref = pick(model, "pending", n);
-          const failed = failedOf(await entryOf(real, ref, model));
+          const failed = failedEntry(await entryOf(real, ref, model));
           await real.store.fail(ref, failed);
           Object.assign(model.entries.get(ref)!, { state: "failed", attempts: failed.attempts });
           model.unwritten = new Map();
@@ -220,7 +220,7 @@ const commands = [
           const ref = pick(model, "pending", n);
           const texts = Array.from({ length: count }, () => `${real.texts++}`);
           const parts = texts.map((text, i) => ({
-            ...fresh(text),
+            ...newEntry(text),
             fields: i === 0 ? { state: "failed" as const } : {},
           }));
           const stored = await real.store.replace(ref, parts);

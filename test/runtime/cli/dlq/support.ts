@@ -7,7 +7,7 @@ import { directoryNameOf } from "../../../../src/extensions/reliability/director
 import { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
 import type { Failure } from "../../../../src/plugin.js";
 import { main } from "../../../../src/runtime/cli/main.js";
-import { failedOf, failure, fresh } from "../../../extensions/reliability/store/entries.js";
+import { failedEntry, failure, newEntry } from "../../../extensions/reliability/store/entries.js";
 
 /** Runs a command line in this process. `answer` is what the person at the terminal says when asked. */
 export async function sluice(args: readonly string[], options: { answer?: string; columns?: number } = {}) {
@@ -65,8 +65,8 @@ export async function queueOf(
   const store = await openQueue(directory, exporter);
   const ids: string[] = [];
   for (const [i, own] of failures.entries()) {
-    const { ref, entry } = await store.put(fresh(`body ${i}`));
-    await store.fail(ref, { ...failedOf(entry), failure: { ...failure, at: Date.now() - 1000, ...own } });
+    const { ref, entry } = await store.put(newEntry(`body ${i}`));
+    await store.fail(ref, { ...failedEntry(entry), failure: { ...failure, at: Date.now() - 1000, ...own } });
     ids.push(entry.id);
   }
   await store.close();

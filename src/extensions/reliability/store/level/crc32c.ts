@@ -7,16 +7,16 @@ export function crc32c(bytes: Uint8Array, before = 0): number {
   let i = 0;
   if ((bytes.byteOffset & 3) === 0 && isLittleEndian) {
     const words = new Int32Array(bytes.buffer, bytes.byteOffset, (bytes.length >>> 4) << 2);
-    crc = overWords(words, crc);
+    crc = crcOfWords(words, crc);
     i = words.length << 2;
   }
-  crc = overEights(bytes, i, crc);
+  crc = crcOfEightBytes(bytes, i, crc);
   for (i += (bytes.length - i) & ~7; i < bytes.length; i++) crc = (crc >>> 8) ^ TABLES[(crc ^ bytes[i]!) & 255]!;
   return ~crc >>> 0;
 }
 
 /** What LevelDB makes of a checksum before it stores it. */
-export function masked(crc: number): number {
+export function maskCrc(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
 }
 
@@ -39,7 +39,7 @@ function makeTables(): Int32Array {
   return tables;
 }
 
-function overWords(words: Int32Array, start: number): number {
+function crcOfWords(words: Int32Array, start: number): number {
   const t = TABLES;
   let crc = start;
   for (let i = 0; i < words.length; i += 4) {
@@ -68,7 +68,7 @@ function overWords(words: Int32Array, start: number): number {
   return crc;
 }
 
-function overEights(bytes: Uint8Array, from: number, start: number): number {
+function crcOfEightBytes(bytes: Uint8Array, from: number, start: number): number {
   const t = TABLES;
   let crc = start;
   const end = from + ((bytes.length - from) & ~7);

@@ -1,14 +1,14 @@
 import { type OpenReport, StoreError } from "../store.js";
-import { isClosed, isDamage, storeErrorOf } from "./errors.js";
+import { isClosedError, isDamageError, toStoreError } from "./errors.js";
 import type { LevelDb } from "./level-db.js";
-import { type Opened, type OpeningOptions, openDirectory } from "./opening.js";
-import { checkRoom } from "./room.js";
+import { type OpenDirectoryOptions, type OpenedDirectory, openDirectory } from "./opening.js";
+import { checkDiskSpace } from "./room.js";
 
-export interface DatabaseSettings extends Omit<OpeningOptions, "suspect"> {
-  /** Lets go of the database before it is closed to be opened again. */
-  readonly letGo: () => Promise<void>;
-  /** Takes it over. */
-  readonly take: (opened: Opened) => Promise<void>;
+export interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspect"> {
+  /** Called before the database is closed to be opened again: whoever uses it must stop. */
+  readonly beforeReopen: () => Promise<void>;
+  /** Called with a database that has just been opened, before anybody else may use it. */
+  readonly onOpened: (opened: OpenedDirectory) => Promise<void>;
   readonly onReopened: (report: OpenReport) => void;
 }
 
@@ -19,9 +19,9 @@ export interface DatabaseSettings extends Omit<OpeningOptions, "suspect"> {
 export class Database {
   private readonly settings: DatabaseSettings;
   private db: LevelDb | undefined;
-  private lane: Promise<unknown> = Promise.resolve();
+  private lastWork: Promise<unknown> = Promise.resolve();
   private mustReopen = false;
-  private healing: Promise<void> | undefined;
+  private repairing: Promise<void> | undefined;
 
   constructor(settings: DatabaseSettings) {
     this.settings = settings;
@@ -33,11 +33,11 @@ export class Database {
     return this.db;
   }
 
-  async open(suspect = false): Promise<OpenReport> {
-    const { letGo: _, take, onReopened: __, ...options } = this.settings;
-    const opened = await openDirectory({ ...options, suspect });
+  async open(suspectDamage = false): Promise<OpenReport> {
+    const { beforeReopen: _, onOpened, onReopened: __, ...options } = this.settings;
+    const opened = await openDirectory({ ...options, suspectDamage });
     this.db = opened.db;
-    await take(opened);
+    await onOpened(opened);
     return opened.report;
   }
 
@@ -46,25 +46,25 @@ export class Database {
   }
 
   /** Resolves when no write and no repair is under way. */
-  async settled(): Promise<void> {
-    await this.lane;
+  async whenIdle(): Promise<void> {
+    await this.lastWork;
   }
 
-  /** For the next read: when a repair is over, if there is one. */
-  async whole(): Promise<LevelDb> {
-    await this.healing;
+  /** The database for the next read; waits for the end of a repair, if one is under way. */
+  async whenRepaired(): Promise<LevelDb> {
+    await this.repairing;
     return this.current;
   }
 
   /** Runs a write; once more after a repair, when LevelDB finds its files damaged. */
   write(work: () => Promise<void>): Promise<void> {
     return this.exclusively(async () => {
-      if (this.mustReopen) await this.reopenWithRoom();
+      if (this.mustReopen) await this.reopenIfSpace();
       try {
         await work();
       } catch (error) {
         this.mustReopen = true;
-        if (!isDamage(error)) throw error;
+        if (!isDamageError(error)) throw error;
         await this.reopen(true);
         await work().catch((again) => {
           this.mustReopen = true;
@@ -75,42 +75,43 @@ export class Database {
   }
 
   /** Does what can be done about a read that failed; false when that is nothing. */
-  async mend(error: unknown, db: LevelDb): Promise<boolean> {
-    if (isDamage(error)) await this.heal(db);
-    else if (isClosed(error)) await this.exclusively(async () => (this.mustReopen ? this.reopenWithRoom() : undefined));
+  async recover(error: unknown, db: LevelDb): Promise<boolean> {
+    if (isDamageError(error)) await this.repair(db);
+    else if (isClosedError(error))
+      await this.exclusively(async () => (this.mustReopen ? this.reopenIfSpace() : undefined));
     else return false;
     return true;
   }
 
   /** Repairs it while others wait; not again if somebody has done so meanwhile. */
-  private heal(db: LevelDb): Promise<void> {
-    this.healing ??= this.exclusively(async () => {
+  private repair(db: LevelDb): Promise<void> {
+    this.repairing ??= this.exclusively(async () => {
       if (this.db === db) await this.reopen(true);
     }).finally(() => {
-      this.healing = undefined;
+      this.repairing = undefined;
     });
-    return this.healing;
+    return this.repairing;
   }
 
-  /** After a failed write: once there is room again. Until then what is there can still be read. */
-  private async reopenWithRoom(): Promise<void> {
-    await checkRoom(this.settings.directory);
+  /** Opens it again after a failed write, once there is disk space. Until then what is there can still be read. */
+  private async reopenIfSpace(): Promise<void> {
+    await checkDiskSpace(this.settings.directory);
     await this.reopen(false);
   }
 
-  private async reopen(suspect: boolean): Promise<void> {
-    await this.settings.letGo();
+  private async reopen(suspectDamage: boolean): Promise<void> {
+    await this.settings.beforeReopen();
     await this.db?.close();
-    const report = await this.open(suspect);
+    const report = await this.open(suspectDamage);
     this.mustReopen = false;
     this.settings.onReopened(report);
   }
 
   private exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const run = this.lane.then(work).catch((error) => {
-      throw storeErrorOf(error, this.settings.directory);
+    const run = this.lastWork.then(work).catch((error) => {
+      throw toStoreError(error, this.settings.directory);
     });
-    this.lane = run.catch(() => {});
+    this.lastWork = run.catch(() => {});
     return run;
   }
 }

@@ -1,5 +1,5 @@
 import type { Batch, Entry } from "../../../../plugin.js";
-import { sequenceOf } from "../new-entry.js";
+import { sequenceOfId } from "../new-entry.js";
 import type { EntryRef } from "../store.js";
 
 /** The head of p, u and f values. */
@@ -12,7 +12,7 @@ export interface EntryHead {
 }
 
 /** What has to be known of an entry to change or remove it. */
-export interface Info {
+export interface EntryInfo {
   readonly id: string;
   readonly state: Entry["state"];
   readonly items: number;
@@ -24,27 +24,27 @@ export interface Info {
   readonly changed: boolean;
 }
 
-export function infoOf(ref: EntryRef, head: EntryHead, changed: boolean): Info {
+export function infoOf(ref: EntryRef, head: EntryHead, changed: boolean): EntryInfo {
   const { id, state, items, bytes, enqueuedAt } = head.entry;
   return { id, state, items, bytes, enqueuedAt, chunks: head.chunks, origin: head.origin ?? ref, changed };
 }
 
-export function headOf(ref: EntryRef, entry: Entry, info: Pick<Info, "chunks" | "origin">): EntryHead {
+export function headOf(ref: EntryRef, entry: Entry, info: Pick<EntryInfo, "chunks" | "origin">): EntryHead {
   return { entry, chunks: info.chunks, ...(info.origin === ref ? {} : { origin: info.origin }) };
 }
 
 /** Whether an id has to be looked up, since it was not made from this ref. */
 export function isIndexed(id: string, ref: EntryRef): boolean {
-  return sequenceOf(id) !== ref;
+  return sequenceOfId(id) !== ref;
 }
 
 /** Bytes of payload in one value: small enough for LevelDB to move around, large enough to be rare. */
-export const CHUNK = 256 * 1024;
+export const MAX_CHUNK_BYTES = 256 * 1024;
 
 /** A payload in pieces of at most CHUNK, each as the parts it lies in. */
 export function chunksOf(batch: Batch): Uint8Array[][] {
-  if (batch.byteLength <= CHUNK) return [[...batch.chunks]];
+  if (batch.byteLength <= MAX_CHUNK_BYTES) return [[...batch.chunks]];
   const bytes = batch.bytes;
-  const count = Math.ceil(bytes.length / CHUNK);
-  return Array.from({ length: count }, (_, i) => [bytes.subarray(i * CHUNK, (i + 1) * CHUNK)]);
+  const count = Math.ceil(bytes.length / MAX_CHUNK_BYTES);
+  return Array.from({ length: count }, (_, i) => [bytes.subarray(i * MAX_CHUNK_BYTES, (i + 1) * MAX_CHUNK_BYTES)]);
 }

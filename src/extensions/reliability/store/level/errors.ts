@@ -1,9 +1,9 @@
 import { StoreError } from "../store.js";
 
 /** What went wrong inside LevelDB or the file system, as a `StoreError` that says what to do. */
-export function storeErrorOf(error: unknown, directory: string): StoreError {
+export function toStoreError(error: unknown, directory: string): StoreError {
   if (error instanceof StoreError) return error;
-  const text = messagesOf(error);
+  const text = errorMessages(error);
   const options = { cause: error };
   if (/LEVEL_LOCKED|Resource temporarily unavailable/.test(text))
     return new StoreError(
@@ -23,19 +23,19 @@ export function storeErrorOf(error: unknown, directory: string): StoreError {
 }
 
 /** Whether LevelDB found its own files damaged. A table that is gone or was cut comes as an I/O error. */
-export function isDamage(error: unknown): boolean {
-  return DAMAGE.test(messagesOf(error));
+export function isDamageError(error: unknown): boolean {
+  return DAMAGE_MESSAGE.test(errorMessages(error));
 }
 
-const DAMAGE =
+const DAMAGE_MESSAGE =
   /LEVEL_CORRUPTION|Corruption:|missing files|\.(ldb|sst|log): No such file|MANIFEST-\d+: No such file|\.(ldb|sst): Invalid argument/;
 
 /** Whether a read came while the database was closed, to be opened again in a moment. */
-export function isClosed(error: unknown): boolean {
-  return /LEVEL_DATABASE_NOT_OPEN|LEVEL_ITERATOR_NOT_OPEN/.test(messagesOf(error));
+export function isClosedError(error: unknown): boolean {
+  return /LEVEL_DATABASE_NOT_OPEN|LEVEL_ITERATOR_NOT_OPEN/.test(errorMessages(error));
 }
 
-function messagesOf(error: unknown): string {
+function errorMessages(error: unknown): string {
   const texts: string[] = [];
   for (let at = error; at instanceof Error; at = at.cause) {
     const code = (at as NodeJS.ErrnoException).code;

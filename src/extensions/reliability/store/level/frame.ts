@@ -1,6 +1,6 @@
 import type { EntryRef } from "../store.js";
 import { crc32c } from "./crc32c.js";
-import { chunkKey, type Range, refKey } from "./keys.js";
+import { chunkKey, type KeyRange, refKey } from "./keys.js";
 
 /**
  * How every value looks: checksum (4 bytes, over all that follows), range letter, format, number of the chunk (2),
@@ -10,9 +10,9 @@ import { chunkKey, type Range, refKey } from "./keys.js";
 export const FORMAT = 1;
 
 /** No value is shorter. */
-export const HEAD_AT = 20;
+export const HEAD_OFFSET = 20;
 
-export interface Frame {
+export interface ValueFrame {
   readonly head: unknown;
   /** Shares its memory with the value. */
   readonly body: Buffer;
@@ -20,25 +20,25 @@ export interface Frame {
 
 /** The value; it is valid until the next call, so it has to be copied (or written) before. */
 export function frame(
-  range: Range,
+  range: KeyRange,
   ref: EntryRef,
   number: number,
   head: unknown,
-  parts: readonly Uint8Array[],
+  body: readonly Uint8Array[],
 ): Uint8Array {
   const text = head === undefined ? "" : JSON.stringify(head);
-  let length = HEAD_AT + text.length * 3;
-  for (const part of parts) length += part.length;
-  const value = scratchOf(length);
-  const headLength = value.write(text, HEAD_AT);
+  let length = HEAD_OFFSET + text.length * 3;
+  for (const chunk of body) length += chunk.length;
+  const value = scratchBuffer(length);
+  const headLength = value.write(text, HEAD_OFFSET);
   value[4] = range.charCodeAt(0);
   value[5] = FORMAT;
   value.writeUInt16LE(number, 6);
   value.writeUInt32LE(ref >>> 0, 8);
   value.writeUInt32LE(Math.floor(ref / 2 ** 32), 12);
   value.writeUInt32LE(headLength, 16);
-  let at = HEAD_AT + headLength;
-  for (const part of parts) {
+  let at = HEAD_OFFSET + headLength;
+  for (const part of body) {
     value.set(part, at);
     at += part.length;
   }
@@ -47,35 +47,37 @@ export function frame(
 }
 
 /** What is in a value; undefined when it is damaged or does not belong where it was found. */
-export function unframe(range: Range, ref: EntryRef, number: number, value: Uint8Array): Frame | undefined {
+export function unframe(range: KeyRange, ref: EntryRef, number: number, value: Uint8Array): ValueFrame | undefined {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
-  if (!isFrameWhole(bytes)) return undefined;
+  if (!isFrameIntact(bytes)) return undefined;
   if (bytes[4] !== range.charCodeAt(0) || bytes.readUInt16LE(6) !== number) return undefined;
-  if (refIn(bytes) !== ref) return undefined;
-  const bodyAt = HEAD_AT + bytes.readUInt32LE(16);
-  const head = bodyAt === HEAD_AT ? undefined : JSON.parse(bytes.toString("utf8", HEAD_AT, bodyAt));
+  if (refOfValue(bytes) !== ref) return undefined;
+  const bodyAt = HEAD_OFFSET + bytes.readUInt32LE(16);
+  const head = bodyAt === HEAD_OFFSET ? undefined : JSON.parse(bytes.toString("utf8", HEAD_OFFSET, bodyAt));
   return { head, body: bytes.subarray(bodyAt) };
 }
 
 /** The key that a value says it has, of which the beginning is enough; undefined when it does not say. */
-export function keyIn(value: Buffer): Buffer | undefined {
-  if (value.length < HEAD_AT || value[5] !== FORMAT) return undefined;
+export function keyOfValue(value: Buffer): Buffer | undefined {
+  if (value.length < HEAD_OFFSET || value[5] !== FORMAT) return undefined;
   const range = String.fromCharCode(value[4]!);
-  if (range === "c") return chunkKey(refIn(value), value.readUInt16LE(6));
-  return range === "p" || range === "u" || range === "f" || range === "h" ? refKey(range, refIn(value)) : undefined;
+  if (range === "c") return chunkKey(refOfValue(value), value.readUInt16LE(6));
+  return range === "p" || range === "u" || range === "f" || range === "h"
+    ? refKey(range, refOfValue(value))
+    : undefined;
 }
 
-export function isFrameWhole(value: Buffer): boolean {
-  return value.length >= HEAD_AT && value.readUInt32LE(0) === crc32c(value.subarray(4));
+export function isFrameIntact(value: Buffer): boolean {
+  return value.length >= HEAD_OFFSET && value.readUInt32LE(0) === crc32c(value.subarray(4));
 }
 
-function refIn(value: Buffer): EntryRef {
+function refOfValue(value: Buffer): EntryRef {
   return value.readUInt32LE(12) * 2 ** 32 + value.readUInt32LE(8);
 }
 
 let scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
-function scratchOf(length: number): Buffer {
+function scratchBuffer(length: number): Buffer {
   if (scratch.length < length) scratch = Buffer.allocUnsafeSlow(length * 2);
   return scratch;
 }

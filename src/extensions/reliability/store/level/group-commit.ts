@@ -1,13 +1,13 @@
 import type { EntryRef } from "../store.js";
 import type { Transaction } from "./transaction.js";
 
-/** One wish to change the store. */
-export interface Change {
+/** One change that a caller wants made to the store. */
+export interface StoreChange {
   /** Entries that `apply` looks up. */
   readonly refs: readonly EntryRef[];
   /** Bytes it will write, roughly. */
   readonly bytes: number;
-  /** Nobody waits for it: it rides along, needs no fsync, and is tried again when a commit fails. */
+  /** Nobody waits for it: it goes with the next commit, needs no fsync, and is tried again when a commit fails. */
   readonly lazy: boolean;
   /** Whether it needs an fsync; else by durability. */
   readonly sync?: boolean;
@@ -18,8 +18,8 @@ export interface Change {
 
 export interface GroupCommitSettings {
   /** Makes all of them durable in one write; rejects when none was written. Changes it could not apply have been told. */
-  readonly commit: (changes: readonly Change[]) => Promise<void>;
-  /** How long lazy changes wait for others to ride along with, and how long after a failed commit. */
+  readonly commit: (changes: readonly StoreChange[]) => Promise<void>;
+  /** How long lazy changes wait for others to be written with, and how long after a failed commit. */
   readonly lazyMs: number;
   readonly retryMs: number;
 }
@@ -30,7 +30,7 @@ export interface GroupCommitSettings {
  */
 export class GroupCommit {
   private readonly settings: GroupCommitSettings;
-  private waiting: Change[] = [];
+  private waiting: StoreChange[] = [];
   private running: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
 
@@ -38,7 +38,7 @@ export class GroupCommit {
     this.settings = settings;
   }
 
-  add(change: Change): void {
+  add(change: StoreChange): void {
     this.waiting.push(change);
     if (change.lazy) this.startLater(this.settings.lazyMs);
     else this.start();
@@ -61,12 +61,12 @@ export class GroupCommit {
     this.timer = undefined;
     this.running ??= this.run().finally(() => {
       this.running = undefined;
-      this.goOn();
+      this.startNext();
     });
   }
 
-  /** With what was added by those who heard of the last commit, when it was over already. */
-  private goOn(): void {
+  /** Callers that were told of the last commit may have added changes after its loop had ended. */
+  private startNext(): void {
     if (this.waiting.some((change) => !change.lazy)) this.start();
     else if (this.waiting.length > 0) this.startLater(this.settings.lazyMs);
   }
@@ -80,7 +80,7 @@ export class GroupCommit {
     // Those who call in the same turn of the event loop are in the same commit.
     await Promise.resolve();
     while (this.waiting.length > 0) {
-      const changes = this.take();
+      const changes = this.takeNext();
       try {
         await this.settings.commit(changes);
         for (const change of changes) change.done();
@@ -92,18 +92,18 @@ export class GroupCommit {
   }
 
   /** Puts lazy changes back in front; true when nothing else waits. */
-  private postpone(lazy: readonly Change[]): boolean {
+  private postpone(lazy: readonly StoreChange[]): boolean {
     this.waiting = [...lazy, ...this.waiting];
     if (this.waiting.some((change) => !change.lazy)) return false;
     if (lazy.length > 0) this.timer ??= setTimeout(() => this.start(), this.settings.retryMs).unref();
     return true;
   }
 
-  private take(): Change[] {
+  private takeNext(): StoreChange[] {
     let bytes = 0;
     let count = 0;
     for (const change of this.waiting) {
-      if (count > 0 && (bytes + change.bytes > MAX_BYTES || count >= MAX_CHANGES)) break;
+      if (count > 0 && (bytes + change.bytes > MAX_COMMIT_BYTES || count >= MAX_COMMIT_CHANGES)) break;
       bytes += change.bytes;
       count++;
     }
@@ -111,5 +111,5 @@ export class GroupCommit {
   }
 }
 
-const MAX_BYTES = 8 * 1024 * 1024;
-const MAX_CHANGES = 4096;
+const MAX_COMMIT_BYTES = 8 * 1024 * 1024;
+const MAX_COMMIT_CHANGES = 4096;

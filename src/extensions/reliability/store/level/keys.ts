@@ -12,19 +12,19 @@ import type { EntryRef } from "../store.js";
  * m  counters and positions of the whole store (nothing)
  * q  remains of what could not be read (ref, then the key they were under)
  */
-export type Range = "p" | "c" | "u" | "f" | "h" | "i" | "m" | "q";
+export type KeyRange = "p" | "c" | "u" | "f" | "h" | "i" | "m" | "q";
 
 export const META_KEY = Buffer.from("m");
 
-export function refKey(range: Range, ref: EntryRef): Buffer {
+export function refKey(range: KeyRange, ref: EntryRef): Buffer {
   const key = Buffer.allocUnsafe(9);
-  writeRef(key, range, ref);
+  writeRangeAndRef(key, range, ref);
   return key;
 }
 
 export function chunkKey(ref: EntryRef, number: number): Buffer {
   const key = Buffer.allocUnsafe(13);
-  writeRef(key, "c", ref);
+  writeRangeAndRef(key, "c", ref);
   key.writeUInt32BE(number, 9);
   return key;
 }
@@ -33,12 +33,12 @@ export function idKey(id: string): Buffer {
   return Buffer.from(`i${id}`);
 }
 
-export function remainsKey(ref: EntryRef, key: Uint8Array): Buffer {
+export function quarantineKey(ref: EntryRef, key: Uint8Array): Buffer {
   return Buffer.concat([refKey("q", ref), key]);
 }
 
-/** Behind every key of a range. */
-export function endOf(range: Range): Buffer {
+/** A key that sorts after every key of the range. */
+export function endOfRange(range: KeyRange): Buffer {
   return Buffer.from([range.charCodeAt(0) + 1]);
 }
 
@@ -47,12 +47,12 @@ export function refOf(key: Uint8Array): EntryRef {
   return view.getUint32(1) * 2 ** 32 + view.getUint32(5);
 }
 
-/** Of a chunk's key. */
-export function numberOf(key: Uint8Array): number {
+/** The chunk number in a c key. */
+export function chunkNumberOf(key: Uint8Array): number {
   return new DataView(key.buffer, key.byteOffset).getUint32(9);
 }
 
-function writeRef(key: Buffer, range: Range, ref: EntryRef): void {
+function writeRangeAndRef(key: Buffer, range: KeyRange, ref: EntryRef): void {
   key[0] = range.charCodeAt(0);
   key.writeUInt32BE(Math.floor(ref / 2 ** 32), 1);
   key.writeUInt32BE(ref >>> 0, 5);

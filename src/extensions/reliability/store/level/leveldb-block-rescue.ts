@@ -1,6 +1,13 @@
-import { isFrameWhole, keyIn } from "./frame.js";
-import { type BlockEntry, INTERVAL, isBehind, KEY_SUFFIX, makeBlock, nextEntry } from "./leveldb-block.js";
-import { ifWhole, Varints } from "./varints.js";
+import { isFrameIntact, keyOfValue } from "./frame.js";
+import {
+  type BlockEntry,
+  isKeyAfter,
+  KEY_SUFFIX_BYTES,
+  makeBlock,
+  RESTART_INTERVAL,
+  readBlockEntry,
+} from "./leveldb-block.js";
+import { ifIntact, VarintReader } from "./varints.js";
 
 /**
  * A damaged block of data without what is damaged in it, with its trailer; undefined when nothing is left. Our values
@@ -12,35 +19,35 @@ import { ifWhole, Varints } from "./varints.js";
 export function rescueBlock(damaged: Buffer): Buffer | undefined {
   const read = readEntries(damaged);
   const rescued = read.map(rescueEntry);
-  const isExplained = rescued.some((entry, i) => entry === undefined || !entry[0].equals(read[i]![0]));
+  const isDamageInValue = rescued.some((entry, i) => entry === undefined || !entry[0].equals(read[i]![0]));
   const kept: BlockEntry[] = [];
   for (const entry of rescued) {
-    if (entry === undefined || (entry[1].length === 0 && !isExplained)) continue;
-    const before = kept.at(-1);
-    if (before === undefined || isBehind(entry[0], before[0])) kept.push(entry);
+    if (entry === undefined || (entry[1].length === 0 && !isDamageInValue)) continue;
+    const previous = kept.at(-1);
+    if (previous === undefined || isKeyAfter(entry[0], previous[0])) kept.push(entry);
   }
-  return kept.length === 0 ? undefined : makeBlock(kept, INTERVAL);
+  return kept.length === 0 ? undefined : makeBlock(kept, RESTART_INTERVAL);
 }
 
-/** As far as they can be told from each other. */
+/** The entries of a damaged block, as far as they can be told from each other. */
 function readEntries(block: Buffer): BlockEntry[] {
   const entries: BlockEntry[] = [];
-  const numbers = new Varints(block);
+  const reader = new VarintReader(block);
   for (;;) {
-    const entry = ifWhole(() => nextEntry(numbers, entries.at(-1)?.[0]));
-    if (entry === undefined || entry[0].length <= KEY_SUFFIX) return entries;
+    const entry = ifIntact(() => readBlockEntry(reader, entries.at(-1)?.[0]));
+    if (entry === undefined || entry[0].length <= KEY_SUFFIX_BYTES) return entries;
     entries.push(entry);
   }
 }
 
-const VALUE = 1;
-const REMAINS = "q".charCodeAt(0);
+const VALUE_TYPE = 1;
+const QUARANTINED = "q".charCodeAt(0);
 
 function rescueEntry([key, value]: BlockEntry): BlockEntry | undefined {
-  if (value.length === 0) return key.at(-KEY_SUFFIX) === VALUE ? undefined : [key, value];
-  if (key[0] === REMAINS) return [key, value];
-  if (!isFrameWhole(value)) return undefined;
-  const suffix = Buffer.from(key.subarray(-KEY_SUFFIX));
-  suffix[0] = VALUE;
-  return [Buffer.concat([keyIn(value) ?? key.subarray(0, -KEY_SUFFIX), suffix]), value];
+  if (value.length === 0) return key.at(-KEY_SUFFIX_BYTES) === VALUE_TYPE ? undefined : [key, value];
+  if (key[0] === QUARANTINED) return [key, value];
+  if (!isFrameIntact(value)) return undefined;
+  const suffix = Buffer.from(key.subarray(-KEY_SUFFIX_BYTES));
+  suffix[0] = VALUE_TYPE;
+  return [Buffer.concat([keyOfValue(value) ?? key.subarray(0, -KEY_SUFFIX_BYTES), suffix]), value];
 }

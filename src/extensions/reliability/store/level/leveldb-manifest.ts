@@ -1,5 +1,5 @@
-import { recordsOf } from "./leveldb-log.js";
-import { Varints } from "./varints.js";
+import { readLogRecords } from "./leveldb-log.js";
+import { VarintReader } from "./varints.js";
 
 /** Numbers of the fields of an edit, as LevelDB's version_edit.cc has them. */
 const FIELD = { comparator: 1, log: 2, next: 3, last: 4, pointer: 5, deleted: 6, added: 7, previousLog: 9 };
@@ -13,17 +13,17 @@ export interface ManifestTables {
 }
 
 /** Undefined when it says something that is not known here. */
-export function tablesIn(manifest: Buffer): ManifestTables | undefined {
+export function readManifestTables(manifest: Buffer): ManifestTables | undefined {
   const found = { sizes: new Map<number, number>(), lastSequence: 0 };
   try {
-    for (const edit of recordsOf(manifest)) apply(new Varints(edit), found);
+    for (const edit of readLogRecords(manifest)) applyEdit(new VarintReader(edit), found);
     return found;
   } catch {
     return undefined;
   }
 }
 
-function apply(edit: Varints, found: { sizes: Map<number, number>; lastSequence: number }): void {
+function applyEdit(edit: VarintReader, found: { sizes: Map<number, number>; lastSequence: number }): void {
   while (!edit.isAtEnd) {
     const field = edit.next();
     if (field === FIELD.comparator) edit.skip(edit.next());

@@ -1,12 +1,12 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { keyIn } from "./frame.js";
-import { bufferOf, isBlockWhole, KEY_SUFFIX, TRAILER } from "./leveldb-block.js";
-import { bytesAt, type IndexEntry, mapTable, type TableMap } from "./leveldb-table.js";
-import { ifWhole, Varints } from "./varints.js";
+import { keyOfValue } from "./frame.js";
+import { asBuffer, isBlockIntact, KEY_SUFFIX_BYTES, TRAILER_BYTES } from "./leveldb-block.js";
+import { type IndexEntry, readBytes, readTableLayout, type TableLayout } from "./leveldb-table.js";
+import { ifIntact, VarintReader } from "./varints.js";
 
-/** What is wrong with a table: how one finds one's way in it, as far as that is whole, and the blocks that are damaged. */
+/** What is wrong with a table: its layout, if footer and index are intact, and the blocks that are damaged. */
 export interface TableDamage {
-  readonly map: TableMap | undefined;
+  readonly layout: TableLayout | undefined;
   readonly blocks: ReadonlySet<IndexEntry>;
 }
 
@@ -20,13 +20,13 @@ export interface TableDamage {
  *
  * Reads at once what it reads, a few megabytes: so many small reads would take ten times as long if each was waited for.
  */
-export function checkTable(path: string, expected: TableExpectation, all: boolean): TableDamage | undefined {
+export function checkTable(path: string, expected: TableExpectation, checkEveryByte: boolean): TableDamage | undefined {
   const file = openSync(path, "r");
   try {
-    const map = mapTable(file, expected.size ?? fstatSync(file).size);
-    if (map === undefined) return { map, blocks: new Set() };
-    const blocks = new Set(damagedBlocks(file, map, expected.lastSequence, all));
-    return blocks.size === 0 && map.hasFilter ? undefined : { map, blocks };
+    const layout = readTableLayout(file, expected.size ?? fstatSync(file).size);
+    if (layout === undefined) return { layout, blocks: new Set() };
+    const blocks = new Set(damagedBlocks(file, layout, expected.lastSequence, checkEveryByte));
+    return blocks.size === 0 && layout.hasIntactFilter ? undefined : { layout, blocks };
   } finally {
     closeSync(file);
   }
@@ -39,32 +39,41 @@ export interface TableExpectation {
   readonly lastSequence: number | undefined;
 }
 
-const SMALL = 8 * 1024;
-/** As much is read at once, if it is all to be compared. */
-const RUN = 512 * 1024;
+const SMALL_BLOCK_BYTES = 8 * 1024;
+/** Adjacent blocks that are to be compared are read together, up to this many bytes. */
+const MAX_READ_BYTES = 512 * 1024;
 
 function* damagedBlocks(
   file: number,
-  { blocks }: TableMap,
+  { blocks }: TableLayout,
   lastSequence: number | undefined,
-  all: boolean,
+  checkEveryByte: boolean,
 ): Generator<IndexEntry> {
-  const whole: IndexEntry[] = [];
+  const toCompare: IndexEntry[] = [];
   for (const block of blocks)
-    if (all || block.size < SMALL || ifWhole(() => isKeyRight(file, block, lastSequence)) !== true) whole.push(block);
-  for (const run of runs(whole)) {
+    if (
+      checkEveryByte ||
+      block.size < SMALL_BLOCK_BYTES ||
+      ifIntact(() => isSingleValueIntact(file, block, lastSequence)) !== true
+    )
+      toCompare.push(block);
+  for (const run of adjacentBlocks(toCompare)) {
     const start = run[0]!.offset;
-    const bytes = bytesAt(file, start, endOf(run.at(-1)!) - start);
-    for (const block of run) if (!isBlockWhole(bytes.subarray(block.offset - start, endOf(block) - start))) yield block;
+    const bytes = readBytes(file, start, endOfBlock(run.at(-1)!) - start);
+    for (const block of run)
+      if (!isBlockIntact(bytes.subarray(block.offset - start, endOfBlock(block) - start))) yield block;
   }
 }
 
 /** Blocks that lie side by side, so many that one read gets them all. */
-function* runs(blocks: readonly IndexEntry[]): Generator<IndexEntry[]> {
+function* adjacentBlocks(blocks: readonly IndexEntry[]): Generator<IndexEntry[]> {
   let run: IndexEntry[] = [];
   for (const block of blocks) {
     const first = run[0];
-    if (first !== undefined && (block.offset !== endOf(run.at(-1)!) || endOf(block) - first.offset > RUN)) {
+    if (
+      first !== undefined &&
+      (block.offset !== endOfBlock(run.at(-1)!) || endOfBlock(block) - first.offset > MAX_READ_BYTES)
+    ) {
       yield run;
       run = [];
     }
@@ -73,30 +82,37 @@ function* runs(blocks: readonly IndexEntry[]): Generator<IndexEntry[]> {
   if (run.length > 0) yield run;
 }
 
-function endOf({ offset, size }: IndexEntry): number {
-  return offset + size + TRAILER;
+function endOfBlock({ offset, size }: IndexEntry): number {
+  return offset + size + TRAILER_BYTES;
 }
 
 /** Whether a block is one value, and everything around it is as it must be. */
-function isKeyRight(file: number, { offset, size }: IndexEntry, lastSequence = Number.MAX_SAFE_INTEGER): boolean {
-  readSync(file, end, 0, end.length, offset + size - 8);
-  if (!end.equals(ONE_WHOLE_KEY)) return false;
-  readSync(file, beginning, 0, beginning.length, offset);
-  const head = new Varints(beginning);
-  const [shared, keyLength, valueLength] = [head.next(), head.next(), head.next()];
-  if (shared !== 0 || head.position + keyLength + valueLength + 8 !== size) return false;
-  const key = bufferOf(head.take(keyLength));
-  return isValueUpTo(key, lastSequence) && keyIn(bufferOf(head.rest()))?.equals(key.subarray(0, -KEY_SUFFIX)) === true;
+function isSingleValueIntact(
+  file: number,
+  { offset, size }: IndexEntry,
+  lastSequence = Number.MAX_SAFE_INTEGER,
+): boolean {
+  readSync(file, blockEnd, 0, blockEnd.length, offset + size - 8);
+  if (!blockEnd.equals(SINGLE_ENTRY_END)) return false;
+  readSync(file, blockStart, 0, blockStart.length, offset);
+  const reader = new VarintReader(blockStart);
+  const [shared, keyLength, valueLength] = [reader.next(), reader.next(), reader.next()];
+  if (shared !== 0 || reader.position + keyLength + valueLength + 8 !== size) return false;
+  const key = asBuffer(reader.take(keyLength));
+  return (
+    isValueKey(key, lastSequence) &&
+    keyOfValue(asBuffer(reader.rest()))?.equals(key.subarray(0, -KEY_SUFFIX_BYTES)) === true
+  );
 }
 
 /** Enough of a block for its first key and the beginning of the value; and its end. Used again for every block. */
-const beginning = Buffer.alloc(128);
-const end = Buffer.alloc(9);
+const blockStart = Buffer.alloc(128);
+const blockEnd = Buffer.alloc(9);
 
-/** The end of a block with one entry: its key is whole, at 0; one such place; not compressed. */
-const ONE_WHOLE_KEY = Buffer.from([0, 0, 0, 0, 1, 0, 0, 0, 0]);
+/** How a block with a single entry ends: one restart, at offset 0, and the type byte for "not compressed". */
+const SINGLE_ENTRY_END = Buffer.from([0, 0, 0, 0, 1, 0, 0, 0, 0]);
 
-function isValueUpTo(key: Buffer, lastSequence: number): boolean {
-  const suffix = key.subarray(-KEY_SUFFIX);
+function isValueKey(key: Buffer, lastSequence: number): boolean {
+  const suffix = key.subarray(-KEY_SUFFIX_BYTES);
   return suffix[0] === 1 && suffix.readUIntLE(1, 6) <= lastSequence && suffix[7] === 0;
 }

@@ -1,43 +1,46 @@
 import { readSync } from "node:fs";
 import {
   type BlockEntry,
-  entriesOf,
-  type Handle,
-  handleBytes,
-  handleIn,
-  isBlockWhole,
+  type BlockHandle,
+  decodeBlock,
+  encodeHandle,
+  isBlockIntact,
   makeBlock,
-  TRAILER,
+  readHandle,
+  TRAILER_BYTES,
 } from "./leveldb-block.js";
-import { ifWhole, Varints } from "./varints.js";
+import { ifIntact, VarintReader } from "./varints.js";
 
 /**
  * A table file is its blocks of data, a filter that tells what is not in it, a block that names the filter, an index
  * with the last key of every block, and a footer of fixed size that says where the last two are.
  */
-export interface TableMap {
+export interface TableLayout {
   /** The blocks of data in their order, and for each a key that is not before its last one. */
   readonly blocks: readonly IndexEntry[];
-  readonly index: Handle;
-  readonly meta: Handle;
+  readonly index: BlockHandle;
+  readonly metaIndex: BlockHandle;
   /** Whether the filter and what names it are whole. */
-  readonly hasFilter: boolean;
+  readonly hasIntactFilter: boolean;
 }
 
-export interface IndexEntry extends Handle {
+export interface IndexEntry extends BlockHandle {
   readonly key: Buffer;
 }
 
-/** How to find one's way in a table; undefined when its footer or index is damaged. */
-export function mapTable(file: number, fileSize: number): TableMap | undefined {
-  return ifWhole(() => {
-    const footer = bytesAt(file, fileSize - FOOTER, FOOTER);
-    if (!footer.subarray(FOOTER - MAGIC.length).equals(MAGIC)) throw new RangeError("not a table");
-    const handles = new Varints(footer);
-    const [meta, index] = [handleIn(handles), handleIn(handles)];
-    const blocks = entriesIn(file, fileSize, index).map(([key, value]) => ({ key, ...handleIn(new Varints(value)) }));
-    if (blocks.some(({ offset, size }) => offset + size + TRAILER > fileSize)) throw new RangeError("outside");
-    return { blocks, index, meta, hasFilter: isFilterWhole(file, fileSize, meta) };
+/** Reads where the blocks of a table are; undefined when its footer or index is damaged. */
+export function readTableLayout(file: number, fileSize: number): TableLayout | undefined {
+  return ifIntact(() => {
+    const footer = readBytes(file, fileSize - FOOTER_BYTES, FOOTER_BYTES);
+    if (!footer.subarray(FOOTER_BYTES - MAGIC.length).equals(MAGIC)) throw new RangeError("not a table");
+    const handles = new VarintReader(footer);
+    const [metaIndex, index] = [readHandle(handles), readHandle(handles)];
+    const blocks = readBlockEntries(file, fileSize, index).map(([key, value]) => ({
+      key,
+      ...readHandle(new VarintReader(value)),
+    }));
+    if (blocks.some(({ offset, size }) => offset + size + TRAILER_BYTES > fileSize)) throw new RangeError("outside");
+    return { blocks, index, metaIndex, hasIntactFilter: isFilterIntact(file, fileSize, metaIndex) };
   });
 }
 
@@ -45,53 +48,55 @@ export function mapTable(file: number, fileSize: number): TableMap | undefined {
  * The end of a table from an offset on: an index of these blocks, and a footer where LevelDB looks for it. A new empty
  * `meta` is written when there is none. Undefined when there is no room for it.
  */
-export function tableEnd(
+export function makeTableEnd(
   blocks: readonly IndexEntry[],
   from: number,
   fileSize: number,
-  meta?: Handle,
+  metaIndex?: BlockHandle,
 ): Buffer | undefined {
   const end = Buffer.alloc(Math.max(0, fileSize - from));
-  const noFilter = meta === undefined ? makeBlock([]) : Buffer.alloc(0);
-  const index = makeBlock(blocks.map((block) => [block.key, handleBytes(block)]));
-  if (noFilter.length + index.length + FOOTER > end.length) return undefined;
-  noFilter.copy(end);
-  index.copy(end, noFilter.length);
-  const metaHandle = meta ?? { offset: from, size: noFilter.length - TRAILER };
-  const indexHandle = { offset: from + noFilter.length, size: index.length - TRAILER };
-  Buffer.concat([handleBytes(metaHandle), handleBytes(indexHandle)]).copy(end, end.length - FOOTER);
+  const emptyMetaIndex = metaIndex === undefined ? makeBlock([]) : Buffer.alloc(0);
+  const index = makeBlock(blocks.map((block) => [block.key, encodeHandle(block)]));
+  if (emptyMetaIndex.length + index.length + FOOTER_BYTES > end.length) return undefined;
+  emptyMetaIndex.copy(end);
+  index.copy(end, emptyMetaIndex.length);
+  const metaIndexHandle = metaIndex ?? { offset: from, size: emptyMetaIndex.length - TRAILER_BYTES };
+  const indexHandle = { offset: from + emptyMetaIndex.length, size: index.length - TRAILER_BYTES };
+  Buffer.concat([encodeHandle(metaIndexHandle), encodeHandle(indexHandle)]).copy(end, end.length - FOOTER_BYTES);
   MAGIC.copy(end, end.length - MAGIC.length);
   return end;
 }
 
 /** Some bytes of a file; throws a RangeError when it has not so many. */
-export function bytesAt(file: number, at: number, length: number): Buffer {
+export function readBytes(file: number, at: number, length: number): Buffer {
   if (at < 0) throw new RangeError("too short");
   const bytes = Buffer.allocUnsafeSlow(length);
   if (readSync(file, bytes, 0, length, at) < length) throw new RangeError("too short");
   return bytes;
 }
 
-const FOOTER = 48;
+const FOOTER_BYTES = 48;
 const MAGIC = Buffer.from("57fb808b247547db", "hex");
-const LARGEST_BLOCK = 64 * 1024 * 1024;
+const MAX_BLOCK_BYTES = 64 * 1024 * 1024;
 
 /** Throws a RangeError when the block is damaged. One that is compressed was written by others, and shows nothing. */
-function entriesIn(file: number, fileSize: number, handle: Handle): BlockEntry[] {
-  const block = wholeBlock(file, fileSize, handle);
-  return block[handle.size] === 0 ? entriesOf(block.subarray(0, handle.size)) : [];
+function readBlockEntries(file: number, fileSize: number, handle: BlockHandle): BlockEntry[] {
+  const block = readBlock(file, fileSize, handle);
+  return block[handle.size] === 0 ? decodeBlock(block.subarray(0, handle.size)) : [];
 }
 
-function wholeBlock(file: number, fileSize: number, { offset, size }: Handle): Buffer {
-  if (size > LARGEST_BLOCK || offset + size + TRAILER > fileSize) throw new RangeError("outside of the file");
-  const bytes = bytesAt(file, offset, size + TRAILER);
-  if (!isBlockWhole(bytes)) throw new RangeError("checksum");
+function readBlock(file: number, fileSize: number, { offset, size }: BlockHandle): Buffer {
+  if (size > MAX_BLOCK_BYTES || offset + size + TRAILER_BYTES > fileSize) throw new RangeError("outside of the file");
+  const bytes = readBytes(file, offset, size + TRAILER_BYTES);
+  if (!isBlockIntact(bytes)) throw new RangeError("checksum");
   return bytes;
 }
 
-function isFilterWhole(file: number, fileSize: number, meta: Handle): boolean {
-  const filters = ifWhole(() =>
-    entriesIn(file, fileSize, meta).map(([, value]) => wholeBlock(file, fileSize, handleIn(new Varints(value)))),
+function isFilterIntact(file: number, fileSize: number, metaIndex: BlockHandle): boolean {
+  const filters = ifIntact(() =>
+    readBlockEntries(file, fileSize, metaIndex).map(([, value]) =>
+      readBlock(file, fileSize, readHandle(new VarintReader(value))),
+    ),
   );
   return filters !== undefined;
 }

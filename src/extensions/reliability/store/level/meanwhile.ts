@@ -1,28 +1,28 @@
 import type { Entry } from "../../../../plugin.js";
 import type { EntryRef } from "../store.js";
-import type { Info } from "./entry-value.js";
+import type { EntryInfo } from "./entry-value.js";
 
 /**
  * What commits changed while something is being read: the reader may have seen what was there before. Forgotten when
  * nothing is read any more.
  */
-export class Meanwhile {
-  private readonly infos = new Map<EntryRef, Info | null>();
+export class ChangesDuringReads {
+  private readonly infos = new Map<EntryRef, EntryInfo | null>();
   private readonly entries = new Map<EntryRef, Entry>();
-  private reads = 0;
+  private activeReads = 0;
 
-  async during<T>(read: () => Promise<T>): Promise<T> {
-    this.reads++;
+  async track<T>(read: () => Promise<T>): Promise<T> {
+    this.activeReads++;
     try {
       return await read();
     } finally {
-      if (--this.reads === 0) this.forget();
+      if (--this.activeReads === 0) this.clear();
     }
   }
 
-  /** Of entries as a commit has left them; null for those it removed. */
-  noteCommit(infos: ReadonlyMap<EntryRef, Info | null>): void {
-    if (this.reads === 0) return;
+  /** `infos` are entries as a commit has left them; null stands for those it removed. */
+  noteCommit(infos: ReadonlyMap<EntryRef, EntryInfo | null>): void {
+    if (this.activeReads === 0) return;
     for (const [ref, info] of infos) {
       this.infos.set(ref, info);
       this.entries.delete(ref);
@@ -30,11 +30,11 @@ export class Meanwhile {
   }
 
   noteUpdate(ref: EntryRef, entry: Entry): void {
-    if (this.reads > 0) this.entries.set(ref, entry);
+    if (this.activeReads > 0) this.entries.set(ref, entry);
   }
 
   /** Undefined when nothing has changed; null when the entry has been removed. */
-  info(ref: EntryRef): Info | null | undefined {
+  info(ref: EntryRef): EntryInfo | null | undefined {
     return this.infos.get(ref);
   }
 
@@ -42,7 +42,7 @@ export class Meanwhile {
     return this.entries.get(ref);
   }
 
-  private forget(): void {
+  private clear(): void {
     this.infos.clear();
     this.entries.clear();
   }

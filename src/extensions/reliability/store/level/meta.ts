@@ -1,5 +1,5 @@
-import { NOTHING } from "../amounts.js";
-import { newTag } from "../new-entry.js";
+import { ZERO_AMOUNT } from "../amounts.js";
+import { newIdTag } from "../new-entry.js";
 import { type Amount, type EntryRef, StoreError } from "../store.js";
 import { FORMAT, frame, unframe } from "./frame.js";
 
@@ -28,7 +28,7 @@ export interface Meta {
 }
 
 export function newMeta(exporter: string): Meta {
-  const tag = newTag();
+  const tag = newIdTag();
   return {
     format: FORMAT,
     store: tag,
@@ -38,19 +38,19 @@ export function newMeta(exporter: string): Meta {
     last: 0,
     head: 1,
     failedHead: 1,
-    pending: NOTHING,
-    failed: NOTHING,
+    pending: ZERO_AMOUNT,
+    failed: ZERO_AMOUNT,
     moved: 0,
     corrupt: 0,
   };
 }
 
-export function writeMeta(meta: Meta): Uint8Array {
+export function encodeMeta(meta: Meta): Uint8Array {
   return frame("m", 0, 0, meta, []);
 }
 
 /** Undefined when it cannot be read. */
-export function readMeta(value: Uint8Array | undefined): Meta | undefined {
+export function decodeMeta(value: Uint8Array | undefined): Meta | undefined {
   return value === undefined ? undefined : (unframe("m", 0, 0, value)?.head as Meta | undefined);
 }
 

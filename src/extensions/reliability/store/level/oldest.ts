@@ -1,66 +1,67 @@
 import type { Entry } from "../../../../plugin.js";
 import type { EntryRef } from "../store.js";
-import type { Info } from "./entry-value.js";
+import type { EntryInfo } from "./entry-value.js";
 
 /** An entry found by walking over the store; `at` is missing when it was gone before it could be read. */
-export interface Found {
+export interface OldestCandidate {
   readonly ref: EntryRef;
-  readonly at: number | undefined;
+  readonly enqueuedAt: number | undefined;
 }
 
 /**
  * The oldest entry of one state. Followed as entries come and go; when it has gone, the next one is looked for a moment
  * later, so that a busy queue does not look for it at every commit.
  */
-export class Oldest {
+export class OldestEntry {
   /** No entry of this state is before it. */
-  from: EntryRef;
-  at: number | undefined;
+  searchFrom: EntryRef;
+  enqueuedAt: number | undefined;
   private ref: EntryRef | undefined;
   private readonly state: Entry["state"];
-  private readonly seek: (from: EntryRef) => Promise<Found | undefined>;
-  private readonly last: () => EntryRef;
+  private readonly seek: (from: EntryRef) => Promise<OldestCandidate | undefined>;
+  private readonly lastRef: () => EntryRef;
   private timer: NodeJS.Timeout | undefined;
   /** Entries that went away while the oldest is being looked for. */
-  private gone: Set<EntryRef> | undefined;
+  private removedDuringFind: Set<EntryRef> | undefined;
   /** The first of those that came into this state meanwhile: whoever looks may not see it. */
-  private came = Number.POSITIVE_INFINITY;
+  private firstAddedDuringFind = Number.POSITIVE_INFINITY;
 
   constructor(
     state: Entry["state"],
     from: EntryRef,
-    seek: (from: EntryRef) => Promise<Found | undefined>,
+    seek: (from: EntryRef) => Promise<OldestCandidate | undefined>,
     last: () => EntryRef,
   ) {
     this.state = state;
-    this.from = from;
+    this.searchFrom = from;
     this.seek = seek;
-    this.last = last;
+    this.lastRef = last;
   }
 
-  follow(infos: ReadonlyMap<EntryRef, Info | null>, entries: number): void {
-    for (const [ref, info] of infos) this.see(ref, info);
-    if (this.ref === undefined && this.from <= this.last() && this.gone === undefined) this.findLater();
-    if (entries === 0) this.at = undefined;
+  applyCommit(infos: ReadonlyMap<EntryRef, EntryInfo | null>, entries: number): void {
+    for (const [ref, info] of infos) this.observe(ref, info);
+    if (this.ref === undefined && this.searchFrom <= this.lastRef() && this.removedDuringFind === undefined)
+      this.findLater();
+    if (entries === 0) this.enqueuedAt = undefined;
   }
 
   async find(): Promise<void> {
     this.stop();
-    const from = this.from;
-    this.gone = new Set();
-    this.came = Number.POSITIVE_INFINITY;
-    const end = this.last();
+    const from = this.searchFrom;
+    this.removedDuringFind = new Set();
+    this.firstAddedDuringFind = Number.POSITIVE_INFINITY;
+    const end = this.lastRef();
     const found = await this.seek(from).catch(() => "failed" as const);
-    const gone = this.gone;
-    this.gone = undefined;
+    const gone = this.removedDuringFind;
+    this.removedDuringFind = undefined;
     if (found === "failed") return;
-    const isGone = found !== undefined && (found.at === undefined || gone.has(found.ref));
+    const isGone = found !== undefined && (found.enqueuedAt === undefined || gone.has(found.ref));
     const first = found?.ref ?? end + 1;
-    if (from !== this.from || isGone || this.came < first) return this.findLater();
-    this.from = first;
+    if (from !== this.searchFrom || isGone || this.firstAddedDuringFind < first) return this.findLater();
+    this.searchFrom = first;
     if (found === undefined) return;
     this.ref = found.ref;
-    this.at = found.at;
+    this.enqueuedAt = found.enqueuedAt;
   }
 
   stop(): void {
@@ -69,21 +70,21 @@ export class Oldest {
   }
 
   private findLater(): void {
-    this.timer ??= setTimeout(() => this.find(), SEEK_MS).unref();
+    this.timer ??= setTimeout(() => this.find(), FIND_DELAY_MS).unref();
   }
 
-  private see(ref: EntryRef, info: Info | null): void {
+  private observe(ref: EntryRef, info: EntryInfo | null): void {
     if (info?.state !== this.state) {
-      this.gone?.add(ref);
+      this.removedDuringFind?.add(ref);
       if (ref === this.ref) this.ref = undefined;
       return;
     }
-    if (ref < this.from) this.from = ref;
-    this.came = Math.min(this.came, ref);
-    if (this.at !== undefined && (this.ref === undefined || ref >= this.ref)) return;
+    if (ref < this.searchFrom) this.searchFrom = ref;
+    this.firstAddedDuringFind = Math.min(this.firstAddedDuringFind, ref);
+    if (this.enqueuedAt !== undefined && (this.ref === undefined || ref >= this.ref)) return;
     this.ref = ref;
-    this.at = info.enqueuedAt;
+    this.enqueuedAt = info.enqueuedAt;
   }
 }
 
-const SEEK_MS = 50;
+const FIND_DELAY_MS = 50;

@@ -2,26 +2,26 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { OpenReport } from "../store.js";
 import { classicLevel } from "./classic-level.js";
-import { isDamage } from "./errors.js";
-import { type DamagedTable, inspect } from "./inspect.js";
+import { isDamageError } from "./errors.js";
+import { type DamagedTable, inspectDirectory } from "./inspect.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "./level-db.js";
 import { mendTable } from "./leveldb-table-mend.js";
 import { checkFormat, type Meta } from "./meta.js";
 import { beginRepair, endRepair, isRepairUnfinished } from "./repair-mark.js";
-import { Aside, dataFiles } from "./set-aside.js";
-import { takeStock } from "./stock.js";
-import { readWitness } from "./witness.js";
+import { dataFiles, SetAsideFolder } from "./set-aside.js";
+import { reconcileStore } from "./stock.js";
+import { readSummary } from "./witness.js";
 
-export interface OpeningOptions {
+export interface OpenDirectoryOptions {
   readonly directory: string;
   readonly exporter: string;
   readonly makeDb: MakeLevelDb;
   readonly now: () => number;
   /** Something could not be read while the store was in use: look at every byte, and repair it if that shows nothing. */
-  readonly suspect?: boolean;
+  readonly suspectDamage?: boolean;
 }
 
-export interface Opened {
+export interface OpenedDirectory {
   readonly db: LevelDb;
   readonly meta: Meta;
   readonly report: OpenReport;
@@ -31,35 +31,35 @@ export interface Opened {
  * Opens a store's directory, whatever state it is in; everything that a repair could destroy is kept aside first. A
  * repair that was interrupted is finished: until its end a mark in the directory says so.
  */
-export async function openDirectory(options: OpeningOptions): Promise<Opened> {
-  const { directory, exporter, suspect = false } = options;
+export async function openDirectory(options: OpenDirectoryOptions): Promise<OpenedDirectory> {
+  const { directory, exporter, suspectDamage = false } = options;
   await mkdir(directory, { recursive: true });
-  const said = await readWitness(directory);
-  if (typeof said !== "string") checkFormat(said.format, directory);
+  const summary = await readSummary(directory);
+  if (typeof summary !== "string") checkFormat(summary.format, directory);
   await checkUnlocked(directory);
-  const aside = new Aside(directory, options.now);
-  if (said === "damaged") await aside.keepWitness();
-  const { hasData, damaged, needsRepair, tables } = await inspect(directory, suspect);
-  const mustRepair = needsRepair || (suspect && hasData && damaged.length === 0);
+  const setAside = new SetAsideFolder(directory, options.now);
+  if (summary === "damaged") await setAside.saveSummaryFile();
+  const { hasData, damagedFiles, needsRepair, damagedTables } = await inspectDirectory(directory, suspectDamage);
+  const mustRepair = needsRepair || (suspectDamage && hasData && damagedFiles.length === 0);
   const isUnfinished = await isRepairUnfinished(directory);
-  if (damaged.length > 0 || mustRepair) await beginRepair(directory);
-  if (damaged.length > 0) await aside.keep(needsRepair ? await dataFiles(directory) : damaged);
-  await mendTables(directory, tables);
-  const { db, repaired } = await openDb(options, mustRepair, aside);
+  if (damagedFiles.length > 0 || mustRepair) await beginRepair(directory);
+  if (damagedFiles.length > 0) await setAside.save(needsRepair ? await dataFiles(directory) : damagedFiles);
+  await mendTables(directory, damagedTables);
+  const { db, repaired } = await openOrRepair(options, mustRepair, setAside);
   try {
-    const { meta, found } = await takeStock(
+    const { meta, report } = await reconcileStore(
       db,
       exporter,
-      said,
+      summary,
       hasData,
-      repaired || isUnfinished || damaged.length > 0,
+      repaired || isUnfinished || damagedFiles.length > 0,
     );
     await endRepair(directory);
-    return { db, meta, report: { ...found, setAside: aside.folder } };
+    return { db, meta, report: { ...report, setAside: setAside.path } };
   } catch (error) {
     await db.close();
-    if (repaired || !isDamage(error)) throw error;
-    return openDirectory({ ...options, suspect: true });
+    if (repaired || !isDamageError(error)) throw error;
+    return openDirectory({ ...options, suspectDamage: true });
   }
 }
 
@@ -71,34 +71,34 @@ async function mendTables(directory: string, tables: readonly DamagedTable[]): P
   }
 }
 
-async function openDb(
-  options: OpeningOptions,
+async function openOrRepair(
+  options: OpenDirectoryOptions,
   mustRepair: boolean,
-  aside: Aside,
+  setAside: SetAsideFolder,
 ): Promise<{ db: LevelDb; repaired: boolean }> {
   const { directory } = options;
   if (!mustRepair) {
     try {
-      return { db: await opened(options), repaired: false };
+      return { db: await openLevelDb(options), repaired: false };
     } catch (error) {
-      if (!isDamage(error)) throw error;
+      if (!isDamageError(error)) throw error;
     }
   }
   await beginRepair(directory);
-  await aside.keep(await dataFiles(directory));
+  await setAside.save(await dataFiles(directory));
   try {
     await classicLevel().repair(directory);
-    const db = await opened(options);
+    const db = await openLevelDb(options);
     await rm(join(directory, "lost"), { recursive: true, force: true });
     return { db, repaired: true };
   } catch (error) {
-    if (!isDamage(error)) throw error;
-    await aside.moveAll();
-    return { db: await opened(options), repaired: true };
+    if (!isDamageError(error)) throw error;
+    await setAside.moveDataFiles();
+    return { db: await openLevelDb(options), repaired: true };
   }
 }
 
-async function opened({ makeDb, directory }: OpeningOptions): Promise<LevelDb> {
+async function openLevelDb({ makeDb, directory }: OpenDirectoryOptions): Promise<LevelDb> {
   const db = makeDb(directory);
   await db.open();
   return db;

@@ -1,14 +1,14 @@
 import { Batch, type Entry } from "../../../../plugin.js";
 import type { EntryRef, StoredEntry } from "../store.js";
-import { type EntryHead, type Info, infoOf } from "./entry-value.js";
+import { type EntryHead, type EntryInfo, infoOf } from "./entry-value.js";
 import { unframe } from "./frame.js";
-import { chunkKey, endOf, idKey, refKey, refOf } from "./keys.js";
+import { chunkKey, endOfRange, idKey, refKey, refOf } from "./keys.js";
 import type { LevelDb } from "./level-db.js";
 import type { Meta } from "./meta.js";
-import { headIn, keysOf, refsOf, valuesOf } from "./scan.js";
+import { decodeHead, scanKeys, scanRefs, scanRows } from "./scan.js";
 
 /** An entry that cannot be read. Whoever catches it sets the entry aside and goes on. */
-export class UnreadableEntry extends Error {
+export class UnreadableEntryError extends Error {
   override readonly name = "UnreadableEntry";
   readonly ref: EntryRef;
 
@@ -19,7 +19,7 @@ export class UnreadableEntry extends Error {
 }
 
 export interface FoundEntry extends StoredEntry {
-  readonly info: Info;
+  readonly info: EntryInfo;
   /** The payload, when it came with the entry anyway. */
   readonly batch?: Batch;
 }
@@ -30,56 +30,56 @@ export async function loadEntry(db: LevelDb, ref: EntryRef): Promise<FoundEntry 
   if (h !== undefined) return undefined;
   const p = f === undefined ? await db.get(refKey("p", ref)) : undefined;
   if (f === undefined && p === undefined) return undefined;
-  const head = f === undefined ? headIn<EntryHead>("p", ref, p) : headIn<EntryHead>("f", ref, f);
-  if (head === undefined) throw new UnreadableEntry(ref);
-  const now = f === undefined ? (headIn<EntryHead>("u", ref, u) ?? head) : head;
+  const head = f === undefined ? decodeHead<EntryHead>("p", ref, p) : decodeHead<EntryHead>("f", ref, f);
+  if (head === undefined) throw new UnreadableEntryError(ref);
+  const now = f === undefined ? (decodeHead<EntryHead>("u", ref, u) ?? head) : head;
   return { ref, entry: now.entry, info: infoOf(ref, now, u !== undefined) };
 }
 
 /** The ref that an id was given when it does not tell it. */
-export async function lookUpId(db: LevelDb, id: string): Promise<EntryRef | undefined> {
-  const known = headIn<{ id: string; ref: EntryRef }>("i", 0, await db.get(idKey(id)));
+export async function findRefById(db: LevelDb, id: string): Promise<EntryRef | undefined> {
+  const known = decodeHead<{ id: string; ref: EntryRef }>("i", 0, await db.get(idKey(id)));
   return known?.id === id ? known.ref : undefined;
 }
 
-export async function loadPayload(db: LevelDb, ref: EntryRef, info: Info): Promise<Batch> {
+export async function loadPayload(db: LevelDb, ref: EntryRef, info: EntryInfo): Promise<Batch> {
   const { origin, chunks } = info;
   const rest = Array.from({ length: chunks }, (_, i) => chunkKey(origin, i + 1));
   const [p, ...more] = await db.getMany([refKey("p", origin), ...rest]);
   const first = p === undefined ? undefined : unframe("p", origin, 0, p);
-  if (first === undefined) throw new UnreadableEntry(ref);
-  const parts = more.map((value, i) => {
+  if (first === undefined) throw new UnreadableEntryError(ref);
+  const furtherBodies = more.map((value, i) => {
     const part = value === undefined ? undefined : unframe("c", origin, i + 1, value);
-    if (part === undefined) throw new UnreadableEntry(ref);
+    if (part === undefined) throw new UnreadableEntryError(ref);
     return part.body;
   });
   const { entry } = first.head as EntryHead;
-  const bytes = parts.length === 0 ? first.body : Buffer.concat([first.body, ...parts]);
+  const bytes = furtherBodies.length === 0 ? first.body : Buffer.concat([first.body, ...furtherBodies]);
   return Batch.trusted(entry.signal, bytes, entry.items);
 }
 
 /** Pending entries from a ref on, page by page. Goes over those that are not pending without reading them. */
 export async function* pendingFrom(db: LevelDb, from: EntryRef, meta: Meta): AsyncGenerator<FoundEntry[]> {
-  const dormant = meta.failed.entries + meta.moved > 0;
-  for await (const rows of dormant ? awakeRows(db, from) : valuesOf(db, "p", from)) {
+  const hasNonPending = meta.failed.entries + meta.moved > 0;
+  for await (const rows of hasNonPending ? pendingRows(db, from) : scanRows(db, "p", from)) {
     if (rows.length === 0) continue;
-    const changed = await changesBetween(db, refOf(rows[0]![0]), refOf(rows.at(-1)![0]));
+    const changed = await updatesBetween(db, refOf(rows[0]![0]), refOf(rows.at(-1)![0]));
     yield rows.map(([key, value]) => pendingEntry(refOf(key), value, changed));
   }
 }
 
 /** The lowest pending ref from a ref on. */
 export async function firstPending(db: LevelDb, from: EntryRef, meta: Meta): Promise<EntryRef | undefined> {
-  const dormant = meta.failed.entries + meta.moved > 0;
-  for await (const page of keysOf(db, "p", from, undefined, dormant ? 128 : 1)) {
-    const refs = await awake(db, page.map(refOf), dormant);
+  const hasNonPending = meta.failed.entries + meta.moved > 0;
+  for await (const page of scanKeys(db, "p", from, undefined, hasNonPending ? 128 : 1)) {
+    const refs = await pendingRefs(db, page.map(refOf), hasNonPending);
     if (refs[0] !== undefined) return refs[0];
   }
   return undefined;
 }
 
 /** Failed entries behind a ref, in either order. */
-export async function failedBehind(
+export async function failedAfter(
   db: LevelDb,
   after: EntryRef | undefined,
   limit: number,
@@ -89,20 +89,20 @@ export async function failedBehind(
   const lowest = refKey("f", meta.failedHead);
   const range =
     order === "oldest"
-      ? { gte: after === undefined ? lowest : refKey("f", after + 1), lt: endOf("f") }
-      : { gte: lowest, lt: after === undefined ? endOf("f") : refKey("f", after), reverse: true };
+      ? { gte: after === undefined ? lowest : refKey("f", after + 1), lt: endOfRange("f") }
+      : { gte: lowest, lt: after === undefined ? endOfRange("f") : refKey("f", after), reverse: true };
   const rows = await db.iterator({ ...range, limit }).all();
   return rows.map(([key, value]) => {
     const ref = refOf(key);
-    const head = headIn<EntryHead>("f", ref, value);
-    if (head === undefined) throw new UnreadableEntry(ref);
+    const head = decodeHead<EntryHead>("f", ref, value);
+    if (head === undefined) throw new UnreadableEntryError(ref);
     return { ref, entry: head.entry, info: infoOf(ref, head, false) };
   });
 }
 
 function pendingEntry(ref: EntryRef, value: Uint8Array, changed: ReadonlyMap<EntryRef, Entry>): FoundEntry {
   const read = unframe("p", ref, 0, value);
-  if (read === undefined) throw new UnreadableEntry(ref);
+  if (read === undefined) throw new UnreadableEntryError(ref);
   const head = read.head as EntryHead;
   const now = changed.get(ref);
   const entry = now ?? head.entry;
@@ -111,19 +111,19 @@ function pendingEntry(ref: EntryRef, value: Uint8Array, changed: ReadonlyMap<Ent
   return { ...found, batch: Batch.trusted(entry.signal, read.body, head.entry.items) };
 }
 
-async function changesBetween(db: LevelDb, first: EntryRef, last: EntryRef): Promise<Map<EntryRef, Entry>> {
+async function updatesBetween(db: LevelDb, first: EntryRef, last: EntryRef): Promise<Map<EntryRef, Entry>> {
   const found = new Map<EntryRef, Entry>();
-  for await (const page of valuesOf(db, "u", first, last))
+  for await (const page of scanRows(db, "u", first, last))
     for (const [key, value] of page) {
-      const head = headIn<EntryHead>("u", refOf(key), value);
+      const head = decodeHead<EntryHead>("u", refOf(key), value);
       if (head !== undefined) found.set(refOf(key), head.entry);
     }
   return found;
 }
 
-async function* awakeRows(db: LevelDb, from: EntryRef): AsyncGenerator<[Uint8Array, Uint8Array][]> {
-  for await (const page of keysOf(db, "p", from, undefined, 128)) {
-    const refs = await awake(db, page.map(refOf), true);
+async function* pendingRows(db: LevelDb, from: EntryRef): AsyncGenerator<[Uint8Array, Uint8Array][]> {
+  for await (const page of scanKeys(db, "p", from, undefined, 128)) {
+    const refs = await pendingRefs(db, page.map(refOf), true);
     for (let i = 0; i < refs.length; i += 64) {
       const keys = refs.slice(i, i + 64).map((ref) => refKey("p", ref));
       const values = await db.getMany(keys);
@@ -133,9 +133,13 @@ async function* awakeRows(db: LevelDb, from: EntryRef): AsyncGenerator<[Uint8Arr
 }
 
 /** Those of ascending refs that are neither failed nor only hold a replayed entry's payload. */
-async function awake(db: LevelDb, refs: readonly EntryRef[], dormant: boolean): Promise<readonly EntryRef[]> {
+async function pendingRefs(
+  db: LevelDb,
+  refs: readonly EntryRef[],
+  hasNonPending: boolean,
+): Promise<readonly EntryRef[]> {
   const [first, last] = [refs[0], refs.at(-1)];
-  if (!dormant || first === undefined || last === undefined) return refs;
-  const [failed, moved] = await Promise.all([refsOf(db, "f", first, last), refsOf(db, "h", first, last)]);
+  if (!hasNonPending || first === undefined || last === undefined) return refs;
+  const [failed, moved] = await Promise.all([scanRefs(db, "f", first, last), scanRefs(db, "h", first, last)]);
   return refs.filter((ref) => !failed.has(ref) && !moved.has(ref));
 }

@@ -4,7 +4,7 @@ import type { EntryRef } from "../store.js";
  * The latest things known of entries, up to a total weight. Kept in two generations, the older of which is forgotten as
  * a whole: taking single entries from the front of a large map is slow.
  */
-export class Recent<T> {
+export class RecentCache<T> {
   private young = new Map<EntryRef, T>();
   private old = new Map<EntryRef, T>();
   private readonly limit: number;
@@ -20,7 +20,7 @@ export class Recent<T> {
     return this.young.get(ref) ?? this.old.get(ref);
   }
 
-  /** What is kept, which is not kept any longer. */
+  /** Returns the value and forgets it. */
   take(ref: EntryRef): T | undefined {
     const value = this.get(ref);
     if (value !== undefined) this.delete(ref);

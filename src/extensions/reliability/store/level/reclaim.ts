@@ -1,86 +1,87 @@
 import type { EntryRef } from "../store.js";
 import { refKey } from "./keys.js";
 import type { LevelDb } from "./level-db.js";
-import type { Removed } from "./transaction.js";
+import type { RemovedPayload } from "./transaction.js";
 
 /**
  * Gives disk back. LevelDB keeps what is deleted until it happens to compact it, which for a queue may be never; so the
  * places where much was removed are compacted, and only those: what is live is not rewritten.
  */
-export class Reclaim {
+export class Compactor {
   private readonly db: () => LevelDb;
   private readonly threshold: number;
-  /** Where something was removed, in steps of PLACE refs. */
-  private places = new Set<number>();
-  private bytes = 0;
+  /** Segments (of SEGMENT_REFS refs each) in which something was removed. */
+  private removedSegments = new Set<number>();
+  private removedBytes = 0;
   /** Bytes that the compaction under way will free. */
-  private freeing = 0;
+  private bytesBeingFreed = 0;
   private running: Promise<void> | undefined;
-  private turn: Promise<void> | undefined;
-  private stopped = false;
+  private round: Promise<void> | undefined;
+  private paused = false;
 
   constructor(db: () => LevelDb, threshold = 64 * 1024 * 1024) {
     this.db = db;
     this.threshold = threshold;
   }
 
-  note(removed: readonly Removed[]): void {
+  noteRemoved(removed: readonly RemovedPayload[]): void {
     for (const { ref, bytes } of removed) {
-      this.places.add(Math.floor(ref / PLACE));
-      this.bytes += bytes;
+      this.removedSegments.add(Math.floor(ref / SEGMENT_REFS));
+      this.removedBytes += bytes;
     }
-    if (this.bytes >= this.threshold) this.start(this.threshold);
+    if (this.removedBytes >= this.threshold) this.start(this.threshold);
   }
 
   /** The disk is full: gives back what there is, however little. */
-  hurry(): void {
-    if (this.bytes > 0) this.start(1);
+  compactNow(): void {
+    if (this.removedBytes > 0) this.start(1);
   }
 
   /**
    * Resolves when little enough is waiting to be freed: at once, mostly. For those who read in order to remove, so that
    * they do not run away from the disk; those who write need not wait.
    */
-  async keepUp(): Promise<void> {
-    while (this.freeing + this.bytes > 2.5 * this.threshold && this.running !== undefined) await this.turn;
+  async waitUntilCaughtUp(): Promise<void> {
+    while (this.bytesBeingFreed + this.removedBytes > 2.5 * this.threshold && this.running !== undefined)
+      await this.round;
   }
 
   /** Resolves when no compaction is under way any more; none is begun until `resume`. */
   async pause(): Promise<void> {
-    this.stopped = true;
+    this.paused = true;
     await this.running;
   }
 
   resume(): void {
-    this.stopped = false;
+    this.paused = false;
   }
 
   private start(threshold: number): void {
-    if (this.stopped) return;
+    if (this.paused) return;
     this.running ??= this.run(threshold).finally(() => {
       this.running = undefined;
     });
   }
 
   private async run(threshold: number): Promise<void> {
-    while (this.bytes >= threshold && !this.stopped) {
-      const places = [...this.places].sort((a, b) => a - b);
-      this.places = new Set();
-      this.freeing = this.bytes;
-      this.bytes = 0;
-      this.turn = this.compactAll(stretches(places));
-      await this.turn;
-      this.freeing = 0;
+    while (this.removedBytes >= threshold && !this.paused) {
+      const segments = [...this.removedSegments].sort((a, b) => a - b);
+      this.removedSegments = new Set();
+      this.bytesBeingFreed = this.removedBytes;
+      this.removedBytes = 0;
+      this.round = this.compactAll(runsOf(segments));
+      await this.round;
+      this.bytesBeingFreed = 0;
     }
   }
 
-  private async compactAll(all: readonly [number, number][]): Promise<void> {
-    for (const [first, last] of all) await this.compact(first * PLACE, (last + 1) * PLACE);
+  private async compactAll(runs: readonly [number, number][]): Promise<void> {
+    for (const [first, last] of runs) await this.compact(first * SEGMENT_REFS, (last + 1) * SEGMENT_REFS);
   }
 
   /** An error of compacting shows in the next write or read, where it is dealt with. */
   private async compact(from: EntryRef, to: EntryRef): Promise<void> {
-    if (this.stopped) return;
+    if (this.paused) return;
     const ranges = ["p", "c"] as const;
     for (const range of ranges)
       await this.db()
@@ -89,17 +90,17 @@ export class Reclaim {
   }
 }
 
-/** Small, since entries may be large: what is live behind the last removed one is rewritten up to the end of its place. */
-const PLACE = 16;
-/** Every compaction writes out what is in memory first, so places that are near each other are compacted together. */
-const NEAR = 64;
+/** Segments are small since entries may be large: what is live in a segment is rewritten with it. */
+const SEGMENT_REFS = 16;
+/** Every compaction writes out what is in memory first, so segments that are near each other are compacted together. */
+const MAX_SEGMENT_GAP = 64;
 
-function stretches(places: readonly number[]): [number, number][] {
-  const found: [number, number][] = [];
-  for (const place of places) {
-    const last = found.at(-1);
-    if (last !== undefined && place - last[1] <= NEAR) last[1] = place;
-    else found.push([place, place]);
+function runsOf(segments: readonly number[]): [number, number][] {
+  const runs: [number, number][] = [];
+  for (const segment of segments) {
+    const last = runs.at(-1);
+    if (last !== undefined && segment - last[1] <= MAX_SEGMENT_GAP) last[1] = segment;
+    else runs.push([segment, segment]);
   }
-  return found;
+  return runs;
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
  * anew. Without it a crash in between would leave a store that looks whole, with counters of what it held before.
  */
 export async function beginRepair(directory: string): Promise<void> {
-  const file = await open(join(directory, MARK), "w");
+  const file = await open(join(directory, REPAIR_MARK_FILE), "w");
   try {
     await file.sync();
   } finally {
@@ -15,14 +15,14 @@ export async function beginRepair(directory: string): Promise<void> {
 }
 
 export async function endRepair(directory: string): Promise<void> {
-  await rm(join(directory, MARK), { force: true });
+  await rm(join(directory, REPAIR_MARK_FILE), { force: true });
 }
 
 export async function isRepairUnfinished(directory: string): Promise<boolean> {
-  return access(join(directory, MARK)).then(
+  return access(join(directory, REPAIR_MARK_FILE)).then(
     () => true,
     () => false,
   );
 }
 
-const MARK = "REPAIRING";
+const REPAIR_MARK_FILE = "REPAIRING";

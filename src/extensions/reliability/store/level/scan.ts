@@ -1,19 +1,19 @@
 import type { EntryRef } from "../store.js";
 import { unframe } from "./frame.js";
-import { endOf, type Range, refKey, refOf } from "./keys.js";
+import { endOfRange, type KeyRange, refKey, refOf } from "./keys.js";
 import type { LevelDb } from "./level-db.js";
 
 /** The keys of a range between two refs, both included, in pages that grow. */
-export async function* keysOf(
+export async function* scanKeys(
   db: LevelDb,
-  range: Range,
+  range: KeyRange,
   from: EntryRef,
   to?: EntryRef,
-  start = 1000,
+  firstPageSize = 1000,
 ): AsyncGenerator<Uint8Array[]> {
-  const keys = db.keys({ gte: refKey(range, from), lt: to === undefined ? endOf(range) : refKey(range, to + 1) });
+  const keys = db.keys({ gte: refKey(range, from), lt: to === undefined ? endOfRange(range) : refKey(range, to + 1) });
   try {
-    for (let size = start; ; size = Math.min(4096, size * 4)) {
+    for (let size = firstPageSize; ; size = Math.min(4096, size * 4)) {
       const page = await keys.nextv(size);
       if (page.length === 0) return;
       yield page;
@@ -23,9 +23,9 @@ export async function* keysOf(
   }
 }
 
-export async function refsOf(db: LevelDb, range: Range, from: EntryRef, to: EntryRef): Promise<Set<EntryRef>> {
+export async function scanRefs(db: LevelDb, range: KeyRange, from: EntryRef, to: EntryRef): Promise<Set<EntryRef>> {
   const found = new Set<EntryRef>();
-  for await (const page of keysOf(db, range, from, to)) for (const key of page) found.add(refOf(key));
+  for await (const page of scanKeys(db, range, from, to)) for (const key of page) found.add(refOf(key));
   return found;
 }
 
@@ -33,13 +33,13 @@ export async function refsOf(db: LevelDb, range: Range, from: EntryRef, to: Entr
  * Values of a range from a ref on, page by page; pages are small since values may be large. An open iterator keeps all
  * that it could still show on disk, whatever is removed meanwhile, so none is kept for long.
  */
-export async function* valuesOf(
+export async function* scanRows(
   db: LevelDb,
-  range: Range,
+  range: KeyRange,
   from: EntryRef,
   to?: EntryRef,
 ): AsyncGenerator<[Uint8Array, Uint8Array][]> {
-  const lt = to === undefined ? endOf(range) : refKey(range, to + 1);
+  const lt = to === undefined ? endOfRange(range) : refKey(range, to + 1);
   for (let gte: Uint8Array | undefined = refKey(range, from); gte !== undefined; ) {
     const rows = db.iterator({ gte, lt, highWaterMarkBytes: PAGE_BYTES });
     gte = undefined;
@@ -48,7 +48,7 @@ export async function* valuesOf(
         const page = await rows.nextv(64);
         if (page.length === 0) return;
         for (const [, value] of page) bytes += value.length;
-        gte = behind(page.at(-1)![0]);
+        gte = keyAfter(page.at(-1)![0]);
         yield page;
       }
     } finally {
@@ -58,12 +58,12 @@ export async function* valuesOf(
 }
 
 /** The first key that can follow. */
-function behind(key: Uint8Array): Uint8Array {
+function keyAfter(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, Buffer.of(0)]);
 }
 
 /** The head of a value; undefined when there is none or it is damaged. */
-export function headIn<T>(range: Range, ref: EntryRef, value: Uint8Array | undefined): T | undefined {
+export function decodeHead<T>(range: KeyRange, ref: EntryRef, value: Uint8Array | undefined): T | undefined {
   return value === undefined ? undefined : (unframe(range, ref, 0, value)?.head as T | undefined);
 }
 

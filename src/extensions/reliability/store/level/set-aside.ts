@@ -1,43 +1,43 @@
 import { copyFile, link, mkdir, readdir, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { DATA_FILE } from "./inspect.js";
-import { witnessPath } from "./witness.js";
+import { summaryPath } from "./witness.js";
 
 /**
  * Keeps files that must not be lost by repairing a store, in a folder next to it that is made when it is first needed.
  * A file is kept as it was when it was first given.
  */
-export class Aside {
-  folder: string | undefined;
+export class SetAsideFolder {
+  path: string | undefined;
   private readonly directory: string;
   private readonly now: () => number;
-  private readonly kept = new Set<string>();
+  private readonly saved = new Set<string>();
 
   constructor(directory: string, now: () => number) {
     this.directory = directory;
     this.now = now;
   }
 
-  async keep(names: readonly string[]): Promise<void> {
-    const fresh = names.filter((name) => !this.kept.has(name));
-    for (const name of fresh) this.kept.add(name);
-    await keepFiles(this.directory, fresh, await this.make());
+  async save(names: readonly string[]): Promise<void> {
+    const unsaved = names.filter((name) => !this.saved.has(name));
+    for (const name of unsaved) this.saved.add(name);
+    await linkOrCopyFiles(this.directory, unsaved, await this.create());
   }
 
-  async keepWitness(): Promise<void> {
-    const path = witnessPath(this.directory);
-    await keepFiles(dirname(path), [basename(path)], await this.make());
+  async saveSummaryFile(): Promise<void> {
+    const path = summaryPath(this.directory);
+    await linkOrCopyFiles(dirname(path), [basename(path)], await this.create());
   }
 
   /** Takes all of them away: for a store that not even a repair can open. */
-  async moveAll(): Promise<void> {
-    const folder = await this.make();
+  async moveDataFiles(): Promise<void> {
+    const folder = await this.create();
     for (const name of await dataFiles(this.directory)) await rename(join(this.directory, name), join(folder, name));
   }
 
-  private async make(): Promise<string> {
-    this.folder ??= await makeFolder(this.directory, this.now());
-    return this.folder;
+  private async create(): Promise<string> {
+    this.path ??= await createFolder(this.directory, this.now());
+    return this.path;
   }
 }
 
@@ -45,7 +45,7 @@ export async function dataFiles(directory: string): Promise<string[]> {
   return (await readdir(directory)).filter((name) => DATA_FILE.test(name));
 }
 
-async function makeFolder(directory: string, now: number): Promise<string> {
+async function createFolder(directory: string, now: number): Promise<string> {
   const stamp = new Date(now).toISOString().replace(/[:.]/g, "-");
   const parent = join(dirname(directory), ".set-aside");
   await mkdir(parent, { recursive: true });
@@ -61,7 +61,7 @@ async function makeFolder(directory: string, now: number): Promise<string> {
 }
 
 /** LevelDB writes a table once and never changes it, so a second name for it is enough. */
-async function keepFiles(directory: string, names: readonly string[], folder: string): Promise<void> {
+async function linkOrCopyFiles(directory: string, names: readonly string[], folder: string): Promise<void> {
   for (const name of names) {
     const [from, to] = [join(directory, name), join(folder, name)];
     if (/\.(ldb|sst)$/.test(name)) await link(from, to).catch(() => copyFile(from, to));

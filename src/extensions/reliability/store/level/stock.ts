@@ -1,47 +1,47 @@
-import { counted } from "../amounts.js";
-import { newTag } from "../new-entry.js";
+import { adjustAmount } from "../amounts.js";
+import { newIdTag } from "../new-entry.js";
 import type { OpenReport } from "../store.js";
 import type { EntryHead } from "./entry-value.js";
 import { META_KEY, refOf } from "./keys.js";
 import type { LevelDb } from "./level-db.js";
-import { checkFormat, type Meta, newMeta, readMeta, writeMeta } from "./meta.js";
+import { checkFormat, decodeMeta, encodeMeta, type Meta, newMeta } from "./meta.js";
 import { firstPending } from "./reader.js";
 import { recount } from "./recount.js";
-import { headIn, keysOf, valuesOf } from "./scan.js";
-import type { Testimony } from "./witness.js";
+import { decodeHead, scanKeys, scanRows } from "./scan.js";
+import type { StoreSummary } from "./witness.js";
 
 /** What is in a store, and what was found out about it on the way. */
-export interface Stock {
+export interface ReconciledStore {
   readonly meta: Meta;
-  readonly found: Omit<OpenReport, "setAside">;
+  readonly report: Omit<OpenReport, "setAside">;
 }
 
 /** Compares what is there with what should be there, and makes the counters true. */
-export async function takeStock(
+export async function reconcileStore(
   db: LevelDb,
   exporter: string,
-  said: Testimony | "missing" | "damaged",
+  summaryRead: StoreSummary | "missing" | "damaged",
   hadData: boolean,
   damaged: boolean,
-): Promise<Stock> {
-  const testimony = typeof said === "string" ? undefined : said;
+): Promise<ReconciledStore> {
+  const summary = typeof summaryRead === "string" ? undefined : summaryRead;
   const stored = await db.get(META_KEY);
-  const written = readMeta(stored);
+  const written = decodeMeta(stored);
   if (written !== undefined) checkFormat(written.format, db.location);
   const meta = written === undefined ? undefined : await countAdded(db, written);
   if (meta === undefined && !hadData && stored === undefined)
-    return startEmpty(db, exporter, testimony, said === "missing");
-  const checked = meta === undefined || damaged ? undefined : await plausible(db, meta);
-  if (checked === undefined) return recounted(db, exporter, meta ?? written, testimony);
-  return lostTail(db, checked, testimony);
+    return startEmpty(db, exporter, summary, summaryRead === "missing");
+  const checked = meta === undefined || damaged ? undefined : await checkCounters(db, meta);
+  if (checked === undefined) return recountStore(db, exporter, meta ?? written, summary);
+  return detectLostTail(db, checked, summary);
 }
 
 /**
  * The counters with the first pending entry found, if there is something of each kind exactly when they say so; else
  * undefined: a power loss may have taken single commits.
  */
-async function plausible(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
-  const any = async (range: "f" | "h", from: number) => !(await keysOf(db, range, from, undefined, 1).next()).done;
+async function checkCounters(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
+  const any = async (range: "f" | "h", from: number) => !(await scanKeys(db, range, from, undefined, 1).next()).done;
   if ((await any("f", meta.failedHead)) !== meta.failed.entries > 0) return undefined;
   if ((await any("h", 0)) !== meta.moved > 0) return undefined;
   const first = await firstPending(db, meta.head, meta);
@@ -51,74 +51,79 @@ async function plausible(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
 /** The counters with the entries that came after they were written; undefined when one of those is damaged. */
 async function countAdded(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
   let { last, pending } = meta;
-  for await (const page of valuesOf(db, "p", meta.last + 1))
+  for await (const page of scanRows(db, "p", meta.last + 1))
     for (const [key, value] of page) {
       last = refOf(key);
-      const head = headIn<EntryHead>("p", last, value);
+      const head = decodeHead<EntryHead>("p", last, value);
       if (head === undefined) return undefined;
-      pending = counted(pending, head.entry, 1);
+      pending = adjustAmount(pending, head.entry, 1);
     }
   return { ...meta, last, pending };
 }
 
-async function startEmpty(db: LevelDb, exporter: string, said: Testimony | undefined, isNew: boolean): Promise<Stock> {
+async function startEmpty(
+  db: LevelDb,
+  exporter: string,
+  summary: StoreSummary | undefined,
+  isNew: boolean,
+): Promise<ReconciledStore> {
   const meta = {
     ...newMeta(exporter),
-    last: said?.last ?? 0,
-    head: (said?.last ?? 0) + 1,
-    commits: said?.commits ?? 0,
+    last: summary?.last ?? 0,
+    head: (summary?.last ?? 0) + 1,
+    commits: summary?.commits ?? 0,
   };
-  await db.put(META_KEY, writeMeta(meta), { sync: true });
-  return { meta, found: { isNew, lostEntries: liveIn(said), corruptEntries: 0 } };
+  await db.put(META_KEY, encodeMeta(meta), { sync: true });
+  return { meta, report: { isNew, lostEntries: entriesInSummary(summary), corruptEntries: 0 } };
 }
 
-async function recounted(
+async function recountStore(
   db: LevelDb,
   exporter: string,
   before: Meta | undefined,
-  said: Testimony | undefined,
-): Promise<Stock> {
+  summary: StoreSummary | undefined,
+): Promise<ReconciledStore> {
   const { last, corrupt, ...amounts } = await recount(db);
-  const known = Math.max(last, before?.last ?? 0, said?.last ?? 0);
+  const known = Math.max(last, before?.last ?? 0, summary?.last ?? 0);
   const meta: Meta = {
     ...(before ?? newMeta(exporter)),
     ...amounts,
-    tag: newTag(),
-    commits: Math.max(before?.commits ?? 0, said?.commits ?? 0) + 1,
+    tag: newIdTag(),
+    commits: Math.max(before?.commits ?? 0, summary?.commits ?? 0) + 1,
     last: known,
     head: 1,
     failedHead: 1,
     corrupt: (before?.corrupt ?? 0) + corrupt,
   };
-  await db.put(META_KEY, writeMeta(meta), { sync: true });
-  const expected = isLater(said, before) ? liveIn(said) : liveOf(before);
-  const lostEntries = Math.max(0, expected - liveOf(meta) - corrupt);
-  return { meta, found: { isNew: false, lostEntries, corruptEntries: corrupt } };
+  await db.put(META_KEY, encodeMeta(meta), { sync: true });
+  const expected = isNewer(summary, before) ? entriesInSummary(summary) : entriesInMeta(before);
+  const lostEntries = Math.max(0, expected - entriesInMeta(meta) - corrupt);
+  return { meta, report: { isNew: false, lostEntries, corruptEntries: corrupt } };
 }
 
 /**
- * The end of the log may be missing without a trace in the files; the witness has seen it, unless it is gone as well. So
+ * The end of the log may be missing without a trace in the files; the summary shows it, unless it is gone as well. So
  * ids go on under a new tag in any case: one that was given before must not be given to other data.
  */
-async function lostTail(db: LevelDb, meta: Meta, said: Testimony | undefined): Promise<Stock> {
-  const seen = said?.store === meta.store ? said : undefined;
-  const commits = Math.max(meta.commits, seen?.commits ?? 0);
-  const last = Math.max(meta.last, seen?.last ?? 0);
-  const next = { ...meta, tag: newTag(), commits, last };
-  await db.put(META_KEY, writeMeta(next), { sync: true });
-  const lostEntries = Math.min(last - meta.last, liveIn(seen));
-  return { meta: next, found: { isNew: false, lostEntries, corruptEntries: 0 } };
+async function detectLostTail(db: LevelDb, meta: Meta, summary: StoreSummary | undefined): Promise<ReconciledStore> {
+  const ownSummary = summary?.store === meta.store ? summary : undefined;
+  const commits = Math.max(meta.commits, ownSummary?.commits ?? 0);
+  const last = Math.max(meta.last, ownSummary?.last ?? 0);
+  const next = { ...meta, tag: newIdTag(), commits, last };
+  await db.put(META_KEY, encodeMeta(next), { sync: true });
+  const lostEntries = Math.min(last - meta.last, entriesInSummary(ownSummary));
+  return { meta: next, report: { isNew: false, lostEntries, corruptEntries: 0 } };
 }
 
-function isLater(said: Testimony | undefined, meta: Meta | undefined): boolean {
-  if (said === undefined || meta === undefined) return said !== undefined;
-  return said.commits > meta.commits || (said.commits === meta.commits && said.last > meta.last);
+function isNewer(summary: StoreSummary | undefined, meta: Meta | undefined): boolean {
+  if (summary === undefined || meta === undefined) return summary !== undefined;
+  return summary.commits > meta.commits || (summary.commits === meta.commits && summary.last > meta.last);
 }
 
-function liveIn(said: Testimony | undefined): number {
-  return said === undefined ? 0 : said.pending + said.failed;
+function entriesInSummary(summary: StoreSummary | undefined): number {
+  return summary === undefined ? 0 : summary.pending + summary.failed;
 }
 
-function liveOf(meta: Meta | undefined): number {
+function entriesInMeta(meta: Meta | undefined): number {
   return meta === undefined ? 0 : meta.pending.entries + meta.failed.entries;
 }

@@ -1,20 +1,20 @@
 import type { Batch, Entry } from "../../../../plugin.js";
-import { counted, NOTHING } from "../amounts.js";
-import { entryId, entryOf } from "../new-entry.js";
+import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
+import { createEntry, entryId } from "../new-entry.js";
 import { type Amount, type EntryRef, type NewEntry, type StoredEntry, StoreError } from "../store.js";
-import { chunksOf, headOf, type Info, infoOf, isIndexed } from "./entry-value.js";
+import { chunksOf, type EntryInfo, headOf, infoOf, isIndexed } from "./entry-value.js";
 import { frame } from "./frame.js";
-import { chunkKey, idKey, META_KEY, refKey, remainsKey } from "./keys.js";
-import { type Meta, writeMeta } from "./meta.js";
+import { chunkKey, idKey, META_KEY, quarantineKey, refKey } from "./keys.js";
+import { encodeMeta, type Meta } from "./meta.js";
 
 /** Where a transaction writes: LevelDB's chained batch. Keys and values are copied at once. */
-export interface Writes {
+export interface KeyValueWriter {
   put(key: Uint8Array, value: Uint8Array): unknown;
   del(key: Uint8Array): unknown;
 }
 
 /** Bytes that a commit makes free, by where they lie. */
-export interface Removed {
+export interface RemovedPayload {
   readonly ref: EntryRef;
   readonly bytes: number;
 }
@@ -25,15 +25,15 @@ export interface Removed {
  */
 export class Transaction {
   /** Entries as this transaction leaves them; null for those it removes. */
-  readonly infos = new Map<EntryRef, Info | null>();
-  readonly removed: Removed[] = [];
+  readonly infos = new Map<EntryRef, EntryInfo | null>();
+  readonly removed: RemovedPayload[] = [];
   meta: Meta;
   private onlyAdds = true;
-  private readonly writes: Writes;
-  private readonly lookUp: (ref: EntryRef) => Info | undefined;
+  private readonly writer: KeyValueWriter;
+  private readonly lookUp: (ref: EntryRef) => EntryInfo | undefined;
 
-  constructor(writes: Writes, meta: Meta, lookUp: (ref: EntryRef) => Info | undefined) {
-    this.writes = writes;
+  constructor(writer: KeyValueWriter, meta: Meta, lookUp: (ref: EntryRef) => EntryInfo | undefined) {
+    this.writer = writer;
     this.meta = meta;
     this.lookUp = lookUp;
   }
@@ -43,27 +43,27 @@ export class Transaction {
    * opens the store can count those himself. That is what makes filling a queue cheap: LevelDB need not merge tables
    * that have no key in common.
    */
-  finish(mayLeaveOut: boolean): { wroteMeta: boolean } {
-    if (mayLeaveOut && this.onlyAdds) return { wroteMeta: false };
+  finish(mayOmitMeta: boolean): { wroteMeta: boolean } {
+    if (mayOmitMeta && this.onlyAdds) return { wroteMeta: false };
     this.meta = { ...this.meta, commits: this.meta.commits + 1 };
-    this.writes.put(META_KEY, writeMeta(this.meta));
+    this.writer.put(META_KEY, encodeMeta(this.meta));
     return { wroteMeta: true };
   }
 
-  info(ref: EntryRef): Info | undefined {
-    const own = this.infos.get(ref);
-    return own === undefined ? this.lookUp(ref) : (own ?? undefined);
+  info(ref: EntryRef): EntryInfo | undefined {
+    const changed = this.infos.get(ref);
+    return changed === undefined ? this.lookUp(ref) : (changed ?? undefined);
   }
 
   put(fresh: NewEntry, wantedId: string | undefined): StoredEntry {
     const ref = this.nextRef();
-    const entry = entryOf(fresh, wantedId ?? entryId(this.meta.tag, ref), this.meta.exporter);
+    const entry = createEntry(fresh, wantedId ?? entryId(this.meta.tag, ref), this.meta.exporter);
     const chunks = this.putPayload(ref, entry, fresh.batch);
     const head = { entry, chunks };
-    if (entry.state === "failed") this.writes.put(refKey("f", ref), frame("f", ref, 0, head, []));
+    if (entry.state === "failed") this.writer.put(refKey("f", ref), frame("f", ref, 0, head, []));
     if (entry.state === "failed" || isIndexed(entry.id, ref)) this.onlyAdds = false;
-    this.index(entry.id, ref);
-    this.set(ref, infoOf(ref, head, false));
+    this.indexId(entry.id, ref);
+    this.setInfo(ref, infoOf(ref, head, false));
     return { ref, entry };
   }
 
@@ -71,12 +71,12 @@ export class Transaction {
     const info = this.info(ref);
     if (info === undefined) return;
     this.onlyAdds = false;
-    this.writes.del(refKey("p", ref));
-    if (info.changed) this.writes.del(refKey("u", ref));
-    if (info.state === "failed") this.writes.del(refKey("f", ref));
-    if (isIndexed(info.id, ref)) this.writes.del(idKey(info.id));
+    this.writer.del(refKey("p", ref));
+    if (info.changed) this.writer.del(refKey("u", ref));
+    if (info.state === "failed") this.writer.del(refKey("f", ref));
+    if (isIndexed(info.id, ref)) this.writer.del(idKey(info.id));
     this.removePayload(ref, info);
-    this.set(ref, null);
+    this.setInfo(ref, null);
     this.removed.push({ ref: info.origin, bytes: info.bytes });
   }
 
@@ -87,46 +87,47 @@ export class Transaction {
     const changed = { ...entry, state: info.state };
     const head = headOf(ref, changed, info);
     const range = info.state === "failed" ? "f" : "u";
-    this.writes.put(refKey(range, ref), frame(range, ref, 0, head, []));
-    this.set(ref, infoOf(ref, head, info.changed || range === "u"));
+    this.writer.put(refKey(range, ref), frame(range, ref, 0, head, []));
+    this.setInfo(ref, infoOf(ref, head, info.changed || range === "u"));
   }
 
   fail(ref: EntryRef, entry: Entry): void {
-    const info = this.need(ref);
+    const info = this.requireInfo(ref);
     this.onlyAdds = false;
     const head = headOf(ref, { ...entry, state: "failed" }, info);
-    this.writes.put(refKey("f", ref), frame("f", ref, 0, head, []));
-    if (info.changed) this.writes.del(refKey("u", ref));
-    this.set(ref, infoOf(ref, head, false));
+    this.writer.put(refKey("f", ref), frame("f", ref, 0, head, []));
+    if (info.changed) this.writer.del(refKey("u", ref));
+    this.setInfo(ref, infoOf(ref, head, false));
     this.meta = { ...this.meta, failedHead: Math.min(this.meta.failedHead, ref) };
   }
 
-  replace(ref: EntryRef, parts: readonly NewEntry[], ids: readonly (string | undefined)[]): StoredEntry[] {
-    this.need(ref);
+  replace(ref: EntryRef, replacements: readonly NewEntry[], ids: readonly (string | undefined)[]): StoredEntry[] {
+    this.requireInfo(ref);
     this.remove(ref);
-    return parts.map((part, i) => this.put(part, ids[i]));
+    return replacements.map((part, i) => this.put(part, ids[i]));
   }
 
   replay(changes: ReadonlyMap<EntryRef, Entry>): StoredEntry[] {
     for (const ref of changes.keys()) {
-      if (this.need(ref).state !== "failed") throw new StoreError("not_found", `entry ${ref} is not a dead letter`);
+      if (this.requireInfo(ref).state !== "failed")
+        throw new StoreError("not_found", `entry ${ref} is not a dead letter`);
     }
     return [...changes].map(([ref, entry]) => this.moveToEnd(ref, entry));
   }
 
   /** Removes what cannot be read; `remains` are its values, as far as there are any. */
-  quarantine(ref: EntryRef, remains: readonly (readonly [Uint8Array, Uint8Array])[]): void {
+  quarantine(ref: EntryRef, values: readonly (readonly [Uint8Array, Uint8Array])[]): void {
     this.onlyAdds = false;
-    for (const [key, value] of remains) {
-      this.writes.put(remainsKey(ref, key), value);
-      this.writes.del(key);
+    for (const [key, value] of values) {
+      this.writer.put(quarantineKey(ref, key), value);
+      this.writer.del(key);
     }
     this.remove(ref);
     this.meta = { ...this.meta, corrupt: this.meta.corrupt + 1 };
   }
 
   /** Stops counting pending entries that are nowhere to be found. */
-  writeOff({ entries, items, bytes }: Amount): void {
+  uncountLostPending({ entries, items, bytes }: Amount): void {
     this.onlyAdds = false;
     const { pending, corrupt } = this.meta;
     const left = { entries: pending.entries - entries, items: pending.items - items, bytes: pending.bytes - bytes };
@@ -134,47 +135,47 @@ export class Transaction {
   }
 
   /** Gives a payload back to the entry it came with, when the one that it was replayed as is gone. */
-  restore(origin: EntryRef): void {
-    this.writes.del(refKey("h", origin));
+  restoreOrigin(origin: EntryRef): void {
+    this.writer.del(refKey("h", origin));
     this.meta = { ...this.meta, moved: this.meta.moved - 1, head: Math.min(this.meta.head, origin) };
   }
 
   private moveToEnd(from: EntryRef, entry: Entry): StoredEntry {
     this.onlyAdds = false;
-    const info = this.need(from);
+    const info = this.requireInfo(from);
     const ref = this.nextRef();
     const replayed: Entry = { ...entry, state: "pending" };
     const head = headOf(ref, replayed, info);
-    this.writes.put(refKey("p", ref), frame("p", ref, 0, head, []));
-    this.writes.del(refKey("f", from));
-    if (isIndexed(info.id, from)) this.writes.del(idKey(info.id));
-    this.index(entry.id, ref);
-    this.writes.put(refKey("h", info.origin), frame("h", info.origin, 0, { owner: ref }, []));
+    this.writer.put(refKey("p", ref), frame("p", ref, 0, head, []));
+    this.writer.del(refKey("f", from));
+    if (isIndexed(info.id, from)) this.writer.del(idKey(info.id));
+    this.indexId(entry.id, ref);
+    this.writer.put(refKey("h", info.origin), frame("h", info.origin, 0, { owner: ref }, []));
     if (from === info.origin) this.meta = { ...this.meta, moved: this.meta.moved + 1 };
-    else this.writes.del(refKey("p", from));
-    this.set(from, null);
-    this.set(ref, infoOf(ref, head, false));
+    else this.writer.del(refKey("p", from));
+    this.setInfo(from, null);
+    this.setInfo(ref, infoOf(ref, head, false));
     return { ref, entry: replayed };
   }
 
   private putPayload(ref: EntryRef, entry: Entry, batch: Batch): number {
     const [first, ...rest] = chunksOf(batch);
-    for (const [i, part] of rest.entries())
-      this.writes.put(chunkKey(ref, i + 1), frame("c", ref, i + 1, undefined, part));
-    this.writes.put(refKey("p", ref), frame("p", ref, 0, { entry, chunks: rest.length }, first!));
+    for (const [i, chunk] of rest.entries())
+      this.writer.put(chunkKey(ref, i + 1), frame("c", ref, i + 1, undefined, chunk));
+    this.writer.put(refKey("p", ref), frame("p", ref, 0, { entry, chunks: rest.length }, first!));
     return rest.length;
   }
 
-  private removePayload(ref: EntryRef, info: Info): void {
-    for (let n = 1; n <= info.chunks; n++) this.writes.del(chunkKey(info.origin, n));
+  private removePayload(ref: EntryRef, info: EntryInfo): void {
+    for (let n = 1; n <= info.chunks; n++) this.writer.del(chunkKey(info.origin, n));
     if (info.origin === ref) return;
-    this.writes.del(refKey("p", info.origin));
-    this.writes.del(refKey("h", info.origin));
+    this.writer.del(refKey("p", info.origin));
+    this.writer.del(refKey("h", info.origin));
     this.meta = { ...this.meta, moved: this.meta.moved - 1 };
   }
 
-  private index(id: string, ref: EntryRef): void {
-    if (isIndexed(id, ref)) this.writes.put(idKey(id), frame("i", 0, 0, { id, ref }, []));
+  private indexId(id: string, ref: EntryRef): void {
+    if (isIndexed(id, ref)) this.writer.put(idKey(id), frame("i", 0, 0, { id, ref }, []));
   }
 
   private nextRef(): EntryRef {
@@ -182,21 +183,21 @@ export class Transaction {
     return this.meta.last;
   }
 
-  private need(ref: EntryRef): Info {
+  private requireInfo(ref: EntryRef): EntryInfo {
     const info = this.info(ref);
     if (info === undefined) throw new StoreError("not_found", `there is no entry ${ref} in the queue`);
     return info;
   }
 
-  private set(ref: EntryRef, info: Info | null): void {
+  private setInfo(ref: EntryRef, info: EntryInfo | null): void {
     const before = this.info(ref);
     if (before !== undefined) this.count(before, -1);
     if (info !== null) this.count(info, 1);
     this.infos.set(ref, info);
   }
 
-  private count(info: Info, times: 1 | -1): void {
-    const amount = counted(this.meta[info.state], info, times);
-    this.meta = { ...this.meta, [info.state]: amount.entries <= 0 ? NOTHING : amount };
+  private count(info: EntryInfo, sign: 1 | -1): void {
+    const amount = adjustAmount(this.meta[info.state], info, sign);
+    this.meta = { ...this.meta, [info.state]: amount.entries <= 0 ? ZERO_AMOUNT : amount };
   }
 }

@@ -1,5 +1,5 @@
 /** Reads the numbers that LevelDB writes seven bits a byte. Throws a RangeError at the end of the bytes. */
-export class Varints {
+export class VarintReader {
   private readonly bytes: Uint8Array;
   private at: number;
 
@@ -42,7 +42,7 @@ export class Varints {
 }
 
 /** What is read, or undefined when what there is to read is damaged. */
-export function ifWhole<T>(read: () => T): T | undefined {
+export function ifIntact<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {

@@ -4,11 +4,11 @@ import { crc32c } from "./crc32c.js";
 import type { Meta } from "./meta.js";
 
 /**
- * A small file next to a store's directory that says what was in the store when it was last heard of. It tells a new
- * store from an emptied one, and shows when the end of LevelDB's log is missing. It follows the commits (a few
- * milliseconds behind, without fsync), so it never promises more than the store has.
+ * A small file (`<directory>.witness`) next to a store's directory that says what was in the store at the last commit
+ * it saw. It tells a new store from an emptied one, and shows when the end of LevelDB's log is missing. It follows the
+ * commits (a few milliseconds behind, without fsync), so it never promises more than the store has.
  */
-export interface Testimony {
+export interface StoreSummary {
   readonly format: number;
   readonly store: string;
   readonly exporter: string;
@@ -18,91 +18,99 @@ export interface Testimony {
   readonly failed: number;
 }
 
-export function witnessPath(directory: string): string {
+export function summaryPath(directory: string): string {
   return `${directory}.witness`;
 }
 
-/** "missing" when there is none, "damaged" when it cannot be believed. */
-export async function readWitness(directory: string): Promise<Testimony | "missing" | "damaged"> {
+/** "missing" when there is no file, "damaged" when its checksum does not match. */
+export async function readSummary(directory: string): Promise<StoreSummary | "missing" | "damaged"> {
   let text: string;
   try {
-    text = await readFile(witnessPath(directory), "utf8");
+    text = await readFile(summaryPath(directory), "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return "missing";
     throw error;
   }
-  return parse(text) ?? "damaged";
+  return parseSummary(text) ?? "damaged";
 }
 
-/** The stores below a directory whose witnesses can be believed. */
-export async function storesUnder(root: string): Promise<{ directory: string; said: Testimony }[]> {
+/** The stores below a directory whose summary files are intact. */
+export async function storesUnder(root: string): Promise<{ directory: string; summary: StoreSummary }[]> {
   const names = (await readdir(root)).filter((name) => name.endsWith(".witness")).sort();
-  const found: { directory: string; said: Testimony }[] = [];
+  const found: { directory: string; summary: StoreSummary }[] = [];
   for (const name of names) {
     const directory = join(root, name.slice(0, -".witness".length));
-    const said = await readWitness(directory).catch(() => "damaged" as const);
-    if (typeof said !== "string") found.push({ directory, said });
+    const summary = await readSummary(directory).catch(() => "damaged" as const);
+    if (typeof summary !== "string") found.push({ directory, summary });
   }
   return found;
 }
 
-/** Writes testimonies, one at a time; of several that come meanwhile only the newest. */
-export class Witness {
+/** Writes summaries, one at a time; of several that come during a write only the newest. */
+export class SummaryFile {
   private readonly path: string;
   private file: FileHandle | undefined;
-  private next: Meta | undefined;
-  private working: Promise<void> | undefined;
+  private newest: Meta | undefined;
+  private writing: Promise<void> | undefined;
 
   constructor(directory: string) {
-    this.path = witnessPath(directory);
+    this.path = summaryPath(directory);
   }
 
   /** Makes the file anew, so that a damaged one is replaced in one step. */
   async start(meta: Meta): Promise<void> {
-    const fresh = join(dirname(this.path), `.${basename(this.path)}.new`);
-    await writeFile(fresh, render(meta), { flush: true });
-    await rename(fresh, this.path);
+    const temporaryPath = join(dirname(this.path), `.${basename(this.path)}.new`);
+    await writeFile(temporaryPath, renderSummary(meta), { flush: true });
+    await rename(temporaryPath, this.path);
     this.file = await open(this.path, "r+");
   }
 
-  /** Never fails: a witness that cannot be written is only older. */
-  note(meta: Meta): void {
-    this.next = meta;
-    this.working ??= this.work().finally(() => {
-      this.working = undefined;
+  /** Never fails: a summary that cannot be written is only older. */
+  write(meta: Meta): void {
+    this.newest = meta;
+    this.writing ??= this.writeNewest().finally(() => {
+      this.writing = undefined;
     });
   }
 
   async stop(): Promise<void> {
-    await this.working;
+    await this.writing;
     const file = this.file;
     this.file = undefined;
     await file?.datasync().catch(() => {});
     await file?.close();
   }
 
-  private async work(): Promise<void> {
-    while (this.next !== undefined && this.file !== undefined) {
-      const text = render(this.next);
-      this.next = undefined;
+  private async writeNewest(): Promise<void> {
+    while (this.newest !== undefined && this.file !== undefined) {
+      const text = renderSummary(this.newest);
+      this.newest = undefined;
       await this.file.write(text, 0).catch(() => {});
     }
   }
 }
 
 /** Always of the same length, so that it can be written over in place. */
-function render(meta: Meta): string {
+function renderSummary(meta: Meta): string {
   const { format, store, exporter, commits, last } = meta;
-  const said = { format, store, exporter, commits, last, pending: meta.pending.entries, failed: meta.failed.entries };
-  const text = JSON.stringify(said).padEnd(502);
+  const summary = {
+    format,
+    store,
+    exporter,
+    commits,
+    last,
+    pending: meta.pending.entries,
+    failed: meta.failed.entries,
+  };
+  const text = JSON.stringify(summary).padEnd(502);
   return `${text} ${checksum(text)}\n`;
 }
 
-function parse(text: string): Testimony | undefined {
+function parseSummary(text: string): StoreSummary | undefined {
   const line = text.split("\n")[0]!;
   const cut = line.lastIndexOf(" ");
-  const said = line.slice(0, cut);
-  return cut > 0 && checksum(said) === line.slice(cut + 1) ? (JSON.parse(said) as Testimony) : undefined;
+  const json = line.slice(0, cut);
+  return cut > 0 && checksum(json) === line.slice(cut + 1) ? (JSON.parse(json) as StoreSummary) : undefined;
 }
 
 function checksum(text: string): string {
