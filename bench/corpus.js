@@ -11,9 +11,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { builtins } from "../dist/runtime/builtins.js";
 import { loadConfig } from "../dist/runtime/config/load.js";
-import { Registry } from "../dist/runtime/registry.js";
+import { builtins } from "../dist/runtime/host/builtins.js";
+import { Registry } from "../dist/runtime/host/registry.js";
 
 const PLACEHOLDERS = [
   [/PORT$/, "4317"],

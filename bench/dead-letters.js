@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { ClassicLevel } from "classic-level";
-import { openOfflineQueues } from "../dist/extensions/reliability/offline.js";
+import { openOfflineQueues } from "../dist/extensions/reliability/operate/offline-queues.js";
 import { LevelStore } from "../dist/extensions/reliability/store/level-store.js";
 import { Batch } from "../dist/plugin.js";
 
@@ -119,7 +119,7 @@ async function openStore(/** @type {string} */ directory, /** @type {"fsync" | "
   return store;
 }
 
-function deadLetterOf(/** @type {import("../dist/plugin.js").Entry} */ entry, /** @type {number} */ n) {
+function deadLetterOf(/** @type {import("../dist/runtime/contract/entry.js").Entry} */ entry, /** @type {number} */ n) {
   const error = /** @type {const} */ ({
     kind: "permanent",
     class: "HTTP 400",

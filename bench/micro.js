@@ -17,9 +17,9 @@ import {
   transformBatch,
 } from "../dist/plugin.js";
 import { findAttribute } from "../dist/runtime/telemetry/views/attributes.js";
-import { KEEP, RecordWalk } from "../dist/runtime/telemetry/walk.js";
+import { KEEP, RecordWalk } from "../dist/runtime/telemetry/views/record-walk.js";
 import { Debt, Delivery } from "../dist/testing.js";
-import { jsonRequest, protoRequest } from "./lib/records.js";
+import { jsonRequest, protoRequest } from "./lib/load/records.js";
 
 /**
  * The telemetry room's work, case by case, on one batch: what `run` does, for all records at once, is divided by their

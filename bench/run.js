@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { arch, cpus, platform } from "node:os";
 import { openBench } from "./lib/bench.js";
 import { HELP, parseOptions, UsageError } from "./lib/options.js";
-import { SubjectError } from "./lib/run-subject.js";
+import { SubjectError } from "./lib/processes/run-subject.js";
 import { formatTable } from "./lib/table.js";
 import { SCENARIOS } from "./scenarios/index.js";
 

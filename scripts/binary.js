@@ -22,9 +22,9 @@ const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 /** What the executable has in the place of files that look for files. */
 const REPLACED = new Map(
   Object.entries({
-    "src/runtime/contract/version.ts": "version.ts",
-    "src/runtime/match/re2.ts": "re2.ts",
-    "src/runtime/plugins/import-url.ts": "import-url.ts",
+    "src/runtime/contract/package-info.ts": "version.ts",
+    "src/runtime/kit/match/re2.ts": "re2.ts",
+    "src/runtime/host/plugins/import-url.ts": "import-url.ts",
     "src/extensions/reliability/store/level/classic-level.ts": "classic-level.ts",
   }).map(([from, to]) => [join(root, from), join(root, "packaging", "binary", to)]),
 );

@@ -20,13 +20,19 @@ const MINIFY = { compress: true, mangle: false, codegen: { removeWhitespace: tru
  * of plugins would be one file, read at every start. The first group that a module belongs to has it.
  */
 const ROOMS = [
-  ...["net", "otlp", "ottl", "pii", "sampling", "versioning"].map((room) => file(`room-${room}`, [room])),
-  file("room-core", ["contract", "match", "telemetry", "text"]),
+  file("room-net", ["runtime/kit/net"]),
+  file("room-otlp", ["runtime/kit/otlp"]),
+  file("room-ottl", ["runtime/ottl"]),
+  file("room-pii", ["processors/pii"]),
+  file("room-sampling", ["processors/sampling"]),
+  file("room-versioning", ["processors/versioning"]),
+  file("room-core", ["runtime/contract", "runtime/telemetry", "runtime/kit"]),
 ];
 
 /** @param {string} name @param {string[]} rooms */
 function file(name, rooms) {
-  return { name, test: new RegExp(`[\\\\/]dist[\\\\/]runtime[\\\\/](?:${rooms.join("|")})[\\\\/]`) };
+  const paths = rooms.map((room) => room.replaceAll("/", "[\\\\/]"));
+  return { name, test: new RegExp(`[\\\\/]dist[\\\\/](?:${paths.join("|")})[\\\\/]`) };
 }
 
 const bundle = await rolldown({

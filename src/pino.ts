@@ -1,3 +1,7 @@
 /** The door for pino: its worker's transport by default, and one that survives the worker. */
-export { type SupervisedOptions, type SupervisedTransport, sluiceTransport } from "./runtime/pino/supervised.js";
-export { type PinoTransportOptions, transport as default } from "./runtime/pino/worker.js";
+export {
+  type SupervisedOptions,
+  type SupervisedTransport,
+  sluiceTransport,
+} from "./runtime/embed/pino/supervised-transport.js";
+export { type PinoTransportOptions, transport as default } from "./runtime/embed/pino/worker.js";

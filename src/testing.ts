@@ -2,7 +2,7 @@
 export { Debt, Delivery, HeldDebts } from "./runtime/contract/delivery.js";
 export type { ConformanceCase, ConformanceOptions } from "./runtime/testing/conformance/case.js";
 export { type ExporterConformanceOptions, exporterConformance } from "./runtime/testing/conformance/exporter.js";
-export type { BackendAnswer, TestBackend } from "./runtime/testing/conformance/exporter-trial.js";
+export type { BackendAnswer, TestBackend } from "./runtime/testing/conformance/exporter-harness.js";
 export { type ProcessorConformanceOptions, processorConformance } from "./runtime/testing/conformance/processor.js";
 export {
   type ClientAnswer,
@@ -10,7 +10,7 @@ export {
   receiverConformance,
 } from "./runtime/testing/conformance/receiver.js";
 export { storageConformance } from "./runtime/testing/conformance/storage.js";
-export type { TestStorage } from "./runtime/testing/conformance/storage-bench.js";
+export type { TestStorage } from "./runtime/testing/conformance/storage-harness.js";
 export {
   type ExpectedRecord,
   expectRecords,

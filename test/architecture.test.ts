@@ -1,87 +1,28 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 
-/**
- * Which room may import which. A file belongs to the longest key that its path begins with; a room may always import
- * itself. `src/plugin.ts` is the door that components use, so it shows what they may see of the runtime.
- */
-const ROOMS: Readonly<Record<string, readonly string[]>> = {
-  "src/runtime/telemetry/": [],
-  "src/runtime/contract/": ["src/runtime/telemetry/"],
-  "src/runtime/net/": ["src/runtime/contract/"],
-  "src/runtime/otlp/": ["src/runtime/contract/", "src/runtime/telemetry/"],
-  "src/runtime/match/": ["src/runtime/contract/", "src/runtime/telemetry/"],
-  "src/runtime/pii/": ["src/runtime/contract/", "src/runtime/match/", "src/runtime/telemetry/"],
-  "src/runtime/pipeline/": ["src/runtime/contract/", "src/runtime/telemetry/"],
-  "src/runtime/config/": [
-    "src/runtime/contract/",
-    "src/runtime/telemetry/",
-    "src/runtime/ottl/",
-    "src/runtime/registry.ts",
-  ],
-  "src/runtime/plugins/": [
-    "src/runtime/contract/",
-    "src/runtime/telemetry/",
-    "src/runtime/config/",
-    "src/runtime/registry.ts",
-  ],
-  "src/runtime/registry.ts": ["src/runtime/contract/"],
-  "src/runtime/ottl/": ["src/runtime/contract/", "src/runtime/match/", "src/runtime/telemetry/"],
-  "src/runtime/sampling/": ["src/runtime/contract/", "src/runtime/telemetry/"],
-  "src/runtime/text/": [],
-  "src/runtime/versioning/": ["src/runtime/contract/", "src/runtime/telemetry/"],
-  "src/runtime/self-telemetry/": [
-    "src/runtime/contract/",
-    "src/runtime/config/",
-    "src/runtime/net/",
-    "src/runtime/text/",
-  ],
-  "src/runtime/agent.ts": ["src/runtime/contract/", "src/runtime/config/", "src/runtime/pipeline/"],
-  // The list, and how to load only those that a config needs.
-  "src/runtime/builtin": [
-    "src/runtime/contract/",
-    "src/runtime/config/",
-    "src/runtime/registry.ts",
-    "src/receivers/",
-    "src/processors/",
-    "src/exporters/",
-    "src/connectors/",
-    "src/extensions/",
-  ],
-  "src/runtime/embed/": ["src/runtime/"],
-  "src/runtime/pino/": ["src/runtime/embed/", "src/runtime/contract/"],
-  "src/runtime/sdk/": ["src/runtime/embed/", "src/runtime/contract/", "src/runtime/telemetry/"],
-  // Tests take queues that are not on disk.
-  "src/runtime/testing/": ["src/runtime/", "src/extensions/reliability/"],
-  "src/runtime/cli/": ["src/runtime/"],
-  // Without a running agent the command line works on the queues themselves.
-  "src/runtime/cli/dlq/": ["src/runtime/", "src/extensions/reliability/"],
-  "src/plugin.ts": [
-    "src/runtime/contract/",
-    "src/runtime/telemetry/",
-    "src/runtime/net/",
-    "src/runtime/otlp/",
-    "src/runtime/ottl/",
-    "src/runtime/sampling/",
-    "src/runtime/text/",
-    "src/runtime/match/",
-    "src/runtime/pii/",
-    "src/runtime/versioning/",
-  ],
-  "src/index.ts": ["src/plugin.ts", "src/runtime/"],
-  "src/pino.ts": ["src/runtime/pino/"],
-  "src/sdk.ts": ["src/runtime/sdk/"],
-  "src/testing.ts": ["src/plugin.ts", "src/runtime/"],
-};
+interface Room {
+  readonly path: string;
+  readonly purpose: string;
+  readonly imports?: readonly string[];
+  readonly component?: boolean;
+}
 
-/** A component is one file, or one folder; it sees the door and itself. */
-const COMPONENT = /^src\/(receivers|processors|exporters|connectors|extensions)\/[^/]+(\/|$)/;
+const MAX_FILES = 20;
+const DOORS = ["src/plugin.ts", "src/runtime/kit.ts"];
 
 const project = join(import.meta.dirname, "..");
-const sources = readdirSync(join(project, "src"), { recursive: true, encoding: "utf8" })
-  .map((file) => `src/${file.replaceAll("\\", "/")}`)
-  .filter((file) => file.endsWith(".ts"));
+const table = new URL("../scripts/rooms.js", import.meta.url).href;
+const { ROOMS } = (await import(table)) as { ROOMS: readonly Room[] };
+const sources = filesBelow("src").filter((file) => file.endsWith(".ts"));
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(join(project, folder), { recursive: true, withFileTypes: true })
+    .filter((each) => each.isFile())
+    .map((each) => relative(project, join(each.parentPath, each.name)).replaceAll("\\", "/"));
+}
 
 function importsOf(file: string): string[] {
   const text = readFileSync(join(project, file), "utf8");
@@ -96,15 +37,29 @@ function targetOf(file: string, specifier: string): string | undefined {
     .replace(/\.js$/, ".ts");
 }
 
+/** The nearest folder that says what it may import, on the way up from a file: the file's room with all its parts. */
+function houseOf(file: string): Room | undefined {
+  const outwards = file
+    .split("/")
+    .slice(0, -1)
+    .map((_, i, parts) => `${parts.slice(0, parts.length - i).join("/")}/`);
+  return outwards
+    .map((path) => ROOMS.find((each) => each.path === path))
+    .find((room) => room?.imports !== undefined || room?.component === true);
+}
+
 function isAllowed(file: string, target: string): boolean {
-  const component = COMPONENT.exec(file)?.[0];
-  if (component !== undefined)
-    return target === "src/plugin.ts" || (component.endsWith("/") && target.startsWith(component));
-  const room = Object.keys(ROOMS)
-    .filter((name) => file.startsWith(name))
-    .sort((a, b) => b.length - a.length)[0];
-  if (room === undefined) return false;
-  return target.startsWith(room) || ROOMS[room]!.some((allowed) => target.startsWith(allowed));
+  if (file === "src/runtime/kit.ts") return target.startsWith("src/runtime/");
+  const house = houseOf(file);
+  if (house === undefined) return false;
+  if (house.component === true) {
+    const isFamily = house.path.split("/").length > 3;
+    return DOORS.includes(target) || (isFamily && target.startsWith(house.path));
+  }
+  return (
+    (house.path !== "src/" && target.startsWith(house.path)) ||
+    (house.imports ?? []).some((each) => target.startsWith(each))
+  );
 }
 
 describe("the architecture", () => {
@@ -118,6 +73,40 @@ describe("the architecture", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("has a purpose for each folder, and a folder for each purpose", () => {
+    const folders = new Set(sources.map((file) => `${dirname(file)}/`));
+    expect([...folders].filter((folder) => !ROOMS.some(({ path }) => path === folder))).toEqual([]);
+    expect(ROOMS.filter(({ path }) => !existsSync(join(project, path))).map(({ path }) => path)).toEqual([]);
+  });
+
+  it(`has no folder with more than ${MAX_FILES} files`, () => {
+    const counts = new Map<string, number>();
+    for (const file of ["src", "test", "bench", "scripts"].flatMap(filesBelow)) {
+      counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+    }
+    expect([...counts].filter(([, count]) => count > MAX_FILES)).toEqual([]);
+  });
+
+  it("has the map of CONTRIBUTING made from the table of rooms", () => {
+    const printed = execFileSync(process.execPath, [join(project, "scripts", "room-map.js"), "--print"], {
+      encoding: "utf8",
+    });
+    expect(readFileSync(join(project, "CONTRIBUTING.md"), "utf8")).toBe(printed);
+  });
+
+  it("declares each type name in one file", () => {
+    const declared = new Map<string, string[]>();
+    for (const file of sources) {
+      const text = readFileSync(join(project, file), "utf8");
+      for (const [, name] of text.matchAll(
+        /^(?:export )?(?:declare )?(?:abstract )?(?:interface|type|class) (\w+)/gm,
+      )) {
+        declared.set(name!, [...(declared.get(name!) ?? []), file]);
+      }
+    }
+    expect([...declared].filter(([, files]) => new Set(files).size > 1)).toEqual([]);
+  });
+
   it("keeps the telemetry room free of rxjs and of every other package", () => {
     const foreign = sources
       .filter((file) => file.startsWith("src/runtime/telemetry/"))
@@ -129,7 +118,7 @@ describe("the architecture", () => {
 
   it("lets only the command line touch the process, and one file of the pino room hear of its end", () => {
     const touching = sources
-      .filter((file) => !file.startsWith("src/runtime/cli/") && file !== "src/runtime/pino/at-exit.ts")
+      .filter((file) => !file.startsWith("src/runtime/cli/") && file !== "src/runtime/embed/pino/at-exit.ts")
       .filter((file) => /process\.(exit|on|once|env|argv)\b/.test(readFileSync(join(project, file), "utf8")));
     expect(touching).toEqual([]);
   });

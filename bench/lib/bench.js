@@ -1,5 +1,5 @@
+import { startRole } from "./processes/role.js";
 import { makeProgress } from "./progress.js";
-import { startRole } from "./role.js";
 
 /**
  * What every scenario is given: the options, the generator and the sink, and a line to say where it is.

@@ -1,12 +1,12 @@
 import { measure, recordProblems } from "./measure.js";
-import { startSubject } from "./run-subject.js";
+import { startSubject } from "./processes/run-subject.js";
 import { median, spread } from "./statistics.js";
 
 /**
  * A cell is an encoding and a number of records a request. All subjects of a cell run at the same time, and take turns
  * under load round by round, in changing order, so that what happens to the machine happens to all of them.
  *
- * @typedef {{ encoding: import("./supply.js").Encoding, records: number, concurrency: number, hits?: number }} Cell
+ * @typedef {{ encoding: import("./load/supply.js").Encoding, records: number, concurrency: number, hits?: number }} Cell
  * @typedef {import("./measure.js").Round} Round
  * @typedef {Map<string, Round[]>} Rounds by name of the subject
  * @typedef {{ place?: Pick<import("./subjects.js").Place, "queue">, baseline?: string,
@@ -26,7 +26,7 @@ export function concurrencyFor(/** @type {number} */ records) {
 export async function runCell(bench, scenario, cell, { place = {}, baseline = "bare", subjects } = {}) {
   const { options } = bench;
   const load = { ...cell, signal: options.signal, settle: options.settle };
-  /** @type {import("./run-subject.js").Running[]} */
+  /** @type {import("./processes/run-subject.js").Running[]} */
   const running = [];
   /** @type {Rounds} */
   const rounds = new Map();

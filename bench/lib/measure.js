@@ -4,8 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
  * One measured run of one subject: sends load through it for a while, waits until the sink has what was acknowledged,
  * and says what it cost and whether the records are all there.
  *
- * @typedef {{ generator: import("./role.js").Role, sink: import("./role.js").Role }} Roles
- * @typedef {{ signal: import("./records.js").Signal, encoding: import("./supply.js").Encoding, records: number,
+ * @typedef {{ generator: import("./processes/role.js").Role, sink: import("./processes/role.js").Role }} Roles
+ * @typedef {{ signal: import("./load/records.js").Signal, encoding: import("./load/supply.js").Encoding, records: number,
  *   concurrency: number, seconds: number, settle: number, rate?: number, sinkRate?: number, hits?: number }} Load
  * @typedef {{ atMs: number, rssBytes: number, rssAnonBytes: number | null }} Sample
  * @typedef {Record<string, any> & { samples: Sample[] }} Round what the clients, the sink and the system say of it
@@ -19,7 +19,7 @@ export function nextRun() {
   return ++lastRun;
 }
 
-/** @param {Roles} roles @param {import("./run-subject.js").Running} subject @param {Load} load @returns {Promise<Round>} */
+/** @param {Roles} roles @param {import("./processes/run-subject.js").Running} subject @param {Load} load @returns {Promise<Round>} */
 export async function measure({ generator, sink }, subject, { seconds, settle, sinkRate, ...load }) {
   const run = nextRun();
   await sink.call("begin", { run, perRequest: load.records, rate: sinkRate });
@@ -50,7 +50,7 @@ export async function measure({ generator, sink }, subject, { seconds, settle, s
 
 /** Waits until the sink has as many records as were acknowledged, or nothing has arrived for a while. */
 export async function caughtUp(
-  /** @type {import("./role.js").Role} */ sink,
+  /** @type {import("./processes/role.js").Role} */ sink,
   /** @type {number} */ acknowledged,
   /** @type {number} */ patienceMs,
 ) {
@@ -63,7 +63,7 @@ export async function caughtUp(
   }
 }
 
-/** @param {{ usage: import("./run-subject.js").Running["usage"] }} subject */
+/** @param {{ usage: import("./processes/run-subject.js").Running["usage"] }} subject */
 export function watchMemory(subject) {
   const start = performance.now();
   /** @type {Sample[]} */

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
-import { SIGNALS } from "./records.js";
+import { SIGNALS } from "./load/records.js";
+import { ENCODINGS } from "./load/supply.js";
 import { BUILTIN, peer } from "./subjects.js";
-import { ENCODINGS } from "./supply.js";
 
 /**
  * The command line.
@@ -79,8 +79,8 @@ function interpret(/** @type {string[]} */ argv) {
   const [timeout, size] = chosen.batch.split("/");
   return {
     scenarios: positionals.length > 0 ? positionals : chosen.scenario.split(","),
-    signal: /** @type {import("./records.js").Signal} */ (oneOf(SIGNALS, chosen.signal, "--signal")),
-    encodings: /** @type {import("./supply.js").Encoding[]} */ (
+    signal: /** @type {import("./load/records.js").Signal} */ (oneOf(SIGNALS, chosen.signal, "--signal")),
+    encodings: /** @type {import("./load/supply.js").Encoding[]} */ (
       chosen.encoding.split(",").map((name) => oneOf(ENCODINGS, name, "--encoding"))
     ),
     records: chosen.records.split(",").map((n) => count(n, "--records", 10_000)),

@@ -6,7 +6,7 @@ import { sluiceConfig } from "./sluice-config.js";
  * rest the same way for all of them.
  *
  * @typedef {{ http: number, grpc: number, health: number, sink: number }} Ports
- * @typedef {{ ports: Ports, signal: import("./records.js").Signal, encoding: import("./supply.js").Encoding,
+ * @typedef {{ ports: Ports, signal: import("./load/records.js").Signal, encoding: import("./load/supply.js").Encoding,
  *   batch: { timeout: string, size: number }, intake?: string | undefined, folder: string, queue?: Queue,
  *   processors?: Record<string, object> }} Place processors come before the batch processor
  * @typedef {{ durability: "fsync" | "process", exporter?: object, beside?: number }} Queue

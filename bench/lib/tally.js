@@ -22,7 +22,7 @@ export class Tally {
     this.timeline = [];
   }
 
-  /** @param {number} request @param {import("./http-connection.js").Answer} answer @param {number} latency ms */
+  /** @param {number} request @param {import("./load/http-connection.js").Answer} answer @param {number} latency ms */
   answered(request, answer, latency) {
     this.statuses[answer.status] = (this.statuses[answer.status] ?? 0) + 1;
     if (answer.status === 200) this.acknowledge(request, latency);

@@ -6,13 +6,15 @@ import { plantedLines } from "./planted.js";
  *
  * @typedef {{ detector: string, recall: number, exact: number, falsePositives: number, missed: string[],
  *   wrong: string[] }} Judgement
- * @typedef {typeof import("../../dist/plugin.js")} Plugin
- * @param {Plugin} plugin @param {{ ordinary: number, planted: number, seed?: number }} size @returns {Judgement[]}
+ * @typedef {Pick<typeof import("../../dist/plugin.js"), "batchFromJson" | "readRecords">
+ *   & Pick<typeof import("../../dist/processors/pii/pii-treatment.js"), "PiiTreatment">
+ *   & Pick<typeof import("../../dist/processors/pii/detect/detectors.js"), "DETECTORS">} Pii
+ * @param {Pii} pii @param {{ ordinary: number, planted: number, seed?: number }} size @returns {Judgement[]}
  */
-export function judge(plugin, { ordinary, planted, seed = 1 }) {
+export function judge(pii, { ordinary, planted, seed = 1 }) {
   const lines = ordinaryLines(ordinary, seed);
-  const rows = plugin.DETECTORS.map((detector) => {
-    const only = bodiesThrough(plugin, [detector]);
+  const rows = pii.DETECTORS.map((detector) => {
+    const only = bodiesThrough(pii, [detector]);
     const values = plantedLines(detector, planted, seed + 6);
     const after = only(values.map(({ line }) => line));
     const missed = values.filter((one, i) => !isGone(one, after[i])).map(({ line }) => line);
@@ -27,7 +29,7 @@ export function judge(plugin, { ordinary, planted, seed = 1 }) {
       recall: Number.NaN,
       exact: Number.NaN,
       missed: [],
-      ...falsePositives(bodiesThrough(plugin, plugin.DETECTORS), lines),
+      ...falsePositives(bodiesThrough(pii, pii.DETECTORS), lines),
     },
   ];
 }
@@ -51,8 +53,8 @@ function falsePositives(/** @type {(lines: string[]) => string[]} */ treated, /*
 }
 
 /** Lines as bodies of log records, through a treatment with these detectors. */
-function bodiesThrough(/** @type {Plugin} */ plugin, /** @type {readonly string[]} */ detectors) {
-  const treatment = new plugin.PiiTreatment({
+function bodiesThrough(/** @type {Pii} */ pii, /** @type {readonly string[]} */ detectors) {
+  const treatment = new pii.PiiTreatment({
     isEnforced: true,
     detectors: new Map(detectors.map((name) => [name, "mask"])),
     patterns: [],
@@ -64,10 +66,10 @@ function bodiesThrough(/** @type {Plugin} */ plugin, /** @type {readonly string[
   });
   return (/** @type {string[]} */ lines) => {
     const logRecords = lines.map((line) => ({ body: { stringValue: line } }));
-    const batch = plugin.batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+    const batch = pii.batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
     /** @type {string[]} */
     const bodies = [];
-    plugin.readRecords(treatment.treat(batch), (record) => {
+    pii.readRecords(treatment.treat(batch), (record) => {
       if (record.signal === "logs") bodies.push(String(record.body));
     });
     return bodies;

@@ -1,7 +1,7 @@
-import { GrpcConnection } from "../lib/grpc-connection.js";
-import { HttpConnection } from "../lib/http-connection.js";
-import { serve } from "../lib/role.js";
-import { supplies } from "../lib/supply.js";
+import { GrpcConnection } from "../lib/load/grpc-connection.js";
+import { HttpConnection } from "../lib/load/http-connection.js";
+import { supplies } from "../lib/load/supply.js";
+import { serve } from "../lib/processes/role.js";
 import { Tally } from "../lib/tally.js";
 
 /**
@@ -9,8 +9,8 @@ import { Tally } from "../lib/tally.js";
  * gives the tally. Closed loop: every connection sends its next request when the last one was answered. Open loop, with
  * a `rate` in requests a second: requests are sent when they are due, as long as a connection is free.
  *
- * @typedef {{ port: number, concurrency: number, rate?: number } & import("../lib/supply.js").Load} Plan
- * @typedef {{ connection: HttpConnection | GrpcConnection, next: import("../lib/supply.js").Supply,
+ * @typedef {{ port: number, concurrency: number, rate?: number } & import("../lib/load/supply.js").Load} Plan
+ * @typedef {{ connection: HttpConnection | GrpcConnection, next: import("../lib/load/supply.js").Supply,
  *   number: number, sentAt: number }} Client
  */
 const PATIENCE_MS = 30_000;
@@ -38,9 +38,9 @@ async function prepare(wanted) {
   await Promise.all(clients.map((client) => client.connection.open()));
 }
 
-/** @param {import("../lib/supply.js").Supply} next @returns {Client} */
+/** @param {import("../lib/load/supply.js").Supply} next @returns {Client} */
 function makeClient(next) {
-  const answered = (/** @type {import("../lib/http-connection.js").Answer} */ answer) => settle(client, answer);
+  const answered = (/** @type {import("../lib/load/http-connection.js").Answer} */ answer) => settle(client, answer);
   const connection =
     plan.encoding === "grpc"
       ? new GrpcConnection(plan.port, answered, plan.signal)
@@ -104,7 +104,7 @@ function send(/** @type {Client} */ client) {
   if (--remaining <= 0) sending = false;
 }
 
-function settle(/** @type {Client} */ client, /** @type {import("../lib/http-connection.js").Answer} */ answer) {
+function settle(/** @type {Client} */ client, /** @type {import("../lib/load/http-connection.js").Answer} */ answer) {
   tally.answered(client.number, answer, performance.now() - client.sentAt);
   underway--;
   if (!sending) {

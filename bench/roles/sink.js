@@ -1,8 +1,8 @@
 import http from "node:http";
 import { gunzipSync } from "node:zlib";
 import { Ledger } from "../lib/ledger.js";
-import { serve } from "../lib/role.js";
-import { eachToken } from "../lib/token.js";
+import { eachToken } from "../lib/load/token.js";
+import { serve } from "../lib/processes/role.js";
 
 /**
  * The far end: an OTLP/HTTP server that notes which records arrived and answers 200.

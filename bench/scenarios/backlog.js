@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { diskUse, watch } from "../lib/disk.js";
 import { caughtUp, nextRun, recordProblems } from "../lib/measure.js";
-import { startSubject } from "../lib/run-subject.js";
+import { startSubject } from "../lib/processes/run-subject.js";
 import { mib, show } from "../lib/table.js";
 import { BUCKET_MS } from "../lib/tally.js";
 import { bucketOf, rateBetween } from "../lib/timeline.js";
@@ -104,7 +104,7 @@ function enqueueing(/** @type {number[]} */ timeline, /** @type {number} */ requ
 
 async function draining(
   /** @type {import("../lib/measure.js").Roles} */ { sink },
-  /** @type {import("../lib/run-subject.js").Running} */ running,
+  /** @type {import("../lib/processes/run-subject.js").Running} */ running,
   /** @type {string} */ folder,
   /** @type {number} */ acknowledged,
   /** @type {number} */ settle,
@@ -144,9 +144,9 @@ async function givenBack(/** @type {string} */ folder) {
 }
 
 function watchUse(
-  /** @type {import("../lib/run-subject.js").Running} */ running,
+  /** @type {import("../lib/processes/run-subject.js").Running} */ running,
   /** @type {string} */ folder,
-  /** @type {import("../lib/role.js").Role | undefined} */ sink = undefined,
+  /** @type {import("../lib/processes/role.js").Role | undefined} */ sink = undefined,
 ) {
   return watch(250, async () => {
     const usage = await running.usage();

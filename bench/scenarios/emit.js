@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { createSluice, silentLogger } from "../../dist/index.js";
+import { createSluice } from "../../dist/index.js";
+import { silentLogger } from "../../dist/runtime/contract/observability.js";
 import { show } from "../lib/table.js";
 
 /**

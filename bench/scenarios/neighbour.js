@@ -1,6 +1,6 @@
 import { runCell } from "../lib/cell.js";
-import { freePort } from "../lib/ports.js";
-import { startRole } from "../lib/role.js";
+import { freePort } from "../lib/processes/ports.js";
+import { startRole } from "../lib/processes/role.js";
 import { sluice } from "../lib/subjects.js";
 import { show, showRatio } from "../lib/table.js";
 

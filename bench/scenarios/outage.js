@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { caughtUp, nextRun, recordProblems } from "../lib/measure.js";
-import { startSubject } from "../lib/run-subject.js";
+import { startSubject } from "../lib/processes/run-subject.js";
 import { show } from "../lib/table.js";
 import { peakRate, rateBetween } from "../lib/timeline.js";
 
@@ -54,7 +54,7 @@ export async function run(bench) {
 
 async function outage(
   /** @type {import("../lib/measure.js").Roles} */ { generator, sink },
-  /** @type {import("../lib/run-subject.js").Running} */ subject,
+  /** @type {import("../lib/processes/run-subject.js").Running} */ subject,
   /** @type {{ signal: any, encoding: any, records: number }} */ load,
   /** @type {Phases} */ { before, down, after, patience },
 ) {
@@ -93,8 +93,8 @@ async function deadLettersOf(port) {
 
 /** Milliseconds until the sink has what was acknowledged a moment ago; null if it takes too long. */
 async function untilEmpty(
-  /** @type {import("../lib/role.js").Role} */ generator,
-  /** @type {import("../lib/role.js").Role} */ sink,
+  /** @type {import("../lib/processes/role.js").Role} */ generator,
+  /** @type {import("../lib/processes/role.js").Role} */ sink,
   /** @type {number} */ patienceMs,
 ) {
   const start = performance.now();

@@ -1,5 +1,5 @@
 import { measure, recordProblems } from "../lib/measure.js";
-import { startSubject } from "../lib/run-subject.js";
+import { startSubject } from "../lib/processes/run-subject.js";
 import { mib, show } from "../lib/table.js";
 
 /**

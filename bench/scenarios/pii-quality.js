@@ -1,4 +1,6 @@
-import * as plugin from "../../dist/plugin.js";
+import { batchFromJson, readRecords } from "../../dist/plugin.js";
+import { DETECTORS } from "../../dist/processors/pii/detect/detectors.js";
+import { PiiTreatment } from "../../dist/processors/pii/pii-treatment.js";
 import { show } from "../lib/table.js";
 import { judge } from "../pii-corpus/judge.js";
 
@@ -12,7 +14,10 @@ const MOST_FALSE = 0.01;
 export async function run({ options, progress }) {
   const size = options.quick ? { ordinary: 1000, planted: 200 } : { ordinary: 10_000, planted: 2000 };
   progress.say("pii-quality");
-  const results = judge(plugin, size).map((row) => ({ scenario: "pii-quality", ...row }));
+  const results = judge({ batchFromJson, DETECTORS, PiiTreatment, readRecords }, size).map((row) => ({
+    scenario: "pii-quality",
+    ...row,
+  }));
   const failures = results.flatMap(({ detector, recall, falsePositives }) => [
     ...(recall < LEAST_RECALL ? [`${detector}: recall ${percent(recall)}`] : []),
     ...(falsePositives > MOST_FALSE ? [`${detector}: false positives ${percent(falsePositives)}`] : []),

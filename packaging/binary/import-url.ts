@@ -1,5 +1,5 @@
 /**
- * In place of src/runtime/plugins/import-url.ts. A plugin is a file on disk, and what it imports is looked for beside it;
+ * In place of src/runtime/host/plugins/import-url.ts. A plugin is a file on disk, and what it imports is looked for beside it;
  * `sluice`, `sluice/plugin`, `sluice/testing`, `zod` and `rxjs` are inside the executable and are lent to it where it
  * finds none of its own: under an address of its own each is a module that hands on what the executable has.
  */

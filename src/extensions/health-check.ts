@@ -3,23 +3,25 @@ import { z } from "zod";
 import {
   defineExtension,
   deprecated,
-  type ExporterStatus,
   type Extension,
   type ExtensionContext,
+  ignored,
+  StartError,
+  section,
+} from "../plugin.js";
+import {
+  type ExporterStatus,
   formatAddress,
   type HostPort,
-  ignored,
   isPortInUse,
   listenFailure,
   loadServerTls,
   parseHostPort,
   type SimpleHttpResponse,
   type SimpleHttpServer,
-  StartError,
-  section,
   startSimpleHttpServer,
   tlsServer,
-} from "../plugin.js";
+} from "../runtime/kit.js";
 
 const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
 /** How the exporters are; 503 when one is down. */

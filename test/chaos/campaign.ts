@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Dice } from "../support/wire-forms.js";
+import { Dice } from "../support/telemetry/wire-forms.js";
 import { startClients } from "./client.js";
 import { BAD_MOODS, type FaultySink } from "./faulty-sink.js";
 import type { Ledger, Verdict } from "./ledger.js";

@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Dice } from "../support/wire-forms.js";
+import type { Dice } from "../support/telemetry/wire-forms.js";
 import type { Ledger } from "./ledger.js";
 import { encodeNumbers } from "./numbered.js";
 

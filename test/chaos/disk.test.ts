@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Dice } from "../support/wire-forms.js";
+import { Dice } from "../support/telemetry/wire-forms.js";
 import { post, startClients } from "./client.js";
 import { agentConfig } from "./configs.js";
 import { copyOf, type Damage, filesBelow, flipBit, kindsBelow, remove, truncateTo } from "./damage.js";

@@ -1,4 +1,4 @@
-import { logs } from "../support/batches.js";
+import { logs } from "../support/telemetry/batches.js";
 
 const MARK = /chaos#(\d{9})/g;
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { ACCEPTED } from "../../src/runtime/contract/delivery.js";
-import { bodies, logs } from "../support/batches.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
+import { bodies, logs } from "../support/telemetry/batches.js";
 import { cleanUp, startFed } from "./agent.js";
 
 const sinks: OtlpSink[] = [];

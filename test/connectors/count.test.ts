@@ -1,18 +1,18 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { count } from "../../src/connectors/count/index.js";
+import { count } from "../../src/connectors/count/count.js";
 import { Batch, deadLetter, type Signal } from "../../src/plugin.js";
 import { ACCEPTED } from "../../src/runtime/contract/delivery.js";
-import { decodeTree, type Tree } from "../../src/runtime/telemetry/tree.js";
-import { logs } from "../support/batches.js";
+import { decodeTree, type Tree } from "../../src/runtime/telemetry/json/tree.js";
 import { feed, owed } from "../support/deliveries.js";
 import { FakeClock } from "../support/fake-clock.js";
-import { referenceEncode } from "../support/otlp-reference.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
-import { attributes, int, logsOf, METRICS, metricsOf, SPAN, spansOf, text } from "../support/ottl.js";
 import { PATIENCE, runs } from "../support/runs.js";
-import { request } from "../support/telemetry-arbitraries.js";
-import { listOf, recordsOf } from "../support/trees.js";
+import { logs } from "../support/telemetry/batches.js";
+import { referenceEncode } from "../support/telemetry/otlp-reference.js";
+import { attributes, int, logsOf, METRICS, metricsOf, SPAN, spansOf, text } from "../support/telemetry/ottl.js";
+import { request } from "../support/telemetry/telemetry-arbitraries.js";
+import { listOf, recordsOf } from "../support/telemetry/trees.js";
 import { cleanUp, startFed } from "./agent.js";
 import { connectorContext, problemsOf, through } from "./support.js";
 

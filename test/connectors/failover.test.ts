@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { failover } from "../../src/connectors/failover/index.js";
+import { failover } from "../../src/connectors/failover/failover.js";
 import { Refusal } from "../../src/plugin.js";
 import { ACCEPTED } from "../../src/runtime/contract/delivery.js";
 import { countedMetrics } from "../extensions/reliability/counted-metrics.js";
-import { bodies, logs } from "../support/batches.js";
 import { feed, owed } from "../support/deliveries.js";
 import { FakeClock } from "../support/fake-clock.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
+import { bodies, logs } from "../support/telemetry/batches.js";
 import { cleanUp, startFed } from "./agent.js";
 import { connectorContext, problemsOf } from "./support.js";
 

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { routing } from "../../src/connectors/routing/index.js";
+import { routing } from "../../src/connectors/routing/routing.js";
 import { Batch } from "../../src/plugin.js";
 import { ACCEPTED } from "../../src/runtime/contract/delivery.js";
-import { decodeTree, encodeTree, type Tree } from "../../src/runtime/telemetry/tree.js";
+import { decodeTree, encodeTree, type Tree } from "../../src/runtime/telemetry/json/tree.js";
 import { countedMetrics } from "../extensions/reliability/counted-metrics.js";
-import { type ConditionTree, decide, type Operand, written } from "../support/ottl-on-trees.js";
 import { PATIENCE, runs } from "../support/runs.js";
-import { recordsOf } from "../support/trees.js";
+import { type ConditionTree, decide, type Operand, written } from "../support/telemetry/ottl-on-trees.js";
+import { recordsOf } from "../support/telemetry/trees.js";
 import { through } from "./support.js";
 
 /** The law of routing: every record arrives exactly where a plain reading of the table sends it, in order. */

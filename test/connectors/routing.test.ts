@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { routing } from "../../src/connectors/routing/index.js";
+import { routing } from "../../src/connectors/routing/routing.js";
 import { type Batch, deadLetter, Refusal, readRecords } from "../../src/plugin.js";
 import { ACCEPTED } from "../../src/runtime/contract/delivery.js";
 import { countedMetrics } from "../extensions/reliability/counted-metrics.js";
-import { logs } from "../support/batches.js";
 import { feed, owed } from "../support/deliveries.js";
-import { attributes, int, logsOf, METRICS, metricsOf, SPAN, spansOf, text } from "../support/ottl.js";
+import { logs } from "../support/telemetry/batches.js";
+import { attributes, int, logsOf, METRICS, metricsOf, SPAN, spansOf, text } from "../support/telemetry/ottl.js";
 import { connectorContext, problemsOf, through } from "./support.js";
 
 const LOGS = logsOf(

@@ -1,18 +1,10 @@
-import {
-  type Batch,
-  type ConnectorContext,
-  type ConnectorFactory,
-  type Delivery,
-  type Origin,
-  type Outcome,
-  type Signal,
-  silentLogger,
-} from "../../src/plugin.js";
-import { builtins } from "../../src/runtime/builtins.js";
+import type { Batch, ConnectorContext, ConnectorFactory, Delivery, Origin, Outcome, Signal } from "../../src/plugin.js";
 import { loadConfig } from "../../src/runtime/config/load.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
-import { Registry } from "../../src/runtime/registry.js";
+import { builtins } from "../../src/runtime/host/builtins.js";
+import { Registry } from "../../src/runtime/host/registry.js";
+import { silentLogger } from "../../src/runtime/kit.js";
 import { feed, owed } from "../support/deliveries.js";
 
 export interface Run {

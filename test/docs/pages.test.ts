@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { builtins } from "../../src/runtime/builtins.js";
 import { loadConfig } from "../../src/runtime/config/load.js";
-import { Registry } from "../../src/runtime/registry.js";
+import { builtins } from "../../src/runtime/host/builtins.js";
+import { Registry } from "../../src/runtime/host/registry.js";
 import { installSluice } from "../support/installed.js";
 import { type Block, blocks, indented, project } from "./pages.js";
 
@@ -26,11 +26,11 @@ const RUN_BY: readonly (readonly [page: string, language: string, count: number,
   ["docs/embedding.md", "js", 11, "test/runtime/embed/docs.test.ts"],
   ["docs/install.md", "sh", 4, "test/packaging/deployment.test.ts"],
   ["docs/ottl-functions.md", "ottl", Number.NaN, "test/runtime/ottl/functions.test.ts"],
-  ["docs/plugins.md", "js", 8, "test/runtime/plugins/docs.test.ts"],
-  ["docs/plugins.md", "sh", 2, "test/runtime/plugins/docs.test.ts"],
-  ["docs/plugins.md", "yaml", 2, "test/runtime/plugins/docs.test.ts"],
+  ["docs/plugins.md", "js", 8, "test/runtime/host/plugins/docs.test.ts"],
+  ["docs/plugins.md", "sh", 2, "test/runtime/host/plugins/docs.test.ts"],
+  ["docs/plugins.md", "yaml", 2, "test/runtime/host/plugins/docs.test.ts"],
   ["docs/testing.md", "js", 8, "test/runtime/testing/docs.test.ts"],
-  ["docs/versioning.md", "js", 1, "test/runtime/versioning/docs.test.ts"],
+  ["docs/versioning.md", "js", 1, "test/processors/versioning/docs.test.ts"],
 ];
 
 /** These are only read: by people. */

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { sluiceProcess } from "../runtime/cli/dlq/support.js";
 import { startAgentProcess } from "../support/agent-process.js";
-import { bodies } from "../support/batches.js";
 import { startSink } from "../support/otlp-sink.js";
+import { bodies } from "../support/telemetry/batches.js";
 import { temporaryFolder } from "../support/temporary-folder.js";
 
 describe("a dead letter", () => {

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { loadCases, withPlugins } from "../runtime/plugins/load-cases.js";
+import { loadCases, withPlugins } from "../runtime/host/plugins/load-cases.js";
 import { installSluice } from "../support/installed.js";
 
 const project = join(import.meta.dirname, "../..");

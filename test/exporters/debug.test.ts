@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { Writable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DebugExporter, debugExporter } from "../../src/exporters/debug/index.js";
+import { DebugExporter, debugExporter } from "../../src/exporters/debug/debug.js";
 import { durationText, timeText, valueText } from "../../src/exporters/debug/values.js";
 import { Batch, batchFromJson, type Signal } from "../../src/plugin.js";
 import { exporterContext, never } from "./support.js";
@@ -396,7 +396,7 @@ describe("a stream that is slow or gone", () => {
   test("survives a real stdout that is closed", async () => {
     const door = (path: string) => JSON.stringify(new URL(`../../dist/${path}`, import.meta.url).href);
     const script = `
-      const { debugExporter } = await import(${door("exporters/debug/index.js")});
+      const { debugExporter } = await import(${door("exporters/debug/debug.js")});
       const { Batch } = await import(${door("plugin.js")});
       const exporter = debugExporter.create(debugExporter.schema.parse({}), { clock: { now: () => Date.now() } });
       for (;;) {

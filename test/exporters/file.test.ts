@@ -4,8 +4,9 @@ import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "n
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { FileExporter, fileExporter } from "../../src/exporters/file/index.js";
-import { Batch, batchFromJson, batchToJson, isStartError, type Refusal } from "../../src/plugin.js";
+import { FileExporter, fileExporter } from "../../src/exporters/file/file.js";
+import { Batch, batchFromJson, batchToJson, type Refusal } from "../../src/plugin.js";
+import { isStartError } from "../../src/runtime/contract/component.js";
 import { failingOpen } from "./failing-disk.js";
 import { exporterContext, listeningLogger, never, temporaryDirectory } from "./support.js";
 

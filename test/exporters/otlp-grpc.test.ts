@@ -3,9 +3,11 @@ import { createServer as createHttp2Server, type Http2Server, type ServerHttp2St
 import { createServer, type Server, type Socket } from "node:net";
 import { Metadata } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc-exporter.js";
-import { Batch, type Exporter, encodeResponse, encodeStatus, parseGrpcTarget } from "../../src/plugin.js";
-import { SIGNALS } from "../../src/runtime/telemetry/signal.js";
+import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc.js";
+import { Batch, type Exporter } from "../../src/plugin.js";
+import { parseGrpcTarget } from "../../src/runtime/kit/net/endpoint.js";
+import { encodeResponse, encodeStatus } from "../../src/runtime/kit.js";
+import { SIGNALS } from "../../src/runtime/telemetry/bytes/signal.js";
 import { until } from "../receivers/otlp/harness.js";
 import { wire } from "../receivers/otlp/requests.js";
 import { GrpcJsServer } from "./grpc-server.js";

@@ -6,9 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { healthCheck } from "../../src/extensions/health-check.js";
-import { type Admin, type ExporterStatus, type Host, isStartError } from "../../src/plugin.js";
+import type { Host } from "../../src/plugin.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
+import { isStartError } from "../../src/runtime/contract/component.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
+import type { Admin, ExporterStatus } from "../../src/runtime/kit.js";
 
 function hasOpenssl(): boolean {
   return spawnSync("openssl", ["version"], { stdio: "ignore" }).status === 0;

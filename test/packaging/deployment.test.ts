@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { parseDuration } from "../../src/plugin.js";
-import { serviceSchema } from "../../src/runtime/config/service-schema.js";
+import { serviceSchema } from "../../src/runtime/config/schema/service-schema.js";
 import { blocks } from "../docs/pages.js";
 import { startAgentProcess } from "../support/agent-process.js";
 import { project } from "./packed.js";

@@ -6,11 +6,11 @@ import {
   type ProcessorContext,
   type ProcessorFactory,
   readRecords,
-  silentLogger,
 } from "../../src/plugin.js";
-import { attributesProcessor, resourceProcessor } from "../../src/processors/attributes/index.js";
+import { attributesProcessor, resourceProcessor } from "../../src/processors/attributes/attributes.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
+import { silentLogger } from "../../src/runtime/kit.js";
 import { feed, owed } from "../support/deliveries.js";
 
 const context: ProcessorContext = {

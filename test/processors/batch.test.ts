@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { batchFromJson, type Delivery, type ProcessorContext, silentLogger } from "../../src/plugin.js";
+import { batchFromJson, type Delivery, type ProcessorContext } from "../../src/plugin.js";
 import { batch } from "../../src/processors/batch.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
-import { bodies, logs } from "../support/batches.js";
+import { silentLogger } from "../../src/runtime/kit.js";
 import { feed, owed } from "../support/deliveries.js";
 import { FakeClock } from "../support/fake-clock.js";
+import { bodies, logs } from "../support/telemetry/batches.js";
 
 function batching(config: Record<string, unknown>) {
   const clock = new FakeClock();

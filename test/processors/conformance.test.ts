@@ -1,6 +1,6 @@
 import { describe, it } from "vitest";
 import { type ProcessorFactory, SIGNALS } from "../../src/plugin.js";
-import { builtins } from "../../src/runtime/builtins.js";
+import { builtins } from "../../src/runtime/host/builtins.js";
 import { logs, type ProcessorConformanceOptions, processorConformance } from "../../src/testing.js";
 
 const processors = new Map(

@@ -1,12 +1,22 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type Batch, defineExporter, defineReceiver, type Intake, SIGNALS, type Signal } from "../../src/plugin.js";
-import type { Agent } from "../../src/runtime/agent.js";
-import { decodeTree, type Tree } from "../../src/runtime/telemetry/tree.js";
+import type { Agent } from "../../src/runtime/host/agent.js";
+import { decodeTree, type Tree } from "../../src/runtime/telemetry/json/tree.js";
 import { agentOf } from "../support/agent.js";
-import { attributes, evaluate, int, logsOf, METRICS, metricsOf, SPAN, spansOf, text } from "../support/ottl.js";
 import { counting } from "../support/processors.js";
-import { recordsOf } from "../support/trees.js";
+import {
+  attributes,
+  evaluate,
+  int,
+  logsOf,
+  METRICS,
+  metricsOf,
+  SPAN,
+  spansOf,
+  text,
+} from "../support/telemetry/ottl.js";
+import { recordsOf } from "../support/telemetry/trees.js";
 
 const agents: Agent[] = [];
 afterEach(async () => {

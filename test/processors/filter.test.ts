@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { type Batch, type ProcessorContext, type Signal, silentLogger } from "../../src/plugin.js";
-import { filter } from "../../src/processors/filter/index.js";
+import type { Batch, ProcessorContext, Signal } from "../../src/plugin.js";
+import { filter } from "../../src/processors/filter/filter.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import type { Metrics } from "../../src/runtime/contract/observability.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
-import { decodeTree, type Tree } from "../../src/runtime/telemetry/tree.js";
+import { silentLogger } from "../../src/runtime/kit.js";
+import { decodeTree, type Tree } from "../../src/runtime/telemetry/json/tree.js";
 import { feed, owed } from "../support/deliveries.js";
-import { attributes, int, logsOf, METRICS, metricsOf, SPAN, spansOf, text } from "../support/ottl.js";
-import { recordsOf } from "../support/trees.js";
+import { attributes, int, logsOf, METRICS, metricsOf, SPAN, spansOf, text } from "../support/telemetry/ottl.js";
+import { recordsOf } from "../support/telemetry/trees.js";
 
 const LOGS = logsOf(
   {

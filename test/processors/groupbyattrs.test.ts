@@ -1,18 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Batch, type ProcessorContext, regroup, SIGNALS, type Signal, silentLogger } from "../../src/plugin.js";
-import { groupByAttrs } from "../../src/processors/groupbyattrs.js";
+import { Batch, type ProcessorContext, SIGNALS, type Signal } from "../../src/plugin.js";
+import { groupByAttrs } from "../../src/processors/groupbyattrs/groupbyattrs.js";
+import { regroup } from "../../src/processors/groupbyattrs/regroup.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
-import { decodeTree, encodeTree, type Tree } from "../../src/runtime/telemetry/tree.js";
+import { silentLogger } from "../../src/runtime/kit.js";
+import { decodeTree, encodeTree, type Tree } from "../../src/runtime/telemetry/json/tree.js";
 import { countedMetrics } from "../extensions/reliability/counted-metrics.js";
 import { feed, owed } from "../support/deliveries.js";
-import { referenceEncode } from "../support/otlp-reference.js";
-import { attributes, text } from "../support/ottl.js";
 import { PATIENCE, runs } from "../support/runs.js";
-import { request } from "../support/telemetry-arbitraries.js";
-import { listOf, meaning, type Placed, recordsOf } from "../support/trees.js";
-import { rewritten, unknownFields } from "../support/wire-forms.js";
+import { referenceEncode } from "../support/telemetry/otlp-reference.js";
+import { attributes, text } from "../support/telemetry/ottl.js";
+import { request } from "../support/telemetry/telemetry-arbitraries.js";
+import { listOf, meaning, type Placed, recordsOf } from "../support/telemetry/trees.js";
+import { rewritten, unknownFields } from "../support/telemetry/wire-forms.js";
 
 function run(config: object, batch: Batch, extra: Partial<ProcessorContext> = {}): Batch {
   const { signal } = batch;

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { type Batch, type ProcessorContext, silentLogger } from "../../src/plugin.js";
-import { transform } from "../../src/processors/transform/index.js";
+import type { Batch, ProcessorContext } from "../../src/plugin.js";
+import { transform } from "../../src/processors/transform/transform.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
-import { decodeTree } from "../../src/runtime/telemetry/tree.js";
+import { silentLogger } from "../../src/runtime/kit.js";
+import { decodeTree } from "../../src/runtime/telemetry/json/tree.js";
 import { feed, owed } from "../support/deliveries.js";
-import { batchFor, evaluate, LOG, logsOf } from "../support/ottl.js";
-import { recordsOf } from "../support/trees.js";
+import { batchFor, evaluate, LOG, logsOf } from "../support/telemetry/ottl.js";
+import { recordsOf } from "../support/telemetry/trees.js";
 
 function run(config: object, batch: Batch) {
   const context: ProcessorContext = {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
-import { reliability } from "../../src/extensions/reliability/index.js";
+import { reliability } from "../../src/extensions/reliability/reliability.js";
 import {
   type Batch,
   type ComponentFactory,
@@ -12,7 +12,7 @@ import {
   SIGNALS,
   type Signal,
 } from "../../src/plugin.js";
-import type { Agent, AgentOptions } from "../../src/runtime/agent.js";
+import type { Agent, AgentOptions } from "../../src/runtime/host/agent.js";
 import { type CountedMetrics, countedMetrics } from "../extensions/reliability/counted-metrics.js";
 import { agentOf } from "./agent.js";
 

@@ -10,14 +10,14 @@ import {
   type Processor,
   SIGNALS,
   type Signal,
-  silentLogger,
   type Zone,
 } from "../../src/plugin.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { directOutlet } from "../../src/runtime/contract/direct-outlet.js";
-import { uncheckedExporterSettingsSchema } from "../../src/runtime/contract/exporter-settings.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
 import type { GraphPlan, PlannedComponent } from "../../src/runtime/contract/plan.js";
+import { uncheckedExporterSettingsSchema } from "../../src/runtime/contract/schema/exporter-settings.js";
+import { silentLogger } from "../../src/runtime/kit.js";
 import { buildGraph, type Graph } from "../../src/runtime/pipeline/graph.js";
 
 /** A graph described by functions, for tests of the pipeline alone. */

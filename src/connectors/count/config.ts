@@ -1,13 +1,7 @@
 import { z } from "zod";
-import {
-  type ContextName,
-  type CountSpec,
-  compileIn,
-  ignored,
-  ottlIssue,
-  type Signal,
-  type Tree,
-} from "../../plugin.js";
+import { ignored, type Signal, type Tree } from "../../plugin.js";
+import { type ContextName, compileIn, ottlIssue } from "../../runtime/kit.js";
+import type { CountSpec } from "./count-where.js";
 
 /** A metric to be made, and what it counts. */
 export interface CountMetric extends CountSpec {

@@ -1,19 +1,14 @@
 import { z } from "zod";
-import {
-  type ContextName,
-  caseInsensitiveEnum,
-  ERROR_MODES,
-  type ErrorMode,
-  type NamedPipeline,
-} from "../../plugin.js";
-import { compileTest, type RecordTests, splitStatement } from "./compile.js";
+import { caseInsensitiveEnum } from "../../plugin.js";
+import { type ContextName, ERROR_MODES, type ErrorMode, type NamedPipeline } from "../../runtime/kit.js";
+import { compileTest, type RecordTests, splitStatement } from "./compile-test.js";
 import {
   EXPECTED_CLIENT,
   EXPECTED_REQUEST,
   parseClientCondition,
   parseRequestCondition,
   type RequestTest,
-} from "./request.js";
+} from "./request-test.js";
 
 /** One line of the table: what it is about, and where it leads. */
 export interface RoutingRule {

@@ -1,16 +1,8 @@
-import {
-  Batch,
-  type ConnectorContext,
-  dropWhere,
-  keepWhere,
-  type OnOttlError,
-  type Origin,
-  partitionWhere,
-  transformBatch,
-} from "../../plugin.js";
-import type { RecordTest } from "./compile.js";
+import { Batch, type ConnectorContext, type Origin } from "../../plugin.js";
+import { dropWhere, keepWhere, type OnOttlError, partitionWhere, transformBatch } from "../../runtime/kit.js";
+import type { RecordTest } from "./compile-test.js";
 import type { RoutingConfig, RoutingRule } from "./config.js";
-import type { RequestTest } from "./request.js";
+import type { RequestTest } from "./request-test.js";
 
 /** A batch and the pipelines it goes to. */
 export interface RoutedBatch {

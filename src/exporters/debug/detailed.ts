@@ -1,4 +1,5 @@
-import { type Batch, type Paint, printable, type Tree, type TreeValue } from "../../plugin.js";
+import type { Batch, Tree } from "../../plugin.js";
+import { type Paint, printable, type TreeValue } from "../../runtime/kit.js";
 import { basicLine } from "./basic.js";
 import { resourceGroups } from "./records.js";
 import { attributeEntries, hex, isTree, timeText, truncated, valueText, withThousandsSeparators } from "./values.js";

@@ -1,4 +1,4 @@
-import type { Paint, TreeValue } from "../../plugin.js";
+import type { Paint, TreeValue } from "../../runtime/kit.js";
 import { attributeEntries, plainText, timeText, valueText } from "./values.js";
 
 /** Parts that the one-line forms of all signals have in common. */

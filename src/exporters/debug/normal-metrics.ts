@@ -1,4 +1,5 @@
-import type { Paint, Tree, TreeValue } from "../../plugin.js";
+import type { Tree } from "../../plugin.js";
+import type { Paint, TreeValue } from "../../runtime/kit.js";
 import { attributesPart, joinParts, timePart } from "./line-parts.js";
 import { isTree, messages, plainText } from "./values.js";
 

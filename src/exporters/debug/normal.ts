@@ -1,4 +1,5 @@
-import type { Batch, Paint, Style, Tree, TreeValue } from "../../plugin.js";
+import type { Batch, Tree } from "../../plugin.js";
+import type { Paint, Style, TreeValue } from "../../runtime/kit.js";
 import { attributesPart, joinParts, MAX_VALUE_LENGTH, timePart } from "./line-parts.js";
 import { pointLines } from "./normal-metrics.js";
 import { resourceGroups, serviceName } from "./records.js";

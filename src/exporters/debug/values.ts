@@ -1,4 +1,5 @@
-import { printable, type Tree, type TreeValue } from "../../plugin.js";
+import type { Tree } from "../../plugin.js";
+import { printable, type TreeValue } from "../../runtime/kit.js";
 
 /** Values of telemetry as text for a person: safe to print, bounded in length, exact in every digit. */
 

@@ -1,14 +1,6 @@
 import { z } from "zod";
-import {
-  caseInsensitiveEnum,
-  duration,
-  grpcTarget,
-  headers,
-  ignored,
-  section,
-  tlsClient,
-  unsupported,
-} from "../../plugin.js";
+import { caseInsensitiveEnum, duration, headers, ignored, section, unsupported } from "../../plugin.js";
+import { grpcTarget, tlsClient } from "../../runtime/kit.js";
 
 const NO_AUTH =
   "Sluice has no client authenticators, and sending without would only be refused: remove `auth` and write the credentials under `headers`";

@@ -1,14 +1,6 @@
 import { z } from "zod";
-import {
-  caseInsensitiveEnum,
-  duration,
-  headers,
-  httpUrl,
-  ignored,
-  section,
-  tlsClient,
-  unsupported,
-} from "../../plugin.js";
+import { caseInsensitiveEnum, duration, headers, ignored, section, unsupported } from "../../plugin.js";
+import { httpUrl, tlsClient } from "../../runtime/kit.js";
 
 const NO_AUTH =
   "Sluice has no client authenticators, and sending without would only be refused: remove `auth` and write the credentials under `headers`";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
-import { splitLines } from "../../plugin.js";
+import { splitLines } from "../../runtime/kit.js";
 import { badRequest, HttpError } from "./http-error.js";
 
 const MAX_BODY_BYTES = 1024 * 1024;

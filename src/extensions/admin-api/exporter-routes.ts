@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Admin, AdminError, type ExporterStatus } from "../../plugin.js";
+import { AdminError } from "../../plugin.js";
+import type { Admin, ExporterStatus } from "../../runtime/kit.js";
 import { readBody } from "./body.js";
 import { readParameters } from "./parameters.js";
 import type { ApiRoute, RouteRequest } from "./route.js";

@@ -1,4 +1,4 @@
-import type { DeadLetterQuery } from "../../plugin.js";
+import type { DeadLetterQuery } from "../../runtime/kit.js";
 import { badRequest } from "./http-error.js";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AdminError } from "../../plugin.js";
 import { readBody } from "./body.js";
-import type { ReplayJob } from "./jobs.js";
+import type { ReplayJob } from "./replay-jobs.js";
 import type { ApiRoute } from "./route.js";
 import { readSelection, selectionFields } from "./selection-body.js";
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { Admin } from "../../plugin.js";
-import type { ReplayJobs } from "./jobs.js";
+import type { Admin } from "../../runtime/kit.js";
+import type { ReplayJobs } from "./replay-jobs.js";
 
 /** What a route is asked. */
 export interface RouteRequest {

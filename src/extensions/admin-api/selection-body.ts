@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Selection } from "../../plugin.js";
+import type { Selection } from "../../runtime/kit.js";
 import { badRequest } from "./http-error.js";
 import { FILTERS, readDeadLetterQuery } from "./parameters.js";
 

@@ -2,10 +2,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type Admin, type Clock, type HostPort, type Logger, listen } from "../../plugin.js";
+import type { Clock, Logger } from "../../plugin.js";
+import { type Admin, type HostPort, listen } from "../../runtime/kit.js";
 import { rejectForeignRequest, requireContentType } from "./guard.js";
 import { asHttpError, HttpError } from "./http-error.js";
-import { ReplayJobs } from "./jobs.js";
+import { ReplayJobs } from "./replay-jobs.js";
 import type { RouteAnswer } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { type Attributes, asDouble, compilePattern, type Origin, type Value } from "../../plugin.js";
+import { type Attributes, asDouble, type Origin, type Value } from "../../plugin.js";
+import { compilePattern } from "../../runtime/kit.js";
 
 const value = z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number(), z.boolean()]))]);
 

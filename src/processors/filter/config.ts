@@ -1,20 +1,18 @@
 import { z } from "zod";
+import { caseInsensitiveEnum, ignored, SIGNALS, type Signal } from "../../plugin.js";
 import {
   type Condition,
+  type ConfigPath,
   type ContextName,
-  caseInsensitiveEnum,
   compileIn,
   compileInferred,
   contextNamed,
   ERROR_MODES,
   type ErrorMode,
-  ignored,
   ottlIssue,
   SIGNAL_CONTEXTS,
-  SIGNALS,
-  type Signal,
-} from "../../plugin.js";
-import { legacyConditions, logProperties, metricProperties, spanProperties } from "./legacy.js";
+} from "../../runtime/kit.js";
+import { legacyConditions, logProperties, metricProperties, spanProperties } from "./legacy-conditions.js";
 
 const texts = () => z.array(z.string()).nullish();
 const errorMode = () => caseInsensitiveEnum(ERROR_MODES);
@@ -74,8 +72,6 @@ export interface FilterConfig {
   readonly groups: Readonly<Record<Signal, readonly FilterGroup[]>>;
 }
 
-type Path = readonly (string | number)[];
-
 /** What is written under the Collector's old keys, by context. */
 const OLD_KEYS = [
   ["logs", "logs", "resource", "resource"],
@@ -98,7 +94,7 @@ export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
     context: ContextName | undefined,
     conditions: readonly string[],
     errors: ErrorMode,
-    place: (i: number) => Path,
+    place: (i: number) => ConfigPath,
   ) => {
     for (const [i, text] of conditions.entries()) {
       const result = context === undefined ? compileInferred(signal, [], [text]) : compileIn(context, [], [text]);

@@ -1,16 +1,10 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import {
-  compilePattern,
-  configPath,
-  DETECTORS,
-  type DetectorName,
-  type PiiTreatmentSettings,
-  STRATEGIES,
-  type Strategy,
-  secret,
-  section,
-} from "../../plugin.js";
+import { configPath, secret, section } from "../../plugin.js";
+import { type ConfigPath, compilePattern } from "../../runtime/kit.js";
+import { DETECTORS, type DetectorName } from "./detect/detectors.js";
+import type { PiiTreatmentSettings } from "./pii-treatment.js";
+import { STRATEGIES, type Strategy } from "./strategies.js";
 
 const strategy = () => z.enum(STRATEGIES);
 
@@ -91,11 +85,11 @@ export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
   const secretKeys = chosen(config.secret_keys);
   const { hashKey, problem } = readHashKey(config);
   const wanting = pathsWithHash(config, detectors);
-  if (problem !== undefined) zod.addIssue({ code: "custom", ...problem });
+  if (problem !== undefined) zod.addIssue({ code: "custom", ...problem, path: [...problem.path] });
   else if (hashKey === undefined && wanting.length > 0) {
     zod.addIssue({
       code: "custom",
-      path: wanting[0]!,
+      path: [...wanting[0]!],
       message: "hash needs a key: set hash_key (from a variable) or hash_key_file",
     });
   }
@@ -112,20 +106,18 @@ export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
 });
 
 type RawPiiConfig = z.infer<typeof rawSchema>;
-type Path = (string | number)[];
-
 /** Where the config asks for hashes: the most particular places first. */
-function pathsWithHash(config: RawPiiConfig, detectors: ReadonlyMap<DetectorName, Strategy>): Path[] {
+function pathsWithHash(config: RawPiiConfig, detectors: ReadonlyMap<DetectorName, Strategy>): ConfigPath[] {
   const fields = Object.entries(config.fields)
     .filter(([, to]) => to === "hash")
-    .map(([key]): Path => ["fields", key]);
+    .map(([key]): ConfigPath => ["fields", key]);
   const found = [...detectors].filter(([name, to]) => to === "hash" && config.detectors?.[name] !== undefined);
-  const patterns = config.patterns.flatMap((one, i): Path[] =>
+  const patterns = config.patterns.flatMap((one, i): ConfigPath[] =>
     one.strategy === "hash" ? [["patterns", i, "strategy"]] : [],
   );
-  const secrets: Path[] = choosesHash(config.secret_keys) ? [["secret_keys"]] : [];
-  const general: Path[] = config.strategy === "hash" ? [["strategy"]] : [];
-  return [...general, ...fields, ...found.map(([name]): Path => ["detectors", name]), ...patterns, ...secrets];
+  const secrets: ConfigPath[] = choosesHash(config.secret_keys) ? [["secret_keys"]] : [];
+  const general: ConfigPath[] = config.strategy === "hash" ? [["strategy"]] : [];
+  return [...general, ...fields, ...found.map(([name]): ConfigPath => ["detectors", name]), ...patterns, ...secrets];
 }
 
 function choosesHash(choice: unknown): boolean {
@@ -136,7 +128,7 @@ function choosesHash(choice: unknown): boolean {
 }
 
 interface KeyProblem {
-  readonly path: Path;
+  readonly path: ConfigPath;
   readonly message: string;
 }
 
@@ -152,7 +144,7 @@ function readHashKey(config: RawPiiConfig): { hashKey?: string | undefined; prob
   }
 }
 
-function checkKeyLength(key: string, path: Path): { hashKey?: string; problem?: KeyProblem } {
+function checkKeyLength(key: string, path: ConfigPath): { hashKey?: string; problem?: KeyProblem } {
   const size = Buffer.byteLength(key);
   if (size >= MIN_KEY_BYTES) return { hashKey: key };
   return { problem: { path, message: `expected a key of at least ${MIN_KEY_BYTES} bytes, not ${size}` } };

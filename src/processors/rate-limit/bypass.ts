@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { ConditionSet, type OnOttlError, type Origin, RecordViews, type RecordWalk } from "../../plugin.js";
+import type { Origin } from "../../plugin.js";
+import { ConditionSet, type OnOttlError, RecordViews, type RecordWalk } from "../../runtime/kit.js";
 import type { BypassRule } from "./config.js";
 
 /**

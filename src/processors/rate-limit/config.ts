@@ -1,17 +1,6 @@
 import { z } from "zod";
-import {
-  type Condition,
-  compileIn,
-  duration,
-  ottlIssue,
-  parseRecordPattern,
-  type RecordPattern,
-  recordPattern,
-  SIGNALS,
-  type Signal,
-  secret,
-  section,
-} from "../../plugin.js";
+import { duration, recordPattern, SIGNALS, type Signal, secret, section } from "../../plugin.js";
+import { type Condition, compileIn, ottlIssue, parseRecordPattern, type RecordPattern } from "../../runtime/kit.js";
 import type { Limit } from "./allowance.js";
 import { type KeyPart, parseKeyPart } from "./record-key.js";
 
@@ -81,8 +70,6 @@ export interface RateLimitConfig {
 }
 
 type RawRateLimitConfig = z.infer<typeof rawSchema>;
-type Issues = z.RefinementCtx;
-
 export const rateLimitSchema = rawSchema.transform((config, context): RateLimitConfig => {
   const perKey = { limit: config.limit ?? 1000, windowMs: config.window, burst: config.burst };
   return {
@@ -102,7 +89,7 @@ export const rateLimitSchema = rawSchema.transform((config, context): RateLimitC
 const EXPECTED_KEY = "expected event.name, or attributes, resource or metadata with a key, such as attributes.tenant";
 
 /** With no key there is one allowance for all anyway, so only a written global limit counts. */
-function globalLimitOf(config: RawRateLimitConfig, perKey: Limit, context: Issues): Limit | undefined {
+function globalLimitOf(config: RawRateLimitConfig, perKey: Limit, context: z.RefinementCtx): Limit | undefined {
   if (config.global === false || (config.global === undefined && config.key.length === 0)) return undefined;
   const { limit: perWindow, window: windowMs, burst: extra } = config.global ?? globalLimit.parse({});
   if (config.global === undefined && perKey.limit / perKey.windowMs > perWindow / windowMs) {
@@ -112,7 +99,7 @@ function globalLimitOf(config: RawRateLimitConfig, perKey: Limit, context: Issue
   return { limit: perWindow, windowMs, burst: extra };
 }
 
-function bypassRuleOf(rule: RawRateLimitConfig["bypass"][number], index: number, context: Issues): BypassRule {
+function bypassRuleOf(rule: RawRateLimitConfig["bypass"][number], index: number, context: z.RefinementCtx): BypassRule {
   const { pattern, condition, metadata = {} } = typeof rule === "string" ? { pattern: rule } : rule;
   return {
     pattern: pattern === undefined ? undefined : (parseRecordPattern(pattern) as RecordPattern),
@@ -124,7 +111,7 @@ function bypassRuleOf(rule: RawRateLimitConfig["bypass"][number], index: number,
 const RECORD_CONTEXT = { logs: "log", traces: "span", metrics: "datapoint" } as const;
 
 /** The condition for each signal whose records have what it speaks of. */
-function conditionsOf(text: string, path: (string | number)[], context: Issues): BypassRule["conditions"] {
+function conditionsOf(text: string, path: (string | number)[], context: z.RefinementCtx): BypassRule["conditions"] {
   const found: Partial<Record<Signal, Condition>> = {};
   const errors: unknown[] = [];
   for (const signal of SIGNALS) {

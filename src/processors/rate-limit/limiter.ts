@@ -1,4 +1,5 @@
-import { type Batch, type Clock, type OnOttlError, type Origin, RecordReader, RecordWalk } from "../../plugin.js";
+import type { Batch, Clock, Origin } from "../../plugin.js";
+import { type OnOttlError, RecordReader, RecordWalk } from "../../runtime/kit.js";
 import { Allowance } from "./allowance.js";
 import { AllowanceTable } from "./allowance-table.js";
 import { bypassFor } from "./bypass.js";

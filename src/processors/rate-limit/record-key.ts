@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Origin, RecordReader, RecordWalk, Value } from "../../plugin.js";
+import type { Origin, Value } from "../../plugin.js";
+import type { RecordReader, RecordWalk } from "../../runtime/kit.js";
 
 /** What a record is counted by. */
 export interface KeyPart {

@@ -1,18 +1,16 @@
 import { z } from "zod";
+import { caseInsensitiveEnum, ignored, SIGNALS, type Signal } from "../../plugin.js";
 import {
   type CompiledGroup,
-  caseInsensitiveEnum,
+  type ConfigPath,
   compileIn,
   compileInferred,
   contextNamed,
   ERROR_MODES,
   type ErrorMode,
-  ignored,
   ottlIssue,
   SIGNAL_CONTEXTS,
-  SIGNALS,
-  type Signal,
-} from "../../plugin.js";
+} from "../../runtime/kit.js";
 
 const errorMode = () => caseInsensitiveEnum(ERROR_MODES);
 const group = z.strictObject({
@@ -64,7 +62,6 @@ export interface TransformConfig {
   readonly groups: Readonly<Record<Signal, readonly TransformGroup[]>>;
 }
 
-type Path = readonly (string | number)[];
 type AddIssue = (
   issue: ReturnType<typeof ottlIssue> | { code: "custom"; message: string; path: (string | number)[] },
 ) => void;
@@ -98,7 +95,7 @@ class StatementListCompiler {
     return groups;
   }
 
-  private compileGroup(item: z.infer<typeof group>, path: Path): TransformGroup[] {
+  private compileGroup(item: z.infer<typeof group>, path: ConfigPath): TransformGroup[] {
     const { statements, conditions } = { statements: item.statements ?? [], conditions: item.conditions ?? [] };
     const context = contextNamed(this.signal, item.context ?? "");
     if (item.context && context === undefined) {

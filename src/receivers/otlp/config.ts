@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { byteSize, duration, headers, ignored, listenEndpoint, section, tlsServer, unsupported } from "../../plugin.js";
+import { byteSize, duration, headers, ignored, section, unsupported } from "../../plugin.js";
+import { listenEndpoint, tlsServer } from "../../runtime/kit.js";
 
 const NO_AUTH =
   "Sluice has no server authenticators, and would not leave this port open instead: remove `auth`, and use tls.client_ca_file or a proxy";

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import { IDEMPOTENCY_HEADER, type Origin, type Outcome } from "../../plugin.js";
 import {
   answerOfRefusal,
   claimedLength,
@@ -7,15 +8,12 @@ import {
   type FrameFault,
   GRPC_FRAME_HEADER,
   GRPC_STATUS,
-  IDEMPOTENCY_HEADER,
-  type Origin,
-  type Outcome,
   parseGrpcTimeout,
   singleFrame,
-} from "../../plugin.js";
-import type { RequestIntake } from "./entrance.js";
+} from "../../runtime/kit.js";
 import { answerError, answerOk } from "./grpc-answer.js";
 import type { GrpcEndpoint } from "./grpc-endpoint.js";
+import type { RequestIntake } from "./request-intake.js";
 import { answerOfBadUpload, OVERLOADED, tooLarge, Upload } from "./upload.js";
 
 /** How long a client may take to send a message when it sets no deadline itself. */

@@ -1,28 +1,25 @@
 import type { Http2SecureServer, Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import process from "node:process";
+import type { Clock, Counter, ReceiverContext, Signal } from "../../plugin.js";
 import {
-  type Clock,
-  type Counter,
   GRPC_STATUS,
   grpcStatusName,
   listen,
   listenAddress,
   loadServerTls,
-  type ReceiverContext,
   type RpcStatus,
   reloadServerTls,
-  type Signal,
   serviceOfGrpcPath,
-} from "../../plugin.js";
+} from "../../runtime/kit.js";
 import type { GrpcConfig } from "./config.js";
 import type { Dedup } from "./dedup.js";
-import { createRequestIntakes, noPipelineMessage, type RequestIntake } from "./entrance.js";
 import { answerError, answerNotGrpc } from "./grpc-answer.js";
 import { GrpcCall } from "./grpc-call.js";
 import { GrpcSessions } from "./grpc-sessions.js";
-import { InFlightCounter, STOP_GRACE_MS } from "./in-progress.js";
+import { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";
 import { createRefusedCounters } from "./refused-requests.js";
+import { createRequestIntakes, noPipelineMessage, type RequestIntake } from "./request-intake.js";
 import { SHUTTING_DOWN } from "./upload.js";
 
 const MIB = 1024 * 1024;

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "../../plugin.js";
 import {
-  type Clock,
   contentTypeOf,
   type ErrorAnswer,
   encodeStatus,
   type OtlpEncoding,
   retryAfterSeconds,
-} from "../../plugin.js";
+} from "../../runtime/kit.js";
 
 /** Writing answers so that clients get to see them, whatever they are doing at the time. */
 

@@ -1,28 +1,25 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Server as TlsServer } from "node:https";
 import process from "node:process";
+import { type Clock, type Counter, type ReceiverContext, SIGNALS } from "../../plugin.js";
 import {
-  type Clock,
-  type Counter,
   type ErrorAnswer,
   encodingOf,
   GRPC_STATUS,
   listen,
   listenAddress,
   loadServerTls,
-  type ReceiverContext,
   reloadServerTls,
-  SIGNALS,
   SUPPORTED_ENCODINGS,
-} from "../../plugin.js";
+} from "../../runtime/kit.js";
 import type { HttpConfig } from "./config.js";
 import { Cors } from "./cors.js";
 import type { Dedup } from "./dedup.js";
-import { createRequestIntakes, noPipelineMessage, type RequestIntake } from "./entrance.js";
 import { answerEarly, errorAnswer, type HeaderList } from "./http-answer.js";
 import { HttpExchange } from "./http-exchange.js";
-import { InFlightCounter, STOP_GRACE_MS } from "./in-progress.js";
+import { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";
 import { createRefusedCounters } from "./refused-requests.js";
+import { createRequestIntakes, noPipelineMessage, type RequestIntake } from "./request-intake.js";
 import { SHUTTING_DOWN, tooLarge } from "./upload.js";
 
 const DEFAULT_MAX_BYTES = 20 * 1024 * 1024;

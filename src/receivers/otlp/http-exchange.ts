@@ -1,17 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { IDEMPOTENCY_HEADER, type Origin, type Outcome } from "../../plugin.js";
 import {
   answerOfRefusal,
   contentTypeOf,
   type ErrorAnswer,
   encodeResponse,
-  IDEMPOTENCY_HEADER,
-  type Origin,
   type OtlpEncoding,
-  type Outcome,
-} from "../../plugin.js";
-import type { RequestIntake } from "./entrance.js";
+} from "../../runtime/kit.js";
 import { answerComplete, answerEarly, errorAnswer, type HeaderList, type HttpAnswer } from "./http-answer.js";
 import type { HttpEndpoint } from "./http-endpoint.js";
+import type { RequestIntake } from "./request-intake.js";
 import { answerOfBadUpload, OVERLOADED, tooLarge, Upload } from "./upload.js";
 
 /**

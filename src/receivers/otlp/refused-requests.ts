@@ -1,5 +1,5 @@
 import type { Counter, ReceiverContext } from "../../plugin.js";
-import type { Transport } from "./entrance.js";
+import type { Transport } from "./request-intake.js";
 
 /** Counts requests that were turned away before anyone knew how many records they hold, by the status of the answer. */
 export function createRefusedCounters(context: ReceiverContext, transport: Transport): (status: string) => Counter {

@@ -1,14 +1,13 @@
+import { Batch, batchFromJson } from "../../plugin.js";
 import {
-  Batch,
-  batchFromJson,
   DecompressError,
   decompress,
   type ErrorAnswer,
   GRPC_STATUS,
   isMalformed,
   type OtlpEncoding,
-} from "../../plugin.js";
-import type { RequestIntake } from "./entrance.js";
+} from "../../runtime/kit.js";
+import type { RequestIntake } from "./request-intake.js";
 
 /**
  * The bytes of one request while they come in, reserved at the intake from the first to the moment the batch is handed

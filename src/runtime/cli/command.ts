@@ -1,5 +1,5 @@
-import type { MapNode } from "../config/node.js";
-import type { Registry } from "../registry.js";
+import type { MapNode } from "../config/text/node.js";
+import type { Registry } from "../host/registry.js";
 import type { Terminal } from "./terminal.js";
 
 export interface CommandOption {

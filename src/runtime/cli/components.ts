@@ -1,8 +1,8 @@
-import { describeKeys, type KeyDescription } from "../config/describe.js";
-import { withDefaults } from "../config/parse-component.js";
+import { withDefaults } from "../config/resolve/parse-component.js";
+import { describeKeys, type KeyDescription } from "../config/schema/describe-keys.js";
 import type { ComponentFactory } from "../contract/component.js";
-import { DEFAULT_SETTINGS, uncheckedExporterSettingsSchema } from "../contract/exporter-settings.js";
-import { nearest } from "../contract/suggest.js";
+import { DEFAULT_SETTINGS, uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
+import { nearest } from "../contract/schema/suggest.js";
 import type { CommandContext } from "./command.js";
 import { registryWithPlugins } from "./registry-with-plugins.js";
 import { EXIT, UsageError } from "./terminal.js";

@@ -1,4 +1,4 @@
-import type { ConfigSource } from "../config/read.js";
+import type { ConfigSource } from "../config/text/read-sources.js";
 import { UsageError } from "./terminal.js";
 
 /**

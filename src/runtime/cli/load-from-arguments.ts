@@ -1,7 +1,7 @@
 import type { LoadedConfig } from "../config/load.js";
-import { loadConfigWithPlugins } from "../plugins/load-config.js";
-import { PluginFolders } from "../plugins/plugin-places.js";
-import { Watchdog } from "../plugins/watchdog.js";
+import { loadConfigWithPlugins } from "../host/plugins/load-config-with-plugins.js";
+import { PluginFolders } from "../host/plugins/plugin-folders.js";
+import { Watchdog } from "../host/plugins/watchdog.js";
 import type { CommandContext } from "./command.js";
 import { configSources } from "./config-sources.js";
 import { UsageError } from "./terminal.js";

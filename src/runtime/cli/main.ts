@@ -1,7 +1,7 @@
-import type { MapNode } from "../config/node.js";
-import { nearest } from "../contract/suggest.js";
-import { packageVersion } from "../contract/version.js";
-import type { Registry } from "../registry.js";
+import type { MapNode } from "../config/text/node.js";
+import { packageVersion } from "../contract/package-info.js";
+import { nearest } from "../contract/schema/suggest.js";
+import type { Registry } from "../host/registry.js";
 import { type Command, type CommandContext, type CommandGroup, isGroup } from "./command.js";
 import { COMMANDS, findCommand } from "./commands.js";
 import { commandHelp, overview } from "./help.js";
@@ -121,6 +121,6 @@ function print(terminal: Terminal, text: string): number {
 
 /** Help needs no component. */
 async function builtinRegistry(config?: MapNode): Promise<Registry> {
-  const loader = await import("../builtin-registry.js");
+  const loader = await import("../host/builtin-registry.js");
   return loader.builtinRegistry(config);
 }

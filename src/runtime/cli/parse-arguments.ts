@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { nearest } from "../contract/suggest.js";
+import { nearest } from "../contract/schema/suggest.js";
 import type { Command, OptionValues } from "./command.js";
 import { UsageError } from "./terminal.js";
 

@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { redactedConfig } from "../config/printable.js";
+import { redactedConfig } from "../config/secrets/redacted-config.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
 import { showProblems } from "./show-problems.js";

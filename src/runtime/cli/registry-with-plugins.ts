@@ -1,6 +1,6 @@
 import { openConfig } from "../config/load.js";
-import { loadPlugins } from "../plugins/load-plugins.js";
-import type { Registry } from "../registry.js";
+import { loadPlugins } from "../host/plugins/load-plugins.js";
+import type { Registry } from "../host/registry.js";
 import type { CommandContext } from "./command.js";
 import { configSources } from "./config-sources.js";
 import { showProblems } from "./show-problems.js";

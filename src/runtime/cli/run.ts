@@ -1,15 +1,15 @@
 import process from "node:process";
+import { setFlagsFromString } from "node:v8";
 import type { LoadedConfig } from "../config/load.js";
-import type { Problem } from "../config/problem.js";
-import type { ResolvedConfig } from "../config/spec.js";
+import type { ResolvedConfig } from "../config/resolve/spec.js";
+import type { Problem } from "../config/text/problem.js";
 import { systemClock } from "../contract/clock.js";
 import { isStartError, type StartError } from "../contract/component.js";
 import type { Logger } from "../contract/observability.js";
-import { parseDuration } from "../contract/schema.js";
-import type { PluginTracker } from "../contract/watch.js";
-import { PluginFolders } from "../plugins/plugin-places.js";
-import { Watchdog } from "../plugins/watchdog.js";
-import { tuneGarbageCollection } from "./collector-tuning.js";
+import type { PluginTracker } from "../contract/plugin-tracker.js";
+import { parseDuration } from "../contract/schema/schema.js";
+import { PluginFolders } from "../host/plugins/plugin-folders.js";
+import { Watchdog } from "../host/plugins/watchdog.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
 import { placeText, showProblems } from "./show-problems.js";
@@ -54,8 +54,8 @@ async function runConfig(
   { shutdownTimeoutMs, terminal, watch, pluginFolders }: RunEnvironment,
 ): Promise<number> {
   const [{ Agent }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
-    import("../agent.js"),
-    import("../self-telemetry/index.js"),
+    import("../host/agent.js"),
+    import("../host/self-telemetry/self-telemetry.js"),
     import("./stream-errors.js"),
   ]);
   tuneGarbageCollection();
@@ -127,4 +127,15 @@ function shutdownTimeout(text: string | undefined): number | undefined {
   if (ms === undefined)
     throw new UsageError(`--shutdown-timeout ${text} is no duration`, "write it with a unit: 10s, 1m");
   return ms;
+}
+
+/**
+ * Lets V8 wait longer between full garbage collections.
+ *
+ * The agent's heap is small, but request bodies pass through it by the hundred megabytes a second as buffers outside of
+ * the heap. V8 counts them against a limit that it derives from the small heap, and collects far too often: a third of
+ * the CPU in some profiles. docs/decisions/0005-garbage-collection.md has the measurements.
+ */
+function tuneGarbageCollection(): void {
+  setFlagsFromString("--heap-growing-percent=300");
 }

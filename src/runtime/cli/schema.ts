@@ -1,4 +1,4 @@
-import { configJsonSchema } from "../config/json-schema.js";
+import { configJsonSchema } from "../config/schema/json-schema.js";
 import type { CommandContext } from "./command.js";
 import { registryWithPlugins } from "./registry-with-plugins.js";
 import { EXIT } from "./terminal.js";

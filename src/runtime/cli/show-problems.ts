@@ -1,4 +1,4 @@
-import type { Place, Problem } from "../config/problem.js";
+import type { Place, Problem } from "../config/text/problem.js";
 import type { Output } from "./terminal.js";
 
 const CODES = { red: 31, yellow: 33, blue: 34, bold: 1, dim: 2 } as const;

@@ -1,14 +1,13 @@
-import type { Registry } from "../registry.js";
-import { Findings } from "./findings.js";
-import { maskedLines } from "./masked-lines.js";
-import { isNull, type MapNode } from "./node.js";
-import type { Place, Problem } from "./problem.js";
-import { type ConfigSource, readSources } from "./read.js";
-import { readTextFile } from "./read-file.js";
-import { resolveConfig } from "./resolve.js";
-import type { ResolvedConfig } from "./spec.js";
+import type { Registry } from "../host/registry.js";
+import { resolveConfig } from "./resolve/resolve-config.js";
+import type { ResolvedConfig } from "./resolve/spec.js";
+import { maskedLines } from "./secrets/masked-lines.js";
+import { Findings } from "./text/findings.js";
+import { isNull, type MapNode } from "./text/node.js";
+import type { Place, Problem } from "./text/problem.js";
+import { type ConfigSource, readSources, readTextFile } from "./text/read-sources.js";
 
-export type { ConfigSource } from "./read.js";
+export type { ConfigSource } from "./text/read-sources.js";
 
 /** Where a config comes from, and what it is held against. */
 export interface LoadOptions {

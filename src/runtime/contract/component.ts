@@ -1,13 +1,13 @@
 import type { OperatorFunction } from "rxjs";
 import type { ZodType } from "zod";
 import type { Batch } from "../telemetry/batch.js";
-import { SIGNALS, type Signal } from "../telemetry/signal.js";
+import { SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
 import type { Admin } from "./admin.js";
 import type { Clock } from "./clock.js";
-import { type ConfigSchema, configSchema } from "./config-schema.js";
 import type { Delivery, Origin, Outcome, PartialRejection } from "./delivery.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { OutletFactory } from "./outlet.js";
+import { type ConfigSchema, configSchema } from "./schema/config-schema.js";
 
 /** Raised when the shape of the interfaces below changes; a plugin built for another number is refused by name. */
 export const CONTRACT_VERSION = 1;

@@ -1,7 +1,7 @@
 import type { Batch } from "../telemetry/batch.js";
 import { FAILURE_REASONS, type FailureReason } from "./entry.js";
+import { errorMessage } from "./error-message.js";
 import { Refusal } from "./refusal.js";
-import { errorMessage } from "./words-of.js";
 
 /** Why a processor takes records out of its pipeline. */
 export interface Setback {

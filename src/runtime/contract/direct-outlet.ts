@@ -1,12 +1,12 @@
-import { SHAPES, SIGNALS, type Signal } from "../telemetry/signal.js";
+import { SHAPES, SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
 import { refusalOfSetback, type Setback } from "./dead-letter.js";
 import { type Delivery, HeldDebts, type PartialRejection, validateRejection } from "./delivery.js";
-import { completeSettings } from "./exporter-settings.js";
 import { limitedLog } from "./limited-log.js";
 import type { Counter, Metrics } from "./observability.js";
+import { Semaphore } from "./operators/semaphore.js";
 import type { OutletFactory } from "./outlet.js";
 import { Refusal, toRefusal } from "./refusal.js";
-import { Semaphore } from "./turns.js";
+import { completeSettings } from "./schema/exporter-settings.js";
 
 /** More sends at once make no exporter faster, and each costs buffers of its own. */
 const MAX_CONCURRENT_SENDS = 256;

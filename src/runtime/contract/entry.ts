@@ -1,4 +1,4 @@
-import type { Signal } from "../telemetry/signal.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
 import type { RefusalCategory, RefusalKind } from "./refusal.js";
 
 /**

@@ -1,10 +1,10 @@
 import type { Batch } from "../telemetry/batch.js";
-import type { Signal } from "../telemetry/signal.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
 import type { Clock } from "./clock.js";
 import type { Exporter } from "./component.js";
 import type { Delivery } from "./delivery.js";
-import type { ExporterSettings } from "./exporter-settings.js";
 import type { Logger, Metrics } from "./observability.js";
+import type { ExporterSettings } from "./schema/exporter-settings.js";
 
 /** The end of a pipeline: takes responsibility for what it is given, or refuses it. */
 export interface Outlet {

@@ -1,6 +1,6 @@
-import type { Signal } from "../telemetry/signal.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
 import type { ConnectorFactory, ExporterFactory, ProcessorFactory, ReceiverFactory } from "./component.js";
-import type { ExporterSettings } from "./exporter-settings.js";
+import type { ExporterSettings } from "./schema/exporter-settings.js";
 
 /** A component to be made: its factory and its parsed config. */
 export interface PlannedComponent<Factory> {

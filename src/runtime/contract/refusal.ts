@@ -1,5 +1,5 @@
-import { isMalformed } from "../telemetry/malformed.js";
-import { errorMessage } from "./words-of.js";
+import { isMalformed } from "../telemetry/bytes/malformed.js";
+import { errorMessage } from "./error-message.js";
 
 /**
  * Why something was not taken, and what the one who offered it should do.

@@ -1,5 +1,5 @@
 import type { Intake, Receiver, ReceiverContext, ReceiverFactory } from "../contract/component.js";
-import type { Signal } from "../telemetry/signal.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
 
 /** The receiver of a config that a program emits into. */
 export const APP = "app";

@@ -1,4 +1,4 @@
-import type { Problem } from "../config/problem.js";
+import type { Problem } from "../config/text/problem.js";
 
 /** A config that cannot be run. All that is wrong with it is in `problems`, and in the message, a line each. */
 export class SluiceConfigError extends Error {

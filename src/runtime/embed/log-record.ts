@@ -1,6 +1,6 @@
+import type { WireWriter } from "../telemetry/bytes/writer.js";
 import { writeKeyValue, writeValue } from "../telemetry/views/value.js";
-import type { WireWriter } from "../telemetry/writer.js";
-import { telemetryValue } from "./friendly-value.js";
+import { telemetryValue } from "./telemetry-value.js";
 
 /** The six names of severities that OpenTelemetry has numbers for. */
 export type SeverityName = "trace" | "debug" | "info" | "warn" | "error" | "fatal";

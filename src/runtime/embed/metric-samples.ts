@@ -1,5 +1,5 @@
 import type { MetricAttributes } from "../contract/observability.js";
-import type { MetricFamily, MetricRegistry } from "../self-telemetry/metric-registry.js";
+import type { MetricFamily, MetricRegistry } from "../host/self-telemetry/metric-registry.js";
 
 /** A number that Sluice counts of itself, at this moment. */
 export type MetricSample =

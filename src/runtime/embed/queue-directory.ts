@@ -1,11 +1,11 @@
-import type { Problem } from "../config/problem.js";
-import type { ComponentSpec, ExporterSpec, ResolvedConfig } from "../config/spec.js";
+import type { ComponentSpec, ExporterSpec, ResolvedConfig } from "../config/resolve/spec.js";
+import type { Problem } from "../config/text/problem.js";
 import type { ExtensionFactory } from "../contract/component.js";
 import {
   completeSettings,
   type ExporterSettings,
   uncheckedExporterSettingsSchema,
-} from "../contract/exporter-settings.js";
+} from "../contract/schema/exporter-settings.js";
 
 /** The extension that wraps exporters. */
 export const RELIABILITY = "reliability";

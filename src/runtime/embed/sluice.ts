@@ -1,24 +1,24 @@
-import { Agent, AgentStartError } from "../agent.js";
-import type { ResolvedConfig } from "../config/spec.js";
+import type { ResolvedConfig } from "../config/resolve/spec.js";
 import type { Admin, ExporterStatus, ReplayOptions, ReplayReport, Selection } from "../contract/admin.js";
 import { type Clock, systemClock } from "../contract/clock.js";
 import type { Outcome } from "../contract/delivery.js";
 import type { Logger } from "../contract/observability.js";
 import type { Refusal } from "../contract/refusal.js";
-import { type PinoDestination, pinoDestination } from "../pino/destination.js";
-import type { SelfTelemetry } from "../self-telemetry/index.js";
+import { Agent, AgentStartError } from "../host/agent.js";
+import type { SelfTelemetry } from "../host/self-telemetry/self-telemetry.js";
 import type { Batch } from "../telemetry/batch.js";
-import type { Signal } from "../telemetry/signal.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
+import { AppIntake } from "./app-intake.js";
 import { AppReceiver } from "./app-receiver.js";
 import { checkedSelection } from "./checked-query.js";
 import { problemLine, SluiceConfigError } from "./config-error.js";
 import { DeadLetters, notRunning } from "./dead-letters.js";
-import { AppIntake } from "./door.js";
-import { LogEmitter } from "./emitter.js";
+import { embeddedTelemetry } from "./embedded-telemetry.js";
 import { FailOnError, withoutUnhandledRejection } from "./fail-on-error.js";
-import { type EmbeddedConfig, type EmbeddedLoadSettings, loadEmbedded } from "./load.js";
+import { type EmbeddedConfig, type EmbeddedLoadSettings, loadEmbedded } from "./load-embedded.js";
+import { LogEmitter } from "./log-emitter.js";
 import { type MetricSample, metricSamples } from "./metric-samples.js";
-import { embeddedTelemetry } from "./telemetry.js";
+import { type PinoDestination, pinoDestination } from "./pino/destination.js";
 
 /** Which config an embedded Sluice runs, and how it behaves towards the program. */
 export interface SluiceOptions extends EmbeddedLoadSettings {

@@ -11,22 +11,22 @@ import type {
 } from "../contract/component.js";
 import { refusalOfSetback } from "../contract/dead-letter.js";
 import type { Delivery } from "../contract/delivery.js";
-import { uncheckedExporterSettingsSchema } from "../contract/exporter-settings.js";
+import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { Outlet, OutletFactory } from "../contract/outlet.js";
 import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
-import type { PluginTracker } from "../contract/watch.js";
-import { errorMessage } from "../contract/words-of.js";
-import type { Signal } from "../telemetry/signal.js";
-import { IntakeBudget } from "./budget.js";
-import { checkComponent } from "./check-made.js";
-import { fanOut } from "./fanout.js";
+import type { PluginTracker } from "../contract/plugin-tracker.js";
+import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
+import { checkComponent } from "./check-component.js";
+import { fanOut } from "./fan-out.js";
 import { guardExporter } from "./guard-exporter.js";
 import { createIntake, type DeliveryConsumer } from "./intake.js";
+import { IntakeBudget } from "./intake-budget.js";
 import { isolate } from "./isolate.js";
 import { ReplaySteps } from "./replay-steps.js";
-import { type RunningPipeline, runPipeline } from "./run.js";
-import { untreatedPiiWarning } from "./untreated.js";
+import { type RunningPipeline, runPipeline } from "./run-pipeline.js";
+import { untreatedPiiWarning } from "./untreated-pii.js";
 
 export interface GraphSettings {
   readonly plan: GraphPlan;

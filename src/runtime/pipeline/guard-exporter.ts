@@ -1,7 +1,7 @@
 import type { Exporter, SendOptions } from "../contract/component.js";
 import type { PartialRejection } from "../contract/delivery.js";
-import type { PluginTracker } from "../contract/watch.js";
-import { errorMessage } from "../contract/words-of.js";
+import { errorMessage } from "../contract/error-message.js";
+import type { PluginTracker } from "../contract/plugin-tracker.js";
 import type { Batch } from "../telemetry/batch.js";
 
 /** A plugin's exporter that keeps to the contract whatever it does: `send` always gives a promise, of a rejection or nothing. */

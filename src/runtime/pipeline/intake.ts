@@ -2,8 +2,8 @@ import type { Intake } from "../contract/component.js";
 import { ACCEPTED, Debt, Delivery, type Origin, type Outcome } from "../contract/delivery.js";
 import { Refusal } from "../contract/refusal.js";
 import { type Batch, isBatch } from "../telemetry/batch.js";
-import type { Signal } from "../telemetry/signal.js";
-import type { IntakeBudget } from "./budget.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
+import type { IntakeBudget } from "./intake-budget.js";
 
 /** Takes deliveries: the beginning of a pipeline, or a fan-out to several. Settles or passes on; never throws. */
 export type DeliveryConsumer = (delivery: Delivery) => void;

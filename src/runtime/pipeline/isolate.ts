@@ -2,14 +2,14 @@ import { Observable, type Subject, type Subscription } from "rxjs";
 import type { Clock } from "../contract/clock.js";
 import type { Processor } from "../contract/component.js";
 import { type Delivery, HeldDebts } from "../contract/delivery.js";
+import { errorMessage } from "../contract/error-message.js";
 import { limitedLog } from "../contract/limited-log.js";
 import type { Counter, Logger } from "../contract/observability.js";
+import type { PluginTracker } from "../contract/plugin-tracker.js";
 import { Refusal } from "../contract/refusal.js";
-import type { PluginTracker } from "../contract/watch.js";
-import { errorMessage } from "../contract/words-of.js";
 import { isBatch } from "../telemetry/batch.js";
-import type { Signal } from "../telemetry/signal.js";
-import { ProcessorInput } from "./inflow.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
+import { ProcessorInput } from "./processor-input.js";
 
 export interface IsolateSettings {
   readonly id: string;

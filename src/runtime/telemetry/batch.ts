@@ -1,6 +1,6 @@
-import { checkRequest, hasDuplicateFields } from "./check.js";
-import { normalForm } from "./normal-form.js";
-import type { Signal } from "./signal.js";
+import { checkRequest, hasDuplicateFields } from "./bytes/check-request.js";
+import { normalForm } from "./bytes/normal-form.js";
+import type { Signal } from "./bytes/signal.js";
 
 /**
  * Telemetry on its way: an OTLP request in protobuf wire form, and what was learnt about it.

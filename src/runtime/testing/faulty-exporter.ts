@@ -2,7 +2,7 @@ import type { Clock } from "../contract/clock.js";
 import { defineExporter, type ExporterFactory } from "../contract/component.js";
 import { Refusal, type RefusalKind } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";
-import { type AnyRecordView, readRecords } from "../telemetry/edit.js";
+import { type AnyRecordView, readRecords } from "../telemetry/edit/edit-records.js";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
 
 /** How a backend misbehaves. Everything can be changed while it is in use. */

@@ -1,6 +1,6 @@
 import { Batch } from "../telemetry/batch.js";
-import { editRecords, readRecords } from "../telemetry/edit.js";
-import { batchFromJson } from "../telemetry/json.js";
+import { editRecords, readRecords } from "../telemetry/edit/edit-records.js";
+import { batchFromJson } from "../telemetry/json/batch-json.js";
 import type { Value } from "../telemetry/views/value.js";
 
 /** What tests mostly look at of a record. */

@@ -1,17 +1,17 @@
-import { reliabilityWithStores } from "../../extensions/reliability/index.js";
-import { Agent, type AgentOptions } from "../agent.js";
-import { builtins } from "../builtins.js";
+import { reliabilityWithStores } from "../../extensions/reliability/reliability.js";
 import type { Admin } from "../contract/admin.js";
-import type { ComponentFactory } from "../contract/component.js";
+import { type ComponentFactory, defineExporter, defineReceiver, type Intake } from "../contract/component.js";
 import type { Outcome } from "../contract/delivery.js";
 import type { Entry } from "../contract/entry.js";
 import { noMetrics, silentLogger } from "../contract/observability.js";
-import { loadConfigWithPlugins } from "../plugins/load-config.js";
-import { Registry } from "../registry.js";
+import { Agent, type AgentOptions } from "../host/agent.js";
+import { builtins } from "../host/builtins.js";
+import { loadConfigWithPlugins } from "../host/plugins/load-config-with-plugins.js";
+import { Registry } from "../host/registry.js";
 import type { Batch } from "../telemetry/batch.js";
-import { batchFromJson } from "../telemetry/json.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
+import { batchFromJson } from "../telemetry/json/batch-json.js";
 import { FakeClock, flushPromises } from "./fake-clock.js";
-import { MemoryComponents } from "./memory-ends.js";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
 import { storeFactory, type TestQueue } from "./stores.js";
 
@@ -133,3 +133,35 @@ async function advancingClock(work: Promise<void>, clock: unknown): Promise<void
 }
 
 const STEP_MS = 50;
+
+/** A receiver and an exporter, both called `memory`, that a test holds the other ends of. */
+class MemoryComponents {
+  readonly exported: Batch[] = [];
+  private intakes: Readonly<Partial<Record<Signal, Intake>>> = {};
+
+  readonly receiver = defineReceiver({
+    type: "memory",
+    summary: "Takes what a test hands in.",
+    create: (_config, { intakes }) => {
+      this.intakes = intakes;
+      return { start: async () => {}, stop: async () => {} };
+    },
+  });
+
+  readonly exporter = defineExporter({
+    type: "memory",
+    summary: "Keeps what it gets, for a test to look at.",
+    create: () => ({
+      send: async (batch) => {
+        this.exported.push(batch);
+        return undefined;
+      },
+    }),
+  });
+
+  async send(batch: Batch): Promise<Outcome> {
+    const intake = this.intakes[batch.signal];
+    if (intake === undefined) throw new Error(`no pipeline reads ${batch.signal} from the receiver memory`);
+    return intake.accept(batch);
+  }
+}

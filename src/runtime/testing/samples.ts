@@ -1,8 +1,8 @@
 import { Batch } from "../telemetry/batch.js";
-import { readRecords } from "../telemetry/edit.js";
-import type { Signal } from "../telemetry/signal.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
+import { WireWriter } from "../telemetry/bytes/writer.js";
+import { readRecords } from "../telemetry/edit/edit-records.js";
 import { type Value, writeKeyValue } from "../telemetry/views/value.js";
-import { WireWriter } from "../telemetry/writer.js";
 import type { Random } from "./random.js";
 
 /** The attribute by which a record of a sample is known again. */

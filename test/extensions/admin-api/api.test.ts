@@ -2,9 +2,10 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { adminApi } from "../../../src/extensions/admin-api/index.js";
-import { type Entry, isStartError } from "../../../src/plugin.js";
-import { deadLetter } from "../reliability/controls.js";
+import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
+import { isStartError } from "../../../src/runtime/contract/component.js";
+import type { Entry } from "../../../src/runtime/kit.js";
+import { deadLetter } from "../reliability/operate/controls.js";
 import { startApi } from "./harness.js";
 
 describe("exporters", () => {

@@ -1,11 +1,12 @@
 import { request as httpRequest } from "node:http";
 import { onTestFinished } from "vitest";
-import { adminApi } from "../../../src/extensions/admin-api/index.js";
-import { createAdmin } from "../../../src/extensions/reliability/admin.js";
-import type { Admin, Host } from "../../../src/plugin.js";
+import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
+import { createAdmin } from "../../../src/extensions/reliability/operate/admin.js";
+import type { Host } from "../../../src/plugin.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
-import { control, type FakeControl } from "../reliability/controls.js";
+import type { Admin } from "../../../src/runtime/kit.js";
+import { control, type FakeControl } from "../reliability/operate/controls.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 type Json = any;

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { FILTERS } from "../../../src/extensions/admin-api/parameters.js";
 import { ROUTES } from "../../../src/extensions/admin-api/routes.js";
-import { FAILURE_REASONS } from "../../../src/plugin.js";
-import { deadLetter } from "../reliability/controls.js";
+import { FAILURE_REASONS } from "../../../src/runtime/kit.js";
+import { deadLetter } from "../reliability/operate/controls.js";
 import { startApi } from "./harness.js";
 
 type Node = Record<string, unknown>;

@@ -1,6 +1,6 @@
 import type { Outcome } from "../../../src/plugin.js";
-import { logs } from "../../support/batches.js";
 import { type FedAgent, type FedOptions, startFed } from "../../support/fed-agent.js";
+import { logs } from "../../support/telemetry/batches.js";
 
 export { cleanUp } from "../../support/fed-agent.js";
 

@@ -1,4 +1,5 @@
-import type { MetricAttributes, Metrics } from "../../../src/plugin.js";
+import type { Metrics } from "../../../src/plugin.js";
+import type { MetricAttributes } from "../../../src/runtime/contract/observability.js";
 
 export interface CountedMetrics extends Metrics {
   /** Sum of a counter over all its attributes, or those that contain the given ones; or a gauge's present value. */

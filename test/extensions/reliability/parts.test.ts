@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { directoryNameOf, exporterOfDirectory } from "../../../src/extensions/reliability/directory-name.js";
-import type { QueueItem } from "../../../src/extensions/reliability/item.js";
-import { CallTimeout } from "../../../src/extensions/reliability/timeout.js";
-import { DelayQueue } from "../../../src/extensions/reliability/waiting.js";
+import type { QueueItem } from "../../../src/extensions/reliability/entry/queue-item.js";
+import { directoryNameOf, exporterOfDirectory } from "../../../src/extensions/reliability/operate/directory-name.js";
+import { DelayQueue } from "../../../src/extensions/reliability/schedule/delay-queue.js";
+import { CallTimeout } from "../../../src/extensions/reliability/send/call-timeout.js";
 import type { Refusal } from "../../../src/plugin.js";
 import { FakeClock } from "../../support/fake-clock.js";
 

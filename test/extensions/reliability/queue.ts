@@ -1,21 +1,13 @@
-import type { HeadLimits } from "../../../src/extensions/reliability/head.js";
-import { QueueOutlet, type QueueOutletSettings } from "../../../src/extensions/reliability/outlet.js";
-import { withReplay } from "../../../src/extensions/reliability/replayed.js";
+import { withReplay } from "../../../src/extensions/reliability/dead-letters/replay.js";
+import { QueueOutlet, type QueueOutletSettings } from "../../../src/extensions/reliability/queue-outlet.js";
+import type { HeadLimits } from "../../../src/extensions/reliability/schedule/queue-head.js";
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
 import type { QueueStore } from "../../../src/extensions/reliability/store/store.js";
-import {
-  type Batch,
-  completeSettings,
-  type Entry,
-  exporterSettingsSchema,
-  type Logger,
-  type Outcome,
-  type PartialRejection,
-  type Signal,
-} from "../../../src/plugin.js";
-import { bodies, logs } from "../../support/batches.js";
+import type { Batch, Logger, Outcome, PartialRejection, Signal } from "../../../src/plugin.js";
+import { completeSettings, type Entry, exporterSettingsSchema } from "../../../src/runtime/kit.js";
 import { owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
+import { bodies, logs } from "../../support/telemetry/batches.js";
 import { type CountedMetrics, countedMetrics } from "./counted-metrics.js";
 
 /** What the backend does with a batch: throws, hangs, or takes it. */

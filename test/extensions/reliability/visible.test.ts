@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { batchFromJson, refusalOfHttp } from "../../../src/plugin.js";
+import { batchFromJson } from "../../../src/plugin.js";
+import { refusalOfHttp } from "../../../src/runtime/kit.js";
 import { owed } from "../../support/deliveries.js";
 import { startQueue } from "./queue.js";
 

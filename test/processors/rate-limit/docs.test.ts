@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { batchFromJson, silentLogger } from "../../../src/plugin.js";
-import { rateLimit } from "../../../src/processors/rate-limit/index.js";
+import { batchFromJson } from "../../../src/plugin.js";
+import { rateLimit } from "../../../src/processors/rate-limit/rate-limit.js";
+import { silentLogger } from "../../../src/runtime/kit.js";
 import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";

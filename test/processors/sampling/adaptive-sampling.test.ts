@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../src/plugin.js";
-import { adaptiveSampling } from "../../../src/processors/adaptive-sampling/index.js";
+import { adaptiveSampling } from "../../../src/processors/sampling/adaptive/adaptive-sampling.js";
 import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
 import { owed } from "../../support/deliveries.js";
 import { counting, processing } from "../../support/processors.js";

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch, type Delivery, type Outcome, readRecords } from "../../../src/plugin.js";
-import { tailSampling } from "../../../src/processors/tail-sampling/index.js";
+import { tailSampling } from "../../../src/processors/sampling/tail/tail-sampling.js";
 import { owed } from "../../support/deliveries.js";
 import { liveHeap } from "../../support/live-heap.js";
 import { counting, processing } from "../../support/processors.js";
 import { type SpanInput, spanBatch, traceId } from "../../support/sampled.js";
-import { rewritten, unknownFields } from "../../support/wire-forms.js";
+import { rewritten, unknownFields } from "../../support/telemetry/wire-forms.js";
 
 const ERRORS = { name: "errors", type: "status_code", status_code: { status_codes: ["ERROR"] } };
 const ALL = { name: "all", type: "always_sample" };

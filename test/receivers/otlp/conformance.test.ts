@@ -1,7 +1,8 @@
 import { connect } from "node:net";
 import { describe, it } from "vitest";
-import { type Batch, batchToJson, OTLP_SERVICES } from "../../../src/plugin.js";
-import { otlpReceiver } from "../../../src/receivers/otlp/otlp-receiver.js";
+import { type Batch, batchToJson } from "../../../src/plugin.js";
+import { otlpReceiver } from "../../../src/receivers/otlp/otlp.js";
+import { OTLP_SERVICES } from "../../../src/runtime/kit.js";
 import { type ClientAnswer, receiverConformance } from "../../../src/testing.js";
 import { GrpcJsClient } from "./grpc-client.js";
 import { JSON_HEADERS, PROTO, post } from "./harness.js";

@@ -1,12 +1,11 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Outcome } from "../../../src/plugin.js";
-import { Refusal } from "../../../src/plugin.js";
+import { type Outcome, Refusal } from "../../../src/plugin.js";
 import { Dedup } from "../../../src/receivers/otlp/dedup.js";
-import type { Agent } from "../../../src/runtime/agent.js";
+import type { Agent } from "../../../src/runtime/host/agent.js";
 import { agentOf } from "../../support/agent.js";
-import { bodies, logs } from "../../support/batches.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { startSink } from "../../support/otlp-sink.js";
+import { bodies, logs } from "../../support/telemetry/batches.js";
 
 const OK: Outcome = { ok: true, rejected: 0, message: "" };
 const NO: Outcome = { ok: false, refusal: new Refusal("transient", "no") };

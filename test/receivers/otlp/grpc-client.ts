@@ -6,8 +6,8 @@ import {
   type ServiceError,
   type StatusObject,
 } from "@grpc/grpc-js";
-import { OTLP_SERVICES } from "../../../src/plugin.js";
-import type { Signal } from "../../../src/runtime/telemetry/signal.js";
+import { OTLP_SERVICES } from "../../../src/runtime/kit.js";
+import type { Signal } from "../../../src/runtime/telemetry/bytes/signal.js";
 
 export interface GrpcAnswer {
   readonly code: number;

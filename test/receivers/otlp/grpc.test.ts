@@ -3,16 +3,9 @@ import { connect as connectSocket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { credentials } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  decodeResponse,
-  decodeStatus,
-  grpcFrame,
-  grpcFrameHeader,
-  OTLP_SERVICES,
-  type Outcome,
-  Refusal,
-} from "../../../src/plugin.js";
-import { SIGNALS } from "../../../src/runtime/telemetry/signal.js";
+import { type Outcome, Refusal } from "../../../src/plugin.js";
+import { decodeResponse, decodeStatus, grpcFrame, grpcFrameHeader, OTLP_SERVICES } from "../../../src/runtime/kit.js";
+import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
 import { GrpcJsClient } from "./grpc-client.js";
 import { type Running, startReceiver, until } from "./harness.js";
 import { wire } from "./requests.js";

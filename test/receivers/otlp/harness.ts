@@ -1,13 +1,13 @@
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
 import { otlpReceiverSchema } from "../../../src/receivers/otlp/config.js";
-import { OtlpReceiver } from "../../../src/receivers/otlp/otlp-receiver.js";
+import { OtlpReceiver } from "../../../src/receivers/otlp/otlp.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import type { Intake, ReceiverContext } from "../../../src/runtime/contract/component.js";
 import { ACCEPTED, type Origin, type Outcome } from "../../../src/runtime/contract/delivery.js";
 import { type Metrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import type { Batch } from "../../../src/runtime/telemetry/batch.js";
-import { SIGNALS, type Signal } from "../../../src/runtime/telemetry/signal.js";
+import { SIGNALS, type Signal } from "../../../src/runtime/telemetry/bytes/signal.js";
 
 /** An intake that remembers what it got and answers as told. */
 export class FakeIntake implements Intake {

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { decodeStatus } from "../../../src/plugin.js";
+import { decodeStatus } from "../../../src/runtime/kit.js";
 import { JSON_HEADERS, PROTO, post, type Running, raw, rawHead, startReceiver, until } from "./harness.js";
 import { json, wire } from "./requests.js";
 

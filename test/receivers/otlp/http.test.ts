@@ -1,8 +1,9 @@
 import { Agent } from "node:http";
 import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { decodeResponse, decodeStatus, Refusal, SUPPORTED_ENCODINGS } from "../../../src/plugin.js";
-import { SIGNALS } from "../../../src/runtime/telemetry/signal.js";
+import { Refusal } from "../../../src/plugin.js";
+import { decodeResponse, decodeStatus, SUPPORTED_ENCODINGS } from "../../../src/runtime/kit.js";
+import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
 import { JSON_HEADERS, PROTO, post, type Running, startReceiver } from "./harness.js";
 import { json, wire } from "./requests.js";
 

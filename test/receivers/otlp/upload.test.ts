@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { expect, it } from "vitest";
 import type { ReceiverContext } from "../../../src/plugin.js";
-import { RequestIntake } from "../../../src/receivers/otlp/entrance.js";
+import { RequestIntake } from "../../../src/receivers/otlp/request-intake.js";
 import { Upload } from "../../../src/receivers/otlp/upload.js";
 import { FakeIntake, FakeMetrics } from "./harness.js";
 

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { builtins } from "../../../src/runtime/builtins.js";
 import { type ConfigSource, loadConfig } from "../../../src/runtime/config/load.js";
-import { Registry } from "../../../src/runtime/registry.js";
+import { builtins } from "../../../src/runtime/host/builtins.js";
+import { Registry } from "../../../src/runtime/host/registry.js";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-config-files-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

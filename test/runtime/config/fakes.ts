@@ -16,9 +16,9 @@ import {
   ignored,
   secret,
   section,
-} from "../../../src/runtime/contract/schema.js";
-import { Registry } from "../../../src/runtime/registry.js";
-import { SIGNALS } from "../../../src/runtime/telemetry/signal.js";
+} from "../../../src/runtime/contract/schema/schema.js";
+import { Registry } from "../../../src/runtime/host/registry.js";
+import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
 
 const nothing = async () => {};
 

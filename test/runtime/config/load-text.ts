@@ -1,5 +1,5 @@
 import { type LoadOptions, loadConfig } from "../../../src/runtime/config/load.js";
-import type { Problem } from "../../../src/runtime/config/problem.js";
+import type { Problem } from "../../../src/runtime/config/text/problem.js";
 import { registry } from "./fakes.js";
 
 /** Loads a text as c.yaml with the fake components. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { loadConfig } from "../../../src/runtime/config/load.js";
 import { defineExtension } from "../../../src/runtime/contract/component.js";
-import { Registry } from "../../../src/runtime/registry.js";
+import { Registry } from "../../../src/runtime/host/registry.js";
 import { fakes } from "./fakes.js";
 import { brief, GOOD, loadText, problemsIn, withExporter } from "./load-text.js";
 

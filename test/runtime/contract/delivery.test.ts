@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
 import { ACCEPTED, Delivery, HeldDebts } from "../../../src/runtime/contract/delivery.js";
-import { logs } from "../../support/batches.js";
 import { owed } from "../../support/deliveries.js";
+import { logs } from "../../support/telemetry/batches.js";
 
 const transient = new Refusal("transient", "not now");
 const permanent = new Refusal("permanent", "never");

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { directOutlet } from "../../../src/runtime/contract/direct-outlet.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
-import { logs } from "../../support/batches.js";
 import { owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
+import { logs } from "../../support/telemetry/batches.js";
 
 const settle = async () => {
   for (let i = 0; i < 5; i++) await new Promise(setImmediate);

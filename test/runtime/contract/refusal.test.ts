@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
 import { toRefusal } from "../../../src/runtime/contract/refusal.js";
-import { answerOfRefusal } from "../../../src/runtime/otlp/answer.js";
-import { encodeStatus } from "../../../src/runtime/otlp/status.js";
+import { answerOfRefusal } from "../../../src/runtime/kit/otlp/refusals.js";
+import { encodeStatus } from "../../../src/runtime/kit/otlp/rpc-status.js";
 
 describe("a refusal", () => {
   it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, "5", null])(

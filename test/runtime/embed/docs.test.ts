@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { bodies } from "../../support/batches.js";
 import { installSluice } from "../../support/installed.js";
 import { type OtlpSink, startSink } from "../../support/otlp-sink.js";
+import { bodies } from "../../support/telemetry/batches.js";
 
 const project = join(import.meta.dirname, "../../..");
 const page = readFileSync(join(project, "docs/embedding.md"), "utf8");

@@ -2,10 +2,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { Batch, decodeTree, type LogInput, Refusal, type Tree } from "../../../src/index.js";
-import { telemetryValue } from "../../../src/runtime/embed/friendly-value.js";
-import { bodies } from "../../support/batches.js";
-import { referenceDecode, referenceEncode } from "../../support/otlp-reference.js";
+import { type LogInput, Refusal } from "../../../src/index.js";
+import { Batch, decodeTree, type Tree } from "../../../src/plugin.js";
+import { telemetryValue } from "../../../src/runtime/embed/telemetry-value.js";
+import { bodies } from "../../support/telemetry/batches.js";
+import { referenceDecode, referenceEncode } from "../../support/telemetry/otlp-reference.js";
 import {
   ACCEPTED,
   cleanUp,

@@ -1,16 +1,10 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import {
-  createSluice,
-  defineProcessor,
-  eachRecord,
-  Refusal,
-  type Sluice,
-  SluiceConfigError,
-} from "../../../src/index.js";
-import { bodies } from "../../support/batches.js";
+import { createSluice, Refusal, type Sluice, SluiceConfigError } from "../../../src/index.js";
+import { defineProcessor, eachRecord } from "../../../src/plugin.js";
 import { startSink } from "../../support/otlp-sink.js";
+import { bodies } from "../../support/telemetry/batches.js";
 import { cleanUp, INTO_KEPT, keeper, keptLog, make, metric, started, temporaryFolder } from "./support.js";
 
 afterEach(cleanUp);

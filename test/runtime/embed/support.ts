@@ -1,17 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type Batch,
-  createSluice,
-  decodeTree,
-  defineExporter,
-  type Logger,
-  type Sluice,
-  type SluiceOptions,
-  silentLogger,
-  type Tree,
-} from "../../../src/index.js";
+import { createSluice, type Logger, type Sluice, type SluiceOptions } from "../../../src/index.js";
+import { type Batch, decodeTree, defineExporter, type Tree } from "../../../src/plugin.js";
+import { silentLogger } from "../../../src/runtime/contract/observability.js";
 
 const made: Sluice[] = [];
 const folders: string[] = [];

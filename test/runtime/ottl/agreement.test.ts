@@ -1,17 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { AstCompiler } from "../../../src/runtime/ottl/compile.js";
-import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compiled.js";
-import { CONTEXT_SHAPES, CONTEXT_SIGNALS, CONTEXTS, type ContextName } from "../../../src/runtime/ottl/context.js";
+import { AstCompiler } from "../../../src/runtime/ottl/compile/ast-compiler.js";
+import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compile/compile.js";
+import { transformBatch } from "../../../src/runtime/ottl/compile/run.js";
 import { FUNCTIONS } from "../../../src/runtime/ottl/functions/table.js";
-import { parseValue } from "../../../src/runtime/ottl/parser.js";
-import { PATHS } from "../../../src/runtime/ottl/paths.js";
-import { transformBatch } from "../../../src/runtime/ottl/run.js";
-import { RecordContext } from "../../../src/runtime/ottl/scene.js";
-import { OttlTime, type OttlValue } from "../../../src/runtime/ottl/value.js";
+import {
+  CONTEXT_SHAPES,
+  CONTEXT_SIGNALS,
+  CONTEXTS,
+  type ContextName,
+} from "../../../src/runtime/ottl/paths/context.js";
+import { PATHS } from "../../../src/runtime/ottl/paths/paths.js";
+import { RecordContext } from "../../../src/runtime/ottl/paths/record-context.js";
+import { parseValue } from "../../../src/runtime/ottl/syntax/parser.js";
+import { OttlTime, type OttlValue } from "../../../src/runtime/ottl/values/value.js";
 import { Batch } from "../../../src/runtime/telemetry/batch.js";
-import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/tree.js";
-import { KEEP, RecordWalk } from "../../../src/runtime/telemetry/walk.js";
+import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
+import { KEEP, RecordWalk } from "../../../src/runtime/telemetry/views/record-walk.js";
 import {
   attributeOwners,
   fieldOf,
@@ -20,10 +25,10 @@ import {
   type PathValue,
   type Thing,
   thingsOf,
-} from "../../support/ottl-paths-on-trees.js";
-import { request } from "../../support/telemetry-arbitraries.js";
-import { expectSame, meaning } from "../../support/trees.js";
-import { type Oddities, rewritten } from "../../support/wire-forms.js";
+} from "../../support/telemetry/ottl-paths-on-trees.js";
+import { request } from "../../support/telemetry/telemetry-arbitraries.js";
+import { expectSame, meaning } from "../../support/telemetry/trees.js";
+import { type Oddities, rewritten } from "../../support/telemetry/wire-forms.js";
 
 /** Random batches of every signal of a context, in the usual and in unusual wire forms. */
 function batchesFor(context: ContextName): fc.Arbitrary<Batch> {

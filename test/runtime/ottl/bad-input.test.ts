@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compiled.js";
-import { CONTEXTS } from "../../../src/runtime/ottl/context.js";
-import { isOttlSyntaxError, type OttlSyntaxError, pointAt } from "../../../src/runtime/ottl/error.js";
+import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compile/compile.js";
+import { transformBatch } from "../../../src/runtime/ottl/compile/run.js";
 import { FUNCTIONS } from "../../../src/runtime/ottl/functions/table.js";
-import { MAX_TEXT_LENGTH } from "../../../src/runtime/ottl/limits.js";
-import { PATHS } from "../../../src/runtime/ottl/paths.js";
-import { transformBatch } from "../../../src/runtime/ottl/run.js";
+import { CONTEXTS } from "../../../src/runtime/ottl/paths/context.js";
+import { PATHS } from "../../../src/runtime/ottl/paths/paths.js";
+import { isOttlSyntaxError, type OttlSyntaxError, pointAt } from "../../../src/runtime/ottl/values/error.js";
+import { MAX_TEXT_LENGTH } from "../../../src/runtime/ottl/values/limits.js";
 import { Batch } from "../../../src/runtime/telemetry/batch.js";
 import {
   attributes,
@@ -18,7 +18,7 @@ import {
   list,
   logsOf,
   text,
-} from "../../support/ottl.js";
+} from "../../support/telemetry/ottl.js";
 
 /** The error of a text that does not compile; undefined when it does. Anything but a syntax error is thrown on. */
 function refusal(compile: () => unknown): OttlSyntaxError | undefined {

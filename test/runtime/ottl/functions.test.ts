@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compiled.js";
-import type { ContextName } from "../../../src/runtime/ottl/context.js";
+import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compile/compile.js";
 import { FUNCTIONS } from "../../../src/runtime/ottl/functions/table.js";
-import { OttlDuration, OttlTime } from "../../../src/runtime/ottl/value.js";
-import { batchFor, edited, evaluate, evaluateAfter, LOG, text } from "../../support/ottl.js";
+import type { ContextName } from "../../../src/runtime/ottl/paths/context.js";
+import { OttlDuration, OttlTime } from "../../../src/runtime/ottl/values/value.js";
+import { batchFor, edited, evaluate, evaluateAfter, LOG, text } from "../../support/telemetry/ottl.js";
 
 const time = (iso: string, extraNanos = 0n) => BigInt(Date.parse(iso)) * 1_000_000n + extraNanos;
 const sha = (algorithm: string) => createHash(algorithm).update("name").digest("hex");

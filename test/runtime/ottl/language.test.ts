@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compiled.js";
-import { OttlSyntaxError, pointAt } from "../../../src/runtime/ottl/error.js";
-import { OttlDuration, OttlTime } from "../../../src/runtime/ottl/value.js";
-import { evaluate, holds } from "../../support/ottl.js";
+import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compile/compile.js";
+import { OttlSyntaxError, pointAt } from "../../../src/runtime/ottl/values/error.js";
+import { OttlDuration, OttlTime } from "../../../src/runtime/ottl/values/value.js";
+import { evaluate, holds } from "../../support/telemetry/ottl.js";
 
 describe("a literal", () => {
   it.each([

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { ContextName } from "../../../src/runtime/ottl/context.js";
-import { PATHS } from "../../../src/runtime/ottl/paths.js";
-import { OttlMessages, OttlTime } from "../../../src/runtime/ottl/value.js";
-import { batchFor, edited, evaluate, evaluateAfter, METRICS, metricsOf } from "../../support/ottl.js";
+import type { ContextName } from "../../../src/runtime/ottl/paths/context.js";
+import { PATHS } from "../../../src/runtime/ottl/paths/paths.js";
+import { OttlMessages, OttlTime } from "../../../src/runtime/ottl/values/value.js";
+import { batchFor, edited, evaluate, evaluateAfter, METRICS, metricsOf } from "../../support/telemetry/ottl.js";
 
 const ids = (from: number, size: number) => Uint8Array.from({ length: size }, (_, i) => i + from);
 

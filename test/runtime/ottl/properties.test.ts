@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compiled.js";
-import { dropWhere, transformBatch } from "../../../src/runtime/ottl/run.js";
+import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compile/compile.js";
+import { dropWhere, transformBatch } from "../../../src/runtime/ottl/compile/run.js";
 import { Batch } from "../../../src/runtime/telemetry/batch.js";
-import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/tree.js";
-import { type ConditionTree, decide, type Operand, written } from "../../support/ottl-on-trees.js";
-import { anyValue, request } from "../../support/telemetry-arbitraries.js";
-import { expectSame, meaning, recordsOf } from "../../support/trees.js";
+import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
+import { type ConditionTree, decide, type Operand, written } from "../../support/telemetry/ottl-on-trees.js";
+import { anyValue, request } from "../../support/telemetry/telemetry-arbitraries.js";
+import { expectSame, meaning, recordsOf } from "../../support/telemetry/trees.js";
 
 const KEYS = ["a", "b", "a.b", "1", "missing"];
 const keyName = fc.constantFrom(...KEYS);

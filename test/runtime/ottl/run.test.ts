@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compiled.js";
-import type { ContextName } from "../../../src/runtime/ottl/context.js";
-import { anyMatches, dropWhere, keepWhere, transformBatch } from "../../../src/runtime/ottl/run.js";
+import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compile/compile.js";
+import { anyMatches, dropWhere, keepWhere, transformBatch } from "../../../src/runtime/ottl/compile/run.js";
+import type { ContextName } from "../../../src/runtime/ottl/paths/context.js";
 import { Batch } from "../../../src/runtime/telemetry/batch.js";
-import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/tree.js";
+import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
 import {
   attributes,
   edited,
@@ -15,8 +15,8 @@ import {
   SPAN,
   spansOf,
   text,
-} from "../../support/ottl.js";
-import { recordsOf } from "../../support/trees.js";
+} from "../../support/telemetry/ottl.js";
+import { recordsOf } from "../../support/telemetry/trees.js";
 
 const conditions = (context: ContextName, ...texts: string[]) => texts.map((t) => compileCondition(t, context));
 const statements = (context: ContextName, ...texts: string[]) => texts.map((t) => compileStatement(t, context));

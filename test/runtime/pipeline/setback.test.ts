@@ -11,12 +11,12 @@ import {
   type Processor,
   type Setback,
   SIGNALS,
-  silentLogger,
   splitBatch,
 } from "../../../src/plugin.js";
+import { silentLogger } from "../../../src/runtime/kit.js";
 import { cleanUp, startWrapped } from "../../extensions/reliability/agent.js";
-import { bodies, logs } from "../../support/batches.js";
 import { type Sketch, sketch } from "../../support/plan.js";
+import { bodies, logs } from "../../support/telemetry/batches.js";
 
 afterEach(cleanUp);
 

@@ -9,14 +9,14 @@ import {
   type Outcome,
   type Processor,
   Refusal,
-  silentLogger,
   splitBatch,
 } from "../../../src/plugin.js";
 import { batch as batchProcessor } from "../../../src/processors/batch.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
-import { bodies, logs } from "../../support/batches.js";
+import { silentLogger } from "../../../src/runtime/kit.js";
 import { sketch } from "../../support/plan.js";
+import { bodies, logs } from "../../support/telemetry/batches.js";
 
 /**
  * The law of the pipeline: whatever the components do, every batch handed in is answered exactly once, and what was

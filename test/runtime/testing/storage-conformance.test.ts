@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Batch, Entry } from "../../../src/plugin.js";
+import type { Batch } from "../../../src/plugin.js";
+import type { Entry } from "../../../src/runtime/kit.js";
 import {
   type EntryRef,
   MemoryStore,

@@ -1,12 +1,17 @@
-import type { Batch, Entry } from "../../../plugin.js";
+import type { Batch } from "../../../plugin.js";
+import type { Entry } from "../../../runtime/kit.js";
 import { subtractAmount } from "./amounts.js";
-import { Database } from "./level/database.js";
+import { ChangesDuringReads } from "./level/changes-during-reads.js";
+import { Compactor } from "./level/compactor.js";
+import { loadDamagedEntry } from "./level/damaged-entry.js";
 import { toStoreError } from "./level/errors.js";
 import { GroupCommit } from "./level/group-commit.js";
-import { IdReservations } from "./level/import-ids.js";
-import { StoreState } from "./level/ledger.js";
+import { IdReservations } from "./level/id-reservations.js";
+import { LazyChanges } from "./level/lazy-changes.js";
 import { type LevelDb, type MakeLevelDb, makeLevelDb } from "./level/level-db.js";
-import { ChangesDuringReads } from "./level/meanwhile.js";
+import { Database } from "./level/open/database.js";
+import { DiskSpace } from "./level/open/disk-space.js";
+import { SummaryFile } from "./level/open/summary-file.js";
 import {
   type FoundEntry,
   failedAfter,
@@ -17,12 +22,8 @@ import {
   pendingFrom,
   UnreadableEntryError,
 } from "./level/reader.js";
-import { Compactor } from "./level/reclaim.js";
-import { loadDamagedEntry } from "./level/remains.js";
-import { LazyChanges } from "./level/riders.js";
-import { DiskSpace } from "./level/room.js";
+import { StoreState } from "./level/store-state.js";
 import type { Transaction } from "./level/transaction.js";
-import { SummaryFile } from "./level/witness.js";
 import { sequenceOfId } from "./new-entry.js";
 import {
   type EntryRef,

@@ -1,4 +1,5 @@
-import type { Batch, Entry } from "../../../plugin.js";
+import type { Batch } from "../../../plugin.js";
+import type { Entry } from "../../../runtime/kit.js";
 import { adjustAmount, ZERO_AMOUNT } from "./amounts.js";
 import { createEntry, entryId, newIdTag } from "./new-entry.js";
 import {

@@ -1,4 +1,4 @@
-import type { Entry } from "../../../plugin.js";
+import type { Entry } from "../../../runtime/kit.js";
 import type { NewEntry } from "./store.js";
 
 /** The entry that a store keeps for what it is given: fresh and pending, unless its fields say otherwise. */

@@ -1,4 +1,5 @@
-import type { Batch, Entry } from "../../../plugin.js";
+import type { Batch } from "../../../plugin.js";
+import type { Entry } from "../../../runtime/kit.js";
 
 /**
  * Where one exporter's entries are kept: pending ones in the order they came, and failed ones, which are its dead

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { nearest } from "../../contract/suggest.js";
-import { errorMessage } from "../../contract/words-of.js";
-import type { Registry } from "../../registry.js";
+import { errorMessage } from "../../contract/error-message.js";
+import { nearest } from "../../contract/schema/suggest.js";
+import type { Registry } from "../../host/registry.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { exporterFiles } from "./exporter.js";

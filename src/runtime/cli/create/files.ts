@@ -1,5 +1,5 @@
 import { relative, sep } from "node:path";
-import { packageFolder, packageVersion } from "../../contract/version.js";
+import { packageFolder, packageVersion } from "../../contract/package-info.js";
 
 export type ScaffoldKind = "processor" | "receiver" | "exporter";
 

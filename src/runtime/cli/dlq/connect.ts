@@ -3,8 +3,8 @@ import { AdminError } from "../../contract/admin.js";
 import type { CommandContext } from "../command.js";
 import { type Terminal, UsageError } from "../terminal.js";
 import type { DeadLetterConnection } from "./dead-letter-admin.js";
-import { isUnreachable, requestJson } from "./http.js";
 import { remoteAdmin } from "./remote.js";
+import { isUnreachable, requestJson } from "./send-request.js";
 
 const DEFAULT_API = "http://127.0.0.1:55679";
 const PROBE_TIMEOUT_MS = 2000;
@@ -63,7 +63,7 @@ async function isAgent(base: URL): Promise<boolean> {
 
 async function openDirectory(directory: string, terminal: Terminal): Promise<DeadLetterConnection> {
   if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
-  const { openOfflineQueues } = await import("../../../extensions/reliability/offline.js");
+  const { openOfflineQueues } = await import("../../../extensions/reliability/operate/offline-queues.js");
   const { admin, damage, close } = await openOfflineQueues(directory);
   for (const sentence of damage) terminal.err.write(`sluice: ${sentence}\n`);
   return { admin, close, where: directory, isOffline: true };

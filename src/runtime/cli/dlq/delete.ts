@@ -1,8 +1,8 @@
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { confirm } from "./confirm.js";
-import { positionalArguments, printJson, withDeadLetters } from "./run.js";
 import { pluralize } from "./text.js";
+import { positionalArguments, printJson, withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq delete` */
 export async function remove(context: CommandContext): Promise<number> {

@@ -2,8 +2,8 @@ import { open, rename, rm } from "node:fs/promises";
 import type { CommandContext } from "../command.js";
 import { EXIT, type Output } from "../terminal.js";
 import { queryOf } from "./filters.js";
-import { withDeadLetters } from "./run.js";
 import { pluralize } from "./text.js";
+import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq export` */
 export async function exportDeadLetters(context: CommandContext): Promise<number> {

@@ -1,11 +1,11 @@
 import { createReadStream } from "node:fs";
 import type { ImportReport } from "../../contract/admin.js";
-import { splitLines } from "../../text/lines.js";
-import { printable } from "../../text/terminal.js";
+import { splitLines } from "../../kit/text/split-lines.js";
+import { printable } from "../../kit/text/terminal.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
-import { positionalArguments, printJson, withDeadLetters } from "./run.js";
 import { pluralize } from "./text.js";
+import { positionalArguments, printJson, withDeadLetters } from "./with-dead-letters.js";
 
 const MAX_SHOWN = 20;
 
@@ -35,7 +35,7 @@ function linesOf(file: string): AsyncIterable<string> {
 }
 
 async function damagedLines(file: string): Promise<{ line: number; message: string }[]> {
-  const { readTransferLine } = await import("../../../extensions/reliability/transfer-line.js");
+  const { readTransferLine } = await import("../../../extensions/reliability/dead-letters/transfer-line.js");
   const damaged: { line: number; message: string }[] = [];
   let line = 0;
   for await (const text of linesOf(file)) {

@@ -4,9 +4,9 @@ import type { CommandContext } from "../command.js";
 import { EXIT } from "../terminal.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 import { queryOf } from "./filters.js";
-import { printJson, withDeadLetters } from "./run.js";
 import { type Column, table } from "./table.js";
 import { ageText, errorText } from "./text.js";
+import { printJson, withDeadLetters } from "./with-dead-letters.js";
 
 const DEFAULT_LIMIT = 50;
 

@@ -2,8 +2,8 @@ import type { CommandContext } from "../command.js";
 import { EXIT } from "../terminal.js";
 import { confirm } from "./confirm.js";
 import { selectionQuery } from "./filters.js";
-import { printJson, withDeadLetters } from "./run.js";
 import { pluralize } from "./text.js";
+import { printJson, withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq purge` */
 export async function purge(context: CommandContext): Promise<number> {

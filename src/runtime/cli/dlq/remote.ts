@@ -6,9 +6,9 @@ import {
   type Selection,
 } from "../../contract/admin.js";
 import type { Entry } from "../../contract/entry.js";
-import { splitLines } from "../../text/lines.js";
+import { splitLines } from "../../kit/text/split-lines.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
-import { requestJson, sendRequest } from "./http.js";
+import { requestJson, sendRequest } from "./send-request.js";
 
 const POLL_MS = 250;
 

@@ -1,13 +1,12 @@
 import { userInfo } from "node:os";
 import process from "node:process";
 import type { ReplayReport, Selection } from "../../contract/admin.js";
-import { printable } from "../../text/terminal.js";
+import { printable } from "../../kit/text/terminal.js";
 import type { CommandContext } from "../command.js";
-import { EXIT, UsageError } from "../terminal.js";
+import { EXIT, type Output, UsageError } from "../terminal.js";
 import { parsePositiveNumber, selectionQuery } from "./filters.js";
-import { progressBar } from "./progress.js";
-import { positionalArguments, printJson, withDeadLetters } from "./run.js";
 import { pluralize } from "./text.js";
+import { positionalArguments, printJson, withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq replay` */
 export async function replay(context: CommandContext): Promise<number> {
@@ -97,4 +96,29 @@ function describeReport(
     lines.push(`  ${number} left: ${SKIP_REASONS[reason] ?? reason}: ${printable(shown)}`);
   }
   return `${lines.join("\n")}\n`;
+}
+
+interface Progress {
+  show(done: number, total: number): void;
+  /** Takes the bar away. */
+  end(): void;
+}
+
+const WIDTH = 30;
+
+/** A bar for a person who waits; nothing when nobody looks. */
+function progressBar(output: Output): Progress {
+  if (!output.isTerminal) return { show() {}, end() {} };
+  let shown = "";
+  return {
+    show(done, total) {
+      const filled = total === 0 ? 0 : Math.round((done / total) * WIDTH);
+      const text = `[${"#".repeat(filled)}${" ".repeat(WIDTH - filled)}] ${done} of ${total}`;
+      if (text !== shown) output.write(`\r\x1b[K${text}`);
+      shown = text;
+    },
+    end() {
+      if (shown !== "") output.write("\r\x1b[K");
+    },
+  };
 }

@@ -1,10 +1,10 @@
 import { AdminError } from "../../contract/admin.js";
 import type { AttemptError, Cycle, Entry, Failure } from "../../contract/entry.js";
-import { printable } from "../../text/terminal.js";
+import { printable } from "../../kit/text/terminal.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
-import { positionalArguments, printJson, withDeadLetters } from "./run.js";
 import { ageText, errorText, pluralize, roughByteSize, roughDuration, timeText } from "./text.js";
+import { positionalArguments, printJson, withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq show` */
 export async function show(context: CommandContext): Promise<number> {

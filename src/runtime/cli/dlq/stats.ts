@@ -2,9 +2,9 @@ import type { DeadLetterStats } from "../../contract/admin.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, type Output } from "../terminal.js";
 import { queryOf } from "./filters.js";
-import { printJson, withDeadLetters } from "./run.js";
 import { type Column, table } from "./table.js";
 import { ageText, errorText, pluralize, roughByteSize } from "./text.js";
+import { printJson, withDeadLetters } from "./with-dead-letters.js";
 
 const COLUMNS: readonly Column[] = [
   { title: "SIGNATURE" },

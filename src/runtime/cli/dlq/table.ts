@@ -1,4 +1,4 @@
-import { printable } from "../../text/terminal.js";
+import { printable } from "../../kit/text/terminal.js";
 import type { Output } from "../terminal.js";
 
 export interface Column {

@@ -1,4 +1,4 @@
-import { printable } from "../../text/terminal.js";
+import { printable } from "../../kit/text/terminal.js";
 
 /** How dead letters are written for people. Whatever came from outside is made printable. */
 

@@ -1,8 +1,8 @@
-import { compare, compareText } from "../compare.js";
-import { toText } from "../conversions.js";
-import { OttlError } from "../error.js";
-import { type FunctionSpec, parameters } from "../function-spec.js";
-import { type OttlMap, type OttlValue, typeName } from "../value.js";
+import { compare, compareText } from "../values/compare.js";
+import { toText } from "../values/conversions.js";
+import { OttlError } from "../values/error.js";
+import { type OttlMap, type OttlValue, typeName } from "../values/value.js";
+import { type FunctionSpec, parameters } from "./function-spec.js";
 
 /** Converters of maps and lists. */
 

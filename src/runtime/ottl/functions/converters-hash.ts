@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { OttlError } from "../error.js";
-import { type FunctionSpec, parameters } from "../function-spec.js";
-import type { OttlValue } from "../value.js";
+import { OttlError } from "../values/error.js";
+import type { OttlValue } from "../values/value.js";
+import { type FunctionSpec, parameters } from "./function-spec.js";
 
 /** Hashes, encodings and random ids. */
 

@@ -1,11 +1,11 @@
-import { OttlError } from "../error.js";
-import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
-import { grokPattern } from "../grok.js";
-import { parseCsvRow, parseJson, parseKeyValue } from "../parse-text.js";
-import { parseUrl } from "../parse-url.js";
-import { compilePattern, TextCache } from "../pattern.js";
-import { parseUserAgent } from "../user-agent.js";
-import type { OttlMap, OttlValue } from "../value.js";
+import { OttlError } from "../values/error.js";
+import type { OttlMap, OttlValue } from "../values/value.js";
+import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
+import { grokPattern } from "./text/grok.js";
+import { parseCsvRow, parseJson, parseKeyValue } from "./text/parse-text.js";
+import { parseUrl } from "./text/parse-url.js";
+import { compilePattern, TextCache } from "./text/pattern.js";
+import { parseUserAgent } from "./text/user-agent.js";
 
 /** Converters that take text apart. */
 

@@ -1,10 +1,10 @@
-import { toText } from "../conversions.js";
-import { OttlError } from "../error.js";
-import { sprintf } from "../format.js";
-import { type FunctionSpec, type Parameter, parameters } from "../function-spec.js";
-import { joinTexts, MAX_ITEMS, tooManyItems } from "../limits.js";
-import { camelCase, lowerCase, snakeCase, upperCase } from "../text-case.js";
-import type { OttlValue } from "../value.js";
+import { toText } from "../values/conversions.js";
+import { OttlError } from "../values/error.js";
+import { joinTexts, MAX_ITEMS, tooManyItems } from "../values/limits.js";
+import type { OttlValue } from "../values/value.js";
+import { type FunctionSpec, type Parameter, parameters } from "./function-spec.js";
+import { sprintf } from "./text/sprintf.js";
+import { camelCase, lowerCase, snakeCase, upperCase } from "./text/text-case.js";
 
 /** Converters of text. Positions and lengths are in bytes of UTF-8, as everywhere in OTLP. */
 

@@ -1,9 +1,9 @@
-import { isOttlError, OttlError } from "../error.js";
-import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
-import { type Calendar, calendarOf, formatTime } from "../time-format.js";
-import { type LayoutPart, parseLayout } from "../time-layout.js";
-import { parseTime, zoneAt } from "../time-parse.js";
-import { OttlDuration, OttlTime, type OttlValue } from "../value.js";
+import { isOttlError, OttlError } from "../values/error.js";
+import { OttlDuration, OttlTime, type OttlValue } from "../values/value.js";
+import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
+import { type Calendar, calendarOf, formatTime } from "./text/time-format.js";
+import { type LayoutPart, parseLayout } from "./text/time-layout.js";
+import { parseTime, zoneAt } from "./text/time-parse.js";
 
 /** Converters of times and durations. */
 

@@ -1,11 +1,11 @@
-import { LENGTH_DELIMITED } from "../../telemetry/wire.js";
-import { lengthOf, toBool, toBytes, toDouble, toInt, toText } from "../conversions.js";
-import { OttlError } from "../error.js";
-import { rawMessages, readField } from "../fields.js";
-import { type FunctionSpec, parameters } from "../function-spec.js";
-import type { RecordContext } from "../scene.js";
-import { OttlDuration, type OttlMap, OttlMessages, type OttlValue } from "../value.js";
-import { readOttlMap } from "../wire-value.js";
+import { LENGTH_DELIMITED } from "../../telemetry/bytes/wire.js";
+import { rawMessages, readField } from "../paths/field-access.js";
+import type { RecordContext } from "../paths/record-context.js";
+import { lengthOf, toBool, toBytes, toDouble, toInt, toText } from "../values/conversions.js";
+import { OttlError } from "../values/error.js";
+import { OttlDuration, type OttlMap, OttlMessages, type OttlValue } from "../values/value.js";
+import { readOttlMap } from "../values/wire-value.js";
+import { type FunctionSpec, parameters } from "./function-spec.js";
 
 /** Converters between types, and those that ask for one. */
 

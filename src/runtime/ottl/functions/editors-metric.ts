@@ -1,9 +1,9 @@
-import type { Tree, TreeValue } from "../../telemetry/tree.js";
-import type { ContextName } from "../context.js";
-import { OttlError } from "../error.js";
-import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
-import type { RecordContext } from "../scene.js";
+import type { Tree, TreeValue } from "../../telemetry/json/tree.js";
+import type { ContextName } from "../paths/context.js";
+import type { RecordContext } from "../paths/record-context.js";
+import { OttlError } from "../values/error.js";
 import { AGGREGATIONS, type Aggregation, aggregatePoints } from "./aggregate.js";
+import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
 
 /** Editors of whole metrics. They work on the metric as a tree: they are rare, and change its shape. */
 

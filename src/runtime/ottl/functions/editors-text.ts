@@ -1,10 +1,10 @@
-import { toText } from "../conversions.js";
-import { OttlError } from "../error.js";
-import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
-import { type Pattern, replaceAll } from "../pattern.js";
-import type { RecordContext } from "../scene.js";
-import type { OttlMap, OttlValue } from "../value.js";
+import type { RecordContext } from "../paths/record-context.js";
+import { toText } from "../values/conversions.js";
+import { OttlError } from "../values/error.js";
+import type { OttlMap, OttlValue } from "../values/value.js";
 import { editMap } from "./editors.js";
+import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
+import { type Pattern, replaceAll } from "./text/pattern.js";
 
 /** Editors that replace and cut text. */
 

@@ -1,9 +1,9 @@
 import { encodedKey } from "../../telemetry/views/attributes.js";
-import type { Getter, PathAccess } from "../access.js";
-import { OttlError } from "../error.js";
-import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
-import type { RecordContext } from "../scene.js";
-import { isMap, type OttlMap, type OttlValue, typeName } from "../value.js";
+import type { Getter, PathAccess } from "../paths/path-access.js";
+import type { RecordContext } from "../paths/record-context.js";
+import { OttlError } from "../values/error.js";
+import { isMap, type OttlMap, type OttlValue, typeName } from "../values/value.js";
+import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
 
 /** Editors of values, lists and the keys of maps. */
 

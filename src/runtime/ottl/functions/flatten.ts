@@ -1,6 +1,6 @@
-import { type FunctionSpec, parameters } from "../function-spec.js";
-import type { OttlMap, OttlValue } from "../value.js";
+import type { OttlMap, OttlValue } from "../values/value.js";
 import { editMap } from "./editors.js";
+import { type FunctionSpec, parameters } from "./function-spec.js";
 
 /** Moves what lies in maps and lists inside a map to its top, under joined keys. */
 class Flattener {

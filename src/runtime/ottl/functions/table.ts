@@ -1,4 +1,3 @@
-import type { FunctionSpec } from "../function-spec.js";
 import { COLLECTION_CONVERTERS } from "./converters-collection.js";
 import { HASH_CONVERTERS } from "./converters-hash.js";
 import { PARSE_CONVERTERS } from "./converters-parse.js";
@@ -9,6 +8,7 @@ import { EDITORS } from "./editors.js";
 import { METRIC_EDITORS } from "./editors-metric.js";
 import { TEXT_EDITORS } from "./editors-text.js";
 import { FLATTEN } from "./flatten.js";
+import type { FunctionSpec } from "./function-spec.js";
 
 const ALL: readonly FunctionSpec[] = [
   ...EDITORS,

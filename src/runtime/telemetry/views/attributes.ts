@@ -1,7 +1,7 @@
-import { anyValueAt, anyValueEnd, KEY_TAG, VALUE_TAG } from "../any-value.js";
-import { decodeText } from "../decode.js";
-import { after, skip, varint } from "../wire.js";
-import type { WireWriter } from "../writer.js";
+import { anyValueAt, anyValueEnd, KEY_TAG, VALUE_TAG } from "../bytes/any-value.js";
+import { decodeText } from "../bytes/decode.js";
+import { after, skip, varint } from "../bytes/wire.js";
+import type { WireWriter } from "../bytes/writer.js";
 import { DoubleValue, readValue, readValues, type Value, writeKeyValue } from "./value.js";
 
 const DELETED = Symbol("deleted");

@@ -1,6 +1,6 @@
-import { decodeMessage } from "../decode.js";
-import type { Message } from "../messages.js";
-import type { MetricType, MetricView } from "./owners.js";
+import { decodeMessage } from "../bytes/decode.js";
+import type { Message } from "../bytes/messages.js";
+import type { MetricType, MetricView } from "./owner-views.js";
 import { type RecordOwners, RecordView } from "./record-view.js";
 
 /** One point of a metric of any type; `fields()` gives what only some types have, such as buckets and quantiles. */

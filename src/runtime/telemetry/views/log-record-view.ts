@@ -1,5 +1,5 @@
-import { MESSAGES } from "../messages.js";
-import { WireWriter } from "../writer.js";
+import { MESSAGES } from "../bytes/messages.js";
+import { WireWriter } from "../bytes/writer.js";
 import { EncodedMessage } from "./message-view.js";
 import { hex, type RecordOwners, RecordView } from "./record-view.js";
 import { readValue, type Value, writeValue } from "./value.js";

@@ -1,9 +1,9 @@
-import { decodeValue } from "../decode.js";
-import { encodeField } from "../encode.js";
-import { isMalformed } from "../malformed.js";
-import { type Field, type Message, wireType } from "../messages.js";
-import { after, findField, LENGTH_DELIMITED, skip, varint } from "../wire.js";
-import type { WireWriter } from "../writer.js";
+import { decodeValue } from "../bytes/decode.js";
+import { encodeField } from "../bytes/encode.js";
+import { isMalformed } from "../bytes/malformed.js";
+import { type Field, type Message, wireType } from "../bytes/messages.js";
+import { after, findField, LENGTH_DELIMITED, skip, varint } from "../bytes/wire.js";
+import type { WireWriter } from "../bytes/writer.js";
 import { Attributes } from "./attributes.js";
 
 /**

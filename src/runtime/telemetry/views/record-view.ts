@@ -1,8 +1,8 @@
-import type { Message } from "../messages.js";
-import type { Signal } from "../signal.js";
-import { WireWriter } from "../writer.js";
+import type { Message } from "../bytes/messages.js";
+import type { Signal } from "../bytes/signal.js";
+import { WireWriter } from "../bytes/writer.js";
 import { DroppableView } from "./message-view.js";
-import type { MetricView, ResourceView, ScopeView } from "./owners.js";
+import type { MetricView, ResourceView, ScopeView } from "./owner-views.js";
 
 /** Where a record finds what it shares with its neighbours; asked only when somebody looks. */
 export interface RecordOwners {

@@ -1,4 +1,4 @@
-import { MESSAGES } from "../messages.js";
+import { MESSAGES } from "../bytes/messages.js";
 import { DroppableView } from "./message-view.js";
 import { hex, type RecordOwners, RecordView } from "./record-view.js";
 

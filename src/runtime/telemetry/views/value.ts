@@ -7,11 +7,11 @@ import {
   readKeyValues,
   STRING_VALUE_TAG,
   type ValueBuilder,
-} from "../any-value.js";
-import { MalformedError } from "../malformed.js";
-import { varint, varint64 } from "../wire.js";
-import { writeKeyValueBody, writeList, writeMap } from "../write-any-value.js";
-import type { WireWriter } from "../writer.js";
+} from "../bytes/any-value.js";
+import { MalformedError } from "../bytes/malformed.js";
+import { varint, varint64 } from "../bytes/wire.js";
+import { writeKeyValueBody, writeList, writeMap } from "../bytes/write-any-value.js";
+import type { WireWriter } from "../bytes/writer.js";
 
 /**
  * An OTLP AnyValue as plain JavaScript. Integers are numbers where they fit exactly, else bigint. Writing a number

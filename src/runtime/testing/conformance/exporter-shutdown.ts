@@ -3,7 +3,7 @@ import { check, eventually } from "../eventually.js";
 import { runPipeline, type TestPipeline } from "../run-pipeline.js";
 import { SAMPLE_ID, sampleIds } from "../samples.js";
 import { lastingStores } from "../stores.js";
-import { checkOnce, type ExporterHarness } from "./exporter-trial.js";
+import { checkOnce, type ExporterHarness } from "./exporter-harness.js";
 
 const MANY = 40;
 

@@ -1,11 +1,11 @@
 import type { ExporterFactory } from "../../contract/component.js";
 import { isRefusal, toRefusal } from "../../contract/refusal.js";
-import type { Signal } from "../../telemetry/signal.js";
+import type { Signal } from "../../telemetry/bytes/signal.js";
 import { check, eventually } from "../eventually.js";
 import { sampleIds } from "../samples.js";
 import { type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
+import { ExporterHarness, neverAborted, type TestBackend } from "./exporter-harness.js";
 import { checkShutdown } from "./exporter-shutdown.js";
-import { ExporterHarness, neverAborted, type TestBackend } from "./exporter-trial.js";
 
 /** What the suite needs to try an exporter. */
 export interface ExporterConformanceOptions extends ConformanceOptions {

@@ -6,14 +6,14 @@ import { noMetrics, silentLogger } from "../../contract/observability.js";
 import { Refusal } from "../../contract/refusal.js";
 import { isolate } from "../../pipeline/isolate.js";
 import type { Batch } from "../../telemetry/batch.js";
-import type { Signal } from "../../telemetry/signal.js";
-import { decodeTree } from "../../telemetry/tree.js";
+import type { Signal } from "../../telemetry/bytes/signal.js";
+import { decodeTree } from "../../telemetry/json/tree.js";
 import type { Value } from "../../telemetry/views/value.js";
 import { check, eventually } from "../eventually.js";
 import type { Random } from "../random.js";
 import { containsText, sampleBatch, sampleIds, unknownFieldOf } from "../samples.js";
 import { type CaseContext, type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
-import { type FedBatch, ProcessorHarness } from "./processor-bench.js";
+import { type FedBatch, ProcessorHarness } from "./processor-harness.js";
 
 /** What the suite needs to try a processor. */
 export interface ProcessorConformanceOptions extends ConformanceOptions {

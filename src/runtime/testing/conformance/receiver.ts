@@ -2,12 +2,12 @@ import type { ReceiverFactory } from "../../contract/component.js";
 import { ACCEPTED, type Outcome } from "../../contract/delivery.js";
 import { Refusal } from "../../contract/refusal.js";
 import type { Batch } from "../../telemetry/batch.js";
-import type { Signal } from "../../telemetry/signal.js";
+import type { Signal } from "../../telemetry/bytes/signal.js";
 import { check } from "../eventually.js";
 import { flushPromises } from "../fake-clock.js";
 import { sampleIds } from "../samples.js";
 import { type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
-import { ReceiverHarness } from "./receiver-trial.js";
+import { ReceiverHarness } from "./receiver-harness.js";
 
 /** What a client was told: it is safe; try again later; never send this again; or nobody was there. */
 export type ClientAnswer = "accepted" | "retry" | "rejected" | "unreachable";

@@ -1,6 +1,6 @@
-import { assertEqual, assertMatches, assertRejects } from "../claims.js";
+import { assertEqual, assertMatches, assertRejects } from "../assertions.js";
 import { check } from "../eventually.js";
-import { FAILURE, failedEntry, newEntry, type StorageCases } from "./storage-bench.js";
+import { FAILURE, failedEntry, newEntry, type StorageCases } from "./storage-harness.js";
 
 /** What a store does with entries that are dead letters, and with those that are replaced or brought in. */
 export const DEAD_LETTER_CASES: StorageCases = {

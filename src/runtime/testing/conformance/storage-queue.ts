@@ -1,6 +1,6 @@
-import { assertEqual, assertMatches, assertRejects } from "../claims.js";
+import { assertEqual, assertMatches, assertRejects } from "../assertions.js";
 import { check } from "../eventually.js";
-import { failedEntry, newEntry, type StorageCases, TEST_EXPORTER } from "./storage-bench.js";
+import { failedEntry, newEntry, type StorageCases, TEST_EXPORTER } from "./storage-harness.js";
 
 /** What a store does with entries that are to be sent. */
 export const QUEUE_CASES: StorageCases = {

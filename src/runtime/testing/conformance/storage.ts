@@ -1,6 +1,6 @@
 import { type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
-import { StorageHarness, type TestStorage } from "./storage-bench.js";
 import { DEAD_LETTER_CASES } from "./storage-dead-letters.js";
+import { StorageHarness, type TestStorage } from "./storage-harness.js";
 import { QUEUE_CASES } from "./storage-queue.js";
 
 /** What every store of queues must do. `tried` is called for each case, and gives a store of its own. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LevelStore, type LevelStoreOptions } from "../../../../src/extensions/reliability/store/level-store.js";
 import type { LevelStoreSettings, QueueStore } from "../../../../src/extensions/reliability/store/store.js";
-import { bodies } from "../../../support/batches.js";
+import { bodies } from "../../../support/telemetry/batches.js";
 
 /** A place for stores, removed at the end. */
 export function makePlace() {

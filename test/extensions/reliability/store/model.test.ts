@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
 import type { StoredEntry } from "../../../../src/extensions/reliability/store/store.js";
-import { bodies } from "../../../support/batches.js";
+import { bodies } from "../../../support/telemetry/batches.js";
 import { failedEntry, newEntry } from "./entries.js";
 import { makePlace, type Place } from "./level-harness.js";
 

@@ -3,10 +3,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { crc32c } from "../../../../src/extensions/reliability/store/level/crc32c.js";
-import { FAILURE_REASONS } from "../../../../src/plugin.js";
+import { crc32c } from "../../../../src/extensions/reliability/store/level/format/crc32c.js";
+import { FAILURE_REASONS } from "../../../../src/runtime/kit.js";
 import { startApi } from "../../../extensions/admin-api/harness.js";
-import { deadLetter } from "../../../extensions/reliability/controls.js";
+import { deadLetter } from "../../../extensions/reliability/operate/controls.js";
 import { openQueue, queueOf, sluice, temporary } from "./support.js";
 
 /** An agent's API with these dead letters of exporter a, and the command line pointed at it. */

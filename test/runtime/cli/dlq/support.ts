@@ -3,10 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { directoryNameOf } from "../../../../src/extensions/reliability/directory-name.js";
+import { directoryNameOf } from "../../../../src/extensions/reliability/operate/directory-name.js";
 import { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
-import type { Failure } from "../../../../src/plugin.js";
 import { main } from "../../../../src/runtime/cli/main.js";
+import type { Failure } from "../../../../src/runtime/kit.js";
 import { failedEntry, failure, newEntry } from "../../../extensions/reliability/store/entries.js";
 
 /** Runs a command line in this process. `answer` is what the person at the terminal says when asked. */

@@ -1,8 +1,8 @@
+import type { Entry } from "../../../../runtime/kit.js";
 import type { EntryRef } from "../store.js";
-import type { EntryInfo } from "./entry-value.js";
+import type { EntryInfo } from "./format/entry-value.js";
+import type { Meta } from "./format/meta.js";
 import type { LevelDb } from "./level-db.js";
-import type { Meta } from "./meta.js";
-import { OldestEntry } from "./oldest.js";
 import { failedAfter, firstPending, loadEntry } from "./reader.js";
 
 /** The oldest pending entry and the oldest failed one of an open database. */
@@ -46,3 +46,90 @@ export class OldestEntries {
     this.failed.stop();
   }
 }
+
+/** An entry found by walking over the store; `at` is missing when it was gone before it could be read. */
+interface OldestCandidate {
+  readonly ref: EntryRef;
+  readonly enqueuedAt: number | undefined;
+}
+
+/**
+ * The oldest entry of one state. Followed as entries come and go; when it has gone, the next one is looked for a moment
+ * later, so that a busy queue does not look for it at every commit.
+ */
+class OldestEntry {
+  /** No entry of this state is before it. */
+  searchFrom: EntryRef;
+  enqueuedAt: number | undefined;
+  private ref: EntryRef | undefined;
+  private readonly state: Entry["state"];
+  private readonly seek: (from: EntryRef) => Promise<OldestCandidate | undefined>;
+  private readonly lastRef: () => EntryRef;
+  private timer: NodeJS.Timeout | undefined;
+  /** Entries that went away while the oldest is being looked for. */
+  private removedDuringFind: Set<EntryRef> | undefined;
+  /** The first of those that came into this state meanwhile: whoever looks may not see it. */
+  private firstAddedDuringFind = Number.POSITIVE_INFINITY;
+
+  constructor(
+    state: Entry["state"],
+    from: EntryRef,
+    seek: (from: EntryRef) => Promise<OldestCandidate | undefined>,
+    last: () => EntryRef,
+  ) {
+    this.state = state;
+    this.searchFrom = from;
+    this.seek = seek;
+    this.lastRef = last;
+  }
+
+  applyCommit(infos: ReadonlyMap<EntryRef, EntryInfo | null>, entries: number): void {
+    for (const [ref, info] of infos) this.observe(ref, info);
+    if (this.ref === undefined && this.searchFrom <= this.lastRef() && this.removedDuringFind === undefined)
+      this.findLater();
+    if (entries === 0) this.enqueuedAt = undefined;
+  }
+
+  async find(): Promise<void> {
+    this.stop();
+    const from = this.searchFrom;
+    this.removedDuringFind = new Set();
+    this.firstAddedDuringFind = Number.POSITIVE_INFINITY;
+    const end = this.lastRef();
+    const found = await this.seek(from).catch(() => "failed" as const);
+    const gone = this.removedDuringFind;
+    this.removedDuringFind = undefined;
+    if (found === "failed") return;
+    const isGone = found !== undefined && (found.enqueuedAt === undefined || gone.has(found.ref));
+    const first = found?.ref ?? end + 1;
+    if (from !== this.searchFrom || isGone || this.firstAddedDuringFind < first) return this.findLater();
+    this.searchFrom = first;
+    if (found === undefined) return;
+    this.ref = found.ref;
+    this.enqueuedAt = found.enqueuedAt;
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+
+  private findLater(): void {
+    this.timer ??= setTimeout(() => this.find(), FIND_DELAY_MS).unref();
+  }
+
+  private observe(ref: EntryRef, info: EntryInfo | null): void {
+    if (info?.state !== this.state) {
+      this.removedDuringFind?.add(ref);
+      if (ref === this.ref) this.ref = undefined;
+      return;
+    }
+    if (ref < this.searchFrom) this.searchFrom = ref;
+    this.firstAddedDuringFind = Math.min(this.firstAddedDuringFind, ref);
+    if (this.enqueuedAt !== undefined && (this.ref === undefined || ref >= this.ref)) return;
+    this.ref = ref;
+    this.enqueuedAt = info.enqueuedAt;
+  }
+}
+
+const FIND_DELAY_MS = 50;

@@ -1,10 +1,11 @@
-import { Batch, type Entry } from "../../../../plugin.js";
+import { Batch } from "../../../../plugin.js";
+import type { Entry } from "../../../../runtime/kit.js";
 import type { EntryRef, StoredEntry } from "../store.js";
-import { type EntryHead, type EntryInfo, infoOf } from "./entry-value.js";
-import { unframe } from "./frame.js";
-import { chunkKey, endOfRange, idKey, refKey, refOf } from "./keys.js";
+import { type EntryHead, type EntryInfo, infoOf } from "./format/entry-value.js";
+import { unframe } from "./format/frame.js";
+import { chunkKey, endOfRange, idKey, refKey, refOf } from "./format/keys.js";
+import type { Meta } from "./format/meta.js";
 import type { LevelDb } from "./level-db.js";
-import type { Meta } from "./meta.js";
 import { decodeHead, scanKeys, scanRefs, scanRows } from "./scan.js";
 
 /** An entry that cannot be read. Whoever catches it sets the entry aside and goes on. */

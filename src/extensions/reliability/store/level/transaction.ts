@@ -1,11 +1,12 @@
-import type { Batch, Entry } from "../../../../plugin.js";
+import type { Batch } from "../../../../plugin.js";
+import type { Entry } from "../../../../runtime/kit.js";
 import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
 import { createEntry, entryId } from "../new-entry.js";
 import { type Amount, type EntryRef, type NewEntry, type StoredEntry, StoreError } from "../store.js";
-import { chunksOf, type EntryInfo, headOf, infoOf, isIndexed } from "./entry-value.js";
-import { frame } from "./frame.js";
-import { chunkKey, idKey, META_KEY, quarantineKey, refKey } from "./keys.js";
-import { encodeMeta, type Meta } from "./meta.js";
+import { chunksOf, type EntryInfo, headOf, infoOf, isIndexed } from "./format/entry-value.js";
+import { frame } from "./format/frame.js";
+import { chunkKey, idKey, META_KEY, quarantineKey, refKey } from "./format/keys.js";
+import { encodeMeta, type Meta } from "./format/meta.js";
 
 /** Where a transaction writes: LevelDB's chained batch. Keys and values are copied at once. */
 export interface KeyValueWriter {

@@ -1,0 +1,128 @@
+import { Observable } from "rxjs";
+import { z } from "zod";
+import {
+  type ConnectorContext,
+  type Counter,
+  type Delivery,
+  defineConnector,
+  duration,
+  ignored,
+  type Processor,
+  type Refusal,
+  SIGNALS,
+  StartError,
+} from "../../plugin.js";
+import { chooseRefusal } from "../../runtime/kit.js";
+import { LevelOrder } from "./level-order.js";
+
+const schema = z.strictObject({
+  priority_levels: z
+    .array(z.array(z.string()).min(1))
+    .min(1)
+    .meta({ description: "Lists of pipelines, the most wanted first. All pipelines of a level get everything." }),
+  retry_interval: duration()
+    .default(600_000)
+    .refine((ms) => ms > 0, "expected more than 0")
+    .meta({ description: "How long a level that refused something is left alone before it is tried again." }),
+  sending_queue: ignored("every exporter has a queue of its own, and what waits in it is not lost"),
+  retry_gap: ignored("levels are tried again one by one, with data"),
+  max_retries: ignored("a level is tried again for as long as it takes"),
+});
+
+type FailoverConfig = z.infer<typeof schema>;
+
+/**
+ * Sends everything to the first level that is well.
+ *
+ * A level is well while all of its pipelines are available: none of their exporters is paused, or has its circuit
+ * breaker open. When none is well, the first gets the data, and its queues hold it. A level that refuses a delivery
+ * gives it back, and the next gets it; the sender is refused only when every level has refused.
+ */
+export const failover = defineConnector<FailoverConfig>({
+  type: "failover",
+  summary: "Sends telemetry to the first of several levels of pipelines that is well.",
+  routes: SIGNALS.map((signal) => ({ from: signal, to: signal })),
+  zone: "routing",
+  schema,
+  namedPipelines: ({ priority_levels: levels }) =>
+    levels.flatMap((names, i) => names.map((pipeline, at) => ({ pipeline, path: ["priority_levels", i, at] }))),
+  create: (config, context) => failoverProcessor(levelsFor(config, context), config.retry_interval, context),
+});
+
+/** The levels for this signal. */
+function levelsFor({ priority_levels: all }: FailoverConfig, { targets, from }: ConnectorContext): string[][] {
+  const levels = all.map((names) => names.filter((name) => targets.includes(name))).filter((names) => names.length > 0);
+  if (levels.length === 0) throw new StartError(`no level has a pipeline for ${from}`, ["priority_levels"]);
+  return levels;
+}
+
+function failoverProcessor(names: readonly string[][], retryIntervalMs: number, context: ConnectorContext): Processor {
+  const { isAvailable, clock } = context;
+  return (source) =>
+    new Observable<Delivery>((out) => {
+      const levelOrder = new LevelOrder({ levels: names, retryIntervalMs, isAvailable, clock });
+      const activeLevel = new ActiveLevel(names, context);
+
+      const offer = (delivery: Delivery, order: readonly number[], earlierRefusal?: Refusal): void => {
+        const [level, ...others] = order as [number, ...number[]];
+        const attempt = delivery.catchRefusal((returned, refusal) => {
+          if (refusal.kind !== "permanent") levelOrder.markRefused(level);
+          const worst = earlierRefusal === undefined ? refusal : chooseRefusal(earlierRefusal, refusal);
+          if (others.length === 0 || out.closed) return returned.refuse(worst);
+          if (refusal.kind !== "permanent") activeLevel.switchTo(others[0]!, refusal.message);
+          offer(returned, others, worst);
+        });
+        out.next(attempt.to(names[level]));
+      };
+
+      const upstream = source.subscribe({
+        next(delivery) {
+          const order = levelOrder.current();
+          activeLevel.switchTo(order[0]!);
+          offer(delivery, order);
+        },
+        error: (error) => out.error(error),
+        complete: () => out.complete(),
+      });
+      return () => {
+        upstream.unsubscribe();
+        activeLevel.close();
+      };
+    });
+}
+
+/** Remembers which level is in use, and says when that changes: in the log and as metrics. */
+class ActiveLevel {
+  /** Stops reporting. */
+  readonly close: () => void;
+  private readonly levels: readonly (readonly string[])[];
+  private readonly logger: ConnectorContext["logger"];
+  private readonly switches: Counter;
+  private current = 0;
+
+  constructor(names: readonly (readonly string[])[], { id, from, logger, metrics }: ConnectorContext) {
+    this.levels = names;
+    this.logger = logger;
+    const attributes = { connector: id, otel_signal: from };
+    this.switches = metrics.counter(
+      "sluice_failover_switches",
+      { description: "Times another level was taken into use." },
+      attributes,
+    );
+    this.close = metrics.gauge(
+      "sluice_failover_level",
+      { description: "The level in use; 1 is the most wanted." },
+      () => this.current + 1,
+      attributes,
+    );
+  }
+
+  switchTo(level: number, reason = ""): void {
+    if (level === this.current) return;
+    const fields = { from: this.current + 1, to: level + 1, pipelines: this.levels[level], ...(reason && { reason }) };
+    if (level > this.current) this.logger.warn(fields, "switched to another level, as the one before is not well");
+    else this.logger.info(fields, "switched back to a level that is wanted more");
+    this.switches.add(1);
+    this.current = level;
+  }
+}

@@ -1,0 +1,49 @@
+import { concatMap } from "rxjs";
+import { type Delivery, defineConnector, SIGNALS } from "../../plugin.js";
+import { errorHandler } from "../../runtime/kit.js";
+import { namedPipelines, type RoutingConfig, routingSchema } from "./config.js";
+import { Router } from "./router.js";
+
+/**
+ * Sends each record where the first route that matches it leads. Records that go different ways share the debt of the
+ * batch they came in: its sender is answered when all of them have been taken. A batch that goes one way whole is
+ * passed on as it is. What no route takes, and no default pipeline, is dropped on purpose: acknowledged and counted.
+ */
+export const routing = defineConnector<RoutingConfig>({
+  type: "routing",
+  summary: "Sends telemetry to different pipelines by OTTL conditions.",
+  routes: SIGNALS.map((signal) => ({ from: signal, to: signal })),
+  zone: "routing",
+  schema: routingSchema,
+  namedPipelines,
+  create(config, context) {
+    const { id, from, metrics } = context;
+    const dropped = metrics.counter(
+      "sluice_routing_dropped_items",
+      { description: "Records that no route took, where there are no default pipelines." },
+      { connector: id, otel_signal: from },
+    );
+    const router = new Router(config, context, errorHandler(config.mode, context));
+    const route = (delivery: Delivery): Delivery[] => {
+      try {
+        const sorted = router.route(delivery.batch, delivery.origin);
+        if (sorted.dropped > 0) dropped.add(sorted.dropped);
+        return outputs(delivery, sorted);
+      } catch (error) {
+        delivery.refuse(error);
+        return [];
+      }
+    };
+    return (source) => source.pipe(concatMap(route));
+  },
+});
+
+/** The copies are branches that all must take what they get; what was moved is in one of its parts only. */
+function outputs(delivery: Delivery, { copied, moved }: ReturnType<Router["route"]>): Delivery[] {
+  const branches = delivery.copies(copied.length + (moved.length > 0 ? 1 : 0));
+  const rest = moved.length > 0 ? branches.at(-1)!.split(moved.map(({ batch }) => batch)) : [];
+  return [
+    ...copied.map(({ batch, pipelines }, i) => branches[i]!.with(batch).to(pipelines)),
+    ...moved.map(({ pipelines }, i) => rest[i]!.to(pipelines)),
+  ];
+}

@@ -1,0 +1,144 @@
+import { z } from "zod";
+import {
+  type Batch,
+  caseInsensitiveEnum,
+  defineExporter,
+  deprecated,
+  type Exporter,
+  type ExporterContext,
+  ignored,
+  SIGNALS,
+  type Signal,
+} from "../../plugin.js";
+import { type Paint, painterFor } from "../../runtime/kit.js";
+import { basicLine } from "./basic.js";
+import { detailedLines } from "./detailed.js";
+import { normalLines } from "./normal.js";
+import { Printer } from "./printer.js";
+
+type Verbosity = "basic" | "normal" | "detailed";
+
+const VERBOSITY_OF = { debug: "detailed", info: "normal", warn: "basic", error: "basic" } as const;
+
+const debugSchema = z.strictObject({
+  verbosity: caseInsensitiveEnum(["basic", "normal", "detailed"]).optional().meta({ description: "Default basic." }),
+  loglevel: deprecated(
+    caseInsensitiveEnum(["debug", "info", "warn", "error"]).optional(),
+    "use verbosity: detailed (debug), normal (info) or basic (warn, error)",
+  ),
+  sampling_initial: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(2)
+    .meta({ description: "How many batches of a signal are shown each second before sampling_thereafter counts." }),
+  sampling_thereafter: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(1)
+    .meta({ description: "Then every so many-th is shown: 1 shows all, 0 none." }),
+  output_paths: z
+    .array(z.enum(["stdout", "stderr"], { error: "expected stdout or stderr; use the file exporter for files" }))
+    .min(1)
+    .default(["stdout"]),
+  use_internal_logger: ignored("telemetry is written to output_paths, never into the agent's own log"),
+});
+
+type DebugConfig = z.infer<typeof debugSchema>;
+
+/** `verbosity` wins over the old `loglevel`. */
+function verbosityOf({ verbosity, loglevel }: DebugConfig): Verbosity {
+  return verbosity ?? (loglevel === undefined ? "basic" : VERBOSITY_OF[loglevel]);
+}
+
+/** Shows telemetry to a person, on stdout. */
+export const debugExporter = defineExporter<DebugConfig>({
+  type: "debug",
+  aliases: ["logging"],
+  summary: "Prints telemetry for a person to read: a line a batch, a line a record, or every field.",
+  signals: SIGNALS,
+  // Whoever watches wants to see it now, and once; a slow terminal slows the sender down instead of timing out.
+  defaults: { timeout: "0s", sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
+  schema: debugSchema,
+  create: (config, context) =>
+    new DebugExporter(
+      config,
+      context,
+      config.output_paths.map((name) => process[name]),
+    ),
+});
+
+/** One batch is printed at a time, whole; `send` resolves when the stream has taken all of it. */
+export class DebugExporter implements Exporter {
+  private readonly config: DebugConfig;
+  private readonly context: ExporterContext;
+  private readonly outputs: readonly { readonly printer: Printer; readonly paint: Paint }[];
+  private readonly samplers = new Map<Signal, BatchSampler>();
+
+  constructor(config: DebugConfig, context: ExporterContext, streams: readonly NodeJS.WritableStream[]) {
+    this.config = config;
+    this.context = context;
+    this.outputs = streams.map((stream) => ({ printer: new Printer(stream), paint: painterFor(stream) }));
+  }
+
+  async send(batch: Batch, abort: AbortSignal): Promise<undefined> {
+    const skipped = this.samplerOf(batch.signal).next();
+    if (skipped === undefined) return;
+    const printed = this.outputs.map(({ printer, paint }) => {
+      return printer.print(() => this.lines(batch, skipped, paint), abort);
+    });
+    await Promise.all(printed);
+  }
+
+  private *lines(batch: Batch, skipped: number, paint: Paint): Iterable<string> {
+    if (skipped > 0) yield paint("dim", `(${skipped} batches of ${batch.signal} were not shown: sampling)`);
+    const verbosity = verbosityOf(this.config);
+    if (verbosity === "basic") yield basicLine(batch, paint);
+    else yield* verbosity === "normal" ? normalLines(batch, paint) : detailedLines(batch, paint);
+  }
+
+  private samplerOf(signal: Signal): BatchSampler {
+    const { sampling_initial, sampling_thereafter } = this.config;
+    const known = this.samplers.get(signal);
+    const sampler = known ?? new BatchSampler(sampling_initial, sampling_thereafter, () => this.context.clock.now());
+    if (known === undefined) this.samplers.set(signal, sampler);
+    return sampler;
+  }
+}
+
+/** Chooses which batches are shown: each second the first few, then every n-th. Counts the ones that are not. */
+class BatchSampler {
+  private readonly initial: number;
+  private readonly thereafter: number;
+  private readonly now: () => number;
+  private second = Number.NaN;
+  private seen = 0;
+  private skipped = 0;
+
+  constructor(initial: number, thereafter: number, now: () => number) {
+    this.initial = initial;
+    this.thereafter = thereafter;
+    this.now = now;
+  }
+
+  /** Undefined: do not show this one. Otherwise the number of batches that were left out since the last one shown. */
+  next(): number | undefined {
+    const second = Math.floor(this.now() / 1000);
+    if (second !== this.second) this.seen = 0;
+    this.second = second;
+    this.seen++;
+    if (!this.isShown()) {
+      this.skipped++;
+      return undefined;
+    }
+    const { skipped } = this;
+    this.skipped = 0;
+    return skipped;
+  }
+
+  private isShown(): boolean {
+    if (this.seen <= this.initial) return true;
+    return this.thereafter > 0 && (this.seen - this.initial) % this.thereafter === 0;
+  }
+}

@@ -1,0 +1,148 @@
+import type { ClientHttp2Session, OutgoingHttpHeaders } from "node:http2";
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  IDEMPOTENCY_HEADER,
+  type PartialRejection,
+  type Refusal,
+  type SendOptions,
+  SIGNALS,
+} from "../../plugin.js";
+import {
+  decodeResponse,
+  GRPC_STATUS,
+  type GrpcTarget,
+  grpcFrameHeader,
+  gzip,
+  loadClientTls,
+  OTLP_SERVICES,
+  refusalOfAbort,
+  refusalOfConnection,
+  refusalOfGrpc,
+} from "../../runtime/kit.js";
+import { type OtlpGrpcConfig, otlpGrpcSchema } from "./config.js";
+import { GrpcConnection } from "./grpc-connection.js";
+import { BrokenCallError, type UnaryCallResult, unaryCall } from "./unary-call.js";
+
+/** Sends OTLP over gRPC. */
+export const otlpGrpcExporter = defineExporter<OtlpGrpcConfig>({
+  type: "otlp_grpc",
+  aliases: ["otlp"],
+  summary: "Sends OTLP over gRPC.",
+  signals: SIGNALS,
+  schema: otlpGrpcSchema,
+  create: (config, context) => new OtlpGrpcExporter(config, context),
+});
+
+class OtlpGrpcExporter implements Exporter {
+  private readonly config: OtlpGrpcConfig;
+  private readonly context: ExporterContext;
+  private readonly headers: OutgoingHttpHeaders;
+  private readonly peer: string;
+  private readonly secure: boolean;
+  /** Sessions that have carried a whole call: when one of these breaks, the server may just have closed it. */
+  private readonly provenSessions = new WeakSet<ClientHttp2Session>();
+  private connection: GrpcConnection | undefined;
+
+  constructor(config: OtlpGrpcConfig, context: ExporterContext) {
+    this.config = config;
+    this.context = context;
+    this.peer = peerName(config.endpoint);
+    this.secure = config.endpoint.secure ?? !config.tls?.insecure;
+    this.headers = headersOf(config);
+  }
+
+  async start(): Promise<void> {
+    const { endpoint: target, tls, keepalive: keepAlive } = this.config;
+    const { clock } = this.context;
+    const options = tls ? await loadClientTls(tls, ["tls"]) : { rejectUnauthorized: true };
+    this.connection = new GrpcConnection({ target, tls: this.secure ? options : undefined, keepAlive, clock });
+  }
+
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
+    const chunks = await this.frame(batch);
+    const key = options?.idempotencyKey;
+    const path = OTLP_SERVICES[batch.signal].grpcPath;
+    const headers = { ...this.headers, ":path": path, ...(key && { [IDEMPOTENCY_HEADER]: key }) };
+    const { status, response } = await this.call(headers, chunks, abort);
+    if (status.code !== GRPC_STATUS.OK) throw refusalOfGrpc(status);
+    return decodeResponse(batch.signal, "proto", response);
+  }
+
+  async stop(): Promise<void> {
+    this.connection?.close();
+  }
+
+  private async frame(batch: Batch): Promise<readonly Uint8Array[]> {
+    if (this.config.compression === "none") return [grpcFrameHeader(batch.byteLength, false), ...batch.chunks];
+    const compressed = await gzip(batch.bytes);
+    return [grpcFrameHeader(compressed.length, true), compressed];
+  }
+
+  private async call(headers: OutgoingHttpHeaders, chunks: readonly Uint8Array[], abort: AbortSignal) {
+    const first = this.connection!.session();
+    const wasProven = this.provenSessions.has(first);
+    try {
+      return await this.callOnSession(first, headers, chunks, abort);
+    } catch (error) {
+      // A connection that worked and that the server closed meanwhile says nothing about the server: once more, on a
+      // new one. The server may have got the first call; sending again is what any retry would do.
+      const isStale = wasProven && !(error instanceof BrokenCallError && error.answerBegun);
+      if (!isStale || abort.aborted) throw this.refusal(error, abort);
+    }
+    try {
+      return await this.callOnSession(this.connection!.session(), headers, chunks, abort);
+    } catch (error) {
+      throw this.refusal(error, abort);
+    }
+  }
+
+  private async callOnSession(
+    session: ClientHttp2Session,
+    headers: OutgoingHttpHeaders,
+    chunks: readonly Uint8Array[],
+    abort: AbortSignal,
+  ): Promise<UnaryCallResult> {
+    if (abort.aborted) throw refusalOfAbort(this.peer, abort);
+    const connection = this.connection!;
+    connection.openCalls += 1;
+    try {
+      const result = await unaryCall(session, headers, chunks, abort);
+      this.provenSessions.add(session);
+      return result;
+    } catch (error) {
+      if (abort.aborted) connection.checkAlive(session);
+      throw error;
+    } finally {
+      connection.openCalls -= 1;
+    }
+  }
+
+  private refusal(error: unknown, abort: AbortSignal): Refusal {
+    if (abort.aborted) return refusalOfAbort(this.peer, abort);
+    return refusalOfConnection(this.peer, error instanceof BrokenCallError ? error.cause : error);
+  }
+}
+
+function headersOf(config: OtlpGrpcConfig): OutgoingHttpHeaders {
+  const headers: OutgoingHttpHeaders = {
+    ":method": "POST",
+    "content-type": "application/grpc",
+    te: "trailers",
+    "user-agent": config.user_agent ?? "sluice",
+    "grpc-accept-encoding": "identity",
+  };
+  if (config.compression === "gzip") headers["grpc-encoding"] = "gzip";
+  if (config.authority !== undefined) headers[":authority"] = config.authority;
+  for (const [name, value] of Object.entries(config.headers ?? {})) {
+    const lower = name.toLowerCase();
+    headers[lower] = lower.endsWith("-bin") ? Buffer.from(value).toString("base64") : value;
+  }
+  return headers;
+}
+
+function peerName({ address }: GrpcTarget): string {
+  return "path" in address ? address.path : `${address.host}:${address.port}`;
+}

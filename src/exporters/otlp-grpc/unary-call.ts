@@ -1,0 +1,125 @@
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import {
+  decodeGrpcMessage,
+  decodeStatus,
+  GRPC_FRAME_HEADER,
+  GRPC_STATUS,
+  grpcCodeOfHttp,
+  parseRetryAfter,
+  type RpcStatus,
+} from "../../runtime/kit.js";
+
+/** How a call ended: with a status, and with the response's bytes when that is OK. */
+export interface UnaryCallResult {
+  readonly status: RpcStatus;
+  readonly response: Buffer;
+}
+
+/** The call ended without a status, before or after the headers of an answer. */
+export class BrokenCallError extends Error {
+  override readonly name = "CallBroken";
+  readonly answerBegun: boolean;
+
+  constructor(cause: Error, answerBegun: boolean) {
+    super(cause.message, { cause });
+    this.answerBegun = answerBegun;
+  }
+}
+
+/** An answer that says something has at most a few hundred bytes. */
+const MAX_RESPONSE_BYTES = 64 * 1024;
+
+/**
+ * One unary call. Rejects with `CallBroken` when the connection or stream broke, and at once when `abort` fires, which
+ * also cancels the stream. Leaves no listener and no stream behind.
+ */
+export function unaryCall(
+  session: ClientHttp2Session,
+  headers: OutgoingHttpHeaders,
+  chunks: readonly Uint8Array[],
+  abort: AbortSignal,
+): Promise<UnaryCallResult> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request(headers);
+    const response = new ResponseCollector(stream);
+    let broken: Error | undefined;
+    const onAbort = () => {
+      stream.close(HTTP2_CANCEL);
+      reject(new BrokenCallError(new Error("aborted"), response.begun));
+    };
+    abort.addEventListener("abort", onAbort, { once: true });
+    stream.on("error", (error) => {
+      broken = error;
+    });
+    stream.on("close", () => {
+      abort.removeEventListener("abort", onAbort);
+      const result = response.result();
+      if (result) resolve(result);
+      else
+        reject(new BrokenCallError(broken ?? new Error(`stream closed with code ${stream.rstCode}`), response.begun));
+    });
+    stream.cork();
+    for (const piece of chunks) stream.write(piece);
+    stream.end();
+  });
+}
+
+/** Gathers what comes back. */
+class ResponseCollector {
+  private headers: IncomingHttpHeaders | undefined;
+  private trailers: IncomingHttpHeaders | undefined;
+  private chunks: Buffer[] = [];
+  private size = 0;
+
+  constructor(stream: ClientHttp2Stream) {
+    stream.on("response", (headers) => {
+      this.headers = headers;
+    });
+    stream.on("trailers", (trailers) => {
+      this.trailers = trailers;
+    });
+    stream.on("data", (chunk: Buffer) => {
+      this.size += chunk.length;
+      if (this.size <= MAX_RESPONSE_BYTES) this.chunks.push(chunk); // the rest is read for the status behind it
+    });
+  }
+
+  get begun(): boolean {
+    return this.headers !== undefined;
+  }
+
+  /** Undefined when no status came. */
+  result(): UnaryCallResult | undefined {
+    if (this.headers === undefined) return undefined;
+    const fields = this.headers["grpc-status"] === undefined ? this.trailers : this.headers;
+    const code = Number(fields?.["grpc-status"]);
+    if (fields && Number.isInteger(code)) return { status: statusOf(code, fields), response: this.message() };
+    const httpStatus = Number(this.headers[":status"]);
+    return httpStatus === 200 ? undefined : { status: statusOfHttp(httpStatus, this.headers), response: EMPTY };
+  }
+
+  /** The message of the response frame; empty when it is damaged, compressed or too large: a success is a success. */
+  private message(): Buffer {
+    const bytes = Buffer.concat(this.chunks);
+    if (this.size > MAX_RESPONSE_BYTES || bytes.length < GRPC_FRAME_HEADER || bytes[0] !== 0) return EMPTY;
+    return bytes.subarray(GRPC_FRAME_HEADER, GRPC_FRAME_HEADER + bytes.readUInt32BE(1));
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** How a stream is closed whose answer nobody waits for any more. */
+const HTTP2_CANCEL = 8;
+
+function statusOf(code: number, fields: IncomingHttpHeaders): RpcStatus {
+  const message = decodeGrpcMessage(String(fields["grpc-message"] ?? ""));
+  if (code === GRPC_STATUS.OK) return { code, message };
+  const details = fields["grpc-status-details-bin"];
+  const retryAfterMs = details && decodeStatus(Buffer.from(String(details), "base64"), "proto").retryAfterMs;
+  return retryAfterMs === undefined || retryAfterMs === "" ? { code, message } : { code, message, retryAfterMs };
+}
+
+function statusOfHttp(httpStatus: number, headers: IncomingHttpHeaders): RpcStatus {
+  const retryAfterMs = parseRetryAfter(headers["retry-after"], Date.now());
+  return { code: grpcCodeOfHttp(httpStatus), message: `HTTP ${httpStatus} instead of a gRPC answer`, retryAfterMs };
+}

@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { defineExtension, type Extension, type ExtensionContext } from "../../plugin.js";
+import { formatAddress, type HostPort, isPortInUse, parseHostPort } from "../../runtime/kit.js";
+import { type AdminServer, startAdminServer } from "./server.js";
+
+const DEFAULT_ENDPOINT = "127.0.0.1:55679";
+
+const schema = z.strictObject({
+  endpoint: z
+    .string()
+    .refine((text) => parseHostPort(text) !== undefined, { error: `expected host:port, such as ${DEFAULT_ENDPOINT}` })
+    .optional()
+    .meta({ description: `Default ${DEFAULT_ENDPOINT}; left out, a taken port is only a warning.` }),
+  allowed_hosts: z
+    .array(z.string())
+    .default([])
+    .meta({ description: "Host names under which it may be asked, besides localhost, its own and IP addresses." }),
+});
+
+type AdminApiConfig = z.infer<typeof schema>;
+
+/** Serves what operators see and do as JSON over HTTP; see docs/openapi.yaml. */
+export const adminApi = defineExtension<AdminApiConfig>({
+  type: "admin",
+  onByDefault: true,
+  summary: "An HTTP API to look at exporters and dead letters, and to replay them.",
+  schema,
+  create: (config, context) => new AdminApi(config, context),
+});
+
+class AdminApi implements Extension {
+  private readonly config: AdminApiConfig;
+  private readonly context: ExtensionContext;
+  private server: AdminServer | undefined;
+
+  constructor(config: AdminApiConfig, context: ExtensionContext) {
+    this.config = config;
+    this.context = context;
+  }
+
+  async start(): Promise<void> {
+    const { logger, clock, host } = this.context;
+    const endpoint = parseHostPort(this.config.endpoint ?? DEFAULT_ENDPOINT)!;
+    const settings = { endpoint, allowedHosts: this.config.allowed_hosts, logger, clock, admin: () => host.admin };
+    try {
+      this.server = await startAdminServer(settings);
+    } catch (error) {
+      if (this.config.endpoint !== undefined || !isPortInUse((error as Error).cause)) throw error;
+      logger.warn({}, `${(error as Error).message}; the agent runs without its admin API`);
+      return;
+    }
+    const address = formatAddress(this.server.endpoint);
+    logger.info({ endpoint: address }, "admin API is listening");
+    if (!isLoopback(endpoint)) {
+      logger.warn({ endpoint: address }, "everyone who reaches the admin API can read and delete telemetry");
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.server?.close();
+    this.server = undefined;
+  }
+}
+
+function isLoopback({ host }: HostPort): boolean {
+  return host !== undefined && (host === "localhost" || host === "::1" || /^127\./.test(host));
+}

@@ -1,0 +1,246 @@
+import { Batcher, type Clock, type Delivery, type Logger, limitedLog, Refusal, type Setback } from "../../../plugin.js";
+import type { CompleteSettings, Entry } from "../../../runtime/kit.js";
+import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
+import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import type { DeadLetterCause } from "../entry/queue-item.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
+import type { Scheduler } from "../schedule/scheduler.js";
+import { type NewEntry, type QueueStore, type StoredEntry, StoreError } from "../store/store.js";
+import { Capacity, EMPTY, type Size } from "./capacity.js";
+import { type Incoming, Overflow, QUEUE_FULL } from "./overflow.js";
+
+export interface AdmissionServices {
+  readonly id: string;
+  readonly settings: CompleteSettings;
+  /** Merge before the queue. */
+  readonly isBatching: boolean;
+  /** Names the config the agent runs with. */
+  readonly generation: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: QueueMetrics;
+  readonly store: QueueStore;
+  readonly filter: DeadLetterFilter;
+  readonly deadLetters: DeadLetterWriter;
+  readonly scheduler: Pick<Scheduler, "add" | "dropOldest" | "isEmpty">;
+}
+
+const RETRY_AFTER_MS = 5000;
+
+/**
+ * The way into the queue: merges if told to, makes room or refuses when it is full, and accepts a delivery when the store
+ * has it. What a processor took out of its pipeline, and what finds no room, goes into the same store as dead letters.
+ */
+export class Admission {
+  private readonly services: AdmissionServices;
+  private readonly capacity: Capacity;
+  private readonly overflow: Overflow;
+  /** One batcher for each pipeline. */
+  private readonly batchers = new Map<string, Batcher>();
+  private readonly logWriteFailure: (error: unknown) => void;
+  /** Deliveries whose put is under way, and those of them that are put into the queue, not beside it as dead letters. */
+  private readonly pendingPuts = new Set<Delivery>();
+  private readonly pendingQueuePuts = new Set<Delivery>();
+  private onAllPut: (() => void) | undefined;
+  private onPut: (() => void) | undefined;
+  private isAborted = false;
+
+  constructor(services: AdmissionServices) {
+    this.services = services;
+    const { settings, clock, logger } = services;
+    this.capacity = new Capacity(settings.sending_queue);
+    this.overflow = new Overflow({
+      settings: settings.sending_queue,
+      fits: ({ delivery }) => this.capacity.fits(sizeOf(delivery)),
+      put: (incoming) => this.put(incoming),
+      refuse: (incoming, refusal) => this.refuse(incoming, refusal),
+      deadLetter: (incoming) => this.deadLetterNewest(incoming),
+      dropOldest: () => this.dropOldest(),
+    });
+    this.logWriteFailure = limitedLog(clock, (error, suppressed) =>
+      logger.error({ err: error, suppressed }, "the queue cannot be written; refusing what comes"),
+    );
+  }
+
+  accept(delivery: Delivery, pipeline: string): void {
+    if (delivery.setback !== undefined) this.deadLetterSetback({ delivery, pipeline }, delivery.setback);
+    else if (this.services.isBatching) this.batcherOf(pipeline).add(delivery);
+    else this.enqueue(delivery, pipeline);
+  }
+
+  /** These came into the queue another way. */
+  entriesAdded(entries: readonly Entry[]): void {
+    for (const entry of entries) this.capacity.add(entry);
+  }
+
+  /** An entry is not pending any more, and what is in its place. */
+  entryRemoved(entry: Entry, replacements: readonly StoredEntry[]): void {
+    this.capacity.remove(entry);
+    for (const replacement of replacements) this.capacity.add(replacement.entry);
+    // After damage it is only roughly known; with nothing left, it is known exactly.
+    if (this.pendingPuts.size === 0 && this.services.scheduler.isEmpty) this.capacity.reset(EMPTY);
+    this.overflow.putThoseThatFit();
+  }
+
+  /** Counts by what the store says, and what is on its way there. */
+  recount(): void {
+    this.capacity.reset(this.services.store.stats.pending);
+    for (const delivery of this.pendingQueuePuts) this.capacity.add(sizeOf(delivery));
+  }
+
+  /** Called when nothing more comes. Resolves when all that came is in the store or was refused. */
+  async drain(): Promise<void> {
+    for (const batcher of this.batchers.values()) batcher.flush();
+    this.overflow.stop(stoppingRefusal(this.services.id));
+    if (this.pendingPuts.size === 0 || this.isAborted) return;
+    await new Promise<void>((resolve) => {
+      this.onAllPut = resolve;
+    });
+  }
+
+  abort(): void {
+    this.isAborted = true;
+    const refusal = stoppingRefusal(this.services.id);
+    for (const batcher of this.batchers.values())
+      for (const delivery of batcher.takeWaiting()) delivery.refuse(refusal);
+    this.overflow.stop(refusal);
+    for (const delivery of this.pendingPuts) delivery.refuse(refusal);
+    this.onAllPut?.();
+  }
+
+  private batcherOf(pipeline: string): Batcher {
+    const known = this.batchers.get(pipeline);
+    if (known !== undefined) return known;
+    const { flush_timeout: timeoutMs, min_size: minSize, max_size: maxSize, sizer } = this.batchSettings;
+    const settings = { timeoutMs, minSize, maxSize, sizer };
+    const batcher = new Batcher(settings, this.services.clock, (merged) => this.enqueue(merged, pipeline));
+    this.batchers.set(pipeline, batcher);
+    return batcher;
+  }
+
+  private get batchSettings() {
+    return this.services.settings.sending_queue.batch;
+  }
+
+  private enqueue(delivery: Delivery, pipeline: string): void {
+    const hasRoom = this.overflow.isEmpty && this.capacity.fits(sizeOf(delivery));
+    if (hasRoom) this.put({ delivery, pipeline });
+    else this.overflow.add({ delivery, pipeline });
+  }
+
+  private put({ delivery, pipeline }: Incoming, deadLetterCause?: DeadLetterCause): void {
+    this.pendingPuts.add(delivery);
+    if (deadLetterCause === undefined) {
+      this.pendingQueuePuts.add(delivery);
+      this.capacity.add(sizeOf(delivery));
+    }
+    this.services.store.put(this.newEntry(delivery, pipeline, deadLetterCause)).then(
+      (stored) => {
+        this.putDone(delivery);
+        if (deadLetterCause === undefined) this.queued(stored, delivery);
+        else this.savedAsDeadLetter(delivery, stored.entry, deadLetterCause);
+      },
+      (error: unknown) => {
+        this.putDone(delivery);
+        if (deadLetterCause === undefined) this.capacity.remove(sizeOf(delivery));
+        this.onPut?.();
+        this.logWriteFailure(error);
+        this.refuse({ delivery, pipeline }, writeFailedRefusal(error));
+        this.overflow.putThoseThatFit();
+      },
+    );
+  }
+
+  private queued(stored: StoredEntry, delivery: Delivery): void {
+    const waitsForResult = this.services.settings.sending_queue.wait_for_result;
+    if (!waitsForResult) delivery.accept();
+    this.services.scheduler.add(stored, delivery.batch, waitsForResult ? delivery : undefined);
+    this.onPut?.();
+  }
+
+  private putDone(delivery: Delivery): void {
+    this.pendingPuts.delete(delivery);
+    this.pendingQueuePuts.delete(delivery);
+    if (this.pendingPuts.size === 0) this.onAllPut?.();
+  }
+
+  private newEntry(
+    { batch, origin }: Delivery,
+    pipeline: string,
+    deadLetterCause: DeadLetterCause | undefined,
+  ): NewEntry {
+    const { clock, generation, deadLetters, id } = this.services;
+    const source = { receiver: origin.receiver, transport: origin.transport };
+    const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation };
+    if (deadLetterCause === undefined) return fresh;
+    const { failure } = deadLetters.failureOf(id, batch, deadLetterCause);
+    return { ...fresh, fields: { state: "failed", failure } };
+  }
+
+  /** An entry that is on its way into the store cannot be given up yet: then this waits until its put is done. */
+  private async dropOldest(): Promise<boolean> {
+    const hadPendingPuts = this.pendingPuts.size > 0;
+    if (await this.services.scheduler.dropOldest(QUEUE_FULL)) return true;
+    if (this.pendingPuts.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.onPut = resolve;
+      });
+    }
+    return hadPendingPuts;
+  }
+
+  /** There is no room and the newest has to go: to the dead letters, or nowhere if the filter says so. */
+  private deadLetterNewest(incoming: Incoming): void {
+    const { batch } = incoming.delivery;
+    this.services.metrics.enqueueFailed[batch.signal].add(batch.count);
+    this.saveAsDeadLetter(incoming, QUEUE_FULL);
+  }
+
+  /** A processor took it out of its pipeline. */
+  private deadLetterSetback({ delivery, pipeline }: Incoming, setback: Setback): void {
+    const cause = causeOf(setback);
+    if (!setback.onlyIfAlwaysSaved) return this.saveAsDeadLetter({ delivery, pipeline }, cause);
+    const saved = this.services.filter.alwaysSaved(delivery.batch);
+    if (saved === undefined) delivery.accept();
+    else this.put({ delivery: delivery.with(saved), pipeline }, cause);
+  }
+
+  private saveAsDeadLetter(incoming: Incoming, cause: DeadLetterCause): void {
+    const { delivery } = incoming;
+    if (this.services.filter.decide(delivery.batch) === "save") return this.put(incoming, cause);
+    this.services.metrics.filteredOut.add(1);
+    delivery.accept();
+  }
+
+  private savedAsDeadLetter(delivery: Delivery, entry: Entry, cause: DeadLetterCause): void {
+    this.services.deadLetters.countAndLog(entry, cause);
+    delivery.accept();
+  }
+
+  private refuse({ delivery }: Incoming, refusal: Refusal): void {
+    this.services.metrics.enqueueFailed[delivery.batch.signal].add(delivery.batch.count);
+    delivery.refuse(refusal);
+  }
+}
+
+function causeOf({ reason, category, code, message }: Setback): DeadLetterCause {
+  return { reason, category, error: { kind: "permanent", class: code, code, message } };
+}
+
+function sizeOf({ batch }: Delivery): Size {
+  return { items: batch.count, bytes: batch.byteLength };
+}
+
+function stoppingRefusal(id: string): Refusal {
+  return new Refusal("transient", `exporter ${id} is stopping`, { code: "SLUICE_SHUTTING_DOWN", retryAfterMs: 1000 });
+}
+
+function writeFailedRefusal(error: unknown): Refusal {
+  const isFull = error instanceof StoreError && error.code === "full";
+  const message = `the queue cannot be written${isFull ? ": the disk is full" : ""}`;
+  return new Refusal("transient", message, {
+    code: "SLUICE_QUEUE_WRITE",
+    retryAfterMs: RETRY_AFTER_MS,
+    cause: error,
+  });
+}

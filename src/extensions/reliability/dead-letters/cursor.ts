@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+import { AdminError } from "../../../plugin.js";
+import type { DeadLetterQuery } from "../../../runtime/kit.js";
+import type { EntryRef } from "../store/store.js";
+
+/** How far each exporter's dead letters have been shown. */
+export type CursorPositions = Readonly<Record<string, EntryRef>>;
+
+/**
+ * A cursor names the last entry that was looked at in each store, so it holds whatever comes or goes meanwhile, and after a
+ * restart. It belongs to its query: the filters and the order must be the same for every page, but for its times: those
+ * that are given as "two hours ago" are others for every page.
+ */
+export function encodeCursor(positions: CursorPositions, query: DeadLetterQuery): string {
+  const body = JSON.stringify([VERSION, fingerprint(query), positions]);
+  return Buffer.from(`${checksum(body)}${body}`).toString("base64url");
+}
+
+/** Rejects what was changed, cut or made up, with an `AdminError`. */
+export function decodeCursor(cursor: string, query: DeadLetterQuery): CursorPositions {
+  const text = /^[\w-]{1,8192}$/.test(cursor) ? Buffer.from(cursor, "base64url").toString() : "";
+  const body = text.slice(CHECKSUM_LENGTH);
+  if (text.slice(0, CHECKSUM_LENGTH) !== checksum(body)) {
+    throw new AdminError(
+      "bad_request",
+      "the cursor is damaged: give it as it was printed, or leave it out to start over",
+    );
+  }
+  const [version, filters, positions] = JSON.parse(body) as [number, string, CursorPositions];
+  if (version !== VERSION) throw new AdminError("bad_request", "the cursor comes from another version: start over");
+  if (filters !== fingerprint(query)) {
+    throw new AdminError("bad_request", "the cursor belongs to other filters: give the same ones for every page");
+  }
+  return positions;
+}
+
+const VERSION = 1;
+const CHECKSUM_LENGTH = 10;
+
+/** Tells accidents and guesses; a cursor grants nothing, so no secret is needed. */
+function checksum(body: string): string {
+  return createHash("sha256").update(`sluice cursor ${body}`).digest("base64url").slice(0, CHECKSUM_LENGTH);
+}
+
+function fingerprint({ cursor: _, limit: __, since: ___, until: ____, ...filters }: DeadLetterQuery): string {
+  const entries = Object.entries({ order: "newest", ...filters }).filter(([, value]) => value !== undefined);
+  return checksum(JSON.stringify(entries.sort(([a], [b]) => (a < b ? -1 : 1))));
+}

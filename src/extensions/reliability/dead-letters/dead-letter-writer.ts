@@ -1,0 +1,127 @@
+import { createHash } from "node:crypto";
+import type { Batch, Clock, Logger } from "../../../plugin.js";
+import type { AttemptError, Entry, Failure } from "../../../runtime/kit.js";
+import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
+import { isEntryGone, type QueueStore, type StoreError } from "../store/store.js";
+import { excerptOf } from "./batch-excerpt.js";
+import type { DeadLetterFilter } from "./dead-letter-filter.js";
+import { FailureLog } from "./failure-log.js";
+
+export interface DeadLetterWriterServices {
+  readonly store: QueueStore;
+  readonly filter: DeadLetterFilter;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: QueueMetrics;
+  /** Counts and logs an entry that the store cannot give any more. */
+  readonly onUnreadable: (entry: Entry, cause: StoreError) => void;
+}
+
+/** What became of an entry that was given up. `unwritten`: it is still pending, and must be given up again. */
+export type WriteOutcome = "saved" | "discarded" | "gone" | "unwritten";
+
+/**
+ * Turns entries into dead letters: asks the filter, adds what helps people to find and understand them, writes, counts
+ * and logs. Never rejects: a store that fails is counted, and the pipeline goes on.
+ */
+export class DeadLetterWriter {
+  private readonly services: DeadLetterWriterServices;
+  private readonly log: FailureLog;
+
+  constructor(services: DeadLetterWriterServices) {
+    this.services = services;
+    this.log = new FailureLog(services.logger, services.clock);
+  }
+
+  /** Gives up an entry that is pending in the store. `lost` is the number of its records that nobody has. */
+  async write(item: QueueItem, cause: DeadLetterCause, lost = item.entry.items): Promise<WriteOutcome> {
+    const { store, metrics, logger } = this.services;
+    try {
+      const batch = item.batch ?? (await store.payload(item.ref));
+      const { failure } = this.failureOf(item.entry.exporter, batch, cause);
+      const failed: Entry = { ...item.entry, state: "failed", failure };
+      const written = await this.saveOrDiscard(item, batch, failed);
+      metrics.sendFailed[item.entry.signal].add(lost);
+      if (cause.reason === "retry_exhausted") metrics.exhausted.add(1);
+      if (failed.replays > 0) metrics.replaysFailed.add(1);
+      if (written === "saved") this.countAndLog(failed, cause);
+      else this.log.write(failed, cause, failure.names, DISCARDED);
+      return written;
+    } catch (error) {
+      if (isEntryGone(error)) {
+        this.reportUnreadable(item.entry, error);
+        return "gone";
+      }
+      metrics.deadLetterWriteFailures.add(1);
+      logger.error({ id: item.entry.id, err: error }, "a dead letter could not be written; it stays in the queue");
+      return "unwritten";
+    }
+  }
+
+  /** An entry cannot even become a dead letter. */
+  reportUnreadable(entry: Entry, cause: StoreError): void {
+    this.services.onUnreadable(entry, cause);
+  }
+
+  /** What is kept with a dead letter about its failure. */
+  failureOf(
+    exporter: string,
+    batch: Batch,
+    { reason, category, error }: DeadLetterCause,
+  ): { readonly failure: Failure } {
+    const signature = signatureOf(exporter, error);
+    const at = this.services.clock.now();
+    return { failure: { at, reason, category, error, signature, ...excerptOf(batch) } };
+  }
+
+  /** Counts and logs a dead letter that has been written. */
+  countAndLog(entry: Entry, cause: DeadLetterCause): void {
+    this.services.metrics.deadLettered(cause.reason, cause.error.class, entry.calls);
+    const what = "could not be delivered: kept as a dead letter";
+    this.log.write(entry, cause, entry.failure?.names ?? [], what);
+  }
+
+  stop(): void {
+    this.log.flush();
+  }
+
+  private async saveOrDiscard(item: QueueItem, batch: Batch, failed: Entry): Promise<"saved" | "discarded"> {
+    const { store, filter, metrics } = this.services;
+    if (filter.decide(batch) === "save") {
+      await store.fail(item.ref, failed);
+      return "saved";
+    }
+    store.ack(item.ref);
+    metrics.filteredOut.add(1);
+    return "discarded";
+  }
+}
+
+const DISCARDED = "could not be delivered: discarded, as dead_letter.filter says";
+
+/**
+ * The same for failures that are alike: the same exporter, class of error and message, whatever ids, numbers, addresses and
+ * times the message mentions. Stable over restarts and versions of the agent.
+ */
+export function signatureOf(exporter: string, error: AttemptError): string {
+  const text = JSON.stringify([exporter, error.class, normalizeMessage(error.message)]);
+  return createHash("sha256").update(text).digest("hex").slice(0, SIGNATURE_LENGTH);
+}
+
+const SIGNATURE_LENGTH = 12;
+/** What comes behind this seldom says something new, and backends echo whole requests. */
+const MAX_MESSAGE_LENGTH = 500;
+
+/** The message with a placeholder for everything that differs from one failure to the next. */
+function normalizeMessage(message: string): string {
+  return message
+    .slice(0, MAX_MESSAGE_LENGTH)
+    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<id>")
+    .replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?/g, "<time>")
+    .replace(/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g, "<address>")
+    .replace(/\b(?:0x)?(?=[a-z]*\d)[0-9a-f]{8,}\b/gi, "<id>")
+    .replace(/[A-Za-z0-9_-]*\d[A-Za-z0-9_-]*/g, (word) => (word.length >= 20 ? "<id>" : word.replace(/\d+/g, "<n>")))
+    .replace(/\s+/g, " ")
+    .trim();
+}

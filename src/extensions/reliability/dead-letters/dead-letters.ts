@@ -1,0 +1,148 @@
+import { AdminError } from "../../../plugin.js";
+import { type DeadLetterPage, type DeadLetterQuery, type Entry, glob } from "../../../runtime/kit.js";
+import type { ExporterControl } from "../operate/exporter-control.js";
+import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
+import { decodeCursor, encodeCursor } from "./cursor.js";
+
+/** Exporters that have a queue, by id. */
+export type Controls = ReadonlyMap<string, ExporterControl>;
+
+/** A dead letter and where it is. */
+export interface LocatedEntry extends StoredEntry {
+  readonly control: ExporterControl & { readonly store: QueueStore };
+}
+
+const DEFAULT_PAGE_SIZE = 50;
+export const MAX_PAGE_SIZE = 1000;
+const READ_CHUNK_SIZE = 500;
+/** A filter that finds little must not make one answer take long: about a tenth of a second for so many. */
+const MAX_SCANNED = 5000;
+
+/** True for the entries a query asks for. */
+export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean {
+  const { reason, category, signature, signal, since, until, event } = query;
+  const isEvent = event === undefined ? undefined : glob(event);
+  return (entry) => {
+    const { failure } = entry;
+    return (
+      failure !== undefined &&
+      (reason === undefined || failure.reason === reason) &&
+      (category === undefined || failure.category === category) &&
+      (signature === undefined || failure.signature === signature) &&
+      (signal === undefined || entry.signal === signal) &&
+      (since === undefined || failure.at >= since) &&
+      (until === undefined || failure.at < until) &&
+      (isEvent === undefined || failure.names.some(isEvent))
+    );
+  };
+}
+
+/** The stores a query looks into. Rejects an exporter that is not there. */
+export function queriedControls(controls: Controls, { exporter }: DeadLetterQuery): LocatedEntry["control"][] {
+  if (exporter !== undefined && !controls.has(exporter)) {
+    const known = [...controls.keys()].join(", ") || "none";
+    throw new AdminError("not_found", `there is no exporter ${JSON.stringify(exporter)}; there are: ${known}`);
+  }
+  const wanted = [...controls.values()].filter(({ id }) => exporter === undefined || id === exporter);
+  return wanted.filter((control): control is LocatedEntry["control"] => control.store !== undefined);
+}
+
+/** Goes through a store's dead letters page by page; what comes or goes meanwhile does no harm. */
+export async function* walkDeadLetters(
+  store: QueueStore,
+  order: "oldest" | "newest" = "oldest",
+  after?: EntryRef,
+  chunkSize = READ_CHUNK_SIZE,
+): AsyncGenerator<StoredEntry> {
+  for (let position = after; ; ) {
+    const page = await store.failed(position, chunkSize, order);
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < chunkSize) return;
+    position = last.ref;
+  }
+}
+
+/** All dead letters a query finds, store by store, the oldest first; its limit and cursor are not looked at. */
+export async function* searchDeadLetters(controls: Controls, query: DeadLetterQuery): AsyncGenerator<LocatedEntry> {
+  const matches = queryMatcher(query);
+  for (const control of queriedControls(controls, query)) {
+    for await (const stored of walkDeadLetters(control.store)) if (matches(stored.entry)) yield { ...stored, control };
+  }
+}
+
+/**
+ * One page of what a query finds, all stores merged by the time of the failure. When a filter finds little it ends early,
+ * with a cursor: the next page goes on from there.
+ */
+export async function listPage(
+  controls: Controls,
+  query: DeadLetterQuery,
+  maxScanned = MAX_SCANNED,
+): Promise<DeadLetterPage> {
+  const { limit = DEFAULT_PAGE_SIZE, order = "newest" } = query;
+  const positions: Record<string, EntryRef> =
+    query.cursor === undefined ? {} : { ...decodeCursor(query.cursor, query) };
+  const matches = queryMatcher(query);
+  const chunkSize = Math.min(isFiltered(query) ? READ_CHUNK_SIZE : limit + 1, READ_CHUNK_SIZE);
+  const sources = await Promise.all(
+    queriedControls(controls, query).map((control) =>
+      openMergeSource(control, order, positions[control.id], chunkSize),
+    ),
+  );
+  const entries: Entry[] = [];
+  for (let scanned = 0; ; scanned++) {
+    const source = nextSource(sources, order);
+    if (source?.stored === undefined) return { entries };
+    const { ref, entry } = source.stored;
+    const isMatch = matches(entry);
+    if (scanned >= maxScanned || (isMatch && entries.length === limit))
+      return { entries, cursor: encodeCursor(positions, query) };
+    if (isMatch) entries.push(entry);
+    positions[source.id] = ref;
+    await source.advance();
+  }
+}
+
+function isFiltered({ exporter: _, limit: __, cursor: ___, order: ____, ...filters }: DeadLetterQuery): boolean {
+  return Object.values(filters).some((value) => value !== undefined);
+}
+
+interface MergeSource {
+  readonly id: string;
+  stored: StoredEntry | undefined;
+  advance(): Promise<void>;
+}
+
+async function openMergeSource(
+  { id, store }: LocatedEntry["control"],
+  order: "oldest" | "newest",
+  after: EntryRef | undefined,
+  chunkSize: number,
+): Promise<MergeSource> {
+  const entries = walkDeadLetters(store, order, after, chunkSize);
+  const source: MergeSource = {
+    id,
+    stored: undefined,
+    async advance() {
+      source.stored = (await entries.next()).value ?? undefined;
+    },
+  };
+  await source.advance();
+  return source;
+}
+
+/** The head whose entry comes next. */
+function nextSource(sources: readonly MergeSource[], order: "oldest" | "newest"): MergeSource | undefined {
+  const sign = order === "oldest" ? 1 : -1;
+  let best: MergeSource | undefined;
+  for (const source of sources) {
+    if (source.stored === undefined) continue;
+    if (best === undefined || sign * (failedAt(source) - failedAt(best)) < 0) best = source;
+  }
+  return best;
+}
+
+function failedAt({ stored }: MergeSource): number {
+  return stored?.entry.failure?.at ?? 0;
+}

@@ -1,0 +1,47 @@
+import type { Clock, Logger } from "../../../plugin.js";
+import type { Entry } from "../../../runtime/kit.js";
+import type { DeadLetterCause } from "../entry/queue-item.js";
+
+const WINDOW_MS = 10_000;
+const LINES_PER_WINDOW = 20;
+
+/**
+ * Says of every entry that is given up what and why, once; never what is in it. When very many fail, it says so for the
+ * first of every ten seconds and counts the rest, so that an outage of a backend does not become one of the log.
+ */
+export class FailureLog {
+  private readonly logger: Logger;
+  private readonly clock: Clock;
+  private windowEnd = Number.NEGATIVE_INFINITY;
+  private lines = 0;
+  private suppressed = 0;
+
+  constructor(logger: Logger, clock: Clock) {
+    this.logger = logger;
+    this.clock = clock;
+  }
+
+  write(entry: Entry, { reason, category, error }: DeadLetterCause, names: readonly string[], message: string): void {
+    const now = this.clock.monotonic();
+    if (now >= this.windowEnd) {
+      this.flush();
+      this.windowEnd = now + WINDOW_MS;
+      this.lines = 0;
+    }
+    if (this.lines >= LINES_PER_WINDOW) {
+      this.suppressed += 1;
+      return;
+    }
+    this.lines += 1;
+    const { id, exporter, pipeline, items, attempts, calls } = entry;
+    const details = { reason, category, error: error.class, message: error.message, events: names };
+    this.logger.warn({ id, exporter, pipeline, ...details, items, attempts, calls }, message);
+  }
+
+  /** Tells how many were not told one by one. */
+  flush(): void {
+    if (this.suppressed === 0) return;
+    this.logger.warn({ suppressed: this.suppressed }, "more entries failed than are told one by one");
+    this.suppressed = 0;
+  }
+}

@@ -1,0 +1,54 @@
+import { Batch } from "../../../plugin.js";
+import { type Entry, isMalformed, type ReplaySkip } from "../../../runtime/kit.js";
+import type { LocatedEntry } from "./dead-letters.js";
+
+export interface ReplayConditions {
+  readonly now: number;
+  readonly approved: boolean;
+}
+
+/**
+ * Why a dead letter must not be replayed, or undefined when it may be. Asked in this order: is it approved, is its payload
+ * still fit to be sent, is it not expired, is its backend healthy.
+ */
+export async function replaySkipReason(
+  found: LocatedEntry,
+  conditions: ReplayConditions,
+): Promise<ReplaySkip | undefined> {
+  const { entry, control } = found;
+  if (!conditions.approved) {
+    if (isPartlyDelivered(entry)) return "skip_approval";
+    if (entry.replays >= control.settings.replay.max_replays) return "skip_max_replays";
+  }
+  if (!(await canBeSent(found))) return "skip_schema";
+  if (isExpired(entry, control.settings.dead_letter.retention, conditions.now)) return "skip_expired";
+  if (!conditions.approved && control.status().breaker.state === "open") return "skip_downstream";
+  return undefined;
+}
+
+/** The backend has taken a part of it already: all of it would arrive again. */
+export function isPartlyDelivered({ failure }: Entry): boolean {
+  return failure?.reason === "partial_success";
+}
+
+/** True for a dead letter that the next cleaning removes because of its age. A retention of 0 is for ever. */
+export function isExpired({ failure }: Entry, retentionMs: number, now: number): boolean {
+  return retentionMs > 0 && failure !== undefined && failure.at + retentionMs <= now;
+}
+
+/** It decodes, and its pipeline's replay steps take it. Of several records the queue finds out which are refused. */
+async function canBeSent({ control, ref, entry }: LocatedEntry): Promise<boolean> {
+  try {
+    const batch = await control.store.payload(ref);
+    Batch.admit(entry.signal, batch.bytes);
+    return batch.count > 1 || control.prepare?.(entry, batch).error === undefined;
+  } catch (error) {
+    if (isMalformed(error) || isUnreadable(error)) return false;
+    throw error;
+  }
+}
+
+function isUnreadable(error: unknown): boolean {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return code === "corrupt" || code === "not_found";
+}

@@ -1,0 +1,90 @@
+import { AdminError } from "../../../plugin.js";
+import type { DeadLetterQuery, Selection } from "../../../runtime/kit.js";
+import { checkQuery } from "./check-query.js";
+import {
+  type Controls,
+  type LocatedEntry,
+  queriedControls,
+  queryMatcher,
+  searchDeadLetters,
+  walkDeadLetters,
+} from "./dead-letters.js";
+import type { ReplayPlan } from "./replay.js";
+
+const MAX_IDS = 10_000;
+
+/** The entry of this id, in whatever store and state it is. */
+export async function findEntry(controls: Controls, id: string): Promise<LocatedEntry | undefined> {
+  for (const control of queriedControls(controls, {})) {
+    const stored = await control.store.find(id);
+    if (stored !== undefined) return { ...stored, control };
+  }
+  return undefined;
+}
+
+/**
+ * What a selection names at this moment: what becomes a dead letter later is not part of it, so that a replay of all ends
+ * even if everything fails again. Ids are taken once each.
+ */
+export async function selectDeadLetters(controls: Controls, selection: Selection): Promise<ReplayPlan> {
+  return "ids" in selection ? selectIds(controls, selection.ids) : selectQuery(controls, selection.query);
+}
+
+export async function selectIds(controls: Controls, ids: readonly string[]): Promise<ReplayPlan> {
+  if (ids.length === 0) throw new AdminError("bad_request", "no ids were given");
+  if (ids.length > MAX_IDS) throw new AdminError("bad_request", `more than ${MAX_IDS} ids were given: use filters`);
+  const unique = [...new Set(ids)];
+  const found: LocatedEntry[] = [];
+  const missing: string[] = [];
+  for (const id of unique) {
+    const entry = await findEntry(controls, id);
+    if (entry?.entry.state === "failed") found.push(entry);
+    else missing.push(id);
+  }
+  found.sort((a, b) => (a.control.id < b.control.id ? -1 : a.control.id > b.control.id ? 1 : a.ref - b.ref));
+  return { total: unique.length, candidates: toAsyncIterable(found), missing };
+}
+
+async function* toAsyncIterable<T>(all: readonly T[]): AsyncGenerator<T> {
+  yield* all;
+}
+
+async function selectQuery(controls: Controls, query: DeadLetterQuery): Promise<ReplayPlan> {
+  const candidates = await selectCandidates(controls, query);
+  let total = 0;
+  for await (const _ of searchDeadLetters(controls, query)) total++;
+  return { total: Math.min(total, query.limit ?? total), candidates };
+}
+
+/** Those that a query finds of what is there at this moment, the oldest first, without counting them. */
+export async function selectCandidates(
+  controls: Controls,
+  query: DeadLetterQuery,
+): Promise<AsyncIterable<LocatedEntry>> {
+  checkQuery(query);
+  if (query.cursor !== undefined) throw new AdminError("bad_request", "a cursor selects nothing: use filters or ids");
+  const lastRefs = new Map<string, number>();
+  for (const { id, store } of queriedControls(controls, query)) {
+    lastRefs.set(id, (await store.failed(undefined, 1, "newest"))[0]?.ref ?? -1);
+  }
+  return candidatesUpTo(controls, query, lastRefs, query.limit ?? Number.POSITIVE_INFINITY);
+}
+
+async function* candidatesUpTo(
+  controls: Controls,
+  query: DeadLetterQuery,
+  lastRefs: ReadonlyMap<string, number>,
+  limit: number,
+): AsyncGenerator<LocatedEntry> {
+  const matches = queryMatcher(query);
+  let left = limit;
+  for (const control of queriedControls(controls, query)) {
+    for await (const stored of walkDeadLetters(control.store)) {
+      if (left === 0) return;
+      if (stored.ref > (lastRefs.get(control.id) ?? -1)) break;
+      if (!matches(stored.entry)) continue;
+      left--;
+      yield { ...stored, control };
+    }
+  }
+}

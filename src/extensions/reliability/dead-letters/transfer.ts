@@ -1,0 +1,119 @@
+import type { DeadLetterQuery, ImportReport } from "../../../runtime/kit.js";
+import { type Controls, type LocatedEntry, searchDeadLetters } from "./dead-letters.js";
+import { runExclusively } from "./run-exclusively.js";
+import { readTransferLine, type TransferredDeadLetter, writeTransferLine } from "./transfer-line.js";
+
+/** Written together, so that they share a commit. */
+const IMPORT_CHUNK_SIZE = 32;
+/** A file of something else has a problem in every line. */
+const MAX_PROBLEMS = 100;
+
+/** The dead letters a query finds, as lines. One whose payload cannot be read any more is left out: it is in no state to travel. */
+export async function* exportLines(
+  controls: Controls,
+  query: DeadLetterQuery,
+  onUnreadable: (id: string) => void,
+): AsyncGenerator<string> {
+  for await (const { control, ref, entry } of searchDeadLetters(controls, query)) {
+    try {
+      yield writeTransferLine({ entry, batch: await control.store.payload(ref) });
+    } catch (error) {
+      const code = (error as { code?: unknown }).code;
+      if (code !== "corrupt" && code !== "not_found") throw error;
+      if (code === "corrupt") onUnreadable(entry.id);
+    }
+  }
+}
+
+/**
+ * Takes dead letters in, under the ids they had. A line that is damaged, belongs to no exporter here or is here already is
+ * reported with its number and changes nothing; empty lines are passed over.
+ */
+export async function importLines(controls: Controls, lines: AsyncIterable<string>): Promise<ImportReport> {
+  const report = new ImportTally();
+  let chunk: NumberedTransfer[] = [];
+  let number = 0;
+  for await (const line of lines) {
+    number++;
+    if (line.trim() === "") continue;
+    const transfer = readTransferLine(line);
+    if ("problem" in transfer) report.add(number, transfer.problem);
+    else chunk.push({ number, transfer });
+    if (chunk.length < IMPORT_CHUNK_SIZE) continue;
+    await importChunk(controls, chunk, report);
+    chunk = [];
+  }
+  await importChunk(controls, chunk, report);
+  return report.result();
+}
+
+interface NumberedTransfer {
+  readonly number: number;
+  readonly transfer: TransferredDeadLetter;
+}
+
+async function importChunk(controls: Controls, chunk: readonly NumberedTransfer[], report: ImportTally): Promise<void> {
+  const byExporter = new Map<string, NumberedTransfer[]>();
+  for (const each of chunk) {
+    const { exporter } = each.transfer.entry;
+    byExporter.set(exporter, [...(byExporter.get(exporter) ?? []), each]);
+  }
+  for (const [exporter, group] of byExporter) {
+    const control = controls.get(exporter);
+    if (control?.store !== undefined) await importInto(control as LocatedEntry["control"], group, report);
+    else
+      for (const { number } of group)
+        report.add(number, `there is no queue for an exporter ${JSON.stringify(exporter)} here`);
+  }
+}
+
+function importInto(
+  { store }: LocatedEntry["control"],
+  group: readonly NumberedTransfer[],
+  report: ImportTally,
+): Promise<void> {
+  return runExclusively(store, async () => {
+    const fresh = new Map<string, NumberedTransfer>();
+    for (const each of group) {
+      const { id } = each.transfer.entry;
+      const isKnown = fresh.has(id) || (await store.find(id)) !== undefined;
+      if (isKnown) report.add(each.number, `entry ${id} is here already`);
+      else fresh.set(id, each);
+    }
+    await Promise.all([...fresh.values()].map((each) => putImported(store, each, report)));
+  });
+}
+
+async function putImported(
+  store: LocatedEntry["control"]["store"],
+  { number, transfer }: NumberedTransfer,
+  report: ImportTally,
+): Promise<void> {
+  const { entry, batch } = transfer;
+  const { pipeline, source, enqueuedAt, generation } = entry;
+  try {
+    await store.put({ batch, pipeline, source, enqueuedAt, generation, fields: entry });
+    report.imported++;
+  } catch (error) {
+    report.add(number, `it could not be written: ${(error as Error).message}`);
+  }
+}
+
+class ImportTally {
+  imported = 0;
+  private readonly problems: { line: number; message: string }[] = [];
+  private omitted = 0;
+
+  add(line: number, message: string): void {
+    if (this.problems.length < MAX_PROBLEMS) this.problems.push({ line, message });
+    else this.omitted++;
+  }
+
+  result(): ImportReport {
+    const problems = this.problems.sort((a, b) => a.line - b.line);
+    const last = problems.at(-1);
+    if (this.omitted > 0 && last)
+      problems.push({ line: last.line, message: `and ${this.omitted} more lines have problems` });
+    return { imported: this.imported, problems };
+  }
+}

@@ -1,0 +1,49 @@
+import { type PartialRejection, Refusal } from "../../../plugin.js";
+import type { AttemptError, Entry } from "../../../runtime/kit.js";
+import type { DeadLetterCause, QueueItem } from "./queue-item.js";
+
+/** What entries are given up with that no call has failed with. */
+export const BREAKER_OPEN = queueError("SLUICE_BREAKER_OPEN", "the circuit breaker is open");
+export const EXPIRED = queueError("SLUICE_EXPIRED", "waited longer than sending_queue.max_age");
+export const RETRY_LIMITED = queueError("SLUICE_RETRY_LIMIT", "over the rate limit of retries");
+
+function queueError(code: string, message: string): AttemptError {
+  return { kind: "transient", class: code, code, message };
+}
+
+/** What a client is told that waited for the result: it must not send again, for the data is kept here, or is not wanted. */
+export function deadLetteredRefusal(
+  { entry }: QueueItem,
+  { reason, error }: DeadLetterCause,
+  written: "saved" | "discarded",
+): Refusal {
+  if (written === "discarded") return discardedRefusal(`as dead_letter.filter says (${reason}): ${error.message}`);
+  return new Refusal("permanent", `kept as dead letter ${entry.id} (${reason}): ${error.message}`, {
+    code: "SLUICE_DEAD_LETTERED",
+  });
+}
+
+export function droppedRefusal({ entry }: QueueItem): Refusal {
+  const why = entry.lastError === undefined ? "" : `: ${entry.lastError.message}`;
+  return discardedRefusal(`over the rate limit of retries (on_excess: drop)${why}`);
+}
+
+function discardedRefusal(why: string): Refusal {
+  return new Refusal("permanent", `discarded, ${why}`, { code: "SLUICE_DISCARDED" });
+}
+
+/** The client still has it, and may send it again. */
+export function lostRefusal(): Refusal {
+  return new Refusal("transient", "the queue lost it to damage");
+}
+
+/** The other side took the batch, and rejected some of its records for good. */
+export function partialSuccessError(entry: Entry, { message }: PartialRejection, rejected: number): AttemptError {
+  return {
+    kind: "permanent",
+    class: "partial_success",
+    code: "SLUICE_PARTIAL_SUCCESS",
+    category: "schema",
+    message: `${rejected} of ${entry.items} records were rejected: ${message}`.slice(0, 1000),
+  };
+}

@@ -1,0 +1,61 @@
+import type { Batch, Delivery } from "../../../plugin.js";
+import type { AttemptError, Entry, FailureReason } from "../../../runtime/kit.js";
+import type { FailureStreak } from "../send/poison-detector.js";
+import type { EntryRef, StoredEntry } from "../store/store.js";
+
+/** A pending entry that is in memory: ready to be sent, waiting for a retry, or being sent. */
+export interface QueueItem {
+  readonly ref: EntryRef;
+  /** As the store has it, or will have it with its next write. */
+  entry: Entry;
+  /** The payload, if it is in memory; otherwise it is read from the store. */
+  batch: Batch | undefined;
+  /** Whom to tell what became of it, when the client waits for that. */
+  delivery: Delivery | undefined;
+  /** Monotonic time since which it waits: when it came, or was replayed. So its age is right also when the clock is set. */
+  readonly queuedSince: number;
+  /** Monotonic time of the first failure of the present cycle. */
+  failingSince: number | undefined;
+  /** Monotonic time of the last attempt when it was taken in; long ago when there was none. */
+  readonly lastTriedAt: number;
+  /** Monotonic time at which a waiting one may be tried again. */
+  dueAt: number;
+  /** The retry limiter has given the item its turn. */
+  hasRetryTurn: boolean;
+  failureStreak: FailureStreak | undefined;
+  /** Set when the item is to become a dead letter and writing it has not succeeded yet. */
+  deadLetterCause: DeadLetterCause | undefined;
+}
+
+/** Why an entry is given up. */
+export interface DeadLetterCause {
+  readonly reason: FailureReason;
+  readonly category: string;
+  readonly error: AttemptError;
+}
+
+export function createQueueItem(
+  { ref, entry }: StoredEntry,
+  now: number,
+  monotonic: number,
+  maxWaitMs: number,
+): QueueItem {
+  const toMonotonic = (time: number) => monotonic - Math.max(0, now - time);
+  const bornAt = toMonotonic(entry.cycles.at(-1)?.replayedAt ?? entry.enqueuedAt);
+  const failingSince = entry.firstFailedAt === undefined ? undefined : toMonotonic(entry.firstFailedAt);
+  const lastDelay = entry.history.at(-1)?.delayMs;
+  const isWaiting = entry.lastAttemptAt !== undefined && lastDelay !== undefined;
+  const triedAt = entry.lastAttemptAt === undefined ? Number.NEGATIVE_INFINITY : toMonotonic(entry.lastAttemptAt);
+  const dueAt = isWaiting ? triedAt + Math.min(lastDelay!, maxWaitMs) : 0;
+  const nothing = { batch: undefined, delivery: undefined, failureStreak: undefined, deadLetterCause: undefined };
+  return {
+    ref,
+    entry,
+    queuedSince: bornAt,
+    failingSince,
+    lastTriedAt: triedAt,
+    dueAt,
+    hasRetryTurn: false,
+    ...nothing,
+  };
+}

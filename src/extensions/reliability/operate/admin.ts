@@ -1,0 +1,149 @@
+import { AdminError, batchToJson } from "../../../plugin.js";
+import type { Admin, ReplayOptions, Selection } from "../../../runtime/kit.js";
+import { checkQuery } from "../dead-letters/check-query.js";
+import { countDeadLetters } from "../dead-letters/dead-letter-stats.js";
+import { type Controls, type LocatedEntry, listPage, queriedControls } from "../dead-letters/dead-letters.js";
+import { type ReplayServices, replayDeadLetters } from "../dead-letters/replay.js";
+import { runExclusively } from "../dead-letters/run-exclusively.js";
+import { findEntry, selectCandidates, selectDeadLetters, selectIds } from "../dead-letters/selection.js";
+import { exportLines, importLines } from "../dead-letters/transfer.js";
+import type { ExporterControl } from "./exporter-control.js";
+
+const MAX_BY_LENGTH = 200;
+
+/** What operators see and do, over all exporters. The map may still grow after the call. */
+export function createAdmin(controls: Controls, services: ReplayServices): Admin {
+  return {
+    exporters: () => [...controls.values()].map((control) => control.status()),
+    pause: (exporter) => controlOf(controls, exporter).pause(),
+    resume: (exporter) => controlOf(controls, exporter).resume(),
+    retryNow: (exporter) => controlOf(controls, exporter).retryNow(),
+    forceBreaker: (exporter, state) => controlOf(controls, exporter).forceBreaker(state),
+    setReplayRate(exporter, rate) {
+      const control = controlOf(controls, exporter);
+      checkRate(rate);
+      control.replayRate = rate;
+    },
+    async listDeadLetters(query) {
+      checkQuery(query);
+      return withAdminErrors(() => listPage(controls, query));
+    },
+    deadLetter: (id) => withAdminErrors(async () => (await findEntry(controls, id))?.entry),
+    payload: (id) => withAdminErrors(() => payloadOf(controls, id)),
+    async deadLetterStats(query) {
+      checkQuery(query);
+      return withAdminErrors(() => countDeadLetters(controls, query));
+    },
+    async replay(selection, options) {
+      checkReplay(options);
+      return withAdminErrors(async () =>
+        replayDeadLetters(await selectDeadLetters(controls, selection), options, services),
+      );
+    },
+    deleteDeadLetters: (selection, options) =>
+      withAdminErrors(() => deleteSelected(controls, selection, options?.dryRun ?? false, services)),
+    exportDeadLetters(query) {
+      checkQuery(query);
+      queriedControls(controls, query);
+      const onUnreadable = (id: string) =>
+        services.logger.error({ id }, "a dead letter could not be exported: its payload cannot be read");
+      return linesWithAdminErrors(exportLines(controls, query, onUnreadable));
+    },
+    importDeadLetters: (lines) => withAdminErrors(() => importLines(controls, lines)),
+  };
+}
+
+function controlOf(controls: Controls, id: string): ExporterControl {
+  const control = controls.get(id);
+  if (control !== undefined) return control;
+  throw new AdminError(
+    "not_found",
+    `there is no exporter ${JSON.stringify(id)}; there are: ${[...controls.keys()].join(", ")}`,
+  );
+}
+
+function checkReplay({ by, rate }: ReplayOptions): void {
+  if (typeof by !== "string" || by.trim() === "" || by.length > MAX_BY_LENGTH) {
+    throw new AdminError("bad_request", "say who replays: by must be a name");
+  }
+  if (rate !== undefined) checkRate(rate);
+}
+
+function checkRate(rate: number): void {
+  if (!(rate > 0) || !Number.isFinite(rate)) {
+    throw new AdminError("bad_request", "the rate must be a number of entries per second, more than 0");
+  }
+}
+
+async function payloadOf(controls: Controls, id: string): Promise<string | undefined> {
+  const found = await findEntry(controls, id);
+  return found && batchToJson(await found.control.store.payload(found.ref));
+}
+
+const DELETE_CHUNK_SIZE = 200;
+
+/** Ids must all be those of dead letters, or nothing is deleted. */
+async function deleteSelected(
+  controls: Controls,
+  selection: Selection,
+  dryRun: boolean,
+  { logger }: ReplayServices,
+): Promise<number> {
+  let deleted = 0;
+  for await (const group of groupByExporter(await deletionCandidates(controls, selection)))
+    deleted += dryRun ? group.length : await deleteGroup(group);
+  if (!dryRun && deleted > 0) logger.info({ deleted }, "dead letters were deleted");
+  return deleted;
+}
+
+async function deletionCandidates(controls: Controls, selection: Selection): Promise<AsyncIterable<LocatedEntry>> {
+  if (!("ids" in selection)) return selectCandidates(controls, selection.query);
+  const { candidates, missing = [] } = await selectIds(controls, selection.ids);
+  if (missing.length === 0) return candidates;
+  throw new AdminError("not_found", `there is no dead letter ${missing.slice(0, 5).join(", ")}; nothing was deleted`);
+}
+
+/** What was replayed or removed meanwhile is left alone. */
+function deleteGroup(group: readonly LocatedEntry[]): Promise<number> {
+  const { store } = group[0]!.control;
+  return runExclusively(store, async () => {
+    const present = await Promise.all(group.map(({ entry }) => store.find(entry.id)));
+    const refs = present.flatMap((stored) => (stored?.entry.state === "failed" ? [stored.ref] : []));
+    await store.delete(refs);
+    return refs.length;
+  });
+}
+
+async function* groupByExporter(candidates: AsyncIterable<LocatedEntry>): AsyncGenerator<LocatedEntry[]> {
+  let group: LocatedEntry[] = [];
+  for await (const found of candidates) {
+    if (group.length >= DELETE_CHUNK_SIZE || (group[0] && group[0].control !== found.control)) {
+      yield group;
+      group = [];
+    }
+    group.push(found);
+  }
+  if (group.length > 0) yield group;
+}
+
+/** A store that is closed, or cannot be read, is no fault of the one who asks. */
+async function withAdminErrors<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw asAdminError(error);
+  }
+}
+
+async function* linesWithAdminErrors(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  try {
+    yield* lines;
+  } catch (error) {
+    throw asAdminError(error);
+  }
+}
+
+function asAdminError(error: unknown): unknown {
+  const { name, message } = error as Error;
+  return name === "StoreError" ? new AdminError("unavailable", message, { cause: error }) : error;
+}

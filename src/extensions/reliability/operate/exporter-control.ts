@@ -1,0 +1,24 @@
+import type { CompleteSettings, Entry, ExporterStatus } from "../../../runtime/kit.js";
+import type { PrepareReplayed } from "../send/replay-preparation.js";
+import type { QueueStore } from "../store/store.js";
+
+/** One exporter's queue at work, as those see it who look after dead letters and operators. */
+export interface ExporterControl {
+  readonly id: string;
+  readonly settings: CompleteSettings;
+  /** Undefined when the exporter has no queue: then its clients wait for the export, and nothing is kept. */
+  readonly store: QueueStore | undefined;
+  /** What is done to replayed entries before they are sent; undefined where that is not known. */
+  readonly prepare?: PrepareReplayed;
+  status(): ExporterStatus;
+  /** Stops sending; what is under way is finished. */
+  pause(): void;
+  resume(): void;
+  /** Lets nothing wait for the time of its retry any longer. */
+  retryNow(): void;
+  forceBreaker(state: "open" | "closed" | "auto"): void;
+  /** Entries per second at which dead letters are put back. */
+  replayRate: number;
+  /** These are pending in the store now, and it did not put them there itself: they were replayed. */
+  onReplayed(entries: readonly Entry[]): void;
+}

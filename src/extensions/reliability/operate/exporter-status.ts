@@ -1,0 +1,43 @@
+import type { ExporterStatus } from "../../../runtime/kit.js";
+import type { RecentCalls } from "../send/recent-calls.js";
+import type { StoreStats } from "../store/store.js";
+
+/** More dead letters than this, and the exporter is not quite well. */
+const MANY_DEAD_LETTERS = 100;
+
+export interface StatusInputs {
+  readonly id: string;
+  /** Undefined: there is no queue. */
+  readonly stats: StoreStats | undefined;
+  readonly paused: boolean;
+  readonly inFlight: number;
+  readonly recent: RecentCalls;
+  readonly breaker: ExporterStatus["breaker"];
+  readonly replayRate: number;
+}
+
+const NOTHING = { entries: 0, items: 0, bytes: 0 };
+
+/** DOWN while the breaker is open; DEGRADED while it probes, while it is paused, and with many dead letters. */
+export function exporterStatus(inputs: StatusInputs): ExporterStatus {
+  const { id, stats, paused, inFlight, breaker, replayRate } = inputs;
+  const { lastSentAt, lastError, failureRate } = inputs.recent;
+  const isDegraded = paused || breaker.state === "half_open" || (stats?.failed.entries ?? 0) > MANY_DEAD_LETTERS;
+  return {
+    id,
+    state: breaker.state === "open" ? "DOWN" : isDegraded ? "DEGRADED" : "UP",
+    paused,
+    breaker,
+    queue: {
+      enabled: stats !== undefined,
+      ...(stats?.pending ?? NOTHING),
+      inFlight,
+      oldestAt: stats?.oldestPendingAt,
+    },
+    deadLetters: { ...(stats?.failed ?? NOTHING), oldestAt: stats?.oldestFailedAt },
+    lastSentAt,
+    lastError: lastError && { at: lastError.at, class: lastError.error.class, message: lastError.error.message },
+    failureRate,
+    replayRate,
+  };
+}

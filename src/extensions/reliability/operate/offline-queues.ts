@@ -1,0 +1,120 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { AdminError } from "../../../plugin.js";
+import { type Admin, completeSettings, noMetrics, silentLogger } from "../../../runtime/kit.js";
+import { LevelStore } from "../store/level-store.js";
+import { isStoreDirectory } from "../store/leveldb-files/inspect-directory.js";
+import type { OpenReport, QueueStore, StoreError } from "../store/store.js";
+import { createAdmin } from "./admin.js";
+import { exporterOfDirectory } from "./directory-name.js";
+import type { ExporterControl } from "./exporter-control.js";
+
+export interface OfflineQueues {
+  readonly admin: Admin;
+  /** What opening has found damaged, in sentences: nobody else will hear of it. */
+  readonly damage: readonly string[];
+  close(): Promise<void>;
+}
+
+/**
+ * The queues of a directory while no agent runs. What is replayed is sent when an agent runs again. The config is not
+ * known here: retention is not looked at, and there is no breaker. Rejects with an `AdminError`, and opens nothing, when
+ * the directory holds no queues, or one of them is in use or cannot be opened.
+ */
+export async function openOfflineQueues(directory: string): Promise<OfflineQueues> {
+  const queues = await queuesIn(directory);
+  if (queues.length === 0) throw new AdminError("not_found", `there are no queues in ${directory}`);
+  const controls = new Map<string, ExporterControl>();
+  const damage: string[] = [];
+  const close = async () => {
+    for (const { store } of controls.values()) await store?.close();
+  };
+  try {
+    for (const { exporter, path } of queues) {
+      const { store, report } = await openStore(exporter, path);
+      controls.set(exporter, offlineControl(exporter, store));
+      damage.push(...damageMessages(exporter, report));
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const services = { clock: keepAliveClock, logger: silentLogger, metrics: noMetrics, generation: "offline" };
+  return { admin: createAdmin(controls, services), damage, close };
+}
+
+/** Directories that are queues, by their name and what is in them: no other must become one. */
+async function queuesIn(directory: string): Promise<{ exporter: string; path: string }[]> {
+  const found: { exporter: string; path: string }[] = [];
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    const exporter = entry.isDirectory() ? exporterOfDirectory(entry.name) : undefined;
+    const path = join(directory, entry.name);
+    if (exporter !== undefined && (await isStoreDirectory(path))) found.push({ exporter, path });
+  }
+  return found;
+}
+
+function damageMessages(exporter: string, { lostEntries, corruptEntries, setAside }: OpenReport): string[] {
+  if (lostEntries + corruptEntries === 0 && setAside === undefined) return [];
+  const kept = setAside === undefined ? "" : `; the files as they were are in ${setAside}`;
+  return [
+    `the queue of ${exporter} was damaged and has been repaired: ${lostEntries} entries are lost, ${corruptEntries} could not be read${kept}`,
+  ];
+}
+
+async function openStore(exporter: string, directory: string): Promise<{ store: QueueStore; report: OpenReport }> {
+  const store = new LevelStore({ exporter, directory, durability: "fsync", intervalMs: 0 });
+  try {
+    return { store, report: await store.open() };
+  } catch (error) {
+    throw asOpenError(error, directory);
+  }
+}
+
+function asOpenError(error: unknown, directory: string): unknown {
+  const { name, code, message } = error as StoreError;
+  if (name !== "StoreError") return error;
+  const advice =
+    "leave out --dir to ask the agent that runs (--api URL if it is not at the default address), or stop it";
+  const text = code === "locked" ? `${directory} is in use by a running agent; ${advice}` : message;
+  return new AdminError("unavailable", text, { cause: error });
+}
+
+/** Nothing is sent and nothing waits for its turn: replaying only writes. */
+function offlineControl(id: string, store: QueueStore): ExporterControl {
+  return {
+    id,
+    settings: completeSettings({ dead_letter: { retention: 0 }, replay: { batch_size: 500 } }),
+    store,
+    replayRate: Number.MAX_SAFE_INTEGER,
+    status() {
+      const { pending, failed, oldestPendingAt, oldestFailedAt } = store.stats;
+      return {
+        id,
+        state: "DOWN",
+        paused: true,
+        breaker: { state: "closed", forced: false, since: 0 },
+        queue: { enabled: true, ...pending, inFlight: 0, oldestAt: oldestPendingAt },
+        deadLetters: { ...failed, oldestAt: oldestFailedAt },
+        lastSentAt: undefined,
+        lastError: undefined,
+        failureRate: 0,
+        replayRate: 0,
+      };
+    },
+    pause() {},
+    resume() {},
+    retryNow() {},
+    forceBreaker() {},
+    onReplayed() {},
+  };
+}
+
+const keepAliveClock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(ms: number, run: () => void) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};

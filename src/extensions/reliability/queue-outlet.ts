@@ -1,0 +1,187 @@
+import { type Delivery, StartError } from "../../plugin.js";
+import type { CompleteSettings, Entry, ExporterStatus, Outlet, OutletSettings } from "../../runtime/kit.js";
+import { Admission } from "./admit/admission.js";
+import { createDeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
+import { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
+import { DamageReporter } from "./operate/damage-reporter.js";
+import type { ExporterControl } from "./operate/exporter-control.js";
+import { exporterStatus } from "./operate/exporter-status.js";
+import { QueueMetrics } from "./operate/queue-metrics.js";
+import type { HeadLimits } from "./schedule/queue-head.js";
+import { Scheduler } from "./schedule/scheduler.js";
+import { createReplayPreparation, type PrepareReplayed } from "./send/replay-preparation.js";
+import type { OpenReport, QueueStore, StoreError } from "./store/store.js";
+
+export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
+  readonly settings: CompleteSettings;
+  /** Merge before the queue: sending_queue.batch is written somewhere. */
+  readonly isBatching: boolean;
+  /** `onDamage` is to be told when the store had to be opened again, or set an entry aside, while in use. */
+  readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
+  /** Names the config the agent runs with. */
+  readonly generation: string;
+  /** How much of the queue is kept in memory. */
+  readonly limits?: HeadLimits;
+  /** Looks after its dead letters; gives the function that stops it. */
+  readonly startMaintenance: (control: ExporterControl) => () => void;
+}
+
+/**
+ * An exporter's queue as the end of a pipeline: what comes is admitted to the store, and the scheduler
+ * sees it to its end. This class puts the parts together, opens and closes them, and shows them to operators.
+ */
+export class QueueOutlet implements Outlet, ExporterControl {
+  readonly id: string;
+  readonly settings: CompleteSettings;
+  readonly store: QueueStore;
+  readonly prepare: PrepareReplayed;
+  replayRate: number;
+  private readonly outletSettings: QueueOutletSettings;
+  private readonly metrics: QueueMetrics;
+  private readonly admission: Admission;
+  private readonly scheduler: Scheduler;
+  private readonly deadLetters: DeadLetterWriter;
+  private readonly damageReporter: DamageReporter;
+  private stopMaintenance = () => {};
+
+  constructor(outletSettings: QueueOutletSettings) {
+    this.outletSettings = outletSettings;
+    const { id, settings, clock, logger } = outletSettings;
+    const store = outletSettings.createStore((report) => this.onDamage(report));
+    this.id = id;
+    this.settings = settings;
+    this.store = store;
+    this.prepare = createReplayPreparation(outletSettings.prepareReplay);
+    this.replayRate = settings.replay.rate;
+    const metrics = new QueueMetrics(id, outletSettings.metrics);
+    this.metrics = metrics;
+    const filter = createDeadLetterFilter(settings.dead_letter.filter);
+    const onUnreadable = (entry: Entry, cause: StoreError) => this.damageReporter.reportUnreadable(entry, cause);
+    const deadLetters = new DeadLetterWriter({ store, filter, clock, logger, metrics, onUnreadable });
+    this.deadLetters = deadLetters;
+    this.damageReporter = new DamageReporter({
+      id,
+      store,
+      logger,
+      queueMetrics: metrics,
+      metrics: outletSettings.metrics,
+    });
+    this.scheduler = new Scheduler({
+      ...outletSettings,
+      ...{ store, metrics, deadLetters, prepare: this.prepare },
+      onEntryEnded: (entry, parts) => this.admission.entryRemoved(entry, parts),
+      onLoaded: () => {
+        if (this.damageReporter.reportNewCorrupt()) this.admission.recount();
+      },
+    });
+    this.admission = new Admission({
+      ...outletSettings,
+      metrics,
+      store,
+      filter,
+      deadLetters,
+      scheduler: this.scheduler,
+    });
+  }
+
+  async start(): Promise<void> {
+    this.damageReporter.reportOpening(await this.openStore());
+    this.admission.recount();
+    this.registerGauges();
+    this.stopMaintenance = this.outletSettings.startMaintenance(this);
+    this.scheduler.start();
+  }
+
+  /** An exporter whose breaker is open is available again once nothing is left in its queue to try it with. */
+  get isAvailable(): boolean {
+    const { paused, breaker, isEmpty } = this.scheduler;
+    return !paused && (breaker.state === "closed" || (!breaker.forced && isEmpty));
+  }
+
+  accept(delivery: Delivery, pipeline: string): void {
+    this.admission.accept(delivery, pipeline);
+  }
+
+  async drain(): Promise<void> {
+    await this.admission.drain();
+    await this.scheduler.drain();
+  }
+
+  abort(): void {
+    this.admission.abort();
+    this.scheduler.abort();
+  }
+
+  async stop(): Promise<void> {
+    this.stopMaintenance();
+    this.deadLetters.stop();
+    this.metrics.stop();
+    await this.store.close();
+  }
+
+  pause(): void {
+    this.scheduler.pause();
+  }
+
+  resume(): void {
+    this.scheduler.resume();
+  }
+
+  retryNow(): void {
+    this.scheduler.retryNow();
+  }
+
+  forceBreaker(state: "open" | "closed" | "auto"): void {
+    this.scheduler.forceBreaker(state);
+  }
+
+  onReplayed(entries: readonly Entry[]): void {
+    this.admission.entriesAdded(entries);
+    this.scheduler.rescan();
+  }
+
+  status(): ExporterStatus {
+    const { id, replayRate } = this;
+    const { paused, inFlight, recent, breaker } = this.scheduler;
+    const { state, forced, since } = breaker;
+    const { stats } = this.store;
+    return exporterStatus({ id, stats, paused, inFlight, recent, breaker: { state, forced, since }, replayRate });
+  }
+
+  private async openStore(): Promise<OpenReport> {
+    try {
+      return await this.store.open();
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      throw new StartError(`the queue of exporter ${this.id} cannot be opened: ${message}`, [], { cause: error });
+    }
+  }
+
+  /** What is known of the store may be wrong now. */
+  private onDamage(report: OpenReport): void {
+    this.damageReporter.reportOpening(report);
+    this.admission.recount();
+    this.scheduler.rescan();
+  }
+
+  private registerGauges(): void {
+    const { store, scheduler, settings } = this;
+    const { clock, signals = [] } = this.outletSettings;
+    const { sizer, queue_size: capacity, max_bytes: byteCapacity } = settings.sending_queue;
+    const unit = sizer === "requests" ? "entries" : sizer;
+    const ageInSeconds = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at) / 1000);
+    this.metrics.registerGauges({
+      signals,
+      size: () => store.stats.pending[unit],
+      capacity,
+      byteCapacity,
+      bytes: () => store.stats.pending.bytes,
+      inFlight: () => scheduler.inFlight,
+      breaker: () => scheduler.breaker.state,
+      deadLetters: () => store.stats.failed.entries,
+      deadLetterBytes: () => store.stats.failed.bytes,
+      corrupt: () => store.stats.corrupt,
+      oldestDeadLetterSeconds: () => ageInSeconds(store.stats.oldestFailedAt),
+    });
+  }
+}

@@ -1,0 +1,166 @@
+import { constants } from "node:fs";
+import { access, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import {
+  defineExtension,
+  type Extension,
+  type ExtensionContext,
+  type ExtensionFactory,
+  type Logger,
+  StartError,
+} from "../../plugin.js";
+import {
+  type Admin,
+  type CompleteSettings,
+  completeSettings,
+  type ExporterSettings,
+  exporterSettingsSchema,
+  type Outlet,
+  type OutletFactory,
+  type OutletSettings,
+} from "../../runtime/kit.js";
+import { startDeadLetterMaintenance } from "./dead-letters/dead-letter-maintenance.js";
+import { directPath } from "./direct-path.js";
+import { createAdmin } from "./operate/admin.js";
+import { directoryNameOf } from "./operate/directory-name.js";
+import type { ExporterControl } from "./operate/exporter-control.js";
+import { QueueOutlet } from "./queue-outlet.js";
+import { storesUnder } from "./store/level/open/summary-file.js";
+import { LevelStore } from "./store/level-store.js";
+import type { OpenReport, QueueStore } from "./store/store.js";
+
+const directorySchema = z
+  .string()
+  .min(1, "expected a directory such as ./data/queue")
+  .default("./data/queue")
+  .meta({ description: "Where the sending queues are kept, one directory for each exporter." });
+
+/** Makes the directory if need be; throws a `StartError` that names the key when it cannot be used. */
+async function prepareDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const hint = "choose another with extensions: reliability: directory:, or turn queues off with sending_queue";
+    throw new StartError(`the directory ${path} cannot be used (${code ?? message}); ${hint}`, ["directory"], {
+      cause: error,
+    });
+  }
+}
+
+/** The keys every exporter has, as the defaults of all exporters, and where the queues are kept. */
+const reliabilityConfig = exporterSettingsSchema.extend({ directory: directorySchema });
+
+type ReliabilityConfig = z.infer<typeof reliabilityConfig>;
+
+/** Stands between pipelines and exporters: what was accepted is kept until it is delivered or given up by a person. */
+export const reliability = defineExtension<ReliabilityConfig>({
+  type: "reliability",
+  onByDefault: true,
+  summary: "Wraps every exporter: a durable queue, retries, circuit breaker, dead letters and replay.",
+  schema: reliabilityConfig,
+  create: (config, context) => new Reliability(config, context),
+});
+
+/** The same extension, with other stores than those on disk: it makes no directory. */
+export function reliabilityWithStores(createStore: (exporter: string) => QueueStore): ExtensionFactory {
+  return {
+    ...reliability,
+    create: (config, context) => new Reliability(config as ReliabilityConfig, context, createStore),
+  };
+}
+
+class Reliability implements Extension {
+  readonly admin: Admin;
+  private readonly config: ReliabilityConfig;
+  private readonly defaults: ExporterSettings;
+  private readonly context: ExtensionContext;
+  private readonly controls = new Map<string, ExporterControl>();
+  private readonly generation: string;
+  private readonly createStore: ((exporter: string) => QueueStore) | undefined;
+  private orphanCheck: Promise<void> | undefined;
+
+  constructor(config: ReliabilityConfig, context: ExtensionContext, createStore?: (exporter: string) => QueueStore) {
+    this.config = config;
+    this.createStore = createStore;
+    const { directory: _, ...defaults } = config;
+    this.defaults = defaults;
+    this.context = context;
+    this.generation = context.host.generation ?? new Date(context.clock.now()).toISOString();
+    this.admin = createAdmin(this.controls, this.services);
+  }
+
+  readonly outlets: OutletFactory = (outletSettings) => this.createOutlet(outletSettings);
+
+  async start(): Promise<void> {
+    if (this.createStore !== undefined) return;
+    if (this.defaults.sending_queue?.enabled !== false) await prepareDirectory(this.config.directory);
+  }
+
+  async stop(): Promise<void> {
+    await this.orphanCheck;
+  }
+
+  private get services() {
+    const { clock, logger, metrics } = this.context;
+    return { clock, logger, metrics, generation: this.generation };
+  }
+
+  private createOutlet(outletSettings: OutletSettings): Outlet {
+    this.orphanCheck ??= Promise.resolve().then(() => this.checkForOrphanedQueues());
+    const layers = [outletSettings.settings, this.defaults, outletSettings.typeDefaults];
+    const settings = completeSettings(...layers);
+    if (!settings.sending_queue.enabled) {
+      const { outlet, control } = directPath(outletSettings, settings);
+      this.controls.set(outletSettings.id, control);
+      return outlet;
+    }
+    const outlet = new QueueOutlet({
+      ...outletSettings,
+      settings,
+      isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
+      generation: this.generation,
+      createStore: (onDamage) => this.createQueueStore(outletSettings.id, settings, onDamage),
+      startMaintenance: (control) => startDeadLetterMaintenance(control, this.services),
+    });
+    this.controls.set(outletSettings.id, outlet);
+    return outlet;
+  }
+
+  /** Runs when all outlets have been made: they are in one go. */
+  private checkForOrphanedQueues(): Promise<void> {
+    if (this.createStore !== undefined) return Promise.resolve();
+    const used = [...this.controls.values()].filter(({ store }) => store !== undefined).map(({ id }) => id);
+    return warnOfOrphanedQueues(this.config.directory, new Set(used), this.context.logger);
+  }
+
+  private createQueueStore(id: string, settings: CompleteSettings, onDamage: (report: OpenReport) => void): QueueStore {
+    if (this.createStore !== undefined) return this.createStore(id);
+    const { durability, durability_interval: intervalMs } = settings;
+    const directory = join(this.config.directory, directoryNameOf(id));
+    const now = () => this.context.clock.now();
+    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, onDamage });
+  }
+}
+
+/**
+ * Warns of queues below the directory that are not empty and that no exporter of this config has: an exporter that was
+ * renamed or removed, or whose queue was turned off, leaves what it had not delivered behind. Never rejects.
+ */
+async function warnOfOrphanedQueues(root: string, used: ReadonlySet<string>, logger: Logger): Promise<void> {
+  try {
+    for (const { directory, summary } of await storesUnder(root)) {
+      const { exporter, pending, failed: deadLetters } = summary;
+      if (used.has(exporter) || pending + deadLetters === 0) continue;
+      const found = { exporter, directory, pending, deadLetters };
+      logger.warn(found, `nothing sends what is in the queue of ${exporter}: ${ORPHANED_QUEUE_ADVICE}`);
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") logger.warn({ err: error }, "cannot look for other queues");
+  }
+}
+
+const ORPHANED_QUEUE_ADVICE =
+  "configure an exporter of that name with a queue, or remove the directory if it is not needed";

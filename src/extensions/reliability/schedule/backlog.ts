@@ -1,0 +1,128 @@
+import type { Batch, Clock, Delivery } from "../../../plugin.js";
+import type { QueueItem } from "../entry/queue-item.js";
+import { Bisections } from "../send/bisect.js";
+import type { QueueStore, StoredEntry } from "../store/store.js";
+import { DelayQueue } from "./delay-queue.js";
+import { type HeadLimits, QueueHead } from "./queue-head.js";
+
+/**
+ * All entries that are not being sent, and whose turn is next: parts of one that was taken apart, retries that are due,
+ * and the others in the order they came. Retries and first attempts take turns, so that neither has to wait for the other.
+ * Parts of one entry come out one after the other.
+ */
+export class Backlog {
+  readonly bisections = new Bisections();
+  readonly head: QueueHead;
+  private readonly clock: Clock;
+  private readonly waiting = new DelayQueue();
+  private readonly maxWaiting: number;
+  /** These are sent before all others; the last one first. */
+  private readonly urgent: QueueItem[] = [];
+  /** Items that exceeded sending_queue.max_age while they waited for a retry. */
+  private readonly expired: QueueItem[] = [];
+  private lastWasRetry = false;
+  /** Monotonic time of the last `updateNow`: what is due, and in how long the next one is, follow one time. */
+  private now: number;
+
+  /** `onLoaded` is called after each reading of the store; the error is there when it failed. */
+  constructor(store: QueueStore, clock: Clock, limits: HeadLimits, onLoaded: (error?: unknown) => void) {
+    this.clock = clock;
+    this.now = clock.monotonic();
+    this.head = new QueueHead(store, clock, limits, this.waiting, onLoaded);
+    // More than that wait only when dead letters cannot be written.
+    this.maxWaiting = limits.waiting + 2 * limits.entries;
+  }
+
+  /** Reads the clock; all other methods use that time until the next call. */
+  updateNow(): void {
+    this.now = this.clock.monotonic();
+  }
+
+  /** Milliseconds from the last `updateNow` until the next retry is due; undefined when none waits. */
+  get dueIn(): number | undefined {
+    const due = this.waiting.nextDue;
+    return due === undefined ? undefined : due - this.now;
+  }
+
+  get hasWork(): boolean {
+    if (this.urgent.length > 0 || this.hasFresh) return true;
+    const { dueIn } = this;
+    return dueIn !== undefined && dueIn <= 0;
+  }
+
+  /** A probe prefers an entry that has not failed: a bad one must not keep the breaker open. */
+  next(probe: boolean): QueueItem | undefined {
+    const isRetryFirst = !probe && !this.lastWasRetry;
+    const first = isRetryFirst ? this.nextRetry() : this.nextFresh();
+    if (first !== undefined) {
+      this.lastWasRetry = isRetryFirst;
+      return first;
+    }
+    this.lastWasRetry = !isRetryFirst;
+    return isRetryFirst ? this.nextFresh() : this.nextRetry();
+  }
+
+  /** The oldest, whether its turn has come or not. */
+  takeOldest(): QueueItem | undefined {
+    return this.head.take() ?? this.waiting.take(Number.POSITIVE_INFINITY);
+  }
+
+  /** Takes out an entry that was queued before `time`, whether its turn has come or not. */
+  takeQueuedBefore(time: number): QueueItem | undefined {
+    if ((this.urgent.at(-1)?.queuedSince ?? time) < time) return this.urgent.pop();
+    if ((this.head.first?.queuedSince ?? time) < time) return this.head.take();
+    if (this.expired.length === 0) this.expired.push(...this.waiting.takeQueuedBefore(time));
+    return this.expired.pop();
+  }
+
+  /** Since when the oldest of them waits, or before; undefined when there is none. */
+  get oldestQueuedSince(): number | undefined {
+    const times = [this.urgent.at(-1)?.queuedSince, this.head.first?.queuedSince, this.waiting.oldestQueuedSince];
+    const known = times.filter((time) => time !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
+  }
+
+  /** The item is tried again after that time. */
+  retryIn(item: QueueItem, ms: number): void {
+    item.dueAt = this.clock.monotonic() + ms;
+    this.head.delayOrPark(item);
+  }
+
+  /** The turn of the item comes again after that time; it stays in memory. */
+  delay(item: QueueItem, ms: number): void {
+    item.dueAt = this.clock.monotonic() + ms;
+    this.waiting.add(item);
+  }
+
+  /** The item was replaced in the store by these parts. */
+  replaceWithParts(item: QueueItem, parts: readonly { readonly stored: StoredEntry; readonly batch: Batch }[]): void {
+    const deliveries = item.delivery?.split(parts.map(({ batch }) => batch));
+    const addPart = (part: StoredEntry, batch: Batch, delivery: Delivery | undefined) =>
+      this.head.addPart(part, batch, delivery);
+    this.bisections.addParts(
+      item,
+      parts.map(({ stored, batch }, i) => addPart(stored, batch, deliveries?.[i])),
+    );
+  }
+
+  /** The item is not being sent any more; a part of the same bisection may be. */
+  release(item: QueueItem): void {
+    const next = this.bisections.release(item);
+    if (next !== undefined) this.urgent.push(next);
+  }
+
+  private get hasFresh(): boolean {
+    return this.head.size > 0 && this.waiting.size < this.maxWaiting;
+  }
+
+  private nextRetry(): QueueItem | undefined {
+    return this.waiting.take(this.now);
+  }
+
+  private nextFresh(): QueueItem | undefined {
+    for (;;) {
+      const item = this.urgent.pop() ?? (this.hasFresh ? this.head.take() : undefined);
+      if (item === undefined || item.entry.parent === undefined || this.bisections.tryAcquire(item)) return item;
+    }
+  }
+}

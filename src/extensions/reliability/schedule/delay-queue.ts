@@ -1,0 +1,80 @@
+import type { QueueItem } from "../entry/queue-item.js";
+
+/** Items that wait for a time, the earliest first: a binary heap. */
+export class DelayQueue {
+  private heap: QueueItem[] = [];
+  /** No item was queued before this monotonic time, but those that are to become dead letters anyway. */
+  private oldestSince = Number.POSITIVE_INFINITY;
+
+  get size(): number {
+    return this.heap.length;
+  }
+
+  /** When the first one is due; undefined when none waits. */
+  get nextDue(): number | undefined {
+    return this.heap[0]?.dueAt;
+  }
+
+  /** Since when the oldest item is queued, or before; undefined when all are to become dead letters anyway. */
+  get oldestQueuedSince(): number | undefined {
+    return this.oldestSince === Number.POSITIVE_INFINITY ? undefined : this.oldestSince;
+  }
+
+  add(item: QueueItem): void {
+    const { heap } = this;
+    if (item.deadLetterCause === undefined) this.oldestSince = Math.min(this.oldestSince, item.queuedSince);
+    let at = heap.push(item) - 1;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (heap[above]!.dueAt <= item.dueAt) break;
+      heap[at] = heap[above]!;
+      at = above;
+    }
+    heap[at] = item;
+  }
+
+  /** The earliest, if it is due by then. */
+  take(until: number): QueueItem | undefined {
+    const first = this.heap[0];
+    if (first === undefined || first.dueAt > until) return undefined;
+    const last = this.heap.pop()!;
+    if (last !== first) this.siftDown(last);
+    return first;
+  }
+
+  /** All are due by then, but for those whose turn with the retry limiter has a time: that is not theirs to choose. */
+  retryNow(time: number): void {
+    const all = this.heap;
+    this.heap = [];
+    for (const item of all) {
+      if (!item.hasRetryTurn) item.dueAt = Math.min(item.dueAt, time);
+      this.add(item);
+    }
+  }
+
+  /** Takes out all that were queued before `time` and are not to become dead letters anyway. */
+  takeQueuedBefore(time: number): QueueItem[] {
+    if (this.oldestSince >= time) return [];
+    const isOld = ({ queuedSince, deadLetterCause }: QueueItem) => queuedSince < time && deadLetterCause === undefined;
+    const old = this.heap.filter(isOld);
+    const young = this.heap.filter((item) => !isOld(item));
+    this.heap = [];
+    this.oldestSince = Number.POSITIVE_INFINITY;
+    for (const item of young) this.add(item);
+    return old;
+  }
+
+  private siftDown(item: QueueItem): void {
+    const { heap } = this;
+    let at = 0;
+    for (;;) {
+      let below = 2 * at + 1;
+      if (below >= heap.length) break;
+      if (below + 1 < heap.length && heap[below + 1]!.dueAt < heap[below]!.dueAt) below += 1;
+      if (heap[below]!.dueAt >= item.dueAt) break;
+      heap[at] = heap[below]!;
+      at = below;
+    }
+    heap[at] = item;
+  }
+}

@@ -1,0 +1,264 @@
+import type { Batch, Clock, Delivery } from "../../../plugin.js";
+import type { QueueItem } from "../entry/queue-item.js";
+import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
+import type { DelayQueue } from "./delay-queue.js";
+import { LoadedItems } from "./loaded-items.js";
+
+export interface HeadLimits {
+  /** Entries in memory that wait for their turn. */
+  readonly entries: number;
+  /** Entries in memory that wait for the time of their retry. */
+  readonly waiting: number;
+  /** Bytes of payloads kept in memory. */
+  readonly bytes: number;
+  /** Milliseconds that an entry waits for its retry; what was written under other settings is held to it too. */
+  readonly maxWaitMs?: number;
+}
+
+export const DEFAULT_HEAD_LIMITS: HeadLimits = { entries: 2048, waiting: 10_000, bytes: 32 * 1024 * 1024 };
+
+/**
+ * The front of the queue, in memory and bounded; the rest is read from the store as it comes to its turn.
+ *
+ * Invariants:
+ * - An entry is in memory at most once: everything that was loaded is held until `remove` or `park`.
+ * - All pending entries up to `cursor` have been taken in, or are in `parked`. While it is behind, there may be more behind
+ *   it in the store, and nothing new is taken in but by reading the store, so the order stays.
+ * - `parked` covers all entries that wait for a retry and found no room in memory. They are read again when there is, and
+ *   hold up nobody meanwhile.
+ * - What is done or parked while the store is being read is not taken in by that reading, however old what it saw is.
+ */
+export class QueueHead {
+  private readonly store: QueueStore;
+  private readonly clock: Clock;
+  private readonly limits: HeadLimits;
+  private readonly waiting: DelayQueue;
+  private readonly onLoaded: (error?: unknown) => void;
+  private readonly ready = new ReadyQueue();
+  private readonly loaded: LoadedItems;
+  private cursor: EntryRef | undefined;
+  private hasMoreInStore = true;
+  private parked: RefRange | undefined;
+  private lastReadParked = false;
+  /** Grows whenever something came into the store that is not in memory, and when all of it is to be looked at again. */
+  private unloadedArrivals = 0;
+  private rescans = 0;
+  private removedWhileLoading: Set<EntryRef> | undefined;
+
+  /** `waiting` is where it puts retries that are not due. `onLoaded` is called after each reading; with what went wrong. */
+  constructor(
+    store: QueueStore,
+    clock: Clock,
+    limits: HeadLimits,
+    waiting: DelayQueue,
+    onLoaded: (error?: unknown) => void,
+  ) {
+    this.store = store;
+    this.clock = clock;
+    this.limits = limits;
+    this.waiting = waiting;
+    this.onLoaded = onLoaded;
+    this.loaded = new LoadedItems(clock, limits.bytes, limits.maxWaitMs);
+  }
+
+  /** Entries that are ready to be taken. */
+  get size(): number {
+    return this.ready.size;
+  }
+
+  get first(): QueueItem | undefined {
+    return this.ready.first;
+  }
+
+  /** There may be pending entries in the store that are not in memory. */
+  get hasUnloaded(): boolean {
+    return this.hasMoreInStore || this.parked !== undefined;
+  }
+
+  /** Nothing is pending, here or in the store, as far as is known. */
+  get isEmpty(): boolean {
+    return this.loaded.isEmpty && !this.hasUnloaded;
+  }
+
+  /** Takes in what was just put into the store, if it is its turn; otherwise it will be read later. */
+  add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void {
+    const { ref } = stored;
+    const isLoaded = this.loaded.has(ref);
+    const isMissed = this.cursor !== undefined && ref < this.cursor;
+    const isLater = !isLoaded && !isMissed && (this.hasMoreInStore || this.size >= this.limits.entries);
+    if (isLater) {
+      this.hasMoreInStore = true;
+      this.unloadedArrivals += 1;
+    }
+    if (isLoaded || isLater) return delivery && this.loaded.attachDelivery(ref, delivery);
+    if (!isMissed) this.cursor = ref;
+    this.ready.add(this.loaded.add(stored, batch, delivery));
+  }
+
+  /** Takes in entries that are sent before all others: the parts of one that was taken. */
+  addPart(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): QueueItem {
+    return this.loaded.add(stored, batch, delivery);
+  }
+
+  take(): QueueItem | undefined {
+    return this.ready.take();
+  }
+
+  /** The entry is pending no more. */
+  remove(item: QueueItem): void {
+    this.loaded.remove(item);
+    this.removedWhileLoading?.add(item.ref);
+  }
+
+  /** Keeps an entry in memory until the time of its retry, or has it read again when there is room. */
+  delayOrPark(item: QueueItem): void {
+    if (this.waiting.size < this.limits.waiting) {
+      this.loaded.trimPayload(item);
+      this.waiting.add(item);
+    } else {
+      this.loaded.unload(item);
+      this.removedWhileLoading?.add(item.ref);
+      this.park(item.ref);
+    }
+  }
+
+  /** No retry waits for its time any more, here or in the store. */
+  retryNow(): void {
+    this.loaded.retryNow();
+    this.waiting.retryNow(this.clock.monotonic());
+  }
+
+  /** There may be pending entries anywhere in the store that are not in memory. */
+  rescan(): void {
+    this.cursor = undefined;
+    this.hasMoreInStore = true;
+    this.unloadedArrivals += 1;
+    this.rescans += 1;
+  }
+
+  /** Reads more from the store, if there is more and room for it. New ones and parked ones take turns. */
+  refill(): void {
+    if (this.removedWhileLoading !== undefined || this.size * 2 > this.limits.entries) return;
+    const wantsParked = this.parked !== undefined && this.waiting.size * 2 <= this.limits.waiting;
+    if (wantsParked && !(this.hasMoreInStore && this.lastReadParked)) this.readParked(this.parked!);
+    else if (this.hasMoreInStore) this.readNext();
+  }
+
+  /** Clients that wait for results that will not come any more. */
+  takeDeliveries(): Delivery[] {
+    return this.loaded.takeDeliveries();
+  }
+
+  private readNext(): void {
+    const { unloadedArrivals, rescans } = this;
+    const limit = this.limits.entries;
+    this.lastReadParked = false;
+    this.read(this.cursor, (found) => {
+      if (rescans === this.rescans) this.cursor = found.at(-1)?.ref ?? this.cursor;
+      if (found.length < limit && unloadedArrivals === this.unloadedArrivals) this.hasMoreInStore = false;
+      return found;
+    });
+  }
+
+  private readParked(range: RefRange): void {
+    this.lastReadParked = true;
+    this.parked = undefined;
+    this.read(
+      range.from - 1,
+      (found) => {
+        const isAll = found.length < this.limits.entries;
+        const rest = isAll ? undefined : restAfter(range, found.at(-1)!.ref);
+        this.parked = rangeCovering(this.parked, rest);
+        return found.filter(({ ref }) => ref <= range.to);
+      },
+      () => {
+        this.parked = rangeCovering(this.parked, range);
+      },
+    );
+  }
+
+  private read(
+    after: EntryRef | undefined,
+    choose: (found: readonly StoredEntry[]) => readonly StoredEntry[],
+    failed = () => {},
+  ): void {
+    const removed = new Set<EntryRef>();
+    this.removedWhileLoading = removed;
+    this.store.pending(after, this.limits.entries).then(
+      (found) => {
+        this.removedWhileLoading = undefined;
+        for (const stored of choose(found)) {
+          if (!this.loaded.has(stored.ref) && !removed.has(stored.ref)) this.load(stored);
+        }
+        this.onLoaded();
+      },
+      (error: unknown) => {
+        this.removedWhileLoading = undefined;
+        failed();
+        this.onLoaded(error);
+      },
+    );
+  }
+
+  /** A retry that is due takes its turn like a first attempt; the gate holds it to its rate. */
+  private load(stored: StoredEntry): void {
+    const isRetry = stored.entry.calls > 0;
+    if (isRetry && this.waiting.size >= this.limits.waiting) return this.park(stored.ref);
+    const item = this.loaded.add(stored);
+    if (isRetry && item.dueAt > this.clock.monotonic()) this.waiting.add(item);
+    else this.ready.add(item);
+  }
+
+  private park(ref: EntryRef): void {
+    this.parked = rangeCovering(this.parked, { from: ref, to: ref });
+  }
+}
+
+/** A part of the store, from its first to its last entry. */
+interface RefRange {
+  readonly from: EntryRef;
+  readonly to: EntryRef;
+}
+
+/** The shortest one that covers both. */
+function rangeCovering(a: RefRange | undefined, b: RefRange | undefined): RefRange | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to) };
+}
+
+/** What is left of it behind an entry; undefined when that is nothing. */
+function restAfter(range: RefRange, ref: EntryRef): RefRange | undefined {
+  return ref < range.to ? { from: Math.max(range.from, ref + 1), to: range.to } : undefined;
+}
+
+/** First in, first out, in an array: the first one is at `start`. */
+class ReadyQueue {
+  private items: QueueItem[] = [];
+  private start = 0;
+
+  get size(): number {
+    return this.items.length - this.start;
+  }
+
+  get first(): QueueItem | undefined {
+    return this.items[this.start];
+  }
+
+  add(item: QueueItem): void {
+    this.items.push(item);
+  }
+
+  take(): QueueItem | undefined {
+    const item = this.items[this.start];
+    if (item === undefined) return undefined;
+    this.start += 1;
+    if (this.start === this.items.length) {
+      this.items = [];
+      this.start = 0;
+    } else if (this.start > 1024 && this.start * 2 > this.items.length) {
+      this.items = this.items.slice(this.start);
+      this.start = 0;
+    }
+    return item;
+  }
+}

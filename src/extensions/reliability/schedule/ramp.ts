@@ -1,0 +1,54 @@
+import type { Clock } from "../../../plugin.js";
+
+/** Requests per second at the beginning and at the end of a ramp; after it there is no limit. */
+export const RAMP_START_RATE = 10;
+export const RAMP_END_RATE = 1000;
+
+/**
+ * Lets the rate of requests rise slowly after an outage, so that a backend that has just come back is not run over by
+ * all that waited. t seconds into a ramp of d seconds the rate is START + (END - START) * (t/d)^2 of the rates above.
+ */
+export class Ramp {
+  private readonly ms: number;
+  private readonly clock: Clock;
+  private startedAt = Number.NEGATIVE_INFINITY;
+  private requests = 0;
+
+  constructor(ms: number, clock: Clock) {
+    this.ms = ms;
+    this.clock = clock;
+  }
+
+  /** An outage is over. */
+  start(): void {
+    this.startedAt = this.clock.monotonic();
+    this.requests = 0;
+  }
+
+  get isActive(): boolean {
+    return this.clock.monotonic() - this.startedAt < this.ms;
+  }
+
+  /** Milliseconds until the next request may be made; 0: now. */
+  waitMs(): number {
+    if (this.ms === 0 || !this.isActive) return 0;
+    const elapsed = this.clock.monotonic() - this.startedAt;
+    const ahead = this.requests - allowedRequests(elapsed, this.ms);
+    return ahead <= 0 ? 0 : Math.max(1, (ahead / rampRate(elapsed, this.ms)) * 1000);
+  }
+
+  /** A request is made. */
+  countRequest(): void {
+    this.requests += 1;
+  }
+}
+
+/** Requests that may have been made `elapsed` milliseconds into a ramp, besides the first. */
+export function allowedRequests(elapsed: number, ms: number): number {
+  const share = elapsed / ms;
+  return (elapsed / 1000) * (RAMP_START_RATE + ((RAMP_END_RATE - RAMP_START_RATE) * share * share) / 3);
+}
+
+function rampRate(elapsed: number, ms: number): number {
+  return RAMP_START_RATE + (RAMP_END_RATE - RAMP_START_RATE) * (elapsed / ms) ** 2;
+}

@@ -1,0 +1,67 @@
+import type { Refusal, RefusalKind } from "../../../plugin.js";
+import { type AttemptError, toRefusal } from "../../../runtime/kit.js";
+
+export interface ClassifyRules {
+  readonly retry_on: readonly string[];
+  readonly permanent_on: readonly string[];
+}
+
+/** What an attempt failed with, as it is kept with the entry. */
+export type Classify = (error: unknown) => AttemptError;
+
+const MAX_MESSAGE = 1000;
+/** Codes that only repeat the kind. */
+const GENERIC_CODES = new Set(["SLUICE_TRANSIENT", "SLUICE_THROTTLED", "SLUICE_PERMANENT"]);
+
+/**
+ * Names errors and decides their kind: as the exporter says (anything unknown is transient), unless a rule of the
+ * config matches. A rule is a status ("HTTP 409", "409", "4xx", "UNAVAILABLE") or a code ("ECONNRESET"), in any case.
+ * When both lists match, retry_on wins: trying again loses nothing.
+ */
+export function createClassifier(rules: ClassifyRules): Classify {
+  const retry = rules.retry_on.map(ruleMatcher);
+  const permanent = rules.permanent_on.map(ruleMatcher);
+  return (error) => {
+    const refusal = toRefusal(error);
+    const name = classOf(refusal);
+    const matches = (match: RuleMatcher) => match(name, refusal);
+    if (refusal.kind === "permanent") {
+      return toAttemptError(refusal, name, retry.some(matches) ? "transient" : "permanent");
+    }
+    return toAttemptError(refusal, name, permanent.some(matches) && !retry.some(matches) ? "permanent" : refusal.kind);
+  };
+}
+
+function toAttemptError(refusal: Refusal, name: string, kind: RefusalKind): AttemptError {
+  const { code, status, retryAfterMs } = refusal;
+  const category = refusal.category ?? (kind === "permanent" && refusal.kind !== kind ? "integration" : undefined);
+  return {
+    kind,
+    class: name,
+    message: refusal.message.slice(0, MAX_MESSAGE),
+    code,
+    ...(status !== undefined && { status }),
+    ...(kind === "permanent" && category !== undefined && { category }),
+    ...(Number.isFinite(retryAfterMs) && { retryAfterMs: retryAfterMs! }),
+  };
+}
+
+/** A name that stays the same for the same kind of trouble: the peer's word for it, a code, or the error's name. */
+export function classOf(refusal: Refusal): string {
+  if (refusal.status !== undefined) return refusal.status;
+  if (!GENERIC_CODES.has(refusal.code)) return refusal.code;
+  const { cause } = refusal;
+  if (!(cause instanceof Error)) return "unknown";
+  const code = (cause as { code?: unknown }).code;
+  return typeof code === "string" ? code : cause.name;
+}
+
+type RuleMatcher = (name: string, refusal: Refusal) => boolean;
+
+function ruleMatcher(rule: string): RuleMatcher {
+  const wanted = rule.trim().toUpperCase();
+  const range = /^(?:HTTP )?([1-5])XX$/.exec(wanted)?.[1];
+  if (range !== undefined) return (_name, { status }) => status?.startsWith(`HTTP ${range}`) ?? false;
+  return (name, { code, status }) =>
+    [name, code, status, status?.replace(/^HTTP /, "")].some((word) => word?.toUpperCase() === wanted);
+}

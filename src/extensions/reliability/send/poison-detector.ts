@@ -1,0 +1,66 @@
+import type { Clock } from "../../../plugin.js";
+import type { AttemptError } from "../../../runtime/kit.js";
+
+const MIN_FAILURES = 3;
+const WINDOW_MS = 60_000;
+const MAX_SNAPSHOTS = 16;
+/** A good entry is taken for poison less often than once in so many. */
+const CHANCE_ONE_IN = 1_000_000;
+
+/** What an entry's last failures were like. Kept with the entry while it is in memory. */
+export interface FailureStreak {
+  class: string;
+  /** The last failures in a row: when, and how many calls of the exporter had succeeded and failed by then. */
+  readonly snapshots: { readonly at: number; readonly successes: number; readonly failures: number }[];
+}
+
+/**
+ * Finds entries that it is futile to send again: the same error at least three times within a minute, while so many
+ * others go through that it cannot be chance. If the entry were like the others, each of its calls would fail with the
+ * share of calls that failed in that time, its own among them, and all n of them with the n-th power of it; below one
+ * in a million the entry is to blame. Being throttled is never the entry's fault.
+ */
+export class PoisonDetector {
+  private readonly clock: Clock;
+  private successes = 0;
+  private failures = 0;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  succeeded(): void {
+    this.successes += 1;
+  }
+
+  /** Notes a failure that is not permanent. True: the entry is poison. */
+  failed(entry: { failureStreak: FailureStreak | undefined }, error: AttemptError): boolean {
+    this.failures += 1;
+    if (error.kind !== "transient") {
+      entry.failureStreak = undefined;
+      return false;
+    }
+    if (entry.failureStreak?.class !== error.class) entry.failureStreak = { class: error.class, snapshots: [] };
+    const { snapshots } = entry.failureStreak;
+    const at = this.clock.monotonic();
+    snapshots.push({ at, successes: this.successes, failures: this.failures });
+    while (snapshots.length > MAX_SNAPSHOTS || at - snapshots[0]!.at > WINDOW_MS) snapshots.shift();
+    return snapshots.length >= MIN_FAILURES && this.isBeyondChance(snapshots);
+  }
+
+  private isBeyondChance(snapshots: FailureStreak["snapshots"]): boolean {
+    const [first, last] = [snapshots[0]!, snapshots.at(-1)!];
+    const succeeded = last.successes - first.successes;
+    const failed = last.failures - first.failures + 1;
+    return (failed / (failed + succeeded)) ** snapshots.length * CHANCE_ONE_IN < 1;
+  }
+}
+
+/** A word for what kind of trouble it is, for people who sort dead letters. */
+export function errorCategory(error: AttemptError): string {
+  if (error.kind === "permanent") return error.category ?? "schema";
+  if (error.kind === "throttled" || error.class === "HTTP 429") return "downstream_throttled";
+  if (/TIMEOUT|TIMEDOUT|DEADLINE|HTTP 504|HTTP 408/.test(error.class)) return "downstream_timeout";
+  if (/^HTTP|^[A-Z]+(_[A-Z]+)?$/.test(error.class) && !/^E[A-Z]+$/.test(error.class)) return "downstream_error";
+  return /^E[A-Z_]+$|^ERR_/.test(error.class) ? "connection_error" : "unknown";
+}

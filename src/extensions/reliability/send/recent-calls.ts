@@ -1,0 +1,41 @@
+import type { Clock } from "../../../plugin.js";
+import type { AttemptError } from "../../../runtime/kit.js";
+import { FailureRateWindow } from "./failure-rate-window.js";
+
+const WINDOW_MS = 60_000;
+
+/** How the last calls of an exporter went, for those who look at its health. */
+export class RecentCalls {
+  private readonly clock: Clock;
+  private readonly window: FailureRateWindow;
+  private sentAt: number | undefined;
+  private lastFailure: { readonly at: number; readonly error: AttemptError } | undefined;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+    this.window = new FailureRateWindow(WINDOW_MS, clock);
+  }
+
+  get lastSentAt(): number | undefined {
+    return this.sentAt;
+  }
+
+  get lastError(): { readonly at: number; readonly error: AttemptError } | undefined {
+    return this.lastFailure;
+  }
+
+  /** Share of the calls of the last minute that failed. */
+  get failureRate(): number {
+    return this.window.read().share;
+  }
+
+  sent(): void {
+    this.window.add(false);
+    this.sentAt = this.clock.now();
+  }
+
+  failed(error: AttemptError): void {
+    this.window.add(true);
+    this.lastFailure = { at: this.clock.now(), error };
+  }
+}

@@ -1,0 +1,68 @@
+import { entryId } from "../new-entry.js";
+import type { EntryRef } from "../store.js";
+import { type EntryHead, type EntryInfo, infoOf } from "./format/entry-value.js";
+import { chunkNumberOf, refKey, refOf } from "./format/keys.js";
+import type { Meta } from "./format/meta.js";
+import type { LevelDb } from "./level-db.js";
+import { decodeHead, scanKeys, scanRows } from "./scan.js";
+
+/** What is left of an entry that cannot be read. */
+export interface DamagedEntry {
+  /** As much as can still be known, or guessed; undefined when there is nothing left at all. */
+  readonly info: EntryInfo | undefined;
+  readonly values: readonly (readonly [Uint8Array, Uint8Array])[];
+  /** Where its payload may still be, when the entry had been replayed and does not tell any more. */
+  readonly possibleOrigin: EntryRef | undefined;
+}
+
+export async function loadDamagedEntry(db: LevelDb, ref: EntryRef, meta: Meta): Promise<DamagedEntry> {
+  const entryValues = await existingRows(db, [refKey("p", ref), refKey("f", ref), refKey("u", ref)]);
+  const heads = entryValues.map(([key, value]) =>
+    decodeHead<EntryHead>(key[0] === F ? "f" : key[0] === U ? "u" : "p", ref, value),
+  );
+  const readable = heads.findLast((found) => found !== undefined);
+  const origin = readable?.origin ?? ref;
+  const chunkKeys: Uint8Array[] = [];
+  for await (const page of scanKeys(db, "c", origin, origin)) chunkKeys.push(...page);
+  const payloadValues = await existingRows(db, origin === ref ? chunkKeys : [refKey("p", origin), ...chunkKeys]);
+  const chunks = Math.max(0, ...chunkKeys.map(chunkNumberOf));
+  const failed = entryValues.some(([key]) => key[0] === F);
+  const changed = entryValues.some(([key]) => key[0] === U);
+  const info = readable === undefined ? averageInfo(ref, failed, chunks, meta) : infoOf(ref, readable, changed);
+  return {
+    info: entryValues.length === 0 ? undefined : { ...info, state: failed ? "failed" : "pending", changed },
+    values: [...entryValues, ...payloadValues],
+    possibleOrigin: readable === undefined ? await findOrigin(db, ref) : undefined,
+  };
+}
+
+const F = "f".charCodeAt(0);
+const U = "u".charCodeAt(0);
+
+async function existingRows(db: LevelDb, keys: readonly Uint8Array[]): Promise<[Uint8Array, Uint8Array][]> {
+  const values = await db.getMany([...keys]);
+  return keys.flatMap((key, i): [Uint8Array, Uint8Array][] => (values[i] === undefined ? [] : [[key, values[i]]]));
+}
+
+/** An average entry: the counters stay about right. */
+function averageInfo(ref: EntryRef, failed: boolean, chunks: number, meta: Meta): EntryInfo {
+  const { entries, items, bytes } = failed ? meta.failed : meta.pending;
+  const count = Math.max(1, entries);
+  return {
+    id: entryId(meta.tag, ref),
+    state: "pending",
+    items: Math.floor(items / count),
+    bytes: Math.floor(bytes / count),
+    enqueuedAt: 0,
+    chunks,
+    origin: ref,
+    changed: false,
+  };
+}
+
+async function findOrigin(db: LevelDb, owner: EntryRef): Promise<EntryRef | undefined> {
+  for await (const page of scanRows(db, "h", 0))
+    for (const [key, value] of page)
+      if (decodeHead<{ owner: EntryRef }>("h", refOf(key), value)?.owner === owner) return refOf(key);
+  return undefined;
+}

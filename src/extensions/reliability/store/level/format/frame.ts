@@ -1,0 +1,83 @@
+import type { EntryRef } from "../../store.js";
+import { crc32c } from "./crc32c.js";
+import { chunkKey, type KeyRange, refKey } from "./keys.js";
+
+/**
+ * How every value looks: checksum (4 bytes, over all that follows), range letter, format, number of the chunk (2),
+ * ref (8), length of the head (4), head (JSON, or nothing), body. Range, number and ref stand for the key, so that a
+ * value is unreadable anywhere but in its own place.
+ */
+export const FORMAT = 1;
+
+/** No value is shorter. */
+export const HEAD_OFFSET = 20;
+
+export interface ValueFrame {
+  readonly head: unknown;
+  /** Shares its memory with the value. */
+  readonly body: Buffer;
+}
+
+/** The value; it is valid until the next call, so it has to be copied (or written) before. */
+export function frame(
+  range: KeyRange,
+  ref: EntryRef,
+  number: number,
+  head: unknown,
+  body: readonly Uint8Array[],
+): Uint8Array {
+  const text = head === undefined ? "" : JSON.stringify(head);
+  let length = HEAD_OFFSET + text.length * 3;
+  for (const chunk of body) length += chunk.length;
+  const value = scratchBuffer(length);
+  const headLength = value.write(text, HEAD_OFFSET);
+  value[4] = range.charCodeAt(0);
+  value[5] = FORMAT;
+  value.writeUInt16LE(number, 6);
+  value.writeUInt32LE(ref >>> 0, 8);
+  value.writeUInt32LE(Math.floor(ref / 2 ** 32), 12);
+  value.writeUInt32LE(headLength, 16);
+  let at = HEAD_OFFSET + headLength;
+  for (const part of body) {
+    value.set(part, at);
+    at += part.length;
+  }
+  value.writeUInt32LE(crc32c(value.subarray(4, at)), 0);
+  return value.subarray(0, at);
+}
+
+/** What is in a value; undefined when it is damaged or does not belong where it was found. */
+export function unframe(range: KeyRange, ref: EntryRef, number: number, value: Uint8Array): ValueFrame | undefined {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
+  if (!isFrameIntact(bytes)) return undefined;
+  if (bytes[4] !== range.charCodeAt(0) || bytes.readUInt16LE(6) !== number) return undefined;
+  if (refOfValue(bytes) !== ref) return undefined;
+  const bodyAt = HEAD_OFFSET + bytes.readUInt32LE(16);
+  const head = bodyAt === HEAD_OFFSET ? undefined : JSON.parse(bytes.toString("utf8", HEAD_OFFSET, bodyAt));
+  return { head, body: bytes.subarray(bodyAt) };
+}
+
+/** The key that a value says it has, of which the beginning is enough; undefined when it does not say. */
+export function keyOfValue(value: Buffer): Buffer | undefined {
+  if (value.length < HEAD_OFFSET || value[5] !== FORMAT) return undefined;
+  const range = String.fromCharCode(value[4]!);
+  if (range === "c") return chunkKey(refOfValue(value), value.readUInt16LE(6));
+  return range === "p" || range === "u" || range === "f" || range === "h"
+    ? refKey(range, refOfValue(value))
+    : undefined;
+}
+
+export function isFrameIntact(value: Buffer): boolean {
+  return value.length >= HEAD_OFFSET && value.readUInt32LE(0) === crc32c(value.subarray(4));
+}
+
+function refOfValue(value: Buffer): EntryRef {
+  return value.readUInt32LE(12) * 2 ** 32 + value.readUInt32LE(8);
+}
+
+let scratch = Buffer.allocUnsafeSlow(64 * 1024);
+
+function scratchBuffer(length: number): Buffer {
+  if (scratch.length < length) scratch = Buffer.allocUnsafeSlow(length * 2);
+  return scratch;
+}

@@ -1,0 +1,189 @@
+import { adjustAmount, ZERO_AMOUNT } from "../../amounts.js";
+import type { Amount, EntryRef } from "../../store.js";
+import { type EntryHead, isIndexed } from "../format/entry-value.js";
+import { frame } from "../format/frame.js";
+import { chunkNumberOf, idKey, quarantineKey, refKey, refOf } from "../format/keys.js";
+import type { LevelDb } from "../level-db.js";
+import { decodeHead, scanKeys, scanRows } from "../scan.js";
+import type { KeyValueWriter } from "../transaction.js";
+
+export interface RecountResult {
+  readonly pending: Amount;
+  readonly failed: Amount;
+  readonly moved: number;
+  /** The greatest ref found, and entries that had to be set aside. */
+  readonly last: EntryRef;
+  readonly corrupt: number;
+}
+
+/**
+ * Reads a whole store after damage, puts in order what does not fit together any more, and counts what is left: a lost
+ * commit may have taken one half of something whose other half came before or after it. Reads every byte, so it is not
+ * for healthy stores.
+ */
+export async function recount(db: LevelDb): Promise<RecountResult> {
+  const writer = new PagedWriter(db);
+  const chunks = await chunkCounts(db);
+  const ownerMarks = await loadHeads<{ owner: EntryRef }>(db, "h", writer);
+  const failed = await loadHeads<EntryHead>(db, "f", writer);
+  const entries = new Map<EntryRef, EntryHead>();
+  let last = 0;
+  let corrupt = failed.damaged;
+  for await (const page of scanRows(db, "p", 0)) {
+    for (const [key, value] of page) {
+      const ref = refOf(key);
+      last = Math.max(last, ref);
+      const head = decodeHead<EntryHead>("p", ref, value);
+      if (head !== undefined && (head.origin !== undefined || (chunks.get(ref) ?? 0) >= head.chunks)) {
+        entries.set(ref, head);
+        continue;
+      }
+      corrupt++;
+      writer.put(quarantineKey(ref, key), value);
+      writer.del(key);
+    }
+    await writer.flush();
+  }
+  corrupt += dropWithoutPayload(entries, writer);
+  const moved = fixOwnerMarks(entries, ownerMarks.heads, writer);
+  dropReplayed(moved, failed.heads, writer);
+  corrupt += dropOrphans(entries, failed.heads, writer);
+  for (const ref of chunks.keys()) if (!entries.has(ref)) dropChunks(writer, ref, chunks.get(ref)!);
+  for await (const page of scanKeys(db, "u", 0)) for (const key of page) if (!entries.has(refOf(key))) writer.del(key);
+  indexIds(entries, moved, writer);
+  await writer.flush();
+  return { ...count(entries, moved, failed.heads), last, corrupt };
+}
+
+/** Replayed entries whose payload is gone. */
+function dropWithoutPayload(entries: Map<EntryRef, EntryHead>, writer: KeyValueWriter): number {
+  let dropped = 0;
+  for (const [ref, head] of entries) {
+    if (head.origin === undefined || entries.has(head.origin)) continue;
+    entries.delete(ref);
+    dropped++;
+    writer.put(quarantineKey(ref, refKey("p", ref)), frame("p", ref, 0, head, []));
+    writer.del(refKey("p", ref));
+  }
+  return dropped;
+}
+
+/** The payloads that belong to replayed entries, with their marks as they should be. */
+function fixOwnerMarks(
+  entries: ReadonlyMap<EntryRef, EntryHead>,
+  ownerMarks: ReadonlyMap<EntryRef, { owner: EntryRef }>,
+  writer: KeyValueWriter,
+): Set<EntryRef> {
+  const owners = new Map<EntryRef, EntryRef>();
+  for (const [ref, { origin }] of entries) if (origin !== undefined) owners.set(origin, ref);
+  for (const origin of ownerMarks.keys()) if (!owners.has(origin)) writer.del(refKey("h", origin));
+  for (const [origin, owner] of owners)
+    if (ownerMarks.get(origin)?.owner !== owner) writer.put(refKey("h", origin), frame("h", origin, 0, { owner }, []));
+  return new Set(owners.keys());
+}
+
+/** Dead letters that were replayed since: the mark that removed them is what was lost. */
+function dropReplayed(moved: ReadonlySet<EntryRef>, failed: Map<EntryRef, EntryHead>, writer: KeyValueWriter): void {
+  for (const ref of moved) if (failed.delete(ref)) writer.del(refKey("f", ref));
+}
+
+/** Dead letters without a payload. */
+function dropOrphans(
+  entries: ReadonlyMap<EntryRef, EntryHead>,
+  failed: Map<EntryRef, EntryHead>,
+  writer: KeyValueWriter,
+): number {
+  let dropped = 0;
+  for (const [ref, head] of failed) {
+    if (entries.has(ref)) continue;
+    failed.delete(ref);
+    dropped++;
+    writer.put(quarantineKey(ref, refKey("f", ref)), frame("f", ref, 0, head, []));
+    writer.del(refKey("f", ref));
+  }
+  return dropped;
+}
+
+/** Makes replayed and imported entries findable, should the commit that did so be lost. */
+function indexIds(
+  entries: ReadonlyMap<EntryRef, EntryHead>,
+  moved: ReadonlySet<EntryRef>,
+  writer: KeyValueWriter,
+): void {
+  for (const [ref, { entry }] of entries)
+    if (!moved.has(ref) && isIndexed(entry.id, ref))
+      writer.put(idKey(entry.id), frame("i", 0, 0, { id: entry.id, ref }, []));
+}
+
+function dropChunks(writer: KeyValueWriter, ref: EntryRef, count: number): void {
+  const key = refKey("c", ref);
+  for (let n = 1; n <= count; n++) writer.del(Buffer.concat([key, Buffer.from([0, 0, n >>> 8, n & 255])]));
+}
+
+function count(
+  entries: ReadonlyMap<EntryRef, EntryHead>,
+  moved: ReadonlySet<EntryRef>,
+  failed: ReadonlyMap<EntryRef, EntryHead>,
+): Pick<RecountResult, "pending" | "failed" | "moved"> {
+  let pending = ZERO_AMOUNT;
+  let failedAmount = ZERO_AMOUNT;
+  for (const [ref, { entry }] of entries) {
+    if (moved.has(ref)) continue;
+    const failedHead = failed.get(ref);
+    if (failedHead === undefined) pending = adjustAmount(pending, entry, 1);
+    else failedAmount = adjustAmount(failedAmount, failedHead.entry, 1);
+  }
+  return { pending, failed: failedAmount, moved: moved.size };
+}
+
+/** Highest chunk number of each payload, if all before it are there too. */
+async function chunkCounts(db: LevelDb): Promise<Map<EntryRef, number>> {
+  const counts = new Map<EntryRef, number>();
+  for await (const page of scanKeys(db, "c", 0))
+    for (const key of page) {
+      const ref = refOf(key);
+      if (chunkNumberOf(key) === (counts.get(ref) ?? 0) + 1) counts.set(ref, chunkNumberOf(key));
+    }
+  return counts;
+}
+
+async function loadHeads<T>(db: LevelDb, range: "f" | "h", writer: PagedWriter) {
+  const heads = new Map<EntryRef, T>();
+  let damaged = 0;
+  for await (const page of scanRows(db, range, 0))
+    for (const [key, value] of page) {
+      const head = decodeHead<T>(range, refOf(key), value);
+      if (head !== undefined) heads.set(refOf(key), head);
+      else {
+        damaged++;
+        writer.put(quarantineKey(refOf(key), key), value);
+        writer.del(key);
+      }
+    }
+  await writer.flush();
+  return { heads, damaged };
+}
+
+/** Writes that are made a page at a time. */
+class PagedWriter implements KeyValueWriter {
+  private readonly db: LevelDb;
+  private batch: ReturnType<LevelDb["batch"]>;
+
+  constructor(db: LevelDb) {
+    this.db = db;
+    this.batch = db.batch();
+  }
+
+  put(key: Uint8Array, value: Uint8Array): void {
+    this.batch.put(key, value);
+  }
+
+  del(key: Uint8Array): void {
+    this.batch.del(key);
+  }
+
+  async flush(): Promise<void> {
+    await this.batch.write({ sync: true });
+    this.batch = this.db.batch();
+  }
+}

@@ -1,0 +1,118 @@
+import { type FileHandle, open, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { crc32c } from "../format/crc32c.js";
+import type { Meta } from "../format/meta.js";
+
+/**
+ * A small file (`<directory>.witness`) next to a store's directory that says what was in the store at the last commit
+ * it saw. It tells a new store from an emptied one, and shows when the end of LevelDB's log is missing. It follows the
+ * commits (a few milliseconds behind, without fsync), so it never promises more than the store has.
+ */
+export interface StoreSummary {
+  readonly format: number;
+  readonly store: string;
+  readonly exporter: string;
+  readonly commits: number;
+  readonly last: number;
+  readonly pending: number;
+  readonly failed: number;
+}
+
+export function summaryPath(directory: string): string {
+  return `${directory}.witness`;
+}
+
+/** "missing" when there is no file, "damaged" when its checksum does not match. */
+export async function readSummary(directory: string): Promise<StoreSummary | "missing" | "damaged"> {
+  let text: string;
+  try {
+    text = await readFile(summaryPath(directory), "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "missing";
+    throw error;
+  }
+  return parseSummary(text) ?? "damaged";
+}
+
+/** The stores below a directory whose summary files are intact. */
+export async function storesUnder(root: string): Promise<{ directory: string; summary: StoreSummary }[]> {
+  const names = (await readdir(root)).filter((name) => name.endsWith(".witness")).sort();
+  const found: { directory: string; summary: StoreSummary }[] = [];
+  for (const name of names) {
+    const directory = join(root, name.slice(0, -".witness".length));
+    const summary = await readSummary(directory).catch(() => "damaged" as const);
+    if (typeof summary !== "string") found.push({ directory, summary });
+  }
+  return found;
+}
+
+/** Writes summaries, one at a time; of several that come during a write only the newest. */
+export class SummaryFile {
+  private readonly path: string;
+  private file: FileHandle | undefined;
+  private newest: Meta | undefined;
+  private writing: Promise<void> | undefined;
+
+  constructor(directory: string) {
+    this.path = summaryPath(directory);
+  }
+
+  /** Makes the file anew, so that a damaged one is replaced in one step. */
+  async start(meta: Meta): Promise<void> {
+    const temporaryPath = join(dirname(this.path), `.${basename(this.path)}.new`);
+    await writeFile(temporaryPath, renderSummary(meta), { flush: true });
+    await rename(temporaryPath, this.path);
+    this.file = await open(this.path, "r+");
+  }
+
+  /** Never fails: a summary that cannot be written is only older. */
+  write(meta: Meta): void {
+    this.newest = meta;
+    this.writing ??= this.writeNewest().finally(() => {
+      this.writing = undefined;
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.writing;
+    const file = this.file;
+    this.file = undefined;
+    await file?.datasync().catch(() => {});
+    await file?.close();
+  }
+
+  private async writeNewest(): Promise<void> {
+    while (this.newest !== undefined && this.file !== undefined) {
+      const text = renderSummary(this.newest);
+      this.newest = undefined;
+      await this.file.write(text, 0).catch(() => {});
+    }
+  }
+}
+
+/** Always of the same length, so that it can be written over in place. */
+function renderSummary(meta: Meta): string {
+  const { format, store, exporter, commits, last } = meta;
+  const summary = {
+    format,
+    store,
+    exporter,
+    commits,
+    last,
+    pending: meta.pending.entries,
+    failed: meta.failed.entries,
+  };
+  const text = JSON.stringify(summary).padEnd(502);
+  return `${text} ${checksum(text)}\n`;
+}
+
+function parseSummary(text: string): StoreSummary | undefined {
+  const line = text.split("\n")[0]!;
+  const cut = line.lastIndexOf(" ");
+  const json = line.slice(0, cut);
+  return cut > 0 && checksum(json) === line.slice(cut + 1) ? (JSON.parse(json) as StoreSummary) : undefined;
+}
+
+function checksum(text: string): string {
+  return crc32c(Buffer.from(text)).toString(16).padStart(8, "0");
+}

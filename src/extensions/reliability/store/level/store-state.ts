@@ -1,0 +1,126 @@
+import type { Batch } from "../../../../plugin.js";
+import { entryId, sequenceOfId } from "../new-entry.js";
+import type { EntryRef, LevelStoreSettings } from "../store.js";
+import { loadDamagedEntry } from "./damaged-entry.js";
+import type { EntryInfo } from "./format/entry-value.js";
+import { type Meta, newMeta } from "./format/meta.js";
+import type { StoreChange } from "./group-commit.js";
+import type { LevelDb } from "./level-db.js";
+import { OldestEntries } from "./oldest-entries.js";
+import { loadEntry, UnreadableEntryError } from "./reader.js";
+import { RecentCache } from "./recent-cache.js";
+import { Transaction } from "./transaction.js";
+
+/** Opening has to count entries that the counters on disk leave out: about a third of a second for this many bytes. */
+const MAX_UNCOUNTED_BYTES = 128 * 1024 * 1024;
+
+/**
+ * What is known of the store in memory: the counters, the latest entries and payloads, where the oldest ones are. Nothing
+ * of it changes before LevelDB has written.
+ */
+export class StoreState {
+  meta: Meta;
+  readonly infos = new RecentCache<EntryInfo>(50_000, () => 1);
+  readonly payloads = new RecentCache<Batch>(16 * 1024 * 1024, (batch) => batch.byteLength + 64);
+  oldest: OldestEntries | undefined;
+  /** Commits of this process. */
+  commits = 0;
+  /** Something was written without an fsync. */
+  hasUnsyncedWrites = false;
+  private readonly durability: LevelStoreSettings["durability"];
+  private readonly onWritten: (transaction: Transaction) => void;
+  /** Bytes of entries that the counters on disk do not know yet. */
+  private uncountedBytes = 0;
+
+  /** `onWritten` is called when LevelDB has written a transaction. */
+  constructor(
+    { exporter, durability }: Pick<LevelStoreSettings, "exporter" | "durability">,
+    onWritten: (transaction: Transaction) => void,
+  ) {
+    this.meta = newMeta(exporter);
+    this.durability = durability;
+    this.onWritten = onWritten;
+  }
+
+  /** Begins anew with a database that has just been opened. */
+  async reset(db: LevelDb, meta: Meta): Promise<void> {
+    this.uncountedBytes = MAX_UNCOUNTED_BYTES;
+    this.meta = { ...meta, last: Math.max(meta.last, this.meta.last) };
+    this.clearCaches();
+    this.oldest?.stop();
+    this.oldest = new OldestEntries(
+      db,
+      () => this.meta,
+      (ref) => this.infos.get(ref),
+    );
+    await this.oldest.find(this.meta);
+  }
+
+  /** Writes changes in one step; those that cannot be applied are told so. */
+  async write(db: LevelDb, changes: readonly StoreChange[]): Promise<void> {
+    const loaded = await this.loadInfos(db, changes);
+    const batch = db.batch();
+    const meta = this.oldest?.withPositions(this.meta) ?? this.meta;
+    const transaction = new Transaction(batch, meta, (ref) => this.infos.get(ref) ?? loaded.get(ref));
+    let sync = false;
+    for (const change of changes) {
+      try {
+        change.apply(transaction);
+        sync ||= change.sync ?? (!change.lazy && this.durability === "fsync");
+      } catch (error) {
+        change.fail(error);
+      }
+    }
+    const { wroteMeta } = transaction.finish(this.uncountedBytes < MAX_UNCOUNTED_BYTES);
+    await batch.write({ sync });
+    this.hasUnsyncedWrites = !sync;
+    this.uncountedBytes = wroteMeta ? 0 : this.uncountedBytes + changes.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.applyWritten(transaction);
+  }
+
+  /** Whether this is the id of an entry that is still to come. */
+  willAssignId(id: string): boolean {
+    const sequence = sequenceOfId(id);
+    return sequence !== undefined && sequence > this.meta.last && id === entryId(this.meta.tag, sequence);
+  }
+
+  clearCaches(): void {
+    this.infos.clear();
+    this.payloads.clear();
+  }
+
+  private applyWritten(transaction: Transaction): void {
+    this.meta = transaction.meta;
+    this.commits++;
+    for (const [ref, info] of transaction.infos) {
+      if (info === null) {
+        this.infos.delete(ref);
+        this.payloads.delete(ref);
+      } else this.infos.set(ref, info);
+    }
+    this.oldest?.applyCommit(transaction.infos, this.meta);
+    this.onWritten(transaction);
+  }
+
+  private async loadInfos(db: LevelDb, changes: readonly StoreChange[]): Promise<Map<EntryRef, EntryInfo>> {
+    const loaded = new Map<EntryRef, EntryInfo>();
+    const wanted = new Set(changes.flatMap(({ refs }) => refs));
+    const unknown = [...wanted].filter((ref) => this.infos.get(ref) === undefined);
+    const loadOne = async (ref: EntryRef) => {
+      const info = await this.loadInfo(db, ref);
+      if (info !== undefined) loaded.set(ref, info);
+    };
+    for (let i = 0; i < unknown.length; i += 64) await Promise.all(unknown.slice(i, i + 64).map(loadOne));
+    return loaded;
+  }
+
+  /** Works also for an entry that cannot be read, as far as there is anything left of it. */
+  private async loadInfo(db: LevelDb, ref: EntryRef): Promise<EntryInfo | undefined> {
+    try {
+      return (await loadEntry(db, ref))?.info;
+    } catch (error) {
+      if (!(error instanceof UnreadableEntryError)) throw error;
+      return (await loadDamagedEntry(db, ref, this.meta)).info;
+    }
+  }
+}

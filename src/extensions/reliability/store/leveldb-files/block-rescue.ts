@@ -1,0 +1,46 @@
+import { isFrameIntact, keyOfValue } from "../level/format/frame.js";
+import { type BlockEntry, isKeyAfter, KEY_SUFFIX_BYTES, makeBlock, RESTART_INTERVAL, readBlockEntry } from "./block.js";
+import { ifIntact, VarintReader } from "./varint-reader.js";
+
+/**
+ * A damaged block of data without what is damaged in it, with its trailer; undefined when nothing is left. Our values
+ * tell by a checksum whether they are whole, and most of them what their key is.
+ *
+ * A mark of a deleted key tells nothing. If no value is to blame for the damage it may be a mark, and a wrong one could
+ * hide an entry; then all marks go: what they hid is sent again, which is better than lost.
+ */
+export function rescueBlock(damaged: Buffer): Buffer | undefined {
+  const read = readEntries(damaged);
+  const rescued = read.map(rescueEntry);
+  const isDamageInValue = rescued.some((entry, i) => entry === undefined || !entry[0].equals(read[i]![0]));
+  const kept: BlockEntry[] = [];
+  for (const entry of rescued) {
+    if (entry === undefined || (entry[1].length === 0 && !isDamageInValue)) continue;
+    const previous = kept.at(-1);
+    if (previous === undefined || isKeyAfter(entry[0], previous[0])) kept.push(entry);
+  }
+  return kept.length === 0 ? undefined : makeBlock(kept, RESTART_INTERVAL);
+}
+
+/** The entries of a damaged block, as far as they can be told from each other. */
+function readEntries(block: Buffer): BlockEntry[] {
+  const entries: BlockEntry[] = [];
+  const reader = new VarintReader(block);
+  for (;;) {
+    const entry = ifIntact(() => readBlockEntry(reader, entries.at(-1)?.[0]));
+    if (entry === undefined || entry[0].length <= KEY_SUFFIX_BYTES) return entries;
+    entries.push(entry);
+  }
+}
+
+const VALUE_TYPE = 1;
+const QUARANTINED = "q".charCodeAt(0);
+
+function rescueEntry([key, value]: BlockEntry): BlockEntry | undefined {
+  if (value.length === 0) return key.at(-KEY_SUFFIX_BYTES) === VALUE_TYPE ? undefined : [key, value];
+  if (key[0] === QUARANTINED) return [key, value];
+  if (!isFrameIntact(value)) return undefined;
+  const suffix = Buffer.from(key.subarray(-KEY_SUFFIX_BYTES));
+  suffix[0] = VALUE_TYPE;
+  return [Buffer.concat([keyOfValue(value) ?? key.subarray(0, -KEY_SUFFIX_BYTES), suffix]), value];
+}

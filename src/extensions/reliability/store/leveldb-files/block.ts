@@ -1,0 +1,103 @@
+import { crc32c, maskCrc } from "../level/format/crc32c.js";
+import { VarintReader } from "./varint-reader.js";
+
+/**
+ * The blocks that LevelDB's tables are made of: entries in the order of their keys, each with the number of bytes its
+ * key shares with the one before; then the places where keys are whole, and how many those are. Behind every block are
+ * its kind (0: not compressed) and a checksum.
+ */
+export const TRAILER_BYTES = 5;
+/** What LevelDB adds to every key: whether it is a value or the mark of a deletion, and when it was written. */
+export const KEY_SUFFIX_BYTES = 8;
+
+export interface BlockHandle {
+  readonly offset: number;
+  readonly size: number;
+}
+
+/** LevelDB writes every 16th key of a data block in full; those between share a prefix with the key before. */
+export const RESTART_INTERVAL = 16;
+
+export type BlockEntry = readonly [key: Buffer, value: Buffer];
+
+/** Whether a block, given with its trailer, matches its checksum. */
+export function isBlockIntact(bytes: Buffer): boolean {
+  const size = bytes.length - TRAILER_BYTES;
+  return size >= 8 && maskCrc(crc32c(bytes.subarray(0, size + 1))) === bytes.readUInt32LE(size + 1);
+}
+
+/** The entries of a block that is whole, without its trailer. */
+export function decodeBlock(block: Buffer): BlockEntry[] {
+  const restarts = block.readUInt32LE(block.length - 4);
+  const reader = new VarintReader(block.subarray(0, Math.max(0, block.length - 4 * (restarts + 1))));
+  const entries: BlockEntry[] = [];
+  while (!reader.isAtEnd) entries.push(readBlockEntry(reader, entries.at(-1)?.[0]));
+  return entries;
+}
+
+/** Reads one entry; throws a RangeError when there is none. */
+export function readBlockEntry(reader: VarintReader, previousKey: Buffer = Buffer.alloc(0)): BlockEntry {
+  const [shared, unshared, length] = [reader.next(), reader.next(), reader.next()];
+  if (shared > previousKey.length) throw new RangeError("no such key before");
+  const key = Buffer.concat([previousKey.subarray(0, shared), reader.take(unshared)]);
+  return [key, asBuffer(reader.take(length))];
+}
+
+/** A block of these entries, with its trailer; every `restartInterval`th key is written in full. */
+export function makeBlock(entries: readonly BlockEntry[], restartInterval = 1): Buffer {
+  const buffers: Buffer[] = [];
+  const restarts: number[] = [];
+  let at = 0;
+  for (const [i, [key, value]] of entries.entries()) {
+    const isRestart = i % restartInterval === 0;
+    if (isRestart) restarts.push(at);
+    const shared = isRestart ? 0 : sharedPrefixLength(entries[i - 1]![0], key);
+    const head = Buffer.from([
+      ...encodeVarint(shared),
+      ...encodeVarint(key.length - shared),
+      ...encodeVarint(value.length),
+    ]);
+    buffers.push(head, key.subarray(shared), value);
+    at += head.length + key.length - shared + value.length;
+  }
+  if (restarts.length === 0) restarts.push(0);
+  const tail = Buffer.alloc(4 * restarts.length + 4 + TRAILER_BYTES);
+  for (const [i, offset] of restarts.entries()) tail.writeUInt32LE(offset, 4 * i);
+  tail.writeUInt32LE(restarts.length, 4 * restarts.length);
+  const block = Buffer.concat([...buffers, tail]);
+  block.writeUInt32LE(maskCrc(crc32c(block.subarray(0, -4))), block.length - 4);
+  return block;
+}
+
+function sharedPrefixLength(one: Buffer, other: Buffer): number {
+  let length = 0;
+  while (length < one.length && length < other.length && one[length] === other[length]) length++;
+  return length;
+}
+
+export function readHandle(reader: VarintReader): BlockHandle {
+  return { offset: reader.next(), size: reader.next() };
+}
+
+export function encodeHandle({ offset, size }: BlockHandle): Buffer {
+  return Buffer.from([...encodeVarint(offset), ...encodeVarint(size)]);
+}
+
+function encodeVarint(value: number): number[] {
+  return value < 128 ? [value] : [(value % 128) + 128, ...encodeVarint(Math.floor(value / 128))];
+}
+
+/** The same bytes, with the methods of a buffer. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** Whether a key follows another in LevelDB's order: of the same key, what was written later comes first. */
+export function isKeyAfter(key: Buffer, previousKey: Buffer): boolean {
+  const order = key.subarray(0, -KEY_SUFFIX_BYTES).compare(previousKey.subarray(0, -KEY_SUFFIX_BYTES));
+  return order > 0 || (order === 0 && packedSuffix(key) < packedSuffix(previousKey));
+}
+
+function packedSuffix(key: Buffer): bigint {
+  return key.readBigUInt64LE(key.length - KEY_SUFFIX_BYTES);
+}

@@ -1,0 +1,60 @@
+import { HEAD_OFFSET } from "../level/format/frame.js";
+import {
+  type BlockEntry,
+  isBlockIntact,
+  isKeyAfter,
+  KEY_SUFFIX_BYTES,
+  RESTART_INTERVAL,
+  readBlockEntry,
+  TRAILER_BYTES,
+} from "./block.js";
+import type { IndexEntry } from "./table.js";
+import { ifIntact, VarintReader } from "./varint-reader.js";
+
+/**
+ * The blocks of data in a table whose index cannot be used. They lie one behind the other from the beginning, and each
+ * tells by its form and its checksum where it ends; behind a damaged one the next is looked for byte by byte.
+ */
+export function findBlocks(table: Buffer): IndexEntry[] {
+  const found: IndexEntry[] = [];
+  for (let at = 0; at < table.length; ) {
+    const block = table[at] === 0 ? blockAt(table, at, found.at(-1)?.key) : undefined;
+    if (block !== undefined) found.push(block);
+    at = block === undefined ? at + 1 : at + block.size + TRAILER_BYTES;
+  }
+  return found;
+}
+
+/** A key that sorts before all others. */
+const MIN_KEY = Buffer.alloc(KEY_SUFFIX_BYTES);
+
+function blockAt(table: Buffer, offset: number, previousKey: Buffer | undefined): IndexEntry | undefined {
+  return ifIntact(() => {
+    const reader = new VarintReader(table, offset);
+    for (let key: Buffer | undefined, entries = 0; ; entries++) {
+      const size = blockSizeIfEnd(table, offset, reader.position, entries);
+      if (size !== undefined) return key === undefined ? undefined : { key, offset, size };
+      const entry = readBlockEntry(reader, key);
+      if (!isDataEntry(entry) || !isKeyAfter(entry[0], key ?? previousKey ?? MIN_KEY)) return undefined;
+      key = entry[0];
+    }
+  });
+}
+
+/** An index has the same form, but its values are too short for ours. */
+function isDataEntry([key, value]: BlockEntry): boolean {
+  return (
+    key.length > KEY_SUFFIX_BYTES &&
+    key.at(-KEY_SUFFIX_BYTES)! <= 1 &&
+    (value.length === 0 || value.length >= HEAD_OFFSET)
+  );
+}
+
+/** The size of the block if its entries end here; behind them are the places where keys are whole, and their number. */
+function blockSizeIfEnd(table: Buffer, start: number, at: number, entries: number): number | undefined {
+  const restarts = Math.max(1, Math.ceil(entries / RESTART_INTERVAL));
+  const end = at + 4 * restarts + 4;
+  if (end + TRAILER_BYTES > table.length || table.readUInt32LE(at) !== 0) return undefined;
+  if (table.readUInt32LE(end - 4) !== restarts) return undefined;
+  return isBlockIntact(table.subarray(start, end + TRAILER_BYTES)) ? end - start : undefined;
+}

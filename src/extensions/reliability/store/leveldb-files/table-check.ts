@@ -1,0 +1,118 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { keyOfValue } from "../level/format/frame.js";
+import { asBuffer, isBlockIntact, KEY_SUFFIX_BYTES, TRAILER_BYTES } from "./block.js";
+import { type IndexEntry, readBytes, readTableLayout, type TableLayout } from "./table.js";
+import { ifIntact, VarintReader } from "./varint-reader.js";
+
+/** What is wrong with a table: its layout, if footer and index are intact, and the blocks that are damaged. */
+export interface TableDamage {
+  readonly layout: TableLayout | undefined;
+  readonly blocks: ReadonlySet<IndexEntry>;
+}
+
+/**
+ * Looks for damage in a table, before LevelDB does: it believes what it reads without looking at checksums. A key that
+ * is out of order ends the process at the next compaction, and so at every start; a damaged filter, or a key that looks
+ * as if it was deleted, makes entries invisible.
+ *
+ * All of a table is compared with its checksums but large values, if the key that LevelDB reads is right: the value says
+ * what its key must be, and has a checksum of ours, which is compared when it is used. With `all` nothing is left out.
+ *
+ * Reads at once what it reads, a few megabytes: so many small reads would take ten times as long if each was waited for.
+ */
+export function checkTable(path: string, expected: TableExpectation, checkEveryByte: boolean): TableDamage | undefined {
+  const file = openSync(path, "r");
+  try {
+    const layout = readTableLayout(file, expected.size ?? fstatSync(file).size);
+    if (layout === undefined) return { layout, blocks: new Set() };
+    const blocks = new Set(damagedBlocks(file, layout, expected.lastSequence, checkEveryByte));
+    return blocks.size === 0 && layout.hasIntactFilter ? undefined : { layout, blocks };
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** What the MANIFEST says; undefined what is not known. */
+export interface TableExpectation {
+  readonly size: number | undefined;
+  /** Nothing in the table was written later. */
+  readonly lastSequence: number | undefined;
+}
+
+const SMALL_BLOCK_BYTES = 8 * 1024;
+/** Adjacent blocks that are to be compared are read together, up to this many bytes. */
+const MAX_READ_BYTES = 512 * 1024;
+
+function* damagedBlocks(
+  file: number,
+  { blocks }: TableLayout,
+  lastSequence: number | undefined,
+  checkEveryByte: boolean,
+): Generator<IndexEntry> {
+  const toCompare: IndexEntry[] = [];
+  for (const block of blocks)
+    if (
+      checkEveryByte ||
+      block.size < SMALL_BLOCK_BYTES ||
+      ifIntact(() => isSingleValueIntact(file, block, lastSequence)) !== true
+    )
+      toCompare.push(block);
+  for (const run of adjacentBlocks(toCompare)) {
+    const start = run[0]!.offset;
+    const bytes = readBytes(file, start, endOfBlock(run.at(-1)!) - start);
+    for (const block of run)
+      if (!isBlockIntact(bytes.subarray(block.offset - start, endOfBlock(block) - start))) yield block;
+  }
+}
+
+/** Blocks that lie side by side, so many that one read gets them all. */
+function* adjacentBlocks(blocks: readonly IndexEntry[]): Generator<IndexEntry[]> {
+  let run: IndexEntry[] = [];
+  for (const block of blocks) {
+    const first = run[0];
+    if (
+      first !== undefined &&
+      (block.offset !== endOfBlock(run.at(-1)!) || endOfBlock(block) - first.offset > MAX_READ_BYTES)
+    ) {
+      yield run;
+      run = [];
+    }
+    run.push(block);
+  }
+  if (run.length > 0) yield run;
+}
+
+function endOfBlock({ offset, size }: IndexEntry): number {
+  return offset + size + TRAILER_BYTES;
+}
+
+/** Whether a block is one value, and everything around it is as it must be. */
+function isSingleValueIntact(
+  file: number,
+  { offset, size }: IndexEntry,
+  lastSequence = Number.MAX_SAFE_INTEGER,
+): boolean {
+  readSync(file, blockEnd, 0, blockEnd.length, offset + size - 8);
+  if (!blockEnd.equals(SINGLE_ENTRY_END)) return false;
+  readSync(file, blockStart, 0, blockStart.length, offset);
+  const reader = new VarintReader(blockStart);
+  const [shared, keyLength, valueLength] = [reader.next(), reader.next(), reader.next()];
+  if (shared !== 0 || reader.position + keyLength + valueLength + 8 !== size) return false;
+  const key = asBuffer(reader.take(keyLength));
+  return (
+    isValueKey(key, lastSequence) &&
+    keyOfValue(asBuffer(reader.rest()))?.equals(key.subarray(0, -KEY_SUFFIX_BYTES)) === true
+  );
+}
+
+/** Enough of a block for its first key and the beginning of the value; and its end. Used again for every block. */
+const blockStart = Buffer.alloc(128);
+const blockEnd = Buffer.alloc(9);
+
+/** How a block with a single entry ends: one restart, at offset 0, and the type byte for "not compressed". */
+const SINGLE_ENTRY_END = Buffer.from([0, 0, 0, 0, 1, 0, 0, 0, 0]);
+
+function isValueKey(key: Buffer, lastSequence: number): boolean {
+  const suffix = key.subarray(-KEY_SUFFIX_BYTES);
+  return suffix[0] === 1 && suffix.readUIntLE(1, 6) <= lastSequence && suffix[7] === 0;
+}

@@ -1,0 +1,167 @@
+import { z } from "zod";
+import { type AnyRecordView, type Attributes, ignored, type Value } from "../../plugin.js";
+import { compilePattern } from "../../runtime/kit.js";
+
+/**
+ * The Collector's `include` and `exclude`: properties of records, by equality (`strict`) or by pattern (`regexp`). Of
+ * each kind of property that is given, one of the listed ones must match; of attributes and resources, all of them.
+ */
+const attributeMatch = z.strictObject({
+  key: z.string(),
+  value: z.union([z.string(), z.number(), z.boolean()]).optional(),
+});
+
+const optionalTexts = () => z.array(z.string()).optional();
+
+/** The Collector's `include` and `exclude`. */
+export const matchSchema = z
+  .strictObject({
+    match_type: z.enum(["strict", "regexp"]),
+    regexp: ignored("patterns are compiled once and need no cache"),
+    services: optionalTexts(),
+    resources: z.array(attributeMatch).optional(),
+    attributes: z.array(attributeMatch).optional(),
+    libraries: z.array(z.strictObject({ name: z.string(), version: z.string().optional() })).optional(),
+    span_names: optionalTexts(),
+    span_kinds: optionalTexts(),
+    log_bodies: optionalTexts(),
+    log_severity_texts: optionalTexts(),
+    log_severity_number: z
+      .strictObject({ min: z.union([z.string(), z.number()]), match_undefined: z.boolean().optional() })
+      .optional(),
+    metric_names: optionalTexts(),
+  })
+  .superRefine((config, context) => {
+    if (config.match_type !== "regexp") return;
+    for (const [path, pattern] of patternsOf(config)) {
+      try {
+        compilePattern(pattern);
+      } catch (error) {
+        context.addIssue({
+          code: "custom",
+          path,
+          message: `expected a pattern in RE2 syntax: ${(error as Error).message}`,
+        });
+      }
+    }
+  });
+
+/** What `matchSchema` makes of a config. */
+export type MatchConfig = z.infer<typeof matchSchema>;
+/** Does a record have the properties? */
+export type Matcher = (record: AnyRecordView) => boolean;
+
+const TEXT_LISTS = [
+  "services",
+  "span_names",
+  "span_kinds",
+  "log_bodies",
+  "log_severity_texts",
+  "metric_names",
+] as const;
+
+function patternsOf(config: Partial<MatchConfig>): [path: (string | number)[], pattern: string][] {
+  const found: [(string | number)[], string][] = [];
+  for (const key of TEXT_LISTS)
+    for (const [i, pattern] of (config[key] ?? []).entries()) found.push([[key, i], pattern]);
+  for (const key of ["resources", "attributes"] as const) {
+    config[key]?.forEach(({ value }, i) => {
+      if (typeof value === "string") found.push([[key, i, "value"], value]);
+    });
+  }
+  return found;
+}
+
+/** True for the records that have all the properties. */
+export function createMatcher(config: MatchConfig): Matcher {
+  const isRegexp = config.match_type === "regexp";
+  const oneOf = (
+    list: readonly string[] | undefined,
+    read: (record: AnyRecordView) => string | undefined,
+  ): Matcher[] => {
+    if (list === undefined || list.length === 0) return [];
+    const tests = list.map((text) => textTest(text, isRegexp));
+    return [
+      (record) => {
+        const text = read(record);
+        return text !== undefined && tests.some((test) => test(text));
+      },
+    ];
+  };
+  const allOf = (list: MatchConfig["attributes"], read: (record: AnyRecordView) => Attributes): Matcher[] =>
+    (list ?? []).map(({ key, value }) => {
+      const test = valueTest(value, isRegexp);
+      return (record) => {
+        const found = read(record).get(key);
+        return found !== undefined && test(found);
+      };
+    });
+  const tests: Matcher[] = [
+    ...oneOf(config.services, (record) => valueText(record.resource.attributes.get("service.name"))),
+    ...oneOf(config.span_names, (record) => (record.signal === "traces" ? record.name : undefined)),
+    ...oneOf(config.span_kinds, (record) => (record.signal === "traces" ? SPAN_KINDS[record.kind] : undefined)),
+    ...oneOf(config.log_bodies, (record) => (record.signal === "logs" ? valueText(record.body) : undefined)),
+    ...oneOf(config.log_severity_texts, (record) => (record.signal === "logs" ? record.severityText : undefined)),
+    ...oneOf(config.metric_names, (record) => (record.signal === "metrics" ? record.name : undefined)),
+    ...allOf(config.attributes, (record) => record.attributes),
+    ...allOf(config.resources, (record) => record.resource.attributes),
+    ...libraryTests(config.libraries, isRegexp),
+    ...severityTests(config.log_severity_number),
+  ];
+  return (record) => tests.every((test) => test(record));
+}
+
+function libraryTests(libraries: MatchConfig["libraries"], isRegexp: boolean): Matcher[] {
+  if (libraries === undefined || libraries.length === 0) return [];
+  const tests = libraries.map(({ name, version }) => {
+    const isName = textTest(name, isRegexp);
+    const isVersion = version === undefined ? () => true : textTest(version, isRegexp);
+    return (record: AnyRecordView) => isName(record.scope.name) && isVersion(record.scope.version);
+  });
+  return [(record) => tests.some((test) => test(record))];
+}
+
+function severityTests(wantedSeverity: MatchConfig["log_severity_number"]): Matcher[] {
+  if (wantedSeverity === undefined) return [];
+  const { min, match_undefined: matchUndefined = false } = wantedSeverity;
+  const minSeverity = typeof min === "number" ? min : (SEVERITIES[min.toUpperCase()] ?? 0);
+  return [
+    (record) => {
+      if (record.signal !== "logs") return false;
+      return record.severityNumber === 0 ? matchUndefined : record.severityNumber >= minSeverity;
+    },
+  ];
+}
+
+function textTest(wantedText: string, isRegexp: boolean): (found: string) => boolean {
+  if (!isRegexp) return (found) => found === wantedText;
+  const pattern = compilePattern(wantedText);
+  return (found) => pattern.test(found);
+}
+
+function valueTest(value: string | number | boolean | undefined, isRegexp: boolean): (found: Value) => boolean {
+  if (value === undefined) return () => true;
+  if (typeof value !== "string") return (found) => found === value;
+  const test = textTest(value, isRegexp);
+  return isRegexp ? (found) => test(valueText(found)) : (found) => found === value;
+}
+
+function valueText(value: Value | undefined): string {
+  if (typeof value === "string") return value;
+  return value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+const SPAN_KINDS = [
+  "SPAN_KIND_UNSPECIFIED",
+  "SPAN_KIND_INTERNAL",
+  "SPAN_KIND_SERVER",
+  "SPAN_KIND_CLIENT",
+  "SPAN_KIND_PRODUCER",
+  "SPAN_KIND_CONSUMER",
+];
+
+const SEVERITIES: Readonly<Record<string, number>> = Object.fromEntries(
+  ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"].flatMap((name, i) =>
+    [1, 2, 3, 4].map((n) => [n === 1 ? name : `${name}${n}`, i * 4 + n] as const),
+  ),
+);

@@ -1,0 +1,31 @@
+import { defineProcessor, eachBatch, SIGNALS } from "../../plugin.js";
+import { dropWhere, errorHandler } from "../../runtime/kit.js";
+import { type FilterConfig, filterSchema } from "./config.js";
+
+/**
+ * Drops what any of its conditions holds for. What is dropped is acknowledged, and counted under the Collector's name
+ * for it; a batch of which nothing is dropped passes as the same bytes.
+ */
+export const filter = defineProcessor<FilterConfig>({
+  type: "filter",
+  summary: "Drops telemetry for which an OTTL condition holds.",
+  signals: SIGNALS,
+  schema: filterSchema,
+  create({ groups }, context) {
+    const { signal, metrics } = context;
+    const mine = groups[signal].map((group) => ({ ...group, onError: errorHandler(group.mode, context) }));
+    const dropped = metrics.counter(DROPPED[signal], { description: "Dropped by the filter." });
+    return eachBatch((batch) => {
+      let kept = batch;
+      for (const { conditions, onError } of mine) kept = dropWhere(kept, conditions, onError);
+      if (kept.count < batch.count) dropped.add(batch.count - kept.count);
+      return kept.count === 0 && kept !== batch ? null : kept;
+    });
+  },
+});
+
+const DROPPED = {
+  logs: "otelcol_processor_filter_logs_filtered",
+  traces: "otelcol_processor_filter_spans_filtered",
+  metrics: "otelcol_processor_filter_datapoints_filtered",
+} as const;

@@ -1,0 +1,133 @@
+import type { Batch } from "../../plugin.js";
+import {
+  after,
+  encodedKey,
+  hasKey,
+  LENGTH_DELIMITED,
+  MESSAGES,
+  type Message,
+  RecentTexts,
+  skip,
+  varint,
+} from "../../runtime/kit.js";
+
+/** Attributes of a record: their keys, and where their KeyValues are. */
+export interface FoundAttributes {
+  readonly keys: readonly Uint8Array[];
+  readonly ranges: readonly (readonly [start: number, end: number])[];
+}
+
+/** An attribute takes so many numbers in `found`: its field from and to, its KeyValue from and to, which key it has. */
+const NUMBERS_PER_ATTRIBUTE = 5;
+
+/**
+ * Finds the attributes of records that have one of these keys. One object serves all records, one after the other, so
+ * that a record costs no objects of its own.
+ */
+export class AttributeFinder {
+  private readonly encodedKeys: readonly Uint8Array[];
+  private readonly bytes: Uint8Array;
+  private readonly attributesTag: number;
+  private readonly found: number[] = [];
+  private readonly texts: RecentTexts;
+
+  constructor(batch: Batch, keys: readonly string[]) {
+    this.encodedKeys = [...new Set(keys)].map(encodedKey);
+    this.bytes = batch.bytes;
+    this.texts = new RecentTexts(batch.bytes);
+    this.attributesTag = batch.signal === "metrics" ? 0 : attributesTag(RECORD_MESSAGES[batch.signal]);
+  }
+
+  /**
+   * A text that is the same for the same attributes, if the record, which lies in a frame of this tag, has any. Of
+   * several attributes of one key the first counts.
+   */
+  find(start: number, end: number, frameTag: number): string | undefined {
+    const { encodedKeys, found, bytes } = this;
+    found.length = 0;
+    if (encodedKeys.length === 0) return undefined;
+    const wanted = this.attributesTag === 0 ? POINT_ATTRIBUTES_TAGS[frameTag]! : this.attributesTag;
+    let text: string | undefined;
+    for (let p = start; p < end; ) {
+      const at = p;
+      let tag = bytes[p++]!;
+      if (tag > 127) {
+        tag = varint(bytes, at);
+        p = after;
+      }
+      if (tag !== wanted) {
+        p = skip(bytes, p, tag);
+        continue;
+      }
+      let size = bytes[p++]!;
+      if (size > 127) {
+        size = varint(bytes, p - 1);
+        p = after;
+      }
+      const body = p;
+      p += size;
+      const key = this.keyOf(body, p);
+      if (key < 0) continue;
+      if (text === undefined) text = this.texts.get(body, p);
+      else if (!this.has(key)) text = combineIdentities(text, this.texts.get(body, p));
+      found.push(at, p, body, p, key);
+    }
+    return text;
+  }
+
+  /** What was found last. */
+  extraction(): FoundAttributes {
+    const names: Uint8Array[] = [];
+    const values: [number, number][] = [];
+    for (let i = 0; i < this.found.length; i += NUMBERS_PER_ATTRIBUTE) {
+      const name = this.encodedKeys[this.found[i + 4]!]!;
+      if (names.includes(name)) continue;
+      names.push(name);
+      values.push([this.found[i + 2]!, this.found[i + 3]!]);
+    }
+    return { keys: names, ranges: values };
+  }
+
+  /** Says where what is left of the record [start, end) is, without the attributes found: from, to, from, to ... */
+  pushRest(start: number, end: number, into: number[]): number {
+    let from = start;
+    for (let i = 0; i < this.found.length; i += NUMBERS_PER_ATTRIBUTE) {
+      into.push(from, this.found[i]!);
+      from = this.found[i + 1]!;
+    }
+    into.push(from, end);
+    return this.found.length / NUMBERS_PER_ATTRIBUTE + 1;
+  }
+
+  /** Which of the keys the KeyValue in [start, end) has, or -1. */
+  private keyOf(start: number, end: number): number {
+    const { encodedKeys } = this;
+    for (let i = 0; i < encodedKeys.length; i++) if (hasKey(this.bytes, start, end, encodedKeys[i]!)) return i;
+    return -1;
+  }
+
+  private has(key: number): boolean {
+    for (let i = 4; i < this.found.length; i += NUMBERS_PER_ATTRIBUTE) if (this.found[i] === key) return true;
+    return false;
+  }
+}
+
+/** No KeyValue begins with a zero, so the text of several is never that of one. */
+function combineIdentities(text: string, next: string): string {
+  const first = text.charCodeAt(0) === 0 ? text : `\0${text.length} ${text}`;
+  return `${first}${next.length} ${next}`;
+}
+
+const RECORD_MESSAGES = { logs: MESSAGES["LogRecord"]!, traces: MESSAGES["Span"]! };
+
+/** By the tag of a metric's data. */
+const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = Object.fromEntries(
+  MESSAGES["Metric"]!.fields.filter(({ oneof }) => oneof !== undefined).map(({ number, message }) => [
+    (number << 3) | LENGTH_DELIMITED,
+    attributesTag(message!.byNumber[1]!.message!),
+  ]),
+);
+
+function attributesTag(message: Message): number {
+  return (message.byName.get("attributes")!.number << 3) | LENGTH_DELIMITED;
+}

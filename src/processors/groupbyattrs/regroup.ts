@@ -1,0 +1,100 @@
+import { Batch } from "../../plugin.js";
+import { after, SHAPES, type SignalShape, skip, varint } from "../../runtime/kit.js";
+import { AttributeFinder } from "./attribute-finder.js";
+import { type FrameRange, GroupTree, type RecordGroup } from "./group-tree.js";
+
+/** A batch whose records are with the resource they belong to. */
+export interface Regrouped {
+  /** The same batch if nothing had to be moved or merged. */
+  readonly batch: Batch;
+  /** How many records had one of the keys. */
+  readonly moved: number;
+}
+
+/**
+ * Moves the attributes of records that have one of the keys to their resource, and merges what is then alike: resources,
+ * scopes and metrics of which every field is the same, whatever the order of their attributes. Records keep their
+ * order within a group; groups come in the order of their first record. Frames without a record are left out.
+ *
+ * What surrounds a record is repeated for every group it is in: if that makes more than `limit` bytes of the batch, a
+ * `RegroupOverflow` is thrown.
+ */
+export function regroup(batch: Batch, keys: readonly string[], limit = Number.POSITIVE_INFINITY): Regrouped {
+  return new Regrouper(batch, keys, limit).run();
+}
+
+/** A frame of the batch, and where its records have gone: the group by that of the frame around it. */
+interface FrameWithGroups extends FrameRange {
+  readonly groups: Map<RecordGroup | string, RecordGroup>;
+}
+
+/** Stands for no attributes at all. No text of attributes is this: see `AttributeFinder`. */
+const NO_ATTRIBUTES = "\0";
+
+class Regrouper {
+  private readonly batch: Batch;
+  private readonly bytes: Uint8Array;
+  private readonly shape: SignalShape;
+  private readonly finder: AttributeFinder;
+  private readonly tree: GroupTree;
+  private readonly frames: FrameWithGroups[] = [];
+  private moved = 0;
+
+  constructor(batch: Batch, keys: readonly string[], limit: number) {
+    this.batch = batch;
+    this.bytes = batch.bytes;
+    this.shape = SHAPES[batch.signal];
+    this.finder = new AttributeFinder(batch, keys);
+    this.tree = new GroupTree(batch, limit);
+  }
+
+  run(): Regrouped {
+    this.children(0, 0, this.bytes.length);
+    const { tree, moved } = this;
+    if (moved === 0 && !tree.hasMerged) return { batch: this.batch, moved };
+    return { batch: Batch.trusted(this.batch.signal, tree.write(), this.batch.count), moved };
+  }
+
+  private children(depth: number, start: number, end: number): void {
+    const tags = this.shape.levels[depth];
+    for (let p = start; p < end; ) {
+      const at = p;
+      const tag = varint(this.bytes, p);
+      const lengthAt = after;
+      p = skip(this.bytes, lengthAt, tag);
+      if (!(tags?.includes(tag) ?? tag === this.shape.record)) continue;
+      varint(this.bytes, lengthAt);
+      if (tags === undefined) this.record(at, after, p);
+      else {
+        this.frames.length = depth;
+        this.frames.push({ tag, start: after, end: p, groups: new Map() });
+        this.children(depth + 1, after, p);
+      }
+    }
+  }
+
+  private record(at: number, start: number, end: number): void {
+    const { finder } = this;
+    const found = finder.find(start, end, this.frames[this.frames.length - 1]!.tag);
+    const group = this.groupOf(found);
+    if (found === undefined) return group.add(at, end);
+    this.moved++;
+    group.addRest(start, end, finder);
+  }
+
+  private groupOf(found: string | undefined): RecordGroup {
+    let parent: RecordGroup | undefined;
+    for (let i = 0; i < this.frames.length; i++) {
+      const frame = this.frames[i]!;
+      const key: RecordGroup | string = parent ?? found ?? NO_ATTRIBUTES;
+      let group = frame.groups.get(key);
+      if (group === undefined) {
+        const moved = i === 0 && found !== undefined ? this.finder.extraction() : undefined;
+        group = this.tree.group(parent, frame, moved);
+        frame.groups.set(key, group);
+      }
+      parent = group;
+    }
+    return parent!;
+  }
+}

@@ -1,0 +1,141 @@
+import { ALNUM, CHARACTER_BITS, EMAIL_LOCAL, HOST, hasTextAt, LETTER, latin1 } from "./characters.js";
+import { EMAIL } from "./detectors.js";
+import { matches, NOT_FOUND } from "./matches.js";
+
+/** ASCII words that are looked up in bytes, in any case, without making a string of them. */
+class AsciiWords {
+  /** By length and first letter. */
+  private readonly words: (Uint8Array[] | undefined)[] = [];
+
+  constructor(words: readonly string[]) {
+    for (const word of words) {
+      const bytes = Buffer.from(word.toLowerCase());
+      const at = slotOf(bytes.length, bytes[0]!);
+      this.words[at] = [...(this.words[at] ?? []), bytes];
+    }
+  }
+
+  /** Is [start, end) one of them? */
+  has(b: Uint8Array, start: number, end: number): boolean {
+    const alike = this.words[slotOf(end - start, b[start]!)];
+    return alike?.some((word) => isWord(b, start, word)) ?? false;
+  }
+}
+
+function slotOf(length: number, first: number): number {
+  return (length << 5) | (first & 31);
+}
+
+function isWord(b: Uint8Array, start: number, word: Uint8Array): boolean {
+  for (let i = 0; i < word.length; i++) {
+    const c = b[start + i]!;
+    if ((c >= 65 && c <= 90 ? c | 32 : c) !== word[i]) return false;
+  }
+  return true;
+}
+
+const MAX_LOCAL_LENGTH = 64;
+const MAX_HOST_LENGTH = 253;
+
+/** What follows the last dot of a file or a unit and is nobody's top-level domain. */
+const NON_DOMAINS = new AsciiWords(
+  (
+    "png jpg jpeg gif svg webp ico bmp js mjs cjs ts tsx jsx css scss map json yml yaml xml htm html txt log csv tgz gz tar " +
+    "jar war dll exe service socket timer slice scope mount target local internal localdomain"
+  ).split(" "),
+);
+
+/** An e-mail address around the `@` at `at`, which may be written `%40`: `size` is its length. */
+export function findEmail(b: Uint8Array, at: number, size: number): number {
+  const start = localStart(b, at);
+  if (start === at) return NOT_FOUND;
+  const hostStart = at + size;
+  const end = hostEnd(b, hostStart);
+  if (end === hostStart || !isHost(b, hostStart, end)) return NOT_FOUND;
+  if (end < matches.end && b[end] === COLON && latin1(b, start, at) === "git") return NOT_FOUND; // git@host:path
+  return matches.add(EMAIL, start, end);
+}
+
+function localStart(b: Uint8Array, at: number): number {
+  const floor = Math.max(matches.lastEnd, at - MAX_LOCAL_LENGTH);
+  let p = at;
+  let ascii = false;
+  while (p > floor) {
+    const c = b[p - 1]!;
+    if (c > 127) {
+      const lead = leadByteAt(b, p - 1, floor);
+      if (!isNameLetter(b[lead]!, ascii)) break;
+      p = lead;
+      continue;
+    }
+    const isName = (CHARACTER_BITS[c]! & EMAIL_LOCAL) !== 0 || (c === APOSTROPHE && isBetweenLetters(b, p - 1, floor));
+    if (!isName) break;
+    ascii ||= (CHARACTER_BITS[c]! & ALNUM) !== 0;
+    p--;
+  }
+  if (p > matches.floor && b[p - 1] === STAR) return at; // treated already
+  while (p < at && (b[p] === DOT || b[p] === DASH || b[p] === PERCENT || b[p] === PLUS)) p++;
+  return p;
+}
+
+/** An apostrophe between letters: o'brien. */
+function isBetweenLetters(b: Uint8Array, p: number, floor: number): boolean {
+  return p > floor && (CHARACTER_BITS[b[p - 1]!]! & LETTER) !== 0 && (CHARACTER_BITS[b[p + 1]!]! & LETTER) !== 0;
+}
+
+function hostEnd(b: Uint8Array, start: number): number {
+  const limit = Math.min(matches.end, start + MAX_HOST_LENGTH);
+  let p = start;
+  let ascii = false;
+  while (p < limit) {
+    const c = b[p]!;
+    if (c > 127) {
+      if (!isNameLetter(c, ascii)) break;
+      p++;
+      while (p < limit && (b[p]! & 0xc0) === 0x80) p++;
+      continue;
+    }
+    if ((CHARACTER_BITS[c]! & HOST) === 0) break;
+    ascii = c !== DOT && (ascii || (CHARACTER_BITS[c]! & ALNUM) !== 0);
+    p++;
+  }
+  while (p > start && (b[p - 1] === DOT || b[p - 1] === DASH)) p--;
+  return p;
+}
+
+/**
+ * May a character that is not ASCII be part of the name? Of the scripts that are written with blanks between words, yes;
+ * of others only where no ASCII letters are, since there the address begins or ends without a blank.
+ */
+function isNameLetter(lead: number, beside: boolean): boolean {
+  return lead >= 0xc3 && (lead < 0xe0 || !beside);
+}
+
+function leadByteAt(b: Uint8Array, p: number, floor: number): number {
+  while (p > floor && (b[p]! & 0xc0) === 0x80) p--;
+  return p;
+}
+
+/** Labels, and a top-level domain of letters behind the last dot. */
+function isHost(b: Uint8Array, start: number, end: number): boolean {
+  let dot = -1;
+  for (let p = start; p < end; p++) {
+    if (b[p] !== DOT) continue;
+    if (p === start || b[p - 1] === DOT) return false;
+    dot = p;
+  }
+  if (dot < 0 || end - dot < 3) return false;
+  for (let p = dot + 1; p < end; p++) {
+    const c = b[p]!;
+    if (c < 128 && (CHARACTER_BITS[c]! & LETTER) === 0) return hasTextAt(b, dot + 1, end, "xn--");
+  }
+  return !NON_DOMAINS.has(b, dot + 1, end);
+}
+
+const DOT = 46;
+const DASH = 45;
+const PLUS = 43;
+const PERCENT = 37;
+const STAR = 42;
+const COLON = 58;
+const APOSTROPHE = 39;

@@ -1,0 +1,60 @@
+import { ALNUM, CHARACTER_BITS, isAt, isBefore, LETTER, WORD } from "./characters.js";
+import { IBAN } from "./detectors.js";
+import { matches, NOT_FOUND } from "./matches.js";
+
+/** Number of characters by country. */
+const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
+  (
+    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 EG29 ES24 " +
+    "FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 " +
+    "LV21 LY25 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 " +
+    "SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30"
+  )
+    .split(" ")
+    .map((entry) => [entry.slice(0, 2), Number(entry.slice(2))]),
+);
+
+/** An IBAN whose first check digit is at `p`, in one piece or in groups of four. */
+export function findIban(b: Uint8Array, p: number): number {
+  const { floor, lastEnd, end } = matches;
+  const start = p - 2;
+  if (start < lastEnd || !isBefore(b, p, floor, LETTER) || !isBefore(b, p - 1, floor, LETTER)) return NOT_FOUND;
+  if (isBefore(b, start, floor, WORD) || (start > floor && b[start - 1] === STAR)) return NOT_FOUND;
+  const length = LENGTHS[String.fromCharCode(b[start]! & ~32, b[p - 1]! & ~32)];
+  if (length === undefined) return NOT_FOUND;
+  const stop = ibanEnd(b, start, length);
+  if (stop < 0 || isAt(b, stop, end, WORD) || !passesChecksum(b, start, stop)) return NOT_FOUND;
+  return matches.add(IBAN, start, stop);
+}
+
+/** Position behind so many letters and digits, with a blank or a dash between groups of four; -1 where there are fewer. */
+function ibanEnd(b: Uint8Array, p: number, length: number): number {
+  const { end } = matches;
+  for (let n = 0; n < length; p++) {
+    if (p >= end) return -1;
+    if ((CHARACTER_BITS[b[p]!]! & ALNUM) !== 0) n++;
+    else if (n % 4 !== 0 || (b[p] !== BLANK && b[p] !== DASH) || b[p - 1] === b[p]) return -1;
+  }
+  return p;
+}
+
+/** The remainder of the number by 97, first four characters last, must be 1. */
+function passesChecksum(b: Uint8Array, start: number, stop: number): boolean {
+  let rest = 0;
+  let n = 0;
+  let headEnd = start;
+  while (n < 4) if ((CHARACTER_BITS[b[headEnd++]!]! & ALNUM) !== 0) n++;
+  for (let p = headEnd; p < stop; p++) rest = nextRemainder(rest, b[p]!);
+  for (let p = start; p < headEnd; p++) rest = nextRemainder(rest, b[p]!);
+  return rest === 1;
+}
+
+function nextRemainder(rest: number, c: number): number {
+  const bits = CHARACTER_BITS[c]!;
+  if ((bits & LETTER) !== 0) return (rest * 100 + (c & ~32) - 55) % 97;
+  return (bits & ALNUM) !== 0 ? (rest * 10 + c - 48) % 97 : rest;
+}
+
+const BLANK = 32;
+const DASH = 45;
+const STAR = 42;

@@ -1,0 +1,48 @@
+import { isIPv6 } from "node:net";
+import { CHARACTER_BITS, DIGIT, HEX, hasAny, isAt, latin1, WORD } from "./characters.js";
+import { IPV6 } from "./detectors.js";
+import { matches, NOT_FOUND } from "./matches.js";
+
+const MAX_LENGTH = 45;
+
+/** An IPv6 address around the colon at `p`. Loopback and the unspecified address are left alone. */
+export function findIpv6(b: Uint8Array, p: number): number {
+  const { end, lastEnd } = matches;
+  if (p + 1 >= end || !isAddressByte(b[p + 1]!)) return NOT_FOUND;
+  let stop = p;
+  let colons = 0;
+  let isShort = false;
+  const limit = Math.min(end, p + MAX_LENGTH);
+  while (stop < limit && isAddressByte(b[stop]!)) {
+    if (b[stop] === COLON) {
+      colons++;
+      if (b[stop + 1] === COLON) isShort = true;
+    }
+    stop++;
+  }
+  if (!isShort && colons < 6) return NOT_FOUND;
+  let start = p;
+  while (start > lastEnd && start > p - 5 && (CHARACTER_BITS[b[start - 1]!]! & HEX) !== 0) start--;
+  if (start > matches.floor && isAttached(b[start - 1]!)) return NOT_FOUND;
+  while (stop > start && (b[stop - 1] === DOT || (b[stop - 1] === COLON && b[stop - 2] !== COLON))) stop--;
+  if (isAt(b, stop, end, WORD) || (stop < end && b[stop] === STAR) || !isAddress(b, start, stop)) return NOT_FOUND;
+  return matches.add(IPV6, start, stop);
+}
+
+function isAddress(b: Uint8Array, start: number, stop: number): boolean {
+  if (stop - start < 5 || !hasAny(b, start, stop, DIGIT)) return false;
+  const text = latin1(b, start, stop);
+  return isIPv6(text) && !/^(?:[\da-f]{2}:){7}[\da-f]{2}$/i.test(text) && !/^[0:]*1?$/.test(text);
+}
+
+function isAddressByte(c: number): boolean {
+  return c === COLON || c === DOT || (CHARACTER_BITS[c]! & HEX) !== 0;
+}
+
+function isAttached(c: number): boolean {
+  return c === COLON || c === STAR || c === DOT || (CHARACTER_BITS[c]! & WORD) !== 0;
+}
+
+const COLON = 58;
+const DOT = 46;
+const STAR = 42;

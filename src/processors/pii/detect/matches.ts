@@ -1,0 +1,104 @@
+import { CHARACTER_BITS, DIGIT, SEPARATOR } from "./characters.js";
+
+/**
+ * What is found in one text: places of its bytes that do not overlap, in order. One list for the whole process, since a
+ * scan never waits for anything: `begin` it, let detectors `add`, read it before the next scan.
+ */
+class Matches {
+  count = 0;
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+  /** Numbers of detectors; those of users' patterns follow the built-in ones. */
+  readonly detectors: number[] = [];
+  /** Where the text begins and ends, and what the key says of it. */
+  floor = 0;
+  end = 0;
+  hints = 0;
+  /** A bit for each built-in detector that is on. */
+  enabled = 0;
+
+  begin(start: number, end: number, hints: number, enabled: number): void {
+    this.count = 0;
+    this.floor = start;
+    this.end = end;
+    this.hints = hints;
+    this.enabled = enabled;
+  }
+
+  isEnabled(detector: number): boolean {
+    return (this.enabled & (1 << detector)) !== 0;
+  }
+
+  /** The end of the last match: nothing before it can be found again. */
+  get lastEnd(): number {
+    return this.count === 0 ? this.floor : this.ends[this.count - 1]!;
+  }
+
+  /** Gives the end, where the scan goes on. */
+  add(detector: number, start: number, end: number): number {
+    const i = this.count++;
+    this.starts[i] = start;
+    this.ends[i] = end;
+    this.detectors[i] = detector;
+    return end;
+  }
+
+  /**
+   * Adds places that one detector found, which are in order and do not overlap, where they belong; what they overlap
+   * becomes part of them.
+   */
+  merge(detector: number, found: readonly (readonly [start: number, end: number])[]): void {
+    const before = { starts: this.starts.slice(0, this.count), ends: this.ends.slice(0, this.count) };
+    const detectors = this.detectors.slice(0, this.count);
+    this.count = 0;
+    let i = 0;
+    for (const [start, end] of found) {
+      for (; i < detectors.length && before.starts[i]! <= start; i++)
+        this.addOrJoin(detectors[i]!, before.starts[i]!, before.ends[i]!, detector);
+      this.addOrJoin(detector, start, end, detector);
+    }
+    for (; i < detectors.length; i++) this.addOrJoin(detectors[i]!, before.starts[i]!, before.ends[i]!, detector);
+  }
+
+  /** Adds a match, or makes it part of the last one if they overlap, which then is the joining detector's. */
+  private addOrJoin(detector: number, start: number, end: number, joining: number): void {
+    const last = this.count - 1;
+    if (last < 0 || this.ends[last]! <= start) this.add(detector, start, end);
+    else {
+      this.ends[last] = Math.max(this.ends[last]!, end);
+      this.detectors[last] = joining;
+    }
+  }
+}
+
+export const matches = new Matches();
+
+/** What a detector answers when it finds nothing. */
+export const NOT_FOUND = -1;
+
+/** Blanks, quotes, commas and angle brackets: no detector looks across them but for digits. */
+const ISOLATING = new Uint8Array(256);
+for (const c of " \t\r\n\"',;<>") ISOLATING[c.charCodeAt(0)] = 1;
+
+/**
+ * Does every match stand by itself, so that nothing else can be found once it is gone? Nothing but blanks or the like is
+ * beside it, and no digits beyond them, which could be taken for one number with others then.
+ */
+export function areIsolated(b: Uint8Array): boolean {
+  const { count, starts, ends, floor, end } = matches;
+  for (let i = 0; i < count; i++) {
+    if (!isIsolatedSide(b, starts[i]! - 1, -1, floor, end) || !isIsolatedSide(b, ends[i]!, 1, floor, end)) return false;
+  }
+  return true;
+}
+
+function isIsolatedSide(b: Uint8Array, p: number, step: number, floor: number, end: number): boolean {
+  if (p < floor || p >= end) return true;
+  if (ISOLATING[b[p]!] === 0) return false;
+  for (let n = 0; n < 4 && p >= floor && p < end; n++, p += step) {
+    const bits = CHARACTER_BITS[b[p]!]!;
+    if ((bits & DIGIT) !== 0) return false;
+    if ((bits & SEPARATOR) === 0) return true;
+  }
+  return true;
+}

@@ -1,0 +1,58 @@
+import { ALNUM, CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, runEnd, SEPARATOR, WORD } from "./characters.js";
+import { IBAN, IPV4, PAYMENT_CARD, PHONE, SSN } from "./detectors.js";
+import { groups } from "./digit-groups.js";
+import { findIban } from "./iban.js";
+import { findIpv4 } from "./ipv4.js";
+import { matches, NOT_FOUND } from "./matches.js";
+import { findPaymentCard } from "./payment-card.js";
+import { findPhone } from "./phone.js";
+import { findSsn } from "./ssn.js";
+
+/** Everything that is made of digits, from the digit at `p` on. Gives the position where the scan goes on. */
+export function findNumbers(b: Uint8Array, p: number): number {
+  const { floor, end } = matches;
+  if (isBefore(b, p, floor, WORD)) {
+    const found = isAt(b, p + 1, end, DIGIT) && matches.isEnabled(IBAN) ? findIban(b, p) : NOT_FOUND;
+    return found === NOT_FOUND ? runEnd(b, p, end, ALNUM) : found;
+  }
+  const stop = endIfTooShort(b, p, end);
+  if (stop > 0) return stop;
+  groups.read(b, p, end);
+  if (groups.digits < 8 && groups.count < 4) return groups.resumeAt;
+  for (let i = 0; i < groups.count; ) i = findInGroups(b, i);
+  return Math.max(groups.resumeAt, matches.lastEnd);
+}
+
+/**
+ * Where the digits end, if there are too few of them for anything, as in most numbers; else 0. It looks no further than
+ * to know that: what follows is looked at again from the next digit on.
+ */
+function endIfTooShort(b: Uint8Array, p: number, end: number): number {
+  let digits = 0;
+  let dots = 0;
+  let stop = p;
+  for (; p < end; p++) {
+    const c = b[p]!;
+    const bits = CHARACTER_BITS[c]!;
+    if ((bits & DIGIT) !== 0) {
+      if (++digits === 8) return 0;
+      stop = p + 1;
+    } else if ((bits & SEPARATOR) === 0) break;
+    else if (c === DOT && ++dots === 3) return 0;
+  }
+  return isAt(b, stop, end, LETTER) ? runEnd(b, stop, end, ALNUM) : stop; // 7c9f
+}
+
+const DOT = 46;
+
+/** Looks at the groups from `i` on; gives the group to go on with. */
+function findInGroups(b: Uint8Array, i: number): number {
+  let next = 0;
+  if (i + 4 <= groups.count && matches.isEnabled(IPV4)) next = findIpv4(b, i);
+  if (next !== 0) return next;
+  if (groups.isAttachedBefore(b, i, matches.floor)) return i + 1;
+  if (matches.isEnabled(PAYMENT_CARD)) next = findPaymentCard(b, i);
+  if (next === 0 && matches.isEnabled(SSN)) next = findSsn(b, i);
+  if (next === 0 && matches.isEnabled(PHONE)) next = findPhone(b, i);
+  return next === 0 ? i + 1 : next;
+}

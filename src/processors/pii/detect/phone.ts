@@ -1,0 +1,243 @@
+import { ALNUM, isBefore } from "./characters.js";
+import { HINT_PHONE, PHONE } from "./detectors.js";
+import { CLOSING, groups, groupValue, MIXED, OPENING } from "./digit-groups.js";
+import { followsWord, wordsInLatin1 } from "./lookback.js";
+import { matches } from "./matches.js";
+
+/**
+ * Phone numbers: with a country code behind `+` or `00`; North American ones in three groups; others that begin with the
+ * trunk prefix 0 and are grouped. Any other number of 7 to 15 digits counts only where a word or the key says that it is one.
+ */
+const PHONE_WORDS = wordsInLatin1([
+  ..."phone,\\btel\\b,telef,tél,mobile,\\bmob\\b,\\bcell\\b,cellular,\\bfax\\b,whatsapp,\\bsms\\b,msisdn,\\bgsm\\b,handy,rufnummer,móvil".split(
+    ",",
+  ),
+  ..."celular,cellulare,numéro,puhelin,telefoon,\\btlf\\b,komórk,电话,手机,電話,携帯,전화,휴대폰,елефон,мобил,dial(?:ed|led|ing)?\\b".split(
+    ",",
+  ),
+  ..."call (?:me|us|him|her|them|back)\\b".split(","),
+]);
+
+/** Country codes of one and two digits, and how long a number can be with them; any other code has three digits. */
+const MAX_DIGITS_BY_CODE: Readonly<Record<number, number>> = {
+  ...{
+    1: 11,
+    7: 11,
+    20: 12,
+    27: 11,
+    30: 12,
+    31: 11,
+    32: 11,
+    33: 11,
+    34: 11,
+    36: 11,
+    39: 13,
+    40: 11,
+    41: 11,
+    43: 13,
+    44: 12,
+  },
+  ...{
+    45: 10,
+    46: 12,
+    47: 10,
+    48: 11,
+    49: 14,
+    51: 11,
+    52: 13,
+    53: 11,
+    54: 13,
+    55: 13,
+    56: 11,
+    57: 12,
+    58: 12,
+    60: 12,
+    61: 11,
+  },
+  ...{
+    62: 14,
+    63: 12,
+    64: 12,
+    65: 10,
+    66: 11,
+    81: 12,
+    82: 12,
+    84: 12,
+    86: 13,
+    90: 12,
+    91: 12,
+    92: 12,
+    93: 11,
+    94: 11,
+    95: 12,
+    98: 12,
+  },
+};
+
+/** How country codes of three digits begin. */
+const THREE_DIGIT_CODE_PREFIXES = new Set([
+  21, 22, 23, 24, 25, 26, 27, 28, 29, 35, 37, 38, 42, 50, 59, 67, 68, 69, 80, 85, 87, 88, 96, 97, 99,
+]);
+
+/** A phone number that begins with group `i`: the group behind it, or 0. */
+export function findPhone(b: Uint8Array, i: number): number {
+  const start = groups.starts[i]!;
+  const { floor } = matches;
+  if (start > floor && b[start - 1] === PLUS) return isBefore(b, start - 1, floor, ALNUM) ? 0 : international(b, i, 0);
+  return national(b, i) || bracketed(b, i) || labelled(b, i);
+}
+
+function national(b: Uint8Array, i: number): number {
+  const start = groups.starts[i]!;
+  if (b[start] !== ZERO) return northAmerican(b, i);
+  if (b[start + 1] === ZERO && groups.size(i) > 1) {
+    if (isPadded(b, start)) return 0;
+    return i + 1 < groups.count || isLabelled(b, start) ? international(b, i, 2) : 0;
+  }
+  return trunkPrefixed(b, i);
+}
+
+/** A number behind `+`, or behind a `00`, whose digits are the first `skipped` ones. */
+function international(b: Uint8Array, i: number, skipped: number): number {
+  const code = countryCode(b, i, skipped);
+  if (code === 0) return 0;
+  const maxDigits = (MAX_DIGITS_BY_CODE[code] ?? 13) + skipped;
+  let end = i;
+  let digits = 0;
+  while (end < groups.count && digits + groups.size(end) <= maxDigits) {
+    digits += isTrunkZero(b, end) ? 0 : groups.size(end);
+    end++;
+    if (digits >= 10 + skipped && end === i + 1) break; // in one piece
+    if (!isPhoneSeparator(groups.separators[end - 1]!) && groups.separators[end - 1] !== OPENING) break;
+  }
+  if (digits < 8 + skipped || !isDetachedAfter(end)) return 0;
+  return addPhone(b, i, end);
+}
+
+/** The (0) of +44 (0)20 7946 0958. */
+function isTrunkZero(b: Uint8Array, i: number): boolean {
+  return groups.size(i) === 1 && b[groups.starts[i]!] === ZERO;
+}
+
+/** The country code behind so many digits that are left out; 0 where there is none. */
+function countryCode(b: Uint8Array, i: number, skipped: number): number {
+  let code = 0;
+  let digits = -skipped;
+  for (let k = i; k < groups.count; k++) {
+    for (let p = groups.starts[k]!; p < groups.ends[k]!; p++) {
+      if (++digits <= 0) continue;
+      code = code * 10 + b[p]! - 48;
+      if (digits === 1 ? code === 1 || code === 7 : digits === 2 && MAX_DIGITS_BY_CODE[code] !== undefined) return code;
+      if (digits === 3) return THREE_DIGIT_CODE_PREFIXES.has(Math.floor(code / 10)) ? code : 0;
+    }
+  }
+  return 0;
+}
+
+/** 3-3-4 digits, perhaps behind a 1: neither area nor exchange begins with 0 or 1. */
+function northAmerican(b: Uint8Array, i: number): number {
+  const first = groups.size(i) === 1 && b[groups.starts[i]!] === ONE ? i + 1 : i;
+  if (first + 3 > groups.count || groups.size(first) !== 3 || groups.size(first + 1) !== 3) return 0;
+  if (groups.size(first + 2) !== 4 || !isDetachedAfter(first + 3)) return 0;
+  if (groupValue(b, first) < 200 || groupValue(b, first + 1) < 200) return 0;
+  const between = groups.separators[first]!;
+  const next = groups.separators[first + 1]!;
+  if (
+    between === CLOSING || between === CLOSE
+      ? !isPhoneSeparator(next) || next === CLOSING
+      : between !== next || !isPhoneSeparator(between)
+  )
+    return 0;
+  if (between === BLANK && !isOpen(b, first) && (i > 0 || first + 3 < groups.count)) return 0; // among other numbers
+  return addPhone(b, i, first + 3);
+}
+
+/** An area code in brackets, perhaps behind a 1 or an 8, and the rest in groups. */
+function bracketed(b: Uint8Array, i: number): number {
+  const isBehind = groups.size(i) === 1 && groups.separators[i] === OPENING && i + 1 < groups.count;
+  const area = isBehind ? i + 1 : i;
+  if (!isOpen(b, area) || groups.size(area) < 2 || groups.size(area) > 5) return 0;
+  if (groups.separators[area] !== CLOSING && groups.separators[area] !== CLOSE) return 0;
+  let end = area + 1;
+  let digits = groups.size(area);
+  while (end < groups.count && groups.size(end) > 1 && digits + groups.size(end) <= 11) {
+    digits += groups.size(end++);
+    if (!isPhoneSeparator(groups.separators[end - 1]!)) break;
+  }
+  return digits >= 9 && isDetachedAfter(end) ? addPhone(b, i, end) : 0;
+}
+
+function isOpen(b: Uint8Array, i: number): boolean {
+  const start = groups.starts[i]!;
+  return start > matches.floor && b[start - 1] === OPEN;
+}
+
+/** 0 and nine or more digits in groups, all with the same separator but for the first one. */
+function trunkPrefixed(b: Uint8Array, i: number): number {
+  if (groups.size(i) < 2 || groups.size(i) > 5 || i + 1 >= groups.count) return 0;
+  if (groups.haveSizes(i, [5, 4], "-")) return 0; // a ZIP code
+  let end = i + 1;
+  let digits = groups.size(i);
+  const between = groups.separators[i + 1]!;
+  while (end < groups.count && groups.size(end) > 1 && digits + groups.size(end) <= 12) {
+    const before = groups.separators[end - 1]!;
+    if (end > i + 1 ? before !== between : !isPhoneSeparator(before) && before !== SLASH) break;
+    digits += groups.size(end++);
+  }
+  return digits >= 9 && isDetachedAfter(end) ? addPhone(b, i, end) : 0;
+}
+
+/** Any number that a word before it, or the key, says is a phone number. */
+function labelled(b: Uint8Array, i: number): number {
+  let end = i;
+  let digits = 0;
+  while (end < groups.count && digits + groups.size(end) <= 15) {
+    digits += groups.size(end++);
+    if (!isPhoneSeparator(groups.separators[end - 1]!)) break;
+  }
+  if (digits < 7 || !isDetachedAfter(end) || isPadded(b, groups.starts[i]!) || !isLabelled(b, groups.starts[i]!))
+    return 0;
+  return addPhone(b, i, end);
+}
+
+/** 000123: no number is dialled like that. */
+function isPadded(b: Uint8Array, p: number): boolean {
+  return b[p] === ZERO && b[p + 1] === ZERO && b[p + 2] === ZERO;
+}
+
+function isLabelled(b: Uint8Array, start: number): boolean {
+  return (matches.hints & HINT_PHONE) !== 0 || followsWord(b, start, PHONE_WORDS);
+}
+
+/** Adds the number to the matches, with the `+` and the bracket before it; gives the group behind it. */
+function addPhone(b: Uint8Array, from: number, to: number): number {
+  const end = groups.ends[to - 1]!;
+  let start = groups.starts[from]!;
+  const { lastEnd } = matches;
+  if (start > lastEnd && b[start - 1] === PLUS) start--;
+  if (start > lastEnd && b[start - 1] === OPEN && Buffer.prototype.subarray.call(b, start, end).includes(CLOSE))
+    start--;
+  matches.add(PHONE, start, end);
+  return to;
+}
+
+function isPhoneSeparator(c: number): boolean {
+  return c === BLANK || c === DASH || c === DOT || c === CLOSING || c === CLOSE;
+}
+
+/** Nothing is tied to the groups before `end`. */
+function isDetachedAfter(end: number): boolean {
+  const between = groups.separators[end - 1]!;
+  if (end > groups.count) return false;
+  return between === 0 || between === BLANK || between === SLASH || between === MIXED || between === OPENING;
+}
+
+const BLANK = 32;
+const OPEN = 40;
+const CLOSE = 41;
+const PLUS = 43;
+const DASH = 45;
+const DOT = 46;
+const SLASH = 47;
+const ZERO = 48;
+const ONE = 49;

@@ -1,0 +1,111 @@
+import { endsPrefix, findApiKey, findAwsKey, findPrivateKey, KEY_ENDINGS } from "./api-key.js";
+import { findAssignedSecret } from "./assigned-secret.js";
+import { CHARACTER_BITS, DIGIT } from "./characters.js";
+import { API_KEY, ASSIGNED_SECRET, BEARER_TOKEN, EMAIL, IPV6, JWT, URL_CREDENTIALS } from "./detectors.js";
+import { findEmail } from "./email.js";
+import { findIpv6 } from "./ipv6.js";
+import { matches, NOT_FOUND } from "./matches.js";
+import { findNumbers } from "./numbers.js";
+import { findAuthorization, findJwt, findUrlCredentials } from "./tokens.js";
+
+/**
+ * Looks for personal data and secrets in the text [start, end) of `b`, which is UTF-8, and leaves them in `matches`.
+ *
+ * One pass: a table says of each byte whether anything could be found around it (an anchor), and only there detectors
+ * look closer. None of them goes back further than a bounded number of bytes, so the time is linear in the text. Nothing
+ * is decoded. Gives the number of matches.
+ */
+export function scan(b: Uint8Array, start: number, end: number, hints: number, enabled: number): number {
+  matches.begin(start, end, hints, enabled);
+  for (let p = start; ; ) {
+    while (p < end && ANCHORS[b[p]!] === 0) p++;
+    if (p >= end) break;
+    const anchor = ANCHORS[b[p]!]!;
+    if (anchor === NUMBER) p = findNumbers(b, p);
+    else if (isPromising(b, p, anchor)) {
+      const found = detectAt(b, p, anchor);
+      p = found === NOT_FOUND ? p + 1 : found;
+    } else p++;
+  }
+  return matches.count;
+}
+
+/** A second byte rules most anchors out before anybody is called. What lies beyond the text only costs a closer look. */
+function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
+  if ((anchor & KEY_ENDING) !== 0) return endsPrefix(b, p) || ((anchor & DASH) !== 0 && b[p + 1] === 45);
+  if (anchor === LETTER_B) return (b[p + 1]! | 36) === 101; // e or a
+  return anchor !== LETTER_J || b[p - 1] === 121;
+}
+
+const NUMBER = 1;
+const AT = 2;
+const COLON = 4;
+const EQUALS = 8;
+const KEY_ENDING = 16;
+const DASH = 32;
+const LETTER_J = 64;
+const LETTER_B = 128;
+const LETTER_I = 256;
+const PERCENT = 512;
+
+const ANCHORS: Uint16Array = anchorTable();
+
+function anchorTable(): Uint16Array {
+  const table = new Uint16Array(256);
+  const set = (characters: string, anchor: number) => {
+    for (const c of characters) table[c.charCodeAt(0)]! |= anchor;
+  };
+  for (let c = 0; c < 256; c++) if ((CHARACTER_BITS[c]! & DIGIT) !== 0) table[c] = NUMBER;
+  for (const c of KEY_ENDINGS) if (c !== "a".charCodeAt(0)) table[c]! |= KEY_ENDING;
+  set("@", AT);
+  set(":", COLON);
+  set("=", EQUALS);
+  set("-", DASH);
+  set("J", LETTER_J);
+  set("Bb", LETTER_B);
+  set("I", LETTER_I);
+  set("%", PERCENT);
+  return table;
+}
+
+function detectAt(b: Uint8Array, p: number, anchor: number): number {
+  switch (anchor) {
+    case AT:
+      return matches.isEnabled(EMAIL) ? findEmail(b, p, 1) : NOT_FOUND;
+    case PERCENT:
+      return b[p + 1] === 52 && b[p + 2] === 48 && matches.isEnabled(EMAIL) ? findEmail(b, p, 3) : NOT_FOUND;
+    case EQUALS:
+      return matches.isEnabled(ASSIGNED_SECRET) ? findAssignedSecret(b, p) : NOT_FOUND;
+    case COLON:
+      return detectAtColon(b, p);
+    case LETTER_J:
+      return matches.isEnabled(JWT) ? findJwt(b, p) : NOT_FOUND;
+    case LETTER_B:
+      return matches.isEnabled(BEARER_TOKEN) ? findAuthorization(b, p) : NOT_FOUND;
+    default:
+      return matches.isEnabled(API_KEY) ? detectApiKey(b, p, anchor) : NOT_FOUND;
+  }
+}
+
+function detectAtColon(b: Uint8Array, p: number): number {
+  if (b[p + 1] === SLASH && b[p + 2] === SLASH)
+    return matches.isEnabled(URL_CREDENTIALS) ? findUrlCredentials(b, p) : NOT_FOUND;
+  const found = matches.isEnabled(IPV6) ? findIpv6(b, p) : NOT_FOUND;
+  return found === NOT_FOUND && matches.isEnabled(ASSIGNED_SECRET) ? findAssignedSecret(b, p) : found;
+}
+
+function detectApiKey(b: Uint8Array, p: number, anchor: number): number {
+  if (anchor === LETTER_I) {
+    const aws = findAwsKey(b, p);
+    return aws === NOT_FOUND ? findGoogleKey(b, p) : aws;
+  }
+  const key = (anchor & DASH) !== 0 && b[p + 1] === 45 ? findPrivateKey(b, p) : NOT_FOUND;
+  return key === NOT_FOUND ? findApiKey(b, p) : key;
+}
+
+/** AIza, known by its I: an `a` is no anchor. */
+function findGoogleKey(b: Uint8Array, p: number): number {
+  return b[p + 1] === 122 && b[p + 2] === 97 ? findApiKey(b, p + 2) : NOT_FOUND;
+}
+
+const SLASH = 47;

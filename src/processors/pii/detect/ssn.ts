@@ -1,0 +1,39 @@
+import { HINT_SSN, SSN } from "./detectors.js";
+import { groups, groupValue } from "./digit-groups.js";
+import { followsWord, wordsInLatin1 } from "./lookback.js";
+import { matches } from "./matches.js";
+
+const SSN_WORDS = wordsInLatin1(["\\bssn", "social.?security", "\\bsocial\\b"]);
+
+/**
+ * A US social security number that begins with group `i`: the group behind it, or 0. Nine digits in one piece count
+ * only where a word or the key says what they are.
+ */
+export function findSsn(b: Uint8Array, i: number): number {
+  const size = groups.size(i);
+  if (size !== 3 && size !== 9) return 0;
+  if (groups.haveSizes(i, [3, 2, 4], "- ")) {
+    const isBlank = groups.separators[i] === BLANK;
+    if (!groups.isDetachedAfter(i + 3) || (isBlank && !isAlone(i))) return 0;
+    if (!isIssued(groupValue(b, i), groupValue(b, i + 1), groupValue(b, i + 2))) return 0;
+    matches.add(SSN, groups.starts[i]!, groups.ends[i + 2]!);
+    return i + 3;
+  }
+  if (size !== 9 || !groups.isDetachedAfter(i + 1)) return 0;
+  const value = groupValue(b, i);
+  if (!isIssued(Math.floor(value / 1e6), Math.floor(value / 1e4) % 100, value % 1e4)) return 0;
+  if ((matches.hints & HINT_SSN) === 0 && !followsWord(b, groups.starts[i]!, SSN_WORDS)) return 0;
+  matches.add(SSN, groups.starts[i]!, groups.ends[i]!);
+  return i + 1;
+}
+
+/** No more groups beside these three. */
+function isAlone(i: number): boolean {
+  return i === 0 && groups.count === 3;
+}
+
+function isIssued(area: number, group: number, serial: number): boolean {
+  return area > 0 && area !== 666 && area < 900 && group > 0 && serial > 0;
+}
+
+const BLANK = 32;

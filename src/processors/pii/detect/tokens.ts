@@ -1,0 +1,89 @@
+import { ALNUM, BASE64URL, DIGIT, hasAny, hasTextAt, isBefore, latin1, runEnd, TOKEN } from "./characters.js";
+import { BEARER_TOKEN, JWT, URL_CREDENTIALS } from "./detectors.js";
+import { matches, NOT_FOUND } from "./matches.js";
+import { areRandomLetters } from "./random-letters.js";
+
+/** A JSON Web Token (signed or encrypted) whose `eyJ` ends at the J at `p`. */
+export function findJwt(b: Uint8Array, p: number): number {
+  const { end } = matches;
+  const start = p - 2;
+  if (start < matches.lastEnd || b[p - 1] !== Y || b[start] !== E || isBefore(b, start, matches.floor, BASE64URL))
+    return NOT_FOUND;
+  const header = runEnd(b, start, end, BASE64URL);
+  if (header - start < 12 || b[header] !== DOT || header >= end) return NOT_FOUND;
+  let last = runEnd(b, header + 1, end, BASE64URL);
+  if (last - header < 5 || b[last] !== DOT || last >= end) return NOT_FOUND;
+  last = runEnd(b, last + 1, end, BASE64URL);
+  while (last < end && b[last] === DOT && runEnd(b, last + 1, end, BASE64URL) > last + 8)
+    last = runEnd(b, last + 1, end, BASE64URL);
+  return matches.add(JWT, start, last);
+}
+
+/** The token behind `Bearer `, or the credentials behind `Basic `, whose B is at `p`. */
+export function findAuthorization(b: Uint8Array, p: number): number {
+  const { end } = matches;
+  if (isBefore(b, p, matches.floor, ALNUM)) return NOT_FOUND;
+  if (isWord(b, p + 1, "earer")) return findBearer(b, afterBlanks(b, p + 6), end);
+  if (isWord(b, p + 1, "asic")) return findBasic(b, afterBlanks(b, p + 5), end);
+  return NOT_FOUND;
+}
+
+function findBearer(b: Uint8Array, start: number, end: number): number {
+  if (start < 0) return NOT_FOUND;
+  let stop = runEnd(b, start, end, TOKEN);
+  while (stop > start && b[stop - 1] === DOT) stop--;
+  if (stop - start < 8 || !(hasAny(b, start, stop, DIGIT) || areRandomLetters(b, start, stop))) return NOT_FOUND;
+  return matches.add(BEARER_TOKEN, start, stop);
+}
+
+/** Base64 of `user:password`: anything else behind the word is prose. */
+function findBasic(b: Uint8Array, start: number, end: number): number {
+  if (start < 0) return NOT_FOUND;
+  const stop = runEnd(b, start, end, TOKEN);
+  if (stop - start < 4) return NOT_FOUND;
+  const decoded = Buffer.from(latin1(b, start, stop), "base64").toString("latin1");
+  return /^[^\p{Cc}]*:[^\p{Cc}]*$/u.test(decoded) ? matches.add(BEARER_TOKEN, start, stop) : NOT_FOUND;
+}
+
+/** User and password in a URL whose `://` begins at `p`. */
+export function findUrlCredentials(b: Uint8Array, p: number): number {
+  const start = p + 3;
+  const limit = Math.min(matches.end, start + 512);
+  let colon = -1;
+  let at = -1;
+  for (let i = start; i < limit; i++) {
+    const c = b[i]!;
+    if (c === AT) at = i;
+    else if (c === COLON && colon < 0) colon = i;
+    else if (c === SLASH || c === QUESTION || c === HASH || c <= BLANK || c === QUOTE || c === LESS || c === MORE)
+      break;
+  }
+  if (colon < 0 || at < colon || at === colon + 1) return NOT_FOUND;
+  return matches.add(URL_CREDENTIALS, start, at);
+}
+
+function isWord(b: Uint8Array, p: number, word: string): boolean {
+  for (let i = 0; i < word.length; i++) if ((b[p + i]! | 32) !== word.charCodeAt(i)) return false;
+  return p + word.length <= matches.end;
+}
+
+/** Position behind the blank, or blanks, at `p`; -1 where there is none. */
+function afterBlanks(b: Uint8Array, p: number): number {
+  if (hasTextAt(b, p, matches.end, "%20")) return p + 3;
+  let q = p;
+  while (q < matches.end && (b[q] === BLANK || b[q] === COLON) && q < p + 3) q++;
+  return q === p ? NOT_FOUND : q;
+}
+
+const E = 101;
+const Y = 121;
+const DOT = 46;
+const AT = 64;
+const COLON = 58;
+const SLASH = 47;
+const QUESTION = 63;
+const HASH = 35;
+const BLANK = 32;
+const QUOTE = 34;
+const LESS = 60;
+const MORE = 62;

@@ -1,0 +1,157 @@
+import { glob } from "../../runtime/kit.js";
+import { HINT_NONE, HINT_PHONE, HINT_SSN, HINT_VERSION } from "./detect/detectors.js";
+import type { Strategy } from "./strategies.js";
+
+/** What is known of a field by its name. */
+export interface FieldRule {
+  readonly path: string;
+  /** What to do with the whole value; undefined leaves it to the detectors. */
+  readonly strategy: Strategy | undefined;
+  /** Whether a rule of the config or the key's name decided, for the counters. */
+  readonly decidedBy: "field" | "secret_key";
+  /** For the detectors. */
+  readonly hints: number;
+}
+
+export interface FieldRuleSettings {
+  /** By key, dotted path, or either with `*` for any text. */
+  readonly fields: ReadonlyMap<string, Strategy>;
+  /** What to do with fields whose name says that they hold a secret; undefined: nothing. */
+  readonly secretKeys: Strategy | undefined;
+}
+
+/**
+ * What is to be done with fields, by their key and their path. A rule means a field whose key or whose path from the
+ * attribute, or from `body`, down is as it says: an exact one before one with `*`, those in the order of the config, and
+ * any of them before what the key's name suggests. Answers are kept, for so many names.
+ */
+export class FieldRules {
+  private readonly settings: FieldRuleSettings;
+  private readonly globs: readonly (readonly [matches: (text: string) => boolean, strategy: Strategy])[];
+  private readonly byKey = new KeyCache();
+  private byPath = new Map<string, FieldRule>();
+
+  constructor(settings: FieldRuleSettings) {
+    this.settings = settings;
+    this.globs = [...settings.fields].filter(([rule]) => rule.includes("*")).map(([rule, to]) => [glob(rule), to]);
+  }
+
+  /** The attribute whose key is [start, end) of `b`. */
+  ofAttribute(b: Uint8Array, start: number, end: number): FieldRule {
+    const slot = slotOf(b, start, end);
+    const kept = this.byKey.get(slot, b, start, end);
+    if (kept !== undefined) return kept;
+    const key = Buffer.prototype.utf8Slice.call(b, start, end);
+    return this.byKey.put(slot, b, start, end, this.createRule(key, key));
+  }
+
+  /** A member of a map, or the body. */
+  ofMember(parent: FieldRule | undefined, key: string): FieldRule {
+    const path = parent === undefined ? key : `${parent.path}.${key}`;
+    let field = this.byPath.get(path);
+    if (field === undefined) {
+      field = this.createRule(key, path);
+      if (this.byPath.size >= MAX_PATHS) this.byPath = new Map();
+      if (path.length <= MAX_KEY_LENGTH) this.byPath.set(path, field);
+    }
+    return field;
+  }
+
+  private createRule(key: string, path: string): FieldRule {
+    const { fields, secretKeys } = this.settings;
+    const configured =
+      fields.get(path) ?? fields.get(key) ?? this.globs.find(([matches]) => matches(path) || matches(key))?.[1];
+    const suggested = configured === undefined && isSecretKey(key) ? secretKeys : undefined;
+    return {
+      path,
+      strategy: configured ?? suggested,
+      decidedBy: configured === undefined ? "secret_key" : "field",
+      hints: hintsOf(key),
+    };
+  }
+}
+
+/** What the last word of a key says about the value. */
+function hintsOf(key: string): number {
+  if (/version$/i.test(key)) return HINT_VERSION;
+  if (/(?:phone|mobile|msisdn|fax|telephone|(?:^|[._-])(?:tel|cell|sms|phone_?number))(?:[._-]?number)?$/i.test(key))
+    return HINT_PHONE;
+  if (/(?:ssn|social[._-]?security(?:[._-]?number)?)$/i.test(key)) return HINT_SSN;
+  return HINT_NONE;
+}
+
+const MAX_PATHS = 4096;
+const MAX_KEY_LENGTH = 256;
+const SLOTS = 1024;
+
+/** Where a key is kept: length and a few bytes tell the keys of a program apart well enough. */
+function slotOf(b: Uint8Array, start: number, end: number): number {
+  const size = end - start;
+  if (size === 0) return 0;
+  const middle = b[start + (size >> 1)]!;
+  return (size * 31 + b[start]! * 7 + middle * 131 + b[end - 1]! * 517 + b[end - 1 - (size >> 2)]! * 61) & (SLOTS - 1);
+}
+
+/** The fields of keys seen before, two to a slot: one more pushes the older one out, so it never grows. */
+class KeyCache {
+  private readonly keys: (Uint8Array | undefined)[] = new Array(SLOTS * 2).fill(undefined);
+  private readonly rules: (FieldRule | undefined)[] = new Array(SLOTS * 2).fill(undefined);
+
+  get(slot: number, b: Uint8Array, start: number, end: number): FieldRule | undefined {
+    const at = slot * 2;
+    if (isSame(this.keys[at], b, start, end)) return this.rules[at];
+    return isSame(this.keys[at + 1], b, start, end) ? this.rules[at + 1] : undefined;
+  }
+
+  put(slot: number, b: Uint8Array, start: number, end: number, field: FieldRule): FieldRule {
+    if (end - start > MAX_KEY_LENGTH) return field;
+    const at = slot * 2;
+    this.keys[at + 1] = this.keys[at];
+    this.rules[at + 1] = this.rules[at];
+    this.keys[at] = Uint8Array.from(b.subarray(start, end));
+    this.rules[at] = field;
+    return field;
+  }
+}
+
+function isSame(key: Uint8Array | undefined, b: Uint8Array, start: number, end: number): boolean {
+  if (key === undefined || key.length !== end - start) return false;
+  for (let i = key.length - 1; i >= 0; i--) if (key[i] !== b[start + i]) return false;
+  return true;
+}
+
+const SECRET_WORDS = new Set(
+  (
+    "password passwd passphrase pwd pass secret token apikey authorization auth cookie credential credentials " +
+    "cvv cvc otp jwt bearer dsn htpasswd"
+  ).split(" "),
+);
+const SECRET_WORD_PAIRS =
+  /(?:^|_)(?:(?:api|auth|private|access|secret|encryption|signing|ingestion|license|licence|account|storage|shared|master|session)_key|access_key_id|set_cookie|connection_string|client_secret|secret_access_key|pin_code|security_code|card_verification)$/;
+
+/** Words that are no part of another word, so that they need not stand alone: PGPASSWORD, userpassword. */
+const SECRET_ENDINGS = /(?:password|passwd|passphrase)$/;
+
+/**
+ * Does a field of this name hold a secret? The last word decides: `db.password`, `X-Api-Key`, `APIToken`, `cookies` and
+ * `password[0]` do, `token_count`, `tokens`, `password_changed_at` and `process_token_renewal_completed` do not.
+ */
+function isSecretKey(key: string): boolean {
+  const folded = key
+    .replace(/([a-z\d])([A-Z])/g, "$1_$2")
+    .replace(/([A-Z])([A-Z][a-z])/g, "$1_$2")
+    .replace(/[^a-zA-Z\d]+/g, "_")
+    .toLowerCase()
+    .replace(/^(.*(?:passw(?:or)?d|secret|token|key|cookie))_?\d*_*$/, "$1");
+  return (
+    isSecretName(folded) || (folded.endsWith("s") && !folded.endsWith("tokens") && isSecretName(folded.slice(0, -1)))
+  );
+}
+
+function isSecretName(folded: string): boolean {
+  return (
+    SECRET_WORDS.has(folded.slice(folded.lastIndexOf("_") + 1)) ||
+    SECRET_WORD_PAIRS.test(folded) ||
+    SECRET_ENDINGS.test(folded)
+  );
+}

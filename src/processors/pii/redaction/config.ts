@@ -1,0 +1,82 @@
+import { z } from "zod";
+import { caseInsensitiveEnum, secret } from "../../../plugin.js";
+import { compilePattern, type Pattern } from "../../../runtime/kit.js";
+
+const HASHES = ["", "md5", "sha1", "sha3", "hmac-sha256", "hmac-sha512"] as const;
+export type HashFunction = (typeof HASHES)[number];
+
+const keys = () => z.array(z.string()).nullish();
+const patterns = () =>
+  z
+    .array(
+      z.string().transform((text, context): Pattern => {
+        try {
+          return compilePattern(text);
+        } catch (error) {
+          context.addIssue({
+            code: "custom",
+            message: `expected a pattern in RE2 syntax: ${(error as Error).message}`,
+          });
+          return z.NEVER;
+        }
+      }),
+    )
+    .nullish()
+    .transform((list) => list ?? []);
+
+const sanitizer = z.looseObject({ enabled: z.boolean().optional() });
+
+/** The Collector's keys. */
+const rawSchema = z.strictObject({
+  allow_all_keys: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Otherwise keys that are not allowed are taken out." }),
+  allowed_keys: keys(),
+  ignored_keys: keys().meta({ description: "Left as they are, whatever they hold." }),
+  ignored_key_patterns: patterns(),
+  redact_all_types: z.boolean().default(false).meta({ description: "Also look at values that are no text." }),
+  blocked_key_patterns: patterns().meta({ description: "Values of these keys are masked." }),
+  blocked_values: patterns().meta({ description: "What matches in a value is masked." }),
+  allowed_values: patterns().meta({ description: "Values with a match are left as they are." }),
+  hash_function: caseInsensitiveEnum(HASHES).default("").meta({ description: "Puts a hash in the place of ****." }),
+  hmac_key: secret().optional(),
+  summary: z.enum(["debug", "info", "silent", ""]).default("silent"),
+  url_sanitizer: sanitizer.nullish(),
+  db_sanitizer: z.looseObject({}).nullish(),
+});
+
+/** Bytes of the shortest key that the Collector takes. */
+const MIN_KEY_BYTES: Partial<Record<HashFunction, number>> = { "hmac-sha256": 32, "hmac-sha512": 64 };
+
+export const redactionSchema = rawSchema
+  .superRefine((config, context) => {
+    const problem = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
+    const shortest = MIN_KEY_BYTES[config.hash_function];
+    const size = Buffer.byteLength(config.hmac_key ?? "");
+    if (shortest !== undefined && size < shortest) {
+      problem(["hmac_key"], `${config.hash_function} needs a key of at least ${shortest} bytes, not ${size}`);
+    }
+    if (config.url_sanitizer?.enabled === true) {
+      problem(["url_sanitizer"], "sanitizing URLs is not supported: use transform with replace_pattern");
+    }
+    for (const [name, database] of Object.entries(config.db_sanitizer ?? {})) {
+      if ((database as { enabled?: unknown } | null)?.enabled === true) {
+        problem(["db_sanitizer", name], "sanitizing queries is not supported: use blocked_key_patterns or transform");
+      }
+    }
+  })
+  .transform((config) => ({
+    allowedKeys: config.allow_all_keys ? undefined : new Set(config.allowed_keys ?? []),
+    ignoredKeys: new Set(config.ignored_keys ?? []),
+    ignoredKeyPatterns: config.ignored_key_patterns,
+    allTypes: config.redact_all_types,
+    blockedKeys: config.blocked_key_patterns,
+    blockedValues: config.blocked_values,
+    allowedValues: config.allowed_values,
+    hashFunction: config.hash_function,
+    hmacKey: config.hmac_key ?? "",
+    summary: config.summary,
+  }));
+
+export type RedactionConfig = z.infer<typeof redactionSchema>;

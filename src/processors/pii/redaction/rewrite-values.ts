@@ -1,0 +1,136 @@
+import type { Value } from "../../../plugin.js";
+import { after, decodeText, findField, type Rewriter, readValue, skip, varint } from "../../../runtime/kit.js";
+
+/** What is to become of a value: a text in its place, nothing, out with it and its key, or a look at what is in it. */
+export type ValueVerdict = { readonly put: string } | "keep" | "remove" | "inside";
+
+/** Decides about values; `path` is made of keys and `[index]`, with dots between them. */
+export interface ValueVisitor {
+  /** A member of a map. */
+  member(path: string, key: string, read: () => Value): ValueVerdict;
+  /** Anything but a map or a list. The text to put in its place, or undefined. */
+  leaf(path: string, value: Value): string | undefined;
+}
+
+/** Changes the attribute whose tag is at `at`: a KeyValue [start, end). "inside" leaves it as it is. */
+export function rewriteAttribute(
+  rewriter: Rewriter,
+  at: number,
+  lengthAt: number,
+  start: number,
+  end: number,
+  decide: (key: string, read: () => Value) => ValueVerdict,
+): void {
+  rewriteKeyValue(rewriter, at, lengthAt, start, end, decide, () => {});
+}
+
+/** Changes values in the AnyValue [start, end) whose length is at `lengthAt`. */
+export function rewriteValue(
+  rewriter: Rewriter,
+  lengthAt: number,
+  start: number,
+  end: number,
+  visitor: ValueVisitor,
+  path = "",
+): void {
+  const b = rewriter.bytes;
+  const outStart = rewriter.outputPosition(start);
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    const next = skip(b, at, tag);
+    if (tag === LIST || tag === MAP) {
+      varint(b, at);
+      const inner = after;
+      const outInner = rewriter.outputPosition(inner);
+      rewriteElements(rewriter, tag, inner, next, visitor, path);
+      rewriter.closeMessage(inner, next, outInner, inner - at);
+    }
+    p = next;
+  }
+  if (b[start] !== LIST && b[start] !== MAP) {
+    const text = visitor.leaf(path, readValue(b, start, end));
+    if (text !== undefined) putText(rewriter, start, end, text);
+  }
+  rewriter.closeMessage(start, end, outStart, start - lengthAt);
+}
+
+function rewriteElements(
+  rewriter: Rewriter,
+  containerTag: number,
+  p: number,
+  end: number,
+  visitor: ValueVisitor,
+  path: string,
+): void {
+  const b = rewriter.bytes;
+  let index = 0;
+  while (p < end) {
+    const at = p;
+    const tag = varint(b, p);
+    const lengthAt = after;
+    p = skip(b, lengthAt, tag);
+    if (tag !== ELEMENT) continue;
+    varint(b, lengthAt);
+    const start = after;
+    if (containerTag === LIST) rewriteValue(rewriter, lengthAt, start, p, visitor, joinPath(path, `[${index++}]`));
+    else {
+      let memberPath = path;
+      const decide = (key: string, read: () => Value) => {
+        memberPath = joinPath(path, key);
+        return visitor.member(memberPath, key, read);
+      };
+      rewriteKeyValue(rewriter, at, lengthAt, start, p, decide, (valueAt, valueStart, valueEnd) =>
+        rewriteValue(rewriter, valueAt, valueStart, valueEnd, visitor, memberPath),
+      );
+    }
+  }
+}
+
+function rewriteKeyValue(
+  rewriter: Rewriter,
+  at: number,
+  lengthAt: number,
+  start: number,
+  end: number,
+  decide: (key: string, read: () => Value) => ValueVerdict,
+  inside: (valueAt: number, valueStart: number, valueEnd: number) => void,
+): void {
+  const b = rewriter.bytes;
+  const keyAt = findField(b, start, end, KEY);
+  const keySize = keyAt < 0 ? 0 : varint(b, keyAt);
+  const key = keyAt < 0 ? "" : decodeText(b, after, after + keySize);
+  const valueAt = findField(b, start, end, VALUE);
+  const size = valueAt < 0 ? 0 : varint(b, valueAt);
+  const valueStart = valueAt < 0 ? end : after;
+  const verdict = decide(key, () => readValue(b, valueStart, valueStart + size));
+  if (verdict === "keep" || (valueAt < 0 && verdict !== "remove")) return;
+  if (verdict === "remove") return rewriter.remove(at, end);
+  const outStart = rewriter.outputPosition(start);
+  if (verdict === "inside") inside(valueAt, valueStart, valueStart + size);
+  else {
+    const outValue = rewriter.outputPosition(valueStart);
+    putText(rewriter, valueStart, valueStart + size, verdict.put);
+    rewriter.closeMessage(valueStart, valueStart + size, outValue, valueStart - valueAt);
+  }
+  rewriter.closeMessage(start, end, outStart, start - lengthAt);
+}
+
+/** A text in the place of the AnyValue [start, end). */
+function putText(rewriter: Rewriter, start: number, end: number, text: string): void {
+  const out = rewriter.copyTo(start);
+  out.byte(STRING);
+  out.text(text);
+  rewriter.skipTo(end);
+}
+
+function joinPath(path: string, key: string): string {
+  return path === "" ? key : `${path}.${key}`;
+}
+
+const KEY = 10;
+const VALUE = 18;
+const ELEMENT = 10;
+const STRING = 10;
+const LIST = 42;
+const MAP = 50;

@@ -1,0 +1,175 @@
+import type { Pattern, Rewriter } from "../../runtime/kit.js";
+import { DETECTORS } from "./detect/detectors.js";
+import { areIsolated, matches } from "./detect/matches.js";
+import { scan } from "./detect/scan.js";
+import { MASK, type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
+
+export interface UserPattern {
+  readonly name: string;
+  readonly pattern: Pattern;
+  readonly strategy: Strategy;
+}
+
+export interface TextTreatmentSettings {
+  /** Detectors that are left out are off; so are those that `allow`. */
+  readonly detectors: ReadonlyMap<string, Strategy>;
+  readonly patterns: readonly UserPattern[];
+  readonly hashKey: string | undefined;
+}
+
+/** Finds what is in texts and puts something else in its place, byte by byte: what is around it stays as it is. */
+export class TextTreatment {
+  /** Names, by number: built-in detectors, then users' patterns. */
+  readonly names: readonly string[];
+  private readonly enabled: number;
+  private readonly patterns: readonly UserPattern[];
+  private readonly treatments: readonly (PartTreatment | undefined)[];
+  private readonly replacements: string[] = [];
+
+  constructor({ detectors, patterns, hashKey }: TextTreatmentSettings) {
+    const strategies = [...DETECTORS.map((name) => detectors.get(name) ?? "allow"), ...patterns.map((p) => p.strategy)];
+    this.names = [...DETECTORS, ...patterns.map(({ name }) => name)];
+    this.patterns = patterns;
+    this.enabled = DETECTORS.reduce((bits, _, i) => (strategies[i] === "allow" ? bits : bits | (1 << i)), 0);
+    this.treatments = strategies.map((strategy) => partTreatment(strategy, hashKey));
+  }
+
+  /** Number of findings in the text [start, end), which are in `matches` then. */
+  find(b: Uint8Array, start: number, end: number, hints: number): number {
+    const count =
+      end - start < MIN_TEXT_LENGTH ? this.clearMatches(start, end) : scan(b, start, end, hints, this.enabled);
+    return this.patterns.length === 0 ? count : this.findPatterns(b, start, end);
+  }
+
+  /**
+   * The text [start, end), in which `find` has just found something, with everything in it treated. What is left is looked
+   * at again until there is nothing to find, since a part that is gone can uncover another. `count` hears of each round's
+   * findings, which are in `matches` then.
+   */
+  treat(b: Uint8Array, start: number, end: number, hints: number, count: () => void): Uint8Array {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      count();
+      b = this.replaceMatches(b, start, end);
+      start = 0;
+      end = b.length;
+      if (this.find(b, start, end, hints) === 0) return b;
+    }
+    return Buffer.from(MASK);
+  }
+
+  /** Writes the text [start, end) with everything in it treated, as `treated` gives it; its length is at `lengthAt`. */
+  write(rewriter: Rewriter, lengthAt: number, start: number, end: number, hints: number, count: () => void): void {
+    const isFinal = this.patterns.length === 0 && areIsolated(rewriter.bytes);
+    const out = rewriter.copyTo(lengthAt);
+    const outAt = out.length;
+    count();
+    out.varint(this.makeReplacements(rewriter.bytes, end - start));
+    const outStart = out.length;
+    rewriter.skipTo(start);
+    for (let i = 0; i < matches.count; i++) {
+      const part = this.replacements[i]!;
+      rewriter.copyTo(matches.starts[i]!);
+      out.reserve(part.length);
+      out.length = writeLatin1(part, out.bytes, out.length);
+      rewriter.skipTo(matches.ends[i]!);
+    }
+    if (isFinal) return;
+    rewriter.copyTo(end);
+    if (this.find(out.bytes, outStart, out.length, hints) === 0) return;
+    const text = this.treat(out.bytes, outStart, out.length, hints, count);
+    out.length = outAt;
+    out.lengthDelimited(text);
+  }
+
+  /** The text with the findings of the last scan treated. */
+  private replaceMatches(b: Uint8Array, start: number, end: number): Uint8Array {
+    const { replacements } = this;
+    const { count, starts, ends } = matches;
+    const out = Buffer.allocUnsafe(this.makeReplacements(b, end - start));
+    let at = 0;
+    let from = start;
+    for (let i = 0; i < count; i++) {
+      at = copyBytes(b, from, starts[i]!, out, at);
+      at = writeLatin1(replacements[i]!, out, at);
+      from = ends[i]!;
+    }
+    copyBytes(b, from, end, out, at);
+    return out;
+  }
+
+  /** Makes the parts, and gives the size of the whole. */
+  private makeReplacements(b: Uint8Array, size: number): number {
+    const { count, starts, ends, detectors } = matches;
+    for (let i = 0; i < count; i++) {
+      const detector = detectors[i]!;
+      const part = this.treatments[detector]!(b, starts[i]!, ends[i]!, detector);
+      this.replacements[i] = part;
+      size += part.length - (ends[i]! - starts[i]!);
+    }
+    return size;
+  }
+
+  private clearMatches(start: number, end: number): number {
+    matches.begin(start, end, 0, 0);
+    return 0;
+  }
+
+  /** Adds what users' patterns find; where that overlaps something found already, both are treated as the pattern says. */
+  private findPatterns(b: Uint8Array, start: number, end: number): number {
+    const text = Buffer.prototype.utf8Slice.call(b, start, end);
+    for (const [i, { pattern, strategy }] of this.patterns.entries()) {
+      if (strategy === "allow") continue;
+      const found = toByteRanges(text, end - start, outsideTreated(text, pattern.spans(text)));
+      if (found.length > 0)
+        matches.merge(
+          DETECTORS.length + i,
+          found.map(([from, to]) => [start + from, start + to]),
+        );
+    }
+    return matches.count;
+  }
+}
+
+type TextRanges = readonly (readonly [from: number, to: number])[];
+
+/** Places that are not within what a treatment left. Both are in order, so each is looked at once. */
+function outsideTreated(text: string, places: TextRanges): TextRanges {
+  const treated = [...text.matchAll(TREATED)].map((one) => [one.index, one.index + one[0].length] as const);
+  let i = 0;
+  return places.filter(([from, to]) => {
+    while (i < treated.length && treated[i]![1] < to) i++;
+    return i >= treated.length || from < treated[i]![0];
+  });
+}
+
+/** Places among characters as places among bytes; empty ones are left out. Text that is not UTF-8 is cut at its end. */
+function toByteRanges(text: string, size: number, places: TextRanges): TextRanges {
+  if (text.length === size) return places.filter(([from, to]) => to > from);
+  let [index, bytes] = [0, 0];
+  const byteOf = (next: number) => {
+    bytes += Buffer.byteLength(text.slice(index, next));
+    index = next;
+    return Math.min(size, bytes);
+  };
+  return places.map(([from, to]) => [byteOf(from), byteOf(to)] as const).filter(([from, to]) => to > from);
+}
+
+/** What treatments leave. */
+const TREATED = /\*{4}|\[REDACTED\]|hash\([0-9a-f]{32}\)/g;
+
+/** So often a text is looked at again; one that still holds something then is masked as a whole. */
+const MAX_ROUNDS = 8;
+
+/** Writes Latin-1 at `at`; gives the position behind it. */
+function writeLatin1(part: string, out: Uint8Array, at: number): number {
+  for (let k = 0; k < part.length; k++) out[at++] = part.charCodeAt(k);
+  return at;
+}
+
+function copyBytes(b: Uint8Array, from: number, to: number, out: Uint8Array, at: number): number {
+  for (let i = from; i < to; i++) out[at++] = b[i]!;
+  return at;
+}
+
+/** No detector finds anything in less. */
+const MIN_TEXT_LENGTH = 6;

@@ -1,0 +1,175 @@
+import type { FieldRule } from "./field-rules.js";
+import { MASK, type Strategy } from "./strategies.js";
+
+/** What is done to the values in JSON. */
+export interface JsonTreatment {
+  member(parent: FieldRule, key: string): FieldRule;
+  /** A text, treated; counted if it changes. */
+  treat(text: string, field: FieldRule, strategy: Strategy | undefined): string;
+  /** Something is taken out, or masked because it is too deep to be looked into. */
+  countField(field: FieldRule): void;
+}
+
+/**
+ * JSON text with its values treated like those of a map: numbers, blanks and the order of keys stay as they are written.
+ * Undefined when the text is not JSON.
+ */
+export function treatJson(text: string, root: FieldRule, treatment: JsonTreatment): string | undefined {
+  try {
+    JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  return new JsonWalk(text, treatment).run(root);
+}
+
+const BLANKS = /[ \t\r\n]*/y;
+const TEXT = /"(?:[^"\\]|\\.)*"/y;
+const SCALAR = /[^\s,\]}]+/y;
+
+/** Deeper than people write. What is below is masked: one line of brackets must not make a batch impossible to treat. */
+const MAX_DEPTH = 200;
+
+/** One pass over text that is known to be JSON. `done` is how much of it is in `out`. */
+class JsonWalk {
+  private readonly text: string;
+  private readonly treatment: JsonTreatment;
+  private out = "";
+  private copiedUpTo = 0;
+  private at = 0;
+  private depth = 0;
+
+  constructor(text: string, treatment: JsonTreatment) {
+    this.text = text;
+    this.treatment = treatment;
+  }
+
+  run(root: FieldRule): string {
+    this.value(root, root.strategy);
+    return this.out + this.text.slice(this.copiedUpTo);
+  }
+
+  private value(field: FieldRule, strategy: Strategy | undefined): void {
+    this.skipBlanks();
+    switch (this.text[this.at]) {
+      case "{":
+      case "[":
+        return this.nested(field, strategy);
+      case '"':
+        return this.string(field, strategy);
+      default:
+        return this.scalar(field, strategy);
+    }
+  }
+
+  private nested(field: FieldRule, strategy: Strategy | undefined): void {
+    if (this.depth === MAX_DEPTH && strategy !== "allow") return this.maskNested(field);
+    this.depth++;
+    if (this.depth > MAX_DEPTH) this.skipValue();
+    else if (this.text[this.at] === "{") this.object(field, strategy);
+    else this.list(field, strategy);
+    this.depth--;
+  }
+
+  private maskNested(field: FieldRule): void {
+    const from = this.at;
+    this.skipValue();
+    this.treatment.countField(field);
+    this.replace(from, MASK);
+  }
+
+  private object(parent: FieldRule, inherited: Strategy | undefined): void {
+    this.at++;
+    let kept = 0;
+    for (this.skipBlanks(); this.text[this.at] !== "}"; this.skipBlanks()) {
+      const from = this.at;
+      const field = this.treatment.member(parent, JSON.parse(this.consume(TEXT)) as string);
+      const memberStrategy = inherited === undefined || field.decidedBy === "field" ? field.strategy : undefined;
+      const strategy = memberStrategy ?? inherited;
+      this.skipBlanks();
+      this.at++; // the colon
+      if (strategy === "redact") this.removeMember(field, from, kept);
+      else {
+        this.value(
+          memberStrategy === undefined && inherited !== undefined ? { ...field, decidedBy: parent.decidedBy } : field,
+          strategy,
+        );
+        kept++;
+      }
+      this.skipBlanks();
+      if (this.text[this.at] === ",") this.at++;
+    }
+    this.at++;
+  }
+
+  /** Takes a member out, with the comma before it, or behind it where it is the first. */
+  private removeMember(field: FieldRule, from: number, kept: number): void {
+    this.treatment.countField(field);
+    this.skipValue();
+    this.skipBlanks();
+    const isLast = this.text[this.at] !== ",";
+    const start = kept > 0 && isLast ? this.text.lastIndexOf(",", from) : from;
+    if (start < this.copiedUpTo) this.out = this.out.slice(0, this.out.lastIndexOf(","));
+    else this.out += this.text.slice(this.copiedUpTo, start);
+    this.copiedUpTo = isLast ? this.at : this.at + 1;
+  }
+
+  private list(field: FieldRule, strategy: Strategy | undefined): void {
+    this.at++;
+    for (this.skipBlanks(); this.text[this.at] !== "]"; this.skipBlanks()) {
+      this.value(field, strategy);
+      this.skipBlanks();
+      if (this.text[this.at] === ",") this.at++;
+    }
+    this.at++;
+  }
+
+  private string(field: FieldRule, strategy: Strategy | undefined): void {
+    const from = this.at;
+    const text = JSON.parse(this.consume(TEXT)) as string;
+    if (strategy === "allow") return;
+    const treated = this.treatment.treat(text, field, strategy);
+    if (treated !== text) this.replace(from, treated);
+  }
+
+  private scalar(field: FieldRule, strategy: Strategy | undefined): void {
+    const from = this.at;
+    const text = this.consume(SCALAR);
+    if (strategy === undefined || strategy === "allow" || text === "null") return;
+    if (field.decidedBy === "secret_key" && (text === "true" || text === "false")) return;
+    this.replace(from, this.treatment.treat(text, field, strategy));
+  }
+
+  private replace(from: number, by: string): void {
+    this.out += this.text.slice(this.copiedUpTo, from) + JSON.stringify(by);
+    this.copiedUpTo = this.at;
+  }
+
+  /** Goes over a value without looking at it. */
+  private skipValue(): void {
+    this.skipBlanks();
+    const open = this.text[this.at];
+    if (open === '"') return void this.consume(TEXT);
+    if (open !== "{" && open !== "[") return void this.consume(SCALAR);
+    let depth = 0;
+    do {
+      const c = this.text[this.at]!;
+      if (c === '"') this.consume(TEXT);
+      else {
+        depth += c === "{" || c === "[" ? 1 : c === "}" || c === "]" ? -1 : 0;
+        this.at++;
+      }
+    } while (depth > 0);
+  }
+
+  private skipBlanks(): void {
+    this.consume(BLANKS);
+  }
+
+  private consume(pattern: RegExp): string {
+    pattern.lastIndex = this.at;
+    const found = pattern.exec(this.text)![0];
+    this.at = pattern.lastIndex;
+    return found;
+  }
+}

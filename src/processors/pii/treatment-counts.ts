@@ -1,0 +1,38 @@
+import type { FieldRule } from "./field-rules.js";
+
+/** What was, or in a report would be, treated: for the counters, and for the summary of each record. */
+export class TreatmentCounts {
+  /** By detector: built-in ones, users' patterns, then field rules and secret keys. */
+  readonly counts: number[];
+  /** Paths of what was treated in the present owner: resource, scope or record. */
+  readonly keys = new Set<string>();
+  hits = 0;
+  private readonly fieldIndex: number;
+  private readonly keepsKeys: boolean;
+
+  constructor(detectors: number, keepsKeys: boolean) {
+    this.counts = new Array<number>(detectors + 2).fill(0);
+    this.fieldIndex = detectors;
+    this.keepsKeys = keepsKeys;
+  }
+
+  countDetected(detector: number, path: string): void {
+    this.counts[detector]!++;
+    this.countHit(path);
+  }
+
+  countField(field: FieldRule, path: string): void {
+    this.counts[this.fieldIndex + (field.decidedBy === "field" ? 0 : 1)]!++;
+    this.countHit(path);
+  }
+
+  private countHit(path: string): void {
+    this.hits++;
+    if (this.keepsKeys) this.keys.add(path);
+  }
+
+  startOwner(): void {
+    this.hits = 0;
+    if (this.keys.size > 0) this.keys.clear();
+  }
+}

@@ -1,0 +1,102 @@
+import {
+  type Batch,
+  type BatchResult,
+  deadLetter,
+  defineProcessor,
+  eachBatch,
+  limitedLog,
+  type ProcessorContext,
+  Refusal,
+  type Setback,
+  SIGNALS,
+} from "../../plugin.js";
+import { errorHandler, partitionByMarks } from "../../runtime/kit.js";
+import type { Limit } from "./allowance.js";
+import { type RateLimitConfig, rateLimitSchema } from "./config.js";
+import type { Judgement } from "./judge.js";
+import { Limiter } from "./limiter.js";
+import { limiterMetrics } from "./metrics.js";
+
+/**
+ * Lets so many records of a key, and of all keys, pass in any window. What is over the limit is dropped (and still kept
+ * by exporters whose dead_letter.filter always saves it), kept as dead letters, or the whole request is refused, which
+ * then counts for nothing. A batch within the limits passes as the same object.
+ */
+export const rateLimit = defineProcessor<RateLimitConfig>({
+  type: "rate_limit",
+  summary: "Limits how many records of a kind pass in any span of time.",
+  signals: SIGNALS,
+  zone: "rate_limit",
+  schema: rateLimitSchema,
+  create(config, context) {
+    const limiter = new Limiter(config, context.clock, errorHandler("ignore", context)!);
+    const metrics = limiterMetrics(config.onExcess, context, () => limiter.size);
+    const say = limitExceededLog(config, context);
+    const excess = EXCESS_HANDLERS[config.onExcess];
+    return eachBatch((batch, { origin }) => {
+      const judgement = limiter.judge(batch, origin);
+      metrics.count(judgement);
+      if (judgement.marks === undefined) {
+        limiter.commit();
+        return batch;
+      }
+      say(judgement);
+      return excess(batch, judgement, limiter, config);
+    });
+  },
+});
+
+type ExcessHandler = (batch: Batch, judgement: Judgement, limiter: Limiter, config: RateLimitConfig) => BatchResult;
+
+const EXCESS_HANDLERS: Readonly<Record<RateLimitConfig["onExcess"], ExcessHandler>> = {
+  drop: (batch, judgement, limiter, config) =>
+    splitOffExcess(batch, judgement, limiter, { ...setbackOf(judgement, config), onlyIfAlwaysSaved: true }),
+  dead_letter: (batch, judgement, limiter, config) =>
+    splitOffExcess(batch, judgement, limiter, setbackOf(judgement, config)),
+  refuse: (_batch, judgement, limiter, config) => {
+    throw refusalOf(limiter.cancel(), setbackOf(judgement, config));
+  },
+};
+
+function splitOffExcess(batch: Batch, { marks }: Judgement, limiter: Limiter, setback: Setback): BatchResult {
+  limiter.commit();
+  const [within, over] = partitionByMarks(batch, marks!);
+  return [...(within === undefined ? [] : [within]), ...(over === undefined ? [] : [deadLetter(over, setback)])];
+}
+
+function setbackOf({ overKey }: Judgement, { perKey, global }: RateLimitConfig): Setback {
+  const message = overKey > 0 ? overLimitMessage("the limit", perKey) : overLimitMessage("the global limit", global!);
+  return { reason: "rate_limited", category: "rate_limited", code: CODE, message };
+}
+
+const CODE = "SLUICE_RATE_LIMITED";
+
+function overLimitMessage(which: string, { limit, windowMs, burst }: Limit): string {
+  const extra = burst > 0 ? ` and ${burst} more in a burst` : "";
+  return `over ${which} of ${limit} records in ${windowMs} ms${extra}`;
+}
+
+/** What never fits is refused for good: a client that tries it again and again would never get rid of it. */
+function refusalOf(waitMs: number, { message }: Setback): Refusal {
+  if (waitMs !== Number.POSITIVE_INFINITY)
+    return new Refusal("throttled", message, { code: CODE, retryAfterMs: Math.max(1, Math.ceil(waitMs)) });
+  const explanation = `${message}, and so large that it never fits: send smaller requests, or raise the limit`;
+  return new Refusal("permanent", explanation, { code: CODE, category: "business" });
+}
+
+const EXCESS_OUTCOMES = {
+  drop: "dropped",
+  dead_letter: "kept as dead letters",
+  refuse: "the request was refused",
+} as const;
+
+function limitExceededLog(
+  config: RateLimitConfig,
+  { clock, logger }: ProcessorContext,
+): (judgement: Judgement) => void {
+  return limitedLog(clock, (judgement: Judgement, suppressed) => {
+    const records = judgement.overKey + judgement.overGlobal;
+    const { message } = setbackOf(judgement, config);
+    logger.warn({ records, suppressed }, `${message}: ${EXCESS_OUTCOMES[config.onExcess]}`);
+  });
+}

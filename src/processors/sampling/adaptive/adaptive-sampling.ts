@@ -1,0 +1,51 @@
+import { defineProcessor, eachBatch, type ProcessorContext } from "../../../plugin.js";
+import { AdaptiveRules } from "./adaptive-rules.js";
+import { type AdaptiveSamplingConfig, adaptiveSamplingSchema } from "./config.js";
+import { RateFactor, SPIKE_FACTOR } from "./rate-factor.js";
+import { RateSampler } from "./rate-sampler.js";
+
+/**
+ * Keeps records with a probability that depends on what they are, on the load and on how many errors there are. What
+ * is dropped is acknowledged and counted; what is kept carries the rate it was kept with.
+ */
+export const adaptiveSampling = defineProcessor<AdaptiveSamplingConfig>({
+  type: "adaptive_sampling",
+  summary: "Samples by severity, event and value; keeps everything during error spikes, less under load.",
+  signals: ["logs", "traces"],
+  zone: "sampling",
+  schema: adaptiveSamplingSchema,
+  create(config, context) {
+    const signal = context.signal === "logs" ? "logs" : "traces";
+    const pressure = rateFactorOf(config, context);
+    const rules = new AdaptiveRules(signal, config, pressure);
+    const sampler = new RateSampler(signal, { seed: config.hash_seed, random: context.random }, rules);
+    return eachBatch((batch) => {
+      pressure.addRecords(batch.count);
+      const kept = sampler.sample(batch);
+      rules.report(context.metrics);
+      return kept.count === 0 && batch.count > 0 ? null : kept;
+    });
+  },
+});
+
+/** All pipelines that one processor is in see the same load and the same errors: a trace's logs and spans go alike. */
+const rateFactors = new WeakMap<AdaptiveSamplingConfig, RateFactor>();
+
+function rateFactorOf(config: AdaptiveSamplingConfig, { clock, metrics, logger }: ProcessorContext): RateFactor {
+  const known = rateFactors.get(config);
+  if (known !== undefined) return known;
+  const pressure = new RateFactor(config, clock, (isSpike) => {
+    if (isSpike) logger.warn({}, "many errors: sampling is off until there are fewer");
+    else logger.info({}, "fewer errors: sampling is on again");
+  });
+  rateFactors.set(config, pressure);
+  metrics.gauge(
+    "sluice_adaptive_sampling_factor",
+    { description: "What the rates are multiplied with under load; 1 during an error spike." },
+    () => Math.min(1, pressure.now()),
+  );
+  metrics.gauge("sluice_adaptive_sampling_error_spike", { description: "1 while all is kept for the errors." }, () =>
+    pressure.now() === SPIKE_FACTOR ? 1 : 0,
+  );
+  return pressure;
+}

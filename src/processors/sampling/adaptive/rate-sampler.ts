@@ -1,0 +1,213 @@
+import type { Batch, Value } from "../../../plugin.js";
+import {
+  after,
+  attributeValue,
+  DROP,
+  decodeText,
+  FNV32_START,
+  findField,
+  fnv32,
+  KEEP,
+  type RecordVisitor,
+  RecordWalk,
+  type Verdict,
+  varint,
+} from "../../../runtime/kit.js";
+import { ALWAYS } from "../bits56.js";
+import { findText, LOG_SHAPE, RecordScan, type ScanShape, SPAN_SHAPE, textEnd } from "../record-scan.js";
+import { doubleAttribute, RecordStamp, replaceFields } from "../record-stamp.js";
+import { type ValuePath, valueInAttributes, valueInBody } from "./value-path.js";
+
+/** The attribute that says with which probability a record was kept; one without it was kept for certain. */
+export const RATE_ATTRIBUTE = "sampling.rate";
+
+/** What rules may ask of the present record. */
+export interface RecordFacts {
+  /** 1 to 24; 0 for a log record that has none, and for spans. */
+  readonly severity: number;
+  /** A log record of ERROR or FATAL, or a span whose status is an error. */
+  readonly isError: boolean;
+  /** A number in [0, 1) that stands for its trace; -1 when it belongs to none. */
+  readonly traceFraction: number;
+  /** The name of the event or span. */
+  readonly name: string;
+  /** A hash of the name, to look up what is known of it; 0 when there is no name. */
+  readonly nameHash: number;
+  /** Is the name this one, in UTF-8? */
+  isNamed(name: Uint8Array): boolean;
+  /** The value at this path, or undefined. */
+  value(path: ValuePath): Value | undefined;
+}
+
+/** Says how likely each record should be kept, and is told what came of it. */
+export interface RateRules {
+  /** From 0, never, to 1, always. */
+  rateOf(record: RecordFacts): number;
+  decided(rate: number, kept: boolean): void;
+}
+
+/** What decides beside the rules. */
+export interface RateSamplerSettings {
+  readonly seed: number;
+  /** A number in [0, 1), for records that belong to no trace. */
+  readonly random: () => number;
+}
+
+const EVENT_NAME_INDEX = 0;
+const RATE_INDEX = 1;
+const SEVERITY_ERROR = 17;
+
+/**
+ * Keeps records with the probability that rules give them. Those of a trace are decided by its id: the same rate gives
+ * the same outcome everywhere, and whatever is kept at a low rate is kept at every higher one. The rate is written on
+ * what is kept, multiplied with the one that a sampler before this one has written.
+ */
+export class RateSampler implements RecordVisitor, RecordFacts {
+  private readonly settings: RateSamplerSettings;
+  private readonly rules: RateRules;
+  private readonly shape: ScanShape;
+  private readonly isLogs: boolean;
+  private readonly scan: RecordScan;
+  private readonly stamps = new Map<number, RecordStamp>();
+  private walk!: RecordWalk;
+  private start = 0;
+  private end = 0;
+  traceFraction = -1;
+  private nameStart = 0;
+  private nameEnd = 0;
+
+  constructor(signal: "logs" | "traces", settings: RateSamplerSettings, rules: RateRules) {
+    this.settings = settings;
+    this.rules = rules;
+    this.isLogs = signal === "logs";
+    this.shape = this.isLogs ? LOG_SHAPE : SPAN_SHAPE;
+    this.scan = new RecordScan(this.shape, ["event.name", RATE_ATTRIBUTE]);
+  }
+
+  sample(batch: Batch): Batch {
+    return new RecordWalk(batch).run(this);
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    this.walk = walk;
+    this.start = start;
+    this.end = end;
+    this.scan.run(walk.bytes, start, end);
+    this.findName();
+    const at = this.scan.traceId;
+    this.traceFraction = at < 0 ? -1 : traceIdFraction(this.settings.seed, walk.bytes, at);
+    const rate = this.rules.rateOf(this);
+    const kept = rate >= 1 || (rate > 0 && (at < 0 ? this.settings.random() : this.traceFraction) < rate);
+    this.rules.decided(rate, kept);
+    if (!kept) return DROP;
+    if (rate < 1) this.writeRate(rate);
+    return KEEP;
+  }
+
+  get severity(): number {
+    return this.scan.severity;
+  }
+
+  get isError(): boolean {
+    if (this.isLogs) return this.scan.severity >= SEVERITY_ERROR;
+    const { statusStart, statusEnd } = this.scan;
+    if (statusStart < 0) return false;
+    const at = findField(this.walk.bytes, statusStart, statusEnd, STATUS_CODE);
+    return at >= 0 && varint(this.walk.bytes, at) === STATUS_ERROR;
+  }
+
+  get name(): string {
+    return decodeText(this.walk.bytes, this.nameStart, this.nameEnd);
+  }
+
+  get nameHash(): number {
+    const { nameStart, nameEnd } = this;
+    return nameStart === nameEnd ? 0 : fnv32(FNV32_START, this.walk.bytes, nameStart, nameEnd);
+  }
+
+  isNamed(name: Uint8Array): boolean {
+    const { nameStart, nameEnd } = this;
+    if (nameEnd - nameStart !== name.length) return false;
+    const { bytes } = this.walk;
+    for (let i = 0; i < name.length; i++) if (bytes[nameStart + i] !== name[i]) return false;
+    return true;
+  }
+
+  value(path: ValuePath): Value | undefined {
+    const { bytes } = this.walk;
+    if (path.owner === "attributes") return valueInAttributes(bytes, this.start, this.end, this.shape.attributes, path);
+    if (path.owner === "body") return this.isLogs ? valueInBody(bytes, this.start, this.end, path) : undefined;
+    const frame = this.walk.frames[0]!;
+    const at = findField(bytes, frame.start, frame.end, RESOURCE);
+    if (at < 0) return undefined;
+    const size = varint(bytes, at);
+    return valueInAttributes(bytes, after, after + size, RESOURCE_ATTRIBUTES, path);
+  }
+
+  /** The field of its own, or else, of log records, the attribute event.name. */
+  private findName(): void {
+    const { nameStart, nameEnd, keyValueAt } = this.scan;
+    this.nameStart = nameStart;
+    this.nameEnd = nameStart < 0 ? nameStart : nameEnd;
+    if (this.nameEnd > this.nameStart || !this.isLogs || keyValueAt[EVENT_NAME_INDEX] === -1) return;
+    this.nameStart = findText(this.walk.bytes, keyValueAt[EVENT_NAME_INDEX]!);
+    this.nameEnd = this.nameStart < 0 ? this.nameStart : textEnd;
+  }
+
+  private writeRate(rate: number): void {
+    const { walk, start, end } = this;
+    const lengthAt = this.scan.keyValueAt[RATE_INDEX]!;
+    if (lengthAt === -1) return this.stampFor(rate).append(walk, start, ALWAYS);
+    const previousRate = attributeValue(walk.bytes, lengthAt);
+    const combined =
+      typeof previousRate === "number" && previousRate > 0 && previousRate < 1 ? previousRate * rate : rate;
+    const size = varint(walk.bytes, lengthAt);
+    const added = doubleAttribute(this.shape.attributes, RATE_ATTRIBUTE, combined);
+    replaceFields(walk, start, end, [[this.scan.fieldAt[RATE_INDEX]!, after + size]], [added]);
+  }
+
+  /** There are as many rates as rules times tiers; more than that means that somebody makes them up. */
+  private stampFor(rate: number): RecordStamp {
+    let stamp = this.stamps.get(rate);
+    if (stamp === undefined) {
+      if (this.stamps.size >= MAX_STAMPS) this.stamps.clear();
+      stamp = new RecordStamp(doubleAttribute(this.shape.attributes, RATE_ATTRIBUTE, rate));
+      this.stamps.set(rate, stamp);
+    }
+    return stamp;
+  }
+}
+
+const MAX_STAMPS = 1024;
+const STATUS_CODE = 24;
+const STATUS_ERROR = 2;
+const RESOURCE = 10;
+const RESOURCE_ATTRIBUTES = 10;
+
+/**
+ * A number in [0, 1) made of a trace id, the same wherever it is asked for with the same seed. All bits of the id are
+ * mixed, so that it is uniform also for ids that are not random, and independent of samplers that look at the id's
+ * last bits, such as those of SDKs: the rates of samplers one behind the other multiply.
+ */
+function traceIdFraction(seed: number, b: Uint8Array, at: number): number {
+  const low = murmur3(seed ^ 0x9e3779b9, b, at);
+  const high = murmur3(seed ^ 0x7f4a7c15, b, at);
+  return ((high >>> 6) * 0x8000000 + (low >>> 5)) / 2 ** 53;
+}
+
+/** Murmur3 of the sixteen bytes at `at`. */
+function murmur3(seed: number, b: Uint8Array, at: number): number {
+  let hash = seed | 0;
+  for (let i = at; i < at + 16; i += 4) {
+    let word = b[i]! | (b[i + 1]! << 8) | (b[i + 2]! << 16) | (b[i + 3]! << 24);
+    word = Math.imul(word, 0xcc9e2d51);
+    word = Math.imul((word << 15) | (word >>> 17), 0x1b873593);
+    hash ^= word;
+    hash = (hash << 13) | (hash >>> 19);
+    hash = (Math.imul(hash, 5) + 0xe6546b64) | 0;
+  }
+  hash ^= 16;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

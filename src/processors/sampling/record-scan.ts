@@ -1,0 +1,177 @@
+import { after, encodedKey, skip, varint } from "../../runtime/kit.js";
+
+/** Where in a record its ids and attributes are: the tags of these fields; 0 for one that the record has not. */
+export interface ScanShape {
+  readonly traceId: number;
+  readonly traceState: number;
+  readonly attributes: number;
+  readonly name: number;
+  readonly severity: number;
+  readonly status: number;
+}
+
+export const LOG_SHAPE: ScanShape = {
+  traceId: 74,
+  traceState: 0,
+  attributes: 50,
+  name: 98,
+  severity: 16,
+  status: 0,
+};
+export const SPAN_SHAPE: ScanShape = {
+  traceId: 10,
+  traceState: 26,
+  attributes: 74,
+  name: 42,
+  severity: 0,
+  status: 122,
+};
+
+/**
+ * Finds what a sampler asks of a record in one pass over its fields, without making anything: ids, name,
+ * severity, tracestate and a few attributes. The results are positions in the bytes of the record scanned last; -1 means absent.
+ */
+export class RecordScan {
+  /** Where the sixteen bytes of the trace id are; -1 also when they are all zero, or not sixteen. */
+  traceId = -1;
+  /** Where the field of the tracestate begins, with its tag. */
+  stateField = -1;
+  /** The text of the tracestate. */
+  stateStart = -1;
+  stateEnd = -1;
+  /** The event's or span's name. */
+  nameStart = -1;
+  nameEnd = -1;
+  /** A log record's severity number, any of 32 bits, with its sign; 0 when it has none. */
+  severity = 0;
+  /** The status message of a span. */
+  statusStart = -1;
+  statusEnd = -1;
+  /** For each of the keys: the whole field, from its tag. */
+  readonly fieldAt: number[];
+  /** For each of the keys: the length of its KeyValue. */
+  readonly keyValueAt: number[];
+
+  private readonly shape: ScanShape;
+  private readonly keys: readonly Uint8Array[];
+  /** By the first byte of a key's length: can it be one of the keys? Lengths of several bytes can always. */
+  private readonly possibleLengths = new Uint8Array(256).fill(1, 128);
+
+  constructor(shape: ScanShape, keys: readonly string[]) {
+    this.shape = shape;
+    this.keys = keys.map((key) => encodedKey(key));
+    for (const { length } of this.keys) if (length < 128) this.possibleLengths[length] = 1;
+    this.fieldAt = keys.map(() => -1);
+    this.keyValueAt = keys.map(() => -1);
+  }
+
+  run(b: Uint8Array, start: number, end: number): void {
+    const { shape, keys, fieldAt, keyValueAt, possibleLengths } = this;
+    const { traceId, traceState, attributes, name, severity, status } = shape;
+    this.traceId = -1;
+    this.stateField = -1;
+    this.nameStart = -1;
+    this.statusStart = -1;
+    this.severity = 0;
+    for (let i = 0; i < keys.length; i++) keyValueAt[i] = -1;
+    let p = start;
+    while (p < end) {
+      const at = p;
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, at);
+        p = after;
+      }
+      if ((tag & 7) !== 2) {
+        if (tag === severity) this.severity = varint(b, p) | 0;
+        p = skip(b, p, tag);
+        continue;
+      }
+      const lengthAt = p;
+      let size = b[p++]!;
+      if (size > 127) {
+        size = varint(b, lengthAt);
+        p = after;
+      }
+      if (tag === attributes) {
+        if (size > 1 && b[p] === KEY && possibleLengths[b[p + 1]!] === NOT_ASKED) {
+          p += size; // no key of this length is asked for
+          continue;
+        }
+        for (let i = 0; i < keys.length; i++) {
+          if (keyValueAt[i] === -1 && keyValueHasKey(b, p, p + size, keys[i]!)) {
+            keyValueAt[i] = lengthAt;
+            fieldAt[i] = at;
+          }
+        }
+      } else if (tag === traceId) {
+        if (size === 16 && !isZeroId(b, p)) this.traceId = p;
+      } else if (tag === traceState) {
+        this.stateField = at;
+        this.stateStart = p;
+        this.stateEnd = p + size;
+      } else if (tag === name) {
+        this.nameStart = p;
+        this.nameEnd = p + size;
+      } else if (tag === status) {
+        this.statusStart = p;
+        this.statusEnd = p + size;
+      }
+      p += size;
+    }
+  }
+}
+
+function isZeroId(b: Uint8Array, p: number): boolean {
+  for (let i = p + 15; i >= p; i--) if (b[i] !== 0) return false;
+  return true;
+}
+
+const KEY = 10;
+const NOT_ASKED = 0;
+
+function keyValueHasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+  const { length } = key;
+  if (end - start > 1 && b[start] === KEY && b[start + 1]! < 128) {
+    if (b[start + 1] !== length) return false;
+    for (let i = length - 1; i >= 0; i--) if (b[start + 2 + i] !== key[i]) return false; // keys differ at their ends
+    return true;
+  }
+  return unusualKeyValueHasKey(b, start, end, key);
+}
+
+/** The uncommon forms: the key behind the value, or longer than 127 bytes. */
+function unusualKeyValueHasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== KEY) continue;
+    varint(b, at);
+    return Buffer.compare(b.subarray(after, p), key) === 0;
+  }
+  return key.length === 0;
+}
+
+/** Where the text found last by `findText` ends. */
+export let textEnd = 0;
+
+/** Where the text of the KeyValue begins whose length is at `lengthAt`; -1 when its value is none. */
+export function findText(b: Uint8Array, lengthAt: number): number {
+  const end = varint(b, lengthAt) + after;
+  for (let p = after; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== VALUE) continue;
+    const size = varint(b, at);
+    if (size === 0 || b[after] !== STRING) return -1;
+    const length = varint(b, after + 1);
+    textEnd = after + length;
+    return textEnd === p ? after : -1;
+  }
+  return -1;
+}
+
+const VALUE = 18;
+const STRING = 10;

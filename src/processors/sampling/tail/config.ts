@@ -1,0 +1,92 @@
+import { z } from "zod";
+import { byteSize, duration, ignored, section, unsupported } from "../../../plugin.js";
+import type { PolicySpec } from "./policy.js";
+import { readPolicies } from "./read-policies.js";
+
+const MIB = 1024 * 1024;
+
+const rawSchema = z.strictObject({
+  decision_wait: duration().default(4000).meta({
+    description:
+      "How long the spans of a trace are awaited, from the first one on. Clients are answered after the decision, so this stays below their timeout.",
+  }),
+  decision_wait_after_root_received: duration()
+    .default(0)
+    .meta({ description: "Decide so long after the root span has come, if that is earlier. 0 waits on." }),
+  num_traces: z
+    .number()
+    .int()
+    .positive()
+    .default(50_000)
+    .meta({ description: "Traces that may wait; with more, the oldest are decided early." }),
+  max_bytes: byteSize()
+    .default(48 * MIB)
+    .meta({ description: "Bytes of requests that may wait; with more, the oldest traces are decided early." }),
+  block_on_overflow: z
+    .boolean()
+    .default(false)
+    .meta({ description: "With num_traces waiting, refuse new traces, retryably, instead of deciding early." }),
+  decision_cache: section(
+    z.strictObject({
+      sampled_cache_size: z.number().int().nonnegative().default(0),
+      non_sampled_cache_size: z.number().int().nonnegative().default(0),
+    }),
+  )
+    .prefault({})
+    .meta({ description: "How many decisions are remembered for late spans. 0: as many as num_traces." }),
+  maximum_trace_size_bytes: byteSize()
+    .default(0)
+    .meta({ description: "Larger traces are not sampled, and decided as soon as they are. 0: any size." }),
+  sample_on_first_match: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Ask no further policies when one has sampled the trace." }),
+  drop_pending_traces_on_shutdown: z.boolean().default(false).meta({
+    description: "When the agent stops, give waiting traces back to their senders instead of deciding on them.",
+  }),
+  policies: z.array(z.unknown()).min(1, "expected at least one policy"),
+  sampling_strategy: z
+    .literal("trace-complete", { error: 'expected "trace-complete": traces are decided as a whole' })
+    .default("trace-complete"),
+  expected_new_traces_per_sec: ignored("memory is taken as traces come"),
+  num_shards: ignored("one thread decides on all traces"),
+  tail_storage: unsupported("waiting spans stay with their senders' unanswered requests; there is nothing to store"),
+});
+
+export interface TailSamplingConfig {
+  readonly decisionWaitMs: number;
+  /** 0: the root span changes nothing. */
+  readonly rootWaitMs: number;
+  readonly numTraces: number;
+  readonly maxBytes: number;
+  readonly refusesOverflow: boolean;
+  readonly sampledCacheSize: number;
+  readonly nonSampledCacheSize: number;
+  /** 0: any size. */
+  readonly maxTraceBytes: number;
+  readonly isFirstMatchEnough: boolean;
+  readonly refusesPending: boolean;
+  /** Drop policies first: what they want dropped no other policy can keep. */
+  readonly policies: readonly PolicySpec[];
+}
+
+export const tailSamplingSchema = rawSchema.transform((config, context): TailSamplingConfig => {
+  const policies = readPolicies(
+    config.policies,
+    (path, message) => context.addIssue({ code: "custom", path: [...path], message }),
+    context,
+  );
+  return {
+    decisionWaitMs: config.decision_wait,
+    rootWaitMs: config.decision_wait_after_root_received,
+    numTraces: config.num_traces,
+    maxBytes: config.max_bytes,
+    refusesOverflow: config.block_on_overflow,
+    sampledCacheSize: config.decision_cache.sampled_cache_size || config.num_traces,
+    nonSampledCacheSize: config.decision_cache.non_sampled_cache_size || config.num_traces,
+    maxTraceBytes: config.maximum_trace_size_bytes,
+    isFirstMatchEnough: config.sample_on_first_match,
+    refusesPending: config.drop_pending_traces_on_shutdown,
+    policies: [...policies.filter(({ isDrop }) => isDrop), ...policies.filter(({ isDrop }) => !isDrop)],
+  };
+});

@@ -1,0 +1,68 @@
+import { type AnyRecordView, type Batch, readRecords, type SpanView, type Value } from "../../../plugin.js";
+import { anyMatches, type Condition, type ErrorMode, errorHandler } from "../../../runtime/kit.js";
+import type { CreatePolicy, Evaluate } from "./policy.js";
+
+/** Policies that look at spans and their resources. */
+
+function readSpans(batch: Batch, read: (span: SpanView) => void): void {
+  readRecords(batch, (record: AnyRecordView) => {
+    if (record.signal === "traces") read(record);
+  });
+}
+
+function anySpan(batch: Batch, holds: (span: SpanView) => boolean): boolean {
+  let found = false;
+  readSpans(batch, (span) => {
+    found ||= holds(span);
+  });
+  return found;
+}
+
+/** Longer than `over`, and not longer than `upTo` (0: however long): from the first start to the last end, in ms. */
+export function latencyPolicy(over: number, upTo: number): Evaluate {
+  return ({ batch }) => {
+    let first = 0n;
+    let last = 0n;
+    readSpans(batch, ({ startTimeUnixNano: start, endTimeUnixNano: end }) => {
+      if (first === 0n || start < first) first = start;
+      if (end > last) last = end;
+    });
+    const ms = (last - first) / 1_000_000n;
+    return ms > BigInt(over) && (upTo === 0 || ms <= BigInt(upTo));
+  };
+}
+
+export function statusCodePolicy(codes: ReadonlySet<number>): Evaluate {
+  return ({ batch }) => anySpan(batch, (span) => codes.has(span.status.code));
+}
+
+export function traceFlagsPolicy(): Evaluate {
+  return ({ batch }) => anySpan(batch, (span) => (span.flags & 1) !== 0);
+}
+
+export function traceStatePolicy(key: string, values: ReadonlySet<string>): Evaluate {
+  return ({ batch }) =>
+    anySpan(batch, (span) => {
+      const member = span.traceState.split(",").find((one) => one.trim().startsWith(`${key}=`));
+      return member !== undefined && values.has(member.trim().slice(key.length + 1));
+    });
+}
+
+/** An attribute of a span or of its resource; inverted: no span and no resource has such a value. */
+export function attributePolicy(key: string, matches: (value: Value) => boolean, inverted: boolean): Evaluate {
+  const has = (value: Value | undefined) => value !== undefined && matches(value);
+  return ({ batch }) =>
+    anySpan(batch, (span) => has(span.resource.attributes.get(key)) || has(span.attributes.get(key))) !== inverted;
+}
+
+/** Any of the conditions holds for any span, or for any event of one. */
+export function ottlConditionPolicy(
+  spans: readonly Condition[],
+  events: readonly Condition[],
+  mode: ErrorMode,
+): CreatePolicy {
+  return (context) => {
+    const onError = errorHandler(mode, context);
+    return ({ batch }) => anyMatches(batch, spans, onError) || anyMatches(batch, events, onError);
+  };
+}

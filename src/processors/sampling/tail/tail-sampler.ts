@@ -1,0 +1,217 @@
+import { Batch, Delivery, type ProcessorContext, Refusal } from "../../../plugin.js";
+import type { TailSamplingConfig } from "./config.js";
+import { Decider, type Decision } from "./decider.js";
+import { DecisionCache } from "./decision-cache.js";
+import { TailMetrics } from "./metrics.js";
+import { batchOfSlices, type SpanSlice, sliceByTrace } from "./trace-slices.js";
+import { type HeldDelivery, WaitingTrace, WaitingTraces } from "./waiting-traces.js";
+
+/** Traces decided at the same time leave together, up to so many bytes. */
+const MAX_MERGED_BYTES = 1024 * 1024;
+/** At least this long lies between two rounds of decisions. */
+const DECISION_INTERVAL_MS = 100;
+
+/** The spans of a delivery: those of traces that still wait, and late ones, of traces that were decided before. */
+export interface SortedSpans {
+  readonly waiting: [id: string, slices: SpanSlice[]][];
+  readonly lateKept: SpanSlice[];
+  lateDropped: number;
+}
+
+const EMPTY_BATCH = Batch.empty("traces");
+
+/**
+ * Holds spans until their trace is decided.
+ *
+ * Invariants:
+ * - The debt follows the data: a delivery is split into a part for each of its traces, and a part is accepted when its
+ *   trace is dropped, or goes on with the trace. No sender is told that a span is safe while it waits here.
+ * - What waits is bounded by number of traces and by bytes. Over it the oldest are decided with the spans they have.
+ * - Spans of a trace that was decided follow the decision, as long as it is remembered.
+ */
+export class TailSampler {
+  private readonly config: TailSamplingConfig;
+  private readonly context: ProcessorContext;
+  private readonly emit: (delivery: Delivery) => void;
+  private readonly fail: (error: unknown) => void;
+  private readonly metrics: TailMetrics;
+  private readonly decider: Decider;
+  private readonly decisions: DecisionCache;
+  private readonly waiting = new WaitingTraces();
+  private readonly removeGauges: () => void;
+  private cancelTimer: (() => void) | undefined;
+  private timerAt = Number.POSITIVE_INFINITY;
+  private ready: WaitingTrace[] = [];
+  private readyBytes = 0;
+
+  constructor(
+    config: TailSamplingConfig,
+    context: ProcessorContext,
+    emit: (delivery: Delivery) => void,
+    fail: (error: unknown) => void,
+  ) {
+    this.config = config;
+    this.context = context;
+    this.emit = emit;
+    this.fail = fail;
+    this.metrics = new TailMetrics(context.metrics);
+    this.decider = new Decider(config, context, this.metrics);
+    this.decisions = new DecisionCache(config.sampledCacheSize, config.nonSampledCacheSize);
+    this.removeGauges = this.metrics.registerGauges(
+      () => this.waiting.count,
+      () => this.waiting.bytes,
+    );
+  }
+
+  /** Sorts the spans of a delivery, changing nothing yet. Throws a `Refusal` when there is no room for them. */
+  sort({ batch }: Delivery): SortedSpans {
+    const sorted: SortedSpans = { waiting: [], lateKept: [], lateDropped: 0 };
+    for (const [id, slices] of sliceByTrace(batch)) {
+      const decision = this.decisions.get(id);
+      if (decision === undefined) sorted.waiting.push([id, slices]);
+      else if (decision) for (const slice of slices) sorted.lateKept.push(slice);
+      else sorted.lateDropped += slices.length;
+    }
+    if (this.config.refusesOverflow) this.refuseOverflow(sorted.waiting.map(([id]) => id));
+    return sorted;
+  }
+
+  /** Takes over what was sorted, and its debt. */
+  take(delivery: Delivery, { waiting, lateKept, lateDropped }: SortedSpans): void {
+    const { batch } = delivery;
+    const lateBatches =
+      lateKept.length === 0 ? [] : [lateKept.length === batch.count ? batch : batchOfSlices(lateKept)];
+    const parts = delivery.split([...waiting.map(() => EMPTY_BATCH), ...lateBatches]);
+    if (lateDropped > 0) this.metrics.lateDropped.add(lateDropped);
+    if (lateKept.length > 0) {
+      this.metrics.lateKept.add(lateKept.length);
+      this.emit(parts.at(-1)!);
+    }
+    const hold: HeldDelivery = { bytes: batch.byteLength, traces: 0 };
+    for (const [i, [id, slices]] of waiting.entries()) this.addWaiting(id, slices, parts[i]!, hold);
+    this.makeRoom();
+    this.sendReady();
+    this.setTimer(0);
+  }
+
+  /** Decides on all that waits, or gives it back; then nothing waits any more. */
+  drain(): void {
+    const pending = this.waiting.takeAll();
+    if (this.config.refusesPending)
+      for (const trace of pending) for (const part of trace.deliveryParts) part.refuse(shutdownRefusal());
+    else for (const trace of pending) this.decide(trace);
+    this.sendReady();
+    this.discard();
+  }
+
+  /** Lets go of everything; the runtime settles it. */
+  discard(): void {
+    this.cancelTimer?.();
+    this.removeGauges();
+  }
+
+  private addWaiting(id: string, slices: readonly SpanSlice[], part: Delivery, hold: HeldDelivery): void {
+    const now = this.context.clock.monotonic();
+    let trace = this.waiting.get(id);
+    if (trace === undefined) {
+      trace = new WaitingTrace(id, now + this.config.decisionWaitMs);
+      this.waiting.add(trace);
+      this.metrics.newTraces.add(1);
+    }
+    this.waiting.countHeld(hold);
+    const repeated = trace.add(slices, part, hold);
+    if (repeated > 0) this.metrics.repeatedSpans.add(repeated);
+    const { rootWaitMs, maxTraceBytes } = this.config;
+    if (rootWaitMs > 0 && slices.some(({ isRoot }) => isRoot)) this.waiting.bringForward(trace, now + rootWaitMs);
+    if (maxTraceBytes > 0 && trace.bytes > maxTraceBytes) this.rejectLarge(trace);
+  }
+
+  private rejectLarge(trace: WaitingTrace): void {
+    this.waiting.remove(trace);
+    this.metrics.tooLarge.add(1);
+    this.applyDecision(trace, "not_sampled");
+  }
+
+  private makeRoom(): void {
+    const { numTraces, maxBytes } = this.config;
+    while (this.waiting.count > numTraces) this.decideOldest("num_traces");
+    while (this.waiting.bytes > maxBytes) this.decideOldest("max_bytes");
+  }
+
+  private decideOldest(reason: "num_traces" | "max_bytes"): void {
+    const oldest = this.waiting.oldest()!;
+    this.waiting.remove(oldest);
+    this.metrics.decidedEarly[reason].add(1);
+    this.decide(oldest);
+  }
+
+  private decide(trace: WaitingTrace): void {
+    this.applyDecision(trace, this.decider.decide(trace));
+  }
+
+  private applyDecision(trace: WaitingTrace, decision: Decision): void {
+    this.metrics.decided(decision);
+    this.decisions.remember(trace.id, decision === "sampled");
+    if (decision !== "sampled") {
+      for (const part of trace.deliveryParts) part.accept();
+      return;
+    }
+    if (this.readyBytes + trace.batch.byteLength > MAX_MERGED_BYTES) this.sendReady();
+    this.ready.push(trace);
+    this.readyBytes += trace.batch.byteLength;
+  }
+
+  private sendReady(): void {
+    const { ready } = this;
+    if (ready.length === 0) return;
+    this.ready = [];
+    this.readyBytes = 0;
+    const batch = ready.length === 1 ? ready[0]!.batch : batchOfSlices(ready.flatMap(({ slices }) => slices));
+    this.emit(
+      Delivery.merge(
+        ready.flatMap(({ deliveryParts }) => deliveryParts),
+        batch,
+      ),
+    );
+  }
+
+  private setTimer(minDelayMs: number): void {
+    const deadline = this.waiting.nextDeadline();
+    if (deadline === undefined || deadline >= this.timerAt) return;
+    this.cancelTimer?.();
+    const now = this.context.clock.monotonic();
+    this.timerAt = Math.max(now + minDelayMs, deadline);
+    this.cancelTimer = this.context.clock.after(Math.ceil(this.timerAt - now), () => {
+      this.cancelTimer = undefined;
+      this.timerAt = Number.POSITIVE_INFINITY;
+      try {
+        this.decideDue();
+      } catch (error) {
+        this.fail(error);
+      }
+    });
+  }
+
+  private decideDue(): void {
+    for (const trace of this.waiting.takeDue(this.context.clock.monotonic())) this.decide(trace);
+    this.sendReady();
+    this.setTimer(DECISION_INTERVAL_MS);
+  }
+
+  private refuseOverflow(ids: readonly string[]): void {
+    const added = ids.filter((id) => this.waiting.get(id) === undefined).length;
+    if (added > 0 && this.waiting.count > 0 && this.waiting.count + added > this.config.numTraces)
+      throw overflowRefusal();
+  }
+}
+
+function overflowRefusal(): Refusal {
+  return new Refusal("throttled", "as many traces as num_traces allows wait for their decision", {
+    code: "SLUICE_TRACES_WAITING",
+    retryAfterMs: 1000,
+  });
+}
+
+function shutdownRefusal(): Refusal {
+  return new Refusal("transient", "stopped before the trace was decided", { code: "SLUICE_SHUTTING_DOWN" });
+}

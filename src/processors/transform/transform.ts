@@ -1,0 +1,20 @@
+import { defineProcessor, eachBatch, SIGNALS } from "../../plugin.js";
+import { errorHandler, transformBatch } from "../../runtime/kit.js";
+import { type TransformConfig, transformSchema } from "./config.js";
+
+/** Edits telemetry with statements of OTTL. A batch that no statement changes passes as the same bytes. */
+export const transform = defineProcessor<TransformConfig>({
+  type: "transform",
+  summary: "Edits telemetry with OTTL statements.",
+  signals: SIGNALS,
+  schema: transformSchema,
+  create({ groups }, context) {
+    const mine = groups[context.signal].map((group) => ({ ...group, onError: errorHandler(group.mode, context) }));
+    return eachBatch((batch) => {
+      let current = batch;
+      for (const { statements, conditions, onError } of mine)
+        current = transformBatch(current, statements, conditions, onError);
+      return current;
+    });
+  },
+});

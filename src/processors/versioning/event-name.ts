@@ -1,0 +1,57 @@
+import type { Value } from "../../runtime/telemetry/views/value.js";
+
+/** An event's name without the version that some write into it, and that version. */
+export interface EventName {
+  readonly plain: string;
+  readonly version: number | undefined;
+}
+
+/**
+ * Reads `order.paid.v2` and `OrderPaidV2`: in camel case the V stands behind a small letter or a digit, so that IPV4 is a
+ * name. Of several versions the last counts, so that a plain name has none left. Takes time in proportion to the name,
+ * which anybody can choose.
+ */
+export function parseEventName(name: string): EventName {
+  let end = name.length;
+  let version: number | undefined;
+  for (;;) {
+    const digits = digitsBefore(name, end);
+    const plainEnd = digits === end ? -1 : plainEndBefore(name, digits);
+    if (plainEnd < 0) return { plain: name.slice(0, end), version };
+    version ??= Number(name.slice(digits, end));
+    end = plainEnd;
+  }
+}
+
+const MAX_DIGITS = 9;
+
+/** Where the number that ends at `end` begins; `end` when there is none that a version can have. */
+function digitsBefore(name: string, end: number): number {
+  let start = end;
+  while (start > 0 && end - start <= MAX_DIGITS && isDigit(name.charCodeAt(start - 1))) start--;
+  return end - start > MAX_DIGITS || name[start] === "0" ? end : start;
+}
+
+/** Where the name in front of the `.v` or `V` that ends at `end` ends; -1 when there is none. */
+function plainEndBefore(name: string, end: number): number {
+  if (end > 2 && name.startsWith(".v", end - 2)) return end - 2;
+  const before = name.charCodeAt(end - 2);
+  return end > 1 && name[end - 1] === "V" && (isDigit(before) || isLowerCase(before)) ? end - 1 : -1;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57;
+}
+
+function isLowerCase(code: number): boolean {
+  return code >= 97 && code <= 122;
+}
+
+/** The attribute that carries the version of an event. */
+export const VERSION_ATTRIBUTE = "event.version";
+
+/** The version that the attribute states: 1 and up, as number or text; undefined when it is none. */
+export function parseVersion(value: Value): number | undefined {
+  const number = typeof value === "string" && /^v?[1-9]\d{0,8}$/.test(value) ? Number(value.replace("v", "")) : value;
+  return typeof number === "number" && Number.isInteger(number) && number > 0 ? number : undefined;
+}

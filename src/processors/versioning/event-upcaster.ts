@@ -1,0 +1,194 @@
+import type { Setback } from "../../runtime/contract/dead-letter.js";
+import type { Batch } from "../../runtime/telemetry/batch.js";
+import { type AnyRecordView, RecordViews } from "../../runtime/telemetry/edit/edit-records.js";
+import { RecordReader } from "../../runtime/telemetry/views/record-reader.js";
+import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../runtime/telemetry/views/record-walk.js";
+import type { SpanView } from "../../runtime/telemetry/views/span-view.js";
+import type { EventVersions, VersioningConfig } from "./config.js";
+import { type EventName, parseEventName, parseVersion, VERSION_ATTRIBUTE } from "./event-name.js";
+import type { VersionedEvent } from "./upcast.js";
+
+/** Told what is found, for the metrics. */
+export interface VersionObserver {
+  /** Came in a version below the current one, and was brought to it. */
+  deprecated(event: string, version: number): void;
+  /** Came in a version that is newer, that nothing leads away from, or that is none. */
+  unknown(event: string): void;
+  /** An upcast could not be done. */
+  failed(event: string): void;
+}
+
+export interface UpcastResult {
+  readonly batch: Batch;
+  /** One mark a record, 1 for those that are not fit to go on; undefined when there are none. */
+  readonly marks: Uint8Array | undefined;
+  /** Why the first of them is not. */
+  readonly setback: Setback | undefined;
+}
+
+interface KnownName extends EventName {
+  readonly versions: EventVersions | undefined;
+}
+
+/** Names come from outside: so many of them are remembered, and none that is longer. */
+const MAX_NAMES = 4096;
+const MAX_NAME_LENGTH = 256;
+
+/**
+ * Brings the events of a batch to their current versions, under their plain names. An event is either brought all the way
+ * or left as it came. Doing it twice is doing it once.
+ */
+export class EventUpcaster {
+  readonly unknown: VersioningConfig["unknown"];
+  readonly observer: VersionObserver;
+  private readonly events: VersioningConfig["events"];
+  private readonly names = new Map<string, KnownName>();
+
+  constructor({ events, unknown }: Pick<VersioningConfig, "events" | "unknown">, observer: VersionObserver) {
+    this.events = events;
+    this.unknown = unknown;
+    this.observer = observer;
+  }
+
+  upcast(batch: Batch): UpcastResult {
+    if (batch.signal === "metrics") return { batch, marks: undefined, setback: undefined };
+    const walk = new RecordWalk(batch);
+    const visitor = new UpcastVisitor(walk, this);
+    return { batch: walk.run(visitor), marks: visitor.marks, setback: visitor.setback };
+  }
+
+  lookUp(name: string): KnownName {
+    let known = this.names.get(name);
+    if (known === undefined) {
+      const parsed = parseEventName(name);
+      known = { ...parsed, versions: this.events.get(parsed.plain) };
+      if (name.length > MAX_NAME_LENGTH) return known;
+      if (this.names.size >= MAX_NAMES) this.names.clear();
+      this.names.set(name, known);
+    }
+    return known;
+  }
+}
+
+class UpcastVisitor implements RecordVisitor {
+  marks: Uint8Array | undefined;
+  setback: Setback | undefined;
+  private readonly upcaster: EventUpcaster;
+  private readonly count: number;
+  private readonly isTraces: boolean;
+  private readonly reader: RecordReader;
+  private readonly views: RecordViews;
+  private index = 0;
+  private lastName = "";
+  private lastKnown: KnownName;
+
+  constructor(walk: RecordWalk, upcaster: EventUpcaster) {
+    this.upcaster = upcaster;
+    this.count = walk.batch.count;
+    this.isTraces = walk.batch.signal === "traces";
+    this.reader = new RecordReader(walk);
+    this.views = new RecordViews(walk);
+    this.lastKnown = upcaster.lookUp("");
+  }
+
+  visit(_walk: RecordWalk, start: number, end: number): Verdict {
+    const index = this.index++;
+    this.reader.moveTo(start, end);
+    const known = this.nameOf();
+    const hasEvents = this.isTraces && this.reader.hasSpanEvents();
+    if (!hasEvents && this.isUpToDate(known)) return KEEP;
+    const record = this.views.at(start, end);
+    if (!this.update(record, known) || (hasEvents && !this.updateEvents(record as SpanView))) {
+      record.revert();
+      this.marks ??= new Uint8Array(this.count);
+      this.marks[index] = 1;
+    } else this.views.write(record);
+    return KEEP;
+  }
+
+  private nameOf(): KnownName {
+    const name = this.reader.name();
+    if (name !== this.lastName) {
+      this.lastName = name;
+      this.lastKnown = this.upcaster.lookUp(name);
+    }
+    return this.lastKnown;
+  }
+
+  /** The common case, told from the bytes. */
+  private isUpToDate({ versions, version }: KnownName): boolean {
+    if (versions === undefined) return version === undefined || this.isTraces;
+    if (version !== undefined) return false;
+    const stated = this.reader.attribute(VERSION_ATTRIBUTE);
+    return (stated === undefined ? 1 : parseVersion(stated)) === versions.current;
+  }
+
+  /** False when the record is not fit to go on. A span is an event only if the config knows it as one. */
+  private update(record: AnyRecordView, known: KnownName): boolean {
+    if (record.signal === "metrics" || (record.signal === "traces" && known.versions === undefined)) return true;
+    return this.bringToCurrent(record, known) || this.upcaster.unknown === "pass";
+  }
+
+  private updateEvents(span: SpanView): boolean {
+    for (const event of span.events) {
+      if (this.bringToCurrent(event, this.upcaster.lookUp(event.name))) continue;
+      if (this.upcaster.unknown === "dead_letter") return false;
+      if (this.upcaster.unknown === "drop") event.drop();
+    }
+    return true;
+  }
+
+  /** False when the event has no known version, or could not be brought to the current one: then it is as it came. */
+  private bringToCurrent(event: VersionedEvent, { plain, version: written, versions }: KnownName): boolean {
+    const attribute = event.attributes.get(VERSION_ATTRIBUTE);
+    const stated = attribute === undefined ? undefined : parseVersion(attribute);
+    if (attribute !== undefined && stated === undefined)
+      return versions === undefined || this.reportUnknown(plain, `an ${VERSION_ATTRIBUTE} that is no version`);
+    const version = stated ?? written ?? 1;
+    const reached = versions === undefined ? version : this.applySteps(event, plain, version, versions);
+    if (reached === undefined) return false;
+    if (written !== undefined) event.name = plain;
+    if (reached > 1 && reached !== stated) event.attributes.set(VERSION_ATTRIBUTE, reached);
+    if (versions !== undefined && reached !== versions.current)
+      return this.reportUnknown(plain, `the unknown version ${version}`);
+    if (versions !== undefined && version < reached) this.upcaster.observer.deprecated(plain, version);
+    return true;
+  }
+
+  /** The version it has in the end: the current one, or its own when there is no way there; undefined when that fails. */
+  private applySteps(
+    event: VersionedEvent,
+    plain: string,
+    version: number,
+    versions: EventVersions,
+  ): number | undefined {
+    if (version > versions.current || (version < versions.current && !versions.steps.has(version))) return version;
+    let at = version;
+    try {
+      while (at < versions.current) {
+        const step = versions.steps.get(at)!;
+        step.upcast(event);
+        at = step.to;
+      }
+      return at;
+    } catch (error) {
+      event.revert();
+      this.upcaster.observer.failed(plain);
+      const why = error instanceof Error ? error.message : String(error);
+      this.setback ??= {
+        ...SETBACK,
+        code: "SLUICE_UPCAST_FAILED",
+        message: `${plain} could not be brought from version ${at} to ${versions.steps.get(at)!.to}: ${why}`,
+      };
+      return undefined;
+    }
+  }
+
+  private reportUnknown(plain: string, what: string): false {
+    this.upcaster.observer.unknown(plain);
+    this.setback ??= { ...SETBACK, code: "SLUICE_UNKNOWN_VERSION", message: `${plain} has ${what}` };
+    return false;
+  }
+}
+
+const SETBACK = { reason: "rejected", category: "schema" } as const;

@@ -1,0 +1,68 @@
+import { defineProcessor, type ProcessorContext, type ProcessorFactory } from "../../runtime/contract/component.js";
+import { deadLetter } from "../../runtime/contract/dead-letter.js";
+import { type BatchResult, eachBatch } from "../../runtime/contract/operators/each-batch.js";
+import { Refusal } from "../../runtime/contract/refusal.js";
+import type { Batch } from "../../runtime/telemetry/batch.js";
+import { SIGNALS } from "../../runtime/telemetry/bytes/signal.js";
+import { partitionByMarks } from "../../runtime/telemetry/edit/partition.js";
+import { type VersioningConfig, versioningSchema } from "./config.js";
+import { EventUpcaster, type UpcastResult } from "./event-upcaster.js";
+import { versioningMetrics } from "./metrics.js";
+import { SchemaTranslator } from "./schema-translator.js";
+import type { Upcaster } from "./upcast.js";
+
+/** A versioning processor with upcasts in code. */
+export interface VersioningDefinition {
+  /** The name in the config. */
+  readonly type: string;
+  readonly summary: string;
+  /** Upcasters in code, by the name that `use` gives in the config. */
+  readonly upcasters?: Readonly<Record<string, Upcaster>>;
+}
+
+/**
+ * A processor that brings events to their current versions and telemetry to a schema version. All versions are in the
+ * config; a plugin adds the upcasts that need code. Dead letters that are sent again pass through it too.
+ */
+export function defineVersioning({ type, summary, upcasters = {} }: VersioningDefinition): ProcessorFactory {
+  return defineProcessor<VersioningConfig>({
+    type,
+    summary,
+    signals: SIGNALS,
+    zone: "versioning",
+    schema: versioningSchema(upcasters),
+    create: (config, context) => {
+      const update = createUpdater(config, context);
+      return eachBatch((batch) => splitOffUnfit(update(batch), config.unknown));
+    },
+    replay: (config, context) => {
+      const update = createUpdater(config, context);
+      return (batch) => {
+        const { batch: updated, setback } = update(batch);
+        if (config.unknown !== "pass" && setback !== undefined)
+          throw new Refusal("permanent", setback.message, { code: setback.code, category: "schema" });
+        return updated;
+      };
+    },
+  });
+}
+
+/** Attributes have the names of the target schema when an upcast sees them. */
+function createUpdater(config: VersioningConfig, context: ProcessorContext): (batch: Batch) => UpcastResult {
+  const metrics = versioningMetrics(config, context);
+  const upcaster = new EventUpcaster(config, metrics);
+  const translator = config.schemas.size === 0 ? undefined : new SchemaTranslator(config.schemas);
+  return (batch) => {
+    if (translator === undefined) return upcaster.upcast(batch);
+    const { batch: translated, counts } = translator.translate(batch);
+    metrics.translated(counts);
+    return upcaster.upcast(translated);
+  };
+}
+
+function splitOffUnfit({ batch, marks, setback }: UpcastResult, unknown: VersioningConfig["unknown"]): BatchResult {
+  if (marks === undefined) return batch;
+  const [fit, unfit] = partitionByMarks(batch, marks);
+  const kept = fit === undefined ? [] : [fit];
+  return unknown === "drop" ? kept : [...kept, deadLetter(unfit!, setback!)];
+}

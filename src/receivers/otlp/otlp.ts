@@ -1,0 +1,61 @@
+import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
+import { formatAddress, listenAddress } from "../../runtime/kit.js";
+import { type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
+import { Dedup } from "./dedup.js";
+import { GrpcEndpoint } from "./grpc-endpoint.js";
+import { HttpEndpoint } from "./http-endpoint.js";
+
+/** OTLP from any OpenTelemetry SDK or Collector, over gRPC and HTTP. */
+export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
+  type: "otlp",
+  summary: "Receives OTLP over gRPC and HTTP (protobuf and JSON).",
+  signals: SIGNALS,
+  schema: otlpReceiverSchema,
+  create: (config, context) => new OtlpReceiver(config, context),
+});
+
+/** The running receiver. `ports` tells where it listens, which matters with port 0. */
+export class OtlpReceiver implements Receiver {
+  private readonly grpc: GrpcEndpoint | undefined;
+  private readonly http: HttpEndpoint | undefined;
+  private readonly context: ReceiverContext;
+
+  constructor({ protocols, dedup: settings }: OtlpReceiverConfig, context: ReceiverContext) {
+    this.context = context;
+    const dedup = settings?.enabled ? new Dedup(settings, context.clock, createDuplicatesCounter(context)) : undefined;
+    this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, context, dedup);
+    this.http = protocols.http && new HttpEndpoint(protocols.http, context, dedup);
+  }
+
+  get ports(): { readonly grpc: number | undefined; readonly http: number | undefined } {
+    return { grpc: this.grpc?.port, http: this.http?.port };
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.grpc?.start();
+      await this.http?.start();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    const grpc = this.grpc && addressOf(this.grpc);
+    const http = this.http && addressOf(this.http);
+    this.context.logger.info({ grpc, http }, "listening for OTLP");
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.grpc?.stop(), this.http?.stop()]);
+  }
+}
+
+/** Where it listens, with the port that it got. */
+function addressOf({ config: { endpoint, transport }, port }: GrpcEndpoint | HttpEndpoint): string {
+  const address = listenAddress(endpoint, transport);
+  return formatAddress("path" in address ? address : { ...address, port });
+}
+
+function createDuplicatesCounter({ id, metrics }: ReceiverContext) {
+  const description = "Requests that had been taken before, and were not taken again.";
+  return metrics.counter("sluice_receiver_duplicates", { description }, { receiver: id });
+}

@@ -1,0 +1,139 @@
+import type { ComponentFactory, ComponentKind } from "../../contract/component.js";
+import { noEffectReason, type Registry } from "../../host/registry.js";
+import { parseId } from "../schema/component-id.js";
+import type { Findings } from "../text/findings.js";
+import { isNull, type MapNode, type Node, placeOf, type Span } from "../text/node.js";
+import { parseComponent } from "./parse-component.js";
+
+export const SECTIONS = {
+  receivers: "receiver",
+  processors: "processor",
+  exporters: "exporter",
+  connectors: "connector",
+  extensions: "extension",
+} as const satisfies Record<string, ComponentKind>;
+
+export type SectionName = keyof typeof SECTIONS;
+
+/** A component as a section defines it. */
+export interface ComponentDefinition {
+  readonly id: string;
+  readonly type: string;
+  readonly kind: ComponentKind;
+  readonly section: SectionName;
+  /** The key as written, which may have blanks around the slash. */
+  readonly name: string;
+  readonly key: Span;
+  readonly node: Node;
+  /** Undefined when there is no such type. */
+  readonly factory: ComponentFactory | undefined;
+  /** Why a type is accepted although it does nothing. */
+  readonly noEffect: string | undefined;
+}
+
+export type ComponentDefinitions = Readonly<Record<SectionName, ReadonlyMap<string, ComponentDefinition>>>;
+
+/** All that the five component sections define, used or not. */
+export function readDefinitions(root: MapNode, registry: Registry, findings: Findings): ComponentDefinitions {
+  const read = (section: SectionName) => readSection(root, section, registry, findings);
+  return {
+    receivers: read("receivers"),
+    processors: read("processors"),
+    exporters: read("exporters"),
+    connectors: read("connectors"),
+    extensions: read("extensions"),
+  };
+}
+
+function readSection(root: MapNode, section: SectionName, registry: Registry, findings: Findings) {
+  const found = new Map<string, ComponentDefinition>();
+  const entry = root.entries.get(section);
+  if (entry === undefined || isNull(entry.value)) return found;
+  if (entry.value.kind !== "map") {
+    findings.error("wrong_type", entry.value, [section], `expected a map of ${section}, each under its id`);
+    return found;
+  }
+  for (const [name, { key, value }] of entry.value.entries) {
+    const definition = readDefinition(section, name, key, value, registry, findings);
+    const earlier = definition && found.get(definition.id);
+    if (definition === undefined) continue;
+    if (earlier === undefined) found.set(definition.id, definition);
+    else {
+      const { file, line, column } = placeOf(earlier.key);
+      const message = `${SECTIONS[section]} "${definition.id}" is defined twice; the first is at ${file}:${line}:${column}`;
+      findings.error("duplicate_id", key, [section, name], message);
+    }
+  }
+  return found;
+}
+
+function readDefinition(
+  section: SectionName,
+  name: string,
+  key: Span,
+  node: Node,
+  registry: Registry,
+  findings: Findings,
+): ComponentDefinition | undefined {
+  const kind = SECTIONS[section];
+  const id = parseId(name);
+  if (id === undefined) {
+    const message = `"${name}" is no component id; expected type or type/name, such as otlp or otlp/second`;
+    findings.error("invalid_id", key, [section, name], message);
+    return undefined;
+  }
+  const factory = registry.get(kind, id.type);
+  const noEffect = factory === undefined ? noEffectReason(kind, id.type) : undefined;
+  return { ...id, kind, section, name, key, node, factory, noEffect };
+}
+
+/** A definition's parsed config; undefined when it has errors or no factory. Everything doubtful becomes a finding. */
+export function parseDefinition(
+  definition: ComponentDefinition,
+  used: boolean,
+  registry: Registry,
+  findings: Findings,
+) {
+  const path = [definition.section, definition.name];
+  if (definition.noEffect !== undefined) {
+    findings.warn("no_effect", definition.key, path, `"${definition.type}" does nothing here: ${definition.noEffect}`);
+    return undefined;
+  }
+  if (definition.factory === undefined) {
+    reportUnknownType(definition, used, registry, findings);
+    return undefined;
+  }
+  return parseComponent(definition, definition.factory, findings);
+}
+
+function reportUnknownType(
+  definition: ComponentDefinition,
+  used: boolean,
+  registry: Registry,
+  findings: Findings,
+): void {
+  if (hasPluginErrors(findings)) return; // it may be that plugin's
+  const { kind, type, section, name, key } = definition;
+  const guess = registry.suggest(kind, type);
+  const others = registry.kindsOf(type).filter((other) => other !== kind);
+  const elsewhere = others.length > 0 ? `; there is a${articleSuffix(others[0]!)} ${others[0]} of that name` : "";
+  const suggestion = guess === undefined ? {} : { suggestion: `did you mean "${guess}"?` };
+  const message = `there is no ${kind} of type "${type}"${elsewhere}`;
+  if (used) findings.error("unknown_component", key, [section, name], message, suggestion);
+  else
+    findings.warn(
+      "unknown_component",
+      key,
+      [section, name],
+      `${message}; it is not used, so it is left out`,
+      suggestion,
+    );
+}
+
+function hasPluginErrors({ problems }: Findings): boolean {
+  return problems.some(({ severity, code }) => severity === "error" && code.startsWith("plugin_"));
+}
+
+function articleSuffix(word: string): string {
+  return /^[aeiou]/.test(word) ? "n" : "";
+}

@@ -1,0 +1,167 @@
+import type { ComponentKind } from "../../contract/component.js";
+import { didYouMean } from "../../contract/schema/suggest.js";
+import type { Findings } from "../text/findings.js";
+import { placeOf } from "../text/node.js";
+import type { ComponentDefinition, ComponentDefinitions, SectionName } from "./component-definitions.js";
+import type { ComponentReference, PipelineDefinition, ServiceDefinition } from "./read-service.js";
+
+/** A reference and what it refers to. */
+export interface Link {
+  readonly reference: ComponentReference;
+  readonly definition: ComponentDefinition;
+}
+
+/** A pipeline whose names are followed. What does nothing (see `withoutEffect`) is left out. */
+export interface LinkedPipeline {
+  readonly pipeline: PipelineDefinition;
+  readonly receivers: readonly Link[];
+  readonly processors: readonly Link[];
+  readonly exporters: readonly Link[];
+}
+
+export interface LinkOptions {
+  readonly definitions: ComponentDefinitions;
+  /** A pipeline may go without receivers: whoever embeds the runtime feeds it. */
+  readonly allowNoReceivers: boolean;
+  readonly findings: Findings;
+}
+
+/** Follows every name in every pipeline and says which of them cannot stand there. */
+export function linkPipelines(pipelines: readonly PipelineDefinition[], options: LinkOptions): LinkedPipeline[] {
+  reportDuplicates(pipelines, options.findings);
+  return pipelines.map((pipeline) => {
+    const linked: LinkedPipeline = {
+      pipeline,
+      receivers: warnOnRepeats(link(pipeline.receivers, ["receivers", "connectors"], options), options.findings),
+      processors: rejectRepeats(link(pipeline.processors, ["processors"], options), options.findings),
+      exporters: warnOnRepeats(link(pipeline.exporters, ["exporters", "connectors"], options), options.findings),
+    };
+    checkEnds(pipeline, options);
+    checkSignals(linked, options.findings);
+    checkLimiterFirst(linked, options.findings);
+    return linked;
+  });
+}
+
+/** The extensions that `service.extensions` switches on, in its order. */
+export function linkExtensions(service: ServiceDefinition, options: LinkOptions): Link[] {
+  return warnOnRepeats(link(service.extensions, ["extensions"], options), options.findings);
+}
+
+function link(
+  references: readonly ComponentReference[],
+  sections: readonly SectionName[],
+  options: LinkOptions,
+): Link[] {
+  return references.flatMap((reference) => {
+    const found = sections
+      .map((section) => options.definitions[section].get(reference.id))
+      .find((d) => d !== undefined);
+    if (found !== undefined) return [{ reference, definition: found }];
+    reportUndefined(reference, sections, options);
+    return [];
+  });
+}
+
+function reportUndefined(
+  reference: ComponentReference,
+  sections: readonly SectionName[],
+  { definitions, findings }: LinkOptions,
+) {
+  const { id, span, path } = reference;
+  const elsewhere = (Object.keys(definitions) as SectionName[]).find((section) => definitions[section].has(id));
+  const wanted = sections.map((section) => section.slice(0, -1)).join(" or ");
+  if (elsewhere !== undefined) {
+    const kind = definitions[elsewhere].get(id)!.kind;
+    findings.error(
+      "wrong_kind",
+      span,
+      path,
+      `"${id}" is ${article(kind)} ${kind}; expected ${article(wanted)} ${wanted}`,
+    );
+    return;
+  }
+  const known = sections.flatMap((section) => [...definitions[section].keys()]);
+  const guess = didYouMean(id, known);
+  const message = `${wanted} "${id}" is not defined under ${sections.join(" or ")}`;
+  findings.error("undefined_reference", span, path, message, guess);
+}
+
+function checkEnds(pipeline: PipelineDefinition, { allowNoReceivers, findings }: LinkOptions): void {
+  if (pipeline.receivers.length === 0 && !allowNoReceivers) {
+    const message = `pipeline "${pipeline.id}" has no receivers; it needs at least one receiver or connector`;
+    findings.error("no_receivers", pipeline.key, [...pipeline.path, "receivers"], message);
+  }
+  if (pipeline.exporters.length === 0) {
+    const message = `pipeline "${pipeline.id}" has no exporters; it needs at least one exporter or connector`;
+    findings.error("no_exporters", pipeline.key, [...pipeline.path, "exporters"], message);
+  }
+}
+
+function checkSignals({ pipeline, receivers, processors, exporters }: LinkedPipeline, findings: Findings): void {
+  for (const { reference, definition } of [...receivers, ...processors, ...exporters]) {
+    const { factory } = definition;
+    if (factory === undefined || factory.kind === "connector" || factory.kind === "extension") continue;
+    if (factory.signals.includes(pipeline.signal)) continue;
+    const message = `${definition.kind} "${definition.id}" does not take ${pipeline.signal}, only ${factory.signals.join(" and ")}`;
+    findings.error("unsupported_signal", reference.span, reference.path, message);
+  }
+}
+
+function checkLimiterFirst({ processors }: LinkedPipeline, findings: Findings): void {
+  for (const { reference, definition } of processors.slice(1)) {
+    if (definition.type !== "memory_limiter") continue;
+    const message = `"${definition.id}" should come first, so that it refuses data before others have spent work on it`;
+    findings.warn("limiter_not_first", reference.span, reference.path, message);
+  }
+}
+
+function reportDuplicates(pipelines: readonly PipelineDefinition[], findings: Findings): void {
+  const seen = new Map<string, PipelineDefinition>();
+  for (const pipeline of pipelines) {
+    const earlier = seen.get(pipeline.id);
+    if (earlier === undefined) seen.set(pipeline.id, pipeline);
+    else {
+      const { file, line, column } = placeOf(earlier.key);
+      const message = `pipeline "${pipeline.id}" is defined twice; the first is at ${file}:${line}:${column}`;
+      findings.error("duplicate_id", pipeline.key, pipeline.path, message);
+    }
+  }
+}
+
+/** A processor that stands twice in a pipeline would run twice: surely a slip. */
+function rejectRepeats(links: readonly Link[], findings: Findings): Link[] {
+  return withoutRepeats(links, ({ reference }) => {
+    findings.error(
+      "duplicate_processor",
+      reference.span,
+      reference.path,
+      `processor "${reference.id}" stands here twice`,
+    );
+  });
+}
+
+function warnOnRepeats(links: readonly Link[], findings: Findings): Link[] {
+  return withoutRepeats(links, ({ reference }) => {
+    findings.warn(
+      "repeated_reference",
+      reference.span,
+      reference.path,
+      `"${reference.id}" stands here twice; once is enough`,
+    );
+  });
+}
+
+function withoutRepeats(links: readonly Link[], report: (link: Link) => void): Link[] {
+  const seen = new Set<string>();
+  return links.filter((each) => {
+    const repeated = seen.has(each.reference.id);
+    if (repeated) report(each);
+    seen.add(each.reference.id);
+    return !repeated;
+  });
+}
+
+function article(word: ComponentKind | string): string {
+  return /^[aeiou]/.test(word) ? "an" : "a";
+}

@@ -1,0 +1,109 @@
+import type { z } from "zod";
+import type { ComponentFactory } from "../../contract/component.js";
+import { errorMessage } from "../../contract/error-message.js";
+import type { ExporterSettings } from "../../contract/schema/exporter-settings.js";
+import type { ConfigPath } from "../../contract/schema/schema.js";
+import { exporterSettingsSchema } from "../../ottl/compile/record-condition.js";
+import { knownKey, schemaInput } from "../schema/schema-input.js";
+import { usageWarnings } from "../schema/usage-warnings.js";
+import { isOpaqueSchema, keysOf } from "../schema/zod-schema.js";
+import { REDACTED, secretSpans, withoutUrlSecrets } from "../secrets/find-secrets.js";
+import type { Findings } from "../text/findings.js";
+import { isNull, type MapNode, mapNode, type Node, type ScalarNode, type Span } from "../text/node.js";
+import type { ComponentDefinition } from "./component-definitions.js";
+import { problemsFromIssues } from "./problems-from-issues.js";
+
+export interface ParsedComponent {
+  readonly config: unknown;
+  /** Exporters only. */
+  readonly settings: ExporterSettings | undefined;
+}
+
+/** Holds a component's config against its schema, and an exporter's common keys against theirs. */
+export function parseComponent(
+  { node, section, name, key }: ComponentDefinition,
+  factory: ComponentFactory,
+  findings: Findings,
+): ParsedComponent | undefined {
+  const path = [section, name];
+  const written = isNull(node) ? mapNode(node, new Map()) : node;
+  if (factory.kind !== "exporter" || written.kind !== "map") {
+    const config = parseNode(written, factory.schema, path, findings, { key });
+    return config && { config: config.value, settings: undefined };
+  }
+  const { specific, common } = splitExporterKeys(written, factory.schema);
+  const config = parseNode(specific, factory.schema, path, findings, { key, siblings: [...commonKeys.keys()] });
+  const settings = parseNode(common, exporterSettingsSchema, path, findings, { key });
+  return config && settings && { config: config.value, settings: settings.value as ExporterSettings };
+}
+
+export interface ParseOptions {
+  /** Where to point for what is not written at all. */
+  readonly key: Span;
+  readonly siblings?: readonly string[];
+}
+
+/** The schema's result in a box, or undefined and findings. A schema of a plugin may also throw. */
+export function parseNode(
+  node: Node,
+  schema: z.ZodType,
+  path: ConfigPath,
+  findings: Findings,
+  { key, siblings = [] }: ParseOptions,
+): { readonly value: unknown } | undefined {
+  try {
+    findings.problems.push(...usageWarnings(node, schema, path));
+    const result = schema.safeParse(schemaInput(node, schema));
+    if (result.success) return { value: result.data };
+    findings.problems.push(...problemsFromIssues(result.error.issues, { node, schema, path, key, siblings }));
+  } catch (error) {
+    findings.error("schema_failed", key, path, `the component's schema failed: ${schemaFailure(error, node, schema)}`);
+  }
+  return undefined;
+}
+
+function schemaFailure(error: unknown, node: Node, schema: z.ZodType): string {
+  const message = errorMessage(error);
+  if (message.includes("during synchronous parse")) return "it is asynchronous, and only others can be used";
+  const secrets = hiddenTexts(node, schema).filter((text) => text.length > 2);
+  return secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), withoutUrlSecrets(message));
+}
+
+/** What a schema may say of a config and must not be shown: it is secret, came from a variable, or nobody knows. */
+function hiddenTexts(node: Node, schema: z.ZodType): string[] {
+  const all = scalars(node);
+  const secrets = new Set<Span>(isOpaqueSchema(schema) ? all : secretSpans(node, [schema]));
+  return all.filter((scalar) => scalar.substituted || secrets.has(scalar)).map(({ text }) => text);
+}
+
+function scalars(node: Node): ScalarNode[] {
+  if (node.kind === "scalar") return [node];
+  const inner = node.kind === "list" ? node.items : [...node.entries.values()].map(({ value }) => value);
+  return inner.flatMap(scalars);
+}
+
+const commonKeys = keysOf(exporterSettingsSchema);
+
+/** An exporter's own keys and the common ones; a key that both know goes to both. */
+function splitExporterKeys(node: MapNode, schema: z.ZodType): { specific: MapNode; common: MapNode } {
+  const ownKeys = keysOf(schema);
+  const all = [...node.entries];
+  const isCommon = (key: string) => commonKeys.has(knownKey(key, commonKeys, node.entries));
+  return {
+    specific: mapNode(node, new Map(all.filter(([key]) => !isCommon(key) || ownKeys.has(key)))),
+    common: mapNode(node, new Map(all.filter(([key]) => isCommon(key)))),
+  };
+}
+
+export function withDefaults(defaults: unknown, written: unknown): unknown {
+  if (!isRecord(defaults)) return written === undefined ? defaults : written;
+  if (written === undefined || written === null) return defaults;
+  if (!isRecord(written)) return written;
+  const merged = new Map(Object.entries(defaults));
+  for (const [key, value] of Object.entries(written)) merged.set(key, withDefaults(merged.get(key), value));
+  return Object.fromEntries(merged);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,240 @@
+import { createHash } from "node:crypto";
+import type { ComponentKind, ExtensionFactory, HeldBytesLimit } from "../../contract/component.js";
+import type { ConfigPath } from "../../contract/schema/schema.js";
+import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
+import type { FactoryOf, Registry } from "../../host/registry.js";
+import { byteSizeText } from "../schema/duration-text.js";
+import type { Findings } from "../text/findings.js";
+import { locatePath, type MapNode, type Node, nodeAt } from "../text/node.js";
+import {
+  type ComponentDefinition,
+  type ComponentDefinitions,
+  parseDefinition,
+  readDefinitions,
+  SECTIONS,
+} from "./component-definitions.js";
+import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./link-pipelines.js";
+import type { ParsedComponent } from "./parse-component.js";
+import { readService } from "./read-service.js";
+import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
+import { checkNamedPipelines, orderPipelines } from "./topology.js";
+import { checkZoneOrder } from "./zone-order.js";
+
+export interface ResolveOptions {
+  readonly registry: Registry;
+  readonly allowNoReceivers: boolean;
+  readonly addDefaults: boolean;
+  readonly findings: Findings;
+}
+
+/** Makes of a merged tree what the agent runs. Undefined when anything in it is wrong; the findings say all of it. */
+export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedConfig | undefined {
+  const { registry, findings } = options;
+  reportUnknownSections(root, findings);
+  const definitions = readDefinitions(root, registry, findings);
+  const service = readService(root, findings);
+  const linkOptions: LinkOptions = { definitions, allowNoReceivers: options.allowNoReceivers, findings };
+  const pipelines = linkPipelines(service.pipelines, linkOptions);
+  const extensions = linkExtensions(service, linkOptions);
+  const unlisted = options.addDefaults ? unlistedDefaultExtensions(definitions, extensions) : [];
+  const used = new Set([...pipelines.flatMap(linksOf).map(definitionOf), ...extensions.map(definitionOf), ...unlisted]);
+  const parsed = parseDefinitions(definitions, used, registry, findings);
+  for (const connector of definitions.connectors.values()) {
+    const component = used.has(connector) ? parsed.get(connector) : undefined;
+    if (component !== undefined) checkNamedPipelines(connector, component.config, pipelines, findings);
+  }
+  const intakeLimit = service.settings?.intake.max_bytes ?? Number.POSITIVE_INFINITY;
+  for (const processor of definitions.processors.values()) {
+    const read = used.has(processor) ? parsed.get(processor) : undefined;
+    if (read !== undefined) checkHeldBytes(processor, read.config, intakeLimit, findings);
+  }
+  const ordered = orderPipelines(pipelines, definitions.connectors.values(), findings);
+  checkZoneOrder(ordered, service.settings?.strict_order ?? false, findings);
+  if (findings.hasErrors || service.settings === undefined) return undefined;
+
+  const build = new SpecBuilder(root, used, parsed, registry);
+  const enabled = build.specs("extension", [...unlisted, ...extensions.map(definitionOf)]);
+  return {
+    receivers: build.specs("receiver", definitions.receivers.values()),
+    processors: build.specs("processor", definitions.processors.values()),
+    exporters: build.exporters(definitions.exporters.values()),
+    connectors: build.specs("connector", definitions.connectors.values()),
+    extensions: new Map([...(options.addDefaults ? defaultExtensions(registry, enabled) : []), ...enabled]),
+    pipelines: ordered.map(pipelineSpec),
+    service: service.settings,
+    generation: configHash(root),
+    placeOf(path: ConfigPath) {
+      const found = locatePath(root, path);
+      return found.exact ? found.place : undefined;
+    },
+  };
+}
+
+/** Extensions that run without being named in service.extensions, and are configured: one a type, unless one is named. */
+function unlistedDefaultExtensions(definitions: ComponentDefinitions, named: readonly Link[]): ComponentDefinition[] {
+  const types = new Set(named.map((link) => link.definition.factory?.type));
+  return [...definitions.extensions.values()].filter(({ factory }) => {
+    if (factory?.kind !== "extension" || !factory.onByDefault || types.has(factory.type)) return false;
+    types.add(factory.type);
+    return true;
+  });
+}
+
+/** Extensions that run by default and are neither named nor configured, with their defaults. */
+function defaultExtensions(
+  registry: Registry,
+  enabled: ReadonlyMap<string, ComponentSpec<ExtensionFactory>>,
+): [string, ComponentSpec<ExtensionFactory>][] {
+  const types = new Set([...enabled.values()].map((spec) => spec.factory.type));
+  return registry
+    .all("extension")
+    .filter((factory) => factory.onByDefault && !types.has(factory.type))
+    .map((factory) => {
+      const config = factory.schema.parse({});
+      return [
+        factory.type,
+        { id: factory.type, path: `extensions.${factory.type}`, factory, config, placeOf: () => undefined },
+      ];
+    });
+}
+
+class SpecBuilder {
+  private readonly root: MapNode;
+  private readonly used: ReadonlySet<ComponentDefinition>;
+  private readonly parsed: ReadonlyMap<ComponentDefinition, ParsedComponent>;
+  private readonly registry: Registry;
+
+  constructor(
+    root: MapNode,
+    used: ReadonlySet<ComponentDefinition>,
+    parsed: ReadonlyMap<ComponentDefinition, ParsedComponent>,
+    registry: Registry,
+  ) {
+    this.root = root;
+    this.used = used;
+    this.parsed = parsed;
+    this.registry = registry;
+  }
+
+  specs<Kind extends ComponentKind>(_kind: Kind, definitions: Iterable<ComponentDefinition>) {
+    const found = new Map<string, ComponentSpec<FactoryOf<Kind>>>();
+    for (const definition of definitions) {
+      const parsed = this.used.has(definition) ? this.parsed.get(definition) : undefined;
+      if (parsed === undefined) continue;
+      found.set(definition.id, { ...this.spec(definition, parsed), factory: definition.factory as FactoryOf<Kind> });
+    }
+    return found;
+  }
+
+  exporters(definitions: Iterable<ComponentDefinition>): Map<string, ExporterSpec> {
+    const found = new Map<string, ExporterSpec>();
+    const all = [...definitions];
+    for (const [id, spec] of this.specs("exporter", all)) {
+      const { settings } = this.parsed.get(all.find((definition) => definition.id === id)!)!;
+      found.set(id, { ...spec, settings: settings! });
+    }
+    return found;
+  }
+
+  private spec(definition: ComponentDefinition, { config }: ParsedComponent) {
+    const base = [definition.section, definition.name];
+    const plugin = definition.factory && this.registry.originOf(definition.factory);
+    return {
+      id: definition.id,
+      path: base.join("."),
+      config,
+      ...(plugin === undefined ? {} : { plugin }),
+      placeOf: (path: ConfigPath) => locatePath(this.root, [...base, ...path]).place,
+    };
+  }
+}
+
+function parseDefinitions(
+  definitions: ComponentDefinitions,
+  used: ReadonlySet<ComponentDefinition>,
+  registry: Registry,
+  findings: Findings,
+) {
+  const parsed = new Map<ComponentDefinition, ParsedComponent>();
+  for (const section of Object.values(definitions)) {
+    for (const definition of section.values()) {
+      const result = parseDefinition(definition, used.has(definition), registry, findings);
+      if (result !== undefined) parsed.set(definition, result);
+    }
+  }
+  return parsed;
+}
+
+function reportUnknownSections(root: MapNode, findings: Findings): void {
+  const known = [...Object.keys(SECTIONS), "plugins", "service"];
+  for (const [name, { key }] of root.entries) {
+    if (known.includes(name)) continue;
+    const message = `unknown section "${name}"; expected ${alternatives(known)}`;
+    findings.error("unknown_key", key, [name], message, didYouMean(name, known));
+  }
+}
+
+function definitionOf(link: Link): ComponentDefinition {
+  return link.definition;
+}
+
+function linksOf({ receivers, processors, exporters }: LinkedPipeline): Link[] {
+  return [...receivers, ...processors, ...exporters];
+}
+
+function pipelineSpec({ pipeline, receivers, processors, exporters }: LinkedPipeline): PipelineSpec {
+  const ids = (links: readonly Link[]) =>
+    links.filter((link) => link.definition.noEffect === undefined).map((link) => link.definition.id);
+  return {
+    id: pipeline.id,
+    signal: pipeline.signal,
+    receivers: ids(receivers),
+    processors: ids(processors),
+    exporters: ids(exporters),
+  };
+}
+
+const LENGTH = 12;
+
+/** A short hash of what a config says, whatever the order of its keys, its comments and the way it is written. */
+function configHash(root: Node): string {
+  return createHash("sha256")
+    .update(JSON.stringify(canonical(root)))
+    .digest("hex")
+    .slice(0, LENGTH);
+}
+
+function canonical(node: Node): unknown {
+  if (node.kind === "scalar") return node.value;
+  if (node.kind === "list") return node.items.map(canonical);
+  const entries = [...node.entries].sort(([a], [b]) => (a < b ? -1 : 1));
+  return { map: entries.map(([key, { value }]) => [key, canonical(value)]) };
+}
+
+/**
+ * Holds what a processor may keep unanswered against what the agent takes: at its own limit a processor makes room, at
+ * the agent's clients are refused. So a limit that is not below the agent's is never reached.
+ */
+function checkHeldBytes(
+  processor: ComponentDefinition,
+  config: unknown,
+  intakeLimit: number,
+  findings: Findings,
+): void {
+  const { section, name, node, key } = processor;
+  const held = heldBytes(processor, config);
+  if (held === undefined || held.bytes < intakeLimit) return;
+  const message = `"${processor.id}" may hold back ${byteSizeText(held.bytes)}, but service.intake.max_bytes, for the whole agent, is ${byteSizeText(intakeLimit)}: clients are refused before "${processor.id}" makes room`;
+  const suggestion = `set ${held.path.join(".")} below service.intake.max_bytes, or raise that`;
+  const path = [section, name, ...held.path];
+  findings.warn("over_intake_limit", nodeAt(node, held.path) ?? key, path, message, { suggestion });
+}
+
+/** A plugin that cannot say it has no limit of which to warn. */
+function heldBytes({ factory }: ComponentDefinition, config: unknown): HeldBytesLimit | undefined {
+  try {
+    return factory?.kind === "processor" ? factory.maxHeldBytes?.(config) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,134 @@
+import { didYouMean } from "../../contract/schema/suggest.js";
+import type { Findings } from "../text/findings.js";
+import { nodeAt } from "../text/node.js";
+import type { ComponentDefinition } from "./component-definitions.js";
+import type { Link, LinkedPipeline } from "./link-pipelines.js";
+
+/**
+ * Checks how connectors tie pipelines together, and gives the pipelines in an order in which none comes before one that
+ * feeds it.
+ */
+export function orderPipelines(
+  pipelines: readonly LinkedPipeline[],
+  connectors: Iterable<ComponentDefinition>,
+  findings: Findings,
+): LinkedPipeline[] {
+  for (const connector of connectors) checkConnector(connector, pipelines, findings);
+  const order: LinkedPipeline[] = [];
+  const state = new Map<LinkedPipeline, "open" | "done">();
+  const trail: PipelineHop[] = [];
+  const visit = (pipeline: LinkedPipeline): void => {
+    state.set(pipeline, "open");
+    for (const exit of pipeline.exporters.filter(isConnector)) {
+      for (const next of pipelinesFedBy(exit, pipelines)) {
+        trail.push({ pipeline, exit });
+        if (state.get(next) === "open") reportCycle(trail, next, findings);
+        else if (state.get(next) === undefined) visit(next);
+        trail.pop();
+      }
+    }
+    state.set(pipeline, "done");
+    order.unshift(pipeline);
+  };
+  // From the last to the first, so that pipelines that do not depend on each other stay in the order they are written.
+  for (const pipeline of pipelines.toReversed()) if (!state.has(pipeline)) visit(pipeline);
+  return order;
+}
+
+interface PipelineHop {
+  readonly pipeline: LinkedPipeline;
+  readonly exit: Link;
+}
+
+interface ConnectorSide {
+  readonly pipeline: LinkedPipeline;
+  readonly link: Link;
+}
+
+function isConnector(link: Link): boolean {
+  return link.definition.kind === "connector";
+}
+
+function pipelinesFedBy(exit: Link, pipelines: readonly LinkedPipeline[]): LinkedPipeline[] {
+  return pipelines.filter((each) => each.receivers.some((link) => link.definition === exit.definition));
+}
+
+function reportCycle(trail: readonly PipelineHop[], back: LinkedPipeline, findings: Findings): void {
+  const cycle = trail.slice(trail.findIndex((step) => step.pipeline === back));
+  const names = cycle.map(({ pipeline, exit }) => `pipeline ${pipeline.pipeline.id} -> connector ${exit.reference.id}`);
+  const { reference } = trail.at(-1)!.exit;
+  const message = `data would go round for ever: ${names.join(" -> ")} -> pipeline ${back.pipeline.id}`;
+  findings.error("connector_cycle", reference.span, reference.path, message);
+}
+
+function checkConnector(
+  connector: ComponentDefinition,
+  pipelines: readonly LinkedPipeline[],
+  findings: Findings,
+): void {
+  const into = connectorSides(connector, pipelines, "exporters");
+  const outOf = connectorSides(connector, pipelines, "receivers");
+  if (into.length === 0 && outOf.length === 0) return;
+  const only = into[0] ?? outOf[0]!;
+  if (outOf.length === 0) {
+    const message = `connector "${connector.id}" leads nowhere: no pipeline has it among its receivers`;
+    findings.error("connector_one_sided", only.link.reference.span, only.link.reference.path, message);
+  } else if (into.length === 0) {
+    const message = `connector "${connector.id}" gets nothing: no pipeline has it among its exporters`;
+    findings.error("connector_one_sided", only.link.reference.span, only.link.reference.path, message);
+  } else checkRoutes(connector, into, outOf, findings);
+}
+
+/** Holds the pipelines that a connector's config names against those it feeds. */
+export function checkNamedPipelines(
+  connector: ComponentDefinition,
+  config: unknown,
+  pipelines: readonly LinkedPipeline[],
+  findings: Findings,
+): void {
+  const { factory } = connector;
+  const fed = connectorSides(connector, pipelines, "receivers").map((side) => side.pipeline.pipeline.id);
+  if (factory?.kind !== "connector" || fed.length === 0) return;
+  const defined = new Set(pipelines.map(({ pipeline }) => pipeline.id));
+  for (const { pipeline, path } of factory.namedPipelines?.(config) ?? []) {
+    if (fed.includes(pipeline)) continue;
+    const problem = defined.has(pipeline)
+      ? `pipeline "${pipeline}" does not have "${connector.id}" among its receivers`
+      : `pipeline "${pipeline}" is not defined under service.pipelines`;
+    const span = nodeAt(connector.node, path) ?? connector.key;
+    const fullPath = [connector.section, connector.name, ...path];
+    findings.error("undefined_reference", span, fullPath, problem, didYouMean(pipeline, fed));
+  }
+}
+
+function connectorSides(
+  connector: ComponentDefinition,
+  pipelines: readonly LinkedPipeline[],
+  list: "receivers" | "exporters",
+): ConnectorSide[] {
+  return pipelines.flatMap((pipeline) =>
+    pipeline[list].filter((link) => link.definition === connector).map((link) => ({ pipeline, link })),
+  );
+}
+
+/** Each side needs at least one pipeline on the other side whose signal the connector can turn its own into. */
+function checkRoutes(
+  connector: ComponentDefinition,
+  into: readonly ConnectorSide[],
+  outOf: readonly ConnectorSide[],
+  findings: Findings,
+): void {
+  const { factory } = connector;
+  if (factory?.kind !== "connector") return;
+  const routes = factory.routes.map(({ from, to }) => `${from} to ${to}`);
+  const connects = (a: ConnectorSide, b: ConnectorSide) =>
+    factory.routes.some((r) => r.from === a.pipeline.pipeline.signal && r.to === b.pipeline.pipeline.signal);
+  const stray = [
+    ...into.filter((a) => !outOf.some((b) => connects(a, b))),
+    ...outOf.filter((b) => !into.some((a) => connects(a, b))),
+  ];
+  for (const { pipeline, link } of stray) {
+    const message = `connector "${connector.id}" has no other end for the ${pipeline.pipeline.signal} of pipeline "${pipeline.pipeline.id}"; it connects ${routes.join(", ")}`;
+    findings.error("unsupported_signal", link.reference.span, link.reference.path, message);
+  }
+}

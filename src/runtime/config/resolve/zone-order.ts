@@ -1,0 +1,85 @@
+import { ZONES, type Zone } from "../../contract/component.js";
+import type { Findings } from "../text/findings.js";
+import type { Link, LinkedPipeline } from "./link-pipelines.js";
+
+/** A component that belongs to a zone, and where data meets it. */
+interface ZoneStop {
+  readonly zone: Zone;
+  readonly link: Link;
+  readonly pipeline: LinkedPipeline;
+}
+
+/**
+ * Holds the order of processors against that of the zones: validate, pii, rate_limit, sampling, versioning, routing. A
+ * pipeline that a connector feeds goes on where the feeding one ended, unless the connector makes another signal of the
+ * data. What stands behind something of a later zone is a warning, or an error when the order is strict.
+ *
+ * `ordered` must have no pipeline before one that feeds it.
+ */
+export function checkZoneOrder(ordered: readonly LinkedPipeline[], isStrict: boolean, findings: Findings): void {
+  /** The last stop of each pipeline: the one of the latest zone that its data has met at its end. */
+  const ends = new Map<LinkedPipeline, ZoneStop | undefined>();
+  for (const pipeline of ordered) {
+    let latest = latestOf(
+      ordered.filter((other) => ends.has(other)).flatMap((other) => stopsBefore(other, pipeline, ends)),
+    );
+    for (const link of pipeline.processors) {
+      const stop = stopAt(link, pipeline);
+      if (stop === undefined) continue;
+      if (latest !== undefined && rank(stop) < rank(latest)) report(stop, latest, isStrict, findings);
+      latest = latestOf([latest, stop]);
+    }
+    ends.set(pipeline, latest);
+  }
+}
+
+/** What data has met when it comes from one pipeline into another: all of the first, and the connectors in between. */
+function stopsBefore(
+  from: LinkedPipeline,
+  to: LinkedPipeline,
+  ends: ReadonlyMap<LinkedPipeline, ZoneStop | undefined>,
+): (ZoneStop | undefined)[] {
+  if (from.pipeline.signal !== to.pipeline.signal) return [];
+  const between = from.exporters.filter((exit) => to.receivers.some((entry) => entry.definition === exit.definition));
+  return between.length === 0 ? [] : [ends.get(from), ...between.map((link) => stopAt(link, from))];
+}
+
+function stopAt(link: Link, pipeline: LinkedPipeline): ZoneStop | undefined {
+  const { factory } = link.definition;
+  const zone = factory?.kind === "processor" || factory?.kind === "connector" ? factory.zone : undefined;
+  return zone === undefined ? undefined : { zone, link, pipeline };
+}
+
+function rank({ zone }: ZoneStop): number {
+  return ZONES.indexOf(zone);
+}
+
+/** The stop of the latest zone; of equally late stops the first. */
+function latestOf(stops: readonly (ZoneStop | undefined)[]): ZoneStop | undefined {
+  return stops.reduce((a, b) => (a === undefined || (b !== undefined && rank(b) > rank(a)) ? b : a), undefined);
+}
+
+function report(stop: ZoneStop, earlier: ZoneStop, isStrict: boolean, findings: Findings): void {
+  const { reference } = stop.link;
+  const id = `"${reference.id}"`;
+  const other = `"${earlier.link.reference.id}"`;
+  const isElsewhere = earlier.pipeline !== stop.pipeline;
+  const where = isElsewhere ? ` in pipeline "${earlier.pipeline.pipeline.id}", which feeds this one` : "";
+  const message = `${id} comes after ${other}${where}: ${WHY[stop.zone]}`;
+  const suggestion = isElsewhere
+    ? `put ${id} into pipeline "${earlier.pipeline.pipeline.id}", before ${other}`
+    : `put ${id} before ${other}`;
+  const extra = { suggestion: `${suggestion}; the order is ${ZONES.join(", ")}` };
+  if (isStrict) findings.error("zone_order", reference.span, reference.path, message, extra);
+  else findings.warn("zone_order", reference.span, reference.path, message, extra);
+}
+
+/** What goes wrong when something of this zone comes too late. */
+const WHY: Readonly<Record<Zone, string>> = {
+  validate: "what is invalid has been worked on, and perhaps kept as a dead letter, before it is found",
+  pii: "what is set aside or sent elsewhere there has not been treated yet, and is kept or leaves as it came",
+  rate_limit: "records are sampled, brought up to date or routed first that are then over the limit",
+  sampling: "records are brought up to date or routed first that are then thrown away",
+  versioning: "what is routed there still has its old names and versions",
+  routing: "",
+};

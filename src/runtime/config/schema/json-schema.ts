@@ -1,0 +1,235 @@
+import { z } from "zod";
+import type { ComponentFactory, ComponentKind } from "../../contract/component.js";
+import { uncheckedExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
+import type { Registry } from "../../host/registry.js";
+import { SIGNALS } from "../../telemetry/bytes/signal.js";
+import { SECTIONS, type SectionName } from "../resolve/component-definitions.js";
+import { serviceSchema } from "./service-schema.js";
+import { metaOf, zodDefinition } from "./zod-schema.js";
+
+export type JsonSchema = { [key: string]: unknown };
+
+/** A text with `${env:NAME}` or `$NAME` in it may become anything. */
+const VARIABLE = "\\$(\\{|[A-Za-z_])";
+
+/**
+ * The JSON Schema (draft 7) of a whole config, for editors. It is more lenient than loading is: a component of a type
+ * that is not in the registry may be one of a plugin, and whatever comes from a variable is taken as it is.
+ */
+export function configJsonSchema(registry: Registry): JsonSchema {
+  const definitions: JsonSchema = {};
+  const common = convertSchema(uncheckedExporterSettingsSchema, "common", definitions);
+  definitions["common"] = common;
+  for (const factory of registry.all())
+    definitions[definitionName(factory)] = componentSchema(factory, common, definitions);
+  const sections = Object.entries(SECTIONS).map(([section, kind]) => [section, sectionSchema(section, kind, registry)]);
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    title: "Sluice config",
+    type: "object",
+    properties: { plugins: PLUGINS, ...Object.fromEntries(sections), service: serviceJsonSchema(definitions) },
+    required: ["service"],
+    additionalProperties: false,
+    definitions,
+  };
+}
+
+const PLUGINS: JsonSchema = {
+  ...nullable({ type: "array" }),
+  items: { type: "string" },
+  description: "Packages and files with components of your own, seen from the folder of this file.",
+};
+
+function sectionSchema(section: string, kind: ComponentKind, registry: Registry): JsonSchema {
+  const spellings = registry.all(kind).flatMap((factory) => {
+    const names = [factory.type, ...(factory.aliases ?? [])];
+    return names.map((name) => [name, { $ref: `#/definitions/${definitionName(factory)}` }] as const);
+  });
+  return {
+    ...nullable({ type: "object" }),
+    description: DESCRIPTIONS[section as SectionName],
+    properties: Object.fromEntries(spellings),
+    patternProperties: Object.fromEntries(spellings.map(([name, ref]) => [`^${name}\\s*/`, ref])),
+  };
+}
+
+const DESCRIPTIONS: Readonly<Record<SectionName, string>> = {
+  receivers: "Where data comes from, each under its type or type/name.",
+  processors: "What is done to it on the way.",
+  exporters: "Where it goes.",
+  connectors: "Ends of one pipeline that are beginnings of others.",
+  extensions: "What runs beside the pipelines; service.extensions switches them on.",
+};
+
+function componentSchema(factory: ComponentFactory, common: JsonSchema, definitions: JsonSchema): JsonSchema {
+  const keys = orEmptySchema(() => convertSchema(factory.schema, definitionName(factory), definitions));
+  const description = factory.summary === "" ? {} : { description: factory.summary };
+  if (factory.kind !== "exporter" || !isObject(keys["properties"]))
+    return { ...keys, ...nullable(keys), ...description };
+  const properties = { ...refsTo(common), ...keys["properties"] };
+  return { ...keys, ...nullable(keys), ...description, properties };
+}
+
+/** The keys every exporter has, by reference. */
+function refsTo(common: JsonSchema): JsonSchema {
+  const keys = Object.keys(common["properties"] as object);
+  return Object.fromEntries(keys.map((key) => [key, { $ref: `#/definitions/common/properties/${key}` }]));
+}
+
+function serviceJsonSchema(definitions: JsonSchema): JsonSchema {
+  const settings = convertSchema(serviceSchema, "service", definitions);
+  const ids = (description: string): JsonSchema => ({
+    ...nullable({ type: "array" }),
+    items: { type: "string" },
+    description,
+  });
+  const pipeline = {
+    type: ["object", "string"],
+    pattern: VARIABLE,
+    properties: {
+      receivers: ids("Ids of receivers, and of connectors that feed this pipeline."),
+      processors: ids("Ids of processors, in the order in which data passes them."),
+      exporters: ids("Ids of exporters, and of connectors that this pipeline feeds."),
+    },
+    additionalProperties: false,
+  };
+  const pipelines = {
+    type: ["object", "string"],
+    pattern: VARIABLE,
+    description: "What runs: each pipeline is called logs, traces or metrics, or one of these with /name.",
+    patternProperties: { [`^(${[...SIGNALS, "profiles"].join("|")})(\\s*/.+)?$`]: pipeline },
+    additionalProperties: false,
+  };
+  const extensions = ids("Ids of the extensions that run, in this order.");
+  return {
+    ...settings,
+    properties: { ...(settings["properties"] as object), extensions, pipelines },
+    required: ["pipelines"],
+  };
+}
+
+/** A schema on its own; what it refers to within itself, being recursive, goes under its name to the definitions of all. */
+function convertSchema(schema: z.ZodType, name: string, all: JsonSchema): JsonSchema {
+  const { $schema, definitions, ...json } = z.toJSONSchema(schema, {
+    target: "draft-7",
+    io: "input",
+    unrepresentable: "any",
+    reused: "inline",
+    override: ({ zodSchema, jsonSchema }) => adjustForYaml(zodSchema as unknown as z.ZodType, jsonSchema as JsonSchema),
+  });
+  for (const [key, inner] of Object.entries(definitions ?? {})) all[`${name}.${key}`] = prefixRefs(inner, name);
+  return prefixRefs(json, name) as JsonSchema;
+}
+
+function prefixRefs(json: unknown, name: string): unknown {
+  if (Array.isArray(json)) return json.map((item) => prefixRefs(item, name));
+  if (!isObject(json)) return json;
+  const entries = Object.entries(json).map(([key, value]) => {
+    if (key !== "$ref" || typeof value !== "string") return [key, prefixRefs(value, name)];
+    return [key, value === "#" ? `#/definitions/${name}` : value.replace("#/definitions/", `#/definitions/${name}.`)];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** What people write in YAML is not quite what the schemas say: see `shaped`. */
+function adjustForYaml(schema: z.ZodType, json: JsonSchema): void {
+  const { format, ignored, unsupported } = metaOf(schema) as ReturnType<typeof metaOf> & { unsupported?: string };
+  for (const note of ["secret", "ignored", "unsupported", "instead", "opaque", "format"]) delete json[note];
+  if (ignored !== undefined) Object.assign(json, { deprecated: true, description: `Has no effect: ${ignored}.` });
+  if (unsupported !== undefined)
+    Object.assign(json, { deprecated: true, description: `Not supported: ${unsupported}.` });
+  const text = format === undefined ? undefined : FORMATS[format];
+  if (text !== undefined) {
+    delete json["anyOf"];
+    Object.assign(json, text);
+  } else Object.assign(json, loosenedForYaml(schema, json));
+  if (OPTIONAL_TYPES.has(zodDefinition(schema).type)) Object.assign(json, withNull(json));
+}
+
+const OPTIONAL_TYPES = new Set(["optional", "default", "prefault"]);
+
+const FROM_VARIABLE = { type: "string", pattern: VARIABLE };
+
+const FORMATS: Readonly<Record<string, JsonSchema>> = {
+  duration: {
+    type: ["string", "integer"],
+    pattern: `^((\\d+(\\.\\d+)?(ns|us|µs|ms|s|m|h))+|\\d+)$|${VARIABLE}`,
+    examples: ["5s", "100ms", "1m30s"],
+  },
+  bytes: { type: ["string", "integer"], pattern: `^\\d+(\\.\\d+)?\\s*[A-Za-z]*$|${VARIABLE}`, examples: ["64MiB"] },
+};
+
+function loosenedForYaml(schema: z.ZodType, json: JsonSchema): JsonSchema {
+  const { type } = zodDefinition(schema);
+  if (type === "pipe") return withSpellings(schema, json);
+  if (type === "string" && json["type"] === "string") return { type: ["string", "number", "boolean"] };
+  if (type === "object" || type === "record" || type === "array") return nullable(json);
+  if (!["number", "int", "boolean", "enum", "literal"].includes(type) || json["anyOf"] !== undefined) return {};
+  const inner = { ...json, ...withUnquotedNumbers(json["enum"]) };
+  for (const key of Object.keys(json)) delete json[key];
+  for (const [key, bound] of Object.entries(inner)) if (isNoBound(bound)) delete inner[key];
+  return { anyOf: [inner, FROM_VARIABLE] };
+}
+
+/** A word that looks like a number, such as TLS "1.2", may stand there without quotes. */
+function withUnquotedNumbers(words: unknown): JsonSchema {
+  const numeric = Array.isArray(words) ? words.filter((word) => /^\d+(\.\d+)?$/.test(String(word))) : [];
+  return numeric.length === 0 ? {} : { type: ["string", "number"], enum: [...(words as []), ...numeric.map(Number)] };
+}
+
+function isNoBound(bound: unknown): boolean {
+  return typeof bound === "number" && Math.abs(bound) === Number.MAX_SAFE_INTEGER;
+}
+
+/** Words that are taken in any case, and nothing as a word, where the schema makes of them what it knows. */
+function withSpellings(schema: z.ZodType, json: JsonSchema): JsonSchema {
+  const anyOf = (json["anyOf"] ?? []) as readonly JsonSchema[];
+  const words = anyOf.flatMap(({ enum: each }) => (each ?? []) as unknown[]).filter((word) => typeof word === "string");
+  const takes = (word: string) => orEmptySchema(() => ({ ok: schema.safeParse(word).success }))["ok"] === true;
+  const isKnown = anyOf.some(({ pattern }) => pattern === inAnyCase(words)["pattern"]);
+  const more = [
+    ...(!isKnown && words.length > 0 && words.every((word) => takes(word.toUpperCase())) ? [inAnyCase(words)] : []),
+    ...(words.length > 0 && !words.includes("") && takes("") ? [{ const: "" }] : []),
+  ];
+  return more.length === 0 ? {} : { anyOf: [...anyOf, ...more] };
+}
+
+function inAnyCase(words: readonly string[]): JsonSchema {
+  const letters = (word: string) =>
+    [...word].map((letter) =>
+      /[a-z]/i.test(letter)
+        ? `[${letter.toLowerCase()}${letter.toUpperCase()}]`
+        : `\\u{${letter.codePointAt(0)!.toString(16)}}`,
+    );
+  return { type: "string", pattern: `^(${words.map((word) => letters(word).join("")).join("|")})$` };
+}
+
+/** A key that may be left out may stand there with nothing behind it. */
+function withNull(json: JsonSchema): JsonSchema {
+  const { type, anyOf } = json;
+  if (Array.isArray(anyOf)) return { anyOf: [...anyOf.filter((each) => each.type !== "null"), { type: "null" }] };
+  if (type === undefined || json["enum"] !== undefined) return {};
+  return { type: [...new Set([type, "null"].flat())] };
+}
+
+/** A section or list with nothing behind it is YAML's null, and as good as absent; all of it may come from a variable. */
+function nullable({ type }: JsonSchema): JsonSchema {
+  return type === "object" || type === "array" ? { type: [type, "null", "string"], pattern: VARIABLE } : {};
+}
+
+/** A schema of another copy of zod, or of another release, may not be understood. */
+function orEmptySchema(convert: () => JsonSchema): JsonSchema {
+  try {
+    return convert();
+  } catch {
+    return {};
+  }
+}
+
+function definitionName({ kind, type }: ComponentFactory): string {
+  return `${kind}.${type}`;
+}
+
+function isObject(value: unknown): value is JsonSchema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,60 @@
+import type { SourceText } from "../text/source-text.js";
+import { isSecretKey, REDACTED, withoutUrlSecrets } from "./find-secrets.js";
+
+const KEY = /^\s*(?:- +)*(?:"([^"]*)"|'([^']*)'|([\w./@-]+))\s*:(?=\s|$)/;
+const ITEM = /^\s*(?:- *)+[\w./-]*\s*$/;
+const INLINE =
+  /((?:pass\w*|secret|token|key|authorization|credentials?|dsn|cookie|connection_?string)["']?\s*[:=@]\s*)(?![|>]?[-+]?\s*$)(\S.*)$/i;
+
+/** A key that is called just `key` names an attribute, most of all; where it holds a secret its schema says so. */
+const PLAIN_KEY = /(?<=(?:^|[{,])\s*(?:- +)*)key:\s/;
+const PARSED = new RegExp(`(?!${PLAIN_KEY.source})${INLINE.source}`, "i");
+
+/** A line that was parsed, with what looks like a secret in it taken out once more. */
+export function maskParsedLine(line: string): string {
+  return withoutUrlSecrets(line.replace(PARSED, `$1${REDACTED}`));
+}
+
+/**
+ * A line of a text that is no YAML: without a tree, indentation is all there is to tell what a line belongs to. Gives
+ * nothing for a line in which not even a key can be made out, and hides the value of a key that looks secret or that
+ * stands in (or next after) a section that does.
+ */
+export function maskBrokenLine(source: SourceText, line: number): string | undefined {
+  const text = lineText(source, line);
+  const key = keyOf(text);
+  if (key === undefined) return ITEM.test(text) && !inSecretSection(source, line) ? text : undefined;
+  if (!isSecretKey(key) && !inSecretSection(source, line)) {
+    return withoutUrlSecrets(text.replace(INLINE, `$1${REDACTED}`));
+  }
+  return `${KEY.exec(text)![0]} ${REDACTED}`;
+}
+
+function inSecretSection(source: SourceText, line: number): boolean {
+  let section: number | undefined;
+  for (let at = 1; at < line; at++) {
+    const text = lineText(source, at);
+    const key = keyOf(text);
+    if (text.trim() === "") continue;
+    const indent = indentOf(text);
+    // The first line past a section may be its last one, wrongly indented: it closes the section only for the next.
+    if (section !== undefined && key !== undefined && indent <= section && at < line - 1) section = undefined;
+    const secret = key === undefined ? text.split(/[^\w-]+/).some(isSecretKey) : isSecretKey(key);
+    if (secret && (section === undefined || indent <= section)) section = indent;
+  }
+  return section !== undefined;
+}
+
+function lineText(source: SourceText, line: number): string {
+  const range = source.lineRange(line);
+  return range === undefined ? "" : source.text.slice(range.start, range.end);
+}
+
+function keyOf(text: string): string | undefined {
+  const match = KEY.exec(text);
+  return match?.[1] ?? match?.[2] ?? match?.[3];
+}
+
+function indentOf(text: string): number {
+  return text.length - text.trimStart().length;
+}

@@ -1,0 +1,80 @@
+import type { z } from "zod";
+import { DEFAULT_SETTINGS } from "../../contract/schema/exporter-settings.js";
+import type { Registry } from "../../host/registry.js";
+import { SECTIONS, type SectionName } from "../resolve/component-definitions.js";
+import { withDefaults } from "../resolve/parse-component.js";
+import { parseId } from "../schema/component-id.js";
+import { writtenDefault } from "../schema/describe-keys.js";
+import { fullServiceSchema, serviceSchema } from "../schema/service-schema.js";
+import { isOpaqueSchema, isSecretSchema, keysOf, valueKinds } from "../schema/zod-schema.js";
+import { isNull, type MapNode, type Node } from "../text/node.js";
+import { childView, REDACTED, withoutUrlSecrets } from "./find-secrets.js";
+import { componentSchemas } from "./masked-lines.js";
+
+export interface RedactedConfigOptions {
+  readonly registry: Registry;
+  /** Add keys that are not written, with their defaults. */
+  readonly defaults: boolean;
+}
+
+/**
+ * A merged config as plain values to be shown: secrets are replaced, by schema and by name. Of a component that has no
+ * schema here, values that came from a variable or a file are replaced too.
+ */
+export function redactedConfig(root: MapNode, options: RedactedConfigOptions): Record<string, unknown> {
+  return mapEntries(root, (section, node) => {
+    if (section === "service")
+      return withMissingDefaults(redactedValue(node, [fullServiceSchema], false), [serviceSchema], options);
+    if (node.kind !== "map" || !Object.hasOwn(SECTIONS, section)) return redactedValue(node, [], true);
+    return mapEntries(node, (name, component) => redactedComponent(section as SectionName, name, component, options));
+  });
+}
+
+function redactedComponent(section: SectionName, name: string, node: Node, options: RedactedConfigOptions): unknown {
+  const kind = SECTIONS[section];
+  const schemas = componentSchemas(kind, name, options.registry);
+  const value = redactedValue(node, schemas, schemas.length === 0 || schemas.some(isOpaqueSchema));
+  if (!options.defaults || schemas.length === 0) return value;
+  const factory = kind === "exporter" ? options.registry.get(kind, parseId(name)!.type) : undefined;
+  const common = factory && withDefaults(DEFAULT_SETTINGS, factory.defaults);
+  return withMissingDefaults(withDefaults(common, value ?? {}), schemas, options);
+}
+
+function redactedValue(node: Node, schemas: readonly z.ZodType[], hideSubstituted: boolean, hidden = false): unknown {
+  const secret = hidden || schemas.some(isSecretSchema);
+  if (node.kind === "list") {
+    return node.items.map((item, i) =>
+      redactedValue(item, childView(schemas, i, new Map()).schemas, hideSubstituted, secret),
+    );
+  }
+  if (node.kind === "map") {
+    return mapEntries(node, (key, value) => {
+      const view = childView(schemas, key, node.entries);
+      return redactedValue(value, view.schemas, hideSubstituted, secret || view.hidden);
+    });
+  }
+  if (isNull(node)) return null;
+  if (secret || (hideSubstituted && node.substituted)) return REDACTED;
+  if (typeof node.value === "string") return withoutUrlSecrets(node.value);
+  return schemas.some((schema) => valueKinds(schema).has("string") && !valueKinds(schema).has("number"))
+    ? node.text
+    : node.value;
+}
+
+/** Adds the defaults of keys that are not written, as they would be written. */
+function withMissingDefaults(value: unknown, schemas: readonly z.ZodType[], options: RedactedConfigOptions): unknown {
+  if (!options.defaults || typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const result = new Map(Object.entries(value));
+  for (const schema of schemas) {
+    for (const [key, child] of keysOf(schema)) {
+      const written = result.get(key) ?? writtenDefault(child);
+      if (written !== undefined) result.set(key, withMissingDefaults(written, [child], options));
+      else if (result.has(key) && keysOf(child).size > 0) result.set(key, withMissingDefaults({}, [child], options));
+    }
+  }
+  return Object.fromEntries(result);
+}
+
+function mapEntries(node: MapNode, each: (key: string, value: Node) => unknown): Record<string, unknown> {
+  return Object.fromEntries([...node.entries].map(([key, entry]) => [key, each(key, entry.value)]));
+}

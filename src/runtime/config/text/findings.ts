@@ -1,0 +1,44 @@
+import type { ConfigPath } from "../../contract/schema/schema.js";
+import { placeOf, type Span } from "./node.js";
+import type { Problem } from "./problem.js";
+
+/** The problems found so far; every check adds to it and goes on. */
+export class Findings {
+  readonly problems: Problem[] = [];
+
+  error(
+    code: string,
+    span: Span | undefined,
+    path: ConfigPath,
+    message: string,
+    extra: { suggestion?: string } = {},
+  ): void {
+    this.add("error", code, span, path, message, extra);
+  }
+
+  warn(
+    code: string,
+    span: Span | undefined,
+    path: ConfigPath,
+    message: string,
+    extra: { suggestion?: string } = {},
+  ): void {
+    this.add("warning", code, span, path, message, extra);
+  }
+
+  get hasErrors(): boolean {
+    return this.problems.some((problem) => problem.severity === "error");
+  }
+
+  private add(
+    severity: Problem["severity"],
+    code: string,
+    span: Span | undefined,
+    path: ConfigPath,
+    message: string,
+    extra: { suggestion?: string },
+  ): void {
+    const place = span && placeOf(span);
+    this.problems.push({ severity, code, place, path: path.join("."), message, ...extra });
+  }
+}

@@ -1,0 +1,78 @@
+import { type MapEntry, type MapNode, mapNode, type Node, type Span, scalarNode } from "./node.js";
+import { parseYaml } from "./parse-yaml.js";
+import type { Problem } from "./problem.js";
+import { SourceText } from "./source-text.js";
+
+/** Later over earlier: maps are merged key by key, everything else (lists too) is replaced. */
+export function mergeNodes(earlier: Node, later: Node): Node {
+  if (earlier.kind !== "map" || later.kind !== "map") return later;
+  const entries = new Map(earlier.entries);
+  for (const [name, entry] of later.entries) {
+    const before = entries.get(name);
+    entries.set(name, before === undefined ? entry : { key: entry.key, value: mergeNodes(before.value, entry.value) });
+  }
+  return mapNode(later, entries);
+}
+
+/** The file that problems in `--set` arguments name. */
+export const SET_SOURCE = "--set";
+
+/** The `--set` arguments as one text, an argument a line, so that places in them can be shown like any other. */
+export function setSource(sets: readonly string[]): SourceText {
+  return new SourceText(SET_SOURCE, sets.map((set) => set.replace(/\r?\n/g, " ")).join("\n"));
+}
+
+/**
+ * Reads `a.b.c=value` (or `a::b::c=value`, for keys with dots) from line `index` of the `--set` source; the value is
+ * YAML. Undefined, and a problem, when it is not of that form.
+ */
+export function parseSet(source: SourceText, index: number, problems: Problem[]): MapNode | undefined {
+  const range = source.lineRange(index + 1)!;
+  const line = source.text.slice(range.start, range.end);
+  const equals = line.indexOf("=");
+  const left = equals === -1 ? line : line.slice(0, equals);
+  const keys = left.split(left.includes("::") ? "::" : ".").map((key) => key.trim());
+  const span: Span = { source, start: range.start, end: range.start + left.length };
+  if (equals === -1 || keys.some((key) => key === "")) {
+    const place = source.placeAt(range.start);
+    const message = "--set takes key.path=value, such as --set exporters.debug.verbosity=detailed";
+    problems.push({ severity: "error", code: "invalid_set", place, path: left, message });
+    return undefined;
+  }
+  return nest(
+    keys,
+    parseSetValue(line.slice(equals + 1), { source, start: span.end + 1, end: range.end }, problems),
+    span,
+  );
+}
+
+function parseSetValue(text: string, span: Span, problems: Problem[]): Node {
+  const valueProblems: Problem[] = [];
+  const value = parseYaml(new SourceText(SET_SOURCE, text), valueProblems);
+  if (valueProblems.some((problem) => problem.severity === "error")) {
+    const place = span.source.placeAt(span.start);
+    problems.push({
+      severity: "error",
+      code: "yaml_syntax",
+      place,
+      path: "",
+      message: `--set: ${valueProblems[0]!.message}`,
+    });
+  }
+  return value === undefined ? scalarNode(span, null) : atSpan(value, span);
+}
+
+function atSpan(node: Node, span: Span): Node {
+  const { source, start, end } = span;
+  if (node.kind === "scalar") return { ...node, source, start, end };
+  if (node.kind === "list") return { ...node, source, start, end, items: node.items.map((item) => atSpan(item, span)) };
+  const entries = new Map<string, MapEntry>();
+  for (const [name, entry] of node.entries) entries.set(name, { key: span, value: atSpan(entry.value, span) });
+  return mapNode(span, entries);
+}
+
+function nest(keys: readonly string[], value: Node, span: Span): MapNode {
+  let node = value;
+  for (const key of [...keys].reverse()) node = mapNode(span, new Map([[key, { key: span, value: node }]]));
+  return node as MapNode;
+}

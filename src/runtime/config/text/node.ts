@@ -1,0 +1,110 @@
+import type { ConfigPath } from "../../contract/schema/schema.js";
+import type { Place } from "./problem.js";
+import type { SourceText } from "./source-text.js";
+
+/**
+ * Config as a tree that remembers where everything stands. Built from YAML, then substituted and merged; only at the end
+ * do schemas turn it into plain values. Nodes are never changed after they are made, so aliases share them.
+ */
+export type Node = ScalarNode | MapNode | ListNode;
+
+export interface Span {
+  readonly source: SourceText;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ScalarNode extends Span {
+  readonly kind: "scalar";
+  /** What YAML makes of it. */
+  readonly value: string | number | boolean | null;
+  /** What was written, without quotes: a string field takes this even where YAML sees a number. */
+  readonly text: string;
+  /** Came, in whole or in part, from a variable or a file: never shown in a message. */
+  readonly substituted: boolean;
+}
+
+export interface MapNode extends Span {
+  readonly kind: "map";
+  readonly entries: ReadonlyMap<string, MapEntry>;
+}
+
+export interface ListNode extends Span {
+  readonly kind: "list";
+  readonly items: readonly Node[];
+}
+
+export interface MapEntry {
+  readonly key: Span;
+  readonly value: Node;
+}
+
+export function isScalar(node: Node | undefined): node is ScalarNode {
+  return node?.kind === "scalar";
+}
+
+/** YAML's null: `otlp:` with nothing behind it. */
+export function isNull(node: Node | undefined): boolean {
+  return node?.kind === "scalar" && node.value === null;
+}
+
+/** The node at a path, or undefined when it is not written. */
+export function nodeAt(root: Node | undefined, path: ConfigPath): Node | undefined {
+  let node = root;
+  for (const key of path) node = childOf(node, key);
+  return node;
+}
+
+export function childOf(node: Node | undefined, key: string | number): Node | undefined {
+  if (node?.kind === "map") return node.entries.get(String(key))?.value;
+  if (node?.kind === "list") return node.items[Number(key)];
+  return undefined;
+}
+
+export function keySpan(node: Node | undefined, key: string | number): Span | undefined {
+  return node?.kind === "map" ? node.entries.get(String(key))?.key : undefined;
+}
+
+/**
+ * Where to point for a path: at the value when it is a word or a number, at the key when a whole section stands behind
+ * it. `exact` is false when the path is not written and its nearest written parent is given instead.
+ */
+export function locatePath(root: Node, path: ConfigPath): { readonly place: Place; readonly exact: boolean } {
+  let node: Node = root;
+  let span: Span = root;
+  for (const key of path) {
+    const child = childOf(node, key);
+    if (child === undefined) return { place: placeOf(span), exact: false };
+    span = isScalar(child) && !isNull(child) ? child : (keySpan(node, key) ?? child);
+    node = child;
+  }
+  return { place: placeOf(span), exact: true };
+}
+
+export function placeOf(span: Span): Place {
+  return span.source.placeAt(span.start);
+}
+
+export function mapNode(span: Span, entries: ReadonlyMap<string, MapEntry>): MapNode {
+  return { kind: "map", entries, source: span.source, start: span.start, end: span.end };
+}
+
+export function listNode(span: Span, items: readonly Node[]): ListNode {
+  return { kind: "list", items, source: span.source, start: span.start, end: span.end };
+}
+
+export function scalarNode(
+  span: Span,
+  value: ScalarNode["value"],
+  text = value === null ? "" : String(value),
+  substituted = false,
+): ScalarNode {
+  return { kind: "scalar", value, text, substituted, source: span.source, start: span.start, end: span.end };
+}
+
+/** Plain values, by YAML's own view of each scalar. */
+export function toPlain(node: Node): unknown {
+  if (node.kind === "scalar") return node.value;
+  if (node.kind === "list") return node.items.map(toPlain);
+  return Object.fromEntries([...node.entries].map(([key, entry]) => [key, toPlain(entry.value)]));
+}

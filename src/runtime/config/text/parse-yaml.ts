@@ -1,0 +1,272 @@
+import { type Alias, type Document, isAlias, isMap, isNode, isScalar, isSeq, type Pair, parseAllDocuments } from "yaml";
+import {
+  listNode,
+  type MapEntry,
+  mapNode,
+  type Node,
+  placeOf,
+  type ScalarNode,
+  type Span,
+  scalarNode,
+} from "./node.js";
+import type { Problem } from "./problem.js";
+import type { SourceText } from "./source-text.js";
+
+/** Far beyond any config, and low enough that a hostile one cannot exhaust the stack or the memory. */
+const MAX_DEPTH = 200;
+const MAX_NODES = 200_000;
+
+/**
+ * Reads one YAML document into a tree with places. Never throws: whatever is wrong is added to `problems`, and what
+ * could be read is given back. Undefined means that there is nothing in the text.
+ */
+export function parseYaml(source: SourceText, problems: Problem[]): Node | undefined {
+  const reader = new YamlReader(source, problems);
+  try {
+    return reader.read();
+  } catch (error) {
+    reader.report(
+      "yaml_syntax",
+      0,
+      `cannot be read as YAML: ${plainSyntaxMessage(error instanceof Error ? error.message : String(error))}`,
+    );
+    return undefined;
+  }
+}
+
+class YamlReader {
+  private readonly source: SourceText;
+  private readonly problems: Problem[];
+  private readonly reportedLines = new Set<number>();
+  private readonly anchored = new Map<unknown, Node>();
+  private readonly sizes = new Map<Node, number>();
+  private document!: Document.Parsed;
+  private nodes = 0;
+  private isSilent = false;
+
+  constructor(source: SourceText, problems: Problem[]) {
+    this.source = source;
+    this.problems = problems;
+  }
+
+  read(): Node | undefined {
+    const tooDeepAt = findTooDeep(this.source.text);
+    if (tooDeepAt !== undefined) {
+      this.report("yaml_depth", tooDeepAt, `nested deeper than ${MAX_DEPTH} levels`);
+      return undefined;
+    }
+    const parsed = parseAllDocuments(this.source.text, { uniqueKeys: false, prettyErrors: false });
+    if (!Array.isArray(parsed)) return undefined;
+    const documents = (parsed as Document.Parsed[]).filter((document) => hasContent(document));
+    for (const document of parsed as Document.Parsed[]) this.reportSyntax(document);
+    const [first, second] = documents;
+    if (second !== undefined) {
+      const offset = second.contents?.range?.[0] ?? second.range[0];
+      this.report("yaml_documents", offset, "a second YAML document starts here; a config is one document");
+    }
+    if (first === undefined) return undefined;
+    this.document = first;
+    // What was half understood is good enough to find secrets in, not to say more about.
+    this.isSilent = this.reportedLines.size > 0;
+    return this.convert(first.contents, 0, { source: this.source, start: first.range[0], end: first.range[0] });
+  }
+
+  report(code: string, offset: number, message: string, suggestion?: string): void {
+    if (this.isSilent) return;
+    this.problems.push({
+      severity: "error",
+      code,
+      place: this.source.placeAt(offset),
+      path: "",
+      message,
+      ...(suggestion === undefined ? {} : { suggestion }),
+    });
+  }
+
+  /** One slip confuses the parser more than once: the first error of a line is the one to mend. */
+  private reportSyntax(document: Document.Parsed): void {
+    for (const error of document.errors) {
+      const line = this.source.placeAt(error.pos[0]).line;
+      if (this.reportedLines.has(line)) continue;
+      this.reportedLines.add(line);
+      const unquoted = this.unquotedSubstitution(line);
+      if (unquoted === undefined) this.report("yaml_syntax", error.pos[0], plainSyntaxMessage(error.message));
+      else
+        this.report(
+          "yaml_syntax",
+          unquoted.offset,
+          "inside [ ] and { } YAML takes the { of a substitution for a map",
+          `write it in quotes: "${unquoted.text}"`,
+        );
+    }
+    for (const warning of document.warnings) {
+      const place = this.source.placeAt(warning.pos[0]);
+      this.problems.push({
+        severity: "warning",
+        code: "yaml_tag",
+        place,
+        path: "",
+        message: plainSyntaxMessage(warning.message),
+      });
+    }
+  }
+
+  private unquotedSubstitution(line: number): { offset: number; text: string } | undefined {
+    const range = this.source.lineRange(line);
+    if (range === undefined) return undefined;
+    const text = this.source.text.slice(range.start, range.end);
+    const match = /(?:^|[^$])[[{](?:[^"']*[\s,])?([^\s"',[\]{}]*\$\{[^}]*\}[^\s"',[\]{}]*)/.exec(text);
+    if (match?.[1] === undefined) return undefined;
+    return { offset: range.start + match.index + match[0].length - match[1].length, text: match[1] };
+  }
+
+  private convert(node: unknown, depth: number, where: Span): Node {
+    if (depth > MAX_DEPTH) throw new RangeError(`nested deeper than ${MAX_DEPTH} levels`);
+    if (isAlias(node)) return this.alias(node, where);
+    const span = this.spanOf(node, where);
+    const converted = this.convertValue(node, depth, span);
+    if (isNode(node) && "anchor" in node && node.anchor !== undefined) this.anchored.set(node, converted);
+    return converted;
+  }
+
+  private convertValue(node: unknown, depth: number, span: Span): Node {
+    this.count(1);
+    const before = this.nodes;
+    const converted = isMap(node)
+      ? this.map(node.items as Pair[], depth, span)
+      : isSeq(node)
+        ? listNode(
+            span,
+            node.items.map((item) => this.convert(item, depth + 1, span)),
+          )
+        : this.scalar(node, span);
+    this.sizes.set(converted, this.nodes - before + 1);
+    return converted;
+  }
+
+  private scalar(node: unknown, span: Span): ScalarNode {
+    if (!isScalar(node)) return scalarNode(span, null);
+    const { value, source: text } = node;
+    if (value === null || typeof value === "number" || typeof value === "boolean") {
+      return scalarNode(span, value, text ?? "");
+    }
+    return scalarNode(
+      span,
+      typeof value === "string" ? value : String(value),
+      typeof value === "string" ? value : text,
+    );
+  }
+
+  private map(pairs: readonly Pair[], depth: number, span: Span): Node {
+    const entries = new Map<string, MapEntry>();
+    const merged: Node[] = [];
+    for (const pair of pairs) {
+      const key = this.spanOf(pair.key, span);
+      const value = this.convert(pair.value, depth + 1, key);
+      if (isMergeKey(pair.key)) merged.push(...this.mergeSources(value, key));
+      else this.addEntry(entries, this.keyText(pair.key, key), { key, value });
+    }
+    for (const source of merged) {
+      if (source.kind !== "map") continue;
+      for (const [name, entry] of source.entries) if (!entries.has(name)) entries.set(name, entry);
+    }
+    return mapNode(span, entries);
+  }
+
+  private addEntry(entries: Map<string, MapEntry>, name: string | undefined, entry: MapEntry): void {
+    if (name === undefined) return;
+    const earlier = entries.get(name);
+    if (earlier !== undefined) {
+      const { line, column } = placeOf(earlier.key);
+      this.report(
+        "duplicate_key",
+        entry.key.start,
+        `the key ${JSON.stringify(name)} stands here a second time; the first is at ${this.source.name}:${line}:${column}`,
+        "remove one of them, or give it another name",
+      );
+    }
+    entries.set(name, entry);
+  }
+
+  private keyText(key: unknown, span: Span): string | undefined {
+    if (isScalar(key) && key.value !== null) return typeof key.value === "string" ? key.value : (key.source ?? "");
+    if (isAlias(key)) {
+      const target = this.alias(key, span);
+      if (target.kind === "scalar") return target.text;
+    }
+    this.report(
+      "yaml_syntax",
+      span.start,
+      isScalar(key) || key === null ? "a key is missing here" : "a key must be a word",
+    );
+    return undefined;
+  }
+
+  private mergeSources(value: Node, key: Span): readonly Node[] {
+    const sources = value.kind === "list" ? value.items : [value];
+    if (sources.some((source) => source.kind !== "map")) {
+      this.report("yaml_syntax", key.start, "a merge key (<<) takes a map, an alias of one, or a list of these");
+    }
+    return sources;
+  }
+
+  private alias(node: Alias, where: Span): Node {
+    const span = this.spanOf(node, where);
+    const target = node.resolve(this.document);
+    const converted = target === undefined ? undefined : this.anchored.get(target);
+    if (converted === undefined) {
+      const why = target === undefined ? "no anchor of this name comes before it" : "it stands inside its own anchor";
+      this.report("yaml_syntax", span.start, `this alias cannot be followed: ${why}`);
+      return scalarNode(span, null);
+    }
+    this.count(this.sizes.get(converted) ?? 1);
+    return converted;
+  }
+
+  private count(nodes: number): void {
+    this.nodes += nodes;
+    if (this.nodes > MAX_NODES) throw new RangeError(`more than ${MAX_NODES} values, aliases counted as often as used`);
+  }
+
+  private spanOf(node: unknown, otherwise: Span): Span {
+    const range = isNode(node) ? node.range : undefined;
+    return range ? { source: this.source, start: range[0], end: range[1] } : otherwise;
+  }
+}
+
+function hasContent(document: Document.Parsed): boolean {
+  const { contents } = document;
+  return contents !== null && !(isScalar(contents) && contents.value === null && contents.source === "");
+}
+
+function isMergeKey(key: unknown): boolean {
+  return isScalar(key) && key.value === "<<" && key.type === "PLAIN";
+}
+
+/** Token names of the parser mean nothing to whoever wrote the file; what it quotes at the end may be a secret. */
+function plainSyntaxMessage(message: string): string {
+  if (/call stack/.test(message)) return `nested deeper than ${MAX_DEPTH} levels`;
+  return message
+    .replace(/: [^:]*$/s, "")
+    .replace("flow-map-start", "{")
+    .replace("flow-map-end", "}")
+    .replace("flow-seq-start", "[")
+    .replace("flow-seq-end", "]")
+    .replace('closing "quote', 'closing "')
+    .replace("closing 'quote", "closing '");
+}
+
+/**
+ * Where a text opens more brackets, or more compact lists (`- - -`), than the YAML parser's recursion survives.
+ * Brackets in texts and comments count too: the limit is far beyond what those add up to.
+ */
+function findTooDeep(text: string): number | undefined {
+  let open = 0;
+  for (const match of text.matchAll(/[[{\]}]|(?:[-?:][ \t]+){1000}/g)) {
+    if (match[0].length > 1) return match.index;
+    open += match[0] === "[" || match[0] === "{" ? 1 : -1;
+    if (open > 1000) return match.index;
+    if (open < 0) open = 0;
+  }
+  return undefined;
+}

@@ -1,0 +1,205 @@
+import { isAbsolute, join } from "node:path";
+import { didYouMean } from "../../contract/schema/suggest.js";
+import {
+  listNode,
+  type MapEntry,
+  mapNode,
+  type Node,
+  placeOf,
+  type ScalarNode,
+  type Span,
+  scalarNode,
+} from "./node.js";
+import { isVariableName, parseSubstitutions, type Substitution, type TextPart } from "./parse-substitutions.js";
+import { parseYaml } from "./parse-yaml.js";
+import type { Problem } from "./problem.js";
+import { SourceText } from "./source-text.js";
+
+export interface SubstitutionContext {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Gives a file's text, or throws. */
+  readonly readFile: (path: string) => string;
+  readonly problems: Problem[];
+  /** Told of every further file that config is taken from. */
+  readonly onSource: (source: SourceText) => void;
+}
+
+const MAX_FILE_DEPTH = 20;
+
+/**
+ * Replaces every reference in the values of a tree. A value that is nothing but a reference becomes what YAML makes of
+ * the text behind it, and keeps that text for string fields; elsewhere the text is put in place. What a variable holds
+ * is data, it is not searched for references again; a file that holds a map or a list is config, and is.
+ */
+export function substitute(root: Node, context: SubstitutionContext): Node {
+  return new Substituter(context, 0).node(root, "");
+}
+
+class Substituter {
+  private readonly context: SubstitutionContext;
+  private readonly depth: number;
+
+  constructor(context: SubstitutionContext, depth: number) {
+    this.context = context;
+    this.depth = depth;
+  }
+
+  node(node: Node, path: string): Node {
+    if (node.kind === "scalar") return this.scalar(node, path);
+    if (node.kind === "list") {
+      return listNode(
+        node,
+        node.items.map((item, i) => this.node(item, `${path}.${i}`)),
+      );
+    }
+    const entries = new Map<string, MapEntry>();
+    for (const [name, { key, value }] of node.entries) {
+      entries.set(name, { key, value: this.node(value, path === "" ? name : `${path}.${name}`) });
+    }
+    return mapNode(node, entries);
+  }
+
+  private scalar(node: ScalarNode, path: string): Node {
+    if (typeof node.value !== "string" || !node.value.includes("$")) return node;
+    const parts = parseSubstitutions(node.value);
+    const [first] = parts;
+    if (parts.length === 1 && typeof first === "object") return this.replaceWhole(node, first, path);
+    const text = this.text(parts, node, path);
+    return scalarNode(
+      node,
+      text,
+      text,
+      parts.some((part) => typeof part === "object"),
+    );
+  }
+
+  private replaceWhole(node: ScalarNode, reference: Substitution, path: string): Node {
+    const text = this.resolve(reference, node, path);
+    if (text === undefined) return scalarNode(node, null, "", true);
+    if (reference.scheme === "file") return this.fileContent(node, reference, text, path);
+    return parseSubstituted(node, text);
+  }
+
+  private text(parts: readonly TextPart[], span: Span, path: string): string {
+    return parts.map((part) => (typeof part === "string" ? part : (this.resolve(part, span, path) ?? ""))).join("");
+  }
+
+  /** The text a reference stands for; undefined, and a problem, when there is none. */
+  private resolve(reference: Substitution, span: Span, path: string): string | undefined {
+    switch (reference.scheme) {
+      case "env":
+        return this.variable(reference, span, path);
+      case "file":
+        return this.file(this.text(reference.name, span, path), span, path);
+      case "yaml":
+        return this.text(reference.name, span, path);
+      default:
+        this.report("error", "unknown_provider", span, path, {
+          message: `${reference.scheme}: is not a source of values; expected env, file or yaml (write $$ for a dollar sign)`,
+          ...didYouMean(reference.scheme, ["env", "file", "yaml"]),
+        });
+        return undefined;
+    }
+  }
+
+  private variable(reference: Substitution, span: Span, path: string): string | undefined {
+    const name = this.text(reference.name, span, path);
+    const value = Object.hasOwn(this.context.env, name) ? this.context.env[name] : undefined;
+    if (value !== undefined) return value; // set but empty is set, as in the Collector
+    if (reference.fallback !== undefined) return this.text(reference.fallback, span, path);
+    if (!isVariableName(name)) {
+      this.report("error", "invalid_variable", span, path, {
+        message: `${JSON.stringify(name)} is not a variable's name`,
+      });
+      return undefined;
+    }
+    this.report("warning", "unset_variable", span, path, {
+      message: reference.bare
+        ? `the environment variable ${name} is not set; $${name} is kept as it is written`
+        : `the environment variable ${name} is not set; the value is empty`,
+      suggestion: reference.bare
+        ? `write \${env:${name}} for the variable, $$${name} for the text`
+        : `set it, or give a default: \${env:${name}:-default}`,
+    });
+    return reference.bare ? reference.text : undefined;
+  }
+
+  private file(path: string, span: Span, keyPath: string): string | undefined {
+    try {
+      return withoutBom(this.context.readFile(resolvePath(path, span)));
+    } catch (error) {
+      this.report("error", "unreadable_file", span, keyPath, {
+        message: `cannot read ${path}: ${fileErrorReason(error)}`,
+      });
+      return undefined;
+    }
+  }
+
+  private fileContent(node: ScalarNode, reference: Substitution, text: string, path: string): Node {
+    const name = resolvePath(this.text(reference.name, node, path), node);
+    const source = new SourceText(name, text, join(name, ".."));
+    const problems: Problem[] = [];
+    const content = parseYaml(source, problems);
+    if (content === undefined || content.kind === "scalar" || problems.some((p) => p.severity === "error")) {
+      return parseSubstituted(node, text.replace(/\r?\n$/, ""));
+    }
+    if (this.depth >= MAX_FILE_DEPTH) {
+      this.report("error", "file_cycle", node, path, { message: `${name} takes in files without end` });
+      return scalarNode(node, null, "", true);
+    }
+    this.context.problems.push(...problems);
+    this.context.onSource(source);
+    return new Substituter(this.context, this.depth + 1).node(content, path);
+  }
+
+  private report(
+    severity: Problem["severity"],
+    code: string,
+    span: Span,
+    path: string,
+    texts: Pick<Problem, "message" | "suggestion">,
+  ): void {
+    this.context.problems.push({ severity, code, place: placeOf(span), path, ...texts });
+  }
+}
+
+/** What YAML makes of a text, standing where the reference stands. Text that is no YAML is a string. */
+function parseSubstituted(span: Span, text: string): Node {
+  const problems: Problem[] = [];
+  const parsed = parseYaml(new SourceText("", text), problems);
+  if (parsed === undefined) return scalarNode(span, text.trim() === "" ? null : text, text, true);
+  if (problems.length > 0) return scalarNode(span, text, text, true);
+  if (parsed.kind === "scalar") return scalarNode(span, parsed.value, text, true);
+  return markSubstituted(parsed, span);
+}
+
+function markSubstituted(node: Node, span: Span): Node {
+  if (node.kind === "scalar") return scalarNode(span, node.value, node.text, true);
+  if (node.kind === "list") {
+    return listNode(
+      span,
+      node.items.map((item) => markSubstituted(item, span)),
+    );
+  }
+  const entries = [...node.entries].map(
+    ([name, entry]) => [name, { key: span, value: markSubstituted(entry.value, span) }] as const,
+  );
+  return mapNode(span, new Map(entries));
+}
+
+function resolvePath(path: string, span: Span): string {
+  return isAbsolute(path) ? path : join(span.source.folder, path);
+}
+
+export function withoutBom(text: string): string {
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+}
+
+/** Why a file could not be read, in words. */
+export function fileErrorReason(error: unknown): string {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  if (code === "ENOENT") return "there is no such file";
+  if (code === "EISDIR") return "it is a folder";
+  if (code === "EACCES" || code === "EPERM") return "permission denied";
+  return error instanceof Error ? error.message : String(error);
+}

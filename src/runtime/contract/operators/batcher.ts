@@ -1,0 +1,114 @@
+import { Batch } from "../../telemetry/batch.js";
+import { SplitOverflow, splitBatch } from "../../telemetry/edit/split-batch.js";
+import type { Clock } from "../clock.js";
+import { Delivery } from "../delivery.js";
+import { Refusal } from "../refusal.js";
+
+/** What is merged stays under gRPC's usual limit of 4 MiB, so that no request is refused for the company it was in. */
+const MAX_MERGED_BYTES = 3 * 1024 * 1024;
+/** What the pieces of a batch may take: several times what any sensible batch is cut into. */
+const MAX_SPLIT_BYTES = 32 * 1024 * 1024;
+
+/** When what waits leaves, and how large it may be. */
+export interface BatcherSettings {
+  /** How long a delivery may wait for others; 0 sends at once. */
+  readonly timeoutMs: number;
+  /** Size at which what waits leaves without waiting longer. */
+  readonly minSize: number;
+  /** Larger ones are cut to pieces of at most this size; 0 never cuts. */
+  readonly maxSize: number;
+  /** What sizes are counted in. Requests cannot be cut. */
+  readonly sizer: "items" | "bytes" | "requests";
+}
+
+/**
+ * Deliveries of one signal that wait to leave together. The debt follows the data: nothing is settled while it waits
+ * here, so a crash loses nothing that was acknowledged.
+ */
+export class Batcher {
+  private readonly settings: BatcherSettings;
+  private readonly clock: Clock;
+  private readonly emit: (delivery: Delivery) => void;
+  private readonly onFlush: () => void;
+  private waiting: Delivery[] = [];
+  private size = 0;
+  private bytes = 0;
+  private cancelTimer: (() => void) | undefined;
+
+  constructor(
+    settings: BatcherSettings,
+    clock: Clock,
+    emit: (delivery: Delivery) => void,
+    onFlush: () => void = () => {},
+  ) {
+    this.settings = settings;
+    this.clock = clock;
+    this.emit = emit;
+    this.onFlush = onFlush;
+  }
+
+  add(delivery: Delivery): void {
+    const { byteLength } = delivery.batch;
+    if (this.bytes + byteLength > MAX_MERGED_BYTES) this.emitWaiting();
+    this.waiting.push(delivery);
+    this.size += this.sizeOf(delivery.batch);
+    this.bytes += byteLength;
+    const { minSize, timeoutMs } = this.settings;
+    if (this.size >= minSize || timeoutMs === 0) this.flush();
+    else this.cancelTimer ??= this.clock.after(timeoutMs, () => this.flush());
+  }
+
+  /** Sends what waits, now. */
+  flush(): void {
+    this.onFlush();
+    this.emitWaiting();
+  }
+
+  private emitWaiting(): void {
+    const waiting = this.takeWaiting();
+    if (waiting.length > 0) this.emitMerged(waiting);
+  }
+
+  private emitMerged(deliveries: readonly Delivery[]): void {
+    const merged = Batch.merge(deliveries.map((delivery) => delivery.batch));
+    const pieces = this.splitMerged(merged);
+    if (pieces !== undefined) {
+      for (const piece of Delivery.merge(deliveries, merged).split(pieces)) this.emit(piece);
+    } else if (deliveries.length > 1) for (const delivery of deliveries) this.emitMerged([delivery]);
+    else deliveries[0]!.refuse(splitOverflowRefusal(this.settings.maxSize));
+  }
+
+  /** Undefined: the pieces would take many times what the batch does. */
+  private splitMerged(merged: Batch): readonly Batch[] | undefined {
+    const { maxSize, sizer } = this.settings;
+    if (maxSize === 0 || sizer === "requests") return [merged];
+    const limits = sizer === "items" ? { records: maxSize } : { bytes: maxSize };
+    try {
+      return splitBatch(merged, { ...limits, total: Math.max(MAX_SPLIT_BYTES, 2 * merged.byteLength) });
+    } catch (error) {
+      if (error instanceof SplitOverflow) return undefined;
+      throw error;
+    }
+  }
+
+  /** Forgets what waits and stops the clock; gives it to whoever settles it. */
+  takeWaiting(): readonly Delivery[] {
+    const { waiting } = this;
+    this.cancelTimer?.();
+    this.cancelTimer = undefined;
+    this.waiting = [];
+    this.size = 0;
+    this.bytes = 0;
+    return waiting;
+  }
+
+  private sizeOf(batch: Batch): number {
+    const { sizer } = this.settings;
+    return sizer === "items" ? batch.count : sizer === "bytes" ? batch.byteLength : 1;
+  }
+}
+
+function splitOverflowRefusal(max: number): Refusal {
+  const message = `too many records, or too much around them, to cut this request into pieces of at most ${max}`;
+  return new Refusal("permanent", message, { code: "SLUICE_SPLIT_OVERFLOW", category: "schema" });
+}

@@ -1,0 +1,133 @@
+import { Observable } from "rxjs";
+import { type Batch, isBatch } from "../../telemetry/batch.js";
+import { type Clock, systemClock } from "../clock.js";
+import type { Processor } from "../component.js";
+import { type DeadLetter, isDeadLetter } from "../dead-letter.js";
+import type { Delivery } from "../delivery.js";
+import { Refusal } from "../refusal.js";
+
+/** What a function of one batch may answer: a batch, several, dead letters, or null (or none) to drop it on purpose. */
+export type BatchResult = Batch | DeadLetter | readonly (Batch | DeadLetter)[] | null;
+
+/** How long a function of a batch may take. */
+export interface EachBatchOptions {
+  /** How long an answer may take that does not come at once; then the batch is refused. 30 seconds; 0: for ever. */
+  readonly timeoutMs?: number;
+  readonly clock?: Clock;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/**
+ * A processor from a function of one batch, the way most processors are written.
+ *
+ * The batch it returns goes on in the place of the one it got; several share the debt; null or an empty list drops the
+ * batch, which acknowledges it. A throw or rejection refuses that batch alone, and so does an answer that takes too
+ * long; coming later, it is ignored. Returning nothing at all is a mistake and refuses, so that a forgotten `return`
+ * cannot lose data. Batches go through one at a time and leave in the order in which they came, also when the function
+ * is asynchronous. When it is stopped, those that wait are not begun, and the answer to the present one is ignored.
+ */
+export function eachBatch(
+  process: (batch: Batch, delivery: Delivery) => BatchResult | PromiseLike<BatchResult>,
+  options?: EachBatchOptions,
+): Processor {
+  return eachCancellableBatch((batch, delivery) => process(batch, delivery), options);
+}
+
+/** The same for a function that asks whether its answer is still waited for: once it is not, it is ignored. */
+export function eachCancellableBatch(
+  process: (batch: Batch, delivery: Delivery, isWanted: () => boolean) => BatchResult | PromiseLike<BatchResult>,
+  { timeoutMs = DEFAULT_TIMEOUT_MS, clock = systemClock }: EachBatchOptions = {},
+): Processor {
+  return (source) =>
+    new Observable<Delivery>((out) => {
+      let tail: Promise<void> | undefined;
+      let cancelWait: (() => void) | undefined;
+      let isStopped = false;
+      const emit = (delivery: Delivery, result: BatchResult) => {
+        for (const next of toDeliveries(delivery, result)) out.next(next);
+      };
+      const run = (delivery: Delivery): Promise<void> | undefined => {
+        const answer = { isOver: false };
+        try {
+          const result = process(delivery.batch, delivery, () => !answer.isOver);
+          if (isPromiseLike(result)) return wait(delivery, result, answer);
+          emit(delivery, result);
+        } catch (error) {
+          delivery.refuse(error);
+        }
+        return undefined;
+      };
+      const wait = (delivery: Delivery, result: PromiseLike<BatchResult>, answer: { isOver: boolean }) =>
+        new Promise<void>((done) => {
+          const end = (settle: () => void) => {
+            if (answer.isOver) return;
+            answer.isOver = true;
+            cancelTimer?.();
+            try {
+              settle();
+            } catch (error) {
+              delivery.refuse(error);
+            }
+            done();
+          };
+          cancelWait = () => end(() => {});
+          const cancelTimer =
+            timeoutMs > 0
+              ? clock.after(timeoutMs, () => end(() => delivery.refuse(timeoutRefusal(timeoutMs))))
+              : undefined;
+          const refuse = (error: unknown) => end(() => delivery.refuse(error));
+          try {
+            result.then((batches) => end(() => emit(delivery, batches)), refuse);
+          } catch (error) {
+            refuse(error);
+          }
+        });
+      const queue = (work: Promise<void> | undefined) => {
+        if (work === undefined) return;
+        const current = work.finally(() => {
+          if (tail === current) tail = undefined;
+        });
+        tail = current;
+      };
+      const runInTurn = (delivery: Delivery) => (isStopped ? undefined : run(delivery));
+      const upstream = source.subscribe({
+        next: (delivery) => queue(tail === undefined ? run(delivery) : tail.then(() => runInTurn(delivery))),
+        error: (error) => out.error(error),
+        complete: () => (tail === undefined ? out.complete() : void tail.then(() => out.complete())),
+      });
+      return () => {
+        upstream.unsubscribe();
+        isStopped = true;
+        cancelWait?.();
+      };
+    });
+}
+
+function toDeliveries(delivery: Delivery, result: BatchResult): readonly Delivery[] {
+  if (result === null) {
+    delivery.accept();
+    return NO_DELIVERIES;
+  }
+  const parts = Array.isArray(result) ? result : [result as Batch | DeadLetter];
+  if (!parts.every(isBatchOrDeadLetter))
+    throw new Refusal("transient", NO_RESULT_MESSAGE, { code: "SLUICE_NO_RESULT", unexpected: true });
+  return delivery.split(parts);
+}
+
+function isBatchOrDeadLetter(part: unknown): boolean {
+  return isBatch(isDeadLetter(part) ? part.batch : part);
+}
+
+/** Any promise will do, not only Node's own. */
+function isPromiseLike(result: unknown): result is PromiseLike<BatchResult> {
+  return typeof (result as { then?: unknown } | null | undefined)?.then === "function";
+}
+
+function timeoutRefusal(ms: number): Refusal {
+  const message = `the function did not answer within ${ms} ms`;
+  return new Refusal("transient", message, { code: "SLUICE_TIMEOUT", unexpected: true });
+}
+
+const NO_DELIVERIES: readonly Delivery[] = [];
+const NO_RESULT_MESSAGE = "the function returned no batch: return the batch to pass it on, or null to drop it";

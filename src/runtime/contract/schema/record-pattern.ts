@@ -1,0 +1,119 @@
+import type { AnyRecordView } from "../../telemetry/edit/edit-records.js";
+import type { Value } from "../../telemetry/views/value.js";
+
+/**
+ * A small language for "records like these", in config and filters:
+ *
+ *     order.*                                      the event's, span's or metric's name; `*` stands for any text
+ *     severity>=ERROR                              =, !=, <, <=, >, >= and TRACE, DEBUG, INFO, WARN, ERROR, FATAL or 1 to 24
+ *     attributes.tenant=acme                       = or != and a text in which `*` stands for any text
+ *     resource.service.name                        there is such an attribute
+ *     severity>=WARN and attributes.tenant=acme    all of them
+ *
+ * Names and values are compared with their case. A record without a severity, or without the attribute, meets no
+ * condition on it but `!=`.
+ */
+export type RecordPattern = (record: AnyRecordView) => boolean;
+
+/** The pattern, or a sentence that says why the text is none. */
+export function parseRecordPattern(text: string): RecordPattern | { readonly problem: string } {
+  const conditions = text.split(/\s+and\s+/i).map((part) => parseCondition(part.trim()));
+  const problem = conditions.find((condition) => typeof condition !== "function");
+  if (problem !== undefined) return problem;
+  const all = conditions as RecordPattern[];
+  return all.length === 1 ? all[0]! : (record) => all.every((condition) => condition(record));
+}
+
+/** Texts like the glob: `*` stands for any text, everything else for itself. Takes linear time in what it is given. */
+export function glob(text: string): (candidate: string) => boolean {
+  const [first = "", ...rest] = text.split("*");
+  const last = rest.pop();
+  if (last === undefined) return (candidate) => candidate === text;
+  return (candidate) => {
+    if (candidate.length < first.length + last.length) return false;
+    if (!candidate.startsWith(first) || !candidate.endsWith(last)) return false;
+    let at = first.length;
+    for (const part of rest) {
+      at = candidate.indexOf(part, at);
+      if (at < 0) return false;
+      at += part.length;
+    }
+    return at <= candidate.length - last.length;
+  };
+}
+
+const CONDITION = /^([^\s=!<>]+)\s*(?:(!=|<=|>=|=|<|>)\s*(.*))?$/s;
+
+function parseCondition(text: string): RecordPattern | { readonly problem: string } {
+  const [, subject, operator, operand = ""] = CONDITION.exec(text) ?? [];
+  if (subject === undefined) return { problem: `${JSON.stringify(text)} is no pattern; ${EXAMPLES}` };
+  if (subject === "severity") return parseSeverity(operator, operand);
+  const attribute = /^(attributes|resource)\.(.+)$/.exec(subject);
+  if (attribute && operator === undefined) return hasAttribute(attribute);
+  if (attribute) return parseAttribute(attribute, operator!, operand);
+  if (operator === undefined) return namePattern(subject);
+  return { problem: `cannot compare ${JSON.stringify(subject)}; ${EXAMPLES}` };
+}
+
+const EXAMPLES = "write a name such as order.*, severity>=ERROR, attributes.tenant=acme or resource.service.name=shop";
+
+function namePattern(text: string): RecordPattern {
+  const matches = glob(text);
+  return (record) => matches(record.name);
+}
+
+const SEVERITIES = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
+
+function parseSeverity(operator: string | undefined, operand: string): RecordPattern | { readonly problem: string } {
+  const range = severityRange(operand);
+  if (operator === undefined || range === undefined) {
+    return { problem: `expected severity>=ERROR, with one of ${SEVERITIES.join(", ")} or a number from 1 to 24` };
+  }
+  const [from, to] = range;
+  const holds: Record<string, (severity: number) => boolean> = {
+    "=": (severity) => severity >= from && severity <= to,
+    "!=": (severity) => severity < from || severity > to,
+    ">=": (severity) => severity >= from,
+    ">": (severity) => severity > to,
+    "<=": (severity) => severity > 0 && severity <= to,
+    "<": (severity) => severity > 0 && severity < from,
+  };
+  const test = holds[operator]!;
+  return (record) => (record.signal === "logs" ? test(record.severityNumber) : operator === "!=");
+}
+
+/** ERROR is 17 to 20, as in OpenTelemetry; a number is just itself. */
+function severityRange(text: string): [from: number, to: number] | undefined {
+  const index = SEVERITIES.indexOf(text.toUpperCase());
+  if (index >= 0) return [index * 4 + 1, index * 4 + 4];
+  const number = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  return number >= 1 && number <= 24 ? [number, number] : undefined;
+}
+
+function hasAttribute([, owner, key]: RegExpExecArray): RecordPattern {
+  return (record) => attributeOf(record, owner!, key!) !== undefined;
+}
+
+function parseAttribute(
+  [, owner, key]: RegExpExecArray,
+  operator: string,
+  operand: string,
+): RecordPattern | { readonly problem: string } {
+  if (operator !== "=" && operator !== "!=")
+    return { problem: `attributes are compared with = or !=, not ${operator}` };
+  const matches = glob(operand);
+  const wanted = operator === "=";
+  return (record) => {
+    const value = attributeOf(record, owner!, key!);
+    return (value !== undefined && matches(valueText(value))) === wanted;
+  };
+}
+
+function attributeOf(record: AnyRecordView, owner: string, key: string): Value | undefined {
+  return owner === "resource" ? record.resource.attributes.get(key) : record.attributes.get(key);
+}
+
+function valueText(value: Value): string {
+  if (typeof value !== "object" || value === null) return String(value ?? "");
+  return JSON.stringify(value, (_, part) => (typeof part === "bigint" ? String(part) : part));
+}

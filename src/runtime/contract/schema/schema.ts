@@ -1,0 +1,139 @@
+import { z } from "zod";
+import { parseRecordPattern } from "./record-pattern.js";
+
+/** Where something is in a component's config: keys, and indexes of lists. */
+export type ConfigPath = readonly (string | number)[];
+
+/**
+ * Building blocks for component schemas: each takes what people write in YAML and gives what code wants. All of them
+ * carry a `format` in their metadata, so that the reference and the JSON Schema can say it.
+ */
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+};
+
+/** `50ms`, `5s`, `1m30s`; gives milliseconds. A bare integer is nanoseconds, as in the Collector. */
+export function duration() {
+  return z
+    .union([z.string(), z.number().int()], { error: "expected a duration such as 50ms, 5s or 1m" })
+    .transform((value, context) => {
+      const ms = typeof value === "number" ? value / 1e6 : parseDuration(value);
+      if (ms !== undefined && ms >= 0) return ms;
+      context.addIssue({ code: "custom", message: "expected a duration such as 50ms, 5s or 1m" });
+      return z.NEVER;
+    })
+    .meta({ format: "duration" });
+}
+
+/** Milliseconds, or undefined when the text is no duration. */
+export function parseDuration(text: string): number | undefined {
+  if (/^\d+$/.test(text)) return Number(text) / 1e6;
+  if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;
+  let total = 0;
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g)) {
+    total += Number(amount) * (UNIT_MS[unit!] ?? 0);
+  }
+  return total;
+}
+
+const UNIT_BYTES: Readonly<Record<string, number>> = {
+  "": 1,
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  kib: 1024,
+  mib: 1024 ** 2,
+  gib: 1024 ** 3,
+};
+
+/** `64MiB`, `1GB`, `512`; gives bytes. */
+export function byteSize() {
+  return z
+    .union([z.string(), z.number().int()], { error: "expected a size such as 64MiB" })
+    .transform((value, context) => {
+      const bytes = typeof value === "number" ? value : parseByteSize(value);
+      if (bytes !== undefined && bytes >= 0) return bytes;
+      context.addIssue({ code: "custom", message: "expected a size such as 64MiB" });
+      return z.NEVER;
+    })
+    .meta({ format: "bytes" });
+}
+
+/** Bytes of a text such as `64MiB`; undefined when it is none. */
+export function parseByteSize(text: string): number | undefined {
+  const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim());
+  const unit = UNIT_BYTES[match?.[2]?.toLowerCase() ?? "?"];
+  return match && unit !== undefined ? Math.floor(Number(match[1]) * unit) : undefined;
+}
+
+/** A file that belongs to the config, like its plugins: a relative path begins at the folder of the file it stands in. */
+export function configPath() {
+  return z.string().min(1, "expected the path of a file").meta({ format: "path" });
+}
+
+/** Records like these: `order.*`, `severity>=ERROR`, `attributes.tenant=acme`. Stays text; see `parseRecordPattern`. */
+export function recordPattern() {
+  return z
+    .string()
+    .superRefine((text, context) => {
+      const pattern = parseRecordPattern(text);
+      if (typeof pattern === "object") context.addIssue({ code: "custom", message: pattern.problem });
+    })
+    .meta({ format: "pattern" });
+}
+
+/** A string that is never printed: not by print-config, not in an error, not in a log. */
+export function secret() {
+  return z.string().meta({ secret: true });
+}
+
+/** Header names to values; the values are secrets. */
+export function headers() {
+  return z.record(z.string(), secret());
+}
+
+/** One of these words, in any case. */
+export function caseInsensitiveEnum<const Words extends readonly [string, ...string[]]>(words: Words) {
+  return z.preprocess((value) => (typeof value === "string" ? value.toLowerCase() : value), z.enum(words));
+}
+
+/**
+ * A section that may be left empty: `grpc:` with nothing behind it is YAML's null and means the defaults, while an
+ * absent one stays absent.
+ */
+export function section<T extends z.ZodType>(schema: T) {
+  return z.preprocess((value) => (value === null ? {} : value), schema);
+}
+
+/**
+ * A key of the Collector's that is accepted so that existing configs load, and changes nothing here. `why` is shown as
+ * a warning with its place.
+ */
+export function ignored(why: string) {
+  return z.unknown().optional().meta({ ignored: why });
+}
+
+/**
+ * A key of the Collector's whose meaning must not get lost in silence, such as `auth`: writing it is a problem, and
+ * `why` says what to do instead. Null counts as not written.
+ */
+export function unsupported(why: string) {
+  return z
+    .unknown()
+    .refine((value) => value === undefined || value === null, why)
+    .optional()
+    .meta({ unsupported: why });
+}
+
+/** Not recommended any more; still works. `instead` is shown as a warning with its place. */
+export function deprecated<T extends z.ZodType>(schema: T, instead: string): T {
+  return schema.meta({ deprecated: true, instead }) as T;
+}

@@ -1,0 +1,65 @@
+import { Batch } from "../telemetry/batch.js";
+import { putVarint, varintSize } from "../telemetry/bytes/wire.js";
+import { WireWriter } from "../telemetry/bytes/writer.js";
+import { type LogInput, writeAttributes, writeLogRecord } from "./log-record.js";
+
+const RESOURCE_LOGS = 10;
+const RESOURCE = 10;
+const SCOPE_LOGS = 18;
+/** Tag of an attribute in a Resource. */
+const ATTRIBUTE = 10;
+/** Tags and lengths of the messages around the records, at their longest. */
+const TAGS_AND_LENGTHS = 12;
+
+/** Makes requests of log records that are already written, all of one resource. */
+export class LogBatchBuilder {
+  private readonly resource: Uint8Array;
+
+  constructor(attributes: Readonly<Record<string, unknown>>) {
+    const writer = new WireWriter(256);
+    writer.byte(RESOURCE);
+    writer.begin();
+    writeAttributes(writer, attributes, ATTRIBUTE);
+    writer.end();
+    this.resource = Buffer.from(writer.written());
+  }
+
+  /** Bytes that a request takes beside its records, at most. */
+  get overhead(): number {
+    return this.resource.length + TAGS_AND_LENGTHS;
+  }
+
+  /** `records` are `count` LogRecords as they stand in a ScopeLogs, with tags and lengths. They are copied. */
+  build(records: Uint8Array, count: number): Batch {
+    const { resource } = this;
+    const inner = resource.length + 1 + varintSize(records.length) + records.length;
+    const bytes = Buffer.allocUnsafeSlow(1 + varintSize(inner) + inner);
+    bytes[0] = RESOURCE_LOGS;
+    let at = putVarint(bytes, 1, inner);
+    bytes.set(resource, at);
+    at += resource.length;
+    bytes[at++] = SCOPE_LOGS;
+    at = putVarint(bytes, at, records.length);
+    bytes.set(records, at);
+    return Batch.trusted("logs", bytes, count);
+  }
+}
+
+const LOG_RECORD_TAG = 18;
+
+/** A batch of these records, all of one resource. Throws when one of them cannot be written. */
+export function encodeLogs(
+  records: readonly LogInput[],
+  resource: Readonly<Record<string, unknown>>,
+  nowMs: number,
+): Batch {
+  const one = new WireWriter(1024);
+  const all = new WireWriter(records.length * 256);
+  for (const record of records) {
+    one.length = 0;
+    writeLogRecord(one, record, nowMs);
+    all.byte(LOG_RECORD_TAG);
+    all.lengthDelimited(one.written());
+  }
+  return new LogBatchBuilder(resource).build(all.written(), records.length);
+}

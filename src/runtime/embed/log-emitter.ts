@@ -1,0 +1,218 @@
+import type { Clock } from "../contract/clock.js";
+import type { Outcome } from "../contract/delivery.js";
+import { Refusal, toRefusal } from "../contract/refusal.js";
+import { WireWriter } from "../telemetry/bytes/writer.js";
+import { type AppIntake, partlyRejected } from "./app-intake.js";
+import { type FailOnError, withoutUnhandledRejection } from "./fail-on-error.js";
+import { LogBatchBuilder } from "./log-batch-builder.js";
+import { type LogInput, writeLogRecord } from "./log-record.js";
+
+/** How one emit behaves. */
+export interface EmitOptions {
+  /** Overrides what the scope and the instance say. */
+  readonly failOnError?: boolean;
+}
+
+export interface LogEmitterSettings {
+  readonly intake: AppIntake;
+  readonly clock: Clock;
+  readonly failOnError: FailOnError;
+  /** Attributes of the resource that all records belong to. */
+  readonly resource: Readonly<Record<string, unknown>>;
+}
+
+/** A batch of about this many bytes is complete. */
+const TARGET_BATCH_BYTES = 256 * 1024;
+/** While others are being settled, records wait for company, at most so long. */
+const BATCH_DELAY_MS = 5;
+/** A writer that grew beyond this for a large record is not kept. */
+const MAX_REUSED_BYTES = 1024 * 1024;
+
+/**
+ * Turns what a program logs into batches.
+ *
+ * Invariants:
+ * - `emit` never throws and waits for nothing: the record is written to bytes at once, so that later changes to it have
+ *   no effect, and handed in when the current turn of the event loop ends. While earlier batches are not yet settled,
+ *   records gather for a few milliseconds.
+ * - The bytes that gather are reserved at the door, so they count towards the intake's limit.
+ * - What `flush` finds is handed in before it returns its promise.
+ * - Writing a record runs code of the program (getters, `toJSON`), which may emit in turn: nothing of the emitter is
+ *   under way meanwhile, and each record has a writer of its own.
+ */
+export class LogEmitter {
+  private readonly intake: AppIntake;
+  private readonly clock: Clock;
+  private readonly failOnError: FailOnError;
+  private readonly batchBuilder: LogBatchBuilder;
+  /** A writer that no record is being written with, kept for the next one. */
+  private spareWriter: WireWriter | undefined;
+  private records = new WireWriter(16 * 1024);
+  private pending: PendingBatch | undefined;
+  /** Batches that are complete and are handed in with the next turn of the event loop. */
+  private complete: (() => void)[] = [];
+  private unsettled = 0;
+  private immediate: NodeJS.Immediate | undefined;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor({ intake, clock, failOnError, resource }: LogEmitterSettings) {
+    this.intake = intake;
+    this.clock = clock;
+    this.failOnError = failOnError;
+    this.batchBuilder = new LogBatchBuilder(resource);
+  }
+
+  /**
+   * Takes one record or several. Without `failOnError` the promise is resolved at once and failures are counted and
+   * logged; with it, it is settled when the records are: it rejects with the `Refusal` if any of them was not taken.
+   * A rejection that nobody looks at is no unhandled one.
+   */
+  emit(records: LogInput | readonly LogInput[], options?: EmitOptions): Promise<void> {
+    const failOnError = options?.failOnError ?? this.failOnError.current;
+    if (failOnError) return withoutUnhandledRejection(this.emitAndAwait(records));
+    this.addAll(records);
+    return RESOLVED;
+  }
+
+  /** Hands in what has gathered; resolves when everything emitted until now is settled. Never rejects. */
+  flush(): Promise<void> {
+    this.handIn();
+    return this.intake.settled();
+  }
+
+  private async emitAndAwait(records: LogInput | readonly LogInput[]): Promise<void> {
+    const results: (PendingBatch | Refusal)[] = [];
+    this.addAll(records, results);
+    const batches = new Set(results.filter((each) => each instanceof PendingBatch));
+    const outcomes = await Promise.all([...batches].map((each) => each.settled));
+    const refusal = results.find((each) => each instanceof Refusal) ?? outcomes.map(refusalFrom).find(Boolean);
+    if (refusal !== undefined) throw refusal;
+  }
+
+  /** Notes where the records are now, or why they were refused. Never throws, whatever is given as a list. */
+  private addAll(records: LogInput | readonly LogInput[], results?: (PendingBatch | Refusal)[]): void {
+    try {
+      if (isList(records)) for (const record of records) this.add(record, results);
+      else this.add(records, results);
+    } catch (error) {
+      this.refuse(badRecord(error), results);
+    }
+  }
+
+  private add(record: LogInput, results: (PendingBatch | Refusal)[] | undefined): void {
+    const early = this.intake.refusalOf("logs");
+    if (early !== undefined) return this.refuse(early, results);
+    const writer = this.spareWriter ?? new WireWriter(1024);
+    this.spareWriter = undefined;
+    const bad = this.write(writer, record);
+    if (bad !== undefined) return this.refuse(bad, results);
+    if (writer.bytes.length <= MAX_REUSED_BYTES) this.spareWriter = writer;
+    const refusal = this.reserve(writer.length);
+    if (refusal !== undefined) return this.refuse(refusal, results);
+    const pending = this.pending!;
+    pending.count += 1;
+    results?.push(pending);
+    this.records.byte(LOG_RECORD_TAG);
+    this.records.lengthDelimited(writer.written());
+    if (this.records.length >= TARGET_BATCH_BYTES) this.seal();
+    this.schedule();
+  }
+
+  private refuse(refusal: Refusal, results: (PendingBatch | Refusal)[] | undefined): void {
+    results?.push(refusal);
+    this.intake.refuse("logs", 1, refusal);
+  }
+
+  private write(writer: WireWriter, record: LogInput): Refusal | undefined {
+    writer.length = 0;
+    try {
+      writeLogRecord(writer, record, this.clock.now());
+      return undefined;
+    } catch (error) {
+      return badRecord(error);
+    }
+  }
+
+  /** Room for the record, and for the batch around it when it is the first. */
+  private reserve(length: number): Refusal | undefined {
+    const bytes = length + TAG_AND_LENGTH + (this.pending === undefined ? this.batchBuilder.overhead : 0);
+    const refusal = this.intake.reserve("logs", bytes);
+    if (refusal !== undefined) return refusal;
+    this.pending ??= new PendingBatch();
+    this.pending.reserved += bytes;
+    return undefined;
+  }
+
+  /** Ends the batch that gathers. */
+  private seal(): void {
+    const { pending } = this;
+    if (pending === undefined) return;
+    this.pending = undefined;
+    const batch = this.batchBuilder.build(this.records.written(), pending.count);
+    this.records.length = 0;
+    if (this.records.bytes.length > MAX_REUSED_BYTES) this.records = new WireWriter(16 * 1024);
+    this.complete.push(() => {
+      this.intake.release("logs", pending.reserved);
+      this.unsettled += 1;
+      void this.intake.accept(batch).then((outcome) => {
+        pending.settle(outcome);
+        this.unsettled -= 1;
+        if (this.pending !== undefined) this.schedule();
+      });
+    });
+  }
+
+  private schedule(): void {
+    if (this.immediate !== undefined) return;
+    if (this.unsettled === 0 || this.complete.length > 0) {
+      this.immediate = setImmediate(this.handIn);
+    } else this.timer ??= setTimeout(this.handIn, BATCH_DELAY_MS);
+  }
+
+  private readonly handIn = (): void => {
+    clearImmediate(this.immediate);
+    clearTimeout(this.timer);
+    this.immediate = undefined;
+    this.timer = undefined;
+    this.seal();
+    for (const handIn of this.complete.splice(0)) handIn();
+  };
+}
+
+/** Records on their way into one batch. */
+class PendingBatch {
+  count = 0;
+  reserved = 0;
+  private outcome: Promise<Outcome> | undefined;
+  private resolve: ((outcome: Outcome) => void) | undefined;
+
+  get settled(): Promise<Outcome> {
+    this.outcome ??= new Promise((resolve) => {
+      this.resolve = resolve;
+    });
+    return this.outcome;
+  }
+
+  settle(outcome: Outcome): void {
+    this.resolve?.(outcome);
+  }
+}
+
+const LOG_RECORD_TAG = 18;
+const TAG_AND_LENGTH = 6;
+const RESOLVED = Promise.resolve();
+
+function badRecord(error: unknown): Refusal {
+  const { message } = toRefusal(error);
+  const text = `the log record cannot be written: ${message}`;
+  return new Refusal("permanent", text, { code: "SLUICE_BAD_RECORD", category: "schema", cause: error });
+}
+
+function isList(records: LogInput | readonly LogInput[]): records is readonly LogInput[] {
+  return Array.isArray(records);
+}
+
+function refusalFrom(outcome: Outcome): Refusal | undefined {
+  if (!outcome.ok) return outcome.refusal;
+  return outcome.rejected > 0 ? partlyRejected(outcome) : undefined;
+}

@@ -1,0 +1,289 @@
+import type { ComponentSpec, ResolvedConfig } from "../config/resolve/spec.js";
+import type { Problem } from "../config/text/problem.js";
+import type { Admin } from "../contract/admin.js";
+import { type Clock, systemClock } from "../contract/clock.js";
+import { type Extension, type Host, isStartError } from "../contract/component.js";
+import { directOutlet } from "../contract/direct-outlet.js";
+import { errorMessage } from "../contract/error-message.js";
+import type { Logger, Metrics } from "../contract/observability.js";
+import type { PlannedComponent } from "../contract/plan.js";
+import type { PluginTracker } from "../contract/plugin-tracker.js";
+import { checkComponent } from "../pipeline/check-component.js";
+import { buildGraph, ComponentCreateError, type Graph } from "../pipeline/graph.js";
+
+/** What an agent is given beside its config. */
+export interface AgentOptions {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  /** Notes which plugin's code is running. */
+  readonly pluginTracker?: PluginTracker;
+}
+
+/** How long a component may take to stop, and a receiver to answer what was refused at the last moment. */
+const STOP_GRACE_MS = 2000;
+/** A start may take its time; after this long the log says which component is still starting. */
+const SLOW_START_MS = 10_000;
+
+/** The agent cannot run as configured; each problem has its place in the config. Nothing is left running. */
+export class AgentStartError extends Error {
+  override readonly name = "AgentStartError";
+  readonly code = "SLUICE_AGENT_START";
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super(problems.map((problem) => `${problem.path}: ${problem.message}`).join("\n"));
+    this.problems = problems;
+  }
+}
+
+/**
+ * Runs one config in this process. Starts extensions, exporters, processors, receivers, in this order, and stops them
+ * in reverse. Touches nothing global, so several agents can run side by side.
+ */
+export class Agent implements Host {
+  private readonly config: ResolvedConfig;
+  private readonly options: AgentOptions;
+  private readonly clock: Clock;
+  private currentState: Host["state"] = "starting";
+  /** Receivers may hand in: from before the first one starts until the stop. */
+  private isIntakeOpen = false;
+  private graph: Graph | undefined;
+  /** What was started, to be stopped from the last to the first. */
+  private readonly extensions: (StartedComponent & { readonly extension: Extension })[] = [];
+  private readonly startedExporters: StartedComponent[] = [];
+  private readonly startedOutlets: StartedComponent[] = [];
+  private readonly startedReceivers: StartedComponent[] = [];
+  private stopping: Promise<void> | undefined;
+  /** Ends a start that is under way. */
+  private interruptStart = () => {};
+  private readonly removeGauges: (() => void)[] = [];
+
+  constructor(config: ResolvedConfig, options: AgentOptions) {
+    this.config = config;
+    this.options = options;
+    this.clock = options.clock ?? systemClock;
+  }
+
+  get state(): Host["state"] {
+    return this.currentState;
+  }
+
+  get generation(): string {
+    return this.config.generation;
+  }
+
+  get admin(): Admin | undefined {
+    return this.extensions.find(({ extension }) => extension.admin !== undefined)?.extension.admin;
+  }
+
+  /**
+   * Resolves when every receiver takes requests. Throws an `AgentStartError`, with everything stopped again. A stop ends
+   * it: what hangs in its start is not waited for, and is stopped if it comes up after all.
+   */
+  async start(): Promise<void> {
+    const interrupted = new Promise<never>((_resolve, reject) => {
+      this.interruptStart = () => reject(stoppedWhileStarting());
+    });
+    try {
+      await Promise.race([this.startAll(), interrupted]);
+      this.throwIfStopping();
+      this.currentState = "ready";
+    } catch (error) {
+      await this.stop(0);
+      throw error instanceof ComponentStartError ? new AgentStartError([error.problem]) : error;
+    }
+  }
+
+  /**
+   * Takes nothing new, lets everything inside reach its exporters, and stops. What is not settled after `timeoutMs` is
+   * refused, so that its sender keeps it. Never rejects; a second call joins the first.
+   */
+  stop(timeoutMs: number = this.config.service.shutdown_timeout): Promise<void> {
+    this.stopping ??= this.shutDown(timeoutMs);
+    this.interruptStart();
+    return this.stopping;
+  }
+
+  /** Refuses whatever is unsettled, now. For a stop that should wait no longer. */
+  abort(): void {
+    for (const run of this.graph?.runningPipelines ?? []) run.abort();
+    for (const { outlet } of this.graph?.exporters ?? []) outlet.abort();
+  }
+
+  private async startAll(): Promise<void> {
+    this.throwIfStopping();
+    await this.startExtensions();
+    this.throwIfStopping();
+    this.graph = this.buildGraph();
+    this.registerGauges(this.graph);
+    await this.startExporters(this.graph);
+    this.throwIfStopping();
+    this.isIntakeOpen = true;
+    await this.startReceivers(this.graph);
+  }
+
+  /** A stop may have come while something was awaited. */
+  private throwIfStopping(): void {
+    if (this.stopping !== undefined) throw stoppedWhileStarting();
+  }
+
+  /** A component has started: it goes to those that are to be stopped, or is stopped if that time has passed. */
+  private async addStarted<T extends StartedComponent>(component: T, started: T[]): Promise<void> {
+    if (this.stopping === undefined) return void started.push(component);
+    await this.stopAll([component]);
+    throw stoppedWhileStarting();
+  }
+
+  private buildGraph(): Graph {
+    const { logger, metrics, random = Math.random } = this.options;
+    const outletExtension = this.extensions.find(({ extension }) => extension.outlets !== undefined)?.extension;
+    const outletFactory = outletExtension?.outlets ?? directOutlet;
+    try {
+      const isOpen = () => this.isIntakeOpen;
+      const intakeLimit = this.config.service.intake.max_bytes;
+      const { config: plan, clock } = this;
+      const { pluginTracker } = this.options;
+      return buildGraph({ plan, intakeLimit, logger, metrics, clock, random, outletFactory, isOpen, pluginTracker });
+    } catch (error) {
+      if (error instanceof ComponentCreateError) throw new ComponentStartError(error.component, error.cause);
+      throw error;
+    }
+  }
+
+  private async startExtensions(): Promise<void> {
+    for (const spec of this.config.extensions.values()) {
+      const extension = await this.startComponent(spec, async () => {
+        const { logger, metrics, random = Math.random } = this.options;
+        const component = logger.child({ component: `extension ${spec.id}` });
+        const context = {
+          id: spec.id,
+          kind: "extension" as const,
+          logger: component,
+          metrics,
+          clock: this.clock,
+          random,
+        };
+        const extension = checkComponent("extension", spec.factory.create(spec.config, { ...context, host: this }));
+        await extension.start();
+        return extension;
+      });
+      await this.addStarted({ id: spec.id, extension, stop: () => extension.stop() }, this.extensions);
+    }
+  }
+
+  private async startExporters(graph: Graph): Promise<void> {
+    for (const { spec, exporter, outlet } of graph.exporters) {
+      await this.startComponent(spec, async () => exporter.start?.());
+      await this.addStarted({ id: spec.id, stop: async () => exporter.stop?.() }, this.startedExporters);
+      await this.startComponent(spec, async () => outlet.start?.());
+      await this.addStarted({ id: spec.id, stop: async () => outlet.stop?.() }, this.startedOutlets);
+    }
+  }
+
+  private async startReceivers(graph: Graph): Promise<void> {
+    for (const { spec, receiver } of graph.receivers) {
+      await this.startComponent(spec, () => receiver.start());
+      await this.addStarted({ id: spec.id, stop: () => receiver.stop() }, this.startedReceivers);
+    }
+  }
+
+  /** Nothing can be done about a component that never starts but to say which one it is. */
+  private async startComponent<T>(spec: PlannedComponent<unknown>, start: () => Promise<T>): Promise<T> {
+    const { path } = spec as ComponentSpec<unknown>;
+    const warnSlowStart = () => this.options.logger.warn({ component: path }, `${path} has not started after 10 s`);
+    const cancel = this.clock.after(SLOW_START_MS, warnSlowStart);
+    try {
+      return await start();
+    } catch (error) {
+      throw new ComponentStartError(spec, error);
+    } finally {
+      cancel();
+    }
+  }
+
+  private registerGauges(graph: Graph): void {
+    const { metrics } = this.options;
+    const gauge = (name: string, description: string, read: () => number) =>
+      this.removeGauges.push(metrics.gauge(name, { description, unit: "By" }, read));
+    gauge("sluice_intake_bytes", "Bytes taken from clients and not yet answered.", () => graph.budget.used);
+    gauge("sluice_intake_limit_bytes", "How many bytes that may be.", () => graph.budget.limit);
+  }
+
+  private async shutDown(timeoutMs: number): Promise<void> {
+    this.currentState = "draining";
+    this.isIntakeOpen = false;
+    await this.waitAtMost(timeoutMs, this.drain(), () => {
+      this.options.logger.warn({ timeoutMs }, "the drain took too long: refusing what is unsettled");
+      this.abort();
+    });
+    await this.waitAtMost(STOP_GRACE_MS, this.stopAll(this.startedOutlets));
+    await this.waitAtMost(STOP_GRACE_MS, this.stopAll(this.startedExporters));
+    for (const extension of this.extensions.reverse()) {
+      await this.waitAtMost(STOP_GRACE_MS, this.stopAll([extension]));
+    }
+    for (const remove of this.removeGauges) remove();
+    this.currentState = "stopped";
+  }
+
+  private async drain(): Promise<void> {
+    const receiversStopped = this.stopAll(this.startedReceivers);
+    for (const run of this.graph?.runningPipelines ?? []) await run.drain();
+    for (const { outlet } of this.graph?.exporters ?? []) await outlet.drain();
+    await receiversStopped;
+  }
+
+  /** Waits for the work; when it takes longer than `ms`, calls `late` and waits a little more, but not for ever. */
+  private async waitAtMost(ms: number, work: Promise<void>, onTimeout?: () => void): Promise<void> {
+    let cancel = () => {};
+    const tooLong = new Promise<void>((resolve) => {
+      cancel = this.clock.after(ms, () => {
+        onTimeout?.();
+        cancel = this.clock.after(onTimeout === undefined ? 0 : STOP_GRACE_MS, resolve);
+      });
+    });
+    await Promise.race([work, tooLong]);
+    cancel();
+  }
+
+  private async stopAll(components: readonly StartedComponent[]): Promise<void> {
+    await Promise.all(
+      components.map(async ({ id, stop }) => {
+        try {
+          await stop();
+        } catch (error) {
+          this.options.logger.error({ err: error, component: id }, "the component failed to stop");
+        }
+      }),
+    );
+  }
+}
+
+interface StartedComponent {
+  readonly id: string;
+  readonly stop: () => Promise<void>;
+}
+
+function stoppedWhileStarting(): Error {
+  return new Error("the agent was stopped while it was starting");
+}
+
+/** One component's failure to start, with its place in the config. */
+class ComponentStartError extends Error {
+  readonly problem: Problem;
+
+  constructor(component: PlannedComponent<unknown>, cause: unknown) {
+    const message = errorMessage(cause);
+    super(message, { cause });
+    const path = isStartError(cause) ? cause.path : [];
+    const spec = component as ComponentSpec<unknown>; // the graph was built from these very specs
+    this.problem = {
+      severity: "error",
+      code: "start_failed",
+      place: spec.placeOf(path),
+      path: [spec.path, ...path].join("."),
+      message,
+    };
+  }
+}

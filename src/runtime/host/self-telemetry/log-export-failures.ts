@@ -1,0 +1,36 @@
+import type { Logger } from "../../contract/observability.js";
+
+/** OpenTelemetry's outcome of an export; 0 is success. */
+interface ExportResult {
+  readonly code: number;
+  readonly error?: Error;
+}
+
+interface PushExporter<Data> {
+  export(data: Data, done: (result: ExportResult) => void): void;
+}
+
+/**
+ * Says once when exports to a target begin to fail and once when they work again, however often they are tried. The
+ * exporter itself is given back, with its `export` wrapped.
+ */
+export function logExportFailures<Data, E extends PushExporter<Data>>(
+  exporter: E,
+  what: string,
+  url: string,
+  logger: Logger,
+): E {
+  let failing = false;
+  const send = exporter.export.bind(exporter);
+  const logChange = ({ code, error }: ExportResult) => {
+    if (code !== 0 && !failing) logger.warn({ url, error }, `cannot export the agent's own ${what}; trying on quietly`);
+    if (code === 0 && failing) logger.info({ url }, `exporting the agent's own ${what} works again`);
+    failing = code !== 0;
+  };
+  exporter.export = (data, done) =>
+    send(data, (result) => {
+      logChange(result);
+      done(result);
+    });
+  return exporter;
+}

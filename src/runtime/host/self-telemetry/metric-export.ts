@@ -1,0 +1,115 @@
+import type { ServiceSettings } from "../../config/schema/service-schema.js";
+import type { Logger } from "../../contract/observability.js";
+import type { SimpleHttpServer } from "../../kit/net/simple-http-server.js";
+import { bridgeMetrics } from "./metric-bridge.js";
+import {
+  DEFAULT_PULL,
+  listenForScrapes,
+  type PullTarget,
+  type PushTarget,
+  periodicReader,
+  prometheusReader,
+  pullFromAddress,
+} from "./metric-readers.js";
+import type { MetricRegistry } from "./metric-registry.js";
+import { otlpOptions } from "./otlp-target.js";
+import type { ResourceAttributes } from "./resource-attributes.js";
+
+type MetricsSettings = ServiceSettings["telemetry"]["metrics"];
+type Scrape = () => Promise<string>;
+
+const PATH = ["service", "telemetry", "metrics"];
+
+/** With nothing but pulls configured OpenTelemetry is loaded this late, or for the first scrape: starting is quick. */
+const LOAD_AFTER_MS = 1000;
+
+export interface MetricExportSettings {
+  readonly metrics: MetricsSettings;
+  readonly registry: MetricRegistry;
+  readonly resource: ResourceAttributes;
+  readonly logger: Logger;
+  /** Whether a key is really written in the config, or only a default. */
+  readonly isWritten: (path: readonly (string | number)[]) => boolean;
+}
+
+/** Makes the registry's numbers available outside the process, as service.telemetry.metrics says. */
+export class MetricExport {
+  private readonly settings: MetricExportSettings;
+  private readonly servers: SimpleHttpServer[] = [];
+  private scrapes: Promise<Scrape[]> | undefined;
+  private shutdown: () => Promise<void> = async () => {};
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(settings: MetricExportSettings) {
+    this.settings = settings;
+  }
+
+  async start(): Promise<void> {
+    const { metrics, isWritten } = this.settings;
+    const pulls = pullTargets(metrics, isWritten);
+    const pushes = await pushTargets(metrics);
+    const load = () => (this.scrapes ??= this.load(pulls.length, pushes));
+    try {
+      await this.listen(pulls, load);
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    if (pushes.length > 0) await load();
+    else if (this.servers.length > 0) this.timer = setTimeout(() => void load().catch(() => {}), LOAD_AFTER_MS).unref();
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.timer);
+    await Promise.all(this.servers.splice(0).map((server) => server.close()));
+    await this.scrapes?.catch(() => {});
+    await this.shutdown();
+  }
+
+  private async listen(pulls: readonly PullTarget[], load: () => Promise<Scrape[]>): Promise<void> {
+    for (const [index, pull] of pulls.entries()) {
+      const scrape = async () => (await load())[index]!();
+      const server = await listenForScrapes(pull, scrape, this.settings.logger);
+      if (server) this.servers.push(server);
+    }
+  }
+
+  private async load(pulls: number, pushes: readonly PushTarget[]): Promise<Scrape[]> {
+    const { registry, resource, logger } = this.settings;
+    const [{ MeterProvider }, { resourceFromAttributes }] = await Promise.all([
+      import("@opentelemetry/sdk-metrics"),
+      import("@opentelemetry/resources"),
+    ]);
+    const pulled = await Promise.all(Array.from({ length: pulls }, prometheusReader));
+    const pushed = await Promise.all(pushes.map((push) => periodicReader(push, logger)));
+    const readers = [...pulled.map(({ reader }) => reader), ...pushed];
+    const provider = new MeterProvider({ resource: resourceFromAttributes(resource), readers });
+    this.shutdown = () => provider.shutdown();
+    bridgeMetrics(registry, provider.getMeter("sluice"));
+    return pulled.map(({ scrape }) => scrape);
+  }
+}
+
+function pullTargets(metrics: MetricsSettings, isWritten: MetricExportSettings["isWritten"]): PullTarget[] {
+  const fromAddress = metrics.address === undefined ? [] : [pullFromAddress(metrics.address, [...PATH, "address"])];
+  if (metrics.readers === undefined) return fromAddress.length > 0 ? fromAddress : [DEFAULT_PULL];
+  const fromReaders = metrics.readers.flatMap(({ pull }, index) => {
+    const prometheus = pull?.exporter.prometheus;
+    if (prometheus === undefined) return [];
+    const path = [...PATH, "readers", String(index), "pull", "exporter", "prometheus", "port"];
+    const written = isWritten(path.map((key, depth) => (depth === PATH.length + 1 ? index : key)));
+    return [{ endpoint: { host: prometheus.host, port: prometheus.port }, configPath: written ? path : undefined }];
+  });
+  return [...fromAddress, ...fromReaders];
+}
+
+function pushTargets(metrics: MetricsSettings): Promise<PushTarget[]> {
+  const targets = (metrics.readers ?? []).map(async ({ periodic }, index) => {
+    const otlp = periodic?.exporter.otlp;
+    if (periodic === undefined || otlp === undefined) return [];
+    const path = [...PATH, "readers", String(index), "periodic", "exporter", "otlp"];
+    const options = await otlpOptions(otlp, "/v1/metrics", path);
+    return [{ options, intervalMs: periodic.interval, timeoutMs: periodic.timeout }];
+  });
+  return Promise.all(targets).then((found) => found.flat());
+}

@@ -1,0 +1,80 @@
+import type { IMetricReader } from "@opentelemetry/sdk-metrics";
+import { StartError } from "../../contract/component.js";
+import type { Logger } from "../../contract/observability.js";
+import { formatAddress, type HostPort, parseHostPort } from "../../kit/net/endpoint.js";
+import {
+  isPortInUse,
+  listenFailure,
+  type SimpleHttpServer,
+  startSimpleHttpServer,
+} from "../../kit/net/simple-http-server.js";
+import { logExportFailures } from "./log-export-failures.js";
+import type { OtlpOptions } from "./otlp-target.js";
+
+/** Where the agent's metrics can be pulled from. */
+export interface PullTarget {
+  readonly endpoint: HostPort;
+  /** The key of the config that names the port; undefined: nobody asked for this port in particular. */
+  readonly configPath: readonly string[] | undefined;
+}
+
+export interface PushTarget {
+  readonly options: OtlpOptions;
+  readonly intervalMs: number;
+  readonly timeoutMs: number | undefined;
+}
+
+export const DEFAULT_PULL: PullTarget = { endpoint: { host: "127.0.0.1", port: 8888 }, configPath: undefined };
+
+/** The old `address: host:port`. */
+export function pullFromAddress(address: string, path: readonly string[]): PullTarget {
+  const endpoint = parseHostPort(address);
+  if (endpoint === undefined) throw new StartError("expected host:port, such as 127.0.0.1:8888", path);
+  return { endpoint, configPath: path };
+}
+
+/** Undefined when a port that nobody asked for is taken: that is said in the log, and the agent runs without it. */
+export async function listenForScrapes(
+  { endpoint, configPath }: PullTarget,
+  scrape: () => Promise<string>,
+  logger: Logger,
+): Promise<SimpleHttpServer | undefined> {
+  try {
+    const server = await startSimpleHttpServer({ endpoint, answer: (path) => answer(path, scrape) });
+    logger.info({ url: `http://${formatAddress(server.endpoint)}/metrics` }, "metrics for Prometheus");
+    return server;
+  } catch (error) {
+    const message = listenFailure(endpoint, error);
+    if (configPath !== undefined) throw new StartError(message, configPath, { cause: error });
+    logger.warn({}, `${message}; the agent runs without its metrics endpoint`);
+    if (!isPortInUse(error)) logger.debug({ error }, "why the metrics endpoint is missing");
+    return undefined;
+  }
+}
+
+/** A reader for pulls, and the text it gives. */
+export async function prometheusReader(): Promise<{ reader: IMetricReader; scrape: () => Promise<string> }> {
+  const { PrometheusExporter, PrometheusSerializer } = await import("@opentelemetry/exporter-prometheus");
+  const reader = new PrometheusExporter({ preventServerStart: true });
+  const serializer = new PrometheusSerializer("", false, undefined, false, true);
+  const scrape = async () => `${serializer.serialize((await reader.collect()).resourceMetrics)}\n`;
+  return { reader, scrape };
+}
+
+/** A reader that sends everything to an OTLP target from time to time, and once more when it is shut down. */
+export async function periodicReader(target: PushTarget, logger: Logger): Promise<IMetricReader> {
+  const [{ PeriodicExportingMetricReader }, { OTLPMetricExporter }] = await Promise.all([
+    import("@opentelemetry/sdk-metrics"),
+    import("@opentelemetry/exporter-metrics-otlp-http"),
+  ]);
+  return new PeriodicExportingMetricReader({
+    exporter: logExportFailures(new OTLPMetricExporter(target.options), "metrics", target.options.url, logger),
+    exportIntervalMillis: target.intervalMs,
+    exportTimeoutMillis: Math.min(target.timeoutMs ?? 30_000, target.intervalMs),
+  });
+}
+
+async function answer(path: string, scrape: () => Promise<string>) {
+  if (path !== "/metrics") return { status: 404, type: "text/plain", body: "the metrics are at /metrics\n" };
+  return { status: 200, type: "text/plain; version=0.0.4; charset=utf-8", body: await scrape() };
+}

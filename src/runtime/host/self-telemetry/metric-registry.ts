@@ -1,0 +1,166 @@
+import type { Counter, Histogram, MetricAttributes, MetricDescription, Metrics } from "../../contract/observability.js";
+
+/**
+ * The agent's own numbers. Updating a counter is one addition on a plain object; nothing here knows OpenTelemetry,
+ * which reads the families when somebody collects.
+ */
+export interface CounterFamily extends MetricFamilyBase {
+  readonly kind: "counter";
+  readonly series: Map<string, { readonly attributes: MetricAttributes; read(): number }>;
+}
+
+export interface GaugeFamily extends MetricFamilyBase {
+  readonly kind: "gauge";
+  readonly series: Map<string, { readonly attributes: MetricAttributes; read(): number }>;
+}
+
+export interface HistogramFamily extends MetricFamilyBase {
+  readonly kind: "histogram";
+  readonly boundaries: readonly number[];
+  readonly series: Map<string, BufferedHistogram>;
+  /** Where values go; set once there is a real histogram behind. */
+  sink: ((value: number, attributes: MetricAttributes) => void) | undefined;
+}
+
+export type MetricFamily = CounterFamily | GaugeFamily | HistogramFamily;
+
+interface MetricFamilyBase {
+  readonly name: string;
+  readonly description: MetricDescription;
+}
+
+/** Values recorded before the real histogram exists are kept, up to this many a series. */
+const MAX_BUFFERED_VALUES = 1000;
+
+export class MetricRegistry implements Metrics {
+  private readonly families = new Map<string, MetricFamily>();
+  private watcher: ((family: MetricFamily) => void) | undefined;
+
+  counter(name: string, description: MetricDescription, attributes: MetricAttributes = {}): Counter {
+    return seriesFor(
+      this.family(name, "counter", description),
+      attributes,
+      (seriesAttributes) => new PlainCounter(seriesAttributes),
+    );
+  }
+
+  /** A counter whose value is known elsewhere and only ever grows. */
+  observedCounter(name: string, description: MetricDescription, read: () => number): void {
+    this.family(name, "counter", description).series.set("", { attributes: {}, read });
+  }
+
+  gauge(name: string, description: MetricDescription, read: () => number, attributes: MetricAttributes = {}) {
+    const { series: all } = this.family(name, "gauge", description);
+    const key = keyOf(attributes);
+    const one = { attributes, read };
+    all.set(key, one);
+    return () => {
+      if (all.get(key) === one) all.delete(key);
+    };
+  }
+
+  histogram(
+    name: string,
+    description: MetricDescription & { readonly boundaries: readonly number[] },
+    attributes: MetricAttributes = {},
+  ): Histogram {
+    const family = this.family(name, "histogram", description);
+    return seriesFor(family, attributes, (seriesAttributes) => new BufferedHistogram(family, seriesAttributes));
+  }
+
+  /** Every family there is. */
+  all(): Iterable<MetricFamily> {
+    return this.families.values();
+  }
+
+  /** Calls back for every family there is and every one to come. */
+  watch(watcher: (family: MetricFamily) => void): void {
+    this.watcher = watcher;
+    for (const family of this.families.values()) watcher(family);
+  }
+
+  private family<Kind extends MetricFamily["kind"]>(
+    name: string,
+    kind: Kind,
+    description: MetricDescription & { readonly boundaries?: readonly number[] },
+  ): Extract<MetricFamily, { kind: Kind }> {
+    const known = this.families.get(name);
+    if (known !== undefined && known.kind !== kind) throw new TypeError(`${name} is a ${known.kind}, not a ${kind}`);
+    const family = known ?? newFamily(name, kind, description);
+    if (known === undefined) {
+      this.families.set(name, family);
+      this.watcher?.(family);
+    }
+    return family as Extract<MetricFamily, { kind: Kind }>;
+  }
+}
+
+class PlainCounter implements Counter {
+  readonly attributes: MetricAttributes;
+  private value = 0;
+
+  constructor(attributes: MetricAttributes) {
+    this.attributes = attributes;
+  }
+
+  add(value: number): void {
+    this.value += value;
+  }
+
+  read(): number {
+    return this.value;
+  }
+}
+
+class BufferedHistogram implements Histogram {
+  readonly attributes: MetricAttributes;
+  private readonly family: HistogramFamily;
+  private buffered: number[] = [];
+  /** The number of all values recorded so far. */
+  count = 0;
+  sum = 0;
+
+  constructor(family: HistogramFamily, attributes: MetricAttributes) {
+    this.family = family;
+    this.attributes = attributes;
+  }
+
+  record(value: number): void {
+    this.count += 1;
+    this.sum += value;
+    if (this.family.sink) this.family.sink(value, this.attributes);
+    else if (this.buffered.length < MAX_BUFFERED_VALUES) this.buffered.push(value);
+  }
+
+  /** Hands what was recorded early to the real histogram. */
+  flush(): void {
+    for (const value of this.buffered.splice(0)) this.family.sink?.(value, this.attributes);
+  }
+}
+
+function newFamily(
+  name: string,
+  kind: MetricFamily["kind"],
+  description: MetricDescription & { readonly boundaries?: readonly number[] },
+): MetricFamily {
+  if (kind !== "histogram") return { name, kind, description, series: new Map() };
+  return { name, kind, description, boundaries: description.boundaries ?? [], series: new Map(), sink: undefined };
+}
+
+function seriesFor<S, Made extends S>(
+  family: { readonly series: Map<string, S> },
+  attributes: MetricAttributes,
+  make: (attributes: MetricAttributes) => Made,
+): Made {
+  const key = keyOf(attributes);
+  const known = family.series.get(key);
+  if (known !== undefined) return known as Made;
+  const made = make(attributes);
+  family.series.set(key, made);
+  return made;
+}
+
+function keyOf(attributes: MetricAttributes): string {
+  const entries = Object.entries(attributes);
+  return entries.length === 0 ? "" : JSON.stringify(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,89 @@
+import type { AnyValueMap, Logger as OtelLogger } from "@opentelemetry/api-logs";
+import type { Logger } from "../../contract/observability.js";
+import { logExportFailures } from "./log-export-failures.js";
+import type { LogOutput } from "./logger.js";
+import { type OtlpOptions, type OtlpTarget, otlpOptions } from "./otlp-target.js";
+import type { ResourceAttributes } from "./resource-attributes.js";
+
+/** One entry of service.telemetry.logs.processors. */
+export interface LogProcessorConfig {
+  readonly batch?: { readonly exporter: { readonly otlp?: OtlpTarget | undefined } } | undefined;
+  readonly simple?: { readonly exporter: { readonly otlp?: OtlpTarget | undefined } } | undefined;
+}
+
+const PATH = ["service", "telemetry", "logs", "processors"];
+const SEVERITIES: Readonly<Record<string, number>> = { debug: 5, info: 9, warn: 13, error: 17, fatal: 21 };
+const MAX_BUFFERED_LINES = 1000;
+
+/** The agent's own log lines as OTLP. Lines written before `start` are sent after it. */
+export class OtlpLogs implements LogOutput {
+  private buffered: string[] = [];
+  private logger: OtelLogger | undefined;
+  private shutdown: () => Promise<void> = async () => {};
+
+  write(line: string): void {
+    if (this.logger) emit(this.logger, line);
+    else if (this.buffered.length < MAX_BUFFERED_LINES) this.buffered.push(line);
+  }
+
+  /** Throws a `StartError` when a target cannot be used as configured. `own` is told when exports fail. */
+  async start(
+    processors: readonly LogProcessorConfig[],
+    resource: ResourceAttributes,
+    failureLogger: Logger,
+  ): Promise<void> {
+    const targets = await Promise.all(processors.flatMap(targetsOf));
+    const [{ LoggerProvider, BatchLogRecordProcessor, SimpleLogRecordProcessor }, { OTLPLogExporter }, resources] =
+      await Promise.all([
+        import("@opentelemetry/sdk-logs"),
+        import("@opentelemetry/exporter-logs-otlp-http"),
+        import("@opentelemetry/resources"),
+      ]);
+    const made = targets.map(({ options, batched }) => {
+      const exporter = logExportFailures(new OTLPLogExporter(options), "logs", options.url, failureLogger);
+      return batched ? new BatchLogRecordProcessor({ exporter }) : new SimpleLogRecordProcessor({ exporter });
+    });
+    const provider = new LoggerProvider({ resource: resources.resourceFromAttributes(resource), processors: made });
+    this.shutdown = () => provider.shutdown();
+    this.logger = provider.getLogger("sluice");
+    for (const line of this.buffered.splice(0)) emit(this.logger, line);
+  }
+
+  /** Sends what is left. Takes as long as the target's timeout; whoever has less time must not wait for it. */
+  stop(): Promise<void> {
+    return this.shutdown();
+  }
+}
+
+interface LogTarget {
+  readonly options: OtlpOptions;
+  readonly batched: boolean;
+}
+
+function targetsOf(processor: LogProcessorConfig, index: number): Promise<LogTarget>[] {
+  return (["batch", "simple"] as const).flatMap((kind) => {
+    const otlp = processor[kind]?.exporter.otlp;
+    const path = [...PATH, String(index), kind, "exporter", "otlp"];
+    const target = async (written: OtlpTarget) => {
+      return { options: await otlpOptions(written, "/v1/logs", path), batched: kind === "batch" };
+    };
+    return otlp === undefined ? [] : [target(otlp)];
+  });
+}
+
+interface LogLine extends AnyValueMap {
+  readonly time: string;
+  readonly level: string;
+  readonly msg: string;
+}
+
+function emit(logger: OtelLogger, line: string): void {
+  const { time, level, msg, ...fields } = JSON.parse(line) as LogLine;
+  logger.emit({
+    timestamp: new Date(time),
+    severityNumber: SEVERITIES[level] ?? 0,
+    severityText: level.toUpperCase(),
+    body: msg,
+    attributes: fields,
+  });
+}

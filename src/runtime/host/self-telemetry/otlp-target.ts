@@ -1,0 +1,68 @@
+import { StartError } from "../../contract/component.js";
+import { tlsClient } from "../../kit/net/tls-config.js";
+import { loadClientTls } from "../../kit/net/tls-load.js";
+
+/** Where the agent sends its own telemetry, as written under `otlp:`. */
+export interface OtlpTarget {
+  readonly protocol: string;
+  readonly endpoint: string;
+  readonly headers?:
+    | Readonly<Record<string, string>>
+    | readonly { readonly name: string; readonly value: string }[]
+    | undefined;
+  readonly insecure?: boolean | undefined;
+  readonly timeout?: number | undefined;
+  readonly compression?: string | undefined;
+  readonly tls?: unknown;
+}
+
+/** What OpenTelemetry's exporters for OTLP over HTTP are made with. */
+export interface OtlpOptions {
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  readonly timeoutMillis?: number;
+  readonly compression?: never;
+  readonly httpAgentOptions?: object;
+}
+
+/** Throws a `StartError` for what cannot be done; `path` is where the target stands in the config. */
+export async function otlpOptions(target: OtlpTarget, urlPath: string, path: readonly string[]): Promise<OtlpOptions> {
+  if (!/^http\/(protobuf|json)$/.test(target.protocol)) {
+    throw new StartError(`expected http/protobuf or http/json, not ${target.protocol}`, [...path, "protocol"]);
+  }
+  if (![undefined, "", "none", "gzip"].includes(target.compression)) {
+    throw new StartError(`expected gzip or none, not ${target.compression}`, [...path, "compression"]);
+  }
+  const tls = await tlsOptions(target.tls, [...path, "tls"]);
+  return {
+    url: targetUrl(target, urlPath, path),
+    headers: headersOf(target.headers),
+    ...(target.timeout !== undefined && { timeoutMillis: target.timeout }),
+    // The exporters' enum has this value; naming the enum would load its package.
+    ...(target.compression === "gzip" && { compression: "gzip" as never }),
+    ...(tls && { httpAgentOptions: tls }),
+  };
+}
+
+function targetUrl({ endpoint, insecure }: OtlpTarget, urlPath: string, path: readonly string[]): string {
+  const withScheme = /^https?:\/\//i.test(endpoint) ? endpoint : `${insecure ? "http" : "https"}://${endpoint}`;
+  if (!URL.canParse(withScheme))
+    throw new StartError("expected a URL such as http://localhost:4318", [...path, "endpoint"]);
+  const url = new URL(withScheme);
+  if (url.pathname === "/") url.pathname = urlPath;
+  return url.href;
+}
+
+function headersOf(headers: OtlpTarget["headers"]): Record<string, string> {
+  if (headers === undefined) return {};
+  if (!Array.isArray(headers)) return { ...(headers as Record<string, string>) };
+  return Object.fromEntries(headers.map(({ name, value }) => [name, value]));
+}
+
+async function tlsOptions(tls: unknown, path: readonly string[]): Promise<object | undefined> {
+  if (tls === undefined || tls === null) return undefined;
+  const parsed = tlsClient().safeParse(tls);
+  if (parsed.success) return loadClientTls(parsed.data, path);
+  const { message, path: key } = parsed.error.issues[0]!;
+  throw new StartError(message, [...path, ...key.map(String)]);
+}

@@ -1,0 +1,149 @@
+import { cpuUsage, memoryUsage } from "node:process";
+import type { ResolvedConfig } from "../../config/resolve/spec.js";
+import type { Place, Problem } from "../../config/text/problem.js";
+import { isStartError } from "../../contract/component.js";
+import type { Logger } from "../../contract/observability.js";
+import { painterFor } from "../../kit/text/terminal.js";
+import { LogStream } from "./log-stream.js";
+import { createLogger } from "./logger.js";
+import { MetricExport } from "./metric-export.js";
+import { MetricRegistry } from "./metric-registry.js";
+import { OtlpLogs } from "./otlp-logs.js";
+import { prettyLine } from "./pretty-line.js";
+import { resourceAttributes } from "./resource-attributes.js";
+
+/**
+ * What the agent says of itself. Logger and metrics work from the beginning; `start` makes them available outside the
+ * process. Nothing here is global: several agents in one process do not see each other's numbers.
+ */
+export interface SelfTelemetry {
+  readonly logger: Logger;
+  readonly metrics: MetricRegistry;
+  /** Throws a `PlacedStartError`: its path begins at the config's root, and `problems` say where that is. */
+  start(): Promise<void>;
+  /** Sends what is left, for a bounded time. Never rejects. */
+  stop(): Promise<void>;
+}
+
+export interface SelfTelemetryOptions {
+  readonly stderr: NodeJS.WritableStream;
+  readonly isTerminal: boolean;
+  /** Takes the place of the log that `service.telemetry.logs` describes. */
+  readonly logger?: Logger | undefined;
+}
+
+/** How long a stop waits for an OTLP target that does not answer. */
+const STOP_MS = 2000;
+
+export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemetryOptions): SelfTelemetry {
+  const { logs, metrics, resource: writtenResource } = config.service.telemetry;
+  const registry = new MetricRegistry();
+  const otlpLogs = logs.processors?.length ? new OtlpLogs() : undefined;
+  const stderrLog = options.logger === undefined ? createStderrLog(config, options, otlpLogs) : undefined;
+  const logger = options.logger ?? stderrLog!.logger;
+  let metricExport: MetricExport | undefined;
+
+  async function startExports(): Promise<void> {
+    const resource = resourceAttributes(writtenResource);
+    await otlpLogs?.start(logs.processors ?? [], resource, logger);
+    if (metrics.level === "none") return;
+    addProcessMetrics(registry);
+    const isWritten = (path: readonly (string | number)[]) => config.placeOf(path) !== undefined;
+    metricExport = new MetricExport({ metrics, registry, resource, logger, isWritten });
+    await metricExport.start();
+  }
+
+  async function flush(): Promise<void> {
+    await withTimeout(STOP_MS, Promise.allSettled([metricExport?.stop(), otlpLogs?.stop()]));
+    await stderrLog?.stream.flush();
+  }
+
+  const start = () =>
+    startExports().catch((error: unknown) => {
+      throw withConfigPlace(error, config);
+    });
+  let stopped: Promise<void> | undefined;
+  return { logger, metrics: registry, start, stop: () => (stopped ??= flush()) };
+}
+
+/** The log on stderr, and to OTLP where the config says so. */
+function createStderrLog(
+  config: ResolvedConfig,
+  { stderr, isTerminal }: SelfTelemetryOptions,
+  otlpLogs: OtlpLogs | undefined,
+) {
+  const { logs } = config.service.telemetry;
+  const stream: LogStream = new LogStream(stderr, (lines) => {
+    logger.warn({ lines }, "log lines are missing: nobody read them in time");
+  });
+  const pretty = logs.encoding === undefined ? isTerminal : logs.encoding === "console";
+  const paint = painterFor(stderr, isTerminal);
+  const logger: Logger = createLogger({
+    level: logs.level,
+    initialFields: logs.initial_fields ?? {},
+    output: {
+      write(line) {
+        stream.write(pretty ? prettyLine(line, paint) : line);
+        otlpLogs?.write(line);
+      },
+    },
+  });
+  return { stream, logger };
+}
+
+async function withTimeout(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}
+
+/** How the process is doing, under the Collector's names. */
+function addProcessMetrics(registry: MetricRegistry): void {
+  const started = performance.now();
+  registry.observedCounter("otelcol_process_uptime", { description: "Uptime of the process", unit: "s" }, () => {
+    return (performance.now() - started) / 1000;
+  });
+  registry.observedCounter(
+    "otelcol_process_cpu_seconds",
+    { description: "Total CPU user and system time in seconds", unit: "s" },
+    () => {
+      const { user, system } = cpuUsage();
+      return (user + system) / 1e6;
+    },
+  );
+  registry.gauge(
+    "otelcol_process_memory_rss",
+    { description: "Total physical memory (resident set size)", unit: "By" },
+    () => memoryUsage.rss(),
+  );
+  registry.gauge(
+    "otelcol_process_runtime_heap_alloc_bytes",
+    { description: "Bytes of allocated heap objects", unit: "By" },
+    () => memoryUsage().heapUsed,
+  );
+}
+
+/** The error with its place in the config, as the command line shows problems, if it is a `StartError`; any other as it is. */
+function withConfigPlace(error: unknown, config: ResolvedConfig): unknown {
+  if (!isStartError(error)) return error;
+  const { path, message } = error;
+  const place = nearestPlace(config, path.map(listIndex));
+  const problem: Problem = { severity: "error", code: "start_failed", place, path: path.join("."), message };
+  return Object.assign(error, { problems: [problem] });
+}
+
+/** The place of the key, or of the nearest key around it that is written. */
+function nearestPlace(config: ResolvedConfig, path: readonly (string | number)[]): Place | undefined {
+  for (let length = path.length; length > 0; length--) {
+    const place = config.placeOf(path.slice(0, length));
+    if (place) return place;
+  }
+  return undefined;
+}
+
+function listIndex(key: string): string | number {
+  return /^\d+$/.test(key) ? Number(key) : key;
+}

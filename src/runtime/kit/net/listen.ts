@@ -1,0 +1,41 @@
+import type { AddressInfo, Server } from "node:net";
+import { StartError } from "../../contract/component.js";
+import { formatAddress, type ListenAddress } from "./endpoint.js";
+
+/**
+ * Resolves with the port once the server listens (0 for a Unix socket). Rejects with a `StartError` that names the
+ * address and says what to do; `path` is the key that holds the endpoint.
+ */
+export function listen(server: Server, address: ListenAddress, path: readonly string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: NodeJS.ErrnoException) => {
+      reject(new StartError(explainListenError(error, formatAddress(address)), path, { cause: error }));
+    };
+    server.once("error", failed);
+    server.listen("path" in address ? { path: address.path } : listenOptions(address), () => {
+      server.off("error", failed);
+      const bound = server.address() as AddressInfo | string | null;
+      resolve(typeof bound === "object" && bound !== null ? bound.port : 0);
+    });
+  });
+}
+
+function listenOptions({ host, port }: { host: string | undefined; port: number }) {
+  return host === undefined ? { port } : { host, port };
+}
+
+function explainListenError(error: NodeJS.ErrnoException, address: string): string {
+  switch (error.code) {
+    case "EADDRINUSE":
+      return `cannot listen on ${address}: it is in use by another program; stop that one or choose another port`;
+    case "EACCES":
+      return `cannot listen on ${address}: not permitted; ports below 1024 need privileges, choose a higher one`;
+    case "EADDRNOTAVAIL":
+      return `cannot listen on ${address}: this machine has no such address; use 0.0.0.0 for every interface`;
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `cannot listen on ${address}: the host name is not known here`;
+    default:
+      return `cannot listen on ${address}: ${error.message}`;
+  }
+}

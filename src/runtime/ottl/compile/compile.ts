@@ -1,0 +1,33 @@
+import { FUNCTIONS } from "../functions/table.js";
+import type { ContextName } from "../paths/context.js";
+import type { RecordContext } from "../paths/record-context.js";
+import { parseCondition, parseStatement } from "../syntax/parser.js";
+import { AstCompiler } from "./ast-compiler.js";
+
+/** A compiled condition. It holds no state: one serves any number of scenes. */
+export interface Condition {
+  readonly text: string;
+  readonly context: ContextName;
+  /** Throws an `OttlError` when it cannot be decided. */
+  matches(ctx: RecordContext): boolean;
+}
+
+/** A compiled statement. */
+export interface Statement {
+  readonly text: string;
+  readonly context: ContextName;
+  /** Edits the record of the scene if its `where` holds; says whether it did. Throws an `OttlError`. */
+  execute(ctx: RecordContext): boolean;
+}
+
+/** Throws an `OttlSyntaxError` with the offset in the text. */
+export function compileCondition(text: string, context: ContextName): Condition {
+  const matches = new AstCompiler(context, FUNCTIONS).condition(parseCondition(text));
+  return { text, context, matches };
+}
+
+/** Throws an `OttlSyntaxError` with the offset in the text. */
+export function compileStatement(text: string, context: ContextName): Statement {
+  const execute = new AstCompiler(context, FUNCTIONS).statement(parseStatement(text));
+  return { text, context, execute };
+}

@@ -1,0 +1,155 @@
+import { alternatives } from "../../contract/schema/suggest.js";
+import type { Signal } from "../../telemetry/bytes/signal.js";
+import type { ContextName } from "../paths/context.js";
+import { type Token, tokenize } from "../syntax/lexer.js";
+import { KEYWORDS } from "../syntax/parser.js";
+import { isOttlSyntaxError, OttlSyntaxError } from "../values/error.js";
+import { type Condition, compileCondition, compileStatement, type Statement } from "./compile.js";
+
+/** The contexts of a signal, from the outermost to the innermost. */
+export const SIGNAL_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
+  logs: ["resource", "scope", "log"],
+  traces: ["resource", "scope", "span", "spanevent"],
+  metrics: ["resource", "scope", "metric", "datapoint"],
+};
+
+/** Texts that were compiled together, and the context they are in. */
+export interface CompiledGroup {
+  readonly context: ContextName;
+  readonly statements: readonly Statement[];
+  readonly conditions: readonly Condition[];
+}
+
+/** A text of a group that does not compile: which list it is in, and where there. */
+export interface GroupFailure {
+  readonly list: "statements" | "conditions";
+  readonly index: number;
+  readonly error: unknown;
+}
+
+/**
+ * Compiles texts that share a context which nobody has named. It is the innermost one that their paths begin with, or
+ * else the first from there inwards in which all of them compile. When there is none, the failure in the most likely
+ * one is given. Where no path begins with a context, and more than one would do, it is refused: `attributes` alone
+ * may be the record's or the resource's. The paths of `neighbours` count too, but these are not compiled.
+ */
+export function compileInferred(
+  signal: Signal,
+  statements: readonly string[],
+  conditions: readonly string[],
+  otherTexts: readonly string[] = [],
+): CompiledGroup | GroupFailure {
+  const contexts = SIGNAL_CONTEXTS[signal];
+  const hints = [...statements, ...conditions, ...otherTexts].map((text) => innermostContextIndex(text, contexts));
+  const innermost = Math.max(0, ...hints);
+  const candidates = [...contexts.slice(innermost), ...contexts.slice(0, innermost).reverse()];
+  const results = candidates.map((context) => compileIn(context, statements, conditions));
+  const compiled = results.filter((result) => "context" in result);
+  if (compiled.length > 1 && hints.every((hint) => hint < 0))
+    return (
+      ambiguousPathFailure(
+        statements,
+        conditions,
+        compiled.map(({ context }) => context),
+      ) ?? compiled[0]!
+    );
+  return compiled[0] ?? (hints.every((hint) => hint < 0) ? likeliestFailure(signal, candidates, results) : results[0]!);
+}
+
+/** The context that most conditions of a signal are written for. */
+const RECORD_CONTEXTS: Readonly<Record<Signal, ContextName>> = { logs: "log", traces: "span", metrics: "datapoint" };
+
+/** Of failures in all contexts, where nothing tells which is meant: one that knows what was, or that of the record. */
+function likeliestFailure(
+  signal: Signal,
+  contexts: readonly ContextName[],
+  results: readonly (CompiledGroup | GroupFailure)[],
+): GroupFailure {
+  const record = results[contexts.indexOf(RECORD_CONTEXTS[signal])] as GroupFailure;
+  const failures = [record, ...(results as readonly GroupFailure[])];
+  return failures.find(({ error }) => isOttlSyntaxError(error) && error.suggestion !== undefined) ?? record;
+}
+
+/** The failure at the first path, if there is one. */
+function ambiguousPathFailure(
+  statements: readonly string[],
+  conditions: readonly string[],
+  contexts: readonly ContextName[],
+): GroupFailure | undefined {
+  const lists = [["statements", statements] as const, ["conditions", conditions] as const];
+  for (const [list, texts] of lists) {
+    for (const [index, text] of texts.entries()) {
+      const path = firstPath(text);
+      if (path === undefined) continue;
+      const choices = alternatives(contexts.map((context) => `${context}.${path.text}`));
+      const error = new OttlSyntaxError(`which ${path.text} is meant: ${choices}?`, path.at, path.text.length);
+      return { list, index, error };
+    }
+  }
+  return undefined;
+}
+
+function firstPath(text: string): Token | undefined {
+  const tokens = tokenize(text);
+  return tokens.find(({ kind, text: word }, i) => {
+    const follows = tokens[i + 1]?.text;
+    return kind === "word" && /^[a-z]/.test(word) && !KEYWORDS.has(word) && follows !== "(" && follows !== "=";
+  });
+}
+
+/** Compiles texts in a context; stops at the first that does not. */
+export function compileIn(
+  context: ContextName,
+  statements: readonly string[],
+  conditions: readonly string[],
+): CompiledGroup | GroupFailure {
+  const compiled = compileAll("statements", statements, (text) => compileStatement(text, context));
+  if ("error" in compiled) return compiled;
+  const tests = compileAll("conditions", conditions, (text) => compileCondition(text, context));
+  if ("error" in tests) return tests;
+  return { context, statements: compiled.done, conditions: tests.done };
+}
+
+function compileAll<T>(
+  list: GroupFailure["list"],
+  texts: readonly string[],
+  compile: (text: string) => T,
+): { done: T[] } | GroupFailure {
+  const done: T[] = [];
+  for (const [index, text] of texts.entries()) {
+    try {
+      done.push(compile(text));
+    } catch (error) {
+      if (!isOttlSyntaxError(error)) throw error;
+      return { list, index, error };
+    }
+  }
+  return { done };
+}
+
+/** Index of the innermost context whose name stands in front of a dot in the text; -1 when there is none. */
+function innermostContextIndex(text: string, contexts: readonly ContextName[]): number {
+  try {
+    const tokens = tokenize(text);
+    const named = tokens.map(({ kind, text: name }, i) => {
+      const prefix = kind === "word" && tokens[i + 1]?.text === "." && tokens[i - 1]?.text !== ".";
+      if (!prefix) return -1;
+      return contexts.indexOf((name === "instrumentation_scope" ? "scope" : name) as ContextName);
+    });
+    return Math.max(-1, ...named);
+  } catch {
+    return -1;
+  }
+}
+
+/** The context of a signal with this name, in any case; undefined when there is none. */
+export function contextNamed(signal: Signal, name: string): ContextName | undefined {
+  return SIGNAL_CONTEXTS[signal].find((known) => known === name.toLowerCase());
+}
+
+/** What zod is told of a text that does not compile; the config reader makes line and column of `params`. */
+export function ottlIssue(error: unknown, path: readonly (string | number)[]) {
+  if (!isOttlSyntaxError(error)) throw error;
+  const { message, offset, length, suggestion } = error;
+  return { code: "custom" as const, message, path: [...path], params: { offset, length, suggestion } };
+}

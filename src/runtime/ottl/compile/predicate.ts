@@ -1,0 +1,66 @@
+import { anyValueAt, anyValueEnd } from "../../telemetry/bytes/any-value.js";
+import { findAttribute } from "../../telemetry/views/attributes.js";
+import type { PathAccess } from "../paths/path-access.js";
+import type { RecordContext } from "../paths/record-context.js";
+import { type Comparison, compare } from "../values/compare.js";
+import type { OttlValue } from "../values/value.js";
+import { isEncodedNil, isEncodedText } from "../values/wire-value.js";
+
+/** A compiled condition. */
+export type Predicate = (ctx: RecordContext) => boolean;
+
+export const ALWAYS: Predicate = () => true;
+export const NEVER: Predicate = () => false;
+
+export function negated(test: Predicate): Predicate {
+  if (test === ALWAYS) return NEVER;
+  return test === NEVER ? ALWAYS : (ctx) => !test(ctx);
+}
+
+/** What is known beforehand decides, wherever it stands: no other part is then asked, and none can fail. */
+export function allOf(all: readonly Predicate[]): Predicate {
+  if (all.includes(NEVER)) return NEVER;
+  const tests = all.filter((test) => test !== ALWAYS);
+  if (tests.length < 2) return tests[0] ?? ALWAYS;
+  return (ctx) => {
+    for (let i = 0; i < tests.length; i++) if (!tests[i]!(ctx)) return false;
+    return true;
+  };
+}
+
+export function anyOf(all: readonly Predicate[]): Predicate {
+  if (all.includes(ALWAYS)) return ALWAYS;
+  const tests = all.filter((test) => test !== NEVER);
+  if (tests.length < 2) return tests[0] ?? NEVER;
+  return (ctx) => {
+    for (let i = 0; i < tests.length; i++) if (tests[i]!(ctx)) return true;
+    return false;
+  };
+}
+
+/**
+ * One attribute is or is not a text or nil: answered by comparing bytes, with nothing decoded. Undefined for every
+ * other comparison.
+ */
+export function attributeTest(
+  { select, key, encoded }: NonNullable<PathAccess["attribute"]>,
+  operator: Comparison,
+  value: OttlValue,
+): Predicate | undefined {
+  if ((operator !== "==" && operator !== "!=") || (typeof value !== "string" && value !== null)) return undefined;
+  const text = Buffer.from(value ?? "", "utf8");
+  const wanted = operator === "==";
+  return (ctx) => {
+    const message = select(ctx);
+    if (message.edits !== undefined) return compare(message.attribute(key, encoded), value, operator);
+    const { bytes } = message;
+    const at = findAttribute(bytes, message.start, message.end, message.attributesTag, encoded);
+    const start = at < 0 ? -1 : anyValueAt(bytes, at);
+    if (start < 0) return (value === null) === wanted;
+    return (
+      (value === null
+        ? isEncodedNil(bytes, start, anyValueEnd)
+        : isEncodedText(bytes, start, anyValueEnd, value, text)) === wanted
+    );
+  };
+}

@@ -1,0 +1,50 @@
+import { type FunctionSpec, signature } from "../functions/function-spec.js";
+import { FUNCTIONS } from "../functions/table.js";
+import { CONTEXT_SIGNALS, CONTEXTS } from "../paths/context.js";
+import { ENUMS } from "../paths/enums.js";
+import { PATHS } from "../paths/paths.js";
+
+/** docs/ottl-functions.md: all functions and paths, from the tables that the compiler uses. */
+export function ottlReference(): string {
+  const specs = [...FUNCTIONS.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const isEditor = ({ name }: FunctionSpec) => /^[a-z]/.test(name);
+  return `${[
+    "# OTTL: functions and paths",
+    "Made from the code by `node scripts/ottl-reference.js`; do not edit.",
+    "Arguments in square brackets may be left out, and all may be given by name: `Substring(body, start = 0, length = 5)`. Types in capital letters must be literals. `path` and `map path` are what is changed; `pattern` is a regular expression of RE2, `glob` has `*` and `?`, and `converter` is the name of a converter such as `SHA256`.",
+    "## Editors",
+    ...specs.filter(isEditor).map(functionText),
+    "## Converters",
+    ...specs.filter((spec) => !isEditor(spec)).map(functionText),
+    "## Paths",
+    'Each may also be written with the name of its context in front: `log.body` for `body`. Maps and lists take keys: `attributes["a"]["b"][0]`.',
+    ...CONTEXTS.map(contextText),
+  ].join("\n\n")}\n`;
+}
+
+function functionText(spec: FunctionSpec): string {
+  const rows = spec.parameters.map(
+    ({ name, type, optional }) => `- \`${name}\`: ${type}${optional ? ", may be left out" : ""}`,
+  );
+  const returns = spec.returns === "" ? [] : [`Gives ${spec.returns}.`];
+  const where = spec.contexts === undefined ? [] : [`Only in the context ${spec.contexts.join(" and ")}.`];
+  return [
+    `### ${spec.name}`,
+    `\`${signature(spec)}\``,
+    [spec.summary, ...returns, ...where].join(" "),
+    ...(rows.length === 0 ? [] : [rows.join("\n")]),
+    `\`\`\`ottl\n${spec.example}\n\`\`\``,
+  ].join("\n\n");
+}
+
+function contextText(context: (typeof CONTEXTS)[number]): string {
+  const own = Object.entries(PATHS[context]).filter(([path]) => !path.startsWith(`${context}.`));
+  const table = own.map(([path, { type }]) => `| \`${path}\` | ${type} |`);
+  const enums = [...ENUMS[context]].map(([name, value]) => `\`${name}\` (${value})`);
+  return [
+    `### ${context}`,
+    `Signals: ${CONTEXT_SIGNALS[context].join(", ")}.`,
+    ["| path | type |", "|---|---|", ...table].join("\n"),
+    ...(enums.length === 0 ? [] : [`Names of numbers: ${enums.join(", ")}.`]),
+  ].join("\n\n");
+}

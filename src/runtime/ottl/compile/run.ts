@@ -1,0 +1,223 @@
+import { Batch } from "../../telemetry/batch.js";
+import { checkRequest } from "../../telemetry/bytes/check-request.js";
+import { partition } from "../../telemetry/edit/partition.js";
+import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../telemetry/views/record-walk.js";
+import { CONTEXT_SHAPES, CONTEXT_SIGNALS, CONTEXTS_OF_RECORDS, type ContextName } from "../paths/context.js";
+import { RecordContext } from "../paths/record-context.js";
+import { OttlError, toOttlError } from "../values/error.js";
+import type { Condition, Statement } from "./compile.js";
+
+/**
+ * Called with a condition or statement that failed on a record; the work then goes on as if it had not matched. Without
+ * one the error is thrown, and the batch stays as it was.
+ */
+export type OnOttlError = (error: OttlError, failed: Condition | Statement) => void;
+
+/** The batch without the records (or resources, scopes, metrics, span events) for which any of the conditions holds. */
+export function dropWhere(batch: Batch, conditions: readonly Condition[], onError?: OnOttlError): Batch {
+  return conditions.length === 0
+    ? batch
+    : runVisitor(batch, conditions[0]!.context, new DroppingVisitor(conditions, true, onError));
+}
+
+/** The batch with only those for which any of the conditions holds. */
+export function keepWhere(batch: Batch, conditions: readonly Condition[], onError?: OnOttlError): Batch {
+  return conditions.length === 0
+    ? Batch.empty(batch.signal)
+    : runVisitor(batch, conditions[0]!.context, new DroppingVisitor(conditions, false, onError));
+}
+
+/**
+ * Sorts by the first of the conditions (all of one context) that holds: what the batch at each condition's index has,
+ * and behind them, what none holds for. Those with nothing in them are undefined; a batch that goes to one place whole
+ * is the same batch.
+ */
+export function partitionWhere(
+  batch: Batch,
+  conditions: readonly Condition[],
+  onError?: OnOttlError,
+): (Batch | undefined)[] {
+  if (conditions.length === 0) return [batch];
+  const { context } = conditions[0]!;
+  checkContext(batch, context);
+  if (context === "spanevent") throw new TypeError("span events cannot be taken apart from their spans");
+  const ctx = new RecordContext(context);
+  return partition(batch, CONTEXT_SHAPES[context], conditions.length + 1, (walk, start, end) => {
+    ctx.begin(walk, start, end);
+    for (let i = 0; i < conditions.length; i++) {
+      const condition = conditions[i]!;
+      if (onError === undefined ? condition.matches(ctx) : holds(condition, ctx, onError)) return i;
+    }
+    return conditions.length;
+  });
+}
+
+/** Does any of the conditions hold for anything in the batch? */
+export function anyMatches(batch: Batch, conditions: readonly Condition[], onError?: OnOttlError): boolean {
+  if (conditions.length === 0) return false;
+  const searcher = new SearchingVisitor(conditions, onError);
+  runVisitor(batch, conditions[0]!.context, searcher);
+  return searcher.found;
+}
+
+/**
+ * Executes statements of one context on everything in the batch that they are about, one record after the other, if
+ * there are no conditions or any of them holds for it. Gives the same batch when nothing changed.
+ */
+export function transformBatch(
+  batch: Batch,
+  statements: readonly Statement[],
+  conditions: readonly Condition[] = [],
+  onError?: OnOttlError,
+): Batch {
+  if (statements.length === 0) return batch;
+  return runVisitor(batch, statements[0]!.context, new TransformingVisitor(statements, conditions, onError));
+}
+
+/** Decides conditions on records that another walk visits: call `any` for each record. */
+export class ConditionSet {
+  private readonly conditions: readonly Condition[];
+  private readonly onError: OnOttlError | undefined;
+  private readonly ctx: RecordContext;
+
+  constructor(conditions: readonly Condition[], onError?: OnOttlError) {
+    this.conditions = conditions;
+    this.onError = onError;
+    this.ctx = new RecordContext(conditions[0]?.context ?? "log");
+  }
+
+  /** Does any of them hold for the record in [start, end) of the walk? */
+  any(walk: RecordWalk, start: number, end: number): boolean {
+    this.ctx.begin(walk, start, end);
+    return anyHolds(this.conditions, this.ctx, this.onError);
+  }
+}
+
+/** Metrics that may come of one: conditions that hold for what they make would never end. */
+const MAX_ADDED_METRICS = 100;
+
+function runVisitor(batch: Batch, context: ContextName, visitor: RecordVisitor): Batch {
+  checkContext(batch, context);
+  const result = new RecordWalk(batch, CONTEXT_SHAPES[context]).run(visitor);
+  if (result === batch || CONTEXTS_OF_RECORDS.has(context)) return result;
+  const count = context === "spanevent" ? batch.count : checkRequest(result.signal, result.bytes);
+  return Batch.trusted(result.signal, result.bytes, count);
+}
+
+function checkContext(batch: Batch, context: ContextName): void {
+  if (!CONTEXT_SIGNALS[context].includes(batch.signal))
+    throw new TypeError(`there is no ${context} in a batch of ${batch.signal}`);
+}
+
+function anyHolds(conditions: readonly Condition[], ctx: RecordContext, onError: OnOttlError | undefined): boolean {
+  for (let i = 0; i < conditions.length; i++) {
+    const condition = conditions[i]!;
+    if (onError === undefined) {
+      if (condition.matches(ctx)) return true;
+    } else if (holds(condition, ctx, onError)) return true;
+  }
+  return false;
+}
+
+function holds(condition: Condition, ctx: RecordContext, onError: OnOttlError): boolean {
+  try {
+    return condition.matches(ctx);
+  } catch (error) {
+    onError(toOttlError(error), condition);
+    return false;
+  }
+}
+
+class DroppingVisitor implements RecordVisitor {
+  private readonly conditions: readonly Condition[];
+  private readonly dropsMatches: boolean;
+  private readonly onError: OnOttlError | undefined;
+  private readonly ctx: RecordContext;
+
+  constructor(conditions: readonly Condition[], drops: boolean, onError: OnOttlError | undefined) {
+    this.conditions = conditions;
+    this.dropsMatches = drops;
+    this.onError = onError;
+    this.ctx = new RecordContext(conditions[0]!.context);
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    this.ctx.begin(walk, start, end);
+    return anyHolds(this.conditions, this.ctx, this.onError) === this.dropsMatches ? DROP : KEEP;
+  }
+}
+
+class SearchingVisitor implements RecordVisitor {
+  found = false;
+  private readonly set: ConditionSet;
+
+  constructor(conditions: readonly Condition[], onError: OnOttlError | undefined) {
+    this.set = new ConditionSet(conditions, onError);
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    this.found ||= this.set.any(walk, start, end);
+    return KEEP;
+  }
+}
+
+function tooManyAddedMetrics(): OttlError {
+  return new OttlError(
+    `statements made more than ${MAX_ADDED_METRICS} metrics of one: their conditions hold for the new ones`,
+  );
+}
+
+class TransformingVisitor implements RecordVisitor {
+  private readonly statements: readonly Statement[];
+  private readonly conditions: readonly Condition[];
+  private readonly onError: OnOttlError | undefined;
+  private readonly ctx: RecordContext;
+
+  constructor(statements: readonly Statement[], conditions: readonly Condition[], onError: OnOttlError | undefined) {
+    this.statements = statements;
+    this.conditions = conditions;
+    this.onError = onError;
+    this.ctx = new RecordContext(statements[0]!.context);
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    const { ctx } = this;
+    ctx.begin(walk, start, end);
+    if (this.conditions.length > 0 && !anyHolds(this.conditions, ctx, this.onError)) return KEEP;
+    for (let i = 0; i < this.statements.length; i++) this.execute(this.statements[i]!);
+    ctx.finish();
+    if (ctx.addedMetrics.length > 0) this.visitAdded();
+    return KEEP;
+  }
+
+  /** Added metrics are transformed like any other, which may add more. */
+  private visitAdded(): void {
+    const { ctx, statements } = this;
+    for (let n = 0; ctx.addedMetrics.length > 0; n++) {
+      ctx.beginAdded(ctx.addedMetrics.shift()!);
+      const applies = this.conditions.length === 0 || anyHolds(this.conditions, ctx, this.onError);
+      for (let i = 0; applies && i < statements.length; i++) this.execute(statements[i]!);
+      ctx.finishAdded();
+      if (n === MAX_ADDED_METRICS) this.stopAdding();
+    }
+  }
+
+  private stopAdding(): void {
+    this.ctx.addedMetrics.length = 0;
+    const error = tooManyAddedMetrics();
+    if (this.onError === undefined) throw error;
+    this.onError(error, this.statements[0]!);
+  }
+
+  private execute(statement: Statement): void {
+    if (this.onError === undefined) {
+      statement.execute(this.ctx);
+      return;
+    }
+    try {
+      statement.execute(this.ctx);
+    } catch (error) {
+      this.onError(toOttlError(error), statement);
+    }
+  }
+}

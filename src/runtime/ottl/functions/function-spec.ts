@@ -1,0 +1,93 @@
+import type { ContextName } from "../paths/context.js";
+import type { Getter, PathAccess } from "../paths/path-access.js";
+import type { RecordContext } from "../paths/record-context.js";
+import type { OttlDuration, OttlMap, OttlTime, OttlValue } from "../values/value.js";
+import type { Pattern } from "./text/pattern.js";
+
+/**
+ * What an argument may be. Types in capital letters must be literals, because they are needed before there is data;
+ * `path` and `map path` are places that are changed; `pattern` and `glob` are text that is compiled, at once if it is
+ * a literal; `converter` is the name of one.
+ */
+export type ParameterType =
+  | "any"
+  | "string"
+  | "int"
+  | "bool"
+  | "map"
+  | "list"
+  | "time"
+  | "duration"
+  | "STRING"
+  | "INT"
+  | "BOOL"
+  | "any[]"
+  | "string[]"
+  | "STRING[]"
+  | "pattern"
+  | "glob"
+  | "path"
+  | "map path"
+  | "converter";
+
+export interface Parameter {
+  readonly name: string;
+  readonly type: ParameterType;
+  readonly optional?: boolean;
+}
+
+/** A function of the language: the one description that parsing, errors and the reference come from. */
+export interface FunctionSpec {
+  readonly name: string;
+  readonly parameters: readonly Parameter[];
+  /** The type it gives; "" for an editor. */
+  readonly returns: string;
+  /** A sentence or two for the reference. */
+  readonly summary: string;
+  readonly example: string;
+  /** Where it can be used; everywhere when absent. */
+  readonly contexts?: readonly ContextName[];
+  compile(args: CallArguments): Getter;
+}
+
+/**
+ * The arguments of one call, checked against the parameters: text(...) and its like give functions that throw an
+ * `OttlError` when the value is of another type. Those for optional parameters take a default.
+ */
+export interface CallArguments {
+  has(name: string): boolean;
+  any(name: string): Getter;
+  text(name: string): (ctx: RecordContext) => string;
+  int(name: string): (ctx: RecordContext) => bigint;
+  map(name: string): (ctx: RecordContext) => OttlMap;
+  list(name: string): (ctx: RecordContext) => OttlValue[];
+  time(name: string): (ctx: RecordContext) => OttlTime;
+  duration(name: string): (ctx: RecordContext) => OttlDuration;
+  items(name: string): readonly Getter[];
+  texts(name: string): readonly ((ctx: RecordContext) => string)[];
+  pattern(name: string): (ctx: RecordContext) => Pattern;
+  path(name: string): PathAccess;
+  converter(name: string): ((ctx: RecordContext, input: OttlValue) => OttlValue) | undefined;
+  literalText(name: string, otherwise?: string): string;
+  literalInt(name: string, otherwise?: bigint): bigint;
+  literalBool(name: string, otherwise?: boolean): boolean;
+  literalTexts(name: string): readonly string[];
+  /** The value if it is a literal. */
+  constant(name: string): OttlValue | undefined;
+  /** Refuses an argument at compile time, at its place. */
+  reject(name: string, why: string): never;
+}
+
+/** `name(target, limit, [marker])` as a person would write it. */
+export function signature(spec: FunctionSpec): string {
+  const parameters = spec.parameters.map(({ name, optional }) => (optional ? `[${name}]` : name));
+  return `${spec.name}(${parameters.join(", ")})`;
+}
+
+/** `target: map path`, and a question mark behind what may be left out. */
+export function parameters(...written: readonly string[]): Parameter[] {
+  return written.map((text) => {
+    const [name, type] = text.split(": ") as [string, ParameterType];
+    return name.endsWith("?") ? { name: name.slice(0, -1), type, optional: true } : { name, type };
+  });
+}

@@ -1,0 +1,99 @@
+import { toBool, toDouble, toInt } from "../../values/conversions.js";
+import { OttlError } from "../../values/error.js";
+import type { OttlMap, OttlValue } from "../../values/value.js";
+import { GROK_PATTERNS } from "./grok-patterns.js";
+import { compilePattern } from "./pattern.js";
+
+const MAX_DEPTH = 20;
+const MAX_PATTERN_LENGTH = 100_000;
+
+interface Capture {
+  readonly name: string;
+  readonly type: string | undefined;
+}
+
+/**
+ * A grok pattern: a pattern in which %{NAME}, %{NAME:field} and %{NAME:field:type} stand for other patterns. Throws
+ * when it is not one. Group names of grok may hold dots and the like, so captures are found by their index.
+ */
+export function grokPattern(
+  text: string,
+  namedOnly: boolean,
+  definitions: readonly string[],
+): (target: string) => OttlMap {
+  const customPatterns = new Map(definitions.map(parseDefinition));
+  const captures: Capture[] = [];
+  const regex = new GrokExpander(customPatterns, captures, namedOnly).expand(text, 0);
+  if (captures.length === 0 && namedOnly) throw new OttlError("the pattern names nothing to extract");
+  const pattern = compilePattern(regex);
+  return (target) => {
+    const map: OttlMap = new Map();
+    const groups = pattern.groups(target);
+    if (groups === undefined) return map;
+    captures.forEach(({ name, type }, i) => {
+      const found = groups[groupName(i)];
+      if (found) map.set(name, convertCapture(found, name, type));
+    });
+    return map;
+  };
+}
+
+function parseDefinition(text: string): [name: string, pattern: string] {
+  const at = text.indexOf("=");
+  if (at <= 0) throw new OttlError(`a pattern is defined as NAME=pattern, not ${JSON.stringify(text.slice(0, 40))}`);
+  return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+}
+
+function groupName(index: number): string {
+  return `g${index}`;
+}
+
+class GrokExpander {
+  private readonly customPatterns: ReadonlyMap<string, string>;
+  private readonly captures: Capture[];
+  private readonly namedOnly: boolean;
+  private length = 0;
+
+  constructor(customPatterns: ReadonlyMap<string, string>, captures: Capture[], namedOnly: boolean) {
+    this.customPatterns = customPatterns;
+    this.captures = captures;
+    this.namedOnly = namedOnly;
+  }
+
+  expand(text: string, depth: number): string {
+    if (depth > MAX_DEPTH) throw new OttlError("the patterns refer to each other in a circle");
+    this.length += text.length;
+    if (this.length > MAX_PATTERN_LENGTH) throw new OttlError("the pattern is too long");
+    return text.replace(/%\{(\w+)(?::([^:}]+))?(?::(\w+))?\}|\(\?P?<([^>=!]+)>/g, (_, name, field, type, group) => {
+      if (group !== undefined) return `(?P<${this.capture(group, undefined)}>`;
+      const pattern = this.customPatterns.get(name) ?? GROK_PATTERNS[name];
+      if (pattern === undefined) throw new OttlError(`no such grok pattern: ${name}`);
+      const wanted = field ?? (this.namedOnly ? undefined : name);
+      const opening = wanted === undefined ? "(?:" : `(?P<${this.capture(wanted, type)}>`;
+      return `${opening}${this.expand(pattern, depth + 1)})`;
+    });
+  }
+
+  private capture(name: string, type: string | undefined): string {
+    if (type !== undefined && !Object.hasOwn(CAPTURE_TYPES, type))
+      throw new OttlError(`no such type: ${type}; there are ${Object.keys(CAPTURE_TYPES).join(", ")}`);
+    this.captures.push({ name, type });
+    return groupName(this.captures.length - 1);
+  }
+}
+
+const CAPTURE_TYPES: Readonly<Record<string, (text: string) => OttlValue>> = {
+  string: (text) => text,
+  int: toInt,
+  long: toInt,
+  float: toDouble,
+  double: toDouble,
+  bool: toBool,
+  boolean: toBool,
+};
+
+function convertCapture(text: string, name: string, type = "string"): OttlValue {
+  const value = CAPTURE_TYPES[type]!(text);
+  if (value === null) throw new OttlError(`${JSON.stringify(text.slice(0, 40))} of ${name} is no ${type}`);
+  return value;
+}

@@ -1,0 +1,120 @@
+import { OttlError } from "../../values/error.js";
+import { MAX_CHARACTERS } from "../../values/limits.js";
+import type { OttlMap, OttlValue } from "../../values/value.js";
+
+/** Text formats that conditions and statements take apart. */
+
+const MAX_DEPTH = 200;
+
+/** JSON as values of the language; every number is a double. */
+export function parseJson(text: string): OttlValue {
+  if (text.length > MAX_CHARACTERS) throw new OttlError(`the JSON is longer than ${MAX_CHARACTERS} characters`);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw new OttlError(`not valid JSON: ${error instanceof Error ? error.message.slice(0, 120) : ""}`);
+  }
+  if (typeof parsed !== "object" || parsed === null) throw new OttlError("ParseJSON needs an object or a list");
+  return jsonToValue(parsed, MAX_DEPTH);
+}
+
+function jsonToValue(value: unknown, depth: number): OttlValue {
+  if (depth === 0) throw new OttlError(`the JSON is nested more than ${MAX_DEPTH} deep`);
+  if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY)
+    throw new OttlError("a number in the JSON does not fit a double");
+  if (typeof value !== "object" || value === null) return value as OttlValue;
+  if (Array.isArray(value)) return value.map((item) => jsonToValue(item, depth - 1));
+  const map: OttlMap = new Map();
+  for (const [key, item] of Object.entries(value)) map.set(key, jsonToValue(item, depth - 1));
+  return map;
+}
+
+/** Pairs of text; what stands in quotes of either kind is kept together. */
+export function parseKeyValue(text: string, delimiter: string, pairDelimiter: string): OttlMap {
+  if (text === "") throw new OttlError("ParseKeyValue: the text is empty");
+  const map: OttlMap = new Map();
+  for (const pair of splitQuoted(text, pairDelimiter)) {
+    const at = pair.indexOf(delimiter);
+    if (at < 0)
+      throw new OttlError(`ParseKeyValue: no ${JSON.stringify(delimiter)} in ${JSON.stringify(pair.slice(0, 40))}`);
+    map.set(pair.slice(0, at).trim(), pair.slice(at + delimiter.length).trim());
+  }
+  return map;
+}
+
+/** The parts between delimiters outside quotes, without the quotes and without empty parts. */
+function splitQuoted(text: string, delimiter: string): string[] {
+  const parts: string[] = [];
+  let current = "";
+  let quote = "";
+  let escaped = false;
+  for (let i = 0; i < text.length; i++) {
+    if (quote === "" && text.startsWith(delimiter, i)) {
+      if (current !== "") parts.push(current);
+      current = "";
+      i += delimiter.length - 1;
+      continue;
+    }
+    const c = text[i]!;
+    if (escaped) escaped = false;
+    else if (quote === "" && (c === '"' || c === "'")) {
+      quote = c;
+      continue;
+    } else if (c === quote) {
+      quote = "";
+      continue;
+    } else escaped = c === "\\";
+    current += c;
+  }
+  if (quote !== "") throw new OttlError("ParseKeyValue: a quoted value does not end");
+  if (current !== "") parts.push(current);
+  return parts;
+}
+
+/** The fields of one row; newlines at its ends are left out, others belong to their field. */
+export function parseCsvRow(row: string, delimiter: string, mode: "strict" | "lazyQuotes" | "ignoreQuotes"): string[] {
+  const text = withoutLineEnds(row);
+  if (mode === "ignoreQuotes") return row.split(delimiter);
+  if (text === "") throw new OttlError("ParseCSV: the row is empty");
+  const fields: string[] = [];
+  let p = 0;
+  while (true) {
+    const [field, end] = text[p] === '"' ? quotedField(text, p, delimiter, mode) : bareField(text, p, delimiter, mode);
+    fields.push(field);
+    if (end >= text.length) return fields;
+    p = end + delimiter.length;
+  }
+}
+
+function withoutLineEnds(row: string): string {
+  const isLineEnd = (at: number) => row[at] === "\n" || row[at] === "\r";
+  let from = 0;
+  let to = row.length;
+  while (from < to && isLineEnd(from)) from++;
+  while (to > from && isLineEnd(to - 1)) to--;
+  return row.slice(from, to);
+}
+
+function bareField(text: string, p: number, delimiter: string, mode: string): [field: string, end: number] {
+  const at = text.indexOf(delimiter, p);
+  const end = at < 0 ? text.length : at;
+  const field = text.slice(p, end);
+  if (mode === "strict" && field.includes('"')) throw new OttlError("ParseCSV: a quote in a field without quotes");
+  return [field, end];
+}
+
+function quotedField(text: string, p: number, delimiter: string, mode: string): [field: string, end: number] {
+  let field = "";
+  for (let i = p + 1; i < text.length; i++) {
+    if (text[i] !== '"') field += text[i];
+    else if (text[i + 1] === '"') {
+      field += '"';
+      i++;
+    } else if (i + 1 === text.length || text.startsWith(delimiter, i + 1)) return [field, i + 1];
+    else if (mode === "strict") throw new OttlError("ParseCSV: text behind a quoted field");
+    else field += '"';
+  }
+  if (mode === "strict") throw new OttlError("ParseCSV: a quoted field does not end");
+  return [field, text.length];
+}

@@ -1,0 +1,64 @@
+import { OttlError } from "../../values/error.js";
+import type { OttlMap } from "../../values/value.js";
+
+const URL_PATTERN = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s;
+
+/** The parts of an absolute or relative URL under the names of the semantic conventions. */
+export function parseUrl(text: string): OttlMap {
+  if (text === "") throw new OttlError("URL: the text is empty");
+  if (text.startsWith("?")) return new Map([["query", parseQuery(text.slice(1))]]);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a URL cannot hold
+  const match = /[\u0000-\u001f\u007f]/.test(text) ? null : URL_PATTERN.exec(text);
+  if (match === null) throw new OttlError("URL: not a URL");
+  const [, scheme = "", authority = "", rawPath = "", query = "", fragment = ""] = match;
+  const at = authority.lastIndexOf("@");
+  const { host, port } = hostAndPort(authority.slice(at + 1));
+  const isOpaque = scheme !== "" && authority === "" && !rawPath.startsWith("/"); // as in mailto:somebody
+  const path = isOpaque ? "" : decodePercent(rawPath);
+  const map: OttlMap = new Map<string, string | bigint>([
+    ["url.original", text],
+    ["url.domain", host],
+    ["url.scheme", scheme.toLowerCase()],
+    ["url.path", path],
+  ]);
+  if (port !== "") map.set("url.port", BigInt(port));
+  if (fragment !== "") map.set("url.fragment", decodePercent(fragment));
+  if (at >= 0) addUser(map, authority.slice(0, at));
+  if (query !== "") map.set("url.query", query);
+  const extension = /\.([^.]+)$/s.exec(path)?.[1];
+  if (extension !== undefined) map.set("url.extension", extension);
+  return map;
+}
+
+/** The parameters of a query, each with the list of its values. */
+function parseQuery(text: string): OttlMap {
+  const parameters: OttlMap = new Map();
+  for (const [name, value] of new URLSearchParams(text)) {
+    const values = parameters.get(name);
+    if (Array.isArray(values)) values.push(value);
+    else parameters.set(name, [value]);
+  }
+  return parameters;
+}
+
+function hostAndPort(text: string): { host: string; port: string } {
+  const match = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{0,5}))?$/.exec(text);
+  if (match === null) throw new OttlError("URL: not a valid host and port");
+  return { host: match[1] ?? match[2] ?? "", port: match[3] ?? "" };
+}
+
+function addUser(map: OttlMap, user: string): void {
+  const colon = user.indexOf(":");
+  const name = colon < 0 ? user : user.slice(0, colon);
+  map.set("url.user_info", user);
+  if (name !== "") map.set("url.username", decodePercent(name));
+  if (colon >= 0) map.set("url.password", decodePercent(user.slice(colon + 1)));
+}
+
+function decodePercent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new OttlError("URL: a percent sign that escapes nothing");
+  }
+}

@@ -1,0 +1,94 @@
+import { compilePattern as compile, type Pattern, quotePattern } from "../../../kit/match/pattern.js";
+import { OttlError } from "../../values/error.js";
+import { MAX_TEXT_LENGTH, textTooLong } from "../../values/limits.js";
+
+export type { Pattern } from "../../../kit/match/pattern.js";
+
+/** What users write is far shorter; what comes out of the data may be anything. */
+const MAX_PATTERN_LENGTH = 100_000;
+
+/** Throws an `OttlError` with the reason when it is no pattern. */
+export function compilePattern(text: string): Pattern {
+  if (text.length > MAX_PATTERN_LENGTH)
+    throw new OttlError(`the pattern is longer than ${MAX_PATTERN_LENGTH} characters`);
+  try {
+    return compile(text);
+  } catch (error) {
+    throw new OttlError(`not a valid pattern: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+const MAX_CACHED = 256;
+
+/** What is made of texts that come out of the data: the same few are asked for again and again. */
+export class TextCache<T> {
+  private readonly make: (text: string) => T;
+  private readonly values = new Map<string, T>();
+
+  constructor(make: (text: string) => T) {
+    this.make = make;
+  }
+
+  get(text: string): T {
+    let one = this.values.get(text);
+    if (one === undefined) {
+      one = this.make(text);
+      if (this.values.size >= MAX_CACHED) this.values.clear();
+      this.values.set(text, one);
+    }
+    return one;
+  }
+}
+
+const patterns = new TextCache(compilePattern);
+
+export function cachedPattern(text: string): Pattern {
+  return patterns.get(text);
+}
+
+/** A match takes some microseconds: what has more of them would keep everybody else waiting. */
+const MAX_MATCHES = 100_000;
+
+/** Every match replaced; an `OttlError` when there are too many, or the text becomes too long. */
+export function replaceAll(
+  pattern: Pattern,
+  text: string,
+  replacement: string,
+  finish?: (replaced: string) => string,
+): string {
+  const maxLength = Math.max(MAX_TEXT_LENGTH, text.length);
+  return pattern.replaceAll(text, replacement, finish, (matches, length) => {
+    if (matches > MAX_MATCHES) throw new OttlError(`the pattern matches more than ${MAX_MATCHES} times`);
+    if (length > maxLength) throw textTooLong();
+  });
+}
+
+/** `*` is any text, `?` one character, `[ab]`, `[!ab]`, `{a,b}`; a backslash takes a character for itself. */
+export function compileGlob(glob: string): Pattern {
+  let regex = "";
+  let depth = 0;
+  for (let i = 0; i < glob.length; i++) {
+    const c = glob[i]!;
+    if (c === "*") regex += ".*";
+    else if (c === "?") regex += ".";
+    else if (c === "\\" && i + 1 < glob.length) regex += quotePattern(glob[++i]!);
+    else if (c === "{") {
+      depth++;
+      regex += "(?:";
+    } else if (c === "}" && depth > 0) {
+      depth--;
+      regex += ")";
+    } else if (c === "," && depth > 0) regex += "|";
+    else if (c === "[") {
+      const close = glob.indexOf("]", i + 2);
+      if (close < 0) throw new OttlError("not a valid glob: [ without ]");
+      regex += `[${glob
+        .slice(i + 1, close)
+        .replace(/^!/, "^")
+        .replaceAll("[", "\\[")}]`;
+      i = close;
+    } else regex += quotePattern(c);
+  }
+  if (depth > 0) throw new OttlError("not a valid glob: { without }");
+  return compilePattern(`(?s)^${regex}$`);
+}

@@ -1,0 +1,261 @@
+import { OttlError } from "../../values/error.js";
+import { OttlTime, type TimeZone, UTC } from "../../values/value.js";
+import { DAYS, type FieldName, type LayoutPart, MONTHS } from "./time-layout.js";
+
+const SECOND = 1_000_000_000n;
+
+/** What has been read so far. */
+interface ParsedTime {
+  year: number | undefined;
+  month: number;
+  day: number;
+  hour: number;
+  minute: number;
+  second: number;
+  nanosecond: number;
+  afternoon: boolean | undefined;
+  zone: TimeZone | undefined;
+}
+
+/**
+ * A text as a time. Where the layout has no zone, it is in `location` (an IANA name); where it has no year, in the
+ * year that puts it nearest to `now` without being more than a week ahead.
+ */
+export function parseTime(
+  parts: readonly LayoutPart[],
+  text: string,
+  location: string | undefined,
+  now: bigint,
+): OttlTime {
+  const found: ParsedTime = {
+    year: undefined,
+    month: 1,
+    day: 1,
+    hour: 0,
+    minute: 0,
+    second: 0,
+    nanosecond: 0,
+    afternoon: undefined,
+    zone: undefined,
+  };
+  let rest = text;
+  for (let i = 0; i < parts.length; i++)
+    rest = readPart(parts[i]!, rest, found, text, parts[i + 1]?.kind === "fraction");
+  if (rest !== "") throw formatMismatch(text, rest);
+  if (found.afternoon !== undefined) found.hour = (found.hour % 12) + (found.afternoon ? 12 : 0);
+  checkRange(found, text);
+  const time = toTime(found, found.year ?? new Date(Number(now / 1_000_000n)).getUTCFullYear(), location);
+  const tooLate = found.year === undefined && time.nanos > now + 7n * 86_400n * SECOND;
+  return tooLate ? toTime(found, new Date(Number(now / 1_000_000n)).getUTCFullYear() - 1, location) : time;
+}
+
+function toTime(found: ParsedTime, year: number, location: string | undefined): OttlTime {
+  const date = new Date(0);
+  date.setUTCFullYear(year, found.month - 1, found.day);
+  date.setUTCHours(found.hour, found.minute, found.second);
+  const local = date.getTime();
+  const zone = found.zone ?? (location === undefined ? UTC : zoneAt(location, local));
+  return new OttlTime(
+    (BigInt(local) - BigInt(zone.offsetSeconds) * 1000n) * 1_000_000n + BigInt(found.nanosecond),
+    zone,
+  );
+}
+
+/** The offset of a place at this local time: guessed from the same instant in UTC, then mended once. */
+export function zoneAt(location: string, localMs: number): TimeZone {
+  const first = offsetAt(location, localMs);
+  const offsetSeconds = offsetAt(location, localMs - first * 1000);
+  return { name: location, offsetSeconds };
+}
+
+/** Making one takes far longer than using it; the locations are those of the configuration. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatFor(location: string): Intl.DateTimeFormat {
+  let format = formats.get(location);
+  if (format === undefined) {
+    const numeric = "numeric" as const;
+    const date = { year: numeric, month: numeric, day: numeric };
+    const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: "h23" as const };
+    format = new Intl.DateTimeFormat("en-US", { timeZone: location, ...date, ...time });
+    formats.set(location, format);
+  }
+  return format;
+}
+
+function offsetAt(location: string, ms: number): number {
+  const format = formatFor(location);
+  const n = Object.fromEntries(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
+  const local = Date.UTC(n["year"]!, n["month"]! - 1, n["day"]!, n["hour"]!, n["minute"]!, n["second"]!);
+  return Math.round((local - Math.floor(ms / 1000) * 1000) / 1000);
+}
+
+function readPart(part: LayoutPart, rest: string, found: ParsedTime, text: string, fractionFollows: boolean): string {
+  if (part.kind === "text") return readText(part.text, rest, text);
+  if (part.kind === "fraction") {
+    const match = new RegExp(part.exact ? `^[.,]\\d{${part.digits}}` : "^[.,]\\d+").exec(rest);
+    if (match === null) {
+      if (part.exact) throw formatMismatch(text, rest);
+      return rest;
+    }
+    found.nanosecond = nanoseconds(match[0]);
+    return rest.slice(match[0].length);
+  }
+  const after = readField(part.field, rest, found, text);
+  const seconds = part.field === "05" || part.field === "5";
+  const fraction = seconds && !fractionFollows ? /^[.,]\d+/.exec(after) : null;
+  if (fraction === null) return after;
+  found.nanosecond = nanoseconds(fraction[0]); // Go reads a fraction behind the seconds even if the layout has none
+  return after.slice(fraction[0].length);
+}
+
+function nanoseconds(fraction: string): number {
+  return Number(fraction.slice(1, 10).padEnd(9, "0"));
+}
+
+function readText(expected: string, rest: string, text: string): string {
+  if (rest.startsWith(expected)) return rest.slice(expected.length);
+  throw formatMismatch(text, rest);
+}
+
+const ZONES: Readonly<Record<string, number>> = { UTC: 0, GMT: 0, Z: 0 };
+
+function readField(field: FieldName, rest: string, found: ParsedTime, text: string): string {
+  const match = FIELD_PATTERNS[field].exec(rest);
+  if (match === null) throw formatMismatch(text, rest);
+  const [all] = match;
+  setField(field, all.trim(), found, text);
+  return rest.slice(all.length);
+}
+
+function setField(field: FieldName, value: string, found: ParsedTime, text: string): void {
+  switch (field) {
+    case "January":
+    case "Jan":
+      found.month = 1 + MONTHS.findIndex((name) => name.slice(0, 3).toLowerCase() === value.slice(0, 3).toLowerCase());
+      return;
+    case "Monday":
+    case "Mon":
+      return;
+    case "MST":
+      found.zone = { name: value, offsetSeconds: ZONES[value] ?? 0 };
+      return;
+    case "2006":
+      found.year = Number(value);
+      return;
+    case "06":
+      found.year = Number(value) + (Number(value) >= 69 ? 1900 : 2000);
+      return;
+    case "01":
+    case "1":
+    case "_1":
+      found.month = Number(value);
+      return;
+    case "02":
+    case "2":
+    case "_2":
+      found.day = Number(value);
+      return;
+    case "002":
+    case "__2":
+      found.month = 1;
+      found.day = Number(value);
+      return;
+    case "15":
+    case "03":
+    case "3":
+      found.hour = Number(value);
+      return;
+    case "04":
+    case "4":
+      found.minute = Number(value);
+      return;
+    case "05":
+    case "5":
+      found.second = Number(value);
+      return;
+    case "PM":
+    case "pm":
+      found.afternoon = value.toLowerCase() === "pm";
+      return;
+    default:
+      found.zone = offsetZone(value, text);
+  }
+}
+
+function offsetZone(value: string, text: string): TimeZone {
+  if (value === "Z") return UTC;
+  const digits = value.replace(/\D/g, "");
+  const [hours, minutes, seconds] = [0, 2, 4].map((at) => Number(digits.slice(at, at + 2) || 0)) as [
+    number,
+    number,
+    number,
+  ];
+  if (hours > 24 || minutes > 59 || seconds > 59) throw formatMismatch(text, value);
+  const offset = hours * 3600 + minutes * 60 + seconds;
+  return offset === 0 ? UTC : { name: value, offsetSeconds: value.startsWith("-") ? -offset : offset };
+}
+
+function checkRange(found: ParsedTime, text: string): void {
+  const fits =
+    found.month >= 1 &&
+    found.month <= 12 &&
+    found.day >= 1 &&
+    found.day <= 366 &&
+    found.hour < 24 &&
+    found.minute < 60 &&
+    found.second < 60;
+  if (!fits) throw new OttlError(`${JSON.stringify(text.slice(0, 60))} has a part that is out of range`);
+}
+
+function formatMismatch(text: string, rest: string): OttlError {
+  const shown = JSON.stringify(text.slice(0, 60));
+  return new OttlError(`the time ${shown} does not fit its format at ${JSON.stringify(rest.slice(0, 20))}`);
+}
+
+const month = new RegExp(`^(?:${MONTHS.join("|")})`, "i");
+const monthShort = new RegExp(`^(?:${MONTHS.map((name) => name.slice(0, 3)).join("|")})`, "i");
+const day = new RegExp(`^(?:${DAYS.join("|")})`, "i");
+const dayShort = new RegExp(`^(?:${DAYS.map((name) => name.slice(0, 3)).join("|")})`, "i");
+const two = /^\d\d/;
+const oneOrTwo = /^\d\d?/;
+const spaced = /^ ?\d\d?/;
+const numericZone = (separator: string, count: number, z: boolean) =>
+  new RegExp(`^(?:[+-]\\d\\d${`${separator}\\d\\d`.repeat(count - 1)}${z ? "|Z" : ""})`);
+
+const FIELD_PATTERNS: Readonly<Record<FieldName, RegExp>> = {
+  January: month,
+  Jan: monthShort,
+  Monday: day,
+  Mon: dayShort,
+  MST: /^(?:[A-Z]{3,4}|[+-]\d\d(?:\d\d)?)/,
+  "2006": /^\d{4}/,
+  "06": two,
+  "01": oneOrTwo,
+  "1": oneOrTwo,
+  _1: spaced,
+  "02": oneOrTwo,
+  "2": oneOrTwo,
+  _2: spaced,
+  "002": /^\d{3}/,
+  __2: /^ {0,2}\d{1,3}/,
+  "15": oneOrTwo,
+  "03": oneOrTwo,
+  "3": oneOrTwo,
+  "04": oneOrTwo,
+  "4": oneOrTwo,
+  "05": oneOrTwo,
+  "5": oneOrTwo,
+  PM: /^(?:AM|PM)/,
+  pm: /^(?:am|pm)/,
+  "-07:00:00": numericZone(":", 3, false),
+  "-070000": numericZone("", 3, false),
+  "-07:00": numericZone(":", 2, false),
+  "-0700": numericZone("", 2, false),
+  "-07": numericZone("", 1, false),
+  "Z07:00:00": numericZone(":", 3, true),
+  Z070000: numericZone("", 3, true),
+  "Z07:00": numericZone(":", 2, true),
+  Z0700: numericZone("", 2, true),
+  Z07: numericZone("", 1, true),
+};

@@ -1,0 +1,241 @@
+import { decodeValue } from "../../telemetry/bytes/decode.js";
+import { type Field, wireType } from "../../telemetry/bytes/messages.js";
+import { after, LENGTH_DELIMITED, skip, varint } from "../../telemetry/bytes/wire.js";
+import { WireWriter } from "../../telemetry/bytes/writer.js";
+import type { TreeValue } from "../../telemetry/json/tree.js";
+import { OttlError } from "../values/error.js";
+import { OttlMessages, OttlTime, type OttlValue, sameValue, typeName } from "../values/value.js";
+import { type EditableMessage, encodedField } from "./editable-message.js";
+import type { PathAccess, SelectMessage } from "./path-access.js";
+
+/** Paths to single fields of a message, by the field's OTLP/JSON name. */
+
+/** The decoded field, or undefined when it is not set. */
+export function readField(message: EditableMessage, field: Field): TreeValue | undefined {
+  const { number } = field;
+  const tag = (number << 3) | wireType(field);
+  const edited = message.edits?.fields.get(number);
+  if (edited === undefined) {
+    const at = message.find(tag);
+    return at < 0 ? undefined : decodeValue(field, message.bytes, at, skip(message.bytes, at, tag));
+  }
+  if (edited.length === 0) return undefined;
+  varint(edited, 0);
+  const at = after;
+  return decodeValue(field, edited, at, skip(edited, at, tag));
+}
+
+export function writeField(message: EditableMessage, field: Field, value: unknown): void {
+  message.edit().fields.set(field.number, encodedField(message.type, field.number, value));
+}
+
+/** How one kind of field is seen by the language. */
+export interface FieldCodec {
+  readonly type: string;
+  read(raw: TreeValue | undefined): OttlValue;
+  /** Throws when the value does not fit. */
+  write(value: OttlValue): unknown;
+}
+
+export function typeMismatch(type: string, value: OttlValue): OttlError {
+  return new OttlError(`expected ${type}, got ${typeName(value)}`);
+}
+
+export const TEXT_FIELD: FieldCodec = {
+  type: "string",
+  read: (raw) => (raw as string | undefined) ?? "",
+  write: (value) => {
+    if (typeof value !== "string") throw typeMismatch("string", value);
+    return value;
+  },
+};
+
+export const DOUBLE_FIELD: FieldCodec = {
+  type: "double",
+  read: (raw) => (raw as number | undefined) ?? 0,
+  write: (value) => {
+    if (typeof value !== "number") throw typeMismatch("double", value);
+    return value;
+  },
+};
+
+export const BOOLEAN_FIELD: FieldCodec = {
+  type: "bool",
+  read: (raw) => (raw as boolean | undefined) ?? false,
+  write: (value) => {
+    if (typeof value !== "boolean") throw typeMismatch("bool", value);
+    return value;
+  },
+};
+
+/** An integer of any wire type; what does not fit it is cut as Go's conversions do. */
+function integerCodec(cut: (value: bigint) => bigint): FieldCodec {
+  return {
+    type: "int",
+    read: (raw) => BigInt.asIntN(64, BigInt((raw as number | bigint | undefined) ?? 0)),
+    write: (value) => {
+      if (typeof value !== "bigint") throw typeMismatch("int", value);
+      return cut(value);
+    },
+  };
+}
+
+export const UINT32_FIELD = integerCodec((value) => BigInt.asUintN(32, value));
+export const INT32_FIELD = integerCodec((value) => BigInt.asIntN(32, value));
+export const UINT64_FIELD = integerCodec((value) => BigInt.asUintN(64, value));
+export const INT64_FIELD = integerCodec((value) => BigInt.asIntN(64, value));
+
+export const TIME_FIELD: FieldCodec = {
+  type: "time",
+  read: (raw) => new OttlTime(BigInt.asIntN(64, (raw as bigint | undefined) ?? 0n)),
+  write: (value) => {
+    if (!(value instanceof OttlTime)) throw typeMismatch("time", value);
+    return BigInt.asUintN(64, value.nanos);
+  },
+};
+
+/** An id as bytes; one that is not there is all zeros. */
+export function idBytesField(size: number): FieldCodec {
+  return {
+    type: "bytes",
+    read: (raw) => (raw instanceof Uint8Array && raw.length === size ? raw : new Uint8Array(size)),
+    write: (value) => {
+      if (!(value instanceof Uint8Array) || value.length !== size) throw typeMismatch(`an id of ${size} bytes`, value);
+      return value;
+    },
+  };
+}
+
+/** An id in hex. */
+export function idTextField(size: number): FieldCodec {
+  return {
+    type: "string",
+    read: (raw) =>
+      raw instanceof Uint8Array && raw.length === size ? Buffer.from(raw).toString("hex") : "00".repeat(size),
+    write: (value) => {
+      if (typeof value !== "string") throw typeMismatch("string", value);
+      if (value.length !== size * 2 || !/^[0-9a-fA-F]*$/.test(value))
+        throw new OttlError(`an id of ${size} bytes is ${size * 2} hex digits, got ${JSON.stringify(value)}`);
+      return new Uint8Array(Buffer.from(value, "hex"));
+    },
+  };
+}
+
+/**
+ * A field that the messages of the level may or may not have: of a message that has none, reading gives nil and
+ * setting is an error.
+ */
+function optionalFieldAccess(
+  select: SelectMessage,
+  name: string,
+  read: (message: EditableMessage, field: Field) => OttlValue,
+  write: (message: EditableMessage, field: Field, value: OttlValue) => void,
+): PathAccess {
+  return {
+    get: (ctx) => {
+      const message = select(ctx);
+      const field = message.type.byName.get(name);
+      return field === undefined ? null : read(message, field);
+    },
+    set: (ctx, value) => {
+      const message = select(ctx);
+      const field = message.type.byName.get(name);
+      if (field === undefined) throw new OttlError(`a ${message.type.name} has no ${name}`);
+      write(message, field, value);
+    },
+  };
+}
+
+/** A single value. */
+export function fieldAccess(select: SelectMessage, name: string, conversion: FieldCodec): PathAccess {
+  const read = (message: EditableMessage, field: Field) => conversion.read(readField(message, field));
+  return optionalFieldAccess(select, name, read, (message, field, value) => {
+    const written = conversion.write(value);
+    if (!sameValue(read(message, field), value)) writeField(message, field, written);
+  });
+}
+
+/** A repeated numeric field as a list. */
+export function listAccess(select: SelectMessage, name: string, type: "int" | "double"): PathAccess {
+  const kind = type === "int" ? "bigint" : "number";
+  const read = (message: EditableMessage, field: Field): OttlValue => {
+    const raw = readRepeated(message, field);
+    return type === "int" ? raw.map((item) => BigInt.asIntN(64, item as bigint)) : (raw as number[]);
+  };
+  return optionalFieldAccess(select, name, read, (message, field, value) => {
+    const list = checkedList(value, kind, type);
+    if (sameValue(read(message, field), list)) return;
+    writeField(message, field, type === "int" ? list.map((item) => BigInt.asUintN(64, item as bigint)) : list);
+  });
+}
+
+export function checkedList(value: OttlValue, kind: "bigint" | "number", type: string): OttlValue[] {
+  if (value === null) return [];
+  if (!Array.isArray(value)) throw typeMismatch(`a list of ${type}`, value);
+  for (const item of value) if (typeof item !== kind) throw typeMismatch(`a list of ${type}`, item);
+  return value;
+}
+
+function readRepeated(message: EditableMessage, field: Field): TreeValue[] {
+  const list: TreeValue[] = [];
+  const edited = message.edits?.fields.get(field.number);
+  if (edited === undefined) collectRepeated(field, message.bytes, message.start, message.end, list);
+  else collectRepeated(field, edited, 0, edited.length, list);
+  return list;
+}
+
+function collectRepeated(field: Field, bytes: Uint8Array, start: number, end: number, list: TreeValue[]): void {
+  for (let p = start; p < end; ) {
+    const tag = varint(bytes, p);
+    const at = after;
+    p = skip(bytes, at, tag);
+    if (tag >>> 3 !== field.number) continue;
+    if ((tag & 7) !== LENGTH_DELIMITED) {
+      list.push(decodeValue(field, bytes, at, p));
+      continue;
+    }
+    varint(bytes, at);
+    for (let q = after; q < p; ) {
+      list.push(decodeValue(field, bytes, q, p));
+      q = field.type === "uint64" ? skip(bytes, q, 0) : q + 8;
+    }
+  }
+}
+
+/** Messages that are only passed around, as a whole: a span's events, a point's exemplars. */
+export function messagesAccess(select: SelectMessage, name: string): PathAccess {
+  const read = (message: EditableMessage, field: Field) => new OttlMessages(name, rawMessages(message, field));
+  return optionalFieldAccess(select, name, read, (message, field, value) => {
+    const messages = value ?? new OttlMessages(name, []);
+    if (!(messages instanceof OttlMessages) || messages.kind !== name) throw typeMismatch(name, value);
+    if (!sameValue(read(message, field), messages))
+      message.edit().fields.set(field.number, encodeMessages(field, messages.items));
+  });
+}
+
+/** The messages of a repeated field, each as its bytes, with the changes. */
+export function rawMessages(message: EditableMessage, field: Field): Uint8Array[] {
+  const items: Uint8Array[] = [];
+  const edited = message.edits?.fields.get(field.number);
+  const bytes = edited ?? message.bytes;
+  const wanted = (field.number << 3) | LENGTH_DELIMITED;
+  const end = edited === undefined ? message.end : edited.length;
+  for (let p = edited === undefined ? message.start : 0; p < end; ) {
+    const tag = varint(bytes, p);
+    const at = after;
+    p = skip(bytes, at, tag);
+    if (tag !== wanted) continue;
+    varint(bytes, at);
+    items.push(bytes.subarray(after, p));
+  }
+  return items;
+}
+
+function encodeMessages(field: Field, items: readonly Uint8Array[]): Uint8Array {
+  const writer = new WireWriter(256);
+  for (const item of items) {
+    writer.varint((field.number << 3) | LENGTH_DELIMITED);
+    writer.lengthDelimited(item);
+  }
+  return writer.written();
+}

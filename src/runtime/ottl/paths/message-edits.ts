@@ -1,0 +1,87 @@
+import type { WireWriter } from "../../telemetry/bytes/writer.js";
+import { hasKey, readKey } from "../../telemetry/views/attributes.js";
+import type { OttlValue } from "../values/value.js";
+import { writeOttlKeyValue } from "../values/wire-value.js";
+
+export const DELETED = Symbol("deleted");
+
+/** Up to here the changed keys are compared one by one, above they are looked up: a record may have many attributes. */
+const MAX_LINEAR_SEARCH = 12;
+
+/**
+ * The changes to one message. Kept in lists that are written over: with a map to be cleared for every record, setting
+ * one attribute measured a tenth slower.
+ */
+export class MessageEdits {
+  /** How many attributes have changed. */
+  count = 0;
+  /** By field number: its new bytes, tag and all; none when it is gone. */
+  readonly fields = new Map<number, Uint8Array>();
+  private readonly keys: string[] = [];
+  private readonly encodedKeys: Uint8Array[] = [];
+  private readonly values: (OttlValue | typeof DELETED)[] = [];
+  private readonly written: boolean[] = [];
+  /** By key, once there are more than a few. */
+  private indexes: Map<string, number> | undefined;
+
+  clear(): void {
+    this.count = 0;
+    this.indexes = undefined;
+    if (this.fields.size > 0) this.fields.clear();
+  }
+
+  /** The new value of an attribute, DELETED when it is gone, undefined when it has not changed. */
+  attribute(key: string): OttlValue | typeof DELETED | undefined {
+    const index = this.indexOf(key);
+    return index < 0 ? undefined : this.values[index];
+  }
+
+  /** The changed attributes, in the order in which they were changed first. */
+  *entries(): Generator<[key: string, value: OttlValue | typeof DELETED]> {
+    for (let i = 0; i < this.count; i++) yield [this.keys[i]!, this.values[i]!];
+  }
+
+  change(key: string, encoded: Uint8Array, value: OttlValue | typeof DELETED): void {
+    let index = this.indexOf(key);
+    if (index < 0) {
+      index = this.count++;
+      this.keys[index] = key;
+      this.encodedKeys[index] = encoded;
+      if (this.count > MAX_LINEAR_SEARCH) this.index(key, index);
+    }
+    this.values[index] = value;
+  }
+
+  beginWriting(): void {
+    for (let i = 0; i < this.count; i++) this.written[i] = false;
+  }
+
+  /** Which of the changed keys the KeyValue in [start, end) has, or -1. */
+  indexOfKey(b: Uint8Array, start: number, end: number): number {
+    if (this.indexes !== undefined) return this.indexes.get(readKey(b, start, end)) ?? -1;
+    for (let i = 0; i < this.count; i++) if (hasKey(b, start, end, this.encodedKeys[i]!)) return i;
+    return -1;
+  }
+
+  /** Writes a change unless it has been written or is a deletion. */
+  writeOnce(writer: WireWriter, tag: number, index: number): void {
+    if (this.written[index]) return;
+    this.written[index] = true;
+    const value = this.values[index]!;
+    if (value !== DELETED) writeOttlKeyValue(writer, tag, this.keys[index]!, value as OttlValue);
+  }
+
+  private indexOf(key: string): number {
+    if (this.indexes !== undefined) return this.indexes.get(key) ?? -1;
+    for (let i = 0; i < this.count; i++) if (this.keys[i] === key) return i;
+    return -1;
+  }
+
+  private index(key: string, at: number): void {
+    if (this.indexes === undefined) {
+      this.indexes = new Map();
+      for (let i = 0; i < at; i++) this.indexes.set(this.keys[i]!, i);
+    }
+    this.indexes.set(key, at);
+  }
+}

@@ -1,0 +1,195 @@
+import { MESSAGES } from "../../telemetry/bytes/messages.js";
+import { METRIC_DATA_TAGS } from "../../telemetry/bytes/signal.js";
+import { after, LENGTH_DELIMITED, skip, varint } from "../../telemetry/bytes/wire.js";
+import { WireWriter } from "../../telemetry/bytes/writer.js";
+import type { FrameEdit } from "../../telemetry/views/record-walk.js";
+import { EditableMessage } from "./editable-message.js";
+import type { RecordContext } from "./record-context.js";
+
+/** Where the messages of a scene lie, and how changes to them reach the batch. */
+
+/** Finds a message for the present record. */
+export interface MessageLocator {
+  current(): EditableMessage;
+}
+
+export class RecordLocator implements MessageLocator {
+  private readonly message: EditableMessage;
+
+  constructor(message: EditableMessage) {
+    this.message = message;
+  }
+
+  current(): EditableMessage {
+    return this.message;
+  }
+}
+
+/** A message around the records itself. */
+export class FrameLocator implements MessageLocator, FrameEdit {
+  protected readonly ctx: RecordContext;
+  protected readonly depth: number;
+  protected readonly message: EditableMessage;
+  private serial = -1;
+
+  constructor(ctx: RecordContext, depth: number, message: string) {
+    this.ctx = ctx;
+    this.depth = depth;
+    this.message = new EditableMessage(MESSAGES[message]!, () => ctx.walk!.editFrame(depth, this));
+  }
+
+  current(): EditableMessage {
+    const walk = this.ctx.walk!;
+    const serial = walk.serials[this.depth]!;
+    if (this.serial !== serial) {
+      this.serial = serial;
+      const { start, end } = walk.frames[this.depth]!;
+      this.locate(walk.bytes, start, end);
+    }
+    return this.message;
+  }
+
+  apply(out: WireWriter, start: number): void {
+    const scratch = new WireWriter(out.length - start + 256);
+    this.message.encodeInto(scratch, out.bytes, start, out.length);
+    out.length = start;
+    out.copy(scratch.bytes, 0, scratch.length);
+  }
+
+  protected locate(bytes: Uint8Array, start: number, end: number): void {
+    this.message.moveTo(bytes, start, end);
+  }
+}
+
+const OWNER_FIELD = 1;
+const OWNER_TAG = 10;
+
+/** A resource or scope: field 1 of the frame around its records. */
+export class OwnerLocator extends FrameLocator {
+  override apply(out: WireWriter, start: number): void {
+    const scratch = new WireWriter(this.message.end - this.message.start + 256);
+    scratch.byte(OWNER_TAG);
+    scratch.begin(this.message.end - this.message.start);
+    this.message.encodeInto(scratch);
+    scratch.end();
+    const [from, to] = fieldRange(out.bytes, start, out.length, OWNER_FIELD);
+    out.replace(from, to, scratch.written());
+  }
+
+  protected override locate(bytes: Uint8Array, start: number, end: number): void {
+    const [from, to] = fieldRange(bytes, start, end, OWNER_FIELD);
+    if (from === to) return this.message.moveTo(bytes, start, start);
+    varint(bytes, from);
+    varint(bytes, after);
+    this.message.moveTo(bytes, after, to);
+  }
+}
+
+/** Where the field lies, tag and all; empty at the beginning if it does not. */
+function fieldRange(bytes: Uint8Array, start: number, end: number, number: number): [from: number, to: number] {
+  for (let p = start; p < end; ) {
+    const at = p;
+    const tag = varint(bytes, p);
+    p = skip(bytes, after, tag);
+    if (tag >>> 3 === number) return [at, p];
+  }
+  return [start, start];
+}
+
+/** A message in the record. Its changes become the record's with `applyEdits`. */
+export class NestedLocator implements MessageLocator {
+  protected readonly ctx: RecordContext;
+  protected readonly message: EditableMessage;
+  protected number = OWNER_FIELD;
+  private recordSerial = -1;
+
+  constructor(ctx: RecordContext, message: string) {
+    this.ctx = ctx;
+    this.message = new EditableMessage(MESSAGES[message]!);
+  }
+
+  current(): EditableMessage {
+    if (this.recordSerial !== this.ctx.recordSerial) {
+      this.recordSerial = this.ctx.recordSerial;
+      this.locate(this.ctx.record);
+    }
+    return this.message;
+  }
+
+  applyEdits(): void {
+    const { message } = this;
+    if (this.recordSerial !== this.ctx.recordSerial || message.edits === undefined) return;
+    const writer = new WireWriter(message.end - message.start + 256);
+    writer.varint((this.number << 3) | LENGTH_DELIMITED);
+    writer.begin(message.end - message.start);
+    message.encodeInto(writer);
+    writer.end();
+    this.ctx.record.edit().fields.set(this.number, writer.written());
+  }
+
+  protected locate(record: EditableMessage): void {
+    const at = record.find((this.number << 3) | LENGTH_DELIMITED);
+    if (at < 0) return this.message.moveTo(record.bytes, record.start, record.start);
+    const size = varint(record.bytes, at);
+    this.message.moveTo(record.bytes, after, after + size);
+  }
+}
+
+/** A metric's data: what its points lie in. */
+export interface MetricDataLocator extends MessageLocator {
+  /** Its tag in the metric; 0 when the metric has none. */
+  tag(): number;
+}
+
+export class FrameDataLocator extends FrameLocator implements MetricDataLocator {
+  constructor(ctx: RecordContext) {
+    super(ctx, 3, "Gauge");
+  }
+
+  tag(): number {
+    return this.ctx.walk!.frames[3]!.tag;
+  }
+
+  protected override locate(bytes: Uint8Array, start: number, end: number): void {
+    this.message.setType(dataMessage(this.tag()));
+    super.locate(bytes, start, end);
+  }
+}
+
+export class NestedDataLocator extends NestedLocator implements MetricDataLocator {
+  private dataTag = 0;
+
+  constructor(ctx: RecordContext) {
+    super(ctx, "Gauge");
+  }
+
+  tag(): number {
+    this.current();
+    return this.dataTag;
+  }
+
+  protected override locate(record: EditableMessage): void {
+    this.dataTag = METRIC_DATA_TAGS.find((tag) => record.find(tag) >= 0) ?? 0;
+    if (this.dataTag === 0) return this.message.moveTo(record.bytes, record.start, record.start);
+    this.number = this.dataTag >>> 3;
+    this.message.setType(dataMessage(this.dataTag));
+    super.locate(record);
+  }
+}
+
+export class AppendToFrame implements FrameEdit {
+  private readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  apply(out: WireWriter): void {
+    out.copy(this.bytes, 0, this.bytes.length);
+  }
+}
+
+/** The message of a metric's data by its tag in the metric. */
+export function dataMessage(tag: number) {
+  return MESSAGES["Metric"]!.byNumber[tag >>> 3]!.message!;
+}

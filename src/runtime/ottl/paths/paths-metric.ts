@@ -1,0 +1,120 @@
+import { METRIC_DATA_TAGS } from "../../telemetry/bytes/signal.js";
+import type { Tree } from "../../telemetry/json/tree.js";
+import { OttlError } from "../values/error.js";
+import { type OttlValue, sameValue } from "../values/value.js";
+import type { EditableMessage } from "./editable-message.js";
+import {
+  BOOLEAN_FIELD,
+  checkedList,
+  DOUBLE_FIELD,
+  fieldAccess,
+  INT32_FIELD,
+  INT64_FIELD,
+  listAccess,
+  messagesAccess,
+  readField,
+  typeMismatch,
+  writeField,
+} from "./field-access.js";
+import type { PathAccess, SelectMessage } from "./path-access.js";
+import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
+
+const record: SelectMessage = (ctx) => ctx.record;
+
+export const DATA_POINT_PATHS: PathTable = {
+  ...fieldPaths(record, {
+    time: ["timeUnixNano", "time"],
+    time_unix_nano: ["timeUnixNano", "uint64"],
+    start_time: ["startTimeUnixNano", "time"],
+    start_time_unix_nano: ["startTimeUnixNano", "uint64"],
+    flags: ["flags", "uint32"],
+    count: ["count", "uint64"],
+    sum: ["sum", "double"],
+    scale: ["scale", "int32"],
+    zero_count: ["zeroCount", "uint64"],
+  }),
+  value_double: pathWithoutKeys("double", numberAccess("asDouble", "asInt")),
+  value_int: pathWithoutKeys("int", numberAccess("asInt", "asDouble")),
+  bucket_counts: pathWithoutKeys("list", listAccess(record, "bucketCounts", "int")),
+  explicit_bounds: pathWithoutKeys("list", listAccess(record, "explicitBounds", "double")),
+  quantile_values: pathWithoutKeys("quantileValues", messagesAccess(record, "quantileValues")),
+  exemplars: pathWithoutKeys("exemplars", messagesAccess(record, "exemplars")),
+  positive: pathWithoutKeys("positive", messagesAccess(record, "positive")),
+  "positive.offset": pathWithoutKeys("int", bucketAccess("positive", "offset")),
+  "positive.bucket_counts": pathWithoutKeys("list", bucketAccess("positive", "bucketCounts")),
+  negative: pathWithoutKeys("negative", messagesAccess(record, "negative")),
+  "negative.offset": pathWithoutKeys("int", bucketAccess("negative", "offset")),
+  "negative.bucket_counts": pathWithoutKeys("list", bucketAccess("negative", "bucketCounts")),
+};
+
+/** The value of a gauge or sum as one of its two types; 0 when it is of the other one. */
+function numberAccess(name: "asInt" | "asDouble", other: "asInt" | "asDouble"): PathAccess {
+  const conversion = name === "asInt" ? INT64_FIELD : DOUBLE_FIELD;
+  return {
+    get: (ctx) => {
+      const field = ctx.record.type.byName.get(name);
+      return field === undefined ? null : conversion.read(readField(ctx.record, field));
+    },
+    set: (ctx, value) => {
+      const message = ctx.record;
+      const written = conversion.write(value);
+      const field = message.type.byName.get(name);
+      if (field === undefined) throw new OttlError(`a ${message.type.name} has no value`);
+      const current = readField(message, field);
+      if (current !== undefined && sameValue(conversion.read(current), value)) return;
+      writeField(message, field, written);
+      writeField(message, message.type.byName.get(other)!, undefined);
+    },
+  };
+}
+
+/** A field of an exponential histogram's positive or negative buckets. */
+function bucketAccess(side: "positive" | "negative", name: "offset" | "bucketCounts"): PathAccess {
+  const read = (message: EditableMessage): Tree => (readField(message, message.type.byName.get(side)!) ?? {}) as Tree;
+  const view = (buckets: Tree): OttlValue =>
+    name === "offset"
+      ? INT32_FIELD.read(buckets["offset"])
+      : ((buckets["bucketCounts"] ?? []) as bigint[]).map((count) => BigInt.asIntN(64, count));
+  return {
+    get: (ctx) => (ctx.record.type.byName.has(side) ? view(read(ctx.record)) : null),
+    set: (ctx, value) => {
+      const message = ctx.record;
+      const field = message.type.byName.get(side);
+      if (field === undefined) throw new OttlError(`a ${message.type.name} has no ${side} buckets`);
+      const written =
+        name === "offset"
+          ? INT32_FIELD.write(value)
+          : checkedList(value, "bigint", "int").map((count) => BigInt.asUintN(64, count as bigint));
+      const buckets = read(message);
+      if (!sameValue(view(buckets), value)) writeField(message, field, { ...buckets, [name]: written as Tree[string] });
+    },
+  };
+}
+
+const metric: SelectMessage = (ctx) => ctx.metric.current();
+const data: SelectMessage = (ctx) => ctx.metricData.current();
+
+export const METRIC_PATHS: PathTable = {
+  ...fieldPaths(metric, { name: ["name", "text"], description: ["description", "text"], unit: ["unit", "text"] }),
+  type: pathWithoutKeys("int", {
+    get: (ctx) => BigInt(METRIC_DATA_TAGS.indexOf(ctx.metricData.tag()) + 1),
+    set: () => undefined, // as in the Collector: a metric's type is changed by functions
+  }),
+  aggregation_temporality: pathWithoutKeys(
+    "int",
+    optionalAccess(fieldAccess(data, "aggregationTemporality", INT32_FIELD), "bigint"),
+  ),
+  is_monotonic: pathWithoutKeys("bool", optionalAccess(fieldAccess(data, "isMonotonic", BOOLEAN_FIELD), "boolean")),
+  data_points: pathWithoutKeys("data_points", messagesAccess(data, "dataPoints")),
+};
+
+/** A field that only some kinds of data have: of the others it is nil, and setting it does nothing. */
+function optionalAccess(access: PathAccess, type: "bigint" | "boolean"): PathAccess {
+  return {
+    get: (ctx) => access.get(ctx),
+    set: (ctx, value) => {
+      if (typeof value !== type) throw typeMismatch(type === "bigint" ? "int" : "bool", value);
+      if (access.get(ctx) !== null) access.set(ctx, value);
+    },
+  };
+}

@@ -1,0 +1,174 @@
+import { decodeMessage } from "../../telemetry/bytes/decode.js";
+import { encodeMessage } from "../../telemetry/bytes/encode.js";
+import { MESSAGES } from "../../telemetry/bytes/messages.js";
+import { WireWriter } from "../../telemetry/bytes/writer.js";
+import type { Tree } from "../../telemetry/json/tree.js";
+import type { RecordWalk } from "../../telemetry/views/record-walk.js";
+import type { OttlMap } from "../values/value.js";
+import type { ContextName } from "./context.js";
+import { EditableMessage } from "./editable-message.js";
+import {
+  AppendToFrame,
+  dataMessage,
+  FrameDataLocator,
+  FrameLocator,
+  type MessageLocator,
+  type MetricDataLocator,
+  NestedDataLocator,
+  NestedLocator,
+  OwnerLocator,
+  RecordLocator,
+} from "./message-locators.js";
+
+/**
+ * What a condition or statement looks at: the present record of a walk and the messages around it. One scene serves a
+ * whole walk; `begin` moves it to the next record, `finish` hands the changes to the walk. The messages around are
+ * looked up only when a path leads into them, and stay found as long as their frame does.
+ */
+export class RecordContext {
+  readonly context: ContextName;
+  /** The context's own message; of a resource or scope context the container of it. */
+  readonly record: EditableMessage;
+  readonly resource: MessageLocator;
+  readonly scope: MessageLocator;
+  readonly resourceContainer: MessageLocator;
+  readonly scopeContainer: MessageLocator;
+  readonly metric: MessageLocator;
+  readonly metricData: MetricDataLocator;
+  readonly span: MessageLocator;
+  walk: RecordWalk | undefined;
+  /** Counts the records: tells whether something was found for the present one. */
+  recordSerial = 0;
+  /** Index of the record among its siblings. */
+  eventIndex = 0n;
+  /** Bodies of metrics that statements have added and that are still to be visited. */
+  readonly addedMetrics: Uint8Array[] = [];
+  private cacheMap: OttlMap | undefined;
+  private isReplaced = false;
+  private readonly nestedMessages: NestedLocator[] = [];
+  private readonly pointFrame: { serial: number };
+  private spanSerial = -1;
+
+  constructor(context: ContextName) {
+    this.context = context;
+    this.record = new EditableMessage(MESSAGES[RECORD_MESSAGE[context]]!);
+    const recordMessage = new RecordLocator(this.record);
+    const isResource = context === "resource";
+    const isScope = context === "scope";
+    this.resourceContainer = isResource ? recordMessage : new FrameLocator(this, 0, "ResourceLogs");
+    this.scopeContainer = isScope ? recordMessage : new FrameLocator(this, 1, "ScopeLogs");
+    this.resource = isResource
+      ? this.addNested(new NestedLocator(this, "Resource"))
+      : new OwnerLocator(this, 0, "Resource");
+    this.scope = isScope ? this.addNested(new NestedLocator(this, "Scope")) : new OwnerLocator(this, 1, "Scope");
+    this.metric = context === "metric" ? recordMessage : new FrameLocator(this, 2, "Metric");
+    this.span = context === "span" ? recordMessage : new FrameLocator(this, 2, "Span");
+    this.metricData = context === "metric" ? this.addNested(new NestedDataLocator(this)) : new FrameDataLocator(this);
+    this.pointFrame = { serial: -1 };
+  }
+
+  begin(walk: RecordWalk, start: number, end: number): void {
+    this.walk = walk;
+    this.recordSerial++;
+    this.cacheMap = undefined;
+    this.isReplaced = false;
+    if (this.context === "datapoint") this.setPointType(walk);
+    else if (this.context === "spanevent") this.updateEventIndex(walk);
+    const { record } = this;
+    record.bytes = walk.bytes;
+    record.start = start;
+    record.end = end;
+    record.edits = undefined;
+  }
+
+  /** Hands the changes of the record to the walk; those around it have gone there already. */
+  finish(): void {
+    this.applyNestedEdits();
+    if (this.record.edits === undefined && !this.isReplaced) return;
+    this.record.encodeInto(this.walk!.beginRecord());
+    this.walk!.endRecord();
+  }
+
+  /** Values that statements leave for later statements on the same record. */
+  get cache(): OttlMap {
+    this.cacheMap ??= new Map();
+    return this.cacheMap;
+  }
+
+  set cache(map: OttlMap) {
+    this.cacheMap = map;
+  }
+
+  /** The record with all changes as a tree. */
+  recordTree(): Tree {
+    const writer = new WireWriter(this.record.end - this.record.start + 64);
+    this.applyNestedEdits();
+    this.record.encodeInto(writer);
+    return decodeMessage(this.record.type, writer.written());
+  }
+
+  /** Puts another message in the place of the record. */
+  replaceRecord(tree: Tree): void {
+    const writer = new WireWriter(1024);
+    encodeMessage(this.record.type, tree, writer);
+    this.record.moveTo(writer.written(), 0, writer.length);
+    this.isReplaced = true;
+    this.recordSerial++;
+  }
+
+  /** Adds a metric to the scope of the present one; whoever executes the statements visits it next. */
+  addMetric(tree: Tree): void {
+    const writer = new WireWriter(1024);
+    encodeMessage(MESSAGES["Metric"]!, tree, writer);
+    this.addedMetrics.push(writer.written());
+  }
+
+  /** Moves on to an added metric. What `finishAdded` finds of it goes to the end of the scope. */
+  beginAdded(body: Uint8Array): void {
+    this.begin(this.walk!, 0, 0);
+    this.record.moveTo(body, 0, body.length);
+  }
+
+  finishAdded(): void {
+    this.applyNestedEdits();
+    const writer = new WireWriter(this.record.end - this.record.start + 256);
+    writer.byte(METRIC_TAG);
+    writer.begin(this.record.end - this.record.start);
+    this.record.encodeInto(writer);
+    writer.end();
+    this.walk!.editFrame(1, new AppendToFrame(writer.written()));
+  }
+
+  private applyNestedEdits(): void {
+    for (const place of this.nestedMessages) place.applyEdits();
+  }
+
+  private addNested<P extends NestedLocator>(place: P): P {
+    this.nestedMessages.push(place);
+    return place;
+  }
+
+  private setPointType(walk: RecordWalk): void {
+    const serial = walk.serials[3]!;
+    if (this.pointFrame.serial === serial) return;
+    this.pointFrame.serial = serial;
+    this.record.setType(dataMessage(walk.frames[3]!.tag).byNumber[1]!.message!);
+  }
+
+  private updateEventIndex(walk: RecordWalk): void {
+    const serial = walk.serials[2]!;
+    this.eventIndex = serial === this.spanSerial ? this.eventIndex + 1n : 0n;
+    this.spanSerial = serial;
+  }
+}
+
+const RECORD_MESSAGE: Readonly<Record<ContextName, string>> = {
+  resource: "ResourceLogs", // the containers of all signals have the same fields, but for their records
+  scope: "ScopeLogs",
+  log: "LogRecord",
+  span: "Span",
+  spanevent: "Event",
+  metric: "Metric",
+  datapoint: "NumberDataPoint",
+};
+const METRIC_TAG = 18;

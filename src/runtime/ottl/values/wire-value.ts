@@ -1,0 +1,137 @@
+import {
+  ARRAY_VALUE_TAG,
+  BOOL_VALUE_TAG,
+  BYTES_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  INT_VALUE_TAG,
+  KVLIST_VALUE_TAG,
+  readAnyValue as readAnyAs,
+  readKeyValues as readKeyValuesAs,
+  STRING_VALUE_TAG,
+  type ValueBuilder,
+} from "../../telemetry/bytes/any-value.js";
+import { after, varint, varint64 } from "../../telemetry/bytes/wire.js";
+import { writeKeyValueBody, writeList, writeMap } from "../../telemetry/bytes/write-any-value.js";
+import type { WireWriter } from "../../telemetry/bytes/writer.js";
+import { OttlError } from "./error.js";
+import { checkSize } from "./limits.js";
+import { OttlDuration, type OttlMap, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
+
+/** Values of the language from and to OTLP's AnyValue and KeyValue, with integers and doubles kept apart. */
+
+const OTTL_VALUES: ValueBuilder<OttlValue, OttlMap> = {
+  integer: (b, at, end) => (end - at < 5 ? BigInt(varint(b, at)) : BigInt.asIntN(64, varint64(b, at))),
+  newMap: () => new Map(),
+  has: (map, key) => map.has(key),
+  put(map, key, value) {
+    map.set(key, value);
+  },
+};
+
+/** The AnyValue in [start, end). */
+export function readOttlValue(b: Uint8Array, start: number, end: number): OttlValue {
+  return readAnyAs(OTTL_VALUES, b, start, end);
+}
+
+/** All KeyValues with this tag in the message [start, end); of several with one key the first counts. */
+export function readOttlMap(b: Uint8Array, start: number, end: number, tag: number): OttlMap {
+  return readKeyValuesAs(OTTL_VALUES, b, start, end, tag, new Map());
+}
+
+/** Is the AnyValue in [start, end) this text? `encoded` is the text in UTF-8. The usual form is compared in place. */
+export function isEncodedText(b: Uint8Array, start: number, end: number, text: string, encoded: Uint8Array): boolean {
+  if (start >= end) return false;
+  const tag = b[start]!;
+  if (tag !== STRING_VALUE_TAG) return !isValueTag(tag) && readOttlValue(b, start, end) === text;
+  let size = b[start + 1]!;
+  let p = start + 2;
+  if (size > 127) {
+    size = varint(b, start + 1);
+    p = after;
+  }
+  if (size !== encoded.length) return false;
+  for (let i = 0; i < size; i++) if (b[p + i] !== encoded[i]) return false;
+  return true;
+}
+
+/** Is the AnyValue in [start, end) nil: empty, or bytes without a byte? */
+export function isEncodedNil(b: Uint8Array, start: number, end: number): boolean {
+  if (start >= end) return true;
+  const tag = b[start]!;
+  if (tag !== BYTES_VALUE_TAG && isValueTag(tag)) return false;
+  const value = readOttlValue(b, start, end);
+  return value === null || (value instanceof Uint8Array && value.length === 0);
+}
+
+/** The tag of a value in one byte. Others stand for nothing known, or are written longer than they need be. */
+function isValueTag(tag: number): boolean {
+  return (
+    tag === STRING_VALUE_TAG ||
+    tag === INT_VALUE_TAG ||
+    tag === BOOL_VALUE_TAG ||
+    tag === DOUBLE_VALUE_TAG ||
+    tag === ARRAY_VALUE_TAG ||
+    tag === KVLIST_VALUE_TAG ||
+    tag === BYTES_VALUE_TAG
+  );
+}
+
+/** Writes a KeyValue with its tag. */
+export function writeOttlKeyValue(writer: WireWriter, tag: number, key: string, value: OttlValue): void {
+  writer.varint(tag);
+  writer.begin(key.length + (typeof value === "string" ? value.length : 0) + 6);
+  writeKeyValueBody(writer, key, value, MAX_VALUE_DEPTH, writeOttlValue);
+  writer.end();
+}
+
+/** Each level of a value is up to three messages on the wire; deeper ones would not pass the check of what comes in. */
+const MAX_VALUE_DEPTH = 30;
+
+/** Writes the body of an AnyValue. */
+export function writeOttlValue(writer: WireWriter, value: OttlValue, depth = MAX_VALUE_DEPTH): void {
+  if (depth === 0) throw new OttlError(`the value is nested more than ${MAX_VALUE_DEPTH} deep`);
+  switch (typeof value) {
+    case "string":
+      writer.byte(STRING_VALUE_TAG);
+      return writer.text(value);
+    case "boolean":
+      writer.byte(BOOL_VALUE_TAG);
+      return writer.byte(value ? 1 : 0);
+    case "bigint":
+      writer.byte(INT_VALUE_TAG);
+      return writer.varint64(value);
+    case "number":
+      writer.byte(DOUBLE_VALUE_TAG);
+      return writer.double(value);
+  }
+  if (value !== null) writeObject(writer, value, depth);
+}
+
+function writeObject(writer: WireWriter, value: OttlValue & object, depth: number): void {
+  if (value instanceof Uint8Array) {
+    writer.byte(BYTES_VALUE_TAG);
+    return writer.lengthDelimited(value);
+  }
+  if (Array.isArray(value)) writeList(writer, value, depth - 1, writeOttlValue);
+  else if (value instanceof Map) writeMap(writer, value, depth - 1, writeOttlValue);
+  else throw notStorable(value);
+}
+
+/** Throws unless the value can be an attribute: times, durations and messages cannot, nor what holds them. */
+export function checkStorable(value: OttlValue, current: OttlValue = null): void {
+  checkSize(value, current);
+  checkStorableParts(value, MAX_VALUE_DEPTH);
+}
+
+function checkStorableParts(value: OttlValue, depth: number): void {
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return;
+  if (depth === 0) throw new OttlError(`the value is nested more than ${MAX_VALUE_DEPTH} deep`);
+  if (value instanceof OttlTime || value instanceof OttlDuration || value instanceof OttlMessages)
+    throw notStorable(value);
+  for (const item of value.values()) checkStorableParts(item, depth - 1);
+}
+
+function notStorable(value: OttlValue): OttlError {
+  const hint = value instanceof OttlTime ? ": use UnixNano or FormatTime" : "";
+  return new OttlError(`a ${typeName(value)} cannot be stored as a value${hint}`);
+}

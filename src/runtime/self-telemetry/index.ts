@@ -1,1 +1,0 @@
-export { createSelfTelemetry, type SelfTelemetry, type SelfTelemetryOptions } from "./self-telemetry.js";

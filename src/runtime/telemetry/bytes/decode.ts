@@ -1,0 +1,114 @@
+import type { Tree, TreeValue } from "../json/tree.js";
+import type { Field, Message } from "./messages.js";
+import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64 } from "./wire.js";
+
+/** Under this symbol a decoded message keeps the fields nobody here knows, as they were, tag and all. */
+export const UNKNOWN_FIELDS: unique symbol = Symbol.for("sluice.unknown_fields");
+
+/** The message in [start, end) as plain objects. The bytes must have been checked. */
+export function decodeMessage(message: Message, b: Uint8Array, start = 0, end = b.length): Tree {
+  const tree: Tree & { [UNKNOWN_FIELDS]?: Uint8Array[] } = {};
+  let p = start;
+  while (p < end) {
+    const tag = varint(b, p);
+    const valueAt = after;
+    const next = skip(b, valueAt, tag);
+    const field = message.byNumber[tag >>> 3];
+    if (field === undefined) (tree[UNKNOWN_FIELDS] ??= []).push(copyBytes(b, p, next));
+    else if (field.repeated) decodeRepeated(tree, field, b, valueAt, next, tag);
+    else tree[field.name] = decodeValue(field, b, valueAt, next);
+    p = next;
+  }
+  return tree;
+}
+
+function decodeRepeated(tree: Tree, field: Field, b: Uint8Array, p: number, end: number, tag: number): void {
+  const list = (tree[field.name] ??= []) as TreeValue[];
+  const packed = (tag & 7) === LENGTH_DELIMITED && isNumeric(field);
+  if (!packed) {
+    list.push(decodeValue(field, b, p, end));
+    return;
+  }
+  varint(b, p);
+  for (p = after; p < end; p = decodedEnd) list.push(decodeValue(field, b, p, end));
+}
+
+function isNumeric(field: Field): boolean {
+  return field.type !== "message" && field.type !== "string" && field.type !== "bytes" && field.type !== "id";
+}
+
+/** Position behind the number that `decodeValue` read last. */
+let decodedEnd = 0;
+
+/** One value of a field, whose bytes (for a length-delimited one: whose length) begin at `p`. */
+export function decodeValue(field: Field, b: Uint8Array, p: number, end: number): TreeValue {
+  switch (field.type) {
+    case "string":
+      varint(b, p);
+      return decodeText(b, after, end);
+    case "bytes":
+    case "id":
+      varint(b, p);
+      return copyBytes(b, after, end);
+    case "message":
+      varint(b, p);
+      return decodeMessage(field.message!, b, after, end);
+    case "double":
+      decodedEnd = p + 8;
+      return double(b, p);
+    case "fixed64":
+      decodedEnd = p + 8;
+      return fixed64(b, p);
+    case "sfixed64":
+      decodedEnd = p + 8;
+      return BigInt.asIntN(64, fixed64(b, p));
+    case "fixed32":
+      decodedEnd = p + 4;
+      return fixed32(b, p);
+    default:
+      return decodeVarint(field, b, p);
+  }
+}
+
+function decodeVarint(field: Field, b: Uint8Array, p: number): TreeValue {
+  const value = varint64(b, p);
+  decodedEnd = after;
+  switch (field.type) {
+    case "uint64":
+      return value;
+    case "int64":
+      return BigInt.asIntN(64, value);
+    case "bool":
+      return value !== 0n;
+    case "sint32":
+      return Number(BigInt.asIntN(32, (BigInt.asUintN(32, value) >> 1n) ^ -(value & 1n)));
+    case "uint32":
+      return Number(BigInt.asUintN(32, value));
+    default:
+      return Number(BigInt.asIntN(32, value));
+  }
+}
+
+/** A copy that is a plain Uint8Array, also where the batch is a Buffer. */
+function copyBytes(b: Uint8Array, start: number, end: number): Uint8Array {
+  return new Uint8Array(b.subarray(start, end));
+}
+
+/** UTF-8 to text; what is not UTF-8 becomes U+FFFD. */
+export function decodeText(b: Uint8Array, start: number, end: number): string {
+  if (end - start > SHORT_TEXT) return utf8(b, start, end);
+  let text = "";
+  for (let i = start; i < end; i++) {
+    const code = b[i]!;
+    if (code > 127) return utf8(b, start, end);
+    text += String.fromCharCode(code);
+  }
+  return text;
+}
+
+function utf8(b: Uint8Array, start: number, end: number): string {
+  return Buffer.prototype.utf8Slice.call(b, start, end);
+}
+
+/** Below this a loop beats the call of a built-in. */
+const SHORT_TEXT = 24;

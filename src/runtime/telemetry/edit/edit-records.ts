@@ -1,0 +1,119 @@
+import type { Batch } from "../batch.js";
+import { MESSAGES } from "../bytes/messages.js";
+import { DataPointView } from "../views/data-point-view.js";
+import { FrameOwners } from "../views/frame-owners.js";
+import { LogRecordView } from "../views/log-record-view.js";
+import type { RecordOwners } from "../views/record-view.js";
+import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../views/record-walk.js";
+import { SpanView } from "../views/span-view.js";
+
+/** A record of any signal: a log record, a span or a data point. */
+export type AnyRecordView = LogRecordView | SpanView | DataPointView;
+
+/** What the function of `editRecords` may answer: "drop" takes the record out, anything else keeps it. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a function that answers nothing keeps the record
+export type RecordVerdict = "drop" | "keep" | undefined | void;
+
+/**
+ * Shows every record to `edit` and gives back the batch with its changes: the very same batch if there were none. A
+ * throw leaves the batch as it was.
+ */
+export function editRecords(batch: Batch, edit: (record: AnyRecordView) => RecordVerdict): Batch {
+  return new RecordWalk(batch).run(new EditingVisitor(edit));
+}
+
+/** Shows every record, for reading. */
+export function readRecords(batch: Batch, read: (record: AnyRecordView) => void): void {
+  new RecordWalk(batch).run(
+    new EditingVisitor((record) => {
+      read(record);
+      return "keep";
+    }),
+  );
+}
+
+/** Views of the records that another walk visits: for visitors that need one only now and then. */
+export class RecordViews {
+  private readonly walk: RecordWalk;
+  private readonly owners: FrameOwners;
+
+  constructor(walk: RecordWalk) {
+    this.walk = walk;
+    this.owners = new FrameOwners(walk);
+  }
+
+  /** The record in [start, end), which must be the one the walk is at. */
+  at(start: number, end: number): AnyRecordView {
+    return createRecordView(this.walk, start, end, this.owners);
+  }
+
+  /** Puts the changes made to the present record, and to what it shares with its neighbours, into the batch. */
+  write(view: AnyRecordView): void {
+    this.writeOwners();
+    applyVerdict(this.walk, view, "keep");
+  }
+
+  /** Only those to what it shares with its neighbours. */
+  writeOwners(): void {
+    this.owners.submitChanges();
+  }
+}
+
+class EditingVisitor implements RecordVisitor {
+  private readonly edit: (record: AnyRecordView) => RecordVerdict;
+  private views: RecordViews | undefined;
+
+  constructor(edit: (record: AnyRecordView) => RecordVerdict) {
+    this.edit = edit;
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    this.views ??= new RecordViews(walk);
+    const view = this.views.at(start, end);
+    const verdict = this.edit(view);
+    this.views.writeOwners();
+    return applyVerdict(walk, view, verdict);
+  }
+}
+
+/** Writes what became of a record. */
+export function applyVerdict(walk: RecordWalk, view: AnyRecordView, verdict: RecordVerdict): Verdict {
+  if (verdict === "drop" || view.dropped) return DROP;
+  if (view.splitRecords !== undefined) return writeSplitRecords(walk, view.splitRecords) === 0 ? DROP : KEEP;
+  if (view.changed) writeRecord(walk, view);
+  return KEEP;
+}
+
+/** How many were written; a part may have been split again, or dropped. */
+function writeSplitRecords(walk: RecordWalk, records: readonly AnyRecordView[]): number {
+  let written = 0;
+  for (const record of records) {
+    if (record.dropped) continue;
+    if (record.splitRecords !== undefined) written += writeSplitRecords(walk, record.splitRecords);
+    else {
+      writeRecord(walk, record);
+      written++;
+    }
+  }
+  return written;
+}
+
+function writeRecord(walk: RecordWalk, view: AnyRecordView): void {
+  view.encodeInto(walk.beginRecord());
+  walk.endRecord();
+}
+
+export function createRecordView(walk: RecordWalk, start: number, end: number, owners: RecordOwners): AnyRecordView {
+  switch (walk.batch.signal) {
+    case "logs":
+      return new LogRecordView(walk.bytes, start, end, owners);
+    case "traces":
+      return new SpanView(walk.bytes, start, end, owners);
+    case "metrics":
+      return new DataPointView(dataPointMessage(walk.frames[3]!.tag), walk.bytes, start, end, owners);
+  }
+}
+
+function dataPointMessage(dataTag: number) {
+  return MESSAGES["Metric"]!.byNumber[dataTag >>> 3]!.message!.byNumber[1]!.message!;
+}

@@ -1,0 +1,193 @@
+import { Batch } from "../batch.js";
+import { SHAPES, type SignalShape } from "../bytes/signal.js";
+import { after, skip, varint } from "../bytes/wire.js";
+import { WireWriter } from "../bytes/writer.js";
+import { KEEP, RecordWalk, type WalkShape } from "../views/record-walk.js";
+
+/** Names the heap, from 0 on, that the record of the walk in [start, end) belongs to. */
+export type ChoosePartition = (walk: RecordWalk, start: number, end: number) => number;
+
+/**
+ * Sorts the records of a walk into heaps, each a batch of its own with its records in order; heaps without any stay
+ * undefined. A batch whose records all belong to one heap is that heap, uncopied. Otherwise what surrounds a record
+ * (resource, scope, metric, unknown fields) is repeated in every heap that has records of it, and frames that hold no
+ * record at all are left out.
+ */
+export function partition(
+  batch: Batch,
+  shape: WalkShape,
+  count: number,
+  choose: ChoosePartition,
+): (Batch | undefined)[] {
+  const assignments: number[] = [];
+  new RecordWalk(batch, shape).run({
+    visit(walk, start, end) {
+      assignments.push(choose(walk, start, end));
+      return KEEP;
+    },
+  });
+  const result = new Array<Batch | undefined>(count).fill(undefined);
+  const first = assignments[0];
+  if (first === undefined) return result;
+  if (assignments.every((index) => index === first)) result[first] = batch;
+  else new Partitioner(batch, shape, assignments).writeInto(result);
+  return result;
+}
+
+/** Two heaps of one batch: the records whose mark is 0, and the others. `marks` has one for each record, in order. */
+export function partitionByMarks(batch: Batch, marks: Uint8Array): (Batch | undefined)[] {
+  let index = 0;
+  return partition(batch, SHAPES[batch.signal], 2, () => (marks[index++] === 0 ? 0 : 1));
+}
+
+/** A message around records as it lies in the batch. The request itself is the outermost, without a tag. */
+interface SourceFrame {
+  readonly tag: number;
+  readonly start: number;
+  readonly end: number;
+  /** Its fields that are not messages on the way to a record. */
+  readonly heads: readonly [from: number, to: number][];
+}
+
+/** What is being written: `open` are the source frames that are open in it, outermost first. */
+class PartitionWriter {
+  readonly out: WireWriter;
+  readonly open: SourceFrame[] = [];
+  count = 0;
+
+  constructor(capacity: number) {
+    this.out = new WireWriter(capacity);
+  }
+}
+
+class Partitioner {
+  private readonly batch: Batch;
+  private readonly bytes: Uint8Array;
+  private readonly shape: WalkShape;
+  private readonly assignments: readonly number[];
+  private readonly writers = new Map<number, PartitionWriter>();
+  private readonly frames: SourceFrame[] = [];
+  private index = 0;
+  /** Records that lie one behind the other and go to the same heap are copied at once. */
+  private run: { readonly writer: PartitionWriter; readonly from: number; to: number } | undefined;
+
+  constructor(batch: Batch, shape: WalkShape, assignments: readonly number[]) {
+    this.batch = batch;
+    this.bytes = batch.bytes;
+    this.shape = shape;
+    this.assignments = assignments;
+  }
+
+  writeInto(result: (Batch | undefined)[]): void {
+    this.children(0, this.enter(0, 0, 0, this.bytes.length));
+    this.endRun();
+    for (const [i, { out, open, count }] of this.writers) {
+      for (let depth = open.length; depth > 1; depth--) out.end();
+      result[i] = Batch.trusted(this.batch.signal, out.written(), count);
+    }
+  }
+
+  private children(depth: number, { start, end }: SourceFrame): void {
+    for (let p = start; p < end; ) {
+      const at = p;
+      const tag = varint(this.bytes, p);
+      const valueAt = after;
+      p = skip(this.bytes, valueAt, tag);
+      if (!this.isChild(depth, tag)) continue;
+      if (depth === this.shape.levels.length) this.record(at, valueAt, p);
+      else {
+        varint(this.bytes, valueAt);
+        this.children(depth + 1, this.enter(depth + 1, tag, after, p));
+      }
+    }
+  }
+
+  private enter(depth: number, tag: number, start: number, end: number): SourceFrame {
+    const heads: [number, number][] = [];
+    for (let p = start; p < end; ) {
+      const at = p;
+      const headTag = varint(this.bytes, p);
+      p = skip(this.bytes, after, headTag);
+      if (!this.isChild(depth, headTag)) heads.push([at, p]);
+    }
+    const frame = { tag, start, end, heads };
+    this.frames.length = depth;
+    this.frames.push(frame);
+    return frame;
+  }
+
+  private record(at: number, valueAt: number, end: number): void {
+    const writer = this.writerOf(this.assignments[this.index++]!);
+    writer.count += this.countIn(valueAt, end);
+    if (this.run?.writer === writer && this.run.to === at) {
+      this.run.to = end;
+      return;
+    }
+    this.endRun();
+    this.openFrames(writer);
+    this.run = { writer, from: at, to: end };
+  }
+
+  private endRun(): void {
+    this.run?.writer.out.copy(this.bytes, this.run.from, this.run.to);
+    this.run = undefined;
+  }
+
+  private countIn(lengthAt: number, end: number): number {
+    const depth = this.shape.levels.length + 1;
+    const shape = SHAPES[this.batch.signal];
+    if (depth > shape.levels.length) return 1;
+    varint(this.bytes, lengthAt);
+    return countRecords(this.bytes, after, end, shape, depth);
+  }
+
+  private openFrames({ out, open }: PartitionWriter): void {
+    let common = 0;
+    while (common < open.length && open[common] === this.frames[common]) common++;
+    for (; open.length > common; open.pop()) out.end();
+    for (let i = common; i < this.frames.length; i++) {
+      const frame = this.frames[i]!;
+      if (i > 0) {
+        out.byte(frame.tag);
+        out.begin(frame.end - frame.start);
+      }
+      for (const [from, to] of frame.heads) out.copy(this.bytes, from, to);
+      open.push(frame);
+    }
+  }
+
+  private writerOf(index: number): PartitionWriter {
+    let writer = this.writers.get(index);
+    if (writer === undefined) {
+      writer = new PartitionWriter(this.batch.byteLength * this.shareOf(index) * 1.1 + 256);
+      this.writers.set(index, writer);
+    }
+    return writer;
+  }
+
+  private shareOf(index: number): number {
+    let assigned = 0;
+    for (const other of this.assignments) if (other === index) assigned++;
+    return assigned / this.assignments.length;
+  }
+
+  private isChild(depth: number, tag: number): boolean {
+    return this.shape.levels[depth]?.includes(tag) ?? tag === this.shape.record;
+  }
+}
+
+/** How many records of the signal lie in the message [p, end), which is `depth` messages deep in the request. */
+function countRecords(b: Uint8Array, p: number, end: number, shape: SignalShape, depth: number): number {
+  if (depth > shape.levels.length) return 1;
+  const tags = shape.levels[depth];
+  let count = 0;
+  while (p < end) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (!(tags?.includes(tag) ?? tag === shape.record)) continue;
+    varint(b, at);
+    count += countRecords(b, after, p, shape, depth + 1);
+  }
+  return count;
+}

@@ -1,0 +1,170 @@
+import { Batch } from "../batch.js";
+import { SHAPES, type SignalShape } from "../bytes/signal.js";
+import { after, skip, varint, varintSize } from "../bytes/wire.js";
+import { WireWriter } from "../bytes/writer.js";
+
+/** How large a piece may be; a single record that is larger than `bytes` becomes a piece of its own. */
+export interface SplitLimits {
+  readonly records?: number;
+  readonly bytes?: number;
+  /** How much all pieces may take together, as what surrounds a record is repeated; beyond it a `SplitOverflow` is thrown. */
+  readonly total?: number;
+}
+
+/** Cutting this batch as asked would multiply it. */
+export class SplitOverflow extends Error {
+  override readonly name = "SplitOverflow";
+
+  constructor(total: number) {
+    super(`the pieces would take more than ${total} bytes together`);
+  }
+}
+
+/**
+ * Cuts a batch between records into pieces within the limits. All records are in the pieces, in order; what surrounds
+ * a record (resource, scope, metric, unknown fields) is repeated in every piece that has records of it.
+ */
+export function splitBatch(batch: Batch, limits: SplitLimits): Batch[] {
+  const records = Math.max(1, limits.records ?? Number.POSITIVE_INFINITY);
+  const bytes = Math.max(1, limits.bytes ?? Number.POSITIVE_INFINITY);
+  if (batch.count <= records && batch.byteLength <= bytes) return [batch];
+  return new Splitter(batch, records, bytes, limits.total ?? Number.POSITIVE_INFINITY).run();
+}
+
+/** A message around records, and those of its fields that are repeated with each piece of it. */
+interface SplitFrame {
+  tag: number;
+  heads: [from: number, to: number][];
+  headSize: number;
+  emitted: boolean;
+}
+
+class Splitter {
+  private readonly batch: Batch;
+  private readonly bytes: Uint8Array;
+  private readonly shape: SignalShape;
+  private readonly maxRecords: number;
+  private readonly maxBytes: number;
+  private readonly maxTotal: number;
+  private readonly frames: SplitFrame[] = [];
+  private readonly pieces: Batch[] = [];
+  private writer: WireWriter;
+  private count = 0;
+  private total = 0;
+  /** How many of the frames are open in the present piece. */
+  private open = 0;
+
+  constructor(batch: Batch, maxRecords: number, maxBytes: number, maxTotal: number) {
+    this.batch = batch;
+    this.bytes = batch.bytes;
+    this.shape = SHAPES[batch.signal];
+    this.maxRecords = maxRecords;
+    this.maxBytes = maxBytes;
+    this.maxTotal = maxTotal;
+    this.writer = this.newWriter();
+  }
+
+  run(): Batch[] {
+    for (const [from, to] of this.headsOf(0, 0, this.bytes.length)) this.writer.copy(this.bytes, from, to);
+    this.children(0, 0, this.bytes.length);
+    this.endPiece();
+    return this.pieces;
+  }
+
+  private children(depth: number, p: number, end: number): void {
+    while (p < end) {
+      const at = p;
+      const tag = varint(this.bytes, p);
+      const valueAt = after;
+      p = skip(this.bytes, valueAt, tag);
+      if (!this.isChild(depth, tag)) continue;
+      if (depth === this.shape.levels.length) this.record(at, p);
+      else this.frame(depth, tag, valueAt, p);
+    }
+  }
+
+  private frame(depth: number, tag: number, lengthAt: number, end: number): void {
+    varint(this.bytes, lengthAt);
+    const start = after;
+    const heads = this.headsOf(depth + 1, start, end);
+    const headSize = heads.reduce((sum, [from, to]) => sum + to - from, 0);
+    const frame: SplitFrame = { tag, heads, headSize, emitted: false };
+    this.frames.push(frame);
+    this.children(depth + 1, start, end);
+    if (!frame.emitted) this.emptyFrame();
+    if (this.open === this.frames.length) this.closeFrame();
+    this.frames.pop();
+  }
+
+  private record(at: number, end: number): void {
+    if (this.count >= this.maxRecords || this.isTooLarge(end - at)) this.endPiece();
+    this.openFrames();
+    this.writer.copy(this.bytes, at, end);
+    this.count++;
+  }
+
+  /** A frame without records stays, too. */
+  private emptyFrame(): void {
+    if (this.isTooLarge(0)) this.endPiece();
+    this.openFrames();
+  }
+
+  /** Would the piece go over the limit with a record of this size? */
+  private isTooLarge(record: number): boolean {
+    let size = this.writer.length + record;
+    for (let i = this.open; i < this.frames.length; i++) size += this.frames[i]!.headSize + 1 + LENGTH_ROOM;
+    return size > this.maxBytes;
+  }
+
+  private openFrames(): void {
+    for (; this.open < this.frames.length; this.open++) {
+      const frame = this.frames[this.open]!;
+      this.writer.byte(frame.tag);
+      this.writer.begin(MAX_LENGTH);
+      for (const [from, to] of frame.heads) this.writer.copy(this.bytes, from, to);
+      frame.emitted = true;
+    }
+  }
+
+  private closeFrame(): void {
+    this.writer.end();
+    this.open--;
+  }
+
+  private endPiece(): void {
+    while (this.open > 0) this.closeFrame();
+    if (this.writer.length === 0) return;
+    this.total += this.writer.length + PIECE_OVERHEAD;
+    if (this.total > this.maxTotal) throw new SplitOverflow(this.maxTotal);
+    this.pieces.push(Batch.trusted(this.batch.signal, this.writer.written(), this.count));
+    this.writer = this.newWriter();
+    this.count = 0;
+  }
+
+  private newWriter(): WireWriter {
+    const share = Math.min(1, this.maxRecords / this.batch.count);
+    return new WireWriter(Math.min(this.maxBytes, this.batch.byteLength * share * 1.1) + 64);
+  }
+
+  private headsOf(depth: number, p: number, end: number): [number, number][] {
+    const heads: [number, number][] = [];
+    while (p < end) {
+      const at = p;
+      const tag = varint(this.bytes, p);
+      p = skip(this.bytes, after, tag);
+      if (!this.isChild(depth, tag)) heads.push([at, p]);
+    }
+    return heads;
+  }
+
+  private isChild(depth: number, tag: number): boolean {
+    return this.shape.levels[depth]?.includes(tag) ?? tag === this.shape.record;
+  }
+}
+
+/** What a piece takes besides its bytes. */
+const PIECE_OVERHEAD = 512;
+
+/** A length that takes as much room as any piece's will: `end` then only ever makes a piece smaller. */
+const MAX_LENGTH = 0x0fffffff;
+const LENGTH_ROOM = varintSize(MAX_LENGTH);

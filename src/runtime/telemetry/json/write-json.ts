@@ -1,0 +1,167 @@
+import type { Field, Message } from "../bytes/messages.js";
+import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64 } from "../bytes/wire.js";
+import type { WireWriter } from "../bytes/writer.js";
+
+/**
+ * Writes the message in [start, end) as OTLP/JSON in UTF-8, straight from the wire: text is copied, not decoded.
+ *
+ * All values of a repeated field make one list, where the first of them is. Unknown fields have no JSON. The bytes
+ * must have been checked; text in them that is not UTF-8 stays so.
+ */
+export function writeJson(message: Message, b: Uint8Array, start: number, end: number, out: WireWriter): void {
+  let writtenFields = 0;
+  let separator = OPEN_OBJECT;
+  for (let p = start; p < end; ) {
+    const at = p;
+    const tag = varint(b, p);
+    const valueAt = after;
+    p = skip(b, valueAt, tag);
+    const field = message.byNumber[tag >>> 3];
+    if (field === undefined || (writtenFields & (1 << field.number)) !== 0) continue;
+    out.byte(separator);
+    separator = COMMA;
+    out.copy(field.jsonLabel, 0, field.jsonLabel.length);
+    if (field.repeated) {
+      writeList(field, b, at, end, out);
+      writtenFields |= 1 << field.number;
+    } else writeValue(field, b, valueAt, p, out);
+  }
+  if (separator === OPEN_OBJECT) out.byte(OPEN_OBJECT);
+  out.byte(CLOSE_OBJECT);
+}
+
+const QUOTE = 34;
+const COMMA = 44;
+const OPEN_LIST = 91;
+const BACKSLASH = 92;
+const CLOSE_LIST = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+
+/** The values of a repeated field in [p, end), wherever they lie. */
+function writeList(field: Field, b: Uint8Array, p: number, end: number, out: WireWriter): void {
+  let separator = OPEN_LIST;
+  while (p < end) {
+    const tag = varint(b, p);
+    let at = after;
+    p = skip(b, at, tag);
+    if (tag >>> 3 !== field.number) continue;
+    const packed = (tag & 7) === LENGTH_DELIMITED && isNumber(field);
+    if (packed) {
+      varint(b, at);
+      at = after;
+    }
+    while (at < p) {
+      out.byte(separator);
+      separator = COMMA;
+      writeValue(field, b, at, p, out);
+      at = packed ? skip(b, at, field.type === "uint64" ? VARINT_TAG : FIXED64_TAG) : p;
+    }
+  }
+  if (separator === OPEN_LIST) out.byte(OPEN_LIST);
+  out.byte(CLOSE_LIST);
+}
+
+const VARINT_TAG = 0;
+const FIXED64_TAG = 1;
+
+/** Packed or not: OTLP's repeated numbers are uint64, fixed64 and double. */
+function isNumber(field: Field): boolean {
+  return field.type === "uint64" || field.type === "fixed64" || field.type === "double";
+}
+
+/** One value, whose bytes (for a length-delimited one: whose length) begin at `p`. */
+function writeValue(field: Field, b: Uint8Array, p: number, end: number, out: WireWriter): void {
+  switch (field.type) {
+    case "message":
+      varint(b, p);
+      return writeJson(field.message!, b, after, end, out);
+    case "string":
+      varint(b, p);
+      return writeText(b, after, end, out);
+    case "id":
+      varint(b, p);
+      return writeHex(b, after, end, out);
+    case "bytes":
+      varint(b, p);
+      return writeAscii(`"${Buffer.prototype.base64Slice.call(b, after, end)}"`, out);
+    case "double":
+      return writeAscii(doubleText(double(b, p)), out);
+    case "fixed32":
+      return writeAscii(String(fixed32(b, p)), out);
+    case "fixed64":
+      return writeAscii(`"${fixed64(b, p)}"`, out);
+    case "sfixed64":
+      return writeAscii(`"${BigInt.asIntN(64, fixed64(b, p))}"`, out);
+    default:
+      return writeAscii(varintText(field, b, p, end), out);
+  }
+}
+
+function varintText(field: Field, b: Uint8Array, p: number, end: number): string {
+  const isShort = end - p < 5;
+  switch (field.type) {
+    case "bool":
+      return varint64(b, p) === 0n ? "false" : "true";
+    case "int64":
+      return isShort ? `"${varint(b, p)}"` : `"${BigInt.asIntN(64, varint64(b, p))}"`;
+    case "uint64":
+      return `"${varint64(b, p)}"`;
+    case "uint32":
+      return String(varint(b, p));
+    case "sint32": {
+      const value = varint(b, p);
+      return String((value >>> 1) ^ -(value & 1));
+    }
+    default:
+      return String(varint(b, p) | 0);
+  }
+}
+
+function doubleText(value: number): string {
+  if (!Number.isFinite(value)) return `"${value}"`;
+  return Object.is(value, -0) ? "-0" : String(value);
+}
+
+function writeAscii(text: string, out: WireWriter): void {
+  const { length } = text;
+  out.reserve(length);
+  const { bytes } = out;
+  let at = out.length;
+  for (let i = 0; i < length; i++) bytes[at++] = text.charCodeAt(i);
+  out.length = at;
+}
+
+function writeText(b: Uint8Array, start: number, end: number, out: WireWriter): void {
+  out.byte(QUOTE);
+  let copied = start;
+  for (let i = start; i < end; i++) {
+    const code = b[i]!;
+    if (code > 31 && code !== QUOTE && code !== BACKSLASH) continue;
+    out.copy(b, copied, i);
+    writeAscii(ESCAPES[code] ?? `\\${String.fromCharCode(code)}`, out);
+    copied = i + 1;
+  }
+  out.copy(b, copied, end);
+  out.byte(QUOTE);
+}
+
+/** How JSON writes the control characters. */
+const ESCAPES: readonly string[] = Array.from({ length: 32 }, (_, code) =>
+  JSON.stringify(String.fromCharCode(code)).slice(1, -1),
+);
+
+function writeHex(b: Uint8Array, start: number, end: number, out: WireWriter): void {
+  out.reserve(2 * (end - start) + 2);
+  const { bytes } = out;
+  let at = out.length;
+  bytes[at++] = QUOTE;
+  for (let i = start; i < end; i++) {
+    bytes[at++] = HEX.charCodeAt(b[i]! >> 4);
+    bytes[at++] = HEX.charCodeAt(b[i]! & 15);
+  }
+  bytes[at++] = QUOTE;
+  out.length = at;
+}
+
+const HEX = "0123456789abcdef";

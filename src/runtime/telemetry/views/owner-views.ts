@@ -1,0 +1,215 @@
+import { decodeText } from "../bytes/decode.js";
+import { encodeField } from "../bytes/encode.js";
+import { MESSAGES, type Message } from "../bytes/messages.js";
+import { after, findField, LENGTH_DELIMITED, skip, varint } from "../bytes/wire.js";
+import { WireWriter } from "../bytes/writer.js";
+import { MessageView } from "./message-view.js";
+import type { Frame, FrameEdit } from "./record-walk.js";
+
+/** A resource or scope: field 1 of the message that holds its records. A change is one for all of its records. */
+abstract class ResourceOrScopeView extends MessageView implements FrameEdit {
+  private readonly frame: Frame;
+  private newSchemaUrl: string | undefined;
+
+  constructor(message: Message, bytes: Uint8Array, frame: Frame) {
+    super(message, bytes, ...ownerRange(bytes, frame));
+    this.frame = frame;
+  }
+
+  override get changed(): boolean {
+    return this.newSchemaUrl !== undefined || super.changed;
+  }
+
+  /** The schema its records follow; empty when none is named. */
+  get schemaUrl(): string {
+    if (this.newSchemaUrl !== undefined) return this.newSchemaUrl;
+    const at = findField(this.bytes, this.frame.start, this.frame.end, SCHEMA_URL_TAG);
+    if (at < 0) return "";
+    const size = varint(this.bytes, at);
+    return decodeText(this.bytes, after, after + size);
+  }
+
+  set schemaUrl(value: string) {
+    this.newSchemaUrl = value;
+  }
+
+  apply(out: WireWriter, start: number): void {
+    if (super.changed) this.applyOwner(out, start);
+    if (this.newSchemaUrl !== undefined) this.applySchemaUrl(out, start, this.newSchemaUrl);
+  }
+
+  private applySchemaUrl(out: WireWriter, start: number, url: string): void {
+    const scratch = new WireWriter();
+    if (url !== "") {
+      scratch.byte(SCHEMA_URL_TAG);
+      scratch.text(url);
+    }
+    const [from, to] = fieldRange(out, start, SCHEMA_URL_FIELD);
+    out.replace(from, to, scratch.written());
+  }
+
+  private applyOwner(out: WireWriter, start: number): void {
+    const scratch = new WireWriter(this.end - this.start + 256);
+    scratch.byte(OWNER_TAG);
+    scratch.begin(this.end - this.start);
+    this.encodeInto(scratch);
+    scratch.end();
+    const [from, to] = fieldRange(out, start, OWNER_FIELD);
+    out.replace(from, to, scratch.written());
+  }
+}
+
+const OWNER_FIELD = 1;
+const OWNER_TAG = (OWNER_FIELD << 3) | LENGTH_DELIMITED;
+const SCHEMA_URL_FIELD = 3;
+const SCHEMA_URL_TAG = (SCHEMA_URL_FIELD << 3) | LENGTH_DELIMITED;
+
+/** What produced the records: a service, a host. */
+export class ResourceView extends ResourceOrScopeView {
+  protected readonly attributesField = 1;
+
+  constructor(bytes: Uint8Array, frame: Frame) {
+    super(MESSAGES["Resource"]!, bytes, frame);
+  }
+}
+
+/** The instrumentation library that recorded them. */
+export class ScopeView extends ResourceOrScopeView {
+  protected readonly attributesField = 3;
+
+  constructor(bytes: Uint8Array, frame: Frame) {
+    super(MESSAGES["Scope"]!, bytes, frame);
+  }
+
+  get name(): string {
+    return (this.read(1) as string | undefined) ?? "";
+  }
+
+  set name(value: string) {
+    this.write(1, value);
+  }
+
+  get version(): string {
+    return (this.read(2) as string | undefined) ?? "";
+  }
+
+  set version(value: string) {
+    this.write(2, value);
+  }
+}
+
+function ownerRange(bytes: Uint8Array, frame: Frame): [start: number, end: number] {
+  const at = findField(bytes, frame.start, frame.end, OWNER_TAG);
+  if (at < 0) return [frame.start, frame.start];
+  const size = varint(bytes, at);
+  return [after, after + size];
+}
+
+/** Fields of a message around the records itself, set one by one. */
+abstract class FrameView extends MessageView implements FrameEdit {
+  apply(out: WireWriter, start: number): void {
+    for (const [number, value] of this.fieldChanges) {
+      const scratch = new WireWriter();
+      if (value !== undefined) encodeField(this.field(number), value, scratch);
+      const [from, to] = fieldRange(out, start, number);
+      out.replace(from, to, scratch.written());
+    }
+    if (this.attributes.changed) this.applyAttributes(out, start);
+  }
+
+  private applyAttributes(out: WireWriter, start: number): void {
+    const wanted = (this.attributesField << 3) | LENGTH_DELIMITED;
+    for (let p = start; p < out.length; ) {
+      const from = p;
+      const tag = varint(out.bytes, p);
+      const at = after;
+      p = skip(out.bytes, at, tag);
+      if (tag !== wanted) continue;
+      varint(out.bytes, at);
+      if (!this.attributes.replaces(out.bytes, after, p)) continue;
+      out.replace(from, p, EMPTY_BYTES);
+      p = from;
+    }
+    this.attributes.writeChanges(out);
+  }
+}
+
+const EMPTY_BYTES = new Uint8Array(0);
+
+/** Where field `number` lies in the message that begins at `start` and ends with the output; empty if it does not. */
+function fieldRange(out: WireWriter, start: number, number: number): [from: number, to: number] {
+  for (let p = start; p < out.length; ) {
+    const at = p;
+    const tag = varint(out.bytes, p);
+    p = skip(out.bytes, after, tag);
+    if (tag >>> 3 === number) return [at, p];
+  }
+  return [start, start];
+}
+
+export type MetricType = "gauge" | "sum" | "histogram" | "exponentialHistogram" | "summary";
+
+/** The metric a data point belongs to. A change is one for all of its points. */
+export class MetricView extends FrameView {
+  protected readonly attributesField = 12; // a metric's metadata
+  readonly type: MetricType;
+  private readonly data: MetricDataView;
+
+  constructor(bytes: Uint8Array, metric: Frame, data: Frame) {
+    super(MESSAGES["Metric"]!, bytes, metric.start, metric.end);
+    const field = MESSAGES["Metric"]!.byNumber[data.tag >>> 3]!;
+    this.type = field.name as MetricType;
+    this.data = new MetricDataView(field.message!, bytes, data);
+  }
+
+  get name(): string {
+    return (this.read(1) as string | undefined) ?? "";
+  }
+
+  set name(value: string) {
+    this.write(1, value);
+  }
+
+  get description(): string {
+    return (this.read(2) as string | undefined) ?? "";
+  }
+
+  set description(value: string) {
+    this.write(2, value);
+  }
+
+  get unit(): string {
+    return (this.read(3) as string | undefined) ?? "";
+  }
+
+  set unit(value: string) {
+    this.write(3, value);
+  }
+
+  /** 0 unspecified, 1 delta, 2 cumulative; undefined for gauges and summaries, which have none. */
+  get aggregationTemporality(): number | undefined {
+    return this.data.aggregationTemporality;
+  }
+
+  /** Of a sum; undefined for every other type. */
+  get isMonotonic(): boolean | undefined {
+    return this.data.isMonotonic;
+  }
+}
+
+/** A metric's data: what says how its points are to be read. */
+class MetricDataView extends MessageView {
+  protected readonly attributesField = 0;
+
+  constructor(message: Message, bytes: Uint8Array, frame: Frame) {
+    super(message, bytes, frame.start, frame.end);
+  }
+
+  get aggregationTemporality(): number | undefined {
+    return this.message.byNumber[2] === undefined ? undefined : ((this.read(2) as number | undefined) ?? 0);
+  }
+
+  get isMonotonic(): boolean | undefined {
+    return this.message.byNumber[3] === undefined ? undefined : ((this.read(3) as boolean | undefined) ?? false);
+  }
+}

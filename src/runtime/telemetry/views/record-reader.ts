@@ -1,0 +1,134 @@
+import { decodeText } from "../bytes/decode.js";
+import { after, findField, varint } from "../bytes/wire.js";
+import { attributeValue, encodedKey, findAttribute } from "./attributes.js";
+import type { RecordWalk } from "./record-walk.js";
+import type { Value } from "./value.js";
+
+/**
+ * Reads what most decisions about a record are made by, straight from the bytes and without making a view: its name and
+ * single attributes. Made for one walk; `moveTo` each record, then ask.
+ *
+ * Neighbours tend to have the same name, so the text of the last one is used again where the bytes are the same.
+ */
+export class RecordReader {
+  private readonly walk: RecordWalk;
+  private readonly bytes: Uint8Array;
+  private start = 0;
+  private end = 0;
+  /** Where the text found last lies, and where the one before did, which `text` is. */
+  private from = 0;
+  private to = 0;
+  private lastFrom = 0;
+  private lastTo = 0;
+  private text = "";
+
+  constructor(walk: RecordWalk) {
+    this.walk = walk;
+    this.bytes = walk.bytes;
+  }
+
+  moveTo(start: number, end: number): void {
+    this.start = start;
+    this.end = end;
+  }
+
+  /** The event's (its name field or its attribute event.name), span's or metric's name; empty when it has none. */
+  name(): string {
+    if (!this.locateName()) return "";
+    const { from, to } = this;
+    if (to - from === this.lastTo - this.lastFrom && this.isSameText()) return this.text;
+    this.lastFrom = from;
+    this.lastTo = to;
+    this.text = decodeText(this.bytes, from, to);
+    return this.text;
+  }
+
+  /** An attribute of the record; undefined when there is none of this key. */
+  attribute(key: string): Value | undefined {
+    const at = findAttribute(this.bytes, this.start, this.end, attributesTag(this.walk), encodedKey(key));
+    return at < 0 ? undefined : attributeValue(this.bytes, at);
+  }
+
+  /** An attribute of the record's resource. */
+  resourceAttribute(key: string): Value | undefined {
+    const { start, end } = this.walk.frames[0]!;
+    const resource = findField(this.bytes, start, end, RESOURCE_TAG);
+    if (resource < 0) return undefined;
+    const size = varint(this.bytes, resource);
+    const at = findAttribute(this.bytes, after, after + size, RESOURCE_ATTRIBUTES_TAG, encodedKey(key));
+    return at < 0 ? undefined : attributeValue(this.bytes, at);
+  }
+
+  /** Whether the record, which must be a span, has events. */
+  hasSpanEvents(): boolean {
+    return findField(this.bytes, this.start, this.end, SPAN_EVENTS_TAG) >= 0;
+  }
+
+  private locateName(): boolean {
+    switch (this.walk.batch.signal) {
+      case "logs":
+        return this.locateEventName();
+      case "traces":
+        return this.locateText(this.start, this.end, SPAN_NAME_TAG);
+      case "metrics": {
+        const { start, end } = this.walk.frames[2]!;
+        return this.locateText(start, end, METRIC_NAME_TAG);
+      }
+    }
+  }
+
+  private locateEventName(): boolean {
+    const { bytes } = this;
+    if (this.locateText(this.start, this.end, LOG_EVENT_NAME_TAG) && this.to > this.from) return true;
+    const at = findAttribute(bytes, this.start, this.end, LOG_ATTRIBUTES_TAG, EVENT_NAME_KEY);
+    if (at < 0) return false;
+    const size = varint(bytes, at);
+    const value = findField(bytes, after, after + size, ATTRIBUTE_VALUE);
+    if (value < 0) return false;
+    const valueSize = varint(bytes, value);
+    return this.locateText(after, after + valueSize, STRING_VALUE);
+  }
+
+  /** Finds the text with this tag in the message [start, end). */
+  private locateText(start: number, end: number, tag: number): boolean {
+    const at = findField(this.bytes, start, end, tag);
+    if (at < 0) return false;
+    const size = varint(this.bytes, at);
+    this.from = after;
+    this.to = after + size;
+    return true;
+  }
+
+  private isSameText(): boolean {
+    const { bytes, from } = this;
+    const shift = this.lastFrom - from;
+    for (let p = this.to - 1; p >= from; p--) if (bytes[p] !== bytes[p + shift]) return false;
+    return true;
+  }
+}
+
+const EVENT_NAME_KEY = encodedKey("event.name");
+const RESOURCE_TAG = 10;
+const RESOURCE_ATTRIBUTES_TAG = 10;
+const LOG_EVENT_NAME_TAG = 98;
+const LOG_ATTRIBUTES_TAG = 50;
+const SPAN_NAME_TAG = 42;
+const SPAN_ATTRIBUTES_TAG = 74;
+const SPAN_EVENTS_TAG = 90;
+const METRIC_NAME_TAG = 10;
+const ATTRIBUTE_VALUE = 18;
+const STRING_VALUE = 10;
+
+/** Tags of the attributes of data points, by the tag of the metric's data that they lie in. */
+const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = { 42: 58, 58: 58, 74: 74, 82: 10, 90: 58 };
+
+function attributesTag({ batch, frames }: RecordWalk): number {
+  switch (batch.signal) {
+    case "logs":
+      return LOG_ATTRIBUTES_TAG;
+    case "traces":
+      return SPAN_ATTRIBUTES_TAG;
+    case "metrics":
+      return POINT_ATTRIBUTES_TAGS[frames[3]!.tag]!;
+  }
+}

@@ -1,0 +1,229 @@
+import { Batch } from "../batch.js";
+import { Rewriter } from "../bytes/rewriter.js";
+import { SHAPES } from "../bytes/signal.js";
+import { after, skip, varint } from "../bytes/wire.js";
+import type { WireWriter } from "../bytes/writer.js";
+
+/** The record stays. */
+export const KEEP = 0;
+/** The record goes. */
+export const DROP = 1;
+/** What a visitor says of a record. */
+export type Verdict = typeof KEEP | typeof DROP;
+
+/** Sees every record of a batch in order, in a message of `walk.bytes` that spans [start, end). */
+export interface RecordVisitor {
+  visit(walk: RecordWalk, start: number, end: number): Verdict;
+}
+
+/**
+ * What a walk takes for records: usually those of the signal, but any repeated message of a request will do, a metric
+ * or a span's events for instance. The count of the batch is kept right only for the records of the signal.
+ */
+export interface WalkShape {
+  /** The tags to descend through from the request to the message that holds the records. */
+  readonly levels: readonly (readonly number[])[];
+  readonly record: number;
+  /** Frames from this depth on stay when they have lost all their records. */
+  readonly keepEmptyFrom?: number;
+}
+
+/** Something that changes a message around the records (a resource, a scope, a metric) once its records are through. */
+export interface FrameEdit {
+  /** `out` holds the message's body from `start` to its end, with all changes to its records already made. */
+  apply(out: WireWriter, start: number): void;
+}
+
+/** A message around records: 0 resource container, 1 scope container, 2 metric, 3 a metric's data. */
+export interface Frame {
+  /** Its tag: which of a metric's kinds of data it is, for instance. */
+  readonly tag: number;
+  /** Where in the batch its body is. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * One pass over the records of a batch, with whatever changes the visitor makes.
+ *
+ * Invariants:
+ * - Nothing is copied until something changes: an untouched batch comes back as itself.
+ * - A frame's length is mended when the frame closes, if its body has changed size; its enclosing frames follow.
+ * - A frame that has lost all its records is taken out with everything in it, unless the shape says otherwise; one
+ *   that never had any stays.
+ */
+export class RecordWalk {
+  readonly batch: Batch;
+  readonly bytes: Uint8Array;
+  /** The frames around the present record, outermost first. */
+  readonly frames: readonly Frame[];
+  /** How many frames have been opened at each depth: tells whether a frame is still the same one. */
+  readonly serials: number[];
+
+  private readonly openFrames: OpenFrame[];
+  private readonly shape: WalkShape;
+  private readonly keepEmptyFrom: number;
+  private readonly rewriter: Rewriter;
+  private dropped = 0;
+  /** Records written in the place of the present one, and how many more than one there were in all. */
+  private written = 0;
+  private added = 0;
+  /** The present record, from its tag on. */
+  private recordTagAt = 0;
+  private recordLengthAt = 0;
+  private recordEnd = 0;
+
+  constructor(batch: Batch, shape: WalkShape = SHAPES[batch.signal]) {
+    this.batch = batch;
+    this.bytes = batch.bytes;
+    this.rewriter = new Rewriter(batch.bytes);
+    this.shape = shape;
+    this.keepEmptyFrom = shape.keepEmptyFrom ?? shape.levels.length;
+    this.openFrames = this.shape.levels.map(() => new OpenFrame());
+    this.frames = this.openFrames;
+    this.serials = this.shape.levels.map(() => 0);
+  }
+
+  /** Visits every record; gives the batch back, or the changed one. Use a walk once. */
+  run(visitor: RecordVisitor): Batch {
+    this.walkLevel(0, 0, this.bytes.length, visitor);
+    if (!this.rewriter.changed) return this.batch;
+    return Batch.trusted(this.batch.signal, this.rewriter.finish(), this.batch.count - this.dropped + this.added);
+  }
+
+  /**
+   * For a visitor: opens a new record in the place of the present one. Write its body, then call `endRecord`. Several
+   * may follow one another.
+   */
+  beginRecord(): WireWriter {
+    const out = this.rewriter.copyTo(this.recordTagAt);
+    out.byte(this.shape.record);
+    out.begin(this.recordEnd - this.recordTagAt);
+    out.replaceUpTo(this.recordEnd);
+    return out;
+  }
+
+  endRecord(): void {
+    this.rewriter.copyTo(this.recordTagAt).end();
+    this.rewriter.skipTo(this.recordEnd);
+    if (this.written++ > 0) this.added++;
+  }
+
+  /** For a visitor: puts these fields behind those of the present record; gives the writer they were written to. */
+  extendRecord(start: number, fields: Uint8Array): WireWriter {
+    const outStart = this.rewriter.outputPosition(start);
+    const out = this.rewriter.copyTo(this.recordEnd);
+    out.copy(fields, 0, fields.length);
+    out.fixLength(outStart, start - this.recordLengthAt);
+    return out;
+  }
+
+  /** For a visitor: changes the frame at this depth when it closes. */
+  editFrame(depth: number, edit: FrameEdit): void {
+    const { edits } = this.openFrames[depth]!;
+    if (!edits.includes(edit)) edits.push(edit);
+  }
+
+  private walkLevel(depth: number, p: number, end: number, visitor: RecordVisitor): void {
+    const b = this.bytes;
+    const tags = this.shape.levels[depth];
+    if (tags === undefined) return this.walkRecords(p, end, visitor);
+    while (p < end) {
+      const at = p;
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, at);
+        p = after;
+      }
+      if (!tags.includes(tag)) {
+        p = skip(b, p, tag);
+        continue;
+      }
+      const lengthAt = p;
+      const size = varint(b, p);
+      p = after;
+      this.openFrame(depth, tag, at, lengthAt, p, p + size);
+      this.walkLevel(depth + 1, p, p + size, visitor);
+      this.closeFrame(depth);
+      p += size;
+    }
+  }
+
+  private walkRecords(p: number, end: number, visitor: RecordVisitor): void {
+    const b = this.bytes;
+    const { record } = this.shape;
+    const frame = this.openFrames[this.openFrames.length - 1] ?? new OpenFrame();
+    while (p < end) {
+      const at = p;
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, at);
+        p = after;
+      }
+      if (tag !== record) {
+        p = skip(b, p, tag);
+        continue;
+      }
+      const lengthAt = p;
+      let size = b[p++]!;
+      if (size > 127) {
+        size = varint(b, lengthAt);
+        p = after;
+      }
+      const stop = p + size;
+      this.recordTagAt = at;
+      this.recordLengthAt = lengthAt;
+      this.recordEnd = stop;
+      this.written = 0;
+      if (visitor.visit(this, p, stop) === DROP) this.dropRecord(frame, at, stop);
+      else frame.kept++;
+      p = stop;
+    }
+  }
+
+  private openFrame(depth: number, tag: number, at: number, lengthAt: number, start: number, end: number): void {
+    const frame = this.openFrames[depth]!;
+    frame.tag = tag;
+    frame.start = start;
+    frame.end = end;
+    frame.outTag = this.rewriter.outputPosition(at);
+    frame.outStart = this.rewriter.outputPosition(start);
+    frame.lengthRoom = start - lengthAt;
+    frame.kept = 0;
+    frame.lost = 0;
+    if (frame.edits.length > 0) frame.edits.length = 0;
+    this.serials[depth]!++;
+  }
+
+  private closeFrame(depth: number): void {
+    const frame = this.openFrames[depth]!;
+    const parent = this.openFrames[depth - 1];
+    if (frame.lost > 0 && frame.kept === 0 && depth < this.keepEmptyFrom) {
+      this.rewriter.removeSince(frame.outTag, frame.end);
+      if (parent) parent.lost++;
+      return;
+    }
+    if (parent) parent.kept++;
+    for (const edit of frame.edits) edit.apply(this.rewriter.copyTo(frame.end), frame.outStart);
+    this.rewriter.closeMessage(frame.start, frame.end, frame.outStart, frame.lengthRoom);
+  }
+
+  private dropRecord(frame: OpenFrame, at: number, end: number): void {
+    this.rewriter.remove(at, end);
+    this.dropped++;
+    frame.lost++;
+  }
+}
+
+class OpenFrame implements Frame {
+  tag = 0;
+  start = 0;
+  end = 0;
+  /** Where its tag and its body begin in the output, and how many bytes its length takes. */
+  outTag = 0;
+  outStart = 0;
+  lengthRoom = 0;
+  kept = 0;
+  lost = 0;
+  readonly edits: FrameEdit[] = [];
+}

@@ -1,0 +1,120 @@
+import type { ExporterControl } from "../../../../src/extensions/reliability/operate/exporter-control.js";
+import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
+import type { StoredEntry } from "../../../../src/extensions/reliability/store/store.js";
+import type { Batch, Metrics } from "../../../../src/plugin.js";
+import {
+  completeSettings,
+  type ExporterSettings,
+  type ExporterStatus,
+  type Failure,
+} from "../../../../src/runtime/kit.js";
+import { logs } from "../../../support/telemetry/batches.js";
+import { failure } from "../store/entries.js";
+
+export interface FakeControl extends ExporterControl {
+  readonly store: MemoryStore;
+  settings: ExporterControl["settings"];
+  breaker: "open" | "closed" | "half_open";
+  lastError: ExporterStatus["lastError"];
+  lastSentAt: number | undefined;
+  paused: boolean;
+  forced: string | undefined;
+  woken: number;
+  hurried: number;
+}
+
+/** An exporter's queue whose sender is a test. */
+export async function control(id: string, settings: ExporterSettings = {}): Promise<FakeControl> {
+  const store = new MemoryStore({ exporter: id });
+  await store.open();
+  const complete = completeSettings(settings);
+  const fake: FakeControl = {
+    id,
+    store,
+    settings: complete,
+    breaker: "closed",
+    lastError: undefined,
+    lastSentAt: undefined,
+    paused: false,
+    forced: undefined,
+    woken: 0,
+    hurried: 0,
+    replayRate: complete.replay.rate,
+    status: () => statusOf(fake),
+    pause: () => void (fake.paused = true),
+    resume: () => void (fake.paused = false),
+    retryNow: () => void fake.hurried++,
+    forceBreaker(state) {
+      fake.forced = state;
+      if (state !== "auto") fake.breaker = state;
+    },
+    onReplayed: () => void fake.woken++,
+  };
+  return fake;
+}
+
+function statusOf(fake: FakeControl): ExporterStatus {
+  const { id, store, paused, breaker, lastError, lastSentAt, replayRate } = fake;
+  const { pending, failed, oldestPendingAt, oldestFailedAt } = store.stats;
+  const isDown = breaker === "open";
+  return {
+    id,
+    state: isDown ? "DOWN" : failed.entries > 100 ? "DEGRADED" : "UP",
+    paused,
+    breaker: { state: breaker, forced: fake.forced === "open" || fake.forced === "closed", since: 0 },
+    queue: { enabled: true, ...pending, inFlight: 0, oldestAt: oldestPendingAt },
+    deadLetters: { ...failed, oldestAt: oldestFailedAt },
+    lastSentAt,
+    lastError,
+    failureRate: 0,
+    replayRate,
+  };
+}
+
+/** Puts a dead letter into the store, as a sender would. */
+export async function deadLetter(
+  { store }: FakeControl,
+  fields: Partial<Failure> & { batch?: Batch; replays?: number; body?: string } = {},
+): Promise<StoredEntry> {
+  const { batch, replays = 0, body = "x", ...wanted } = fields;
+  const { ref, entry } = await store.put({
+    batch: batch ?? logs(body),
+    pipeline: "logs",
+    source: { receiver: "otlp", transport: "http" },
+    enqueuedAt: 1_700_000_000_000,
+    generation: "1",
+    fields: { replays },
+  });
+  const lastError = wanted.error ?? failure.error;
+  const failed = {
+    ...entry,
+    attempts: 6,
+    calls: 7,
+    firstFailedAt: 1_700_000_000_100,
+    lastAttemptAt: 1_700_000_000_400,
+    lastError,
+    history: [{ at: 1_700_000_000_100, error: lastError.class, delayMs: 1000 }],
+    failure: { ...failure, ...wanted },
+  };
+  await store.fail(ref, failed);
+  return { ref, entry: { ...failed, state: "failed" } };
+}
+
+/** Counters by name and attributes: `name{a=b}`. */
+export class CountedMetrics implements Metrics {
+  readonly counts: Record<string, number> = {};
+
+  counter(name: string, _: unknown, attributes: Readonly<Record<string, string>> = {}) {
+    const text = Object.entries(attributes).map(([key, value]) => `${key}=${value}`);
+    const key = `${name}{${text.join(",")}}`;
+    return { add: (value: number) => void (this.counts[key] = (this.counts[key] ?? 0) + value) };
+  }
+
+  gauge() {
+    return () => {};
+  }
+
+  histogram() {
+    return { record() {} };
+  }
+}

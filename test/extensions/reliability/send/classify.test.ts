@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import { createClassifier } from "../../../../src/extensions/reliability/send/classify.js";
+import { errorCategory } from "../../../../src/extensions/reliability/send/poison-detector.js";
+import { Refusal } from "../../../../src/plugin.js";
+import { refusalOfConnection, refusalOfGrpc, refusalOfHttp } from "../../../../src/runtime/kit.js";
+
+const plain = createClassifier({ retry_on: [], permanent_on: [] });
+const http = (status: number, retryAfterMs?: number) => refusalOfHttp(status, "words", retryAfterMs);
+
+describe("classification", () => {
+  it("names errors by status, code or name, and takes what is unknown as transient", () => {
+    const refused = Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
+    const names = [
+      http(503),
+      refusalOfConnection("http://x", refused),
+      new Refusal("transient", "late", { code: "SLUICE_TIMEOUT" }),
+      refusalOfGrpc({ code: 14, message: "" }),
+      refused,
+      new TypeError("oops"),
+      "text",
+    ].map((error) => [plain(error).kind, plain(error).class]);
+    expect(names).toEqual([
+      ["transient", "HTTP 503"],
+      ["transient", "ECONNREFUSED"],
+      ["transient", "SLUICE_TIMEOUT"],
+      ["transient", "UNAVAILABLE"],
+      ["transient", "ECONNREFUSED"],
+      ["transient", "TypeError"],
+      ["transient", "unknown"],
+    ]);
+  });
+
+  it("follows HTTP: 429 and 5xx come again, with Retry-After not before that, other 4xx do not", () => {
+    const kinds = [400, 401, 404, 413, 422, 429, 500, 502, 503, 504].map((status) => plain(http(status)).kind);
+    expect(kinds).toEqual([...Array(5).fill("permanent"), ...Array(5).fill("transient")]);
+    expect(plain(http(429, 2000))).toMatchObject({ kind: "throttled", retryAfterMs: 2000 });
+    expect([400, 401, 422].map((status) => plain(http(status)).category)).toEqual(["schema", "integration", "schema"]);
+  });
+
+  it.each(["HTTP 409", "409", "4xx", "http 409", "HTTP 4XX"])("retries what retry_on names as %s", (rule) => {
+    const classify = createClassifier({ retry_on: [rule], permanent_on: [] });
+    expect(classify(http(409))).toMatchObject({ kind: "transient", class: "HTTP 409" });
+    expect(classify(http(409)).category).toBeUndefined();
+    expect(classify(http(500)).kind).toBe("transient");
+  });
+
+  it.each(["503", "5xx", "HTTP 503"])("gives up what permanent_on names as %s", (rule) => {
+    const classify = createClassifier({ retry_on: [], permanent_on: [rule] });
+    expect(classify(http(503, 1000))).toMatchObject({ kind: "permanent", category: "integration" });
+    expect(classify(http(429, 1000)).kind).toBe("throttled");
+  });
+
+  it("matches codes, and retries what both lists name", () => {
+    const classify = createClassifier({ retry_on: ["4xx"], permanent_on: ["econnreset", "404"] });
+    expect(classify(Object.assign(new Error("x"), { code: "ECONNRESET" })).kind).toBe("permanent");
+    expect(classify(http(404)).kind).toBe("transient");
+  });
+
+  it("keeps messages short", () => {
+    expect(plain(new Error("x".repeat(1e6))).message).toHaveLength(1000);
+  });
+
+  it("has a word for every kind of trouble", () => {
+    const words = [http(500), http(504), http(429), http(400), http(401), refusalOfGrpc({ code: 14, message: "" })];
+    expect(words.map((error) => errorCategory(plain(error)))).toEqual([
+      "downstream_error",
+      "downstream_timeout",
+      "downstream_throttled",
+      "schema",
+      "integration",
+      "downstream_error",
+    ]);
+    expect(errorCategory(plain(Object.assign(new Error("x"), { code: "ECONNRESET" })))).toBe("connection_error");
+  });
+});

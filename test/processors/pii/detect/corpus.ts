@@ -1,0 +1,32 @@
+import { batchFromJson, readRecords } from "../../../../src/plugin.js";
+import { DETECTORS } from "../../../../src/processors/pii/detect/detectors.js";
+import { PiiTreatment } from "../../../../src/processors/pii/pii-treatment.js";
+
+const pii = { batchFromJson, DETECTORS, PiiTreatment, readRecords };
+
+export interface Judgement {
+  readonly detector: string;
+  readonly recall: number;
+  readonly falsePositives: number;
+  readonly missed: readonly string[];
+  readonly wrong: readonly string[];
+}
+
+interface Planted {
+  readonly line: string;
+  readonly value: string;
+}
+
+const folder = new URL("../../../../bench/pii-corpus/", import.meta.url).href;
+const { judge: judged } = (await import(`${folder}judge.js`)) as {
+  judge(using: typeof pii, size: object): Judgement[];
+};
+const planted = (await import(`${folder}planted.js`)) as {
+  plantedLines(kind: string, count: number, seed?: number): Planted[];
+};
+const ordinary = (await import(`${folder}ordinary.js`)) as { ordinaryLines(count: number, seed?: number): string[] };
+
+/** The benchmark's judgement of the detectors, on a corpus of this size. */
+export const judge = (size: { ordinary: number; planted: number; seed?: number }) => judged(pii, size);
+export const { plantedLines } = planted;
+export const { ordinaryLines } = ordinary;

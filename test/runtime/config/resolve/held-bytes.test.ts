@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { builtins } from "../../../../src/runtime/host/builtins.js";
+import { Registry } from "../../../../src/runtime/host/registry.js";
+import { brief, loadText } from "../load-text.js";
+
+/** What is said of a tail_sampling with these keys, at line 4, in a service with this intake. */
+function problems(keys: string, intake = "", types = builtins) {
+  const text = `receivers: {otlp: {protocols: {grpc: }}}
+exporters: {debug: }
+processors:
+  tail_sampling: {${keys}policies: [{name: all, type: always_sample}]}
+service:
+  intake: {${intake}}
+  pipelines: {traces: {receivers: [otlp], processors: [tail_sampling], exporters: [debug]}}
+`;
+  return loadText(text, { registry: new Registry(types) }).problems;
+}
+
+describe("what a processor may hold back", () => {
+  it("is fine below what the whole agent takes", () => {
+    expect(problems("")).toEqual([]);
+    expect(problems("max_bytes: 100MiB, ", "max_bytes: 200MiB")).toEqual([]);
+  });
+
+  it("is a warning at its place when the agent would refuse clients first", () => {
+    const [problem, ...others] = problems("max_bytes: 64MiB, ");
+    expect(others).toEqual([]);
+    expect(brief(problem!)).toBe("warning over_intake_limit 4:30 processors.tail_sampling.max_bytes");
+    expect(problem!.message).toBe(
+      '"tail_sampling" may hold back 64MiB, but service.intake.max_bytes, for the whole agent, is 64MiB: clients are refused before "tail_sampling" makes room',
+    );
+    expect(problem!.suggestion).toBe("set max_bytes below service.intake.max_bytes, or raise that");
+  });
+
+  it("is a warning at the processor when only the intake was made smaller", () => {
+    expect(problems("", "max_bytes: 16MiB").map(brief)).toEqual([
+      "warning over_intake_limit 4:3 processors.tail_sampling.max_bytes",
+    ]);
+  });
+
+  it("is nothing to warn of when a plugin cannot say it", () => {
+    const broken = (type: string) => ({
+      maxHeldBytes: () => {
+        throw new Error(type);
+      },
+    });
+    const types = builtins.map((one) => (one.type === "tail_sampling" ? { ...one, ...broken(one.type) } : one));
+    expect(problems("max_bytes: 64MiB, ", "", types as typeof builtins)).toEqual([]);
+  });
+});

@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { z } from "zod";
+import { defineExporter, defineProcessor, duration, eachRecord, secret } from "../../../../src/plugin.js";
+import { loadConfig } from "../../../../src/runtime/config/load.js";
+import { configJsonSchema } from "../../../../src/runtime/config/schema/json-schema.js";
+import { builtins } from "../../../../src/runtime/host/builtins.js";
+import { Registry } from "../../../../src/runtime/host/registry.js";
+import { violations } from "../../../support/json-schema.js";
+
+const project = join(import.meta.dirname, "../../../..");
+const create = () => eachRecord(() => "keep");
+const schema = configJsonSchema(new Registry(builtins));
+
+/** All YAML of the documentation and the examples that loads without a problem. */
+const configs = ["config", "docs"].flatMap((folder) =>
+  readdirSync(join(project, folder)).flatMap((file) => {
+    if (!/\.(yaml|md)$/.test(file)) return [];
+    const text = readFileSync(join(project, folder, file), "utf8");
+    if (file.endsWith(".yaml")) return folder === "config" ? [{ name: file, text }] : [];
+    const blocks = [...text.matchAll(/^```yaml\n(.*?)^```$/gms)].map((match) => match[1]!);
+    return blocks.map((block, i) => ({ name: `${file} ${i}`, text: block }));
+  }),
+);
+const valid = configs.filter(
+  ({ name, text }) => loadConfig({ sources: [{ text, name }], registry: new Registry(builtins) }).config !== undefined,
+);
+
+const around = (section: string) => `${section}\nservice: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}`;
+const wrong = (section: string, registry = new Registry(builtins)) =>
+  violations(parse(section.startsWith("service") ? section : around(section)), configJsonSchema(registry));
+
+describe("the JSON Schema of a config", () => {
+  it("is the one that is shipped", () => {
+    const shipped = JSON.parse(readFileSync(join(project, "dist/sluice.schema.json"), "utf8"));
+    expect(shipped).toEqual(JSON.parse(JSON.stringify(schema)));
+  });
+
+  it("is checked with examples", () => {
+    expect(valid.length).toBeGreaterThan(5);
+  });
+
+  it.each(valid.map(({ name, text }) => [name, text]))("takes %s", (_name, text) => {
+    expect(violations(parse(text), schema)).toEqual([]);
+  });
+
+  it.each(readdirSync(join(project, "config")))("is named by config/%s", (file) => {
+    const [line] = readFileSync(join(project, "config", file), "utf8").split("\n");
+    expect(line).toBe("# yaml-language-server: $schema=../dist/sluice.schema.json");
+  });
+
+  it.each([
+    ["an unknown section", "reciever: {}", [".reciever: unknown"]],
+    ["an unknown key", "receivers: {otlp: {protocls: }}", [".receivers.otlp.protocls: unknown"]],
+    [
+      "an unknown key of a named component",
+      "processors: {batch/2: {tmeout: 1s}}",
+      [".processors.batch/2.tmeout: unknown"],
+    ],
+    [
+      "a duration that is none",
+      "processors: {batch: {timeout: soon}}",
+      [expect.stringContaining("timeout: does not match")],
+    ],
+    ["a word that is none", "exporters: {debug: {verbosity: loud}}", [".exporters.debug.verbosity: none of anyOf"]],
+    ["a word for a section", "processors: {batch: much}", [expect.stringContaining("batch: does not match")]],
+    [
+      "a common key of exporters",
+      "exporters: {debug: {retry_on_failure: {enabeld: true}}}",
+      [".exporters.debug.retry_on_failure.enabeld: unknown"],
+    ],
+    ["an unknown pipeline", "service: {pipelines: {spans: {}}}", [".service.pipelines.spans: unknown"]],
+  ])("finds %s", (_what, section, expected) => {
+    const text = section.startsWith("service") ? section : around(section);
+    expect(violations(parse(text), schema)).toEqual(expect.arrayContaining(expected));
+  });
+
+  it.each([
+    ["a number for a text", "receivers: {otlp: {protocols: {http: {endpoint: 4318}}}}"],
+    ["a variable for a number", `processors: {batch: {send_batch_size: "\${env:SIZE}"}}`],
+    ["an empty section", "receivers: {otlp: {protocols: {grpc: , http: }}}"],
+    ["another spelling of a type", "exporters: {otlphttp: {endpoint: http://a}}"],
+    ["a word in another case", "exporters: {debug: {verbosity: Detailed}}"],
+    ["a word in another case, in a list", "processors: {filter: {log_conditions: [{error_mode: IGNORE}]}}"],
+    ["no word where that is one", 'exporters: {otlp_http: {endpoint: "http://a", compression: ""}}'],
+    ["a word of the Collector's", "service: {telemetry: {logs: {level: WARNING}}, pipelines: {}}"],
+    ["nothing behind a key that may be left out", "processors: {batch: {timeout: , send_batch_size: }}"],
+    ["a variable in the old way", "processors: {batch: {send_batch_size: $SIZE, timeout: $TIMEOUT}}"],
+    ["a variable for a component", `processors: {batch: "\${env:BATCH}"}`],
+    ["a variable for a section", `processors: "\${env:PROCESSORS}"\nplugins: "\${env:PLUGINS}"`],
+    ["a variable for a list", `processors: {filter: {log_conditions: "\${env:CONDITIONS}"}}`],
+    ["a variable for pipelines", `service: {pipelines: "\${env:PIPELINES}"}`],
+    ["a variable for a pipeline", `service: {pipelines: {logs: "\${env:PIPELINE}"}}`],
+    ["a variable for a pipeline's list", `service: {pipelines: {logs: {receivers: "\${env:IDS}"}}}`],
+    ["a type of some plugin", "processors: {mine: {anything: 1}}\nplugins: [./mine.js]"],
+  ])("takes %s", (_what, section) => {
+    expect(wrong(section)).toEqual([]);
+  });
+
+  it("knows the components of plugins, whatever schema they have", () => {
+    const schema = z.strictObject({ wait: duration().default(5), token: secret() });
+    const standard = { "~standard": { version: 1, vendor: "x", validate: (value: unknown) => ({ value }) } } as const;
+    const registry = new Registry([
+      ...builtins,
+      defineProcessor({ type: "strict", schema, create }),
+      defineProcessor({ type: "loose", create }),
+      defineProcessor({ type: "other", schema: standard, create }),
+      defineExporter({ type: "mine", schema, create: () => ({ send: async () => undefined }) }),
+    ]);
+    expect(wrong("processors: {strict: {token: a, wait: 5s}, loose: {a: 1}, other: {b: 2}}", registry)).toEqual([]);
+    expect(wrong("processors: {strict: {wait: 5s}}", registry)).toEqual([".processors.strict.token: missing"]);
+    expect(wrong("exporters: {mine: {token: a, timeout: 3s, tiemout: 3s}}", registry)).toEqual([
+      ".exporters.mine.tiemout: unknown",
+    ]);
+  });
+});

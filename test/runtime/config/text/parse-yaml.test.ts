@@ -1,0 +1,161 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the config language is written with ${}
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { nodeAt, placeOf, toPlain } from "../../../../src/runtime/config/text/node.js";
+import { parseYaml } from "../../../../src/runtime/config/text/parse-yaml.js";
+import type { Problem } from "../../../../src/runtime/config/text/problem.js";
+import { SourceText } from "../../../../src/runtime/config/text/source-text.js";
+import { brief, loadText, problemsIn } from "../load-text.js";
+
+function parse(text: string) {
+  const problems: Problem[] = [];
+  const node = parseYaml(new SourceText("c.yaml", text), problems);
+  return { node, value: node && toPlain(node), problems: problems.map(brief), full: problems };
+}
+
+describe("parseYaml", () => {
+  it.each([
+    ["brackets", "[".repeat(20_000) + "]".repeat(20_000)],
+    ["brackets that never close", "{a: ".repeat(20_000)],
+    ["lists in lists", "- ".repeat(20_000)],
+  ])("says that %s are nested too deep", (_, text) => {
+    expect(parse(text).full).toMatchObject([{ severity: "error", message: "nested deeper than 200 levels" }]);
+  });
+
+  it.each([
+    ["a map", "a: 1\nb: x", { a: 1, b: "x" }],
+    ["Windows line ends", "a:\r\n  b: 1\r\n", { a: { b: 1 } }],
+    ["a document start", "---\na: 1\n", { a: 1 }],
+    ["a document end", "a: 1\n...\n", { a: 1 }],
+    ["empty documents around it", "---\n---\na: 1\n---\n", { a: 1 }],
+    ["anchors and aliases", "a: &x {k: 1}\nb: *x", { a: { k: 1 }, b: { k: 1 } }],
+    [
+      "merge keys under what is written",
+      "a: &x {k: 1, l: 2}\nb:\n  <<: *x\n  k: 3",
+      { a: { k: 1, l: 2 }, b: { k: 3, l: 2 } },
+    ],
+    [
+      "a list of merge keys, the first one winning",
+      "a: &x {k: 1}\nb: &y {k: 2, l: 3}\nc: {<<: [*x, *y]}",
+      { a: { k: 1 }, b: { k: 2, l: 3 }, c: { k: 1, l: 3 } },
+    ],
+    ["numbers as keys", "200: ok", { 200: "ok" }],
+    ["an empty text", "", undefined],
+    ["a text of comments", "# nothing\n", undefined],
+  ])("reads %s", (_, text, value) => {
+    expect(parse(text)).toMatchObject({ problems: [] });
+    expect(parse(text).value).toEqual(value);
+  });
+
+  it("knows where each value stands", () => {
+    const { node } = parse("a:\r\n  - b: x\r\n    c: y");
+    expect(placeOf(nodeAt(node, ["a", 0, "c"])!)).toEqual({ file: "c.yaml", line: 3, column: 8 });
+  });
+
+  it.each([
+    ["a duplicate key", "a: 1\nb: 2\na: 3", "error duplicate_key 3:1"],
+    ["an unknown alias", "a: *b", "error yaml_syntax 1:4"],
+    ["an alias inside its own anchor", "a: &b [*b]", "error yaml_syntax 1:8"],
+    ["a missing quote", 'a: "x', "error yaml_syntax 1:6"],
+    ["a tab as indentation", "a:\n\tb: 1", "error yaml_syntax 2:1"],
+    ["a second document", "a: 1\n---\nb: 1", "error yaml_documents 3:1"],
+    ["a merge key without a map", "<<: 1", "error yaml_syntax 1:1"],
+    ["a list as a key", "? [a]\n: b", "error yaml_syntax 1:3"],
+    ["an unknown tag", "a: !secret x", "warning yaml_tag 1:4"],
+  ])("reports %s with its place", (_, text, problem) => {
+    expect(parse(text).problems).toEqual([problem]);
+  });
+
+  it("names the place of both duplicate keys", () => {
+    expect(parse("x:\n  a: 1\n  a: 2").full[0]?.message).toContain("the first is at c.yaml:2:3");
+  });
+
+  it.each(["a: [${env:X}]", "a: [one, ${X}]", "a: {b: ${env:X:-d}}", "a: [http://${X}:4318]"])(
+    "says kindly that %s needs quotes",
+    (text) => {
+      const [problem, ...others] = parse(text).full;
+      expect(others).toEqual([]);
+      expect(problem?.suggestion).toMatch(/^write it in quotes: ".*\$\{.*\}.*"$/);
+    },
+  );
+
+  it("refuses aliases that multiply without end", () => {
+    const lines = Array.from({ length: 30 }, (_, i) => `k${i + 1}: &a${i + 1} [${`*a${i},`.repeat(9)}]`);
+    expect(parse(`k0: &a0 [x]\n${lines.join("\n")}`).full[0]?.message).toContain("aliases counted as often as used");
+  });
+
+  it("refuses nesting without end", () => {
+    expect(parse("[".repeat(5000)).full.length).toBeGreaterThan(0);
+    expect(parse(`a: ${"[".repeat(1000)}${"]".repeat(1000)}`).full[0]?.message).toContain("nested deeper");
+  });
+});
+
+describe("any text", () => {
+  const yamlish = fc.array(
+    fc.constantFrom(
+      ..."abc:-?[]{}&*!|>'\"%@`#,\n \t$0~<=./".split(""),
+      "\n  ",
+      ": ",
+      "- ",
+      "${",
+      "receivers:",
+      "otlp",
+      "<<: ",
+    ),
+    { maxLength: 60 },
+  );
+
+  it("gives problems, never a throw", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          yamlish.map((parts) => parts.join("")),
+        ),
+        (text) => {
+          const { config, problems } = loadText(text);
+          expect(config).toBeUndefined();
+          expect(problems.length).toBeGreaterThan(0);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it("gives problems, never a throw, wherever it stands in a config", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom("receivers", "exporters.debug", "service.pipelines", "service.telemetry.logs"),
+        fc.json(),
+        (key, json) => {
+          const keys = key.split(".");
+          const text = `${keys.map((each, depth) => `${"  ".repeat(depth)}${each}:`).join("\n")} ${json}`;
+          expect(loadText(text).config).toBeUndefined();
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("a file", () => {
+  it.each([
+    ["that is empty", "", "error empty_config 1:1"],
+    ["of comments only", "# later\n", "error empty_config 1:1"],
+    ["that is a list", "- receivers", "error not_a_map 1:1"],
+    ["that is a word", "hello", "error not_a_map 1:1"],
+  ])("%s is one clear problem", (_, text, problem) => {
+    expect(problemsIn(text)).toEqual([problem]);
+  });
+
+  it("that cannot be read is one clear problem", () => {
+    const { problems } = loadText("", { sources: [{ file: "/nowhere/at/all.yaml" }] });
+    expect(problems).toMatchObject([
+      { code: "unreadable_file", message: "cannot read /nowhere/at/all.yaml: there is no such file", place: undefined },
+    ]);
+  });
+
+  it("may begin with a byte order mark", () => {
+    expect(problemsIn("\uFEFFreceivers:\nnonsense: 1\n")).toContain("error unknown_key 2:1 nonsense");
+  });
+});

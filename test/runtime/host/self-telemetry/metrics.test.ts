@@ -1,0 +1,224 @@
+import { createServer } from "node:http";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { MetricRegistry } from "../../../../src/runtime/host/self-telemetry/metric-registry.js";
+import { observe } from "./support.js";
+
+const description = { description: "Number of log records taken", unit: "{records}" };
+
+async function freePort(): Promise<number> {
+  const { port, release } = await takenPort();
+  release();
+  return port;
+}
+
+async function takenPort(port = 0): Promise<{ port: number; release: () => void }> {
+  const server = createTcpServer();
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return { port: (server.address() as AddressInfo).port, release: () => server.close() };
+}
+
+function prometheusOn(port: number) {
+  return { pull: { exporter: { prometheus: { host: "127.0.0.1", port } } } };
+}
+
+async function scrape(port: number): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${port}/metrics`);
+  expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+  expect(response.status).toBe(200);
+  return response.text();
+}
+
+describe("for Prometheus", () => {
+  test("shows counters with one _total, gauges and histograms under their own names", async () => {
+    const port = await freePort();
+    const self = observe({ metrics: { readers: [prometheusOn(port)] } });
+    const attributes = { receiver: "otlp", transport: 'h"tt\\p' };
+    self.metrics.counter("otelcol_receiver_accepted_log_records", description, attributes).add(41);
+    const latency = { description: "Seconds of a send", unit: "s", boundaries: [0.1, 1] };
+    self.metrics.histogram("sluice_send_duration", latency, { exporter: "a" }).record(0.05);
+    await self.start();
+    self.metrics.counter("otelcol_receiver_accepted_log_records", description, attributes).add(1);
+    self.metrics.histogram("sluice_send_duration", latency, { exporter: "a" }).record(5);
+    self.metrics.counter("sluice_replays_total", description).add(3);
+    self.metrics.gauge("otelcol_exporter_queue_size", { description: "Size" }, () => 7, { exporter: "a" });
+    const text = await scrape(port);
+    expect(text).toContain('otelcol_receiver_accepted_log_records_total{receiver="otlp",transport="h\\"tt\\\\p"} 42\n');
+    expect(text).toContain("# TYPE otelcol_receiver_accepted_log_records_total counter\n");
+    expect(text).toContain("sluice_replays_total 3\n");
+    expect(text).toContain('otelcol_exporter_queue_size{exporter="a"} 7\n');
+    expect(text).toContain('sluice_send_duration_bucket{exporter="a",le="0.1"} 1\n');
+    expect(text).toContain('sluice_send_duration_bucket{exporter="a",le="+Inf"} 2\n');
+    expect(text).toContain('sluice_send_duration_sum{exporter="a"} 5.05\n');
+    expect(text).not.toMatch(/_total_total|_records_records|_s_|otel_scope/);
+  });
+
+  test("shows how the process is doing, under the Collector's names", async () => {
+    const port = await freePort();
+    const self = observe({
+      metrics: { readers: [prometheusOn(port)] },
+      resource: { "deployment.environment": "test" },
+    });
+    await self.start();
+    const text = await scrape(port);
+    for (const name of [
+      "process_uptime_total",
+      "process_cpu_seconds_total",
+      "process_memory_rss",
+      "process_runtime_heap_alloc_bytes",
+    ]) {
+      expect(Number(new RegExp(`^otelcol_${name} (\\S+)$`, "m").exec(text)?.[1])).toBeGreaterThan(0);
+    }
+    expect(text).toMatch(
+      /^target_info\{service_name="sluice",service_version="[^"]+",.*deployment_environment="test"\} 1$/m,
+    );
+  });
+
+  test("takes a gauge away when its component goes, and shows the others when one fails", async () => {
+    const port = await freePort();
+    const self = observe({ metrics: { readers: [prometheusOn(port)] } });
+    const remove = self.metrics.gauge("a_gauge", { description: "a" }, () => 1, { id: "gone" });
+    self.metrics.gauge("a_gauge", { description: "a" }, () => 2, { id: "stays" });
+    self.metrics.gauge("b_gauge", { description: "b" }, () => {
+      throw new Error("broken");
+    });
+    await self.start();
+    remove();
+    const text = await scrape(port);
+    expect(text).not.toContain('id="gone"');
+    expect(text).toContain('a_gauge{id="stays"} 2');
+  });
+
+  test("serves several readers, and the old address", async () => {
+    const [one, two, three] = [await freePort(), await freePort(), await freePort()];
+    const self = observe({
+      metrics: { readers: [prometheusOn(one), prometheusOn(two)], address: `127.0.0.1:${three}` },
+    });
+    self.metrics.counter("x", description).add(1);
+    await self.start();
+    for (const port of [one, two, three]) expect(await scrape(port)).toContain("x_total 1");
+  });
+
+  test("answers other paths and methods plainly, and stops under a client that stays connected", async () => {
+    const port = await freePort();
+    const self = observe({ metrics: { readers: [prometheusOn(port)] } });
+    await self.start();
+    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
+    expect((await fetch(`http://127.0.0.1:${port}/metrics`, { method: "POST" })).status).toBe(405);
+    const head = await fetch(`http://127.0.0.1:${port}/metrics`, { method: "HEAD" });
+    expect([head.status, await head.text()]).toEqual([200, ""]);
+    await self.stop();
+    await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow();
+  });
+
+  test("keeps the numbers of two agents in one process apart", async () => {
+    const ports = [await freePort(), await freePort()];
+    const agents = ports.map((port) => observe({ metrics: { readers: [prometheusOn(port)] } }));
+    for (const [index, agent] of agents.entries()) {
+      agent.metrics.counter("mine", description).add(index + 1);
+      await agent.start();
+    }
+    expect(await scrape(ports[0]!)).toContain("mine_total 1\n");
+    expect(await scrape(ports[1]!)).toContain("mine_total 2\n");
+  });
+});
+
+describe("a port that is taken", () => {
+  test("is an error with its place when it is written", async () => {
+    const { port } = await takenPort();
+    const self = observe({ metrics: { readers: [prometheusOn(port)] } });
+    await expect(self.start()).rejects.toMatchObject({
+      code: "SLUICE_START",
+      path: ["service", "telemetry", "metrics", "readers", "0", "pull", "exporter", "prometheus", "port"],
+      problems: [{ severity: "error", place: { file: "test.yaml" }, path: expect.stringMatching(/readers\.0\.pull/) }],
+    });
+    const old = observe({ metrics: { address: `127.0.0.1:${port}` } });
+    await expect(old.start()).rejects.toMatchObject({ path: ["service", "telemetry", "metrics", "address"] });
+  });
+
+  test.each([
+    ["no reader is written", {}],
+    [
+      "a reader is written without a port",
+      { readers: [{ pull: { exporter: { prometheus: { host: "127.0.0.1" } } } }] },
+    ],
+  ])("is a warning when %s", async (_, metrics) => {
+    await takenPort(8888).catch(() => undefined); // taken by us or by somebody else
+    const self = observe({ metrics });
+    await self.start();
+    expect(self.stderr.lines).toMatchObject([{ level: "warn", msg: expect.stringContaining("127.0.0.1:8888") }]);
+  });
+});
+
+test("listens nowhere with level none", async () => {
+  const { port } = await takenPort();
+  const self = observe({ metrics: { level: "none", address: `127.0.0.1:${port}` } });
+  self.metrics.counter("x", description).add(1);
+  await self.start();
+  expect(self.stderr.text).toBe("");
+});
+
+describe("as OTLP", () => {
+  test("sends everything from time to time, and once more when it stops", async () => {
+    const bodies: { url: string | undefined; text: string }[] = [];
+    const server = createServer(async (request, response) => {
+      let text = "";
+      for await (const chunk of request) text += chunk;
+      bodies.push({ url: request.url, text });
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const self = observe({ metrics: { readers: [{ periodic: { interval: 20, exporter: { otlp: { endpoint } } } }] } });
+    const counter = self.metrics.counter("otelcol_exporter_sent_spans", description, { exporter: "otlp" });
+    await self.start();
+    counter.add(5);
+    await vi.waitUntil(() => bodies.length > 0);
+    counter.add(1);
+    await self.stop();
+    expect(bodies[0]!.url).toBe("/v1/metrics");
+    const { metrics } = JSON.parse(bodies.at(-1)!.text).resourceMetrics[0].scopeMetrics[0];
+    const sent = metrics.find((metric: { name: string }) => metric.name === "otelcol_exporter_sent_spans");
+    expect(sent.sum.dataPoints[0].asDouble ?? sent.sum.dataPoints[0].asInt).toBe(6);
+  });
+
+  test("says once that a target cannot be reached", async () => {
+    let asked = 0;
+    const server = createServer((_, response) => {
+      asked++;
+      response.writeHead(400).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const endpoint = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const otlp = { endpoint, insecure: true };
+    const self = observe({ metrics: { readers: [{ periodic: { interval: 5, exporter: { otlp } } }] } });
+    await self.start();
+    await vi.waitUntil(() => asked >= 5);
+    await self.stop();
+    expect(self.stderr.lines.filter((line) => String(line["msg"]).includes("cannot export"))).toHaveLength(1);
+  });
+});
+
+describe("the registry", () => {
+  test("gives the same instrument for the same name and attributes, in whatever order", () => {
+    const registry = new MetricRegistry();
+    const counter = registry.counter("c", description, { a: "1", b: "2" });
+    expect(registry.counter("c", description, { b: "2", a: "1" })).toBe(counter);
+    expect(registry.counter("c", description, { a: "1" })).not.toBe(counter);
+  });
+
+  test("does not let one name be two kinds of metric", () => {
+    const registry = new MetricRegistry();
+    registry.counter("c", description);
+    expect(() => registry.gauge("c", description, () => 1)).toThrow("c is a counter, not a gauge");
+  });
+});

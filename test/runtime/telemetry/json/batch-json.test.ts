@@ -1,0 +1,268 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Batch } from "../../../../src/runtime/telemetry/batch.js";
+import { isMalformed } from "../../../../src/runtime/telemetry/bytes/malformed.js";
+import { SIGNALS } from "../../../../src/runtime/telemetry/bytes/signal.js";
+import { batchFromJson, batchToJson } from "../../../../src/runtime/telemetry/json/batch-json.js";
+import { decodeTree, encodeTree, type Tree, type TreeValue } from "../../../../src/runtime/telemetry/json/tree.js";
+import { PATIENCE, runs } from "../../../support/runs.js";
+import { referenceEncode, referenceJson } from "../../../support/telemetry/otlp-reference.js";
+import { request } from "../../../support/telemetry/telemetry-arbitraries.js";
+import { expectSame, expectSameBytes, meaning } from "../../../support/telemetry/trees.js";
+import { Dice, rewritten } from "../../../support/telemetry/wire-forms.js";
+
+describe.each(SIGNALS)("OTLP/JSON of %s", (signal) => {
+  it("comes back as the same bytes", { timeout: PATIENCE }, () => {
+    fc.assert(
+      fc.property(request(signal), (tree) => {
+        const batch = Batch.admit(signal, referenceEncode(signal, tree));
+        const json = batchToJson(batch);
+        expect(json).not.toContain("\n");
+        expectSameBytes(batchFromJson(signal, json).bytes, batch.bytes);
+        expectSameBytes(batchFromJson(signal, Buffer.from(json)).bytes, batch.bytes);
+      }),
+      runs(40),
+    );
+  });
+
+  it("leaves unknown fields out and says the same of the rest", { timeout: PATIENCE }, () => {
+    fc.assert(
+      fc.property(request(signal), fc.integer(), (tree, seed) => {
+        const odd = { unknown: true, shuffled: true, padded: true, unpacked: true };
+        const batch = Batch.admit(signal, rewritten(signal, referenceEncode(signal, tree), odd, seed));
+        expectSame(meaning(decodeTree(batchFromJson(signal, batchToJson(batch)))), meaning(tree));
+      }),
+      runs(20),
+    );
+  });
+
+  it("is what the reference writes, where its JSON is OTLP's", { timeout: PATIENCE }, () => {
+    fc.assert(
+      fc.property(request(signal), (tree) => {
+        const bytes = referenceEncode(signal, tree);
+        const ours = JSON.parse(batchToJson(Batch.admit(signal, bytes)), withMinusZero) as Tree;
+        const theirs = JSON.parse(JSON.stringify(referenceJson(signal, bytes), asOtlp)) as Tree;
+        expectSame(meaning(ours), meaning(theirs));
+      }),
+      runs(20),
+    );
+  });
+
+  it("is read in every spelling", { timeout: PATIENCE }, () => {
+    fc.assert(
+      fc.property(request(signal), fc.integer(), (tree, seed) => {
+        const batch = Batch.admit(signal, referenceEncode(signal, tree));
+        const json = respelled(decodeTree(batch), "", new Dice(seed));
+        expectSame(meaning(decodeTree(batchFromJson(signal, json))), meaning(tree));
+      }),
+      runs(40),
+    );
+  });
+
+  it("is refused or read, whatever is wrong with it", { timeout: PATIENCE }, () => {
+    fc.assert(
+      fc.property(
+        request(signal),
+        fc.nat(),
+        fc.constantFrom(...'"\\{}[]:,0-9eE.ntf\u0000\ud800 '),
+        (tree, at, other) => {
+          const json = batchToJson(Batch.admit(signal, referenceEncode(signal, tree)));
+          const place = at % (json.length + 1);
+          for (const text of [json.slice(0, place), json.slice(0, place) + other + json.slice(place + 1)]) {
+            try {
+              const batch = batchFromJson(signal, text);
+              expect(Batch.admit(signal, batch.bytes).count).toBe(batch.count);
+            } catch (error) {
+              if (!isMalformed(error)) throw error;
+            }
+          }
+        },
+      ),
+      runs(40),
+    );
+  });
+});
+
+/** protobufjs writes ids and bytes as Buffers here, and numbers JSON lacks as words; enums it keeps as numbers. */
+function asOtlp(this: Record<string, unknown>, key: string, value: unknown): unknown {
+  const original = this[key];
+  if (original instanceof Uint8Array) return Buffer.from(original).toString(/Id$/.test(key) ? "hex" : "base64");
+  if (Object.is(original, -0)) return "-0";
+  return value;
+}
+
+function withMinusZero(_: string, value: unknown): unknown {
+  return Object.is(value, -0) ? "-0" : value;
+}
+
+/** A tree as JSON text, every value in one of the spellings that are allowed for it. */
+function respelled(value: TreeValue, name: string, dice: Dice): string {
+  const quoted = dice.upTo(1) > 0;
+  if (typeof value === "bigint") return quoted ? `"${value}"` : `${value}`;
+  if (typeof value === "number") return numberText(value, name, quoted);
+  if (typeof value === "string") return dice.upTo(3) > 0 ? JSON.stringify(value) : escaped(value);
+  if (typeof value === "boolean") return String(value);
+  if (value instanceof Uint8Array) return JSON.stringify(bytesText(value, name, dice));
+  if (Array.isArray(value)) return `[${value.map((item) => respelled(item, name, dice)).join(" , ")}]`;
+  const members = Object.entries(value).map(([key, item]) => {
+    const written = dice.upTo(1) > 0 ? key : key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return `${JSON.stringify(written)}: ${respelled(item, key, dice)}`;
+  });
+  if (dice.upTo(3) === 0) members.push('"unheardOf": [{"__proto__": 12345678901234567890}, 0.12345678901234567]');
+  if (dice.upTo(3) === 0) members.unshift('"__proto__": {"timeUnixNano": "1"}, "constructor": null');
+  return `{${members.join(",\t\n")}}`;
+}
+
+function numberText(value: number, name: string, quoted: boolean): string {
+  if (name === "kind" && quoted && value >= 0 && value <= 5) return `"${KINDS[value]}"`;
+  const text = Object.is(value, -0) ? "-0" : String(value);
+  return quoted || !Number.isFinite(value) ? `"${text}"` : text;
+}
+
+const KINDS = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"].map(
+  (name) => `SPAN_KIND_${name}`,
+);
+
+function bytesText(value: Uint8Array, name: string, dice: Dice): string {
+  const buffer = Buffer.from(value);
+  if (!/Id$/.test(name)) return buffer.toString(dice.upTo(1) > 0 ? "base64" : "base64url");
+  return dice.upTo(1) > 0 ? buffer.toString("hex") : buffer.toString("hex").toUpperCase();
+}
+
+function escaped(text: string): string {
+  const units = Array.from({ length: text.length }, (_, i) => text.charCodeAt(i).toString(16).padStart(4, "0"));
+  return `"${units.map((unit) => `\\u${unit}`).join("")}"`;
+}
+
+describe("batchFromJson", () => {
+  const record = (fields: string) => `{"resourceLogs":[{"scopeLogs":[{"logRecords":[${fields}]}]}]}`;
+  const read = (fields: string) => {
+    const tree = decodeTree(batchFromJson("logs", record(fields))) as unknown as {
+      resourceLogs: { scopeLogs: { logRecords: Tree[] }[] }[];
+    };
+    return tree.resourceLogs[0]!.scopeLogs[0]!.logRecords[0];
+  };
+
+  it("keeps bare 64-bit integers exact, beside fractions just as long", () => {
+    expect(read('{"timeUnixNano": 1544712660300000001, "body": {"doubleValue": 0.30000000000000004}}')).toEqual({
+      timeUnixNano: 1544712660300000001n,
+      body: { doubleValue: 0.30000000000000004 },
+    });
+    expect(read('{"body":{"intValue":-9223372036854775808}}')).toEqual({ body: { intValue: -(2n ** 63n) } });
+    expect(read('{"timeUnixNano":18446744073709551615}')).toEqual({ timeUnixNano: 2n ** 64n - 1n });
+    expect(read('{"timeUnixNano":1,"body":{"doubleValue":12345678901234567890}}')).toEqual({
+      timeUnixNano: 1n,
+      body: { doubleValue: Number("12345678901234567890") },
+    });
+    expect(read('{"flags":1,"body":{"doubleValue":1234567890123456789e-18}}')).toEqual({
+      flags: 1,
+      body: { doubleValue: 1.2345678901234567 },
+    });
+  });
+
+  it("leaves numbers in texts alone", () => {
+    const text = ':1544712660300000001, "[-1544712660300000001" \\ ';
+    expect(read(`{"timeUnixNano":1544712660300000001,"severityText":${JSON.stringify(text)}}`)).toEqual({
+      timeUnixNano: 1544712660300000001n,
+      severityText: text,
+    });
+  });
+
+  it("takes integers in the forms of protobuf's JSON and refuses what is none", () => {
+    for (const one of ["1", '"1"', "1.0", "1e0", '"1e0"', '"+1"']) {
+      expect(read(`{"timeUnixNano":${one}}`)).toEqual({ timeUnixNano: 1n });
+    }
+    for (const bad of ["1.5", '""', '" "', '"x"', "true", "{}", "[]", "-1", "18446744073709551616", "1e400", "1e30"]) {
+      expect(() => read(`{"timeUnixNano":${bad}}`)).toThrow(/timeUnixNano: expected an integer/);
+    }
+  });
+
+  it("reads null as absent, names of enums, and doubles that JSON has no number for", () => {
+    expect(read('{"body":null,"attributes":null,"severityNumber":"SEVERITY_NUMBER_WARN2"}')).toEqual({
+      severityNumber: 14,
+    });
+    for (const word of ["NaN", "Infinity", "-Infinity"]) {
+      expect(read(`{"body":{"doubleValue":"${word}"}}`)).toEqual({ body: { doubleValue: Number(word) } });
+    }
+  });
+
+  it("lets the last of two equal keys count, in either spelling", () => {
+    expect(read('{"flags":1,"flags":2}')).toEqual({ flags: 2 });
+    expect(read('{"timeUnixNano":1,"time_unix_nano":2}')).toEqual({ timeUnixNano: 2n });
+    expect(read('{"body":{"stringValue":"a","intValue":1}}')).toEqual({ body: { intValue: 1n } });
+  });
+
+  it("pollutes no prototype", () => {
+    read('{"__proto__":{"polluted":1},"attributes":[{"key":"__proto__","value":{"stringValue":"x"}}]}');
+    expect(({} as { polluted?: number }).polluted).toBe(undefined);
+  });
+
+  it("writes a lone surrogate as U+FFFD", () => {
+    expect(read('{"severityText":"a\\ud800b"}')).toEqual({ severityText: "a\ufffdb" });
+  });
+
+  it.each([
+    ["nothing", ""],
+    ["half an object", '{"resourceLogs":['],
+    ["a list", "[]"],
+    ["null", "null"],
+    ["a number", "12345678901234567890"],
+    ["a byte order mark", "\ufeff{}"],
+    ["single quotes", "{'resourceLogs':[]}"],
+    ["an object for a list", '{"resourceLogs":{"0":{}}}'],
+    ["null in a list", '{"resourceLogs":[null]}'],
+  ])("refuses %s", (_, json) => {
+    expect(() => batchFromJson("logs", json)).toThrow(
+      expect.objectContaining({ code: "SLUICE_MALFORMED", offset: -1 }),
+    );
+  });
+
+  it("refuses ten thousand levels of values, and does not mind them where it looks at nothing", () => {
+    const [open, close] = ['{"arrayValue":{"values":['.repeat(10_000), "]}}".repeat(10_000)];
+    expect(() => read(`{"body":${open}${close}}`)).toThrow(/nested more than 100 deep/);
+    expect(() => read(`{"body":${"[".repeat(10_000)}${"]".repeat(10_000)}}`)).toThrow(/body: expected an object/);
+    expect(read(`{"other":${"[".repeat(10_000)}${"]".repeat(10_000)}}`)).toEqual({});
+  });
+
+  it("is done in time with texts made to stall it", () => {
+    const long = 1_000_000;
+    expect(() => batchFromJson("logs", `[1234567890123456,"${'\\"'.repeat(long)}`)).toThrow(/not JSON/);
+    expect(() => batchFromJson("logs", `[1234567890123456,"${"\\".repeat(long)}`)).toThrow(/not JSON/);
+    expect(() => read(`{"timeUnixNano":"${"9".repeat(long)}"}`)).toThrow(/expected an integer/);
+    expect(() => read(`{"timeUnixNano":${"9".repeat(long)}}`)).toThrow(/expected an integer/);
+    expect(() => read(`{"traceId":"${"a".repeat(long + 1)}"}`)).toThrow(/expected hex/);
+    expect(read(`{"traceId":"${"ab".repeat(8 * long)}"}`)?.["traceId"]).toHaveLength(8 * long);
+    expect(read(`{"timeUnixNano":1234567890123456,"severityText":"${"\\n".repeat(5 * long)}"}`)).toEqual({
+      timeUnixNano: 1234567890123456n,
+      severityText: "\n".repeat(5 * long),
+    });
+  });
+});
+
+describe("batchToJson", () => {
+  it("writes OTLP/JSON: camelCase, hex ids, base64 bytes, 64-bit integers as text, enums as numbers", () => {
+    const record = {
+      timeUnixNano: 2n ** 64n - 1n,
+      severityNumber: 9,
+      traceId: new Uint8Array(16).fill(0xab),
+      body: { kvlistValue: { values: [{ key: "k", value: { bytesValue: Uint8Array.of(251, 255) } }] } },
+      attributes: [
+        { key: "i", value: { intValue: -1n } },
+        { key: "d", value: { doubleValue: 1.5 } },
+        { key: "nan", value: { doubleValue: Number.NaN } },
+        { key: "none", value: {} },
+      ],
+    };
+    const tree = { resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] } as unknown as Tree;
+    expect(batchToJson(encodeTree("logs", tree))).toBe(
+      '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"18446744073709551615","severityNumber":9,' +
+        `"traceId":"${"ab".repeat(16)}","body":{"kvlistValue":{"values":[{"key":"k","value":{"bytesValue":"+/8="}}]}},` +
+        '"attributes":[{"key":"i","value":{"intValue":"-1"}},{"key":"d","value":{"doubleValue":1.5}},' +
+        '{"key":"nan","value":{"doubleValue":"NaN"}},{"key":"none","value":{}}]}]}]}]}',
+    );
+  });
+
+  it("writes an empty batch as an empty object", () => {
+    expect(batchToJson(Batch.empty("metrics"))).toBe("{}");
+  });
+});
