@@ -1,10 +1,18 @@
-import { Batcher, type Clock, type Delivery, type Logger, limitedLog, Refusal, type Setback } from "../../../plugin.js";
+import {
+  type Batch,
+  Batcher,
+  type Clock,
+  type Delivery,
+  type Logger,
+  limitedLog,
+  Refusal,
+  type Setback,
+} from "../../../plugin.js";
 import type { CompleteSettings, Entry } from "../../../runtime/kit.js";
 import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
-import type { Scheduler } from "../schedule/scheduler.js";
 import { type NewEntry, type QueueStore, type StoredEntry, StoreError } from "../store/store.js";
 import { Capacity, EMPTY, type Size } from "./capacity.js";
 import { type Incoming, Overflow, QUEUE_FULL } from "./overflow.js";
@@ -22,7 +30,16 @@ export interface AdmissionServices {
   readonly store: QueueStore;
   readonly filter: DeadLetterFilter;
   readonly deadLetters: DeadLetterWriter;
-  readonly scheduler: Pick<Scheduler, "add" | "dropOldest" | "isEmpty">;
+  readonly queue: AdmittedEntries;
+}
+
+/** Where entries go that the store has taken. */
+export interface AdmittedEntries {
+  /** Nothing is pending, as far as is known. */
+  readonly isEmpty: boolean;
+  add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void;
+  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none. */
+  dropOldest(cause: DeadLetterCause): Promise<boolean>;
 }
 
 const RETRY_AFTER_MS = 5000;
@@ -78,7 +95,7 @@ export class Admission {
     this.capacity.remove(entry);
     for (const replacement of replacements) this.capacity.add(replacement.entry);
     // After damage it is only roughly known; with nothing left, it is known exactly.
-    if (this.pendingPuts.size === 0 && this.services.scheduler.isEmpty) this.capacity.reset(EMPTY);
+    if (this.pendingPuts.size === 0 && this.services.queue.isEmpty) this.capacity.reset(EMPTY);
     this.overflow.putThoseThatFit();
   }
 
@@ -154,7 +171,7 @@ export class Admission {
   private queued(stored: StoredEntry, delivery: Delivery): void {
     const waitsForResult = this.services.settings.sending_queue.wait_for_result;
     if (!waitsForResult) delivery.accept();
-    this.services.scheduler.add(stored, delivery.batch, waitsForResult ? delivery : undefined);
+    this.services.queue.add(stored, delivery.batch, waitsForResult ? delivery : undefined);
     this.onPut?.();
   }
 
@@ -180,7 +197,7 @@ export class Admission {
   /** An entry that is on its way into the store cannot be given up yet: then this waits until its put is done. */
   private async dropOldest(): Promise<boolean> {
     const hadPendingPuts = this.pendingPuts.size > 0;
-    if (await this.services.scheduler.dropOldest(QUEUE_FULL)) return true;
+    if (await this.services.queue.dropOldest(QUEUE_FULL)) return true;
     if (this.pendingPuts.size > 0) {
       await new Promise<void>((resolve) => {
         this.onPut = resolve;
