@@ -5,7 +5,7 @@ import {
   type Delivery,
   type Logger,
   limitedLog,
-  Refusal,
+  type Refusal,
   type Setback,
 } from "../../../plugin.js";
 import type { CompleteSettings, Entry } from "../../../runtime/kit.js";
@@ -13,9 +13,11 @@ import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
-import { type NewEntry, type QueueStore, type StoredEntry, StoreError } from "../store/store.js";
-import { Capacity, EMPTY, type Size } from "./capacity.js";
-import { type Incoming, Overflow, QUEUE_FULL } from "./overflow.js";
+import { ZERO_AMOUNT } from "../store/amounts.js";
+import type { NewEntry, QueueStore, StoredEntry } from "../store/store.js";
+import { Capacity, type Size } from "./capacity.js";
+import { type Incoming, Overflow } from "./overflow.js";
+import { QUEUE_FULL, stoppingRefusal, writeFailedRefusal } from "./refusals.js";
 
 export interface AdmissionServices {
   readonly id: string;
@@ -41,8 +43,6 @@ export interface AdmittedEntries {
   /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none. */
   dropOldest(cause: DeadLetterCause): Promise<boolean>;
 }
-
-const RETRY_AFTER_MS = 5000;
 
 /**
  * The way into the queue: merges if told to, makes room or refuses when it is full, and accepts a delivery when the store
@@ -95,7 +95,7 @@ export class Admission {
     this.capacity.remove(entry);
     for (const replacement of replacements) this.capacity.add(replacement.entry);
     // After damage it is only roughly known; with nothing left, it is known exactly.
-    if (this.pendingPuts.size === 0 && this.services.queue.isEmpty) this.capacity.reset(EMPTY);
+    if (this.pendingPuts.size === 0 && this.services.queue.isEmpty) this.capacity.reset(ZERO_AMOUNT);
     this.overflow.putThoseThatFit();
   }
 
@@ -246,18 +246,4 @@ function causeOf({ reason, category, code, message }: Setback): DeadLetterCause 
 
 function sizeOf({ batch }: Delivery): Size {
   return { items: batch.count, bytes: batch.byteLength };
-}
-
-function stoppingRefusal(id: string): Refusal {
-  return new Refusal("transient", `exporter ${id} is stopping`, { code: "SLUICE_SHUTTING_DOWN", retryAfterMs: 1000 });
-}
-
-function writeFailedRefusal(error: unknown): Refusal {
-  const isFull = error instanceof StoreError && error.code === "full";
-  const message = `the queue cannot be written${isFull ? ": the disk is full" : ""}`;
-  return new Refusal("transient", message, {
-    code: "SLUICE_QUEUE_WRITE",
-    retryAfterMs: RETRY_AFTER_MS,
-    cause: error,
-  });
 }

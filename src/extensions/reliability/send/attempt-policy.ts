@@ -1,9 +1,8 @@
 import { type Batch, type Clock, type Logger, limitedLog, type PartialRejection } from "../../../plugin.js";
 import type { AttemptError, CompleteSettings, FailureReason } from "../../../runtime/kit.js";
-import { withDelay, withFailure, withRefusal } from "../entry/attempt-record.js";
 import type { DeadLetterOutcome, EntryOutcome } from "../entry/outcome.js";
 import { BREAKER_OPEN, partialSuccessError } from "../entry/queue-errors.js";
-import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
+import { type DeadLetterCause, type QueueItem, withDelay, withFailure, withRefusal } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { type Backoff, createBackoff } from "../schedule/backoff.js";
 import { Gate } from "../schedule/gate.js";

@@ -1,5 +1,6 @@
 import type { Refusal, RefusalKind } from "../../../plugin.js";
 import { type AttemptError, toRefusal } from "../../../runtime/kit.js";
+import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 
 export interface ClassifyRules {
   readonly retry_on: readonly string[];
@@ -9,7 +10,6 @@ export interface ClassifyRules {
 /** What an attempt failed with, as it is kept with the entry. */
 export type Classify = (error: unknown) => AttemptError;
 
-const MAX_MESSAGE = 1000;
 /** Codes that only repeat the kind. */
 const GENERIC_CODES = new Set(["SLUICE_TRANSIENT", "SLUICE_THROTTLED", "SLUICE_PERMANENT"]);
 
@@ -38,7 +38,7 @@ function toAttemptError(refusal: Refusal, name: string, kind: RefusalKind): Atte
   return {
     kind,
     class: name,
-    message: refusal.message.slice(0, MAX_MESSAGE),
+    message: refusal.message.slice(0, MAX_ERROR_MESSAGE),
     code,
     ...(status !== undefined && { status }),
     ...(kind === "permanent" && category !== undefined && { category }),
