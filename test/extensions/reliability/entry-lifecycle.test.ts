@@ -35,6 +35,18 @@ describe("a stop", () => {
     expect(queue.metrics.value("otelcol_exporter_send_failed_log_records")).toBe(0);
     await queue.outlet.stop();
   });
+
+  it("that breaks off a call counts no attempt of its entry", async () => {
+    const queue = await startQueue({ backend: hangs });
+    queue.send("a");
+    await queue.settle();
+    queue.outlet.abort();
+    await queue.settle();
+    const [stored] = await queue.store.pending(undefined, 1);
+    expect(stored?.entry).toMatchObject({ attempts: 0, calls: 0, history: [] });
+    expect(queue.outlet.status()).toMatchObject({ lastError: undefined, failureRate: 0, queue: { inFlight: 0 } });
+    expect(queue.lines).toEqual([]);
+  });
 });
 
 describe("an entry whose payload is being read", () => {
