@@ -144,7 +144,8 @@ export const ROOMS = [
   { path: "src/extensions/admin-api/", purpose: "the HTTP API of operators", component: true },
   {
     path: "src/extensions/reliability/",
-    purpose: "what wraps every exporter: durable queue, retries, breaker, dead letters, replay",
+    purpose:
+      "what wraps every exporter: durable queue, retries, breaker, dead letters, replay; `entry-lifecycle.ts` is the way of an entry",
     component: true,
   },
   { path: "src/extensions/reliability/entry/", purpose: "an entry of the queue, and what happened to it" },

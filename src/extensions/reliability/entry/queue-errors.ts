@@ -2,6 +2,9 @@ import { type PartialRejection, Refusal } from "../../../plugin.js";
 import type { AttemptError, Entry } from "../../../runtime/kit.js";
 import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 
+/** Characters of an error's message that are kept with an entry: backends echo whole requests. */
+export const MAX_ERROR_MESSAGE = 1000;
+
 /** What entries are given up with that no call has failed with. */
 export const BREAKER_OPEN = queueError("SLUICE_BREAKER_OPEN", "the circuit breaker is open");
 export const EXPIRED = queueError("SLUICE_EXPIRED", "waited longer than sending_queue.max_age");
@@ -44,6 +47,6 @@ export function partialSuccessError(entry: Entry, { message }: PartialRejection,
     class: "partial_success",
     code: "SLUICE_PARTIAL_SUCCESS",
     category: "schema",
-    message: `${rejected} of ${entry.items} records were rejected: ${message}`.slice(0, 1000),
+    message: `${rejected} of ${entry.items} records were rejected: ${message}`.slice(0, MAX_ERROR_MESSAGE),
   };
 }

@@ -1,5 +1,6 @@
 import type { Batch } from "../../../plugin.js";
 import { type AttemptError, type Entry, type OutletSettings, toRefusal } from "../../../runtime/kit.js";
+import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 
 /** What is sent of an entry that was replayed, or why it is not fit to be sent. Never throws. */
 export type PrepareReplayed = (entry: Pick<Entry, "pipeline">, batch: Batch) => PreparedBatch;
@@ -39,5 +40,11 @@ function leftOutError(batch: Batch, prepared: Batch): AttemptError {
 
 function replayRefusedError(message: string, code: string): AttemptError {
   const name = /^SLUICE_(TRANSIENT|THROTTLED|PERMANENT)$/.test(code) ? REPLAY_REFUSED : code;
-  return { kind: "permanent", category: "schema", class: name, code: name, message: message.slice(0, 1000) };
+  return {
+    kind: "permanent",
+    category: "schema",
+    class: name,
+    code: name,
+    message: message.slice(0, MAX_ERROR_MESSAGE),
+  };
 }

@@ -105,9 +105,13 @@ export class StoreError extends Error {
   }
 }
 
+export function isStoreError(error: unknown): error is StoreError {
+  return (error as Partial<StoreError> | undefined)?.name === "StoreError";
+}
+
 /** The entry cannot be read, or is not there any more: asking again is of no use. */
 export function isEntryGone(error: unknown): error is StoreError {
-  return error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found");
+  return isStoreError(error) && (error.code === "corrupt" || error.code === "not_found");
 }
 
 export interface LevelStoreSettings {
