@@ -1,8 +1,8 @@
-import type { Exporter, SendOptions } from "../contract/component.js";
-import type { PartialRejection } from "../contract/delivery.js";
-import { errorMessage } from "../contract/error-message.js";
-import type { PluginTracker } from "../contract/plugin-tracker.js";
-import type { Batch } from "../telemetry/batch.js";
+import type { Batch } from "../../telemetry/batch.js";
+import type { Exporter, SendOptions } from "../component.js";
+import type { PartialRejection } from "../delivery.js";
+import { errorMessage } from "../error-message.js";
+import type { PluginTracker } from "../plugin-tracker.js";
 
 /** A plugin's exporter that keeps to the contract whatever it does: `send` always gives a promise, of a rejection or nothing. */
 export function guardExporter(id: string, exporter: Exporter, pluginTracker: PluginTracker | undefined): Exporter {
