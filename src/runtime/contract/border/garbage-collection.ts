@@ -38,7 +38,7 @@ export class GarbageCollection {
 let exposedGc: (() => void) | undefined;
 
 /** V8 gives `gc` to contexts that are made while the flag is set. Without it, what is lost waits for a collection of Node's. */
-function collectGarbage(): void {
+export function collectGarbage(): void {
   exposedGc ??= globalThis.gc ?? exposeGc();
   exposedGc();
 }
