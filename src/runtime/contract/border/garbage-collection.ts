@@ -1,7 +1,7 @@
 import process from "node:process";
 import type { Clock } from "../clock.js";
 
-const MIN_INTERVAL_MS = 4000;
+const MIN_INTERVAL_MS = 2000;
 const MAX_INTERVAL_MS = 60_000;
 
 /**

@@ -30,12 +30,13 @@ export interface EachRecordOptions extends EachBatchOptions {
  * rejection refuses the whole batch, and so does a batch that takes longer than `timeoutMs` altogether; then the rest
  * of its records is not shown.
  *
- * A function for one signal may name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
+ * In a processor that says `signals: ["logs"]` the record is a `LogRecordView`, and so on. A function for one signal may
+ * also name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
  */
 export function eachRecord<View extends AnyRecordView = AnyRecordView>(
   edit: (record: View) => RecordResult | Promise<RecordResult>,
   { concurrency = 1, ...options }: EachRecordOptions = {},
-): Processor {
+): Processor<View> {
   return eachCancellableBatch((batch, _delivery, isWanted) => {
     const setbacks = new RecordSetbacks();
     const edited = editRecordsAsync(

@@ -18,10 +18,10 @@ function secondsOf(seconds: number, isFound: (second: number) => boolean = () =>
 
 describe("a collection of garbage on request", () => {
   it("waits twice as long after each that finds nothing, and at most a minute", () => {
-    expect(secondsOf(250)).toEqual([0, 4, 12, 28, 60, 120, 180, 240]);
+    expect(secondsOf(250)).toEqual([0, 2, 6, 14, 30, 62, 122, 182, 242]);
   });
 
   it("comes soon again after one that finds something", () => {
-    expect(secondsOf(40, (second) => second === 28)).toEqual([0, 4, 12, 28, 32, 36]);
+    expect(secondsOf(31, (second) => second === 14)).toEqual([0, 2, 6, 14, 16, 18, 22, 30]);
   });
 });
