@@ -1,5 +1,6 @@
 import type { Batch } from "../telemetry/batch.js";
-import { type DeadLetter, isDeadLetter, type Setback, validateSetback } from "./dead-letter.js";
+import { validateSetback } from "./border/read-answers.js";
+import { type DeadLetter, isDeadLetter, type Setback } from "./dead-letter.js";
 import { chooseRefusal, type Refusal, toRefusal } from "./refusal.js";
 
 /**
@@ -122,14 +123,6 @@ export interface Origin {
 export interface PartialRejection {
   readonly rejected: number;
   readonly message: string;
-}
-
-/** What an exporter says of `count` records, made fit to be believed: no more than all, no less than none. */
-export function validateRejection(answer: unknown, count: number): PartialRejection | undefined {
-  if (typeof answer !== "object" || answer === null) return undefined;
-  const { rejected, message } = answer as { rejected?: unknown; message?: unknown };
-  const bounded = Math.min(Math.max(0, Math.ceil(Number(rejected) || 0)), count);
-  return { rejected: bounded, message: typeof message === "string" ? message : "" };
 }
 
 /** How a debt was settled: taken, perhaps without some records, or refused. */

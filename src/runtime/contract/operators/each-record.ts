@@ -3,8 +3,9 @@ import { type AnyRecordView, editRecords, type RecordVerdict } from "../../telem
 import { editRecordsAsync } from "../../telemetry/edit/edit-records-async.js";
 import { splitBatch } from "../../telemetry/edit/split-batch.js";
 import type { Attributes } from "../../telemetry/views/attributes.js";
+import { validateSetback } from "../border/read-answers.js";
 import type { Processor } from "../component.js";
-import { type DeadLetter, deadLetter, type Setback, validateSetback } from "../dead-letter.js";
+import { type DeadLetter, deadLetter, type Setback } from "../dead-letter.js";
 import { type BatchResult, type EachBatchOptions, eachCancellableBatch } from "./each-batch.js";
 
 /** Takes the record out of the pipeline, as it came in; every exporter keeps it as a dead letter with this message. */
