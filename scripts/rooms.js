@@ -32,8 +32,12 @@ export const ROOMS = [
     imports: ["src/runtime/telemetry/"],
   },
   {
+    path: "src/runtime/contract/border/",
+    purpose: "guards against careless plugins: what they make, hand on, answer, throw and let go of",
+  },
+  {
     path: "src/runtime/contract/operators/",
-    purpose: "what processors are made with: eachBatch, eachRecord, batching",
+    purpose: "what processors are made with: eachBatch, eachRecord, statefulProcessor, batching",
   },
   {
     path: "src/runtime/contract/schema/",

@@ -11,8 +11,8 @@ export type {
   ReplaySkip,
   Selection,
 } from "./contract/admin.js";
+export { validateRejection } from "./contract/border/read-answers.js";
 export type { NamedPipeline } from "./contract/component.js";
-export { validateRejection } from "./contract/delivery.js";
 export { directOutlet } from "./contract/direct-outlet.js";
 export {
   type AttemptError,

@@ -2,6 +2,10 @@ import type { OperatorFunction } from "rxjs";
 import type { ZodType } from "zod";
 import type { Batch } from "../telemetry/batch.js";
 import { SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
+import type { AnyRecordView } from "../telemetry/edit/edit-records.js";
+import type { DataPointView } from "../telemetry/views/data-point-view.js";
+import type { LogRecordView } from "../telemetry/views/log-record-view.js";
+import type { SpanView } from "../telemetry/views/span-view.js";
 import type { Admin } from "./admin.js";
 import type { Clock } from "./clock.js";
 import type { Delivery, Origin, Outcome, PartialRejection } from "./delivery.js";
@@ -87,7 +91,25 @@ export interface HeldBytesLimit {
  * A processor is an operator on deliveries. Each pipeline gets its own. It must settle, hand on, split or merge every
  * delivery it is given. On `complete` it flushes what it holds; on unsubscribe it lets go (the runtime then refuses).
  */
-export type Processor = OperatorFunction<Delivery, Delivery>;
+export type Processor<View extends AnyRecordView = AnyRecordView> = OperatorFunction<Delivery, Delivery> & {
+  readonly [VIEW]?: ViewBrand<View>;
+};
+
+/** Exists for the type checker alone: by it `eachRecord` knows the signals of the processor it is in. */
+declare const VIEW: unique symbol;
+interface ViewBrand<View> {
+  /** A method, so that a processor for any record is one for log records, and the other way round. */
+  see(record: View): void;
+}
+
+interface ViewsBySignal {
+  readonly logs: LogRecordView;
+  readonly traces: SpanView;
+  readonly metrics: DataPointView;
+}
+
+/** The kind of record that batches of a signal have. A conditional type keeps what is not inferred yet apart. */
+type RecordViewOf<S extends Signal> = S extends Signal ? ViewsBySignal[S] : never;
 
 /** What a connector is given: the pipelines on both of its sides. */
 export interface ConnectorContext extends ComponentContext {
@@ -249,8 +271,17 @@ export function defineReceiver<C = AnyConfig>(definition: FactoryDefinition<Rece
   return completeDefinition("receiver", definition, { signals: SIGNALS }) as ReceiverFactory;
 }
 
-/** A type of processor from its name, its schema and a function that makes one, as with `eachRecord`. */
-export function defineProcessor<C = AnyConfig>(definition: FactoryDefinition<ProcessorFactory<C>, C> & SignalsOption) {
+interface ProcessorDefinition<C, S extends Signal> extends Omit<FactoryDefinition<ProcessorFactory<C>, C>, "create"> {
+  readonly signals?: readonly S[];
+  create(config: C, context: ProcessorContext): Processor<RecordViewOf<S>>;
+}
+
+/**
+ * A type of processor from its name, its schema and a function that makes one, as with `eachRecord`. With
+ * `signals: ["logs"]` the records that `eachRecord` shows are log records, and so on; for TypeScript to see that, `create`
+ * must take a parameter: `create: (config) => eachRecord((record) => record.severityNumber ...)`.
+ */
+export function defineProcessor<C = AnyConfig, S extends Signal = Signal>(definition: ProcessorDefinition<C, S>) {
   return completeDefinition("processor", definition, { signals: SIGNALS }) as ProcessorFactory;
 }
 

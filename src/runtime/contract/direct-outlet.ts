@@ -1,6 +1,7 @@
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
+import { validateRejection } from "./border/read-answers.js";
 import { refusalOfSetback, type Setback } from "./dead-letter.js";
-import { type Delivery, HeldDebts, type PartialRejection, validateRejection } from "./delivery.js";
+import { type Delivery, HeldDebts, type PartialRejection } from "./delivery.js";
 import { limitedLog } from "./limited-log.js";
 import type { Counter, Metrics } from "./observability.js";
 import { Semaphore } from "./operators/semaphore.js";

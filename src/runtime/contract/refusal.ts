@@ -1,4 +1,5 @@
 import { isMalformed } from "../telemetry/bytes/malformed.js";
+import { optionalText, validDelay } from "./border/read-answers.js";
 import { errorMessage } from "./error-message.js";
 
 /**
@@ -47,16 +48,6 @@ export class Refusal extends Error {
     this.status = optionalText(options.status);
     this.unexpected = options.unexpected ?? false;
   }
-}
-
-/** A plugin may give a number, such as the status of an HTTP answer. */
-function optionalText(given: unknown): string | undefined {
-  return given === undefined || given === null ? undefined : errorMessage(given);
-}
-
-/** A sender can only be told to wait for a finite time that is not negative. */
-function validDelay(ms: unknown): number | undefined {
-  return typeof ms === "number" && Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 }
 
 /** Told by its brand, so that one of another copy of the package counts too. */

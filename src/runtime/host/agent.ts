@@ -1,6 +1,7 @@
 import type { ComponentSpec, ResolvedConfig } from "../config/resolve/spec.js";
 import type { Problem } from "../config/text/problem.js";
 import type { Admin } from "../contract/admin.js";
+import { checkComponent } from "../contract/border/check-component.js";
 import { type Clock, systemClock } from "../contract/clock.js";
 import { type Extension, type Host, isStartError } from "../contract/component.js";
 import { directOutlet } from "../contract/direct-outlet.js";
@@ -8,7 +9,6 @@ import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { PlannedComponent } from "../contract/plan.js";
 import type { PluginTracker } from "../contract/plugin-tracker.js";
-import { checkComponent } from "../pipeline/check-component.js";
 import { buildGraph, ComponentCreateError, type Graph } from "../pipeline/graph.js";
 
 /** What an agent is given beside its config. */

@@ -5,6 +5,7 @@ import type { Processor } from "../component.js";
 import { type DeadLetter, isDeadLetter } from "../dead-letter.js";
 import type { Delivery } from "../delivery.js";
 import { Refusal } from "../refusal.js";
+import { markHolding } from "./holding.js";
 
 /** What a function of one batch may answer: a batch, several, dead letters, or null (or none) to drop it on purpose. */
 export type BatchResult = Batch | DeadLetter | readonly (Batch | DeadLetter)[] | null;
@@ -39,7 +40,7 @@ export function eachCancellableBatch(
   process: (batch: Batch, delivery: Delivery, isWanted: () => boolean) => BatchResult | PromiseLike<BatchResult>,
   { timeoutMs = DEFAULT_TIMEOUT_MS, clock = systemClock }: EachBatchOptions = {},
 ): Processor {
-  return (source) =>
+  const processor: Processor = (source) =>
     new Observable<Delivery>((out) => {
       let tail: Promise<void> | undefined;
       let cancelWait: (() => void) | undefined;
@@ -102,6 +103,7 @@ export function eachCancellableBatch(
         cancelWait?.();
       };
     });
+  return markHolding(processor, "settles_all");
 }
 
 function toDeliveries(delivery: Delivery, result: BatchResult): readonly Delivery[] {
