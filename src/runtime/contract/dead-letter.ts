@@ -1,5 +1,6 @@
 import type { Batch } from "../telemetry/batch.js";
 import { FAILURE_REASONS, type FailureReason } from "./entry.js";
+import { ERROR_CODES } from "./error-codes.js";
 import { errorMessage } from "./error-message.js";
 import { Refusal } from "./refusal.js";
 
@@ -49,7 +50,7 @@ export function validateSetback(given: unknown): Setback {
   return {
     reason: FAILURE_REASONS.find((known) => known === reason) ?? "rejected",
     category: nonEmptyName(category) ?? "rejected",
-    code: nonEmptyName(code) ?? "SLUICE_REJECTED",
+    code: nonEmptyName(code) ?? ERROR_CODES.SLUICE_REJECTED,
     message:
       message === undefined || message === null
         ? NO_REASON_MESSAGE

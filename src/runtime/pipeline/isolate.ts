@@ -2,6 +2,7 @@ import { Observable, type Subject, type Subscription } from "rxjs";
 import type { Clock } from "../contract/clock.js";
 import type { Processor } from "../contract/component.js";
 import { type Delivery, HeldDebts } from "../contract/delivery.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import { errorMessage } from "../contract/error-message.js";
 import { limitedLog } from "../contract/limited-log.js";
 import type { Counter, Logger } from "../contract/observability.js";
@@ -173,12 +174,12 @@ function isRoute(route: unknown, targets: readonly string[] | undefined): boolea
 
 function invalidRouteRefusal(targets: readonly string[] = []): Refusal {
   const message = `it chose a pipeline that it does not feed; it feeds ${targets.join(", ") || "none"}`;
-  return new Refusal("transient", message, { code: "SLUICE_NO_ROUTE", unexpected: true });
+  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_NO_ROUTE, unexpected: true });
 }
 
 function notABatchRefusal(signal: Signal): Refusal {
   const message = `it handed on something that is no batch of ${signal}`;
-  return new Refusal("transient", message, { code: "SLUICE_NO_BATCH", unexpected: true });
+  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_NO_BATCH, unexpected: true });
 }
 
 function withProcessorName(id: string, refusal: Refusal): Refusal {
@@ -194,9 +195,9 @@ function withProcessorName(id: string, refusal: Refusal): Refusal {
 
 function failureRefusal(id: string, why: unknown): Refusal {
   const message = `processor ${id} failed: ${errorMessage(why)}`;
-  return new Refusal("transient", message, { code: "SLUICE_COMPONENT_FAILED", cause: why });
+  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_COMPONENT_FAILED, cause: why });
 }
 
 function abortRefusal(id: string): Refusal {
-  return new Refusal("transient", `processor ${id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" });
+  return new Refusal("transient", `processor ${id} was stopped`, { code: ERROR_CODES.SLUICE_SHUTTING_DOWN });
 }

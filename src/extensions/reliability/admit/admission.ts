@@ -1,5 +1,5 @@
 import { Batcher, type Clock, type Delivery, type Logger, limitedLog, Refusal, type Setback } from "../../../plugin.js";
-import type { CompleteSettings, Entry } from "../../../runtime/kit.js";
+import { type CompleteSettings, type Entry, ERROR_CODES } from "../../../runtime/kit.js";
 import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
@@ -232,14 +232,17 @@ function sizeOf({ batch }: Delivery): Size {
 }
 
 function stoppingRefusal(id: string): Refusal {
-  return new Refusal("transient", `exporter ${id} is stopping`, { code: "SLUICE_SHUTTING_DOWN", retryAfterMs: 1000 });
+  return new Refusal("transient", `exporter ${id} is stopping`, {
+    code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
+    retryAfterMs: 1000,
+  });
 }
 
 function writeFailedRefusal(error: unknown): Refusal {
   const isFull = error instanceof StoreError && error.code === "full";
   const message = `the queue cannot be written${isFull ? ": the disk is full" : ""}`;
   return new Refusal("transient", message, {
-    code: "SLUICE_QUEUE_WRITE",
+    code: ERROR_CODES.SLUICE_QUEUE_WRITE,
     retryAfterMs: RETRY_AFTER_MS,
     cause: error,
   });

@@ -1,5 +1,5 @@
 import { type Delivery, Refusal } from "../../../plugin.js";
-import type { AttemptError, CompleteSettings } from "../../../runtime/kit.js";
+import { type AttemptError, type CompleteSettings, ERROR_CODES } from "../../../runtime/kit.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 
 /** A delivery on its way into the queue. */
@@ -75,13 +75,16 @@ export class Overflow {
 const QUEUE_FULL_MESSAGE = "the sending queue is full";
 
 function queueFullRefusal(): Refusal {
-  return new Refusal("throttled", QUEUE_FULL_MESSAGE, { code: "SLUICE_QUEUE_FULL", retryAfterMs: RETRY_AFTER_MS });
+  return new Refusal("throttled", QUEUE_FULL_MESSAGE, {
+    code: ERROR_CODES.SLUICE_QUEUE_FULL,
+    retryAfterMs: RETRY_AFTER_MS,
+  });
 }
 
 const QUEUE_FULL_ERROR: AttemptError = {
   kind: "transient",
-  class: "SLUICE_QUEUE_FULL",
-  code: "SLUICE_QUEUE_FULL",
+  class: ERROR_CODES.SLUICE_QUEUE_FULL,
+  code: ERROR_CODES.SLUICE_QUEUE_FULL,
   message: QUEUE_FULL_MESSAGE,
 };
 

@@ -7,7 +7,7 @@ import {
   limitedLog,
   Refusal,
 } from "../../../plugin.js";
-import type { CompleteSettings, Entry } from "../../../runtime/kit.js";
+import { type CompleteSettings, type Entry, ERROR_CODES } from "../../../runtime/kit.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { BREAKER_OPEN } from "../entry/queue-errors.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
@@ -199,7 +199,7 @@ export class Scheduler {
     this.isAborted = true;
     this.wakeTimer.cancel();
     this.sender.abort(
-      new Refusal("transient", `exporter ${this.services.id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" }),
+      new Refusal("transient", `exporter ${this.services.id} was stopped`, { code: ERROR_CODES.SLUICE_SHUTTING_DOWN }),
     );
     for (const delivery of this.head.takeDeliveries()) delivery.accept();
     this.onIdle?.();

@@ -1,5 +1,12 @@
 import type { Batch } from "../../../plugin.js";
-import { type AttemptError, type Entry, type OutletSettings, toRefusal } from "../../../runtime/kit.js";
+import {
+  type AttemptError,
+  type Entry,
+  ERROR_CODES,
+  isGenericCode,
+  type OutletSettings,
+  toRefusal,
+} from "../../../runtime/kit.js";
 
 /** What is sent of an entry that was replayed, or why it is not fit to be sent. Never throws. */
 export type PrepareReplayed = (entry: Pick<Entry, "pipeline">, batch: Batch) => PreparedBatch;
@@ -7,8 +14,6 @@ export type PrepareReplayed = (entry: Pick<Entry, "pipeline">, batch: Batch) => 
 export type PreparedBatch =
   | { readonly batch: Batch; readonly error?: undefined }
   | { readonly batch?: undefined; readonly error: AttemptError };
-
-const REPLAY_REFUSED = "SLUICE_REPLAY_REFUSED";
 
 /**
  * Puts the steps that a pipeline has for replayed data in front of every send of it. Only what is sent changes; the stored
@@ -33,11 +38,11 @@ function leftOutError(batch: Batch, prepared: Batch): AttemptError {
   const which = prepared.count === 0 ? `all ${missing}` : `${missing} of ${batch.count}`;
   return replayRefusedError(
     `the replay steps of its pipeline left out ${which} records; nothing was sent`,
-    REPLAY_REFUSED,
+    ERROR_CODES.SLUICE_REPLAY_REFUSED,
   );
 }
 
 function replayRefusedError(message: string, code: string): AttemptError {
-  const name = /^SLUICE_(TRANSIENT|THROTTLED|PERMANENT)$/.test(code) ? REPLAY_REFUSED : code;
+  const name = isGenericCode(code) ? ERROR_CODES.SLUICE_REPLAY_REFUSED : code;
   return { kind: "permanent", category: "schema", class: name, code: name, message: message.slice(0, 1000) };
 }
