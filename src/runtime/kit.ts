@@ -113,6 +113,16 @@ export {
 export { CONTEXT_SHAPES, CONTEXT_SIGNALS, type ContextName } from "./ottl/paths/context.js";
 export { isOttlSyntaxError } from "./ottl/values/error.js";
 export { decodeMessage, decodeText } from "./telemetry/bytes/decode.js";
+export {
+  SEVERITIES,
+  SEVERITY_NUMBER_NAMES,
+  SEVERITY_NUMBERS,
+  type Severity,
+  SPAN_KIND_SYMBOLS,
+  SPAN_KINDS,
+  STATUS_CODES,
+  TEMPORALITIES,
+} from "./telemetry/bytes/enum-names.js";
 export { isMalformed } from "./telemetry/bytes/malformed.js";
 export { MESSAGES, type Message, REQUEST } from "./telemetry/bytes/messages.js";
 export { RecentTexts } from "./telemetry/bytes/recent-texts.js";
