@@ -11,6 +11,7 @@ import {
   SIGNALS,
   statefulProcessor,
 } from "../plugin.js";
+import { ERROR_CODES } from "../runtime/kit.js";
 
 const schema = z.strictObject({
   timeout: duration().default(200).meta({ description: "How long a record may wait for others. 0 sends at once." }),
@@ -96,7 +97,7 @@ function metadataKey(delivery: Delivery, keys: readonly string[]): string {
 
 function cardinalityRefusal(): Refusal {
   return new Refusal("throttled", "more combinations of metadata than metadata_cardinality_limit allows", {
-    code: "SLUICE_METADATA_CARDINALITY",
+    code: ERROR_CODES.SLUICE_METADATA_CARDINALITY,
     retryAfterMs: 1000,
   });
 }

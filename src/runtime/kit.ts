@@ -22,9 +22,10 @@ export {
   type Failure,
   type FailureReason,
 } from "./contract/entry.js";
+export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
 export type { Outlet, OutletFactory, OutletSettings } from "./contract/outlet.js";
-export { chooseRefusal, toRefusal } from "./contract/refusal.js";
+export { chooseRefusal, isGenericCode, toRefusal } from "./contract/refusal.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";
 export type { ConfigPath } from "./contract/schema/schema.js";
@@ -76,7 +77,6 @@ export {
   refusalOfGrpc,
   refusalOfHttp,
   retryAfterSeconds,
-  TOO_LARGE_CODE,
 } from "./kit/otlp/refusals.js";
 export { decodeResponse, encodeResponse } from "./kit/otlp/response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./kit/otlp/rpc-status.js";
@@ -113,6 +113,16 @@ export {
 export { CONTEXT_SHAPES, CONTEXT_SIGNALS, type ContextName } from "./ottl/paths/context.js";
 export { isOttlSyntaxError } from "./ottl/values/error.js";
 export { decodeMessage, decodeText } from "./telemetry/bytes/decode.js";
+export {
+  SEVERITIES,
+  SEVERITY_NUMBER_NAMES,
+  SEVERITY_NUMBERS,
+  type Severity,
+  SPAN_KIND_SYMBOLS,
+  SPAN_KINDS,
+  STATUS_CODES,
+  TEMPORALITIES,
+} from "./telemetry/bytes/enum-names.js";
 export { isMalformed } from "./telemetry/bytes/malformed.js";
 export { MESSAGES, type Message, REQUEST } from "./telemetry/bytes/messages.js";
 export { RecentTexts } from "./telemetry/bytes/recent-texts.js";

@@ -7,7 +7,7 @@ import {
   limitedLog,
   Refusal,
 } from "../../plugin.js";
-import type { CompleteSettings } from "../../runtime/kit.js";
+import { type CompleteSettings, ERROR_CODES } from "../../runtime/kit.js";
 import { Admission, type AdmittedEntries } from "./admit/admission.js";
 import type { DeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
@@ -184,7 +184,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     this.admission.abort();
     this.scheduler.abort();
     const message = `exporter ${this.services.id} was stopped`;
-    this.sender.abort(new Refusal("transient", message, { code: "SLUICE_SHUTTING_DOWN" }));
+    this.sender.abort(new Refusal("transient", message, { code: ERROR_CODES.SLUICE_SHUTTING_DOWN }));
     this.acceptWaiting();
   }
 

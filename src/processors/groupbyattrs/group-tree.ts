@@ -1,11 +1,21 @@
 import type { Batch } from "../../plugin.js";
-import { after, hasKey, SHAPES, type SignalShape, skip, varint, WireWriter } from "../../runtime/kit.js";
+import {
+  after,
+  ERROR_CODES,
+  hasErrorCode,
+  hasKey,
+  SHAPES,
+  type SignalShape,
+  skip,
+  varint,
+  WireWriter,
+} from "../../runtime/kit.js";
 import type { AttributeFinder, FoundAttributes } from "./attribute-finder.js";
 
 /** Putting the records under resources of their own would multiply the batch. */
 export class RegroupOverflow extends Error {
   override readonly name = "RegroupOverflow";
-  readonly code = "SLUICE_REGROUP_OVERFLOW";
+  readonly code = ERROR_CODES.SLUICE_REGROUP_OVERFLOW;
 
   constructor(limit: number) {
     super(`what surrounds the records would take more than ${limit} bytes`);
@@ -14,7 +24,7 @@ export class RegroupOverflow extends Error {
 
 /** Whether it is a `RegroupOverflow`: told by its code, so that one of another copy of the package counts too. */
 export function isRegroupOverflow(error: unknown): error is RegroupOverflow {
-  return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_REGROUP_OVERFLOW";
+  return hasErrorCode(error, ERROR_CODES.SLUICE_REGROUP_OVERFLOW);
 }
 
 /** A message around records as it lies in the batch. */

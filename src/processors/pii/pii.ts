@@ -7,6 +7,7 @@ import {
   Refusal,
   SIGNALS,
 } from "../../plugin.js";
+import { ERROR_CODES } from "../../runtime/kit.js";
 import { type PiiConfig, piiSchema } from "./config.js";
 import { PiiTreatment } from "./pii-treatment.js";
 
@@ -52,7 +53,7 @@ function createBatchTreatment(
       failed.add(1);
       say(error);
       throw new Refusal("permanent", "personal data could not be treated; the batch was not passed on", {
-        code: "SLUICE_PII_FAILED",
+        code: ERROR_CODES.SLUICE_PII_FAILED,
       });
     }
   };

@@ -1,4 +1,5 @@
 import type { Setback } from "../../runtime/contract/dead-letter.js";
+import { ERROR_CODES } from "../../runtime/contract/error-codes.js";
 import type { Batch } from "../../runtime/telemetry/batch.js";
 import { type AnyRecordView, RecordViews } from "../../runtime/telemetry/edit/edit-records.js";
 import { RecordReader } from "../../runtime/telemetry/views/record-reader.js";
@@ -177,7 +178,7 @@ class UpcastVisitor implements RecordVisitor {
       const why = error instanceof Error ? error.message : String(error);
       this.setback ??= {
         ...SETBACK,
-        code: "SLUICE_UPCAST_FAILED",
+        code: ERROR_CODES.SLUICE_UPCAST_FAILED,
         message: `${plain} could not be brought from version ${at} to ${versions.steps.get(at)!.to}: ${why}`,
       };
       return undefined;
@@ -186,7 +187,7 @@ class UpcastVisitor implements RecordVisitor {
 
   private reportUnknown(plain: string, what: string): false {
     this.upcaster.observer.unknown(plain);
-    this.setback ??= { ...SETBACK, code: "SLUICE_UNKNOWN_VERSION", message: `${plain} has ${what}` };
+    this.setback ??= { ...SETBACK, code: ERROR_CODES.SLUICE_UNKNOWN_VERSION, message: `${plain} has ${what}` };
     return false;
   }
 }

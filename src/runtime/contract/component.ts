@@ -9,6 +9,7 @@ import type { SpanView } from "../telemetry/views/span-view.js";
 import type { Admin } from "./admin.js";
 import type { Clock } from "./clock.js";
 import type { Delivery, Origin, Outcome, PartialRejection } from "./delivery.js";
+import { ERROR_CODES, hasErrorCode } from "./error-codes.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { OutletFactory } from "./outlet.js";
 import { type ConfigSchema, configSchema } from "./schema/config-schema.js";
@@ -312,7 +313,7 @@ function completeDefinition(
 /** A component cannot start as configured. `path` is the key in its config that is to blame, if one is. */
 export class StartError extends Error {
   override readonly name = "StartError";
-  readonly code = "SLUICE_START";
+  readonly code = ERROR_CODES.SLUICE_START;
   readonly path: readonly string[];
 
   constructor(message: string, path: readonly string[] = [], options?: { cause?: unknown }) {
@@ -323,5 +324,5 @@ export class StartError extends Error {
 
 /** Told by its code, so that one of another copy of the package counts too. */
 export function isStartError(error: unknown): error is StartError {
-  return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_START";
+  return hasErrorCode(error, ERROR_CODES.SLUICE_START);
 }

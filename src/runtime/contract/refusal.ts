@@ -1,5 +1,6 @@
 import { isMalformed } from "../telemetry/bytes/malformed.js";
 import { optionalText, validDelay } from "./border/read-answers.js";
+import { ERROR_CODES, type ErrorCode } from "./error-codes.js";
 import { errorMessage } from "./error-message.js";
 
 /**
@@ -28,6 +29,18 @@ export interface RefusalOptions {
 
 const BRAND = Symbol.for("sluice.refusal");
 
+/** The codes of refusals that were given none: they only repeat the kind. */
+const GENERIC_CODES = {
+  transient: ERROR_CODES.SLUICE_TRANSIENT,
+  throttled: ERROR_CODES.SLUICE_THROTTLED,
+  permanent: ERROR_CODES.SLUICE_PERMANENT,
+} as const satisfies Readonly<Record<RefusalKind, ErrorCode>>;
+
+/** Whether a code says no more than the kind of its refusal. */
+export function isGenericCode(code: string): boolean {
+  return Object.values<string>(GENERIC_CODES).includes(code);
+}
+
 /** The one error that travels through a pipeline. Recognised by brand, so a second copy of the package works. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
@@ -42,7 +55,7 @@ export class Refusal extends Error {
   constructor(kind: RefusalKind, message: string, options: RefusalOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
-    this.code = optionalText(options.code) ?? `SLUICE_${kind.toUpperCase()}`;
+    this.code = optionalText(options.code) ?? GENERIC_CODES[kind];
     this.retryAfterMs = validDelay(options.retryAfterMs);
     this.category = options.category;
     this.status = optionalText(options.status);

@@ -5,6 +5,7 @@ import { checkComponent } from "../contract/border/check-component.js";
 import { type Clock, systemClock } from "../contract/clock.js";
 import { type Extension, type Host, isStartError } from "../contract/component.js";
 import { directOutlet } from "../contract/direct-outlet.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { PlannedComponent } from "../contract/plan.js";
@@ -29,7 +30,7 @@ const SLOW_START_MS = 10_000;
 /** The agent cannot run as configured; each problem has its place in the config. Nothing is left running. */
 export class AgentStartError extends Error {
   override readonly name = "AgentStartError";
-  readonly code = "SLUICE_AGENT_START";
+  readonly code = ERROR_CODES.SLUICE_AGENT_START;
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[]) {

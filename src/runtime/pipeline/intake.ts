@@ -1,6 +1,7 @@
 import { checkHandedIn } from "../contract/border/check-output.js";
 import type { Intake } from "../contract/component.js";
 import { ACCEPTED, Debt, Delivery, type Origin, type Outcome } from "../contract/delivery.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import { Refusal } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
@@ -46,10 +47,13 @@ export function createIntake({ receiver, signal, budget, consumer, isOpen }: Int
 }
 
 export function shutdownRefusal(): Refusal {
-  return new Refusal("transient", "shutting down", { code: "SLUICE_SHUTTING_DOWN", retryAfterMs: RETRY_AFTER_MS });
+  return new Refusal("transient", "shutting down", {
+    code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
+    retryAfterMs: RETRY_AFTER_MS,
+  });
 }
 
 function overloadRefusal(budget: IntakeBudget): Refusal {
   const message = `over the limit of ${budget.limit} unsettled bytes (service.intake.max_bytes)`;
-  return new Refusal("throttled", message, { code: "SLUICE_OVERLOADED", retryAfterMs: RETRY_AFTER_MS });
+  return new Refusal("throttled", message, { code: ERROR_CODES.SLUICE_OVERLOADED, retryAfterMs: RETRY_AFTER_MS });
 }

@@ -11,6 +11,7 @@ import { processorInput } from "../contract/border/processor-input.js";
 import type { Clock } from "../contract/clock.js";
 import type { Processor } from "../contract/component.js";
 import { type Delivery, HeldDebts } from "../contract/delivery.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import { errorMessage } from "../contract/error-message.js";
 import { limitedLog } from "../contract/limited-log.js";
 import type { Counter, Logger } from "../contract/observability.js";
@@ -196,9 +197,9 @@ function withProcessorName(id: string, refusal: Refusal): Refusal {
 
 function failureRefusal(id: string, why: unknown): Refusal {
   const message = `processor ${id} failed: ${errorMessage(why)}`;
-  return new Refusal("transient", message, { code: "SLUICE_COMPONENT_FAILED", cause: why });
+  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_COMPONENT_FAILED, cause: why });
 }
 
 function abortRefusal(id: string): Refusal {
-  return new Refusal("transient", `processor ${id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" });
+  return new Refusal("transient", `processor ${id} was stopped`, { code: ERROR_CODES.SLUICE_SHUTTING_DOWN });
 }

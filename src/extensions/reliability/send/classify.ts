@@ -1,5 +1,5 @@
 import type { Refusal, RefusalKind } from "../../../plugin.js";
-import { type AttemptError, toRefusal } from "../../../runtime/kit.js";
+import { type AttemptError, isGenericCode, toRefusal } from "../../../runtime/kit.js";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 
 export interface ClassifyRules {
@@ -9,9 +9,6 @@ export interface ClassifyRules {
 
 /** What an attempt failed with, as it is kept with the entry. */
 export type Classify = (error: unknown) => AttemptError;
-
-/** Codes that only repeat the kind. */
-const GENERIC_CODES = new Set(["SLUICE_TRANSIENT", "SLUICE_THROTTLED", "SLUICE_PERMANENT"]);
 
 /**
  * Names errors and decides their kind: as the exporter says (anything unknown is transient), unless a rule of the
@@ -49,7 +46,7 @@ function toAttemptError(refusal: Refusal, name: string, kind: RefusalKind): Atte
 /** A name that stays the same for the same kind of trouble: the peer's word for it, a code, or the error's name. */
 export function classOf(refusal: Refusal): string {
   if (refusal.status !== undefined) return refusal.status;
-  if (!GENERIC_CODES.has(refusal.code)) return refusal.code;
+  if (!isGenericCode(refusal.code)) return refusal.code;
   const { cause } = refusal;
   if (!(cause instanceof Error)) return "unknown";
   const code = (cause as { code?: unknown }).code;

@@ -7,6 +7,7 @@ import {
   Refusal,
   SIGNALS,
 } from "../../../plugin.js";
+import { ERROR_CODES } from "../../../runtime/kit.js";
 import { rewriteFields } from "../rewrite-fields.js";
 import { type RedactionConfig, redactionSchema } from "./config.js";
 import { RedactionVisitor } from "./redaction-visitor.js";
@@ -38,7 +39,7 @@ function createBatchRedaction(visitor: RedactionVisitor, { logger, clock }: Proc
     } catch (error) {
       say(error);
       throw new Refusal("permanent", "the batch could not be redacted and was not passed on", {
-        code: "SLUICE_REDACTION_FAILED",
+        code: ERROR_CODES.SLUICE_REDACTION_FAILED,
       });
     }
   };

@@ -10,6 +10,7 @@ import {
   KEEP,
   type RecordVisitor,
   RecordWalk,
+  SEVERITY_NUMBERS,
   type Verdict,
   varint,
 } from "../../../runtime/kit.js";
@@ -55,7 +56,7 @@ export interface RateSamplerSettings {
 
 const EVENT_NAME_INDEX = 0;
 const RATE_INDEX = 1;
-const SEVERITY_ERROR = 17;
+const SEVERITY_ERROR = SEVERITY_NUMBERS.error;
 
 /**
  * Keeps records with the probability that rules give them. Those of a trace are decided by its id: the same rate gives

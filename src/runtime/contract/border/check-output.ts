@@ -2,6 +2,7 @@ import type { Observable } from "rxjs";
 import { isBatch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
 import type { Delivery } from "../delivery.js";
+import { ERROR_CODES } from "../error-codes.js";
 import { Refusal } from "../refusal.js";
 
 /** What a component may hand on. */
@@ -38,7 +39,7 @@ export function assertSubscription<S extends { unsubscribe(): void }>(given: S):
 }
 
 const NOT_AN_OPERATOR = "create returned a function that is no operator; wrap it: eachRecord(...) or eachBatch(...)";
-const NO_BATCH = "SLUICE_NO_BATCH";
+const NO_BATCH = ERROR_CODES.SLUICE_NO_BATCH;
 
 /** By shape, as far as it is asked for here and behind: what a plugin hands on need not be what its types say. */
 function isDelivery(given: Partial<Delivery> | null | undefined): given is Delivery {
@@ -61,7 +62,7 @@ function isRoute(route: unknown, targets: readonly string[] | undefined): boolea
 
 function invalidRouteRefusal(targets: readonly string[] = []): Refusal {
   const message = `it chose a pipeline that it does not feed; it feeds ${targets.join(", ") || "none"}`;
-  return new Refusal("transient", message, { code: "SLUICE_NO_ROUTE", unexpected: true });
+  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_NO_ROUTE, unexpected: true });
 }
 
 function handedOnRefusal(signal: Signal): Refusal {

@@ -1,10 +1,11 @@
 import type { Clock } from "../clock.js";
 import type { Debt, DebtWatch, HeldDebts } from "../delivery.js";
+import { ERROR_CODES } from "../error-codes.js";
 import { Refusal } from "../refusal.js";
 import type { GarbageCollection } from "./garbage-collection.js";
 
 /** The code of what is refused because a component let go of it. */
-export const DELIVERY_LOST = "SLUICE_DELIVERY_LOST";
+export const DELIVERY_LOST = ERROR_CODES.SLUICE_DELIVERY_LOST;
 
 /** What has been inside for longer than this, and at most twice as long, is worth a look for whether it is still there. */
 const LOOK_INTERVAL_MS = 1000;

@@ -1,6 +1,7 @@
 import type { Setback } from "../dead-letter.js";
 import type { PartialRejection } from "../delivery.js";
 import { FAILURE_REASONS } from "../entry.js";
+import { ERROR_CODES } from "../error-codes.js";
 import { errorMessage } from "../error-message.js";
 
 /**
@@ -26,7 +27,7 @@ export function validateSetback(given: unknown): Setback {
   return {
     reason: FAILURE_REASONS.find((known) => known === reason) ?? "rejected",
     category: nonEmptyName(category) ?? "rejected",
-    code: nonEmptyName(code) ?? "SLUICE_REJECTED",
+    code: nonEmptyName(code) ?? ERROR_CODES.SLUICE_REJECTED,
     message:
       message === undefined || message === null
         ? NO_REASON_MESSAGE

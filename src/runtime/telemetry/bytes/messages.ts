@@ -1,3 +1,4 @@
+import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS, STATUS_CODES, symbolsOf, TEMPORALITIES } from "./enum-names.js";
 import type { Signal } from "./signal.js";
 import { LENGTH_DELIMITED } from "./wire.js";
 
@@ -48,26 +49,11 @@ export interface Message {
   readonly byName: ReadonlyMap<string, Field>;
 }
 
-const SEVERITY_NAMES = [
-  "UNSPECIFIED",
-  ...["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"].flatMap((level) => [
-    level,
-    `${level}2`,
-    `${level}3`,
-    `${level}4`,
-  ]),
-].map((name) => `SEVERITY_NUMBER_${name}`);
-const SPAN_KIND_NAMES = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"].map(
-  (n) => `SPAN_KIND_${n}`,
-);
-const STATUS_CODE_NAMES = ["UNSET", "OK", "ERROR"].map((name) => `STATUS_CODE_${name}`);
-const TEMPORALITY_NAMES = ["UNSPECIFIED", "DELTA", "CUMULATIVE"].map((name) => `AGGREGATION_TEMPORALITY_${name}`);
-
 const ENUMS: Readonly<Record<string, readonly string[]>> = {
-  severityNumber: SEVERITY_NAMES,
-  kind: SPAN_KIND_NAMES,
-  code: STATUS_CODE_NAMES,
-  aggregationTemporality: TEMPORALITY_NAMES,
+  severityNumber: symbolsOf(SEVERITY_NUMBER_NAMES, "SEVERITY_NUMBER"),
+  kind: SPAN_KIND_SYMBOLS,
+  code: symbolsOf(STATUS_CODES, "STATUS_CODE"),
+  aggregationTemporality: symbolsOf(TEMPORALITIES, "AGGREGATION_TEMPORALITY"),
 };
 
 /** Members of a oneof, by message. */
