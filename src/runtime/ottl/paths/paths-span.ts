@@ -1,4 +1,4 @@
-import type { Tree } from "../../telemetry/json/tree.js";
+import type { Tree } from "../../telemetry/bytes/decode.js";
 import { OttlError, OttlSyntaxError } from "../values/error.js";
 import {
   fieldAccess,

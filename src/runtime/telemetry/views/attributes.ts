@@ -1,5 +1,6 @@
-import { anyValueAt, anyValueEnd, KEY_TAG, VALUE_TAG } from "../bytes/any-value.js";
+import { anyValueAt, anyValueEnd } from "../bytes/any-value.js";
 import { decodeText } from "../bytes/decode.js";
+import { KEY_TAG, VALUE_TAG } from "../bytes/tags.js";
 import { after, skip, varint } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { DoubleValue, readValue, readValues, type Value, writeKeyValue } from "./value.js";
