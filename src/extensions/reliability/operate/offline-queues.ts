@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AdminError } from "../../../plugin.js";
 import { type Admin, completeSettings, noMetrics, silentLogger } from "../../../runtime/kit.js";
 import { LevelStore } from "../store/level-store.js";
-import { isStoreDirectory } from "../store/leveldb-files/inspect-directory.js";
+import { isStoreDirectory } from "../store/level/open/summary-file.js";
 import type { OpenReport, QueueStore, StoreError } from "../store/store.js";
 import { createAdmin } from "./admin.js";
 import { exporterOfDirectory } from "./directory-name.js";
