@@ -17,6 +17,7 @@ import {
   VALUE_TAG,
   varint,
 } from "../../runtime/kit.js";
+import { OPEN_BRACE, OPEN_BRACKET } from "./detect/ascii.js";
 import { matches } from "./detect/matches.js";
 import { type FieldRule, type FieldRuleSettings, FieldRules } from "./field-rules.js";
 import { leafText } from "./leaf-text.js";
@@ -334,7 +335,7 @@ export class PiiTreatment implements FieldVisitor {
     if (field.strategy !== undefined || b[start] !== STRING_VALUE_TAG) return false;
     const size = varint(b, start + 1);
     const textStart = after;
-    if (textStart + size !== end || (b[textStart] !== BRACE && b[textStart] !== BRACKET)) return false;
+    if (textStart + size !== end || (b[textStart] !== OPEN_BRACE && b[textStart] !== OPEN_BRACKET)) return false;
     const text = decodeText(b, textStart, end);
     const treated = treatJson(text, field, {
       member: (parent, key) => this.fields.ofMember(parent, key),
@@ -387,6 +388,3 @@ function isConfidential(b: Uint8Array, start: number, end: number): boolean {
 /** Tags of booleans, integers, doubles and bytes. */
 const HOLDS_NO_TEXT = new Uint8Array(256);
 for (const tag of [BOOL_VALUE_TAG, INT_VALUE_TAG, DOUBLE_VALUE_TAG, BYTES_VALUE_TAG]) HOLDS_NO_TEXT[tag] = 1;
-
-const BRACE = 123;
-const BRACKET = 91;

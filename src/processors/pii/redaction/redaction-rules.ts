@@ -1,9 +1,8 @@
 import { createHash, createHmac } from "node:crypto";
 import type { Value } from "../../../plugin.js";
 import type { Pattern } from "../../../runtime/kit.js";
+import { MASK } from "../detect/treated.js";
 import type { HashFunction, RedactionConfig } from "./config.js";
-
-const MASK = "****";
 
 /**
  * What the Collector's rules say about keys and values. Answers about keys are kept, for so many keys. With `knowsOwn`,
