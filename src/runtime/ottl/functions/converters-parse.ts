@@ -1,4 +1,4 @@
-import { OttlError } from "../values/error.js";
+import { isOttlError, OttlError } from "../values/error.js";
 import type { OttlMap, OttlValue } from "../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
 import { grokPattern } from "./text/grok.js";
@@ -125,7 +125,7 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
         const extract = grokPattern(args.literalText("pattern"), namedOnly, definitions);
         return (ctx) => extract(target(ctx));
       } catch (error) {
-        if (error instanceof OttlError) args.reject("pattern", error.message);
+        if (isOttlError(error)) args.reject("pattern", error.message);
         throw error;
       }
     },

@@ -26,16 +26,19 @@ import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
  */
 export const MAX_DEPTH = 100;
 
-/** Returns the number of records: log records, spans or data points. Throws a `MalformedError` with the offset. */
+/** What `checkRequest` answers when a singular field came again, or a second member of a choice. */
+export const HAS_DUPLICATE_FIELDS = -1;
+
+/**
+ * Returns the number of records: log records, spans or data points; or `HAS_DUPLICATE_FIELDS`. Throws a `MalformedError`
+ * with the offset.
+ */
 export function checkRequest(signal: Signal, bytes: Uint8Array): number {
   count = 0;
   hasDuplicateFields = false;
   checkMessage(bytes, 0, bytes.length, CHECK_PLANS.get(REQUEST[signal])!, MAX_DEPTH);
-  return count;
+  return hasDuplicateFields ? HAS_DUPLICATE_FIELDS : count;
 }
-
-/** True when in the request checked last a singular field came again, or a second member of a choice. */
-export let hasDuplicateFields = false;
 
 interface CheckPlan {
   readonly message: Message;
@@ -63,7 +66,9 @@ const PACKED_VARINT = 9;
 
 const ACTION_MASK = 15;
 
+/** What one check finds out, and the position behind the varint read last: in variables, since they change per field. */
 let count = 0;
+let hasDuplicateFields = false;
 let position = 0;
 
 function checkMessage(b: Uint8Array, p: number, end: number, plan: CheckPlan, depth: number): void {

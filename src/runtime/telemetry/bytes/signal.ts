@@ -98,3 +98,18 @@ export function fieldsBesideRecords(
   }
   return fields;
 }
+
+/** How many records lie in the message [p, end), which is `depth` messages deep in the request. */
+export function countRecords(b: Uint8Array, p: number, end: number, path: RecordPath, depth = 0): number {
+  if (depth > path.levels.length) return 1;
+  let count = 0;
+  while (p < end) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (!leadsToRecord(path, depth, tag)) continue;
+    varint(b, at);
+    count += countRecords(b, after, p, path, depth + 1);
+  }
+  return count;
+}

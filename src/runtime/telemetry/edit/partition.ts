@@ -1,5 +1,5 @@
 import { Batch } from "../batch.js";
-import { type FieldRange, fieldsBesideRecords, leadsToRecord, SHAPES, type SignalShape } from "../bytes/signal.js";
+import { countRecords, type FieldRange, fieldsBesideRecords, leadsToRecord, SHAPES } from "../bytes/signal.js";
 import { after, skip, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 import { type Frame, KEEP, RecordWalk, type WalkShape } from "../views/record-walk.js";
@@ -160,19 +160,4 @@ class Partitioner {
     for (const other of this.assignments) if (other === index) assigned++;
     return assigned / this.assignments.length;
   }
-}
-
-/** How many records of the signal lie in the message [p, end), which is `depth` messages deep in the request. */
-function countRecords(b: Uint8Array, p: number, end: number, shape: SignalShape, depth: number): number {
-  if (depth > shape.levels.length) return 1;
-  let count = 0;
-  while (p < end) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (!leadsToRecord(shape, depth, tag)) continue;
-    varint(b, at);
-    count += countRecords(b, after, p, shape, depth + 1);
-  }
-  return count;
 }
