@@ -91,12 +91,12 @@ export {
 export { splitLines } from "./kit/text/split-lines.js";
 export { type Paint, painterFor, printable, type Style } from "./kit/text/terminal.js";
 export type { Condition, Statement } from "./ottl/compile/compile.js";
+export { type AddOttlIssue, compileEach, contextOfGroup, type OttlIssue } from "./ottl/compile/config-texts.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./ottl/compile/error-mode.js";
 export {
   type CompiledGroup,
   compileIn,
   compileInferred,
-  contextNamed,
   ottlIssue,
 } from "./ottl/compile/infer-context.js";
 export { exporterSettingsSchema, parseRecordCondition, type RecordCondition } from "./ottl/compile/record-condition.js";
@@ -126,6 +126,7 @@ export {
   POINT_ATTRIBUTES_TAGS,
   REQUEST,
 } from "./telemetry/bytes/messages.js";
+export { NameCache } from "./telemetry/bytes/name-cache.js";
 export { RecentTexts } from "./telemetry/bytes/recent-texts.js";
 export { Rewriter } from "./telemetry/bytes/rewriter.js";
 export {
@@ -190,4 +191,4 @@ export { partitionByMarks } from "./telemetry/edit/partition.js";
 export { attributeValue, encodedKey, findAttribute, hasKey } from "./telemetry/views/attributes.js";
 export { RecordReader } from "./telemetry/views/record-reader.js";
 export { DROP, type Frame, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./telemetry/views/record-walk.js";
-export { readValue, writeKeyValue } from "./telemetry/views/value.js";
+export { readValue, valueText, writeKeyValue } from "./telemetry/views/value.js";

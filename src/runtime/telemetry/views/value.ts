@@ -62,6 +62,13 @@ function readInteger(b: Uint8Array, at: number, end: number): number | bigint {
   return Number.isSafeInteger(number) ? number : value;
 }
 
+/** A value as text: a string as it is, everything else as JSON, with integers that JSON would round in quotes. */
+export function valueText(value: Value): string {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object") return String(value);
+  return JSON.stringify(value, (_, item) => (typeof item === "bigint" ? String(item) : item));
+}
+
 /** Writes the body of a KeyValue. */
 export function writeKeyValue(writer: WireWriter, key: string, value: Value): void {
   writeKeyValueBody(writer, key, value, MAX_VALUE_DEPTH, writeValue);
