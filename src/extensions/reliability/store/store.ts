@@ -120,3 +120,22 @@ export interface LevelStoreSettings {
   readonly durability: "fsync" | "interval" | "process";
   readonly intervalMs: number;
 }
+
+/** There is nothing at this ref, or not any more. */
+export function noSuchEntry(ref: EntryRef): StoreError {
+  return new StoreError("not_found", `there is no entry ${ref} in the queue`);
+}
+
+/** The store was not opened, or has been closed. */
+export function closedError(exporter: string, directory?: string): StoreError {
+  return new StoreError("closed", `${queueName(exporter, directory)} is closed`);
+}
+
+/** The store is open, here or elsewhere. */
+export function alreadyOpenError(exporter: string, directory?: string): StoreError {
+  return new StoreError("locked", `${queueName(exporter, directory)} is already open`);
+}
+
+function queueName(exporter: string, directory: string | undefined): string {
+  return `the queue of ${exporter}${directory === undefined ? "" : ` in ${directory}`}`;
+}
