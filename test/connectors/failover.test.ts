@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { failover } from "../../src/connectors/failover/failover.js";
 import { Refusal } from "../../src/plugin.js";
 import { ACCEPTED } from "../../src/runtime/contract/delivery.js";
@@ -7,6 +7,7 @@ import { feed, owed } from "../support/deliveries.js";
 import { FakeClock } from "../support/fake-clock.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { bodies, logs } from "../support/telemetry/batches.js";
+import { until } from "../support/until.js";
 import { cleanUp, startFed } from "./agent.js";
 import { connectorContext, problemsOf } from "./support.js";
 
@@ -22,7 +23,6 @@ async function sink(): Promise<OtlpSink> {
   return made;
 }
 
-const until = (check: () => void) => vi.waitFor(check, { timeout: 10_000 });
 const received = (from: OtlpSink) => from.batches.flatMap(bodies);
 const down: Parameters<OtlpSink["respond"]>[0] = (_request, response) => response.writeHead(503).end();
 

@@ -133,7 +133,7 @@ describe("JSON in README or docs/", () => {
 describe("TypeScript in README or docs/", () => {
   const code = blocks.filter(({ page, language }) => language === "ts" && !GENERATED.includes(page));
 
-  it("type-checks", { timeout: 60_000 }, async () => {
+  it("type-checks", async () => {
     installSluice(folder);
     const files = code.map((block, i) => {
       const name = /^\/\/ ([\w.-]+\.[jt]s)\n/.exec(block.text)?.[1] ?? `block-${i}.${block.language}`;

@@ -56,7 +56,7 @@ async function post(body: string, attributes: object[] = []): Promise<number> {
   return response.status;
 }
 
-describe("what sluice create writes", { timeout: 60_000 }, () => {
+describe("what sluice create writes", () => {
   it.each(KINDS)("is a %s whose check, test and build pass as it is", async (kind) => {
     const [check, test, build] = await Promise.all([
       npm(kind, "run", "check"),

@@ -1,3 +1,5 @@
+import { TEST_LIMIT_MS } from "./limits.js";
+
 /**
  * How often a law is tried: a few dozen times in the suite, 3,000 times in `npm run fuzz`, or as often as the environment
  * variable FUZZ_RUNS says.
@@ -9,4 +11,4 @@ export function runs(few: number): { numRuns: number } {
 }
 
 /** Vitest's limit for one law: long runs may take as long as they take. */
-export const PATIENCE = WANTED > 0 ? 24 * 3600_000 : 20_000;
+export const PATIENCE = WANTED > 0 ? 24 * 3600_000 : TEST_LIMIT_MS;

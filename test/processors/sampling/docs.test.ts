@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { type Batch, readRecords } from "../../../src/plugin.js";
 import { agentOf, resolve } from "../../support/agent.js";
 import { type OtlpSink, startSink } from "../../support/otlp-sink.js";
@@ -74,7 +74,7 @@ describe("docs/sampling.md", () => {
     ]);
     const answers = await Promise.all([post(`${url}/v1/traces`, spans), post(`${url}/v1/logs`, logs)]);
     expect(answers).toEqual([200, 200]);
-    await vi.waitFor(() => expect(sink.count).toBe(5));
+    await expect.poll(() => sink.count).toBe(5);
     const found: string[] = [];
     for (const batch of sink.batches)
       readRecords(batch, (record) => {

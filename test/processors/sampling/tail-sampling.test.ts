@@ -231,7 +231,7 @@ describe("tail_sampling", () => {
     expect(ofNobody.every((field) => field.startsWith("traces.resourceSpans.scopeSpans.spans"))).toBe(true);
   });
 
-  it("holds a million traces in bounded memory", { timeout: 60_000 }, () => {
+  it("holds a million traces in bounded memory", () => {
     const { source, counts, clock } = sampling({
       num_traces: 1000,
       policies: [{ name: "two", type: "span_count", span_count: { min_spans: 2 } }],

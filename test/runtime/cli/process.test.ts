@@ -4,7 +4,7 @@ import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } f
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-process-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -110,7 +110,7 @@ service:
       closeSync(full);
     });
     const isHealthy = async () => (await fetch(`http://127.0.0.1:${port}/`)).ok;
-    await vi.waitFor(async () => expect(await isHealthy()).toBe(true), { timeout: 10_000 });
+    await expect.poll(isHealthy).toBe(true);
     child.kill("SIGTERM");
     expect(await ended).toEqual({ code: 0, by: null });
   });

@@ -58,7 +58,7 @@ describe("docs/embedding.md", () => {
     expect(blocks.map(({ name }) => name).sort()).toEqual(Object.keys(EXPECTED).sort());
   });
 
-  it.each(blocks)("runs $name", { timeout: 40_000 }, async ({ name, text }) => {
+  it.each(blocks)("runs $name", async ({ name, text }) => {
     const { stdout: prints = /^$/, stderr: complains = /^$/, arrives } = EXPECTED[name!]!;
     writeFileSync(join(folder, name!), text.replaceAll("127.0.0.1:4318", `127.0.0.1:${sink.port}`));
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [name!], { cwd: folder });
@@ -80,7 +80,7 @@ describe("examples/fastify-app", () => {
     for (const stream of [app.stdout, app.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
     const exited = once(app, "exit");
     try {
-      await expect.poll(() => output, { timeout: 10_000 }).toMatch(/listening on \d+/);
+      await expect.poll(() => output).toMatch(/listening on \d+/);
       const url = `http://127.0.0.1:${/\d+/.exec(output)![0]}`;
       expect((await fetch(`${url}/orders`, { method: "POST" })).status).toBe(201);
       expect((await fetch(`${url}/nothing`)).status).toBe(404);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Batch, defineExporter, type Exporter, Refusal } from "../../../src/plugin.js";
 import { type BackendAnswer, exporterConformance } from "../../../src/testing.js";
+import { CONDITION_LIMIT_MS } from "../../support/limits.js";
 import { failuresOf } from "./outcomes.js";
 
 const ONCE = "delivers every record once, with many sends at the same time (logs)";
@@ -59,7 +60,7 @@ const good =
 // Most of the time is spent on waiting for what does not come, which can be done for all of them at once.
 describe.concurrent("the conformance suite for exporters", () => {
   it("has nothing against an exporter that keeps to the contract", async () => {
-    expect(await failures((backend) => ({ send: good(backend) }))).toEqual({});
+    expect(await failures((backend) => ({ send: good(backend) }), CONDITION_LIMIT_MS)).toEqual({});
   });
 
   it("takes an exporter that answers at once, or throws, as the runtime does", async () => {
@@ -73,7 +74,7 @@ describe.concurrent("the conformance suite for exporters", () => {
         },
       }),
     });
-    expect(await failuresOf(exporterConformance(factory, { backend: () => ({ config: {} }) }))).toEqual({});
+    expect(await failuresOf(exporterConformance(factory, { backend: () => ({ config: {} }), patienceMs: CONDITION_LIMIT_MS }))).toEqual({});
   });
 
   it("finds an exporter that loses batches", async () => {
@@ -118,7 +119,7 @@ describe.concurrent("the conformance suite for exporters", () => {
   });
 
   it("finds an exporter that never settles, or ignores the abort", async () => {
-    const silent = await failures(() => ({ send: () => new Promise(() => {}) }), 200);
+    const silent = await failures(() => ({ send: () => new Promise(() => {}) }), 2000, (name) => name === ONCE);
     expect(silent[ONCE]).toBe("sends did not end");
     const deaf = await failures(
       (backend) => ({
@@ -127,7 +128,8 @@ describe.concurrent("the conformance suite for exporters", () => {
           return undefined;
         },
       }),
-      300,
+      2000,
+      (name) => name === ABORT,
     );
     expect(deaf[ABORT]).toBe("the abort of a send to a silent backend did not end the send");
   });
@@ -150,7 +152,8 @@ describe.concurrent("the conformance suite for exporters", () => {
   });
 
   it("finds an exporter that cannot be stopped, or not twice", async () => {
-    const stuck = await failures((backend) => ({ send: good(backend), stop: () => new Promise(() => {}) }), 300);
+    const stop = () => new Promise<void>(() => {});
+    const stuck = await failures((backend) => ({ send: good(backend), stop }), 2000, (name) => name === AGAIN);
     expect(stuck[AGAIN]).toBe("stop did not end");
     const fragile = await failures((backend) => {
       let isOpen = true;
@@ -161,7 +164,7 @@ describe.concurrent("the conformance suite for exporters", () => {
           isOpen = false;
         },
       };
-    });
+    }, CONDITION_LIMIT_MS);
     expect(fragile).toEqual({ [AGAIN]: "is closed" });
   });
 

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { Batch, batchFromJson, defineReceiver, type Intake, type Outcome, type Receiver } from "../../../src/plugin.js";
 import { type ClientAnswer, type ReceiverConformanceOptions, receiverConformance } from "../../../src/testing.js";
+import { CONDITION_LIMIT_MS } from "../../support/limits.js";
 import { failuresOf } from "./outcomes.js";
 
 const ONCE = "hands in everything once, with many clients at the same time (logs)";
@@ -99,7 +100,7 @@ function failures(make: typeof Small, { only, patienceMs = 4000 }: Tried = {}): 
 
 describe("the conformance suite for receivers", () => {
   it("has nothing against a receiver that keeps to the contract", async () => {
-    expect(await failures(Small)).toEqual({});
+    expect(await failures(Small, { patienceMs: CONDITION_LIMIT_MS })).toEqual({});
   });
 
   it("finds a receiver that loses batches, or hands them in twice", async () => {
@@ -191,7 +192,7 @@ describe("the conformance suite for receivers", () => {
         await new Promise((resolve) => server.close(resolve));
       }
     }
-    const found = await failures(Patient, { only: [PART], patienceMs: 200 });
+    const found = await failures(Patient, { only: [PART], patienceMs: 2000 });
     for (const server of left) server.closeAllConnections();
     expect(found[PART]).toBe("stop did not end");
   });
@@ -236,7 +237,7 @@ describe("the conformance suite for receivers", () => {
           };
         },
       });
-    const options = { config: () => ({}) };
+    const options = { config: () => ({}), patienceMs: CONDITION_LIMIT_MS };
     expect(await failuresOf(receiverConformance(ticking(true), options))).toEqual({});
     expect(await failuresOf(receiverConformance(ticking(false), options))).toEqual({
       [WAITS]: "stop ended before what was handed in had been answered",

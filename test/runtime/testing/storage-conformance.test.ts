@@ -11,14 +11,15 @@ import {
   StoreError,
   storageConformance,
 } from "../../../src/testing.js";
+import { CONDITION_LIMIT_MS } from "../../support/limits.js";
 import { failuresOf } from "./outcomes.js";
 
-const failures = (create: (exporter: string) => QueueStore) =>
-  failuresOf(storageConformance(() => ({ create }), { patienceMs: 50 }));
+const failures = (create: (exporter: string) => QueueStore, patienceMs = 50) =>
+  failuresOf(storageConformance(() => ({ create }), { patienceMs }));
 
 describe("the conformance suite for stores", () => {
   it("has nothing against a store that keeps its promises", async () => {
-    expect(await failures((exporter) => new MemoryStore({ exporter }))).toEqual({});
+    expect(await failures((exporter) => new MemoryStore({ exporter }), CONDITION_LIMIT_MS)).toEqual({});
   });
 
   it("finds a store that keeps nothing", async () => {
@@ -75,7 +76,7 @@ describe("the conformance suite for stores", () => {
         return back;
       }
     }
-    const found = await failures((exporter) => new Hasty({ exporter }));
+    const found = await failures((exporter) => new Hasty({ exporter }), CONDITION_LIMIT_MS);
     expect(Object.keys(found)).toEqual(["changes nothing when one of several dead letters to replay is not there"]);
   });
 
