@@ -51,7 +51,8 @@ describe("the otlp receiver, over HTTP", () => {
     const path = OTLP_SERVICES[batch.signal].httpPath;
     return answerOf((await post(port, path, body, isJson ? JSON_HEADERS : PROTO)).status);
   };
-  for (const { name, run } of receiverConformance(otlpReceiver, { config: http, send, sendPart, patienceMs })) it(name, run);
+  for (const { name, run } of receiverConformance(otlpReceiver, { config: http, send, sendPart, patienceMs }))
+    it(name, run);
 });
 
 describe("the otlp receiver, over gRPC", () => {

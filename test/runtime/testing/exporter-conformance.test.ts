@@ -74,7 +74,11 @@ describe.concurrent("the conformance suite for exporters", () => {
         },
       }),
     });
-    expect(await failuresOf(exporterConformance(factory, { backend: () => ({ config: {} }), patienceMs: CONDITION_LIMIT_MS }))).toEqual({});
+    expect(
+      await failuresOf(
+        exporterConformance(factory, { backend: () => ({ config: {} }), patienceMs: CONDITION_LIMIT_MS }),
+      ),
+    ).toEqual({});
   });
 
   it("finds an exporter that loses batches", async () => {
@@ -119,7 +123,11 @@ describe.concurrent("the conformance suite for exporters", () => {
   });
 
   it("finds an exporter that never settles, or ignores the abort", async () => {
-    const silent = await failures(() => ({ send: () => new Promise(() => {}) }), 2000, (name) => name === ONCE);
+    const silent = await failures(
+      () => ({ send: () => new Promise(() => {}) }),
+      2000,
+      (name) => name === ONCE,
+    );
     expect(silent[ONCE]).toBe("sends did not end");
     const deaf = await failures(
       (backend) => ({
@@ -153,7 +161,11 @@ describe.concurrent("the conformance suite for exporters", () => {
 
   it("finds an exporter that cannot be stopped, or not twice", async () => {
     const stop = () => new Promise<void>(() => {});
-    const stuck = await failures((backend) => ({ send: good(backend), stop }), 2000, (name) => name === AGAIN);
+    const stuck = await failures(
+      (backend) => ({ send: good(backend), stop }),
+      2000,
+      (name) => name === AGAIN,
+    );
     expect(stuck[AGAIN]).toBe("stop did not end");
     const fragile = await failures((backend) => {
       let isOpen = true;

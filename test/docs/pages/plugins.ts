@@ -1,38 +1,16 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { installSluice } from "../../../support/installed.js";
-
-const project = join(import.meta.dirname, "../../../..");
-const run = promisify(execFile);
-const page = readFileSync(join(project, "docs/plugins.md"), "utf8");
-const blocks = [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language, text]) => ({ language, text: text! }));
-/** A block that is a file says so in its first line. */
-const files = blocks.flatMap(({ text }) => {
-  const name = /^(?:\/\/|#) ([\w.-]+\.(?:js|yaml))\n/.exec(text)?.[1];
-  return name === undefined ? [] : [{ name, text }];
-});
-const plugins = files.filter(({ name }) => name.endsWith(".js") && !name.endsWith(".test.js"));
-
-const folder = mkdtempSync(join(tmpdir(), "sluice-plugin-docs-"));
-beforeAll(() => {
-  installSluice(folder);
-  for (const { name, text } of files) writeFileSync(join(folder, name), text);
-  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-const node = (...args: string[]) => run(process.execPath, args, { cwd: folder });
-const sluice = (...args: string[]) => node(join(project, "bin/sluice.js"), ...args);
+import { beforeAll, expect, it } from "vitest";
+import { blocksIn, type Page, project } from "../pages.js";
+import { folderOf } from "../project.js";
 
 /** Sends a few records through every processor of the modules, and starts and stops everything else. */
 const TRY_ALL = `
 import { logs, runPipeline } from "sluice/testing";
 const { silentLogger } = await import("sluice/plugin");
-for (const file of process.argv.slice(1)) {
+for (const file of process.argv.slice(2)) {
   const found = Object.values(await import(file)).flat();
   for (const plugin of found) {
     const { kind, type } = plugin;
@@ -57,11 +35,21 @@ for (const file of process.argv.slice(1)) {
 process.exit();
 `;
 
-describe("docs/plugins.md", () => {
+/** A block that is a file says so in its first line; the plugins among them are loaded and tried. */
+export function plugins(page: Page): void {
+  const files = page.blocks.flatMap(({ file }) => file ?? []);
+  let folder: string;
+  beforeAll(() => {
+    folder = folderOf(page);
+  });
+
+  const node = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: folder });
+  const sluice = (...args: string[]) => node(join(project, "bin/sluice.js"), ...args);
+
   it("has modules whose components work", async () => {
-    const paths = plugins.map(({ name }) => join(folder, name));
-    writeFileSync(join(folder, "try-all.mjs"), TRY_ALL.replace("process.argv.slice(1)", "process.argv.slice(2)"));
-    const { stdout } = await node("try-all.mjs", ...paths);
+    const modules = files.filter((name) => name.endsWith(".js") && !name.endsWith(".test.js"));
+    writeFileSync(join(folder, "try-all.mjs"), TRY_ALL);
+    const { stdout } = await node("try-all.mjs", ...modules.map((name) => join(folder, name)));
     expect(stdout.trim().split("\n")).toEqual([
       "add_region true 2",
       "tidy true 3",
@@ -77,9 +65,9 @@ describe("docs/plugins.md", () => {
   });
 
   it("has configs that are valid", async () => {
-    const configs = files.filter(({ name }) => name.endsWith(".yaml"));
+    const configs = files.filter((name) => name.endsWith(".yaml"));
     expect(configs).toHaveLength(1);
-    for (const { name } of configs) expect((await sluice("validate", "--config", name)).stdout).toContain("valid");
+    for (const name of configs) expect((await sluice("validate", "--config", name)).stdout).toContain("valid");
   });
 
   it("has a test that passes", async () => {
@@ -87,7 +75,7 @@ describe("docs/plugins.md", () => {
   });
 
   it("has commands that work", async () => {
-    const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => text.trim().split("\n"));
+    const commands = blocksIn(page, "sh").flatMap((text) => text.trim().split("\n"));
     expect(commands).toHaveLength(2);
     expect((await sluice("create", "processor", "my-processor")).stdout).toContain("npm test");
     const { stdout } = await sluice(...commands[1]!.split(" > ")[0]!.split(" ").slice(1));
@@ -98,9 +86,7 @@ describe("docs/plugins.md", () => {
   });
 
   it("has no block that is not tried", () => {
-    const others = blocks.filter(
-      ({ language, text }) => language !== "sh" && !files.some((file) => file.text === text),
-    );
+    const others = page.blocks.filter(({ language, file }) => language !== "sh" && file === undefined);
     expect(others.map(({ text }) => text.trim())).toEqual(["# yaml-language-server: $schema=./sluice.schema.json"]);
   });
 
@@ -114,7 +100,7 @@ describe("docs/plugins.md", () => {
         .match(/"plugin_\w+"/g)!
         .map((code) => code.slice(1, -1)),
     );
-    const listed = [...page.matchAll(/^\| `(plugin_\w+)`/gm)].map((match) => match[1]);
+    const listed = [...page.text.matchAll(/^\| `(plugin_\w+)`/gm)].map((match) => match[1]);
     expect(listed.sort()).toEqual([...codes].sort());
   });
-});
+}

@@ -1,15 +1,12 @@
-import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { batchFromJson } from "../../../src/plugin.js";
-import { rateLimit } from "../../../src/processors/rate-limit/rate-limit.js";
+import { rateLimit as rateLimitProcessor } from "../../../src/processors/rate-limit/rate-limit.js";
 import { silentLogger } from "../../../src/runtime/kit.js";
 import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
-
-const page = readFileSync("docs/rate-limit.md", "utf8");
-const examples = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map((match) => match[1]!);
+import { blocksIn, type Page } from "../pages.js";
 
 function start(example: string) {
   const { processors } = parse(example) as { processors: { rate_limit: object } };
@@ -17,7 +14,9 @@ function start(example: string) {
   const metrics = countedMetrics();
   const own = { id: "rate_limit", kind: "processor", signal: "logs", pipeline: "logs" } as const;
   const context = { ...own, logger: silentLogger, metrics, clock, random: Math.random };
-  const { source, out } = feed(rateLimit.create(rateLimit.schema.parse(processors.rate_limit), context));
+  const { source, out } = feed(
+    rateLimitProcessor.create(rateLimitProcessor.schema.parse(processors.rate_limit), context),
+  );
   const pass = (eventName: string, count: number, severityNumber = 9) => {
     const logRecords = Array.from({ length: count }, () => ({ eventName, severityNumber }));
     out.length = 0;
@@ -29,7 +28,9 @@ function start(example: string) {
   return { pass, clock, metrics };
 }
 
-describe("docs/rate-limit.md", () => {
+export function rateLimit(page: Page): void {
+  const examples = blocksIn(page, "yaml");
+
   it("says of its first example what it does", () => {
     const { pass, clock } = start(examples[0]!);
     expect(pass("a", 2000)).toBe(1500);
@@ -44,11 +45,11 @@ describe("docs/rate-limit.md", () => {
     const { metrics } = start(examples[0]!);
     const names = [...metrics.names].filter((name) => name.startsWith("sluice_rate_limit"));
     expect(names).toHaveLength(4);
-    for (const name of names) expect(page).toContain(`\`${name}\``);
+    for (const name of names) expect(page.text).toContain(`\`${name}\``);
   });
 
   it("has every key with its default", () => {
     for (const key of ["limit", "window", "burst", "key", "global", "max_keys", "on_excess", "bypass"])
-      expect(page).toMatch(new RegExp(`^\\| \`${key}\` `, "m"));
+      expect(page.text).toMatch(new RegExp(`^\\| \`${key}\` `, "m"));
   });
-});
+}

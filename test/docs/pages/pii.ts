@@ -1,25 +1,25 @@
-import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { DETECTORS } from "../../../src/processors/pii/detect/detectors.js";
-import { pii } from "../../../src/processors/pii/pii.js";
+import { pii as piiProcessor } from "../../../src/processors/pii/pii.js";
 import { redaction } from "../../../src/processors/pii/redaction/redaction.js";
 import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
-import { logOf, processed, readLog } from "./pii-harness.js";
+import { logOf, processed, readLog } from "../../processors/pii/pii-harness.js";
+import { blocksIn, type Page } from "../pages.js";
 
-const page = readFileSync("docs/pii.md", "utf8");
-const examples = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map((match) => match[1]!);
 const env = { PII_KEY: "a key for the hashes of this test", REDACTION_KEY: "r".repeat(32) };
 const filled = (example: string) => example.replace(/\$\{env:(\w+)\}/g, (_, key: keyof typeof env) => env[key]);
 const configOf = (example: string, name: string) => {
   return (parse(filled(example)) as { processors: Record<string, unknown> }).processors[name];
 };
 
-describe("docs/pii.md", () => {
+export function pii(page: Page): void {
+  const examples = blocksIn(page, "yaml");
+
   it("shows an example that does what it says", () => {
     const after = readLog(
       processed(
-        pii,
+        piiProcessor,
         configOf(examples[0]!, "pii"),
         logOf(
           { customer: { name: "Anna" }, text: "E-123456 wrote to a@b.io from 203.0.113.7, +14155552671" },
@@ -53,9 +53,9 @@ describe("docs/pii.md", () => {
 
   it("names every detector, key and metric", () => {
     const metrics = countedMetrics();
-    processed(pii, {}, logOf("x"), metrics);
-    processed(pii, { mode: "report" }, logOf("x"), metrics);
-    const missing = [...DETECTORS, ...metrics.names].filter((name) => !page.includes(`\`${name}\``));
+    processed(piiProcessor, {}, logOf("x"), metrics);
+    processed(piiProcessor, { mode: "report" }, logOf("x"), metrics);
+    const missing = [...DETECTORS, ...metrics.names].filter((name) => !page.text.includes(`\`${name}\``));
     expect(missing).toEqual([]);
   });
-});
+}

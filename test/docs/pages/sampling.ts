@@ -1,14 +1,10 @@
-import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { type Batch, readRecords } from "../../../src/plugin.js";
 import { agentOf, resolve } from "../../support/agent.js";
 import { type OtlpSink, startSink } from "../../support/otlp-sink.js";
 import { logBatch, spanBatch, traceId } from "../../support/sampled.js";
-
-const page = readFileSync("docs/sampling.md", "utf8");
-const examples = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map((match) => match[1]!);
-const [first] = examples;
+import { blocksIn, type Page } from "../pages.js";
 
 /** A fragment with only processors becomes a config. */
 function whole(example: string): string {
@@ -29,7 +25,8 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-describe("docs/sampling.md", () => {
+export function sampling(page: Page): void {
+  const examples = blocksIn(page, "yaml");
   const stops: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     for (const stop of stops.splice(0).reverse()) await stop();
@@ -61,7 +58,7 @@ describe("docs/sampling.md", () => {
   it("shows samplers that keep what the page says", async () => {
     const sink = await startSink();
     stops.push(() => sink.close());
-    const url = await start(first!, sink);
+    const url = await start(examples[0]!, sink);
     const spans = spanBatch([
       { trace: traceId(1), name: "kept" },
       { trace: traceId(1), name: "error", error: true },
@@ -90,4 +87,4 @@ describe("docs/sampling.md", () => {
     );
     expect(() => resolve(yaml)).toThrow(/metrics/);
   });
-});
+}
