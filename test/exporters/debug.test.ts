@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { DebugExporter, debugExporter } from "../../src/exporters/debug/debug.js";
 import { durationText, timeText, valueText } from "../../src/exporters/debug/values.js";
 import { Batch, batchFromJson, type Signal } from "../../src/plugin.js";
+import { runs } from "../support/runs.js";
 import { exporterContext, never } from "./support.js";
 
 const TIME = "1700000000123456789";
@@ -323,7 +324,7 @@ test("nothing in telemetry reaches the terminal as a control character", async (
       // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
       expect(page).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
     }),
-    { numRuns: 50 },
+    runs(20),
   );
 });
 

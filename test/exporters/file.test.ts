@@ -7,6 +7,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { FileExporter, fileExporter } from "../../src/exporters/file/file.js";
 import { Batch, batchFromJson, batchToJson, type Refusal } from "../../src/plugin.js";
 import { isStartError } from "../../src/runtime/contract/component.js";
+import { runs } from "../support/runs.js";
 import { failingOpen } from "./failing-disk.js";
 import { exporterContext, listeningLogger, never, temporaryDirectory } from "./support.js";
 
@@ -403,9 +404,10 @@ test("every accepted line is in the files, once, in order, whatever the sizes, r
     { weight: 1, arbitrary: fc.record({ fail: fc.nat(900) }) },
     { weight: 1, arbitrary: fc.record({ tear: fc.integer({ min: 1, max: 60 }) }) },
   );
-  await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.integer({ min: 1, max: 1500 }), runSteps), {
-    numRuns: 60,
-  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.integer({ min: 1, max: 1500 }), runSteps),
+    runs(25),
+  );
 });
 
 async function runSteps(steps: Step[], maxBytes: number): Promise<void> {

@@ -9,7 +9,7 @@ import { silentLogger } from "../../src/runtime/kit.js";
 import { decodeTree, encodeTree, type Tree } from "../../src/runtime/telemetry/json/tree.js";
 import { countedMetrics } from "../extensions/reliability/counted-metrics.js";
 import { feed, owed } from "../support/deliveries.js";
-import { PATIENCE, runs } from "../support/runs.js";
+import { runs } from "../support/runs.js";
 import { referenceEncode } from "../support/telemetry/otlp-reference.js";
 import { attributes, text } from "../support/telemetry/ottl.js";
 import { request } from "../support/telemetry/telemetry-arbitraries.js";
@@ -231,9 +231,7 @@ function withoutPoints(value: unknown): unknown {
 }
 
 describe.each<Signal>([...SIGNALS])("regrouping %s", (signal) => {
-  it("leaves every record with its attributes, resource and scope as a plain reading says", {
-    timeout: PATIENCE,
-  }, () => {
+  it("leaves every record with its attributes, resource and scope as a plain reading says", () => {
     fc.assert(
       fc.property(request(signal), fc.subarray(KEYS), fc.integer(), (tree, keys, seed) => {
         const batch = Batch.admit(signal, rewritten(signal, referenceEncode(signal, tree), odd, seed));
@@ -250,18 +248,18 @@ describe.each<Signal>([...SIGNALS])("regrouping %s", (signal) => {
           expect(unknown(result.bytes).toSorted()).toEqual(unknown(batch.bytes).toSorted());
         }
       }),
-      runs(80),
+      runs(30),
     );
   });
 
-  it("is done when it has been done, and leaves no two resources alike", { timeout: PATIENCE }, () => {
+  it("is done when it has been done, and leaves no two resources alike", () => {
     fc.assert(
       fc.property(request(signal), fc.subarray(KEYS), (tree, keys) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));
         const { batch: result } = regroup(batch, keys);
         expect(regroup(result, keys).batch).toBe(result);
       }),
-      runs(60),
+      runs(25),
     );
   });
 });

@@ -5,6 +5,7 @@ import { tailSampling } from "../../../src/processors/sampling/tail/tail-samplin
 import { owed } from "../../support/deliveries.js";
 import { liveHeap } from "../../support/live-heap.js";
 import { counting, processing } from "../../support/processors.js";
+import { runs } from "../../support/runs.js";
 import { type SpanInput, spanBatch, traceId } from "../../support/sampled.js";
 import { rewritten, unknownFields } from "../../support/telemetry/wire-forms.js";
 
@@ -327,7 +328,7 @@ describe("tail_sampling, whatever comes in whatever pieces", () => {
           expect(clock.pending).toBe(0);
         },
       ),
-      { numRuns: 150 },
+      runs(50),
     );
   });
 });

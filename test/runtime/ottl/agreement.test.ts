@@ -17,6 +17,7 @@ import { OttlTime, type OttlValue } from "../../../src/runtime/ottl/values/value
 import { Batch } from "../../../src/runtime/telemetry/batch.js";
 import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
 import { KEEP, RecordWalk } from "../../../src/runtime/telemetry/views/record-walk.js";
+import { runs } from "../../support/runs.js";
 import {
   attributeOwners,
   fieldOf,
@@ -116,7 +117,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
           expectSame([tests[0]!.text, decided], [tests[0]!.text, things.map(expected)]);
         }
       }),
-      { numRuns: 25 },
+      runs(10),
     );
   });
 
@@ -130,7 +131,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
         for (const statement of statements)
           if (transformBatch(batch, [statement], [], () => undefined) !== batch) throw new Error(statement.text);
       }),
-      { numRuns: 25 },
+      runs(10),
     );
   });
 
@@ -163,7 +164,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
         expect(Batch.admit(result.signal, result.bytes).count).toBe(batch.count);
         expectSame(settled(decodeTree(result)), settled(expected));
       }),
-      { numRuns: 120 },
+      runs(40),
     );
   });
 });

@@ -8,6 +8,7 @@ import { PATHS } from "../../../src/runtime/ottl/paths/paths.js";
 import { isOttlSyntaxError, type OttlSyntaxError, pointAt } from "../../../src/runtime/ottl/values/error.js";
 import { MAX_TEXT_LENGTH } from "../../../src/runtime/ottl/values/limits.js";
 import { Batch } from "../../../src/runtime/telemetry/batch.js";
+import { runs } from "../../support/runs.js";
 import {
   attributes,
   batchFor,
@@ -69,7 +70,7 @@ describe("any text at all", () => {
           refusal(() => compileStatement(written, context)),
         );
       }),
-      { numRuns: 500 },
+      runs(150),
     );
   });
 
@@ -90,7 +91,7 @@ describe("any text at all", () => {
           );
         }
       }),
-      { numRuns: 150 },
+      runs(50),
     );
   });
 

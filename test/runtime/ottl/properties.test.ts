@@ -4,6 +4,7 @@ import { compileCondition, compileStatement } from "../../../src/runtime/ottl/co
 import { dropWhere, transformBatch } from "../../../src/runtime/ottl/compile/run.js";
 import { Batch } from "../../../src/runtime/telemetry/batch.js";
 import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
+import { runs } from "../../support/runs.js";
 import { type ConditionTree, decide, type Operand, written } from "../../support/telemetry/ottl-on-trees.js";
 import { anyValue, request } from "../../support/telemetry/telemetry-arbitraries.js";
 import { expectSame, meaning, recordsOf } from "../../support/telemetry/trees.js";
@@ -96,7 +97,7 @@ describe("conditions on bytes", () => {
         );
         expect(kept === batch).toBe(expected.length === batch.count);
       }),
-      { numRuns: 1500 },
+      runs(400),
     );
   });
 });
@@ -148,7 +149,7 @@ describe.each(Object.entries(UNCHANGING))("statements on %s", (signal, [context,
         const batch = encodeTree(signal as keyof typeof UNCHANGING, tree);
         expect(transformBatch(batch, statements)).toBe(batch);
       }),
-      { numRuns: 150 },
+      runs(50),
     );
   });
 
@@ -168,7 +169,7 @@ describe.each(Object.entries(UNCHANGING))("statements on %s", (signal, [context,
         }
         expectSame(meaning(decodeTree(result), true), meaning(expected, true));
       }),
-      { numRuns: 150 },
+      runs(50),
     );
   });
 });

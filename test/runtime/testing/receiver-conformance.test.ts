@@ -204,7 +204,7 @@ describe("the conformance suite for receivers", () => {
         return super.take(batch);
       }
     }
-    expect((await failures(Hoarding, { only: [ONCE], patienceMs: 1000 }))[ONCE]).toMatch(
+    expect((await failures(Hoarding, { only: [ONCE], patienceMs: 5000 }))[ONCE]).toMatch(
       /^\d+ reserved bytes were never released/,
     );
   });
