@@ -204,11 +204,16 @@ describe("otlp_http exporter", () => {
     });
 
     it("counts a success whose body drips", async () => {
-      sink.respond = (response) => response.writeHead(200, { "content-type": "application/x-protobuf" }).write("\n");
+      const headSeen = new Promise<void>((resolve) => {
+        const head = { "content-type": "application/x-protobuf" };
+        sink.respond = (response) => response.writeHead(200, head).write("\n", () => resolve());
+      });
       const abort = new AbortController();
       const sending = exporter.send(logs(), abort.signal);
-      await until(() => sink.requests.length === 1);
-      setTimeout(() => abort.abort(), 50);
+      await headSeen;
+      // What the sink has written, the exporter reads in one of the next turns of the same event loop.
+      for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
+      abort.abort();
       expect(await sending).toBeUndefined();
     });
   });
