@@ -1,10 +1,13 @@
 import { defineConfig } from "vitest/config";
+import { CONDITION_LIMIT_MS, TEST_LIMIT_MS } from "./test/support/limits.js";
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    testTimeout: TEST_LIMIT_MS,
+    hookTimeout: TEST_LIMIT_MS,
+    teardownTimeout: TEST_LIMIT_MS,
+    expect: { poll: { timeout: CONDITION_LIMIT_MS, interval: 10 } },
     pool: "forks",
     // Modules keep no state between tests, so the files that a worker runs share them: loading them took half of the time.
     isolate: false,

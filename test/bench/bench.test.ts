@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
-import { quickReport, runBench, SHORTEST } from "./run-bench.js";
+import { beforeAll, describe, expect, it } from "vitest";
+import { quickReport, type Report, runBench, SHORTEST } from "./run-bench.js";
 
 const cheat = (how: string) => `${how}=${process.execPath} test/bench/cheat.mjs {listen} {sink} ${how}`;
 
@@ -37,8 +37,8 @@ describe("npm run bench, passthrough", () => {
   });
 
   it("fails when a subject loses records it acknowledged, or delivers them twice", async () => {
-    const peers = ["--peer", cheat("lose"), "--peer", cheat("repeat")];
-    const { code, report, stderr } = await quickReport("--subjects=bare", "--rounds=1", ...peers);
+    const args = ["--rounds=1", "--settle=2", "--peer", cheat("lose"), "--peer", cheat("repeat")];
+    const { code, report, stderr } = await quickReport("--subjects=bare", ...args);
     expect(code).toBe(1);
     expect(report.ok).toBe(false);
     const failures = report.failures.join("\n");
@@ -56,77 +56,79 @@ describe("npm run bench, passthrough", () => {
   });
 });
 
-describe("npm run bench, emit", () => {
-  it("reports how long a call takes, as a ratio to a plain one", async () => {
-    const { code, report } = await quickReport("--scenario=emit");
+describe("npm run bench, overload", () => {
+  let code: number;
+  let report: Report;
+  beforeAll(async () => {
+    const args = ["--scenario=overload", "--sink-rate=20000", "--seconds=0.5", "--concurrency=40", "--subjects=bare"];
+    ({ code, report } = await quickReport(...args, "--peer", cheat("refuse")));
+  });
+  const rowOf = (subject: string) => report.results.find((row) => row["subject"] === subject)!;
+
+  it("offers more than the sink takes and follows the subject's memory", () => {
+    const row = rowOf("bare");
+    expect(row).toMatchObject({ scenario: "overload", lost: 0, offered: 60_000, sinkRate: 20_000 });
+    expect(row["memory"]).toContainEqual(expect.objectContaining({ rssBytes: expect.any(Number) }));
+    expect(Number(row["withheld"])).toBeGreaterThan(0);
+  });
+
+  it("tells refusals with and without Retry-After apart, and takes them for no loss", () => {
+    expect(report.failures).toEqual([]);
     expect(code).toBe(0);
-    expect(report.results).toHaveLength(3);
-    for (const row of report.results) {
-      expect(row).toMatchObject({ scenario: "emit", calls: row["accepted"] });
+    const row = rowOf("refuse");
+    expect(row).toMatchObject({ lost: 0, extra: 0, failed: 0 });
+    expect(Number(row["refusedWithRetryAfter"])).toBeGreaterThan(0);
+    expect(Number(row["refusedWithoutRetryAfter"])).toBeGreaterThan(0);
+  });
+});
+
+describe("npm run bench, with several scenarios by their bare names", () => {
+  let folder: string;
+  let bench: { readonly code: number; readonly stdout: string };
+  let report: Report;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "bench-test-"));
+    const file = join(folder, "result.json");
+    const scenarios = ["passthrough", "emit", "durable", "process", "outage", "pii-quality"];
+    bench = await runBench(...SHORTEST, "--subjects=bare", "--rounds=1", "--json", file, ...scenarios);
+    report = JSON.parse(await readFile(file, "utf8")) as Report;
+    return () => rm(folder, { recursive: true, force: true });
+  });
+  const rowsOf = (scenario: string) => report.results.filter((row) => row["scenario"] === scenario);
+
+  it("prints tables and writes the JSON into a file", () => {
+    expect(bench.code).toBe(0);
+    expect(bench.stdout).toMatch(/^subject +encoding +rec\/req +records\/s +CPU us\/rec/m);
+    expect(report).toMatchObject({ ok: true, failures: [] });
+    expect(rowsOf("passthrough")).toHaveLength(1);
+  });
+
+  it("reports how long a call of emit takes, as a ratio to a plain one", () => {
+    expect(rowsOf("emit")).toHaveLength(3);
+    for (const row of rowsOf("emit")) {
+      expect(row["calls"]).toBe(row["accepted"]);
       for (const key of ["p50", "p99", "ratio"]) expect(row[key], key).toBeGreaterThan(0);
     }
+  });
+
+  it.each(["durable", "process"])("measures the %s baseline at full and at half load", (scenario) => {
+    const [row, ...others] = rowsOf(scenario);
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({ subject: "bare", lost: 0, halfLoad: { p99Ms: expect.any(Number) } });
+    expect(row!["delivered"]).toBe(row!["acknowledged"]);
+  });
+
+  it("takes the sink away and brings it back", () => {
+    const timed = { lost: 0, firstMs: expect.any(Number), emptyMs: expect.any(Number) };
+    expect(rowsOf("outage")).toEqual([expect.objectContaining(timed)]);
+  });
+
+  it("judges the detectors of pii", () => {
+    expect(report.results).toContainEqual(expect.objectContaining({ detector: "email", recall: 1 }));
   });
 });
 
 describe("npm run bench", () => {
-  it("prints tables and writes the JSON into a file", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "bench-test-"));
-    try {
-      const file = join(folder, "result.json");
-      const { code, stdout } = await runBench(...SHORTEST, "--subjects=bare", "--rounds=1", "--json", file);
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/^subject +encoding +rec\/req +records\/s +CPU us\/rec/m);
-      expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({ ok: true });
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
-  });
-
-  it("measures the durable baseline at full and at half load", async () => {
-    const { code, report } = await quickReport("--scenario=durable,process", "--subjects=bare", "--rounds=1");
-    expect(report.failures).toEqual([]);
-    expect(code).toBe(0);
-    expect(report.results.map(({ scenario }) => scenario)).toEqual(["durable", "process"]);
-    for (const row of report.results) {
-      expect(row).toMatchObject({ subject: "bare", lost: 0, halfLoad: { p99Ms: expect.any(Number) } });
-      expect(row["delivered"]).toBe(row["acknowledged"]);
-    }
-  });
-
-  it("takes the sink away and brings it back", async () => {
-    const { code, report } = await quickReport("--scenario=outage", "--subjects=bare");
-    expect(report.failures).toEqual([]);
-    expect(code).toBe(0);
-    expect(report.results[0]).toMatchObject({ lost: 0, firstMs: expect.any(Number), emptyMs: expect.any(Number) });
-  });
-
-  it("judges the detectors of pii, and takes scenarios by their bare names", async () => {
-    const { code, report } = await quickReport("--rounds=1", "pii-quality");
-    expect(report.failures).toEqual([]);
-    expect(code).toBe(0);
-    expect(report.results).toContainEqual(expect.objectContaining({ detector: "email", recall: 1 }));
-  });
-
-  it("offers an overload and follows the subject's memory", async () => {
-    const args = ["--scenario=overload", "--subjects=bare", "--sink-rate=20000", "--seconds=0.5", "--concurrency=40"];
-    const { code, report } = await quickReport(...args);
-    expect(code).toBe(0);
-    const [row] = report.results;
-    expect(row).toMatchObject({ scenario: "overload", subject: "bare", lost: 0, offered: 60_000, sinkRate: 20_000 });
-    expect(row!["memory"]).toContainEqual(expect.objectContaining({ rssBytes: expect.any(Number) }));
-    expect(Number(row!["withheld"])).toBeGreaterThan(0);
-  });
-
-  it("tells refusals with and without Retry-After apart, and takes them for no loss", async () => {
-    const args = ["--scenario=overload", "--subjects=", "--sink-rate=40000", "--seconds=0.5", "--concurrency=40"];
-    const { code, report } = await quickReport(...args, "--peer", cheat("refuse"));
-    expect(report.failures).toEqual([]);
-    expect(code).toBe(0);
-    expect(report.results[0]).toMatchObject({ subject: "refuse", lost: 0, extra: 0, failed: 0 });
-    expect(Number(report.results[0]!["refusedWithRetryAfter"])).toBeGreaterThan(0);
-    expect(Number(report.results[0]!["refusedWithoutRetryAfter"])).toBeGreaterThan(0);
-  });
-
   it.each([
     [["--scenario=nonsense"], /no scenario "nonsense"; there are passthrough/],
     [["--encoding=xml"], /--encoding: "xml" is none of proto, json, gzip, grpc/],

@@ -130,7 +130,7 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
 
 /** Until nothing acknowledged is missing (or it takes too long), and until the backend hears no more. */
 async function everythingArrived(settings: CampaignSettings): Promise<void> {
-  const { ledger, sink, patienceMs = 15_000, isBad = () => false } = settings;
+  const { ledger, sink, patienceMs = 60_000, isBad = () => false } = settings;
   const deadline = performance.now() + patienceMs;
   while (ledger.missing().some((number) => !isBad(number)) && performance.now() < deadline) await delay(20);
   for (let heard = -1; heard !== sink.requests; await delay(SILENCE_MS)) heard = sink.requests;

@@ -140,7 +140,7 @@ describe("a directory that two agents want", () => {
 
 describe.skipIf(!canMount())("a disk of its own (needs root and mount)", () => {
   it("refuses retryably when full, loses nothing, and takes data again when it has drained", {
-    timeout: 60_000,
+    timeout: 600_000,
   }, async () => {
     const queue = mountTmpfs("size=120m");
     const ledger = new Ledger();
@@ -160,7 +160,7 @@ describe.skipIf(!canMount())("a disk of its own (needs root and mount)", () => {
     expect(complaints(victim).join("\n")).toMatch(/space|ENOSPC|full/i);
   });
 
-  it("survives a kill and a start while the disk is full", { timeout: 60_000 }, async () => {
+  it("survives a kill and a start while the disk is full", { timeout: 600_000 }, async () => {
     const queue = mountTmpfs("size=120m");
     const ledger = new Ledger();
     const sink = await sinkOf(ledger);

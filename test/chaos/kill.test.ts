@@ -35,7 +35,7 @@ function born(victim: Victim): Victim {
 const settings = () => ({ seed, ledger, sink, say: progress });
 
 describe("the oracle", () => {
-  it("finds out an agent that acknowledges what it has only in memory", { timeout: 120_000 }, async () => {
+  it("finds out an agent that acknowledges what it has only in memory", { timeout: 600_000 }, async () => {
     const victim = born(Victim.program(directory, [join(import.meta.dirname, "lossy.mjs"), String(sink.port)]));
     const report = await runCampaign({ ...settings(), victim, kills: 5, patienceMs: 300 });
     expect(report.missing, summary("an agent that lies", report)).toBeGreaterThan(0);
@@ -43,7 +43,7 @@ describe("the oracle", () => {
 });
 
 describe("an agent without a queue", () => {
-  it("has delivered what it acknowledged", { timeout: patience(120_000) }, async () => {
+  it("has delivered what it acknowledged", { timeout: patience(600_000) }, async () => {
     const victim = born(Victim.agent(directory, agentConfig({ backend: sink.url })));
     const report = await runCampaign({ ...settings(), victim, kills: kills(5, 0.1) });
     expect(report, summary("no queue", report)).toMatchObject({ missing: 0, rejected: 0, strays: 0 });
@@ -57,7 +57,7 @@ describe("an agent with a queue", () => {
     ["process", 8],
   ] as const)(
     "delivers what it acknowledged, whenever it is killed (durability %s)",
-    { timeout: patience(120_000) },
+    { timeout: patience(600_000) },
     async (durability, times) => {
       const config = agentConfig({ backend: sink.url, queue: join(directory, "queue"), durability });
       const victim = born(Victim.agent(directory, config));
@@ -68,7 +68,7 @@ describe("an agent with a queue", () => {
   );
 
   it("dead-letters bad records and delivers those around them, also when it is killed meanwhile, and replays them", {
-    timeout: patience(120_000),
+    timeout: patience(600_000),
   }, async () => {
     let isFixed = false;
     const isBad = (number: number) => !isFixed && number % 53 === 7;
@@ -90,13 +90,13 @@ describe("an agent with a queue", () => {
     isFixed = true;
     await replayAll(queue);
     await victim.start();
-    await expect.poll(() => ledger.missing(), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => ledger.missing()).toEqual([]);
     await victim.end("SIGTERM");
     expect(await deadLetters(queue)).toEqual([]);
     await picky.close();
   });
 
-  it("delivers to a deduplicating receiver exactly once", { timeout: patience(120_000) }, async () => {
+  it("delivers to a deduplicating receiver exactly once", { timeout: patience(600_000) }, async () => {
     const receiver = { dedup: { enabled: true } };
     const second = born(Victim.agent(directory, agentConfig({ backend: sink.url, receiver }), "second.json"));
     await second.start();

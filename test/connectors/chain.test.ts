@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { ACCEPTED } from "../../src/runtime/contract/delivery.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { bodies, logs } from "../support/telemetry/batches.js";
@@ -30,7 +30,7 @@ service:
     logs/out: {receivers: [forward], exporters: [otlp_http]}
 `);
   expect(await hand(logs("a", "b"))).toEqual(ACCEPTED);
-  await vi.waitFor(() => expect(sink.batches.flatMap(bodies).sort()).toEqual(["a", "b"]), { timeout: 10_000 });
+  await expect.poll(() => sink.batches.flatMap(bodies).sort()).toEqual(["a", "b"]);
 });
 
 it("gives a pipeline once what a connector's config names it twice for", async () => {
@@ -53,6 +53,6 @@ service:
 `);
   for (const batch of [logs("a", "b"), logs("a"), logs("last")]) expect(await hand(batch)).toEqual(ACCEPTED);
   const seen = () => sink.batches.flatMap(bodies);
-  await vi.waitFor(() => expect(seen()).toContain("last"), { timeout: 10_000 });
+  await expect.poll(() => seen()).toContain("last");
   expect(seen().filter((body) => body !== "last")).toHaveLength(4);
 });

@@ -3,6 +3,14 @@ import { join } from "node:path";
 
 export const project = join(import.meta.dirname, "../..");
 
+/** A page of the documentation: the README, or a file in docs/. */
+export interface Page {
+  /** Seen from the root, such as `docs/pii.md`. */
+  readonly name: string;
+  readonly text: string;
+  readonly blocks: readonly Block[];
+}
+
 /** A fenced block of a page. */
 export interface Block {
   readonly page: string;
@@ -11,46 +19,52 @@ export interface Block {
   /** The first word after the fence; empty when there is none. */
   readonly language: string;
   readonly text: string;
+  /** The file that it is, when its first line is a comment with nothing but a name: `// first.js`. */
+  readonly file: string | undefined;
 }
 
-/** The README and everything in docs/, seen from the root. */
-export const pages: readonly string[] = [
+export const pages: readonly Page[] = [
   "README.md",
   ...readdirSync(join(project, "docs"), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".md"))
     .map((file) => `docs/${file.replaceAll("\\", "/")}`)
     .sort(),
-];
+].map((name) => {
+  const text = readFileSync(join(project, name), "utf8");
+  return { name, text, blocks: blocksOf(name, text) };
+});
 
-export const blocks: readonly Block[] = pages.flatMap(blocksOf);
+export const blocks: readonly Block[] = pages.flatMap((page) => page.blocks);
+
+/** The texts of a page's blocks in a language. */
+export function blocksIn(page: Page, language: string): string[] {
+  return page.blocks.filter((block) => block.language === language).map(({ text }) => text);
+}
 
 /** Where a page has code that is only indented, so that nobody can say what language it is: `page:line`. */
-export const indented: readonly string[] = pages.flatMap((page) => {
+export function indentedCode({ name, text }: Page): string[] {
   let inBlock = false;
   let inList = false;
-  return linesOf(page).flatMap((line, i, lines) => {
+  return text.split("\n").flatMap((line, i, lines) => {
     if (line.trimStart().startsWith("```")) inBlock = !inBlock;
     if (/^\S/.test(line)) inList = /^([-*]|\d+\.) /.test(line);
     const begins = /^ {4}/.test(line) && lines[i - 1]?.trim() === "";
-    return begins && !inBlock && !inList ? [`${page}:${i + 1}`] : [];
+    return begins && !inBlock && !inList ? [`${name}:${i + 1}`] : [];
   });
-});
+}
 
-function blocksOf(page: string): Block[] {
-  const lines = linesOf(page);
+function blocksOf(page: string, pageText: string): Block[] {
+  const lines = pageText.split("\n");
   const found: Block[] = [];
   for (let i = 0; i < lines.length; i++) {
-    const [, indent, language] = /^(\s*)```+\s*(\S*)/.exec(lines[i]!) ?? [];
+    const [, indent, language = ""] = /^(\s*)```+\s*(\S*)/.exec(lines[i]!) ?? [];
     if (indent === undefined) continue;
     const end = lines.findIndex((line, at) => at > i && line.trim() === "```");
     if (end < 0) throw new Error(`${page}:${i + 1} begins a block that does not end`);
-    const text = lines.slice(i + 1, end).map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line));
-    found.push({ page, line: i + 1, language: language ?? "", text: `${text.join("\n")}\n` });
+    const inside = lines.slice(i + 1, end).map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line));
+    const text = `${inside.join("\n")}\n`;
+    found.push({ page, line: i + 1, language, text, file: /^(?:\/\/|#) ([\w.-]+\.\w+)\n/.exec(text)?.[1] });
     i = end;
   }
   return found;
-}
-
-function linesOf(page: string): string[] {
-  return readFileSync(join(project, page), "utf8").split("\n");
 }

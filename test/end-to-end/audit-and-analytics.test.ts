@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { startAgentProcess } from "../support/agent-process.js";
 import { startSink } from "../support/otlp-sink.js";
 import { temporaryFolder } from "../support/temporary-folder.js";
@@ -57,7 +57,7 @@ it("keeps originals from every byte that analytics gets, on the wire and on disk
 
   audit.respond(undefined);
   analytics.respond(undefined);
-  await vi.waitFor(() => expect([audit.count, analytics.count]).toEqual([1, 1]), { timeout: 15_000 });
+  await expect.poll(() => [audit.count, analytics.count]).toEqual([1, 1]);
   expect(found(Buffer.from(audit.batches[0]!.bytes))).toEqual(PERSONAL);
   expect(found(Buffer.from(analytics.batches[0]!.bytes))).toEqual([]);
 

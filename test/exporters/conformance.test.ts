@@ -11,6 +11,7 @@ import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc.js";
 import { otlpHttpExporter } from "../../src/exporters/otlp-http/otlp-http.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
 import { type BackendAnswer, exporterConformance, type TestBackend } from "../../src/testing.js";
+import { CONDITION_LIMIT_MS } from "../support/limits.js";
 import { startSink } from "../support/otlp-sink.js";
 import { GrpcJsServer } from "./grpc-server.js";
 
@@ -88,5 +89,5 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
 ];
 
 describe.each(TABLE)("exporter %s", (_name, factory, backend) => {
-  for (const { name, run } of exporterConformance(factory, { backend })) it(name, run);
+  for (const { name, run } of exporterConformance(factory, { backend, patienceMs: CONDITION_LIMIT_MS })) it(name, run);
 });

@@ -41,7 +41,7 @@ describe.skipIf(!isWanted)("the single executable (built and run with SLUICE_BIN
     mkdirSync(folder);
     await run(process.execPath, [join(project, "scripts/binary.js")]);
     copyFileSync(join(project, "dist/binary/sluice"), binary);
-  }, 120_000);
+  });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   function writeConfig(backend: string): string {
@@ -95,7 +95,7 @@ service:
     const up = await startAgentProcess({ file: writeConfig(sink.url) }, { command: [binary], env });
     try {
       const texts = () => sink.batches.map((batch) => Buffer.from(batch.bytes).toString("latin1"));
-      await expect.poll(() => texts().some((text) => /hello.*marked.*yes/s.test(text)), { timeout: 10_000 }).toBe(true);
+      await expect.poll(() => texts().some((text) => /hello.*marked.*yes/s.test(text))).toBe(true);
       up.child.kill("SIGTERM");
       expect(await up.exited).toBe(0);
     } finally {

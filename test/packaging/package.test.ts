@@ -27,7 +27,7 @@ beforeAll(async () => {
   ({ packed, folder } = await pack());
   await installInto(folder, join(folder, packed.filename), ["typescript", "@types/node"]);
   manifest = JSON.parse(readFileSync(installed("package.json"), "utf8")) as Manifest;
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const PLUGIN = `import { defineProcessor, eachRecord } from "sluice/plugin";
@@ -122,7 +122,7 @@ describe("installed into an empty project", () => {
   it.each([
     ["nodenext", "nodenext"],
     ["esnext", "bundler"],
-  ])("type-checks with module %s and moduleResolution %s", { timeout: 60_000 }, async (module, moduleResolution) => {
+  ])("type-checks with module %s and moduleResolution %s", async (module, moduleResolution) => {
     const compilerOptions = {
       ...{ target: "es2022", lib: ["es2023"], strict: true, noEmit: true, types: ["node"], skipLibCheck: true },
       ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, module, moduleResolution },

@@ -2,6 +2,7 @@ import { describe, it } from "vitest";
 import { type ProcessorFactory, SIGNALS } from "../../src/plugin.js";
 import { builtins } from "../../src/runtime/host/builtins.js";
 import { logs, type ProcessorConformanceOptions, processorConformance } from "../../src/testing.js";
+import { CONDITION_LIMIT_MS } from "../support/limits.js";
 
 const processors = new Map(
   builtins.flatMap((factory) => (factory.kind === "processor" ? [[factory.type, factory as ProcessorFactory]] : [])),
@@ -131,9 +132,12 @@ function statements(statement: string): object {
   };
 }
 
+const suite = (factory: ProcessorFactory, options: ProcessorConformanceOptions) =>
+  processorConformance(factory, { attributes: attributes!, patienceMs: CONDITION_LIMIT_MS, ...options });
+
 describe.each([...processors])("processor %s", (type, factory) => {
   describe.each(TABLE[type] ?? [])("that %s", (_name, options) => {
-    for (const { name, run } of processorConformance(factory, { attributes: attributes!, ...options })) it(name, run);
+    for (const { name, run } of suite(factory, options)) it(name, run);
   });
 
   it("is in the table", ({ expect }) => {

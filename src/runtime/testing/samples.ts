@@ -22,12 +22,16 @@ export function unknownFieldOf(id: string): string {
   return `<unknown ${id}>`;
 }
 
+/** One for all batches, which get a copy of what is written: a suite makes tens of thousands of them. */
+const sampleWriter = new WireWriter(16_384);
+
 /**
  * A batch as a client that is not ours may send it: several resources and scopes, attributes of all types, fields in
  * another order than usual and written at more length than need be, and more fields than are known.
  */
 export function sampleBatch(signal: Signal, random: Random, settings: SampleSettings): Batch {
-  const writer = new WireWriter();
+  const writer = sampleWriter;
+  writer.length = 0;
   const ids = [...settings.ids];
   while (ids.length > 0) {
     const some = ids.splice(0, 1 + random.below(ids.length));
@@ -115,25 +119,28 @@ function attributes(
   id: string,
   { attributes: more, unknownFields }: SampleSettings,
 ): void {
-  const all = { ...someAttributes(random), ...more?.(id, random), [SAMPLE_ID]: id };
+  const all = Object.assign(someAttributes(random), more?.(id, random), { [SAMPLE_ID]: id });
   for (const [key, value] of Object.entries(all)) attribute(writer, field, key, value);
   if (unknownFields) text(writer, UNKNOWN, unknownFieldOf(id));
 }
 
 /** Attributes of all types, with unusual values. */
+const ODD_ATTRIBUTES: readonly (readonly [key: string, value: (random: Random) => Value])[] = [
+  ["http.status", (random) => random.below(600)],
+  ["user.name", (random) => random.pick(["ann", "Zoë", "", "\u{1f600}"])],
+  ["ok", (random) => random.chance(0.5)],
+  ["large", () => 2n ** 62n],
+  ["ratio", (random) => random.next() - 0.5],
+  ["bytes", (random) => Buffer.from([0, 255, random.below(256)])],
+  ["list", () => ["a", 1, false, ["nested"]]],
+  ["map", () => ({ deep: { deeper: null } })],
+  ["", () => "a key without a name"],
+];
+
 function someAttributes(random: Random): Record<string, Value> {
-  const odd: Readonly<Record<string, Value>> = {
-    "http.status": random.below(600),
-    "user.name": random.pick(["ann", "Zoë", "", "\u{1f600}"]),
-    ok: random.chance(0.5),
-    large: 2n ** 62n,
-    ratio: random.next() - 0.5,
-    bytes: Buffer.from([0, 255, random.below(256)]),
-    list: ["a", 1, false, ["nested"]],
-    map: { deep: { deeper: null } },
-    "": "a key without a name",
-  };
-  return Object.fromEntries(Object.entries(odd).filter(() => random.chance(0.4)));
+  const some: Record<string, Value> = {};
+  for (const [key, value] of ODD_ATTRIBUTES) if (random.chance(0.4)) some[key] = value(random);
+  return some;
 }
 
 function attribute(writer: WireWriter, field: number, key: string, value: Value): void {
@@ -153,7 +160,9 @@ function text(writer: WireWriter, field: number, value: string): void {
 }
 
 function bytes(writer: WireWriter, field: number, random: Random, size: number): void {
-  lengthDelimited(writer, field, Buffer.from(Array.from({ length: size }, () => 1 + random.below(255))));
+  const value = Buffer.allocUnsafe(size);
+  for (let i = 0; i < size; i++) value[i] = 1 + random.below(255);
+  lengthDelimited(writer, field, value);
 }
 
 function lengthDelimited(writer: WireWriter, field: number, value: Uint8Array): void {

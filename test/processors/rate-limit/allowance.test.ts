@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Allowance, type Limit } from "../../../src/processors/rate-limit/allowance.js";
+import { runs } from "../../support/runs.js";
 
 interface Take {
   readonly at: number;
@@ -67,7 +68,7 @@ describe("an allowance", () => {
           expect(since).toBeLessThanOrEqual(earned + 1e-6);
         }
       }),
-      { numRuns: 300 },
+      runs(100),
     );
   });
 
@@ -119,7 +120,7 @@ describe("an allowance", () => {
         if (wait > 1) expect(early.available(now + wait - 1)).toBeLessThan(wanted);
         expect(allowance.available(now + wait + 1e-3)).toBeGreaterThanOrEqual(wanted);
       }),
-      { numRuns: 300 },
+      runs(100),
     );
   });
 

@@ -5,6 +5,7 @@ import { AllowanceTable } from "../../../src/processors/rate-limit/allowance-tab
 import { rateLimitSchema } from "../../../src/processors/rate-limit/config.js";
 import { Limiter } from "../../../src/processors/rate-limit/limiter.js";
 import { FakeClock } from "../../support/fake-clock.js";
+import { runs } from "../../support/runs.js";
 
 function events(names: readonly string[]): Batch {
   const logRecords = names.map((eventName) => ({ eventName }));
@@ -74,7 +75,7 @@ describe("a limiter", () => {
         }
         if (hasGlobal) expect(fullestWindow(passed, 80)).toBeLessThanOrEqual(17);
       }),
-      { numRuns: 200 },
+      runs(70),
     );
   });
 

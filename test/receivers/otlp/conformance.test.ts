@@ -4,6 +4,7 @@ import { type Batch, batchToJson } from "../../../src/plugin.js";
 import { otlpReceiver } from "../../../src/receivers/otlp/otlp.js";
 import { OTLP_SERVICES } from "../../../src/runtime/kit.js";
 import { type ClientAnswer, receiverConformance } from "../../../src/testing.js";
+import { CONDITION_LIMIT_MS as patienceMs } from "../../support/limits.js";
 import { GrpcJsClient } from "./grpc-client.js";
 import { JSON_HEADERS, PROTO, post } from "./harness.js";
 
@@ -50,7 +51,8 @@ describe("the otlp receiver, over HTTP", () => {
     const path = OTLP_SERVICES[batch.signal].httpPath;
     return answerOf((await post(port, path, body, isJson ? JSON_HEADERS : PROTO)).status);
   };
-  for (const { name, run } of receiverConformance(otlpReceiver, { config: http, send, sendPart })) it(name, run);
+  for (const { name, run } of receiverConformance(otlpReceiver, { config: http, send, sendPart, patienceMs }))
+    it(name, run);
 });
 
 describe("the otlp receiver, over gRPC", () => {
@@ -60,5 +62,5 @@ describe("the otlp receiver, over gRPC", () => {
     client.close();
     return answerOfCode(code);
   };
-  for (const { name, run } of receiverConformance(otlpReceiver, { config: grpc, send })) it(name, run);
+  for (const { name, run } of receiverConformance(otlpReceiver, { config: grpc, send, patienceMs })) it(name, run);
 });

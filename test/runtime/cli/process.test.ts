@@ -4,7 +4,7 @@ import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } f
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-process-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -31,10 +31,6 @@ async function freePort(): Promise<number> {
 }
 
 describe("the sluice process", () => {
-  it("ends with 0 after its help", async () => {
-    expect(await sluice(["--help"])).toMatchObject({ code: 0, err: "", out: expect.stringContaining("Usage") });
-  });
-
   it("ends with 2 on wrong usage", async () => {
     expect(await sluice(["rnu"])).toMatchObject({
       code: 2,
@@ -43,13 +39,13 @@ describe("the sluice process", () => {
     });
   });
 
-  it.each(["validate", "run"])("ends %s with 1 on a bad config, without colour in a pipe", async (command) => {
+  it("ends run with 1 on a bad config, without colour in a pipe", async () => {
     const path = join(folder, "bad.yaml");
     writeFileSync(
       path,
       "receivers: {nonsense: }\nservice: {pipelines: {logs: {receivers: [nonsense], exporters: [x]}}}\n",
     );
-    const { code, out, err } = await sluice([command, "--config", path]);
+    const { code, out, err } = await sluice(["run", "--config", path]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain(`at ${path}:1:13  receivers.nonsense`);
     expect(err).toContain("2 errors");
@@ -77,7 +73,7 @@ service:
   pipelines: {logs: {receivers: [otlp], exporters: [nop]}}
 `;
 
-  it.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("runs until %s, then drains and ends with 0", async (signal) => {
+  it.each(["SIGTERM", "SIGINT"] as const)("runs until %s, then drains and ends with 0", async (signal) => {
     const path = join(folder, "running.yaml");
     writeFileSync(path, running);
     const child = spawn(process.execPath, ["bin/sluice.js", "run", "--config", path], {
@@ -110,7 +106,7 @@ service:
       closeSync(full);
     });
     const isHealthy = async () => (await fetch(`http://127.0.0.1:${port}/`)).ok;
-    await vi.waitFor(async () => expect(await isHealthy()).toBe(true), { timeout: 10_000 });
+    await expect.poll(isHealthy).toBe(true);
     child.kill("SIGTERM");
     expect(await ended).toEqual({ code: 0, by: null });
   });

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type LogInput, Refusal } from "../../../src/index.js";
 import { Batch, decodeTree, type Tree } from "../../../src/plugin.js";
 import { telemetryValue } from "../../../src/runtime/embed/telemetry-value.js";
+import { runs } from "../../support/runs.js";
 import { bodies } from "../../support/telemetry/batches.js";
 import { referenceDecode, referenceEncode } from "../../support/telemetry/otlp-reference.js";
 import {
@@ -212,7 +213,7 @@ describe("logs.emit", () => {
         const again = referenceEncode("logs", decodeTree(batch!));
         expect(referenceDecode("logs", batch!.bytes)).toEqual(referenceDecode("logs", again));
       }),
-      { numRuns: 50 },
+      runs(20),
     );
   });
 

@@ -15,7 +15,7 @@ afterEach(async () => {
 
 /** Patient: other tests may keep the machine busy. */
 function eventually<T>(read: () => T) {
-  return expect.poll(read, { timeout: 15_000 });
+  return expect.poll(read);
 }
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -79,7 +79,7 @@ describe("a backend that misbehaves for a while", () => {
       },
     ];
     sink.respond((request, response) => answers[sink.requests.length % 2]!(request, response));
-    const wrapped = await startWrapped(exporter("timeout: 50ms"));
+    const wrapped = await startWrapped(exporter("timeout: 500ms"));
     expect(await wrapped.send("a")).toMatchObject({ ok: true });
     await eventually(() => sink.requests.length).toBeGreaterThan(0);
     sink.respond(undefined);

@@ -127,7 +127,7 @@ describe("a queue whose disk fails", () => {
     const refused = queue.send("d");
     await expect.poll(() => refused).toMatchObject([{ ok: false, refusal: { code: "SLUICE_QUEUE_WRITE" } }]);
     failing.failWrites();
-    await expect.poll(() => failing.made, { timeout: 5000 }).toBe(2);
+    await expect.poll(() => failing.made).toBe(2);
     await expect.poll(() => queue.outlet.status().queue.entries).toBe(0);
     const after = [queue.send("e"), queue.send("f"), queue.send("g")];
     await expect.poll(() => after.flat()).toMatchObject([{ ok: true }, { ok: true }, { ok: true }]);
@@ -165,7 +165,7 @@ describe("a queue whose disk fails", () => {
         await store.open();
         for (const { ref } of (await fillUp(store)).slice(1)) store.ack(ref);
         const takesAgain = () => store.put(newEntry("again")).then(() => true);
-        await expect.poll(() => takesAgain().catch(() => false), { timeout: 10_000 }).toBe(true);
+        await expect.poll(() => takesAgain().catch(() => false)).toBe(true);
         await store.close();
       } finally {
         unmount();
@@ -180,7 +180,7 @@ async function untilTaken(store: LevelStore, text: string): Promise<void> {
       () => true,
       () => false,
     );
-  await expect.poll(isTaken, { timeout: 10_000 }).toBe(true);
+  await expect.poll(isTaken).toBe(true);
 }
 
 /** Puts until there is no room; gives what was kept. */

@@ -39,7 +39,7 @@ beforeAll(async () => {
   place = makePlace();
   await fill();
   all = await lookAt(CASES.flatMap(([pattern, count]) => flipsIn(pattern, count)));
-}, 60_000);
+});
 afterAll(() => place.remove());
 
 /** Three tables and a log: small and large entries, dead letters, replayed, changed and delivered ones. */

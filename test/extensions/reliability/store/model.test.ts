@@ -272,7 +272,7 @@ const commands = [
 ];
 
 describe("a queue on disk", () => {
-  it("holds what a simple model says, whatever happens to it", { timeout: 120_000 }, async () => {
+  it("holds what a simple model says, whatever happens to it", async () => {
     const property = fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: "max" }), async (steps) => {
       const place = makePlace();
       const real: Real = { place, store: place.store(), ids: new Set(), texts: 0, places: [place] };

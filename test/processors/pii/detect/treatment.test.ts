@@ -85,7 +85,7 @@ describe("a treatment", () => {
         const once = treatment(strategy).treat(logs(line));
         expect(treatment(strategy).treat(once)).toBe(once);
       }),
-      runs(500),
+      runs(150),
     );
   });
 
@@ -104,7 +104,7 @@ describe("a treatment", () => {
         expect(Batch.admit(batch.signal, Buffer.from(treated.bytes)).count).toBe(batch.count);
         expect(treatment(strategy, { summary }).treat(treated)).toBe(treated);
       }),
-      runs(150),
+      runs(60),
     );
   });
 
@@ -119,7 +119,7 @@ describe("a treatment", () => {
           JSON.stringify(decodeTree(one), (key, value) => (isText(key) ? "text" : strip(key, value)));
         expect(shape(treatment("mask", { secretKeys: undefined }).treat(batch))).toBe(shape(batch));
       }),
-      runs(150),
+      runs(60),
     );
   });
 
@@ -164,7 +164,7 @@ describe("a treatment", () => {
           expect(matches.detectors[i]).toBe(found.some(([first, last]) => first < to && from < last) ? 2 : 1);
         }
       }),
-      runs(200),
+      runs(70),
     );
   });
 

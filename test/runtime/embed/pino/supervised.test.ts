@@ -3,8 +3,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { pino } from "pino";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { type SupervisedTransport, sluiceTransport } from "../../../../src/pino.js";
+import { until } from "../../../support/until.js";
 import { cleanUp, temporaryFolder } from "../support.js";
 
 afterAll(cleanUp);
@@ -84,10 +85,10 @@ describe.concurrent("sluiceTransport", () => {
     const logger = pino({ base: null, timestamp: false, messageKey: "message" }, transport as never);
     const configs = () => told().filter((line) => line === "#PINO_CONFIG");
     logger.info("first");
-    await vi.waitFor(() => expect(configs()).toHaveLength(1), { timeout: 10_000 });
+    await until(() => expect(configs()).toHaveLength(1));
     await workerOf(transport).terminate();
     logger.info("second");
-    await vi.waitFor(() => expect(configs()).toHaveLength(2), { timeout: 10_000 });
+    await until(() => expect(configs()).toHaveLength(2));
     await transport.end();
   });
 

@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { type OtlpSink, startSink } from "../../../support/otlp-sink.js";
 import { bodies } from "../../../support/telemetry/batches.js";
+import { until } from "../../../support/until.js";
 import { cleanUp, started, temporaryFolder } from "../support.js";
 
 const project = join(import.meta.dirname, "../../../..");
@@ -11,7 +12,7 @@ afterAll(cleanUp);
 
 /** A test with a backend of its own, beside others: they mostly wait. */
 function tries(title: string, test: (sink: OtlpSink) => Promise<void>): void {
-  it.concurrent(title, { timeout: 40_000 }, async () => {
+  it.concurrent(title, async () => {
     const sink = await startSink();
     try {
       await test(sink);
@@ -65,7 +66,7 @@ describe.concurrent("pino's worker with sluice/pino", () => {
       service: { pipelines: { logs: { receivers: ["app"], exporters: ["otlp_http"] } } },
     };
     await started({ config, ...options });
-    await vi.waitFor(() => expect(new Set(received(sink))).toEqual(new Set(numbered(200))), { timeout: 10_000 });
+    await until(() => expect(new Set(received(sink))).toEqual(new Set(numbered(200))));
   });
 
   tries("says how many lines a stuck backend left undelivered, and ends, however many they are", async (sink) => {

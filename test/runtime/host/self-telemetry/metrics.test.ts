@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { MetricRegistry } from "../../../../src/runtime/host/self-telemetry/metric-registry.js";
 import { observe } from "./support.js";
 
@@ -178,7 +178,7 @@ describe("as OTLP", () => {
     const counter = self.metrics.counter("otelcol_exporter_sent_spans", description, { exporter: "otlp" });
     await self.start();
     counter.add(5);
-    await vi.waitUntil(() => bodies.length > 0);
+    await expect.poll(() => bodies.length).toBeGreaterThan(0);
     counter.add(1);
     await self.stop();
     expect(bodies[0]!.url).toBe("/v1/metrics");
@@ -202,7 +202,7 @@ describe("as OTLP", () => {
     const otlp = { endpoint, insecure: true };
     const self = observe({ metrics: { readers: [{ periodic: { interval: 5, exporter: { otlp } } }] } });
     await self.start();
-    await vi.waitUntil(() => asked >= 5);
+    await expect.poll(() => asked).toBeGreaterThanOrEqual(5);
     await self.stop();
     expect(self.stderr.lines.filter((line) => String(line["msg"]).includes("cannot export"))).toHaveLength(1);
   });

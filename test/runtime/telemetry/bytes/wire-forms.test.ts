@@ -4,7 +4,7 @@ import { Batch } from "../../../../src/runtime/telemetry/batch.js";
 import { SIGNALS } from "../../../../src/runtime/telemetry/bytes/signal.js";
 import { editRecords } from "../../../../src/runtime/telemetry/edit/edit-records.js";
 import { decodeTree, encodeTree, type Tree } from "../../../../src/runtime/telemetry/json/tree.js";
-import { PATIENCE, runs } from "../../../support/runs.js";
+import { runs } from "../../../support/runs.js";
 import { referenceEncode } from "../../../support/telemetry/otlp-reference.js";
 import { request } from "../../../support/telemetry/telemetry-arbitraries.js";
 import { expectSame, expectSameBytes, meaning } from "../../../support/telemetry/trees.js";
@@ -20,7 +20,7 @@ const FORMS: [string, Oddities][] = [
 ];
 
 describe.each(SIGNALS)("%s on the wire", (signal) => {
-  it.each(FORMS)("mean the same %s", { timeout: PATIENCE }, (_, oddities) => {
+  it.each(FORMS)("mean the same %s", (_, oddities) => {
     fc.assert(
       fc.property(request(signal), fc.integer(), (tree, seed) => {
         const usual = Batch.admit(signal, referenceEncode(signal, tree));
@@ -32,7 +32,7 @@ describe.each(SIGNALS)("%s on the wire", (signal) => {
     );
   });
 
-  it("keep unknown fields through a tree", { timeout: PATIENCE }, () => {
+  it("keep unknown fields through a tree", () => {
     fc.assert(
       fc.property(request(signal), fc.integer(), (tree, seed) => {
         const odd = rewritten(signal, referenceEncode(signal, tree), { unknown: true, shuffled: true }, seed);
@@ -44,7 +44,7 @@ describe.each(SIGNALS)("%s on the wire", (signal) => {
     );
   });
 
-  it("are taken as they are unless a singular field comes twice", { timeout: PATIENCE }, () => {
+  it("are taken as they are unless a singular field comes twice", () => {
     fc.assert(
       fc.property(request(signal), fc.integer(), (tree, seed) => {
         const odd = { shuffled: true, padded: true, unpacked: true, unknown: true };

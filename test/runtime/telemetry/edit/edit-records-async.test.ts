@@ -5,7 +5,7 @@ import { SIGNALS } from "../../../../src/runtime/telemetry/bytes/signal.js";
 import { editRecords } from "../../../../src/runtime/telemetry/edit/edit-records.js";
 import { editRecordsAsync } from "../../../../src/runtime/telemetry/edit/edit-records-async.js";
 import { decodeTree } from "../../../../src/runtime/telemetry/json/tree.js";
-import { PATIENCE, runs } from "../../../support/runs.js";
+import { runs } from "../../../support/runs.js";
 import { type Edit, edits } from "../../../support/telemetry/edits.js";
 import { referenceEncode } from "../../../support/telemetry/otlp-reference.js";
 import { request } from "../../../support/telemetry/telemetry-arbitraries.js";
@@ -17,7 +17,7 @@ function applied(edit: Edit, record: Parameters<Parameters<typeof editRecords>[1
 }
 
 describe.each(SIGNALS)("editing %s with a function that may answer later", (signal) => {
-  it("gives the bytes of the same edits made at once", { timeout: PATIENCE }, async () => {
+  it("gives the bytes of the same edits made at once", async () => {
     await fc.assert(
       fc.asyncProperty(
         request(signal),
@@ -39,7 +39,7 @@ describe.each(SIGNALS)("editing %s with a function that may answer later", (sign
           expect(edited.count).toBe(expected.count);
         },
       ),
-      runs(60),
+      runs(30),
     );
   });
 
@@ -55,7 +55,7 @@ describe.each(SIGNALS)("editing %s with a function that may answer later", (sign
 });
 
 describe.each(SIGNALS)("splitting %s", (signal) => {
-  it("puts as many records in the place of one as asked for", { timeout: PATIENCE }, () => {
+  it("puts as many records in the place of one as asked for", () => {
     fc.assert(
       fc.property(request(signal), fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1 }), (tree, counts) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));
@@ -73,7 +73,7 @@ describe.each(SIGNALS)("splitting %s", (signal) => {
         expect(split.count).toBe(expected.length);
         Batch.admit(signal, split.bytes);
       }),
-      runs(60),
+      runs(30),
     );
   });
 });

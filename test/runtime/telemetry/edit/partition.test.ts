@@ -5,7 +5,7 @@ import { Batch } from "../../../../src/runtime/telemetry/batch.js";
 import { SHAPES, SIGNALS, type Signal } from "../../../../src/runtime/telemetry/bytes/signal.js";
 import { partition } from "../../../../src/runtime/telemetry/edit/partition.js";
 import { decodeTree } from "../../../../src/runtime/telemetry/json/tree.js";
-import { PATIENCE, runs } from "../../../support/runs.js";
+import { runs } from "../../../support/runs.js";
 import { referenceEncode } from "../../../support/telemetry/otlp-reference.js";
 import { request } from "../../../support/telemetry/telemetry-arbitraries.js";
 import { expectSame, meaning, recordsOf } from "../../../support/telemetry/trees.js";
@@ -32,7 +32,7 @@ function oddBatch(signal: Signal, tree: Parameters<typeof referenceEncode>[1], s
 }
 
 describe.each(SIGNALS)("partition of %s", (signal) => {
-  it("puts every record on its heap, in order, with what surrounds it", { timeout: PATIENCE }, () => {
+  it("puts every record on its heap, in order, with what surrounds it", () => {
     const choices = fc.array(fc.nat({ max: HEAPS - 1 }), { minLength: 40, maxLength: 40 });
     fc.assert(
       fc.property(request(signal), choices, fc.integer(), (tree, choice, seed) => {
@@ -53,7 +53,7 @@ describe.each(SIGNALS)("partition of %s", (signal) => {
         const kept = new Set(full.flatMap((heap) => [...inRecords(heap.bytes)]));
         if (full.length > 0) expectSame([...kept].sort(), [...inRecords(batch.bytes)].sort());
       }),
-      runs(60),
+      runs(30),
     );
   });
 });
@@ -70,7 +70,7 @@ describe.each<[ContextName, Signal]>([
   ["scope", "logs"],
   ["metric", "metrics"],
 ])("partition by %s of %s", (context, signal) => {
-  it("counts the records of each heap", { timeout: PATIENCE }, () => {
+  it("counts the records of each heap", () => {
     fc.assert(
       fc.property(request(signal), (tree) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));
@@ -83,7 +83,7 @@ describe.each<[ContextName, Signal]>([
         const sorted = (list: unknown[]) => list.map((item) => JSON.stringify(item, plain)).sort();
         expectSame(sorted(records), sorted(placedRecords(batch)));
       }),
-      runs(40),
+      runs(20),
     );
   });
 });

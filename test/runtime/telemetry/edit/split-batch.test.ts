@@ -4,7 +4,7 @@ import { Batch } from "../../../../src/runtime/telemetry/batch.js";
 import { SIGNALS, type Signal } from "../../../../src/runtime/telemetry/bytes/signal.js";
 import { type SplitLimits, splitBatch } from "../../../../src/runtime/telemetry/edit/split-batch.js";
 import { decodeTree } from "../../../../src/runtime/telemetry/json/tree.js";
-import { PATIENCE, runs } from "../../../support/runs.js";
+import { runs } from "../../../support/runs.js";
 import { referenceEncode } from "../../../support/telemetry/otlp-reference.js";
 import { request } from "../../../support/telemetry/telemetry-arbitraries.js";
 import { expectSame, meaning, recordsOf } from "../../../support/telemetry/trees.js";
@@ -29,7 +29,7 @@ function withoutPoints(value: unknown): unknown {
 }
 
 describe.each(SIGNALS)("splitting %s", (signal) => {
-  it("keeps every record in order with what surrounds it, within the limits", { timeout: PATIENCE }, () => {
+  it("keeps every record in order with what surrounds it, within the limits", () => {
     fc.assert(
       fc.property(request(signal), limits, fc.integer(), (tree, limits, seed) => {
         const odd = { shuffled: true, padded: true, unpacked: true, unknown: true };
@@ -43,11 +43,11 @@ describe.each(SIGNALS)("splitting %s", (signal) => {
         const unknown = (bytes: Uint8Array) => [...new Set(unknownFields(signal, bytes))].sort();
         expectSame(unknown(merged.bytes), unknown(batch.bytes));
       }),
-      runs(60),
+      runs(30),
     );
   });
 
-  it("cuts only where a limit demands it", { timeout: PATIENCE }, () => {
+  it("cuts only where a limit demands it", () => {
     fc.assert(
       fc.property(request(signal), fc.integer({ min: 1, max: 6 }), (tree, records) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));

@@ -5,14 +5,14 @@ import { isMalformed } from "../../../../src/runtime/telemetry/bytes/malformed.j
 import { SIGNALS } from "../../../../src/runtime/telemetry/bytes/signal.js";
 import { batchFromJson, batchToJson } from "../../../../src/runtime/telemetry/json/batch-json.js";
 import { decodeTree, encodeTree, type Tree, type TreeValue } from "../../../../src/runtime/telemetry/json/tree.js";
-import { PATIENCE, runs } from "../../../support/runs.js";
+import { runs } from "../../../support/runs.js";
 import { referenceEncode, referenceJson } from "../../../support/telemetry/otlp-reference.js";
 import { request } from "../../../support/telemetry/telemetry-arbitraries.js";
 import { expectSame, expectSameBytes, meaning } from "../../../support/telemetry/trees.js";
 import { Dice, rewritten } from "../../../support/telemetry/wire-forms.js";
 
 describe.each(SIGNALS)("OTLP/JSON of %s", (signal) => {
-  it("comes back as the same bytes", { timeout: PATIENCE }, () => {
+  it("comes back as the same bytes", () => {
     fc.assert(
       fc.property(request(signal), (tree) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));
@@ -21,11 +21,11 @@ describe.each(SIGNALS)("OTLP/JSON of %s", (signal) => {
         expectSameBytes(batchFromJson(signal, json).bytes, batch.bytes);
         expectSameBytes(batchFromJson(signal, Buffer.from(json)).bytes, batch.bytes);
       }),
-      runs(40),
+      runs(20),
     );
   });
 
-  it("leaves unknown fields out and says the same of the rest", { timeout: PATIENCE }, () => {
+  it("leaves unknown fields out and says the same of the rest", () => {
     fc.assert(
       fc.property(request(signal), fc.integer(), (tree, seed) => {
         const odd = { unknown: true, shuffled: true, padded: true, unpacked: true };
@@ -36,7 +36,7 @@ describe.each(SIGNALS)("OTLP/JSON of %s", (signal) => {
     );
   });
 
-  it("is what the reference writes, where its JSON is OTLP's", { timeout: PATIENCE }, () => {
+  it("is what the reference writes, where its JSON is OTLP's", () => {
     fc.assert(
       fc.property(request(signal), (tree) => {
         const bytes = referenceEncode(signal, tree);
@@ -48,18 +48,18 @@ describe.each(SIGNALS)("OTLP/JSON of %s", (signal) => {
     );
   });
 
-  it("is read in every spelling", { timeout: PATIENCE }, () => {
+  it("is read in every spelling", () => {
     fc.assert(
       fc.property(request(signal), fc.integer(), (tree, seed) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));
         const json = respelled(decodeTree(batch), "", new Dice(seed));
         expectSame(meaning(decodeTree(batchFromJson(signal, json))), meaning(tree));
       }),
-      runs(40),
+      runs(20),
     );
   });
 
-  it("is refused or read, whatever is wrong with it", { timeout: PATIENCE }, () => {
+  it("is refused or read, whatever is wrong with it", () => {
     fc.assert(
       fc.property(
         request(signal),
@@ -78,7 +78,7 @@ describe.each(SIGNALS)("OTLP/JSON of %s", (signal) => {
           }
         },
       ),
-      runs(40),
+      runs(20),
     );
   });
 });

@@ -4,13 +4,13 @@ import { Batch } from "../../../../src/runtime/telemetry/batch.js";
 import { isMalformed } from "../../../../src/runtime/telemetry/bytes/malformed.js";
 import { SIGNALS } from "../../../../src/runtime/telemetry/bytes/signal.js";
 import { decodeTree, encodeTree, type Tree } from "../../../../src/runtime/telemetry/json/tree.js";
-import { PATIENCE, runs } from "../../../support/runs.js";
+import { runs } from "../../../support/runs.js";
 import { referenceDecode, referenceEncode } from "../../../support/telemetry/otlp-reference.js";
 import { request } from "../../../support/telemetry/telemetry-arbitraries.js";
 import { expectSame, expectSameBytes, meaning, recordsOf } from "../../../support/telemetry/trees.js";
 
 describe.each(SIGNALS)("a tree of %s", (signal) => {
-  it("means what the reference encoder was given, byte for byte there and back", { timeout: PATIENCE }, () => {
+  it("means what the reference encoder was given, byte for byte there and back", () => {
     fc.assert(
       fc.property(request(signal), (tree) => {
         const bytes = referenceEncode(signal, tree);
@@ -20,18 +20,18 @@ describe.each(SIGNALS)("a tree of %s", (signal) => {
         expectSameBytes(encodeTree(signal, decoded).bytes, bytes);
         expect(batch.count).toBe(recordsOf(signal, tree).length);
       }),
-      runs(60),
+      runs(30),
     );
   });
 
-  it("is encoded so that the reference decoder reads the same", { timeout: PATIENCE }, () => {
+  it("is encoded so that the reference decoder reads the same", () => {
     fc.assert(
       fc.property(request(signal), (tree) => {
         const batch = encodeTree(signal, tree);
         expectSame(meaning(referenceDecode(signal, batch.bytes)), meaning(tree));
         expect(batch.count).toBe(recordsOf(signal, tree).length);
       }),
-      runs(40),
+      runs(20),
     );
   });
 });

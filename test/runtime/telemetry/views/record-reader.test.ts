@@ -8,7 +8,7 @@ import { partitionByMarks } from "../../../../src/runtime/telemetry/edit/partiti
 import { decodeTree } from "../../../../src/runtime/telemetry/json/tree.js";
 import { RecordReader } from "../../../../src/runtime/telemetry/views/record-reader.js";
 import { KEEP, type RecordVisitor, RecordWalk } from "../../../../src/runtime/telemetry/views/record-walk.js";
-import { PATIENCE, runs } from "../../../support/runs.js";
+import { runs } from "../../../support/runs.js";
 import { referenceEncode } from "../../../support/telemetry/otlp-reference.js";
 import { request } from "../../../support/telemetry/telemetry-arbitraries.js";
 import { expectSame, meaning, recordsOf } from "../../../support/telemetry/trees.js";
@@ -17,7 +17,7 @@ import { rewritten } from "../../../support/telemetry/wire-forms.js";
 const ODD = { unknown: true, shuffled: true, padded: true, unpacked: true };
 
 describe.each(SIGNALS)("a reader of %s", (signal) => {
-  it("reads what a view reads", { timeout: PATIENCE }, () => {
+  it("reads what a view reads", () => {
     fc.assert(
       fc.property(request(signal), fc.integer(), (tree, seed) => {
         const batch = Batch.admit(signal, rewritten(signal, referenceEncode(signal, tree), ODD, seed));
@@ -43,9 +43,7 @@ describe.each(SIGNALS)("a reader of %s", (signal) => {
     );
   });
 
-  it("parts a batch by marks: each record in one of the two, in order, with what surrounds it", {
-    timeout: PATIENCE,
-  }, () => {
+  it("parts a batch by marks: each record in one of the two, in order, with what surrounds it", () => {
     fc.assert(
       fc.property(request(signal), fc.array(fc.boolean(), { minLength: 1 }), (tree, pattern) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));
@@ -75,7 +73,7 @@ describe.each(SIGNALS)("a reader of %s", (signal) => {
     );
   });
 
-  it("renames an attribute and back without a change of its value", { timeout: PATIENCE }, () => {
+  it("renames an attribute and back without a change of its value", () => {
     fc.assert(
       fc.property(request(signal), (tree) => {
         const batch = Batch.admit(signal, referenceEncode(signal, tree));

@@ -1,0 +1,61 @@
+import { expect, it } from "vitest";
+import { parse } from "yaml";
+import { DETECTORS } from "../../../src/processors/pii/detect/detectors.js";
+import { pii as piiProcessor } from "../../../src/processors/pii/pii.js";
+import { redaction } from "../../../src/processors/pii/redaction/redaction.js";
+import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
+import { logOf, processed, readLog } from "../../processors/pii/pii-harness.js";
+import { blocksIn, type Page } from "../pages.js";
+
+const env = { PII_KEY: "a key for the hashes of this test", REDACTION_KEY: "r".repeat(32) };
+const filled = (example: string) => example.replace(/\$\{env:(\w+)\}/g, (_, key: keyof typeof env) => env[key]);
+const configOf = (example: string, name: string) => {
+  return (parse(filled(example)) as { processors: Record<string, unknown> }).processors[name];
+};
+
+export function pii(page: Page): void {
+  const examples = blocksIn(page, "yaml");
+
+  it("shows an example that does what it says", () => {
+    const after = readLog(
+      processed(
+        piiProcessor,
+        configOf(examples[0]!, "pii"),
+        logOf(
+          { customer: { name: "Anna" }, text: "E-123456 wrote to a@b.io from 203.0.113.7, +14155552671" },
+          { "user.id": "7", user: { id: "7" }, "session.x": "s", "http.route": "/a@b.io" },
+        ),
+      ),
+    );
+    const hash = expect.stringMatching(/^hash\([0-9a-f]{32}\)$/);
+    expect(after.body).toEqual({
+      customer: { name: "****" },
+      text: expect.stringMatching(/^\[REDACTED\] wrote to hash\([0-9a-f]{32}\) from 203\.0\.\*{4}, \+14155552671$/),
+    });
+    expect(after.attributes).toEqual({
+      "user.id": hash,
+      user: { id: hash },
+      "http.route": "/a@b.io",
+      "pii.treated.count": 7,
+    });
+  });
+
+  it("shows a redaction that does what it says", () => {
+    const config = configOf(examples[1]!, "redaction");
+    const { attributes } = readLog(
+      processed(redaction, config, logOf(undefined, { a: "4111111111111111", my_token: "x" })),
+    );
+    expect(attributes).toMatchObject({
+      a: expect.stringMatching(/^[0-9a-f]{64}$/),
+      "redaction.masked.keys": "a,my_token",
+    });
+  });
+
+  it("names every detector, key and metric", () => {
+    const metrics = countedMetrics();
+    processed(piiProcessor, {}, logOf("x"), metrics);
+    processed(piiProcessor, { mode: "report" }, logOf("x"), metrics);
+    const missing = [...DETECTORS, ...metrics.names].filter((name) => !page.text.includes(`\`${name}\``));
+    expect(missing).toEqual([]);
+  });
+}

@@ -1,0 +1,51 @@
+import { api } from "./pages/api.js";
+import { deadLetters } from "./pages/dead-letters.js";
+import { programs } from "./pages/embedding.js";
+import { ottlFunctions } from "./pages/ottl-functions.js";
+import { pii } from "./pages/pii.js";
+import { plugins } from "./pages/plugins.js";
+import { rateLimit } from "./pages/rate-limit.js";
+import { readme } from "./pages/readme.js";
+import { sampling } from "./pages/sampling.js";
+import { nodeTests } from "./pages/testing.js";
+import { versioning } from "./pages/versioning.js";
+import type { Page } from "./pages.js";
+import { namesAllComponents, namesKeys } from "./says.js";
+
+/** How one page is held to what the code does. */
+export interface Row {
+  readonly page: string;
+  /** The languages of the blocks that are run: all those on the page. */
+  readonly runs?: readonly string[];
+  /** Declares the tests that do it, or names the file of a test elsewhere. */
+  readonly by: ((page: Page) => void) | string;
+}
+
+/**
+ * What is tried of each page beside what is tried of all: of every page the configs are loaded, JSON is parsed, TypeScript
+ * is type-checked, and `sluice` and `npm run` commands are read. So a page with nothing else needs no line here, and a
+ * page with blocks in other languages needs one.
+ */
+export const TABLE: readonly Row[] = [
+  { page: "README.md", runs: ["sh", "js", "ts"], by: readme },
+  { page: "docs/api.md", runs: ["ts"], by: api },
+  { page: "docs/coming-from-the-collector.md", by: namesAllComponents },
+  { page: "docs/count.md", by: namesKeys("count") },
+  { page: "docs/dead-letters.md", runs: ["sh"], by: deadLetters },
+  { page: "docs/embedding.md", runs: ["js"], by: programs },
+  { page: "docs/failover.md", by: namesKeys("failover") },
+  { page: "docs/groupbyattrs.md", by: namesKeys("groupbyattrs") },
+  { page: "docs/install.md", runs: ["sh"], by: "test/packaging/deployment.test.ts" },
+  { page: "docs/ottl-functions.md", runs: ["ottl"], by: ottlFunctions },
+  { page: "docs/pii.md", by: pii },
+  { page: "docs/plugins.md", runs: ["js", "sh", "yaml"], by: plugins },
+  { page: "docs/rate-limit.md", by: rateLimit },
+  { page: "docs/reliability.md", by: "test/extensions/reliability/reliability-docs.test.ts" },
+  { page: "docs/routing.md", by: namesKeys("routing") },
+  { page: "docs/sampling.md", by: sampling },
+  { page: "docs/testing.md", runs: ["js"], by: nodeTests },
+  { page: "docs/versioning.md", runs: ["js"], by: versioning },
+];
+
+/** Pages made from the code, of which nothing was written by hand. */
+export const GENERATED: readonly string[] = ["docs/api.md", "docs/ottl-functions.md"];

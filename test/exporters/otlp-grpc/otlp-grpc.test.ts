@@ -1,0 +1,274 @@
+import { getEventListeners } from "node:events";
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Stream } from "node:http2";
+import { createServer, type Server, type Socket } from "node:net";
+import { Metadata } from "@grpc/grpc-js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { otlpGrpcExporter } from "../../../src/exporters/otlp-grpc/otlp-grpc.js";
+import { Batch, type Exporter } from "../../../src/plugin.js";
+import { parseGrpcTarget } from "../../../src/runtime/kit/net/endpoint.js";
+import { encodeResponse, encodeStatus } from "../../../src/runtime/kit.js";
+import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
+import { until } from "../../receivers/otlp/harness.js";
+import { wire } from "../../receivers/otlp/requests.js";
+import { GrpcJsServer } from "../grpc-server.js";
+import { never, refusalOf, startExporter } from "../harness.js";
+
+const logs = (count = 3) => Batch.admit("logs", wire("logs", count));
+
+describe("otlp_grpc exporter", () => {
+  let server: GrpcJsServer;
+  let exporter: Exporter;
+  const start = async (config: object = {}) => {
+    exporter = await startExporter(otlpGrpcExporter, {
+      endpoint: `127.0.0.1:${server.port}`,
+      tls: { insecure: true },
+      ...config,
+    });
+  };
+  const restart = async (config: object) => {
+    await exporter.stop?.();
+    await start(config);
+  };
+  beforeEach(async () => {
+    server = await new GrpcJsServer().start();
+    await start();
+  });
+  afterEach(async () => {
+    await exporter.stop?.();
+    server.kill();
+    expect(getEventListeners(never, "abort")).toEqual([]);
+  });
+
+  it.each(SIGNALS)("sends %s to its service", async (signal) => {
+    expect(await exporter.send(Batch.admit(signal, wire(signal, 3)), never)).toBeUndefined();
+    expect(server.received.map(({ signal, body }) => [signal, body])).toEqual([[signal, wire(signal, 3)]]);
+  });
+
+  it("sends the pieces of a batch without compression", async () => {
+    await restart({ compression: "none" });
+    await exporter.send(Batch.merge([logs(2), logs(3)]), never);
+    expect(server.received[0]!.body).toEqual(Buffer.concat([wire("logs", 2), wire("logs", 3)]));
+  });
+
+  it("sends a large message", async () => {
+    await restart({ compression: "none" });
+    const large = wire("logs", 60_000);
+    await exporter.send(Batch.admit("logs", large), never);
+    expect(server.received[0]!.body.equals(large)).toBe(true);
+  });
+
+  it("sends headers as metadata", async () => {
+    await restart({ headers: { "X-Tenant": "blue", "key-bin": "raw" } });
+    await exporter.send(logs(), never);
+    expect(server.received[0]!.metadata.get("x-tenant")).toEqual(["blue"]);
+    expect(server.received[0]!.metadata.get("key-bin")).toEqual([Buffer.from("raw")]);
+  });
+
+  it("understands http:// as without TLS", async () => {
+    await restart({ endpoint: `http://127.0.0.1:${server.port}`, tls: undefined });
+    await exporter.send(logs(), never);
+    expect(server.received).toHaveLength(1);
+  });
+
+  it("sends many at once over one connection", async () => {
+    await Promise.all(Array.from({ length: 300 }, () => exporter.send(logs(20), never)));
+    expect(server.received).toHaveLength(300);
+  });
+
+  it("reports a partial success", async () => {
+    server.respond = (done) => done(null, encodeResponse("logs", "proto", { rejected: 2, message: "too old" }));
+    expect(await exporter.send(logs(), never)).toEqual({ rejected: 2, message: "too old" });
+  });
+
+  it("counts a success as one whatever its body", async () => {
+    for (const body of [Buffer.alloc(1_000_000, 1), Buffer.alloc(100, 0xff), Buffer.from("<html>")]) {
+      server.respond = (done) => done(null, body);
+      expect(await exporter.send(logs(), never)).toBeUndefined();
+    }
+  });
+
+  const RETRYABLE = [1, 4, 10, 11, 14, 15];
+  it.each(Array.from({ length: 16 }, (_, i) => i + 1))("takes status %i as OTLP's table says", async (code) => {
+    server.respond = (done) => done({ code, details: "größer 100 %" });
+    const refusal = await refusalOf(exporter.send(logs(), never));
+    expect(refusal.kind).toBe(RETRYABLE.includes(code) ? "transient" : "permanent");
+    expect(refusal.message).toMatch(/^[A-Z_]+: größer 100 %$/);
+    expect(server.received).toHaveLength(1);
+  });
+
+  it.each([8, 14])("waits as long as RetryInfo asks after status %i", async (code) => {
+    const metadata = new Metadata();
+    metadata.set("grpc-status-details-bin", encodeStatus({ code, message: "", retryAfterMs: 2500 }, "proto"));
+    server.respond = (done) => done({ code, details: "busy", metadata });
+    expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "throttled", retryAfterMs: 2500 });
+  });
+
+  it("gives too large a code of its own", async () => {
+    await restart({ compression: "none" });
+    const record = wire("logs", 1);
+    const huge = Batch.admit("logs", Buffer.concat(Array.from({ length: 200_000 }, () => record)));
+    expect(await refusalOf(exporter.send(huge, never))).toMatchObject({ kind: "permanent", code: "SLUICE_TOO_LARGE" });
+    await exporter.send(logs(), never);
+  });
+
+  it("opens a new connection when the server has gone and come back", async () => {
+    await exporter.send(logs(), never);
+    const { port } = server;
+    await server.drain();
+    expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient", status: "ECONNREFUSED" });
+    server = await new GrpcJsServer().start(undefined, port);
+    await exporter.send(logs(), never);
+    expect(server.received).toHaveLength(1);
+  });
+
+  it("lets calls end on a connection that the server says goodbye to", async () => {
+    let answer = () => {};
+    server.respond = (done) => {
+      answer = () => done(null, Buffer.alloc(0));
+    };
+    const sending = exporter.send(logs(), never);
+    await until(() => server.received.length === 1);
+    const drained = server.drain();
+    answer();
+    expect(await sending).toBeUndefined();
+    await drained;
+  });
+
+  it("cancels a call that hangs, and the connection stays usable", async () => {
+    let cancelled = false;
+    server.respond = (_, call) => {
+      call.on("cancelled", () => {
+        cancelled = true;
+      });
+    };
+    const abort = new AbortController();
+    const sending = refusalOf(exporter.send(logs(), abort.signal));
+    await until(() => server.received.length === 1);
+    abort.abort();
+    expect(await sending).toMatchObject({ kind: "transient", code: "SLUICE_ABORTED" });
+    await until(() => cancelled);
+    server.respond = (done) => done(null, Buffer.alloc(0));
+    await exporter.send(logs(), never);
+  });
+
+  it("sends nothing when given up before", async () => {
+    expect(await refusalOf(exporter.send(logs(), AbortSignal.abort()))).toMatchObject({ kind: "transient" });
+    expect(server.received).toEqual([]);
+  });
+
+  describe("against broken servers", () => {
+    let broken: Server | Http2Server;
+    const open = new Set<Socket>();
+    const serve = async (made: Server | Http2Server) => {
+      broken = made;
+      broken.on("connection", (socket: Socket) => {
+        open.add(socket);
+        socket.on("error", () => {}).on("close", () => open.delete(socket));
+      });
+      await new Promise<void>((resolve) => broken.listen(0, "127.0.0.1", resolve));
+      await restart({ endpoint: `127.0.0.1:${(broken.address() as { port: number }).port}` });
+    };
+    afterEach(() => {
+      for (const socket of open) socket.destroy();
+      broken.close();
+    });
+
+    it.each([
+      ["closes at once", (socket: Socket) => void socket.destroy()],
+      ["resets after the first bytes", (socket: Socket) => void socket.once("data", () => socket.resetAndDestroy())],
+      ["speaks HTTP/1.1", (socket: Socket) => void socket.once("data", () => socket.end("HTTP/1.1 400 Bad\r\n\r\n"))],
+    ])("is refused transiently by one that %s", async (_, talk) => {
+      await serve(createServer(talk));
+      expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
+      expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
+    });
+
+    const answering = (answer: (stream: ServerHttp2Stream) => void) => {
+      const http2 = createHttp2Server();
+      http2.on("stream", (stream) => {
+        stream.on("error", () => {}).resume();
+        answer(stream);
+      });
+      return http2;
+    };
+
+    it.each([
+      [503, { "retry-after": "3" }, "throttled"],
+      [500, {}, "transient"],
+      [403, {}, "permanent"],
+    ])("maps a proxy's HTTP %i", async (status, headers, kind) => {
+      await serve(answering((stream) => stream.respond({ ":status": status, ...headers }, { endStream: true })));
+      expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind });
+    });
+
+    it.each([
+      ["refuses the stream", (stream: ServerHttp2Stream) => stream.close(7)],
+      ["ends without a status", (stream: ServerHttp2Stream) => stream.respond({ ":status": 200 }, { endStream: true })],
+    ])("is refused transiently by one that %s", async (_, answer) => {
+      await serve(answering(answer));
+      expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
+    });
+
+    it("sends again on a new connection when one that worked breaks", async () => {
+      let calls = 0;
+      const trailersOnly = { ":status": 200, "content-type": "application/grpc", "grpc-status": "0" };
+      const breaking = (broken: number[]) =>
+        answering((stream) => {
+          calls += 1;
+          if (broken.includes(calls)) stream.session?.destroy();
+          else stream.respond(trailersOnly, { endStream: true });
+        });
+      await serve(breaking([2, 4, 5]));
+      await exporter.send(logs(), never);
+      await exporter.send(logs(), never);
+      expect(calls).toBe(3);
+      expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
+      expect(calls).toBe(5);
+    });
+
+    it("gives up on a server that accepts and says nothing", async () => {
+      await serve(createServer((socket) => void socket.resume()));
+      const abort = new AbortController();
+      const sending = refusalOf(exporter.send(logs(), abort.signal));
+      await until(() => open.size === 1);
+      abort.abort();
+      expect(await sending).toMatchObject({ kind: "transient", code: "SLUICE_ABORTED" });
+    });
+
+    it("lets go of a connection that answers no pings", async () => {
+      await serve(createServer((socket) => void socket.resume()));
+      await restart({
+        endpoint: `127.0.0.1:${(broken.address() as { port: number }).port}`,
+        keepalive: { time: "10ms", timeout: "20ms", permit_without_stream: true },
+      });
+      expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
+    });
+  });
+});
+
+describe("otlp_grpc config", () => {
+  const problems = (config: object) =>
+    otlpGrpcExporter.schema.safeParse(config).error?.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
+
+  it.each([
+    ["tempo:4317", "tempo", 4317, undefined],
+    ["http://tempo:4317", "tempo", 4317, false],
+    ["https://otlp.example.com", "otlp.example.com", 443, true],
+    ["https://otlp.example.com:4317/", "otlp.example.com", 4317, true],
+    ["dns:///tempo:4317", "tempo", 4317, undefined],
+    ["dns://8.8.8.8/tempo:4317", "tempo", 4317, undefined],
+    ["[::1]:4317", "::1", 4317, undefined],
+  ])("reads %s", (text, host, port, secure) => {
+    expect(parseGrpcTarget(text)).toEqual({ address: { host, port }, secure });
+  });
+
+  it("says what is wrong", () => {
+    expect(problems({})).toEqual(["endpoint: expected host:port such as localhost:4317"]);
+    for (const endpoint of ["tempo", "tempo:port", "tempo:99999", "https://x/path", ""]) {
+      expect(problems({ endpoint })).toEqual(["endpoint: expected host:port such as localhost:4317"]);
+    }
+    expect(problems({ endpoint: "x:1", auth: { authenticator: "oidc" } })?.[0]).toMatch(/^auth: /);
+    expect(problems({ endpoint: "x:1", compression: "snappy" })?.[0]).toMatch(/^compression: /);
+    expect(problems({ endpoint: "x:1", balancer_name: "pick_first", wait_for_ready: true })).toBeUndefined();
+  });
+});

@@ -1,0 +1,284 @@
+import { getEventListeners } from "node:events";
+import { createServer as createSocketServer, type Server, type Socket } from "node:net";
+import { gunzipSync } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { otlpHttpExporter } from "../../../src/exporters/otlp-http/otlp-http.js";
+import { Batch, batchFromJson, type Exporter, Refusal } from "../../../src/plugin.js";
+import { encodeResponse, encodeStatus } from "../../../src/runtime/kit.js";
+import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
+import { until } from "../../receivers/otlp/harness.js";
+import { wire } from "../../receivers/otlp/requests.js";
+import { never, refusalOf, type Sink, startExporter, startSink } from "../harness.js";
+
+const logs = (count = 3) => Batch.admit("logs", wire("logs", count));
+
+describe("otlp_http exporter", () => {
+  let sink: Sink;
+  let exporter: Exporter;
+  const start = async (config: object = {}) => {
+    exporter = await startExporter(otlpHttpExporter, { endpoint: `http://127.0.0.1:${sink.port}`, ...config });
+  };
+  beforeEach(async () => {
+    sink = await startSink();
+    await start();
+  });
+  afterEach(async () => {
+    await exporter.stop?.();
+    await sink.close();
+    expect(getEventListeners(never, "abort")).toEqual([]);
+  });
+  const restart = async (config: object) => {
+    await exporter.stop?.();
+    await start(config);
+  };
+
+  it.each(SIGNALS)("sends %s as gzipped protobuf to its path", async (signal) => {
+    expect(await exporter.send(Batch.admit(signal, wire(signal, 3)), never)).toBeUndefined();
+    const { path, headers, body } = sink.requests[0]!;
+    expect([path, headers["content-type"], headers["content-encoding"]]).toEqual([
+      `/v1/${signal}`,
+      "application/x-protobuf",
+      "gzip",
+    ]);
+    expect(gunzipSync(body)).toEqual(wire(signal, 3));
+  });
+
+  it("writes the pieces of a batch without compression, with their length", async () => {
+    await restart({ compression: "none" });
+    const batch = Batch.merge([logs(2), logs(3)]);
+    await exporter.send(batch, never);
+    expect(sink.requests[0]!.body).toEqual(Buffer.concat([wire("logs", 2), wire("logs", 3)]));
+    expect(sink.requests[0]!.headers["content-length"]).toBe(String(batch.byteLength));
+  });
+
+  it("compresses large batches too", async () => {
+    await exporter.send(logs(20_000), never);
+    expect(gunzipSync(sink.requests[0]!.body).equals(wire("logs", 20_000))).toBe(true);
+  });
+
+  it("sends JSON", async () => {
+    await restart({ encoding: "json", compression: "none" });
+    await exporter.send(logs(2), never);
+    expect(sink.requests[0]!.headers["content-type"]).toBe("application/json");
+    expect(Buffer.from(batchFromJson("logs", sink.requests[0]!.body).bytes)).toEqual(wire("logs", 2));
+  });
+
+  it("adds the signal's path to the endpoint's own, and nothing to a signal's endpoint", async () => {
+    const base = `http://127.0.0.1:${sink.port}`;
+    await restart({ endpoint: `${base}/otlp/`, traces_endpoint: `${base}/in?key=1`, headers: { "X-Key": "k" } });
+    await exporter.send(logs(), never);
+    await exporter.send(Batch.admit("traces", wire("traces")), never);
+    expect(sink.requests.map((request) => request.path)).toEqual(["/otlp/v1/logs", "/in?key=1"]);
+    expect(sink.requests[0]!.headers["x-key"]).toBe("k");
+  });
+
+  it("refuses a signal for which it has no endpoint", async () => {
+    await restart({ endpoint: undefined, traces_endpoint: `http://127.0.0.1:${sink.port}/in` });
+    expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "permanent", category: "integration" });
+  });
+
+  it.each(["proto", "json"] as const)("reports a partial success in %s", async (encoding) => {
+    await restart({ encoding });
+    sink.respond = (response) => {
+      response.setHeader("content-type", encoding === "proto" ? "application/x-protobuf" : "application/json");
+      response.end(encodeResponse("logs", encoding, { rejected: 2, message: "too old" }));
+    };
+    expect(await exporter.send(logs(), never)).toEqual({ rejected: 2, message: "too old" });
+  });
+
+  it("counts a success as one whatever its body", async () => {
+    const bodies = [Buffer.alloc(5_000_000, 1), Buffer.alloc(100, 0xff), Buffer.from("<html>"), Buffer.from("[]")];
+    for (const body of bodies) {
+      for (const type of ["application/x-protobuf", "application/json", "text/html"]) {
+        sink.respond = (response) => response.setHeader("content-type", type).end(body);
+        expect(await exporter.send(logs(), never)).toBeUndefined();
+      }
+    }
+  });
+
+  it.each([
+    [429, {}, "transient", undefined],
+    [429, { "retry-after": "7" }, "throttled", 7000],
+    [503, { "retry-after": "0" }, "throttled", 0],
+    [503, { "retry-after": "soon" }, "transient", undefined],
+    [500, {}, "transient", undefined],
+    [502, {}, "transient", undefined],
+    [504, {}, "transient", undefined],
+    [507, {}, "transient", undefined],
+    [408, {}, "transient", undefined],
+    [400, { "retry-after": "7" }, "permanent", undefined],
+    [401, {}, "permanent", undefined],
+    [404, {}, "permanent", undefined],
+    [302, { location: "/elsewhere" }, "permanent", undefined],
+  ])("takes HTTP %i with %o for %s", async (status, headers, kind, retryAfterMs) => {
+    sink.respond = (response) => response.writeHead(status, headers as Record<string, string>).end("because");
+    const refusal = await refusalOf(exporter.send(logs(), never));
+    expect(refusal).toMatchObject({ kind, status: `HTTP ${status}`, message: `HTTP ${status}: because` });
+    expect(refusal.retryAfterMs).toBe(retryAfterMs);
+    expect(sink.requests).toHaveLength(1);
+  });
+
+  it("understands Retry-After as a date", async () => {
+    const date = new Date(Date.now() + 60_000).toUTCString();
+    sink.respond = (response) => response.writeHead(503, { "retry-after": date }).end();
+    const { kind, retryAfterMs } = await refusalOf(exporter.send(logs(), never));
+    expect(kind).toBe("throttled");
+    expect(retryAfterMs).toBeGreaterThan(50_000);
+  });
+
+  it("gives too large a code of its own, and bad data its category", async () => {
+    sink.respond = (response) => response.writeHead(413).end();
+    expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({
+      kind: "permanent",
+      code: "SLUICE_TOO_LARGE",
+    });
+    sink.respond = (response) =>
+      response
+        .writeHead(400, { "content-type": "application/x-protobuf" })
+        .end(encodeStatus({ code: 3, message: "no such field" }, "proto"));
+    const refusal = await refusalOf(exporter.send(logs(), never));
+    expect([refusal.category, refusal.message]).toEqual(["schema", "HTTP 400: no such field"]);
+  });
+
+  it("uses connections again, and no more than allowed", async () => {
+    await restart({ max_conns_per_host: 2 });
+    await Promise.all(Array.from({ length: 20 }, () => exporter.send(logs(), never)));
+    expect(sink.requests).toHaveLength(20);
+    expect(sink.sockets.size).toBeLessThanOrEqual(2);
+  });
+
+  it("sends again on a new connection when a kept one turns out to be closed", async () => {
+    await exporter.send(logs(), never);
+    const [stale] = [...sink.sockets];
+    sink.respond = (response, request) => {
+      if (request.socket === stale) request.socket.resetAndDestroy();
+      else response.end();
+    };
+    await exporter.send(logs(), never);
+    expect(sink.requests).toHaveLength(3);
+  });
+
+  it("tries a reset connection only once more", async () => {
+    await exporter.send(logs(), never);
+    sink.respond = (_, request) => void request.socket.resetAndDestroy();
+    expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient", status: "ECONNRESET" });
+    expect(sink.requests).toHaveLength(3);
+    sink.respond = (response) => response.end();
+    await exporter.send(logs(), never);
+  });
+
+  it("takes an endpoint that refuses, or does not exist, for transient", async () => {
+    const gone = await startSink();
+    await gone.close();
+    for (const [host, code] of [
+      [`127.0.0.1:${gone.port}`, "ECONNREFUSED"],
+      ["no-such-host.invalid:1", /ENOTFOUND|EAI_AGAIN/],
+    ] as const) {
+      await restart({ endpoint: `http://${host}` });
+      const refusal = await refusalOf(exporter.send(logs(), never));
+      expect(refusal.kind).toBe("transient");
+      expect(refusal.status).toMatch(code);
+      expect(refusal.message).toContain(host);
+    }
+  });
+
+  describe("when given up", () => {
+    it("ends a request that hangs and leaves nothing open", async () => {
+      sink.respond = () => {};
+      const abort = new AbortController();
+      const sending = refusalOf(exporter.send(logs(), abort.signal));
+      await until(() => sink.requests.length === 1);
+      abort.abort();
+      expect(await sending).toMatchObject({ kind: "transient", code: "SLUICE_ABORTED" });
+      await until(() => sink.sockets.size === 0);
+    });
+
+    it("sends nothing when that happened before", async () => {
+      expect(await refusalOf(exporter.send(logs(), AbortSignal.abort()))).toMatchObject({ kind: "transient" });
+      expect(sink.requests).toEqual([]);
+    });
+
+    it("keeps the refusal it was aborted with", async () => {
+      const reason = new Refusal("transient", "took longer than 5s", { code: "SLUICE_TIMEOUT" });
+      expect(await refusalOf(exporter.send(logs(), AbortSignal.abort(reason)))).toBe(reason);
+    });
+
+    it("counts a success whose body drips", async () => {
+      const headSeen = new Promise<void>((resolve) => {
+        const head = { "content-type": "application/x-protobuf" };
+        sink.respond = (response) => response.writeHead(200, head).write("\n", () => resolve());
+      });
+      const abort = new AbortController();
+      const sending = exporter.send(logs(), abort.signal);
+      await headSeen;
+      // What the sink has written, the exporter reads in one of the next turns of the same event loop.
+      for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
+      abort.abort();
+      expect(await sending).toBeUndefined();
+    });
+  });
+
+  describe("against broken servers", () => {
+    let server: Server;
+    const open = new Set<Socket>();
+    const serve = async (talk: (socket: Socket) => void) => {
+      server = createSocketServer((socket) => {
+        open.add(socket);
+        socket.on("error", () => {}).on("close", () => open.delete(socket));
+        talk(socket);
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      await restart({ endpoint: `http://127.0.0.1:${(server.address() as { port: number }).port}` });
+    };
+    afterEach(() => {
+      for (const socket of open) socket.destroy();
+      server.close();
+    });
+
+    it.each([
+      ["closes at once", (socket: Socket) => void socket.destroy()],
+      ["resets after the head", (socket: Socket) => void socket.once("data", () => socket.resetAndDestroy())],
+      ["speaks no HTTP", (socket: Socket) => void socket.once("data", () => socket.end("220 smtp ready\r\n"))],
+      ["cuts the head", (socket: Socket) => void socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\nContent-"))],
+      ["upgrades", (socket: Socket) => void socket.once("data", () => socket.end(UPGRADE))],
+    ])("is refused transiently by one that %s", async (_, talk) => {
+      await serve(talk);
+      expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
+    });
+
+    it("takes a 200 whose body is cut for a success", async () => {
+      const head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 100\r\n\r\n";
+      await serve((socket) => void socket.once("data", () => socket.end(`${head}half`)));
+      expect(await exporter.send(logs(), never)).toBeUndefined();
+    });
+  });
+});
+
+const UPGRADE = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
+
+describe("otlp_http config", () => {
+  const problems = (config: object) =>
+    otlpHttpExporter.schema.safeParse(config).error?.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
+
+  it("says what is missing or not supported", () => {
+    expect(problems({})).toEqual([": expected an endpoint such as `endpoint: http://localhost:4318`"]);
+    expect(problems({ endpoint: "localhost:4318" })).toEqual([
+      "endpoint: expected a URL such as http://localhost:4318",
+    ]);
+    const endpoint = "http://x";
+    expect(problems({ endpoint, auth: { authenticator: "basicauth" } })?.[0]).toMatch(/^auth: .*headers/);
+    expect(problems({ endpoint, compression: "snappy" })?.[0]).toMatch(/^compression: /);
+    expect(problems({ endpoint, proxy_url: "http://p" })?.[0]).toMatch(/^proxy_url: /);
+  });
+
+  it("takes what people write", () => {
+    for (const config of [
+      { endpoint: "http://loki:3100/otlp", tls: { insecure: true }, compression: "" },
+      { endpoint: "https://x", headers: null, encoding: "JSON", auth: null },
+      { logs_endpoint: "http://x/y", tls: null, read_buffer_size: 123 },
+      { endpoint: "https://x", tls: { min_version: 1.3, insecure_skip_verify: true } },
+    ]) {
+      expect(problems(config)).toBeUndefined();
+    }
+  });
+});

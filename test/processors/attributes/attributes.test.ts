@@ -1,0 +1,164 @@
+import { describe, expect, it } from "vitest";
+import {
+  type Batch,
+  batchFromJson,
+  type Origin,
+  type ProcessorContext,
+  type ProcessorFactory,
+  readRecords,
+} from "../../../src/plugin.js";
+import { attributesProcessor, resourceProcessor } from "../../../src/processors/attributes/attributes.js";
+import { systemClock } from "../../../src/runtime/contract/clock.js";
+import { noMetrics } from "../../../src/runtime/contract/observability.js";
+import { silentLogger } from "../../../src/runtime/kit.js";
+import { feed, owed } from "../../support/deliveries.js";
+
+const context: ProcessorContext = {
+  id: "p",
+  kind: "processor",
+  signal: "logs",
+  pipeline: "logs",
+  logger: silentLogger,
+  metrics: noMetrics,
+  clock: systemClock,
+  random: Math.random,
+};
+
+const request = {
+  resourceLogs: [
+    {
+      resource: { attributes: [{ key: "service.name", value: { stringValue: "shop" } }] },
+      scopeLogs: [
+        {
+          scope: { name: "lib", version: "1" },
+          logRecords: [
+            {
+              severityNumber: 9,
+              severityText: "INFO",
+              body: { stringValue: "hello" },
+              attributes: [
+                { key: "user", value: { stringValue: "anna" } },
+                { key: "path", value: { stringValue: "/api/v1/items/42" } },
+                { key: "count", value: { stringValue: "12" } },
+              ],
+            },
+          ],
+        },
+      ],
+    },
+  ],
+};
+const batch = batchFromJson("logs", JSON.stringify(request));
+
+function run(factory: ProcessorFactory, config: object, origin: Partial<Origin> = {}): Batch {
+  const { source, out } = feed(factory.create(factory.schema.parse(config), context));
+  source.next(owed(batch, origin).delivery);
+  return out[0]!.batch;
+}
+
+function attributesOf(result: Batch): Record<string, unknown> {
+  let found: Record<string, unknown> = {};
+  readRecords(result, (record) => {
+    found = { ...record.attributes.toObject() };
+  });
+  return found;
+}
+
+const act = (action: object, origin?: Partial<Origin>) =>
+  attributesOf(run(attributesProcessor, { actions: [action] }, origin));
+
+describe("the attributes processor", () => {
+  const before = { user: "anna", path: "/api/v1/items/42", count: "12" };
+
+  it.each([
+    ["inserts what is not there", { action: "insert", key: "env", value: "prod" }, { ...before, env: "prod" }],
+    ["leaves what is there on insert", { action: "insert", key: "user", value: "x" }, before],
+    ["updates what is there", { action: "update", key: "user", value: 5 }, { ...before, user: 5 }],
+    ["leaves what is not there on update", { action: "update", key: "env", value: "x" }, before],
+    ["upserts", { action: "upsert", key: "ok", value: true }, { ...before, ok: true }],
+    ["copies another attribute", { action: "upsert", key: "who", from_attribute: "user" }, { ...before, who: "anna" }],
+    ["does nothing when the other is absent", { action: "upsert", key: "who", from_attribute: "nobody" }, before],
+    ["deletes by key", { action: "delete", key: "user" }, { path: before.path, count: "12" }],
+    ["deletes by pattern", { action: "delete", pattern: "^(user|count)$" }, { path: before.path }],
+    ["converts to an integer", { action: "convert", key: "count", converted_type: "int" }, { ...before, count: 12 }],
+    ["converts to a double", { action: "convert", key: "count", converted_type: "double" }, { ...before, count: 12 }],
+    ["leaves what cannot be converted", { action: "convert", key: "user", converted_type: "int" }, before],
+    [
+      "extracts named groups",
+      { action: "extract", key: "path", pattern: "^/api/(?P<version>v\\d+)/items/(?P<item>\\d+)" },
+      { ...before, version: "v1", item: "42" },
+    ],
+    [
+      "hashes with SHA-256",
+      { action: "hash", key: "user" },
+      { ...before, user: "55579b557896d0ce1764c47fed644f9b35f58bad620674af23f356d80ed0c503" },
+    ],
+  ])("%s", (_name, action, expected) => {
+    expect(act(action)).toEqual(expected);
+  });
+
+  it("takes a value from the client's metadata", () => {
+    const origin = { metadata: new Map([["x-tenant", ["acme"]]]) };
+    expect(act({ action: "insert", key: "tenant", from_context: "metadata.X-Tenant" }, origin)).toMatchObject({
+      tenant: "acme",
+    });
+  });
+
+  it("passes a batch it did not change as the very same one", () => {
+    expect(run(attributesProcessor, { actions: [{ action: "delete", key: "nobody" }] })).toBe(batch);
+  });
+
+  it.each([
+    [{ match_type: "strict", services: ["shop"] }, true],
+    [{ match_type: "strict", services: ["sho"] }, false],
+    [{ match_type: "regexp", services: ["^sh"] }, true],
+    [{ match_type: "strict", attributes: [{ key: "user" }] }, true],
+    [
+      {
+        match_type: "strict",
+        attributes: [
+          { key: "user", value: "anna" },
+          { key: "count", value: "13" },
+        ],
+      },
+      false,
+    ],
+    [{ match_type: "regexp", attributes: [{ key: "path", value: "items/\\d+$" }] }, true],
+    [{ match_type: "strict", log_bodies: ["hello"] }, true],
+    [{ match_type: "strict", log_severity_texts: ["WARN"] }, false],
+    [{ match_type: "strict", log_severity_number: { min: "INFO" } }, true],
+    [{ match_type: "strict", log_severity_number: { min: "ERROR" } }, false],
+    [{ match_type: "strict", libraries: [{ name: "lib", version: "1" }] }, true],
+    [{ match_type: "strict", span_names: ["hello"] }, false],
+  ])("includes by %j: %s; excludes the other way round", (match, isMatch) => {
+    const actions = [{ action: "insert", key: "hit", value: true }];
+    expect("hit" in attributesOf(run(attributesProcessor, { actions, include: match }))).toBe(isMatch);
+    expect("hit" in attributesOf(run(attributesProcessor, { actions, exclude: match }))).toBe(!isMatch);
+  });
+
+  it.each([
+    [{ actions: [] }, ["actions"]],
+    [{ actions: [{ action: "insert", key: "a" }] }, ["actions", 0, "action"]],
+    [{ actions: [{ action: "insert", value: 1 }] }, ["actions", 0, "key"]],
+    [{ actions: [{ action: "convert", key: "a" }] }, ["actions", 0, "converted_type"]],
+    [{ actions: [{ action: "extract", key: "a", pattern: "(\\d+)" }] }, ["actions", 0, "pattern"]],
+    [{ actions: [{ action: "delete", pattern: "(" }] }, ["actions", 0, "pattern"]],
+    [
+      { actions: [{ action: "delete", key: "a" }], include: { match_type: "regexp", services: ["("] } },
+      ["include", "services", 0],
+    ],
+  ])("refuses %j and names the place", (config, path) => {
+    expect(attributesProcessor.schema.safeParse(config).error?.issues[0]?.path).toEqual(path);
+  });
+});
+
+describe("the resource processor", () => {
+  it("changes the resource of all records", () => {
+    const config = { attributes: [{ action: "upsert", key: "service.name", value: "store" }] };
+    let service: unknown;
+    readRecords(run(resourceProcessor, config), (record) => {
+      service = record.resource.attributes.get("service.name");
+    });
+    expect(service).toBe("store");
+  });
+});

@@ -1,0 +1,207 @@
+import { describe, expect, it } from "vitest";
+import type { Batch, ProcessorContext, Signal } from "../../../src/plugin.js";
+import { filter } from "../../../src/processors/filter/filter.js";
+import { systemClock } from "../../../src/runtime/contract/clock.js";
+import type { Metrics } from "../../../src/runtime/contract/observability.js";
+import { noMetrics } from "../../../src/runtime/contract/observability.js";
+import { silentLogger } from "../../../src/runtime/kit.js";
+import { decodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
+import { feed, owed } from "../../support/deliveries.js";
+import { attributes, int, logsOf, METRICS, metricsOf, SPAN, spansOf, text } from "../../support/telemetry/ottl.js";
+import { recordsOf } from "../../support/telemetry/trees.js";
+
+const LOGS = logsOf(
+  {
+    body: text("a"),
+    severityNumber: 5,
+    severityText: "DEBUG",
+    attributes: attributes({ env: text("dev"), n: int(1n) }),
+  },
+  { body: text("b"), severityNumber: 9, severityText: "INFO", attributes: attributes({ env: text("prod") }) },
+  { body: text("c"), severityText: "ERROR" },
+);
+const SPANS = spansOf({ ...SPAN, name: "x" }, { ...SPAN, name: "y", kind: 3, events: [] });
+const POINTS = metricsOf(...Object.values(METRICS));
+
+function contextFor(signal: Signal, metrics: Metrics = noMetrics): ProcessorContext {
+  return {
+    id: "filter",
+    kind: "processor",
+    signal,
+    pipeline: signal,
+    logger: silentLogger,
+    metrics,
+    clock: systemClock,
+    random: Math.random,
+  };
+}
+
+function run(config: object, batch: Batch, metrics?: Metrics) {
+  const { source, out } = feed(filter.create(filter.schema.parse(config), contextFor(batch.signal, metrics)));
+  const { delivery, outcomes } = owed(batch);
+  source.next(delivery);
+  return { out: out.map((one) => one.batch), outcomes };
+}
+
+function left(config: object, batch: Batch): unknown[] {
+  return run(config, batch).out.flatMap((one) =>
+    recordsOf(one.signal, decodeTree(one)).map(({ record, metric }) =>
+      metric ? metric["name"] : (record["name"] ?? (record["body"] as Tree)["stringValue"]),
+    ),
+  );
+}
+
+describe("filter", () => {
+  it.each([
+    ["log_conditions", { log_conditions: ['log.body == "a"'] }, ["b", "c"]],
+    [
+      "log_conditions in a group",
+      { log_conditions: [{ context: "log", conditions: ['body == "a"', 'body == "b"'] }] },
+      ["c"],
+    ],
+    [
+      "an inferred context",
+      { log_conditions: [{ conditions: ['resource.attributes["service.name"] == "checkout"'] }] },
+      [],
+    ],
+    [
+      "logs.log_record",
+      { logs: { log_record: ["severity_number < SEVERITY_NUMBER_INFO", 'IsMatch(body, "^b")'] } },
+      [],
+    ],
+    ["logs.resource", { logs: { resource: ['attributes["service.name"] == "other"'] } }, ["a", "b", "c"]],
+    ["logs.exclude, strict", { logs: { exclude: { match_type: "strict", bodies: ["a"] } } }, ["b", "c"]],
+    [
+      "logs.exclude, regexp",
+      { logs: { exclude: { match_type: "regexp", severity_texts: ["^(DEBUG|INFO)$"] } } },
+      ["c"],
+    ],
+    [
+      "logs.include",
+      { logs: { include: { match_type: "strict", record_attributes: [{ key: "env", value: "prod" }] } } },
+      ["b"],
+    ],
+    [
+      "an attribute of any value",
+      { logs: { include: { match_type: "strict", record_attributes: [{ key: "env" }] } } },
+      ["a", "b"],
+    ],
+    [
+      "an attribute that is a number",
+      { logs: { include: { match_type: "strict", record_attributes: [{ key: "n", value: 1 }] } } },
+      ["a"],
+    ],
+    [
+      "logs.include.severity_number",
+      { logs: { include: { match_type: "strict", severity_number: { min: "INFO" } } } },
+      ["b"],
+    ],
+    [
+      "undefined severities",
+      { logs: { include: { match_type: "strict", severity_number: { min: "INFO", match_undefined: true } } } },
+      ["b", "c"],
+    ],
+    [
+      "include and exclude",
+      {
+        logs: { include: { match_type: "regexp", bodies: ["[ab]"] }, exclude: { match_type: "strict", bodies: ["a"] } },
+      },
+      ["b"],
+    ],
+    ["nothing", {}, ["a", "b", "c"]],
+    ["empty sections", { logs: null, log_conditions: [] }, ["a", "b", "c"]],
+  ])("drops logs by %s", (_, config, names) => expect(left(config, LOGS)).toEqual(names));
+
+  it.each([
+    ["trace_conditions", { trace_conditions: ['span.name == "x"'] }, ["y"]],
+    ["traces.span", { traces: { span: ["kind == SPAN_KIND_CLIENT"] } }, ["x"]],
+    [
+      "spans.exclude",
+      { spans: { exclude: { match_type: "strict", span_names: ["y"], services: ["checkout"] } } },
+      ["x"],
+    ],
+    [
+      "spans.include",
+      {
+        spans: {
+          include: { match_type: "regexp", span_kinds: ["SERVER$"], libraries: [{ name: "lib", version: "1.2" }] },
+        },
+      },
+      ["x"],
+    ],
+  ])("drops spans by %s", (_, config, names) => expect(left(config, SPANS)).toEqual(names));
+
+  it("drops span events and keeps their spans", () => {
+    const [batch] = run(
+      { trace_conditions: ['spanevent.name == "first"'], traces: { spanevent: ['name == "second"'] } },
+      SPANS,
+    ).out;
+    expect(recordsOf("traces", decodeTree(batch!)).map(({ record }) => record["events"] ?? [])).toEqual([[], []]);
+  });
+
+  it.each([
+    [
+      "metric_conditions",
+      { metric_conditions: ['metric.name == "g" or metric.type == METRIC_DATA_TYPE_SUM'] },
+      ["h", "e", "q"],
+    ],
+    ["metrics.metric", { metrics: { metric: ['IsMatch(name, "[gs]")'] } }, ["h", "e", "q"]],
+    [
+      "metrics.datapoint",
+      { metrics: { datapoint: ["metric.type == METRIC_DATA_TYPE_GAUGE and value_double > 1.0"] } },
+      ["s", "h", "e", "q"],
+    ],
+    ["metrics.exclude", { metrics: { exclude: { match_type: "regexp", metric_names: ["^[gshe]$"] } } }, ["q"]],
+    ["metrics.include", { metrics: { include: { match_type: "strict", metric_names: ["g", "q"] } } }, ["g", "q"]],
+    ["HasAttrOnDatapoint", { metrics: { metric: ['HasAttrOnDatapoint("route", "/a")'] } }, []],
+    ["HasAttrKeyOnDatapoint", { metrics: { metric: ['HasAttrKeyOnDatapoint("missing")'] } }, ["g", "s", "h", "e", "q"]],
+  ])("drops metrics by %s", (_, config, names) => expect(left(config, POINTS)).toEqual(names));
+
+  it("acknowledges a batch of which nothing is left, and counts what it drops", () => {
+    const counted: Record<string, number> = {};
+    const metrics: Metrics = {
+      ...noMetrics,
+      counter: (name) => ({ add: (n) => void (counted[name] = (counted[name] ?? 0) + n) }),
+    };
+    const { out, outcomes } = run({ log_conditions: ["log.body != nil"] }, LOGS, metrics);
+    expect(out).toEqual([]);
+    expect(outcomes).toMatchObject([{ ok: true }]);
+    expect(counted).toMatchObject({ otelcol_processor_filter_logs_filtered: 3 });
+  });
+
+  it("passes the same batch on when nothing is dropped", () => {
+    expect(run({ log_conditions: ['log.body == "z"'] }, LOGS).out[0]).toBe(LOGS);
+  });
+
+  it("keeps records on which a condition fails, or refuses the batch when errors propagate", () => {
+    const conditions = ["Int(log.body) + 1 == 2"];
+    expect(run({ log_conditions: conditions }, LOGS).out[0]).toBe(LOGS);
+    expect(run({ error_mode: "silent", log_conditions: conditions }, LOGS).out[0]).toBe(LOGS);
+    const { out, outcomes } = run({ error_mode: "propagate", log_conditions: conditions }, LOGS);
+    expect(out).toEqual([]);
+    expect(outcomes).toMatchObject([{ ok: false }]);
+  });
+
+  it.each([
+    [{ log_conditions: ["log.bodi == 1"] }, ["log_conditions", 0], { offset: 0, length: 8 }],
+    [{ log_conditions: [{ conditions: ["true", "1 == 'a'"] }] }, ["log_conditions", 0, "conditions", 1], { offset: 5 }],
+    [{ log_conditions: [{ context: "span", conditions: ["true"] }] }, ["log_conditions", 0, "context"], undefined],
+    [
+      { log_conditions: ["severity_numbr > 5"] },
+      ["log_conditions", 0],
+      { suggestion: 'did you mean "severity_number"?' },
+    ],
+    [{ metrics: { metric: ["nam == 1"] } }, ["metrics", "metric", 0], { suggestion: 'did you mean "name"?' }],
+    [{ traces: { span: ["("] } }, ["traces", "span", 0], { offset: 0 }],
+    [{ log_conditions: ['attributes["a"] == 1'] }, ["log_conditions", 0], { offset: 0, length: 10 }],
+    [{ metric_conditions: ['IsMatch(name, "a")'] }, ["metric_conditions", 0], { offset: 8, length: 4 }],
+  ])("refuses %j at its place", (config, path, params) => {
+    const [issue] = filter.schema.safeParse(config).error!.issues;
+    expect(issue).toMatchObject({ path, ...(params ? { params } : {}) });
+  });
+
+  it("speaks of the record where no path tells the context", () => {
+    const [issue] = filter.schema.safeParse({ trace_conditions: ["nowhere == 5"] }).error!.issues;
+    expect(issue?.message).toBe("no such path in the context span: nowhere");
+  });
+});

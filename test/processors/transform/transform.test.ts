@@ -1,0 +1,156 @@
+import { describe, expect, it } from "vitest";
+import type { Batch, ProcessorContext } from "../../../src/plugin.js";
+import { transform } from "../../../src/processors/transform/transform.js";
+import { systemClock } from "../../../src/runtime/contract/clock.js";
+import { noMetrics } from "../../../src/runtime/contract/observability.js";
+import { silentLogger } from "../../../src/runtime/kit.js";
+import { decodeTree } from "../../../src/runtime/telemetry/json/tree.js";
+import { feed, owed } from "../../support/deliveries.js";
+import { batchFor, evaluate, LOG, logsOf } from "../../support/telemetry/ottl.js";
+import { recordsOf } from "../../support/telemetry/trees.js";
+
+function run(config: object, batch: Batch) {
+  const context: ProcessorContext = {
+    id: "transform",
+    kind: "processor",
+    signal: batch.signal,
+    pipeline: "p",
+    logger: silentLogger,
+    metrics: noMetrics,
+    clock: systemClock,
+    random: Math.random,
+  };
+  const { source, out } = feed(transform.create(transform.schema.parse(config), context));
+  const { delivery, outcomes } = owed(batch);
+  source.next(delivery);
+  return { batch: out[0]?.batch, outcomes };
+}
+
+const BATCH = batchFor("log", LOG);
+
+describe("transform", () => {
+  it("executes groups of statements in their contexts, in order", () => {
+    const config = {
+      log_statements: [
+        { context: "resource", statements: ['set(attributes["env"], "prod")'] },
+        {
+          context: "log",
+          conditions: ['resource.attributes["env"] == "prod"'],
+          statements: ['set(body, "one")', 'set(attributes["b"], body)'],
+        },
+        { context: "log", conditions: ["false"], statements: ['set(body, "two")'] },
+      ],
+    };
+    const { batch } = run(config, BATCH);
+    expect(evaluate('[body, attributes["b"], resource.attributes["env"]]', "log", batch)).toEqual([
+      "one",
+      "one",
+      "prod",
+    ]);
+  });
+
+  it("infers the contexts of a flat list", () => {
+    const config = {
+      log_statements: [
+        'set(resource.attributes["a"], 1)',
+        'set(log.cache["x"], "kept")',
+        'set(log.attributes["a"], log.cache["x"])',
+        'set(scope.name, "s") where resource.attributes["a"] == 1',
+      ],
+    };
+    const { batch } = run(config, BATCH);
+    expect(evaluate('[resource.attributes["a"], attributes["a"], scope.name]', "log", batch)).toEqual([
+      1n,
+      "kept",
+      "s",
+    ]);
+  });
+
+  it("executes a flat list in one context, record by record, as long as one fits", () => {
+    const config = {
+      log_statements: [
+        'set(log.attributes["was"], resource.attributes["seen"])',
+        'set(resource.attributes["seen"], "yes")',
+      ],
+    };
+    const { batch } = run(config, logsOf({ severityNumber: 1 }, { severityNumber: 2 }));
+    const records = recordsOf("logs", decodeTree(batch!)).map(({ record }) => record["attributes"] ?? []);
+    expect(records).toEqual([[], [{ key: "was", value: { stringValue: "yes" } }]]);
+  });
+
+  it("takes a path without a context for what the rest of the list is about", () => {
+    const { batch } = run(
+      { trace_statements: ['set(attributes["a"], span.name)', 'set(attributes["b"], 1)'] },
+      batchFor("span"),
+    );
+    expect(evaluate('[attributes["a"], attributes["b"]]', "span", batch)).toEqual(["GET /health", 1n]);
+  });
+
+  it("executes statements that no context fits together each in its own", () => {
+    const config = { metric_statements: ["convert_sum_to_gauge()", 'set(datapoint.attributes["a"], metric.type)'] };
+    const { batch } = run(config, batchFor("metric"));
+    expect(evaluate('attributes["a"]', "datapoint", batch)).toBe(1n);
+  });
+
+  it("knows contexts and error modes in any case", () => {
+    const config = { error_mode: "Ignore", log_statements: [{ context: "Log", statements: ['set(body, "x")'] }] };
+    expect(evaluate("body", "log", run(config, BATCH).batch)).toBe("x");
+  });
+
+  it("infers the context from functions and names where paths do not tell", () => {
+    const { batch } = run({ metric_statements: ["convert_sum_to_gauge()"] }, batchFor("metric"));
+    expect(evaluate("type", "metric", batch)).toBe(1n);
+  });
+
+  it("transforms traces, span events, metrics and data points", () => {
+    const spans = run(
+      { trace_statements: ['set(spanevent.name, "e")', { context: "span", statements: ['set(name, "n")'] }] },
+      batchFor("span"),
+    ).batch;
+    expect(evaluate("[name, span.name]", "spanevent", spans)).toEqual(["e", "n"]);
+    const metrics = run(
+      { metric_statements: [{ context: "datapoint", statements: ['set(attributes["unit"], metric.unit)'] }] },
+      batchFor("datapoint"),
+    ).batch;
+    expect(evaluate('attributes["unit"]', "datapoint", metrics)).toBe("1");
+  });
+
+  it("passes the same batch on when nothing changes", () => {
+    expect(run({ log_statements: ["set(log.body, log.body)"] }, BATCH).batch).toBe(BATCH);
+    expect(run({ trace_statements: ['set(span.name, "x")'] }, BATCH).batch).toBe(BATCH);
+    expect(run({}, BATCH).batch).toBe(BATCH);
+  });
+
+  it("goes on after a statement that fails, or refuses the batch when errors propagate", () => {
+    const statements = ['set(log.attributes["n"], Int(log.attributes["text"]) + 1)', 'set(log.body, "x")'];
+    expect(evaluate("body", "log", run({ log_statements: statements }, BATCH).batch)).toBe("x");
+    const refused = run({ log_statements: [{ error_mode: "propagate", statements }] }, BATCH);
+    expect(refused.batch).toBeUndefined();
+    expect(refused.outcomes).toMatchObject([{ ok: false }]);
+  });
+
+  it.each([
+    [{ log_statements: ["set(log.bodi, 1)"] }, ["log_statements", 0], { offset: 4, length: 8 }],
+    [
+      { log_statements: [{ context: "log", statements: ["set(body, 1)", "sett(body, 1)"] }] },
+      ["log_statements", 0, "statements", 1],
+      { suggestion: 'did you mean "set"?' },
+    ],
+    [
+      { log_statements: [{ context: "log", conditions: ["body"], statements: [] }] },
+      ["log_statements", 0, "conditions", 0],
+      { offset: 0 },
+    ],
+    [{ log_statements: [{ context: "metric", statements: [] }] }, ["log_statements", 0, "context"], undefined],
+    [{ log_statements: ['set(attributes["a"], 1)'] }, ["log_statements", 0], { offset: 4, length: 10 }],
+    [{ log_statements: ["set(log.body, 1)", "set(log.bodi, 1)"] }, ["log_statements", 1], { offset: 4 }],
+    [
+      { metric_statements: [{ conditions: ['name == "a"'], statements: [] }] },
+      ["metric_statements", 0, "conditions", 0],
+      { offset: 0, length: 4 },
+    ],
+  ])("refuses %j at its place", (config, path, params) => {
+    const [issue] = transform.schema.safeParse(config).error!.issues;
+    expect(issue).toMatchObject({ path, ...(params ? { params } : {}) });
+  });
+});

@@ -1,0 +1,12 @@
+import type { ConformanceCase } from "../../../../src/testing.js";
+
+/** What each case that fails says, without its seed. */
+export async function failuresOf(cases: readonly ConformanceCase[]): Promise<Record<string, string>> {
+  const failures: Record<string, string> = {};
+  for (const { name, run } of cases) {
+    await run().catch((error: Error) => {
+      failures[name] = error.message.split("\n(to see it again")[0]!;
+    });
+  }
+  return failures;
+}
