@@ -4,8 +4,9 @@ import { errorMessage } from "../../contract/error-message.js";
 import type { ExporterSettings } from "../../contract/schema/exporter-settings.js";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { exporterSettingsSchema } from "../../ottl/compile/record-condition.js";
-import { knownKey, schemaInput } from "../schema/schema-input.js";
+import { schemaInput } from "../schema/schema-input.js";
 import { usageWarnings } from "../schema/usage-warnings.js";
+import { knownKey } from "../schema/visit-schema.js";
 import { isOpaqueSchema, keysOf } from "../schema/zod-schema.js";
 import { REDACTED, secretSpans, withoutUrlSecrets } from "../secrets/find-secrets.js";
 import type { Findings } from "../text/findings.js";
@@ -93,17 +94,4 @@ function splitExporterKeys(node: MapNode, schema: z.ZodType): { specific: MapNod
     specific: mapNode(node, new Map(all.filter(([key]) => !isCommon(key) || ownKeys.has(key)))),
     common: mapNode(node, new Map(all.filter(([key]) => isCommon(key)))),
   };
-}
-
-export function withDefaults(defaults: unknown, written: unknown): unknown {
-  if (!isRecord(defaults)) return written === undefined ? defaults : written;
-  if (written === undefined || written === null) return defaults;
-  if (!isRecord(written)) return written;
-  const merged = new Map(Object.entries(defaults));
-  for (const [key, value] of Object.entries(written)) merged.set(key, withDefaults(merged.get(key), value));
-  return Object.fromEntries(merged);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import type { ComponentKind, ExtensionFactory, HeldBytesLimit } from "../../contract/component.js";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
+import { byteSizeText } from "../../contract/schema/units.js";
 import type { FactoryOf, Registry } from "../../host/registry.js";
-import { byteSizeText } from "../schema/duration-text.js";
+import { SECTIONS } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
 import { locatePath, type MapNode, type Node, nodeAt } from "../text/node.js";
 import {
@@ -11,7 +12,6 @@ import {
   type ComponentDefinitions,
   parseDefinition,
   readDefinitions,
-  SECTIONS,
 } from "./component-definitions.js";
 import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./link-pipelines.js";
 import type { ParsedComponent } from "./parse-component.js";
