@@ -9,6 +9,7 @@
  */
 
 const CONTRACT = ["src/runtime/contract/", "src/runtime/telemetry/"];
+const CONFIG = [...CONTRACT, "src/runtime/host/registry.ts"];
 
 /** @type {readonly Room[]} */
 export const ROOMS = [
@@ -67,12 +68,34 @@ export const ROOMS = [
   {
     path: "src/runtime/config/",
     purpose: "from sources to a resolved config; problems with their places",
-    imports: [...CONTRACT, "src/runtime/ottl/", "src/runtime/host/registry.ts"],
+    imports: CONFIG,
   },
-  { path: "src/runtime/config/text/", purpose: "YAML to nodes that know their place; merging and substitution" },
-  { path: "src/runtime/config/schema/", purpose: "what a schema says: of keys, warnings, JSON Schema" },
-  { path: "src/runtime/config/secrets/", purpose: "what must not be shown, and showing the rest" },
-  { path: "src/runtime/config/resolve/", purpose: "components and pipelines: checked, linked, resolved" },
+  {
+    path: "src/runtime/config/text/",
+    purpose: "YAML to nodes that know their place; merging and substitution",
+    imports: ["src/runtime/contract/"],
+  },
+  {
+    path: "src/runtime/config/schema/",
+    purpose: "what a schema says: of keys, warnings, JSON Schema",
+    imports: [...CONFIG, "src/runtime/config/text/"],
+  },
+  {
+    path: "src/runtime/config/secrets/",
+    purpose: "what must not be shown, and showing the rest",
+    imports: [...CONFIG, "src/runtime/config/schema/", "src/runtime/config/text/"],
+  },
+  {
+    path: "src/runtime/config/resolve/",
+    purpose: "components and pipelines: checked, linked, resolved",
+    imports: [
+      ...CONFIG,
+      "src/runtime/ottl/",
+      "src/runtime/config/secrets/",
+      "src/runtime/config/schema/",
+      "src/runtime/config/text/",
+    ],
+  },
   {
     path: "src/runtime/host/",
     purpose: "the agent: starts and stops a config; the list of built-in components",

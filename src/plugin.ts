@@ -68,13 +68,12 @@ export {
   duration,
   headers,
   ignored,
-  parseByteSize,
-  parseDuration,
   recordPattern,
   secret,
   section,
   unsupported,
 } from "./runtime/contract/schema/schema.js";
+export { parseByteSize, parseDuration } from "./runtime/contract/schema/units.js";
 export { Batch } from "./runtime/telemetry/batch.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/bytes/malformed.js";
 export { SIGNALS, type Signal } from "./runtime/telemetry/bytes/signal.js";

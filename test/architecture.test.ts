@@ -116,6 +116,11 @@ describe("the architecture", () => {
     expect(foreign).toEqual([]);
   });
 
+  it("has one file that knows how zod stores a schema", () => {
+    const knowing = sources.filter((file) => /\._(zod|def)\b|\.def\b/.test(readFileSync(join(project, file), "utf8")));
+    expect(knowing).toEqual(["src/runtime/config/schema/zod-schema.ts"]);
+  });
+
   it("lets only the command line touch the process, and one file of the pino room hear of its end", () => {
     const touching = sources
       .filter((file) => !file.startsWith("src/runtime/cli/") && file !== "src/runtime/embed/pino/at-exit.ts")

@@ -3,7 +3,7 @@ import { type Paint, SEVERITIES, type Severity, SPAN_KINDS, type Style, type Tre
 import { attributesPart, joinParts, MAX_VALUE_LENGTH, timePart } from "./line-parts.js";
 import { pointLines } from "./normal-metrics.js";
 import { resourceGroups, serviceName } from "./records.js";
-import { durationText, hex, isTree, messages, plainText } from "./values.js";
+import { elapsedText, hex, isTree, messages, plainText } from "./values.js";
 
 const MAX_BODY_LENGTH = 1000;
 
@@ -87,7 +87,7 @@ function kindText(kind: number): string {
 function spanDuration(span: Tree): string {
   const { startTimeUnixNano: start, endTimeUnixNano: end } = span;
   if (typeof end !== "bigint" || end === 0n) return "(not ended)";
-  return durationText(end - (typeof start === "bigint" ? start : 0n));
+  return elapsedText(end - (typeof start === "bigint" ? start : 0n));
 }
 
 function statusPart(status: TreeValue | undefined, paint: Paint): string {

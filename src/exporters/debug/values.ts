@@ -41,8 +41,8 @@ const DURATION_UNITS: readonly (readonly [string, bigint])[] = [
 ];
 
 /** 1.5s, 12.345ms, 250µs, 17ns */
-export function durationText(nanos: bigint): string {
-  if (nanos < 0n) return `-${durationText(-nanos)}`;
+export function elapsedText(nanos: bigint): string {
+  if (nanos < 0n) return `-${elapsedText(-nanos)}`;
   const unit = DURATION_UNITS.find(([, size]) => nanos >= size);
   if (unit === undefined) return `${nanos}ns`;
   const thousandths = (nanos * 1000n + unit[1] / 2n) / unit[1];

@@ -1,5 +1,4 @@
-import { withDefaults } from "../config/resolve/parse-component.js";
-import { describeKeys, type KeyDescription } from "../config/schema/describe-keys.js";
+import { describeKeys, type KeyDescription, withDefaults } from "../config/schema/describe-keys.js";
 import type { ComponentFactory } from "../contract/component.js";
 import { DEFAULT_SETTINGS, uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
 import { nearest } from "../contract/schema/suggest.js";

@@ -2,17 +2,17 @@ import process from "node:process";
 import { setFlagsFromString } from "node:v8";
 import type { LoadedConfig } from "../config/load.js";
 import type { ResolvedConfig } from "../config/resolve/spec.js";
-import type { Problem } from "../config/text/problem.js";
+import { type Problem, placeText, problemMessage } from "../config/text/problem.js";
 import { systemClock } from "../contract/clock.js";
 import { isStartError, type StartError } from "../contract/component.js";
 import type { Logger } from "../contract/observability.js";
 import type { PluginTracker } from "../contract/plugin-tracker.js";
-import { parseDuration } from "../contract/schema/schema.js";
+import { parseDuration } from "../contract/schema/units.js";
 import { PluginFolders } from "../host/plugins/plugin-folders.js";
 import { Watchdog } from "../host/plugins/watchdog.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
-import { placeText, showProblems } from "./show-problems.js";
+import { showProblems } from "./show-problems.js";
 import { supervise } from "./supervise.js";
 import { EXIT, type Terminal, UsageError } from "./terminal.js";
 
@@ -95,9 +95,9 @@ async function runConfig(
 }
 
 function logWarnings(problems: readonly Problem[], logger: Logger): void {
-  for (const { place, path, code, message, suggestion } of problems) {
-    const text = suggestion === undefined ? message : `${message} (${suggestion})`;
-    logger.warn({ code, path, ...(place && { place: placeText(place) }) }, `config: ${text}`);
+  for (const problem of problems) {
+    const { place, path, code } = problem;
+    logger.warn({ code, path, ...(place && { place: placeText(place) }) }, `config: ${problemMessage(problem)}`);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Problem } from "../config/text/problem.js";
+import { type Problem, placeText, problemMessage } from "../config/text/problem.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 
 /** A config that cannot be run. All that is wrong with it is in `problems`, and in the message, a line each. */
@@ -13,8 +13,8 @@ export class SluiceConfigError extends Error {
   }
 }
 
-export function problemLine({ place, path, message, suggestion }: Problem): string {
-  const where = [place && `${place.file}:${place.line}:${place.column}`, path].filter(Boolean).join(" ");
-  const hint = suggestion === undefined ? "" : ` (${suggestion})`;
-  return `${where === "" ? "" : `${where}: `}${message}${hint}`;
+export function problemLine(problem: Problem): string {
+  const { place, path } = problem;
+  const where = [place && placeText(place), path].filter(Boolean).join(" ");
+  return `${where === "" ? "" : `${where}: `}${problemMessage(problem)}`;
 }

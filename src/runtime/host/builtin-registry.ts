@@ -1,5 +1,4 @@
-import { SECTIONS, type SectionName } from "../config/resolve/component-definitions.js";
-import { parseId } from "../config/schema/component-id.js";
+import { parseId, SECTIONS, type SectionName } from "../config/schema/component-id.js";
 import { isNull, type MapNode } from "../config/text/node.js";
 import type { ComponentKind } from "../contract/component.js";
 import { BUILTINS, DEFAULT_EXTENSIONS, type LoadFactory } from "./builtin-table.js";

@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DebugExporter, debugExporter } from "../../../src/exporters/debug/debug.js";
-import { durationText, timeText, valueText } from "../../../src/exporters/debug/values.js";
+import { elapsedText, timeText, valueText } from "../../../src/exporters/debug/values.js";
 import { Batch, batchFromJson, type Signal } from "../../../src/plugin.js";
 import { runs } from "../../support/runs.js";
 import { exporterContext, never } from "../support.js";
@@ -293,7 +293,7 @@ describe("values", () => {
     [1_500_000_000n, "1.5s"],
     [-2_000_000n, "-2ms"],
   ])("a duration of %s nanoseconds is %s", (nanos, expected) => {
-    expect(durationText(nanos)).toBe(expected);
+    expect(elapsedText(nanos)).toBe(expected);
   });
 
   test("times keep every nanosecond", () => {

@@ -6,7 +6,7 @@ import { loadConfig } from "../../../src/runtime/config/load.js";
 import { defineExtension } from "../../../src/runtime/contract/component.js";
 import { Registry } from "../../../src/runtime/host/registry.js";
 import { fakes } from "./fakes.js";
-import { brief, GOOD, loadText, problemsIn, withExporter } from "./load-text.js";
+import { GOOD, loadText, problemsIn, withExporter } from "./load-text.js";
 
 const PIPELINE = "service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}";
 
@@ -231,42 +231,6 @@ describe("loadConfig", () => {
     ],
   ])("says what to write (%#)", (text, message, suggestion) => {
     expect(loadText(text).problems[0]).toMatchObject({ message, ...(suggestion === undefined ? {} : { suggestion }) });
-  });
-
-  it("gives string fields what was written, whatever YAML makes of it", () => {
-    const text = withExporter(
-      "otlphttp",
-      'endpoint: 0123\nheaders: {a: 1.10, b: true, c: "${env:N}", d: "x${env:N}", e: }',
-    );
-    expect(loadText(text, { env: { N: "007" } }).config?.exporters.get("otlphttp")?.config).toMatchObject({
-      endpoint: "0123",
-      headers: { a: "1.10", b: "true", c: "007", d: "x007", e: "" },
-    });
-  });
-
-  it("gives other fields what YAML makes of a variable", () => {
-    const text = withExporter(
-      "debug",
-      "verbosity: ${env:V}\nsending_queue: {enabled: '${env:B}', queue_size: '${env:N}'}\ntimeout: ${env:D}",
-    );
-    const { config } = loadText(text, { env: { V: "DETAILED", B: "false", N: "7", D: "90s" } });
-    expect(config?.exporters.get("debug")).toMatchObject({
-      config: { verbosity: "detailed" },
-      settings: { timeout: 90_000, sending_queue: { enabled: false, queue_size: 7 } },
-    });
-  });
-
-  it("uses the default of a field whose variable is not set", () => {
-    const text = withExporter("debug", "verbosity: ${env:NOPE}\nsending_queue: {queue_size: '${env:NOPE}'}");
-    const { config, problems } = loadText(text);
-    expect(config?.exporters.get("debug")).toMatchObject({
-      config: { verbosity: "basic" },
-      settings: { sending_queue: {} },
-    });
-    expect(problems.map(brief)).toEqual([
-      "warning unset_variable 5:16 exporters.debug.verbosity",
-      "warning unset_variable 6:33 exporters.debug.sending_queue.queue_size",
-    ]);
   });
 
   it("keeps an exporter's own keys and the common ones apart", () => {

@@ -1,5 +1,5 @@
 import type { DeadLetterQuery } from "../../contract/admin.js";
-import { parseDuration } from "../../contract/schema/schema.js";
+import { parseDuration } from "../../contract/schema/units.js";
 import type { OptionValues } from "../command.js";
 import { UsageError } from "../terminal.js";
 

@@ -1,19 +1,10 @@
 import type { ComponentFactory, ComponentKind } from "../../contract/component.js";
+import { withArticle } from "../../contract/schema/suggest.js";
 import { noEffectReason, type Registry } from "../../host/registry.js";
-import { parseId } from "../schema/component-id.js";
+import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
-import { isNull, type MapNode, type Node, placeOf, type Span } from "../text/node.js";
+import { isNull, type MapNode, type Node, type Span, spanText } from "../text/node.js";
 import { parseComponent } from "./parse-component.js";
-
-export const SECTIONS = {
-  receivers: "receiver",
-  processors: "processor",
-  exporters: "exporter",
-  connectors: "connector",
-  extensions: "extension",
-} as const satisfies Record<string, ComponentKind>;
-
-export type SectionName = keyof typeof SECTIONS;
 
 /** A component as a section defines it. */
 export interface ComponentDefinition {
@@ -59,8 +50,7 @@ function readSection(root: MapNode, section: SectionName, registry: Registry, fi
     if (definition === undefined) continue;
     if (earlier === undefined) found.set(definition.id, definition);
     else {
-      const { file, line, column } = placeOf(earlier.key);
-      const message = `${SECTIONS[section]} "${definition.id}" is defined twice; the first is at ${file}:${line}:${column}`;
+      const message = `${SECTIONS[section]} "${definition.id}" is defined twice; the first is at ${spanText(earlier.key)}`;
       findings.error("duplicate_id", key, [section, name], message);
     }
   }
@@ -116,7 +106,7 @@ function reportUnknownType(
   const { kind, type, section, name, key } = definition;
   const guess = registry.suggest(kind, type);
   const others = registry.kindsOf(type).filter((other) => other !== kind);
-  const elsewhere = others.length > 0 ? `; there is a${articleSuffix(others[0]!)} ${others[0]} of that name` : "";
+  const elsewhere = others.length > 0 ? `; there is ${withArticle(others[0]!)} of that name` : "";
   const suggestion = guess === undefined ? {} : { suggestion: `did you mean "${guess}"?` };
   const message = `there is no ${kind} of type "${type}"${elsewhere}`;
   if (used) findings.error("unknown_component", key, [section, name], message, suggestion);
@@ -132,8 +122,4 @@ function reportUnknownType(
 
 function hasPluginErrors({ problems }: Findings): boolean {
   return problems.some(({ severity, code }) => severity === "error" && code.startsWith("plugin_"));
-}
-
-function articleSuffix(word: string): string {
-  return /^[aeiou]/.test(word) ? "n" : "";
 }

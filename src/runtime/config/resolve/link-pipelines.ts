@@ -1,8 +1,8 @@
-import type { ComponentKind } from "../../contract/component.js";
-import { didYouMean } from "../../contract/schema/suggest.js";
+import { didYouMean, withArticle } from "../../contract/schema/suggest.js";
+import type { SectionName } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
-import { placeOf } from "../text/node.js";
-import type { ComponentDefinition, ComponentDefinitions, SectionName } from "./component-definitions.js";
+import { spanText } from "../text/node.js";
+import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
 import type { ComponentReference, PipelineDefinition, ServiceDefinition } from "./read-service.js";
 
 /** A reference and what it refers to. */
@@ -73,12 +73,7 @@ function reportUndefined(
   const wanted = sections.map((section) => section.slice(0, -1)).join(" or ");
   if (elsewhere !== undefined) {
     const kind = definitions[elsewhere].get(id)!.kind;
-    findings.error(
-      "wrong_kind",
-      span,
-      path,
-      `"${id}" is ${article(kind)} ${kind}; expected ${article(wanted)} ${wanted}`,
-    );
+    findings.error("wrong_kind", span, path, `"${id}" is ${withArticle(kind)}; expected ${withArticle(wanted)}`);
     return;
   }
   const known = sections.flatMap((section) => [...definitions[section].keys()]);
@@ -122,8 +117,7 @@ function reportDuplicates(pipelines: readonly PipelineDefinition[], findings: Fi
     const earlier = seen.get(pipeline.id);
     if (earlier === undefined) seen.set(pipeline.id, pipeline);
     else {
-      const { file, line, column } = placeOf(earlier.key);
-      const message = `pipeline "${pipeline.id}" is defined twice; the first is at ${file}:${line}:${column}`;
+      const message = `pipeline "${pipeline.id}" is defined twice; the first is at ${spanText(earlier.key)}`;
       findings.error("duplicate_id", pipeline.key, pipeline.path, message);
     }
   }
@@ -160,8 +154,4 @@ function withoutRepeats(links: readonly Link[], report: (link: Link) => void): L
     seen.add(each.reference.id);
     return !repeated;
   });
-}
-
-function article(word: ComponentKind | string): string {
-  return /^[aeiou]/.test(word) ? "an" : "a";
 }

@@ -1,15 +1,15 @@
 import type { z } from "zod";
 import type { ComponentFactory } from "../../contract/component.js";
-import { errorMessage } from "../../contract/error-message.js";
 import type { ExporterSettings } from "../../contract/schema/exporter-settings.js";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { exporterSettingsSchema } from "../../ottl/compile/record-condition.js";
-import { knownKey, schemaInput } from "../schema/schema-input.js";
+import { schemaInput } from "../schema/schema-input.js";
 import { usageWarnings } from "../schema/usage-warnings.js";
-import { isOpaqueSchema, keysOf } from "../schema/zod-schema.js";
-import { REDACTED, secretSpans, withoutUrlSecrets } from "../secrets/find-secrets.js";
+import { knownKey } from "../schema/visit-schema.js";
+import { keysOf } from "../schema/zod-schema.js";
 import type { Findings } from "../text/findings.js";
-import { isNull, type MapNode, mapNode, type Node, type ScalarNode, type Span } from "../text/node.js";
+import { isNull, type MapNode, mapNode, type Node, type Span } from "../text/node.js";
+import { callPlugin } from "./call-plugin.js";
 import type { ComponentDefinition } from "./component-definitions.js";
 import { problemsFromIssues } from "./problems-from-issues.js";
 
@@ -51,35 +51,23 @@ export function parseNode(
   findings: Findings,
   { key, siblings = [] }: ParseOptions,
 ): { readonly value: unknown } | undefined {
-  try {
+  const plugin = {
+    name: "the component's schema",
+    severity: "error",
+    code: "schema_failed",
+    key,
+    path,
+    node,
+    schema,
+  } as const;
+  const read = () => {
     findings.problems.push(...usageWarnings(node, schema, path));
     const result = schema.safeParse(schemaInput(node, schema));
     if (result.success) return { value: result.data };
     findings.problems.push(...problemsFromIssues(result.error.issues, { node, schema, path, key, siblings }));
-  } catch (error) {
-    findings.error("schema_failed", key, path, `the component's schema failed: ${schemaFailure(error, node, schema)}`);
-  }
-  return undefined;
-}
-
-function schemaFailure(error: unknown, node: Node, schema: z.ZodType): string {
-  const message = errorMessage(error);
-  if (message.includes("during synchronous parse")) return "it is asynchronous, and only others can be used";
-  const secrets = hiddenTexts(node, schema).filter((text) => text.length > 2);
-  return secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), withoutUrlSecrets(message));
-}
-
-/** What a schema may say of a config and must not be shown: it is secret, came from a variable, or nobody knows. */
-function hiddenTexts(node: Node, schema: z.ZodType): string[] {
-  const all = scalars(node);
-  const secrets = new Set<Span>(isOpaqueSchema(schema) ? all : secretSpans(node, [schema]));
-  return all.filter((scalar) => scalar.substituted || secrets.has(scalar)).map(({ text }) => text);
-}
-
-function scalars(node: Node): ScalarNode[] {
-  if (node.kind === "scalar") return [node];
-  const inner = node.kind === "list" ? node.items : [...node.entries.values()].map(({ value }) => value);
-  return inner.flatMap(scalars);
+    return undefined;
+  };
+  return callPlugin(read, plugin, findings);
 }
 
 const commonKeys = keysOf(exporterSettingsSchema);
@@ -93,17 +81,4 @@ function splitExporterKeys(node: MapNode, schema: z.ZodType): { specific: MapNod
     specific: mapNode(node, new Map(all.filter(([key]) => !isCommon(key) || ownKeys.has(key)))),
     common: mapNode(node, new Map(all.filter(([key]) => isCommon(key)))),
   };
-}
-
-export function withDefaults(defaults: unknown, written: unknown): unknown {
-  if (!isRecord(defaults)) return written === undefined ? defaults : written;
-  if (written === undefined || written === null) return defaults;
-  if (!isRecord(written)) return written;
-  const merged = new Map(Object.entries(defaults));
-  for (const [key, value] of Object.entries(written)) merged.set(key, withDefaults(merged.get(key), value));
-  return Object.fromEntries(merged);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,8 @@
 import type { z } from "zod";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
-import { enumValues, keysOf, schemasAt } from "../schema/zod-schema.js";
+import { schemasAt } from "../schema/visit-schema.js";
+import { enumValues, keysOf } from "../schema/zod-schema.js";
 import { isSecretValue, REDACTED, withoutUrlSecrets } from "../secrets/find-secrets.js";
 import { isNull, locatePath, type Node, nodeAt, placeOf, type Span } from "../text/node.js";
 import { placeInText } from "../text/place-in-text.js";

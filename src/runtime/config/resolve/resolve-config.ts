@@ -2,19 +2,20 @@ import { createHash } from "node:crypto";
 import type { ComponentKind, ExtensionFactory, HeldBytesLimit } from "../../contract/component.js";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
+import { byteSizeText } from "../../contract/schema/units.js";
 import type { FactoryOf, Registry } from "../../host/registry.js";
-import { byteSizeText } from "../schema/duration-text.js";
+import { SECTIONS } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
-import { locatePath, type MapNode, type Node, nodeAt } from "../text/node.js";
+import { locatePath, type MapNode, mapNode, type Node, nodeAt } from "../text/node.js";
+import { callPlugin, pluginCode } from "./call-plugin.js";
 import {
   type ComponentDefinition,
   type ComponentDefinitions,
   parseDefinition,
   readDefinitions,
-  SECTIONS,
 } from "./component-definitions.js";
 import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./link-pipelines.js";
-import type { ParsedComponent } from "./parse-component.js";
+import { type ParsedComponent, parseNode } from "./parse-component.js";
 import { readService } from "./read-service.js";
 import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
 import { checkNamedPipelines, orderPipelines } from "./topology.js";
@@ -50,16 +51,17 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   }
   const ordered = orderPipelines(pipelines, definitions.connectors.values(), findings);
   checkZoneOrder(ordered, service.settings?.strict_order ?? false, findings);
-  if (findings.hasErrors || service.settings === undefined) return undefined;
-
   const build = new SpecBuilder(root, used, parsed, registry);
   const enabled = build.specs("extension", [...unlisted, ...extensions.map(definitionOf)]);
+  const unwritten = options.addDefaults ? defaultExtensions(root, registry, enabled, findings) : [];
+  if (findings.hasErrors || service.settings === undefined) return undefined;
+
   return {
     receivers: build.specs("receiver", definitions.receivers.values()),
     processors: build.specs("processor", definitions.processors.values()),
     exporters: build.exporters(definitions.exporters.values()),
     connectors: build.specs("connector", definitions.connectors.values()),
-    extensions: new Map([...(options.addDefaults ? defaultExtensions(registry, enabled) : []), ...enabled]),
+    extensions: new Map([...unwritten, ...enabled]),
     pipelines: ordered.map(pipelineSpec),
     service: service.settings,
     generation: configHash(root),
@@ -82,19 +84,21 @@ function unlistedDefaultExtensions(definitions: ComponentDefinitions, named: rea
 
 /** Extensions that run by default and are neither named nor configured, with their defaults. */
 function defaultExtensions(
+  root: MapNode,
   registry: Registry,
   enabled: ReadonlyMap<string, ComponentSpec<ExtensionFactory>>,
+  findings: Findings,
 ): [string, ComponentSpec<ExtensionFactory>][] {
   const types = new Set([...enabled.values()].map((spec) => spec.factory.type));
   return registry
     .all("extension")
     .filter((factory) => factory.onByDefault && !types.has(factory.type))
-    .map((factory) => {
-      const config = factory.schema.parse({});
-      return [
-        factory.type,
-        { id: factory.type, path: `extensions.${factory.type}`, factory, config, placeOf: () => undefined },
-      ];
+    .flatMap((factory) => {
+      const { type, schema } = factory;
+      const parsed = parseNode(mapNode(root, new Map()), schema, ["extensions", type], findings, { key: root });
+      if (parsed === undefined) return [];
+      const spec = { id: type, path: `extensions.${type}`, factory, config: parsed.value, placeOf: () => undefined };
+      return [[type, spec]];
     });
 }
 
@@ -222,7 +226,7 @@ function checkHeldBytes(
   findings: Findings,
 ): void {
   const { section, name, node, key } = processor;
-  const held = heldBytes(processor, config);
+  const held = heldBytes(processor, config, findings);
   if (held === undefined || held.bytes < intakeLimit) return;
   const message = `"${processor.id}" may hold back ${byteSizeText(held.bytes)}, but service.intake.max_bytes, for the whole agent, is ${byteSizeText(intakeLimit)}: clients are refused before "${processor.id}" makes room`;
   const suggestion = `set ${held.path.join(".")} below service.intake.max_bytes, or raise that`;
@@ -230,11 +234,13 @@ function checkHeldBytes(
   findings.warn("over_intake_limit", nodeAt(node, held.path) ?? key, path, message, { suggestion });
 }
 
-/** A plugin that cannot say it has no limit of which to warn. */
-function heldBytes({ factory }: ComponentDefinition, config: unknown): HeldBytesLimit | undefined {
-  try {
-    return factory?.kind === "processor" ? factory.maxHeldBytes?.(config) : undefined;
-  } catch {
-    return undefined;
-  }
+/** Undefined for a processor that holds nothing back, and for a plugin that fails to say how much it does. */
+function heldBytes(processor: ComponentDefinition, config: unknown, findings: Findings): HeldBytesLimit | undefined {
+  const { factory } = processor;
+  if (factory?.kind !== "processor" || factory.maxHeldBytes === undefined) return undefined;
+  const ask = () => {
+    const { bytes, path } = factory.maxHeldBytes!(config);
+    return { bytes, path: [...path] };
+  };
+  return callPlugin(ask, pluginCode("maxHeldBytes", processor, factory, "warning"), findings);
 }

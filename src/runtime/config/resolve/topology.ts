@@ -1,6 +1,7 @@
 import { didYouMean } from "../../contract/schema/suggest.js";
 import type { Findings } from "../text/findings.js";
 import { nodeAt } from "../text/node.js";
+import { callPlugin, pluginCode } from "./call-plugin.js";
 import type { ComponentDefinition } from "./component-definitions.js";
 import type { Link, LinkedPipeline } from "./link-pipelines.js";
 
@@ -90,7 +91,10 @@ export function checkNamedPipelines(
   const fed = connectorSides(connector, pipelines, "receivers").map((side) => side.pipeline.pipeline.id);
   if (factory?.kind !== "connector" || fed.length === 0) return;
   const defined = new Set(pipelines.map(({ pipeline }) => pipeline.id));
-  for (const { pipeline, path } of factory.namedPipelines?.(config) ?? []) {
+  const ask = () =>
+    [...(factory.namedPipelines?.(config) ?? [])].map(({ pipeline, path }) => ({ pipeline, path: [...path] }));
+  const named = callPlugin(ask, pluginCode("namedPipelines", connector, factory, "error"), findings);
+  for (const { pipeline, path } of named ?? []) {
     if (fed.includes(pipeline)) continue;
     const problem = defined.has(pipeline)
       ? `pipeline "${pipeline}" does not have "${connector.id}" among its receivers`

@@ -1,3 +1,16 @@
+import type { ComponentKind } from "../../contract/component.js";
+
+/** The sections of a config that define components, and what each of them holds. */
+export const SECTIONS = {
+  receivers: "receiver",
+  processors: "processor",
+  exporters: "exporter",
+  connectors: "connector",
+  extensions: "extension",
+} as const satisfies Record<string, ComponentKind>;
+
+export type SectionName = keyof typeof SECTIONS;
+
 /** What a component type may look like. The Collector's have no dashes; those of plugins may. */
 export const TYPE_PATTERN = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 

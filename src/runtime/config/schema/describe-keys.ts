@@ -1,17 +1,7 @@
 import type { z } from "zod";
-import { byteSizeText, durationText } from "./duration-text.js";
-import {
-  baseSchemas,
-  childSchemas,
-  defaultOf,
-  enumValues,
-  isRequired,
-  keysOf,
-  metaOf,
-  type ValueKind,
-  valueKinds,
-  zodDefinition,
-} from "./zod-schema.js";
+import { byteSizeText, durationText } from "../../contract/schema/units.js";
+import { visitKeys } from "./visit-schema.js";
+import { defaultOf, enumValues, formatsOf, isRequired, metaOf, type ValueKind, valueKinds } from "./zod-schema.js";
 
 /** One key that a component takes, for people and programs. */
 export interface KeyDescription {
@@ -27,37 +17,33 @@ export interface KeyDescription {
   readonly ignored?: string;
 }
 
-const MAX_DEPTH = 8;
-
 /** All keys of a schema, sections before what is in them. */
-export function describeKeys(schema: z.ZodType, prefix = "", depth = 0): KeyDescription[] {
-  if (depth > MAX_DEPTH) return [];
-  return [...keysOf(schema)].flatMap(([key, child]) => {
-    const path = prefix === "" ? key : `${prefix}.${key}`;
-    return [describeKey(path, child), ...describeInner(path, child, depth)];
-  });
+export function describeKeys(schema: z.ZodType): KeyDescription[] {
+  return visitKeys(schema, describeKey);
 }
 
 /** A key's default as it would be written in YAML; undefined when it has none. */
 export function writtenDefault(schema: z.ZodType): unknown {
   const found = defaultOf(schema);
   if (found === undefined) return undefined;
-  const format = formatOf(schema);
+  const [format] = formatsOf(schema);
   if (found.written || typeof found.value !== "number") return found.value;
   if (format === "duration") return durationText(found.value);
   return format === "bytes" ? byteSizeText(found.value) : found.value;
 }
 
-function describeInner(path: string, schema: z.ZodType, depth: number): KeyDescription[] {
-  const lists = baseSchemas(schema).filter((base) => zodDefinition(base).type === "array");
-  const records = baseSchemas(schema).filter((base) => zodDefinition(base).type === "record");
-  return [
-    ...describeKeys(schema, path, depth + 1),
-    ...lists.flatMap((list) => childSchemas(list, 0)).flatMap((item) => describeKeys(item, `${path}[]`, depth + 1)),
-    ...records
-      .flatMap((record) => childSchemas(record, "*"))
-      .flatMap((value) => describeKeys(value, `${path}.*`, depth + 1)),
-  ];
+/** What is written, over defaults key by key. Nothing written leaves the defaults as they are. */
+export function withDefaults(defaults: unknown, written: unknown): unknown {
+  if (!isRecord(defaults)) return written === undefined ? defaults : written;
+  if (written === undefined || written === null) return defaults;
+  if (!isRecord(written)) return written;
+  const merged = new Map(Object.entries(defaults));
+  for (const [key, value] of Object.entries(written)) merged.set(key, withDefaults(merged.get(key), value));
+  return Object.fromEntries(merged);
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function describeKey(path: string, schema: z.ZodType): KeyDescription {
@@ -87,20 +73,11 @@ const KIND_WORDS: Readonly<Record<ValueKind, string>> = {
 };
 
 function typeText(schema: z.ZodType): string {
-  const format = formatOf(schema);
+  const [format] = formatsOf(schema);
   if (format !== undefined) return format;
   const enumTexts = enumValues(schema);
   const kinds = [...valueKinds(schema)]
     .filter((kind) => kind !== "word" && kind !== "null")
     .map((kind) => KIND_WORDS[kind]);
   return [...enumTexts.map((word) => JSON.stringify(word)), ...kinds].join(" | ");
-}
-
-function formatOf(schema: z.ZodType): string | undefined {
-  return (
-    metaOf(schema).format ??
-    baseSchemas(schema)
-      .map((base) => metaOf(base).format)
-      .find((format) => format !== undefined)
-  );
 }

@@ -3,9 +3,10 @@ import type { ComponentFactory, ComponentKind } from "../../contract/component.j
 import { uncheckedExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
 import type { Registry } from "../../host/registry.js";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
-import { SECTIONS, type SectionName } from "../resolve/component-definitions.js";
+import { SECTIONS, type SectionName } from "./component-id.js";
+import { isRecord } from "./describe-keys.js";
 import { serviceSchema } from "./service-schema.js";
-import { metaOf, zodDefinition } from "./zod-schema.js";
+import { layerKind, metaOf, valueOr } from "./zod-schema.js";
 
 export type JsonSchema = { [key: string]: unknown };
 
@@ -62,9 +63,9 @@ const DESCRIPTIONS: Readonly<Record<SectionName, string>> = {
 };
 
 function componentSchema(factory: ComponentFactory, common: JsonSchema, definitions: JsonSchema): JsonSchema {
-  const keys = orEmptySchema(() => convertSchema(factory.schema, definitionName(factory), definitions));
+  const keys = valueOr(() => convertSchema(factory.schema, definitionName(factory), definitions), {});
   const description = factory.summary === "" ? {} : { description: factory.summary };
-  if (factory.kind !== "exporter" || !isObject(keys["properties"]))
+  if (factory.kind !== "exporter" || !isRecord(keys["properties"]))
     return { ...keys, ...nullable(keys), ...description };
   const properties = { ...refsTo(common), ...keys["properties"] };
   return { ...keys, ...nullable(keys), ...description, properties };
@@ -123,7 +124,7 @@ function convertSchema(schema: z.ZodType, name: string, all: JsonSchema): JsonSc
 
 function prefixRefs(json: unknown, name: string): unknown {
   if (Array.isArray(json)) return json.map((item) => prefixRefs(item, name));
-  if (!isObject(json)) return json;
+  if (!isRecord(json)) return json;
   const entries = Object.entries(json).map(([key, value]) => {
     if (key !== "$ref" || typeof value !== "string") return [key, prefixRefs(value, name)];
     return [key, value === "#" ? `#/definitions/${name}` : value.replace("#/definitions/", `#/definitions/${name}.`)];
@@ -131,9 +132,9 @@ function prefixRefs(json: unknown, name: string): unknown {
   return Object.fromEntries(entries);
 }
 
-/** What people write in YAML is not quite what the schemas say: see `shaped`. */
+/** What people write in YAML is not quite what the schemas say: see `schemaInput`. Zod walks the schema, and calls this for every layer of it. */
 function adjustForYaml(schema: z.ZodType, json: JsonSchema): void {
-  const { format, ignored, unsupported } = metaOf(schema) as ReturnType<typeof metaOf> & { unsupported?: string };
+  const { format, ignored, unsupported } = metaOf(schema);
   for (const note of ["secret", "ignored", "unsupported", "instead", "opaque", "format"]) delete json[note];
   if (ignored !== undefined) Object.assign(json, { deprecated: true, description: `Has no effect: ${ignored}.` });
   if (unsupported !== undefined)
@@ -143,10 +144,8 @@ function adjustForYaml(schema: z.ZodType, json: JsonSchema): void {
     delete json["anyOf"];
     Object.assign(json, text);
   } else Object.assign(json, loosenedForYaml(schema, json));
-  if (OPTIONAL_TYPES.has(zodDefinition(schema).type)) Object.assign(json, withNull(json));
+  if (layerKind(schema) === "optional") Object.assign(json, withNull(json));
 }
-
-const OPTIONAL_TYPES = new Set(["optional", "default", "prefault"]);
 
 const FROM_VARIABLE = { type: "string", pattern: VARIABLE };
 
@@ -160,11 +159,11 @@ const FORMATS: Readonly<Record<string, JsonSchema>> = {
 };
 
 function loosenedForYaml(schema: z.ZodType, json: JsonSchema): JsonSchema {
-  const { type } = zodDefinition(schema);
-  if (type === "pipe") return withSpellings(schema, json);
-  if (type === "string" && json["type"] === "string") return { type: ["string", "number", "boolean"] };
-  if (type === "object" || type === "record" || type === "array") return nullable(json);
-  if (!["number", "int", "boolean", "enum", "literal"].includes(type) || json["anyOf"] !== undefined) return {};
+  const kind = layerKind(schema);
+  if (kind === "conversion") return withSpellings(schema, json);
+  if (kind === "string" && json["type"] === "string") return { type: ["string", "number", "boolean"] };
+  if (kind === "container") return nullable(json);
+  if (kind !== "fixed" || json["anyOf"] !== undefined) return {};
   const inner = { ...json, ...withUnquotedNumbers(json["enum"]) };
   for (const key of Object.keys(json)) delete json[key];
   for (const [key, bound] of Object.entries(inner)) if (isNoBound(bound)) delete inner[key];
@@ -185,7 +184,7 @@ function isNoBound(bound: unknown): boolean {
 function withSpellings(schema: z.ZodType, json: JsonSchema): JsonSchema {
   const anyOf = (json["anyOf"] ?? []) as readonly JsonSchema[];
   const words = anyOf.flatMap(({ enum: each }) => (each ?? []) as unknown[]).filter((word) => typeof word === "string");
-  const takes = (word: string) => orEmptySchema(() => ({ ok: schema.safeParse(word).success }))["ok"] === true;
+  const takes = (word: string) => valueOr(() => schema.safeParse(word).success, false);
   const isKnown = anyOf.some(({ pattern }) => pattern === inAnyCase(words)["pattern"]);
   const more = [
     ...(!isKnown && words.length > 0 && words.every((word) => takes(word.toUpperCase())) ? [inAnyCase(words)] : []),
@@ -217,19 +216,6 @@ function nullable({ type }: JsonSchema): JsonSchema {
   return type === "object" || type === "array" ? { type: [type, "null", "string"], pattern: VARIABLE } : {};
 }
 
-/** A schema of another copy of zod, or of another release, may not be understood. */
-function orEmptySchema(convert: () => JsonSchema): JsonSchema {
-  try {
-    return convert();
-  } catch {
-    return {};
-  }
-}
-
 function definitionName({ kind, type }: ComponentFactory): string {
   return `${kind}.${type}`;
-}
-
-function isObject(value: unknown): value is JsonSchema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

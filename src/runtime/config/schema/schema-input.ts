@@ -1,7 +1,16 @@
 import { isAbsolute, join } from "node:path";
 import type { z } from "zod";
-import { isNull, isScalar, type ListNode, type MapNode, type Node, type ScalarNode, toPlain } from "../text/node.js";
-import { baseSchemas, childSchemas, keysOf, metaOf, readsNull, valueKinds, zodDefinition } from "./zod-schema.js";
+import { isNull, isScalar, type MapNode, type Node, type ScalarNode, toPlain } from "../text/node.js";
+import {
+  entriesOf,
+  itemsOf,
+  type SchemaEntry,
+  type SchemaValue,
+  type SchemaVisitor,
+  visitSchema,
+  withFirstSchema,
+} from "./visit-schema.js";
+import { mapSchemas, metaOf, readsNull, valueKinds } from "./zod-schema.js";
 
 /**
  * A node as the plain value that a schema is to parse. Only here do YAML's types give way to the schema's wishes:
@@ -12,22 +21,18 @@ import { baseSchemas, childSchemas, keysOf, metaOf, readsNull, valueKinds, zodDe
  * - the path of a file that belongs to the config begins at the folder of the source it stands in.
  */
 export function schemaInput(node: Node, schema: z.ZodType): unknown {
-  if (node.kind === "scalar") return resolvedPath(node, scalarInput(node, schema), schema);
-  if (node.kind === "list") return listInput(node, schema);
-  return mapInput(node, schema);
+  return inputOf({ node, schemas: [schema], path: [] });
 }
 
-/** The name by which a schema knows a key that is written in another case; otherwise the key itself. */
-export function knownKey(
-  key: string,
-  known: ReadonlyMap<string, unknown>,
-  taken: ReadonlyMap<string, unknown>,
-): string {
-  if (known.has(key)) return key;
-  const folded = key.toLowerCase();
-  for (const name of known.keys()) if (name.toLowerCase() === folded && !taken.has(name)) return name;
-  return key;
+function inputOf(value: SchemaValue): unknown {
+  return value.schemas.length === 0 ? toPlain(value.node) : visitSchema(withFirstSchema(value), INPUT);
 }
+
+const INPUT: SchemaVisitor<unknown> = {
+  scalar: ({ node, schemas }) => resolvedPath(node, scalarInput(node, schemas[0]!), schemas[0]!),
+  list: (list) => itemsOf(list).map(inputOf),
+  map: mapInput,
+};
 
 function scalarInput(node: ScalarNode, schema: z.ZodType): unknown {
   const kinds = valueKinds(schema);
@@ -42,42 +47,31 @@ function resolvedPath(node: ScalarNode, value: unknown, schema: z.ZodType): unkn
   return metaOf(schema).format === "path" ? join(node.source.folder, value) : value;
 }
 
-function listInput(node: ListNode, schema: z.ZodType): unknown {
-  return node.items.map((item, i) => {
-    const [child] = childSchemas(schema, i);
-    return child === undefined ? toPlain(item) : schemaInput(item, child);
-  });
+/** Where several alternatives take a map, it is read as the first of them that it fits. */
+function mapInput(map: SchemaValue<MapNode>): unknown {
+  const candidates = map.schemas.flatMap(mapSchemas);
+  if (candidates.length === 0) return toPlain(map.node);
+  const inputs = candidates.map((schema) => objectInput(entriesOf({ ...map, schemas: [schema] })));
+  if (candidates.length === 1) return inputs[0];
+  const fitting = candidates.findIndex((candidate, i) => candidate.safeParse(inputs[i]).success);
+  return inputs[Math.max(fitting, 0)];
 }
 
-function mapInput(node: MapNode, schema: z.ZodType): unknown {
-  const candidates = baseSchemas(schema).filter((base) => ["object", "record"].includes(zodDefinition(base).type));
-  if (candidates.length < 2) return candidates[0] === undefined ? toPlain(node) : mapInputFor(node, candidates[0]);
-  const values = candidates.map((candidate) => mapInputFor(node, candidate));
-  const fitting = candidates.findIndex((candidate, i) => candidate.safeParse(values[i]).success);
-  return values[Math.max(fitting, 0)];
+function objectInput(entries: readonly SchemaEntry[]): Record<string, unknown> {
+  const written = entries.filter((entry) => !isAbsent(entry));
+  return Object.fromEntries(written.map((entry) => [entry.name, entryInput(entry)]));
 }
 
-function mapInputFor(node: MapNode, schema: z.ZodType): Record<string, unknown> {
-  const known = keysOf(schema);
-  const values: [string, unknown][] = [];
-  for (const [key, { value }] of node.entries) {
-    const name = knownKey(key, known, node.entries);
-    const [child] = childSchemas(schema, name);
-    if (child === undefined) values.push([name, toPlain(value)]);
-    else if (!isAbsent(value, child, known.has(name))) values.push([name, entryInput(value, child)]);
-  }
-  return Object.fromEntries(values);
-}
-
-function isAbsent(value: Node, schema: z.ZodType, named: boolean): boolean {
-  if (!isNull(value) || !named) return false;
+function isAbsent({ node, name, known, schemas: [schema] }: SchemaEntry): boolean {
+  if (schema === undefined || !isNull(node) || !known.has(name)) return false;
   const kinds = valueKinds(schema);
   if (kinds.has("null") || kinds.has("any") || (kinds.has("map") && readsNull(schema))) return false;
-  return !(isScalar(value) && value.substituted && kinds.has("string"));
+  return !(isScalar(node) && node.substituted && kinds.has("string"));
 }
 
 /** A header without a value is an empty one. */
-function entryInput(value: Node, schema: z.ZodType): unknown {
-  const result = schemaInput(value, schema);
-  return result === null && valueKinds(schema).has("string") && !valueKinds(schema).has("null") ? "" : result;
+function entryInput(entry: SchemaEntry): unknown {
+  const input = inputOf(entry);
+  const kinds = input === null && entry.schemas[0] ? valueKinds(entry.schemas[0]) : undefined;
+  return kinds?.has("string") && !kinds.has("null") ? "" : input;
 }

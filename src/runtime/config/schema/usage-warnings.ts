@@ -1,48 +1,51 @@
 import type { z } from "zod";
 import type { ConfigPath } from "../../contract/schema/schema.js";
-import { parseDuration } from "../../contract/schema/schema.js";
-import { isNull, type MapNode, type Node, placeOf, type ScalarNode, type Span } from "../text/node.js";
+import { durationText, parseDuration } from "../../contract/schema/units.js";
+import { isNull, type Node, placeOf, type ScalarNode, type Span } from "../text/node.js";
 import type { Problem } from "../text/problem.js";
-import { durationText } from "./duration-text.js";
-import { knownKey } from "./schema-input.js";
-import { baseSchemas, childSchemas, keysOf, metaOf } from "./zod-schema.js";
+import {
+  entriesOf,
+  itemsOf,
+  type SchemaEntry,
+  type SchemaValue,
+  type SchemaVisitor,
+  visitSchema,
+  withFirstSchema,
+} from "./visit-schema.js";
+import { formatsOf, metaOf } from "./zod-schema.js";
 
 /** Warnings for what is accepted but should be known: keys without effect, deprecated keys, durations without a unit. */
 export function usageWarnings(node: Node, schema: z.ZodType, path: ConfigPath): Problem[] {
-  if (node.kind === "scalar") return durationWarnings(node, schema, path);
-  if (node.kind === "list") return node.items.flatMap((item, i) => childWarnings(item, schema, i, [...path, i]));
-  return mapWarnings(node, schema, path);
+  return warningsOf({ node, schemas: [schema], path });
 }
 
-function mapWarnings(node: MapNode, schema: z.ZodType, path: ConfigPath): Problem[] {
-  const known = keysOf(schema);
-  return [...node.entries].flatMap(([key, entry]) => {
-    const name = knownKey(key, known, node.entries);
-    const keyPath = [...path, key];
-    const child = known.get(name);
-    const warnings = child && !isNull(entry.value) ? keyWarnings(name, child, entry.key, keyPath) : [];
-    return warnings.length > 0 ? warnings : childWarnings(entry.value, schema, name, keyPath);
-  });
+function warningsOf(value: SchemaValue): Problem[] {
+  return value.schemas.length === 0 ? [] : visitSchema(withFirstSchema(value), WARNINGS);
 }
 
-function childWarnings(node: Node, schema: z.ZodType, key: string | number, path: ConfigPath): Problem[] {
-  const [child] = childSchemas(schema, key);
-  return child === undefined ? [] : usageWarnings(node, child, path);
-}
+const WARNINGS: SchemaVisitor<Problem[]> = {
+  scalar: ({ node, schemas, path }) => durationWarnings(node, schemas[0]!, path),
+  list: (list) => itemsOf(list).flatMap(warningsOf),
+  map: (map) =>
+    entriesOf(map).flatMap((entry) => {
+      const warnings = keyWarnings(entry);
+      return warnings.length > 0 ? warnings : warningsOf(entry);
+    }),
+};
 
-function keyWarnings(name: string, schema: z.ZodType, key: Span, path: ConfigPath): Problem[] {
+function keyWarnings({ node, name, known, keySpan, path }: SchemaEntry): Problem[] {
+  const schema = known.get(name);
+  if (schema === undefined || isNull(node)) return [];
   const notes = metaOf(schema);
   if (typeof notes.ignored === "string")
-    return [warning("ignored_key", key, path, `"${name}" has no effect: ${notes.ignored}`)];
+    return [warning("ignored_key", keySpan, path, `"${name}" has no effect: ${notes.ignored}`)];
   if (notes.deprecated !== true) return [];
   const instead = notes.instead === undefined ? "" : `: ${notes.instead}`;
-  return [warning("deprecated_key", key, path, `"${name}" is deprecated and still works${instead}`)];
+  return [warning("deprecated_key", keySpan, path, `"${name}" is deprecated and still works${instead}`)];
 }
 
 function durationWarnings(node: ScalarNode, schema: z.ZodType, path: ConfigPath): Problem[] {
-  const isDuration =
-    metaOf(schema).format === "duration" || baseSchemas(schema).some((b) => metaOf(b).format === "duration");
-  if (!isDuration || !/^[0-9]+$/.test(node.text.trim())) return [];
+  if (!formatsOf(schema).includes("duration") || !/^[0-9]+$/.test(node.text.trim())) return [];
   const ms = parseDuration(node.text.trim());
   if (ms === undefined || ms === 0) return [];
   const message = "a duration without a unit counts nanoseconds, as in the Collector";

@@ -1,8 +1,8 @@
 import type { z } from "zod";
 
 /**
- * Looks into zod schemas: which keys there are, what a value may be, what its author noted about it. The only file that
- * knows how zod stores a schema.
+ * Looks into zod schemas: which keys there are, what a value may be, what its author noted about it. This is the only file
+ * that knows how zod stores a schema; what it tells of one is in words of its own.
  */
 type Schema = z.ZodType;
 
@@ -33,6 +33,8 @@ export interface SchemaMeta {
   readonly ignored?: string;
   readonly deprecated?: boolean;
   readonly instead?: string;
+  /** Writing it is a problem; the text says what to do. */
+  readonly unsupported?: string;
   readonly format?: string;
   readonly description?: string;
   /** Nothing is known of what is inside: it may hold secrets. */
@@ -53,8 +55,20 @@ const WRAPPERS = new Set([
   "success",
 ]);
 
-export function zodDefinition(schema: Schema): ZodDefinition {
+function zodDefinition(schema: Schema): ZodDefinition {
   return schema._zod.def as unknown as ZodDefinition;
+}
+
+/** Reads something of a schema once: config asks the same for every key of a map, and for every config it loads. */
+function readOnce<Fact extends object>(read: (schema: Schema) => Fact): (schema: Schema) => Fact {
+  const facts = new WeakMap<Schema, Fact>();
+  return (schema) => {
+    const known = facts.get(schema);
+    if (known !== undefined) return known;
+    const fact = read(schema);
+    facts.set(schema, fact);
+    return fact;
+  };
 }
 
 /** The schema inside one wrapper; undefined when there is none. */
@@ -67,25 +81,31 @@ function unwrapOnce(schema: Schema): Schema | undefined {
 }
 
 /** The schema and everything wrapped in it, outermost first, down to what is no wrapper. */
-export function schemaLayers(schema: Schema): Schema[] {
+const schemaLayers = readOnce((schema): readonly Schema[] => {
   const found: Schema[] = [];
   for (let at: Schema | undefined = schema; at !== undefined; at = unwrapOnce(at)) found.push(at);
   return found;
-}
+});
 
 /** Schemas that are no wrappers and no unions: what a value is really held against. */
-export function baseSchemas(schema: Schema): Schema[] {
+const baseSchemas = readOnce((schema): readonly Schema[] => {
   const base = schemaLayers(schema).at(-1)!;
   const definition = zodDefinition(base);
   if (definition.type === "union") return definition.options!.flatMap(baseSchemas);
-  if (definition.type === "intersection") return [...baseSchemas(definition.left!), ...baseSchemas(definition.right!)];
+  if (definition.type === "intersection") return [definition.left!, definition.right!].flatMap(baseSchemas);
   return [base];
-}
+});
 
 /** The author's notes; those of an outer layer win. */
-export function metaOf(schema: Schema): SchemaMeta {
+export const metaOf = readOnce((schema): SchemaMeta => {
   const notes = schemaLayers(schema).map((layer) => layer.meta?.() ?? {});
   return Object.assign({}, ...notes.reverse());
+});
+
+/** Every format that the schema or one of its alternatives names, the schema's own first. */
+export function formatsOf(schema: Schema): string[] {
+  const formats = [schema, ...baseSchemas(schema)].map((each) => metaOf(each).format);
+  return formats.filter((format) => format !== undefined);
 }
 
 /** Any of the schemas a value is held against is marked secret. */
@@ -100,11 +120,11 @@ export function isOpaqueSchema(schema: Schema): boolean {
   return metaOf(schema).opaque === true;
 }
 
-export function valueKinds(schema: Schema): ReadonlySet<ValueKind> {
+export const valueKinds = readOnce((schema): ReadonlySet<ValueKind> => {
   const kinds = new Set(baseSchemas(schema).flatMap(baseKinds));
   if (schemaLayers(schema).some((layer) => zodDefinition(layer).type === "nullable")) kinds.add("null");
   return kinds;
-}
+});
 
 /** An empty section (`grpc:`) means something to this schema: it turns null into a value itself. */
 export function readsNull(schema: Schema): boolean {
@@ -114,38 +134,75 @@ export function readsNull(schema: Schema): boolean {
   });
 }
 
+/** What a schema without wrappers and alternatives says of what is inside it. */
+interface SchemaChildren {
+  /** An object has keys of its own, a record takes any; the items of a list are alike, those of a tuple are not. */
+  readonly holder: "object" | "record" | "list" | "tuple" | "none";
+  /** By key, or by index. */
+  readonly named: Readonly<Record<string, Schema>>;
+  /** Of all other keys and items. */
+  readonly others: Schema | undefined;
+}
+
+const childrenOf = readOnce((base): SchemaChildren => {
+  const definition = zodDefinition(base);
+  switch (definition.type) {
+    case "object":
+      return { holder: "object", named: definition.shape!, others: definition.catchall };
+    case "record":
+      return { holder: "record", named: {}, others: definition.valueType };
+    case "array":
+      return { holder: "list", named: {}, others: definition.element };
+    case "tuple":
+      return {
+        holder: "tuple",
+        named: Object.fromEntries(definition.items!.entries()),
+        others: definition.rest ?? undefined,
+      };
+    default:
+      return { holder: "none", named: {}, others: undefined };
+  }
+});
+
 /** Named keys of the maps this schema takes. */
-export function keysOf(schema: Schema): ReadonlyMap<string, Schema> {
+export const keysOf = readOnce((schema): ReadonlyMap<string, Schema> => {
   const keys = new Map<string, Schema>();
   for (const base of baseSchemas(schema)) {
-    for (const [key, value] of Object.entries(zodDefinition(base).shape ?? {}))
-      if (!keys.has(key)) keys.set(key, value);
+    const { holder, named } = childrenOf(base);
+    if (holder !== "object") continue;
+    for (const [key, value] of Object.entries(named)) if (!keys.has(key)) keys.set(key, value);
   }
   return keys;
-}
+});
 
 /** What the value behind a key or index is held against; several where a union leaves it open. */
 export function childSchemas(schema: Schema, key: string | number): Schema[] {
   return baseSchemas(schema).flatMap((base) => {
-    const definition = zodDefinition(base);
-    switch (definition.type) {
-      case "object":
-        return withoutNever(Object.hasOwn(definition.shape!, key) ? definition.shape![key] : definition.catchall);
-      case "record":
-        return withoutNever(definition.valueType);
-      case "array":
-        return withoutNever(definition.element);
-      case "tuple":
-        return withoutNever(definition.items![Number(key)] ?? definition.rest ?? undefined);
-      default:
-        return [];
-    }
+    const { named, others } = childrenOf(base);
+    return withoutNever(Object.hasOwn(named, key) ? named[key] : others);
   });
 }
 
-/** The schemas at a path: what suggestions and secrets are looked up in. */
-export function schemasAt(schema: Schema, path: readonly (string | number)[]): Schema[] {
-  return path.reduce<Schema[]>((schemas, key) => schemas.flatMap((at) => childSchemas(at, key)), [schema]);
+/** What each item of the lists this schema takes is held against, where all items are alike. */
+export function itemSchemas(schema: Schema): Schema[] {
+  return othersIn(schema, "list");
+}
+
+/** What each value of the maps this schema takes is held against, where they may have any key. */
+export function recordSchemas(schema: Schema): Schema[] {
+  return othersIn(schema, "record");
+}
+
+function othersIn(schema: Schema, wanted: SchemaChildren["holder"]): Schema[] {
+  return baseSchemas(schema).flatMap((base) => {
+    const { holder, others } = childrenOf(base);
+    return holder === wanted ? withoutNever(others) : [];
+  });
+}
+
+/** The alternatives of a schema that take a map. */
+export function mapSchemas(schema: Schema): Schema[] {
+  return baseSchemas(schema).filter((base) => ["object", "record"].includes(childrenOf(base).holder));
 }
 
 /** The words an enum takes. */
@@ -174,14 +231,38 @@ export function isRequired(schema: Schema): boolean {
   return valueOr(() => !schema.safeParse(undefined).success, true);
 }
 
-/** A plugin's schema may have code in it, which may throw. */
-function valueOr<T>(ask: () => T, otherwise: T): T {
+/** A plugin's schema may have code in it, which may throw; one of another release of zod may not be understood. */
+export function valueOr<T>(ask: () => T, otherwise: T): T {
   try {
     return ask();
   } catch {
     return otherwise;
   }
 }
+
+/** What kind of a schema one layer is by itself. A fixed value is a number, a boolean or a word of a list. */
+export type LayerKind = "optional" | "conversion" | "string" | "container" | "fixed" | "other";
+
+/** The kind of the outermost layer alone: zod's JSON Schema is adjusted layer by layer. */
+export function layerKind(schema: Schema): LayerKind {
+  return LAYER_KINDS[zodDefinition(schema).type] ?? "other";
+}
+
+const LAYER_KINDS: Readonly<Record<string, LayerKind>> = {
+  optional: "optional",
+  default: "optional",
+  prefault: "optional",
+  pipe: "conversion",
+  string: "string",
+  object: "container",
+  record: "container",
+  array: "container",
+  number: "fixed",
+  int: "fixed",
+  boolean: "fixed",
+  enum: "fixed",
+  literal: "fixed",
+};
 
 function isTransform(schema: Schema): boolean {
   return zodDefinition(schema).type === "transform";

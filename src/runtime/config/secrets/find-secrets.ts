@@ -1,9 +1,16 @@
 import type { z } from "zod";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { nearest } from "../../contract/schema/suggest.js";
-import { knownKey } from "../schema/schema-input.js";
-import { childSchemas, isSecretSchema, keysOf } from "../schema/zod-schema.js";
-import type { Node, Span } from "../text/node.js";
+import {
+  childrenAt,
+  entriesOf,
+  itemsOf,
+  type SchemaEntry,
+  type SchemaValue,
+  visitSchema,
+} from "../schema/visit-schema.js";
+import { isSecretSchema } from "../schema/zod-schema.js";
+import type { Node, ScalarNode, Span } from "../text/node.js";
 
 /** What stands in the place of a secret, wherever config is shown. */
 export const REDACTED = "[REDACTED]";
@@ -42,30 +49,50 @@ export function isSecretValue(path: ConfigPath, node: Node | undefined, schemas:
   return schemas.some(isSecretSchema) || path.some((key) => typeof key === "string" && isSecretKey(key));
 }
 
-/**
- * What is known of the value behind a key: the schemas it is held against, and whether it is to be hidden. A key that no
- * schema knows counts as the known key it resembles; one that resembles none may hold anything, and is hidden.
- */
-export function childView(schemas: readonly z.ZodType[], key: string | number, siblings: ReadonlyMap<string, unknown>) {
-  if (typeof key === "number")
-    return { schemas: schemas.flatMap((schema) => childSchemas(schema, key)), hidden: false };
-  const known = new Map(schemas.flatMap((schema) => [...keysOf(schema)]));
-  const name = knownKey(key, known, siblings);
-  const exact = schemas.flatMap((schema) => childSchemas(schema, name));
-  const meant = exact.length > 0 || known.size === 0 ? undefined : nearest(key, known.keys());
-  const found = meant === undefined ? exact : schemas.flatMap((schema) => childSchemas(schema, meant));
-  return { schemas: found, hidden: isSecretKey(key) || (known.size > 0 && found.length === 0) };
+/** What is made of config by those who must know of every value whether it may be shown. */
+export interface SecretVisitor<Result> {
+  scalar(node: ScalarNode, isSecret: boolean, schemas: readonly z.ZodType[]): Result;
+  list(items: readonly Result[]): Result;
+  map(entries: readonly (readonly [key: string, value: Result])[]): Result;
+}
+
+/** A value is secret by its schema, by the name of its key, or by anything above it that is. */
+export function visitSecrets<Result>(
+  node: Node,
+  schemas: readonly z.ZodType[],
+  visitor: SecretVisitor<Result>,
+): Result {
+  return visitValue({ node, schemas, path: [] }, false, visitor);
+}
+
+function visitValue<Result>(value: SchemaValue, isHidden: boolean, visitor: SecretVisitor<Result>): Result {
+  const isSecret = isHidden || value.schemas.some(isSecretSchema);
+  return visitSchema(value, {
+    scalar: ({ node, schemas }) => visitor.scalar(node, isSecret, schemas),
+    list: (list) => visitor.list(itemsOf(list).map((item) => visitValue(item, isSecret, visitor))),
+    map: (map) =>
+      visitor.map(
+        entriesOf(map).map((entry) => {
+          const schemas = meantSchemas(entry, map.schemas);
+          const isUnknown = entry.known.size > 0 && schemas.length === 0;
+          const isSecretEntry = isSecret || isUnknown || isSecretKey(entry.key);
+          return [entry.key, visitValue({ ...entry, schemas }, isSecretEntry, visitor)] as const;
+        }),
+      ),
+  });
+}
+
+/** A key that no schema knows counts as the known key it resembles; one that resembles none may hold anything. */
+function meantSchemas({ key, known, schemas }: SchemaEntry, parents: readonly z.ZodType[]): readonly z.ZodType[] {
+  const meant = schemas.length > 0 || known.size === 0 ? undefined : nearest(key, known.keys());
+  return meant === undefined ? schemas : childrenAt(parents, meant);
 }
 
 /** Every scalar of a tree that is secret by its schema or by a key's name, for masking the text it stands in. */
-export function secretSpans(node: Node, schemas: readonly z.ZodType[], hidden = false): Span[] {
-  const secret = hidden || schemas.some(isSecretSchema);
-  if (node.kind === "scalar") return secret && node.value !== null ? [node] : [];
-  if (node.kind === "list") {
-    return node.items.flatMap((item, i) => secretSpans(item, childView(schemas, i, new Map()).schemas, secret));
-  }
-  return [...node.entries].flatMap(([key, { value }]) => {
-    const view = childView(schemas, key, node.entries);
-    return secretSpans(value, view.schemas, secret || view.hidden);
+export function secretSpans(node: Node, schemas: readonly z.ZodType[]): Span[] {
+  return visitSecrets<Span[]>(node, schemas, {
+    scalar: (scalar, isSecret) => (isSecret && scalar.value !== null ? [scalar] : []),
+    list: (items) => items.flat(),
+    map: (entries) => entries.flatMap(([, spans]) => spans),
   });
 }

@@ -1,14 +1,12 @@
 import type { z } from "zod";
 import { DEFAULT_SETTINGS } from "../../contract/schema/exporter-settings.js";
 import type { Registry } from "../../host/registry.js";
-import { SECTIONS, type SectionName } from "../resolve/component-definitions.js";
-import { withDefaults } from "../resolve/parse-component.js";
-import { parseId } from "../schema/component-id.js";
-import { writtenDefault } from "../schema/describe-keys.js";
+import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
+import { withDefaults, writtenDefault } from "../schema/describe-keys.js";
 import { fullServiceSchema, serviceSchema } from "../schema/service-schema.js";
-import { isOpaqueSchema, isSecretSchema, keysOf, valueKinds } from "../schema/zod-schema.js";
-import { isNull, type MapNode, type Node } from "../text/node.js";
-import { childView, REDACTED, withoutUrlSecrets } from "./find-secrets.js";
+import { isOpaqueSchema, keysOf, valueKinds } from "../schema/zod-schema.js";
+import type { MapNode, Node, ScalarNode } from "../text/node.js";
+import { REDACTED, visitSecrets, withoutUrlSecrets } from "./find-secrets.js";
 import { componentSchemas } from "./masked-lines.js";
 
 export interface RedactedConfigOptions {
@@ -40,25 +38,21 @@ function redactedComponent(section: SectionName, name: string, node: Node, optio
   return withMissingDefaults(withDefaults(common, value ?? {}), schemas, options);
 }
 
-function redactedValue(node: Node, schemas: readonly z.ZodType[], hideSubstituted: boolean, hidden = false): unknown {
-  const secret = hidden || schemas.some(isSecretSchema);
-  if (node.kind === "list") {
-    return node.items.map((item, i) =>
-      redactedValue(item, childView(schemas, i, new Map()).schemas, hideSubstituted, secret),
-    );
-  }
-  if (node.kind === "map") {
-    return mapEntries(node, (key, value) => {
-      const view = childView(schemas, key, node.entries);
-      return redactedValue(value, view.schemas, hideSubstituted, secret || view.hidden);
-    });
-  }
-  if (isNull(node)) return null;
-  if (secret || (hideSubstituted && node.substituted)) return REDACTED;
+function redactedValue(node: Node, schemas: readonly z.ZodType[], hideSubstituted: boolean): unknown {
+  return visitSecrets<unknown>(node, schemas, {
+    scalar: (scalar, isSecret, held) =>
+      redactedScalar(scalar, isSecret || (hideSubstituted && scalar.substituted), held),
+    list: (items) => items,
+    map: (entries) => Object.fromEntries(entries),
+  });
+}
+
+function redactedScalar(node: ScalarNode, isSecret: boolean, schemas: readonly z.ZodType[]): unknown {
+  if (node.value === null) return null;
+  if (isSecret) return REDACTED;
   if (typeof node.value === "string") return withoutUrlSecrets(node.value);
-  return schemas.some((schema) => valueKinds(schema).has("string") && !valueKinds(schema).has("number"))
-    ? node.text
-    : node.value;
+  const isText = schemas.some((schema) => valueKinds(schema).has("string") && !valueKinds(schema).has("number"));
+  return isText ? node.text : node.value;
 }
 
 /** Adds the defaults of keys that are not written, as they would be written. */

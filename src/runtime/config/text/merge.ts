@@ -1,4 +1,4 @@
-import { type MapEntry, type MapNode, mapNode, type Node, type Span, scalarNode } from "./node.js";
+import { type MapNode, mapNode, type Node, nodeAtSpan, type Span, scalarNode } from "./node.js";
 import { parseYaml } from "./parse-yaml.js";
 import type { Problem } from "./problem.js";
 import { SourceText } from "./source-text.js";
@@ -59,16 +59,7 @@ function parseSetValue(text: string, span: Span, problems: Problem[]): Node {
       message: `--set: ${valueProblems[0]!.message}`,
     });
   }
-  return value === undefined ? scalarNode(span, null) : atSpan(value, span);
-}
-
-function atSpan(node: Node, span: Span): Node {
-  const { source, start, end } = span;
-  if (node.kind === "scalar") return { ...node, source, start, end };
-  if (node.kind === "list") return { ...node, source, start, end, items: node.items.map((item) => atSpan(item, span)) };
-  const entries = new Map<string, MapEntry>();
-  for (const [name, entry] of node.entries) entries.set(name, { key: span, value: atSpan(entry.value, span) });
-  return mapNode(span, entries);
+  return value === undefined ? scalarNode(span, null) : nodeAtSpan(value, span, false);
 }
 
 function nest(keys: readonly string[], value: Node, span: Span): MapNode {

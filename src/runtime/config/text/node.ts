@@ -1,5 +1,5 @@
 import type { ConfigPath } from "../../contract/schema/schema.js";
-import type { Place } from "./problem.js";
+import { type Place, placeText } from "./problem.js";
 import type { SourceText } from "./source-text.js";
 
 /**
@@ -85,6 +85,10 @@ export function placeOf(span: Span): Place {
   return span.source.placeAt(span.start);
 }
 
+export function spanText(span: Span): string {
+  return placeText(placeOf(span));
+}
+
 export function mapNode(span: Span, entries: ReadonlyMap<string, MapEntry>): MapNode {
   return { kind: "map", entries, source: span.source, start: span.start, end: span.end };
 }
@@ -100,6 +104,19 @@ export function scalarNode(
   substituted = false,
 ): ScalarNode {
   return { kind: "scalar", value, text, substituted, source: span.source, start: span.start, end: span.end };
+}
+
+/** The same values as if all of them stood at one place: where a variable or an argument stands that they came from. */
+export function nodeAtSpan(node: Node, span: Span, isSubstituted: boolean): Node {
+  if (node.kind === "scalar") return scalarNode(span, node.value, node.text, isSubstituted || node.substituted);
+  if (node.kind === "list") {
+    const items = node.items.map((item) => nodeAtSpan(item, span, isSubstituted));
+    return listNode(span, items);
+  }
+  const entries = [...node.entries].map(
+    ([name, { value }]) => [name, { key: span, value: nodeAtSpan(value, span, isSubstituted) }] as const,
+  );
+  return mapNode(span, new Map(entries));
 }
 
 /** Plain values, by YAML's own view of each scalar. */

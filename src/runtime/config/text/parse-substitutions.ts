@@ -47,7 +47,7 @@ export function parseSubstitutions(text: string, depth = 0): readonly TextPart[]
   return parts;
 }
 
-/** A text that `parseParts` reads back as itself. */
+/** A text that `parseSubstitutions` reads back as itself. */
 export function escapeDollars(text: string): string {
   return text.replaceAll("$", "$$$$");
 }

@@ -4,10 +4,10 @@ import {
   type MapEntry,
   mapNode,
   type Node,
-  placeOf,
   type ScalarNode,
   type Span,
   scalarNode,
+  spanText,
 } from "./node.js";
 import type { Problem } from "./problem.js";
 import type { SourceText } from "./source-text.js";
@@ -177,11 +177,10 @@ class YamlReader {
     if (name === undefined) return;
     const earlier = entries.get(name);
     if (earlier !== undefined) {
-      const { line, column } = placeOf(earlier.key);
       this.report(
         "duplicate_key",
         entry.key.start,
-        `the key ${JSON.stringify(name)} stands here a second time; the first is at ${this.source.name}:${line}:${column}`,
+        `the key ${JSON.stringify(name)} stands here a second time; the first is at ${spanText(earlier.key)}`,
         "remove one of them, or give it another name",
       );
     }

@@ -10,6 +10,10 @@ export const PROBLEMS = {
     cause: "One of the `components` that a program gave cannot be used.",
     action: "Pass what the `define` functions of `sluice/plugin` return, each type once.",
   },
+  component_failed: {
+    cause: "The code of a component threw while it was asked about its config.",
+    action: "Mend the plugin; the problem names its function and what it threw.",
+  },
   connector_cycle: {
     cause: "Pipelines feed each other through connectors in a circle: data would go round for ever.",
     action: "Take one of the connectors in the circle out of a pipeline's exporters.",

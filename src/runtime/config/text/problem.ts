@@ -7,6 +7,11 @@ export interface Place {
   readonly column: number;
 }
 
+/** `gateway.yaml:3:7`, which terminals and editors can follow. */
+export function placeText({ file, line, column }: Place): string {
+  return `${file}:${line}:${column}`;
+}
+
 /** Something wrong (error) or doubtful (warning) in a config, said so that it can be mended without looking anything up. */
 export interface Problem {
   readonly severity: "error" | "warning";
@@ -20,4 +25,9 @@ export interface Problem {
   readonly message: string;
   /** What to write instead, when that can be guessed: `did you mean "endpoint"?` */
   readonly suggestion?: string;
+}
+
+/** What is wrong and what to write instead, in one line. */
+export function problemMessage({ message, suggestion }: Problem): string {
+  return suggestion === undefined ? message : `${message} (${suggestion})`;
 }

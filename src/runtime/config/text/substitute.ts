@@ -5,6 +5,7 @@ import {
   type MapEntry,
   mapNode,
   type Node,
+  nodeAtSpan,
   placeOf,
   type ScalarNode,
   type Span,
@@ -170,21 +171,7 @@ function parseSubstituted(span: Span, text: string): Node {
   if (parsed === undefined) return scalarNode(span, text.trim() === "" ? null : text, text, true);
   if (problems.length > 0) return scalarNode(span, text, text, true);
   if (parsed.kind === "scalar") return scalarNode(span, parsed.value, text, true);
-  return markSubstituted(parsed, span);
-}
-
-function markSubstituted(node: Node, span: Span): Node {
-  if (node.kind === "scalar") return scalarNode(span, node.value, node.text, true);
-  if (node.kind === "list") {
-    return listNode(
-      span,
-      node.items.map((item) => markSubstituted(item, span)),
-    );
-  }
-  const entries = [...node.entries].map(
-    ([name, entry]) => [name, { key: span, value: markSubstituted(entry.value, span) }] as const,
-  );
-  return mapNode(span, new Map(entries));
+  return nodeAtSpan(parsed, span, true);
 }
 
 function resolvePath(path: string, span: Span): string {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { parseRecordPattern } from "./record-pattern.js";
+import { parseByteSize, parseDuration } from "./units.js";
 
 /** Where something is in a component's config: keys, and indexes of lists. */
 export type ConfigPath = readonly (string | number)[];
@@ -8,16 +9,6 @@ export type ConfigPath = readonly (string | number)[];
  * Building blocks for component schemas: each takes what people write in YAML and gives what code wants. All of them
  * carry a `format` in their metadata, so that the reference and the JSON Schema can say it.
  */
-
-const UNIT_MS: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-};
 
 /** `50ms`, `5s`, `1m30s`; gives milliseconds. A bare integer is nanoseconds, as in the Collector. */
 export function duration() {
@@ -32,28 +23,6 @@ export function duration() {
     .meta({ format: "duration" });
 }
 
-/** Milliseconds, or undefined when the text is no duration. */
-export function parseDuration(text: string): number | undefined {
-  if (/^\d+$/.test(text)) return Number(text) / 1e6;
-  if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;
-  let total = 0;
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g)) {
-    total += Number(amount) * (UNIT_MS[unit!] ?? 0);
-  }
-  return total;
-}
-
-const UNIT_BYTES: Readonly<Record<string, number>> = {
-  "": 1,
-  b: 1,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-  kib: 1024,
-  mib: 1024 ** 2,
-  gib: 1024 ** 3,
-};
-
 /** `64MiB`, `1GB`, `512`; gives bytes. */
 export function byteSize() {
   return z
@@ -65,13 +34,6 @@ export function byteSize() {
       return z.NEVER;
     })
     .meta({ format: "bytes" });
-}
-
-/** Bytes of a text such as `64MiB`; undefined when it is none. */
-export function parseByteSize(text: string): number | undefined {
-  const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim());
-  const unit = UNIT_BYTES[match?.[2]?.toLowerCase() ?? "?"];
-  return match && unit !== undefined ? Math.floor(Number(match[1]) * unit) : undefined;
 }
 
 /** A file that belongs to the config, like its plugins: a relative path begins at the folder of the file it stands in. */

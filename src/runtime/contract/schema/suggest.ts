@@ -26,6 +26,11 @@ export function alternatives(words: readonly string[]): string {
   return quoted.length < 2 ? quoted.join("") : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
 }
 
+/** `an exporter`, `a receiver`. */
+export function withArticle(noun: string): string {
+  return `${/^[aeiou]/.test(noun) ? "an" : "a"} ${noun}`;
+}
+
 function normalize(word: string): string {
   return word.toLowerCase().replace(/[-_\s]/g, "");
 }

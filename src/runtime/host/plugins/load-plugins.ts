@@ -1,5 +1,4 @@
-import { SECTIONS, type SectionName } from "../../config/resolve/component-definitions.js";
-import { parseId } from "../../config/schema/component-id.js";
+import { parseId, SECTIONS, type SectionName } from "../../config/schema/component-id.js";
 import type { Findings } from "../../config/text/findings.js";
 import { isNull, isScalar, type MapNode, type Node, type Span } from "../../config/text/node.js";
 import type { ProblemCode } from "../../config/text/problem-codes.js";

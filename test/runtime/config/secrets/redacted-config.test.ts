@@ -1,13 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the config language is written with ${}
 import { describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
-import { byteSizeText, durationText } from "../../../../src/runtime/config/schema/duration-text.js";
 import { redactedConfig } from "../../../../src/runtime/config/secrets/redacted-config.js";
-import { parseByteSize, parseDuration } from "../../../../src/runtime/contract/schema/schema.js";
 import { registry } from "../fakes.js";
 import { GOOD, loadText } from "../load-text.js";
 
-describe("printable", () => {
+describe("redactedConfig", () => {
   const print = (text: string, defaults: boolean) =>
     redactedConfig(loadText(text, { env: { PORT: "0123" } }).tree!, { registry, defaults });
 
@@ -44,34 +42,5 @@ describe("printable", () => {
       expect(again.config!.processors.get("batch")!.config).toEqual(plain.processors.get("batch")!.config);
       expect(again.config!.service).toEqual(plain.service);
     }
-  });
-});
-
-describe("durationText", () => {
-  it.each([
-    [0, "0s"],
-    [0.00001, "10ns"],
-    [0.5, "500us"],
-    [200, "200ms"],
-    [1500, "1.5s"],
-    [60_000, "1m"],
-    [95_000, "1m35s"],
-    [5_400_000, "1.5h"],
-    [1234, "1234ms"],
-  ])("writes %d ms as %s, which reads back", (ms, text) => {
-    expect(durationText(ms)).toBe(text);
-    expect(parseDuration(text)).toBeCloseTo(ms, 6);
-  });
-});
-
-describe("byteSizeText", () => {
-  it.each([
-    [64 * 1024 * 1024, "64MiB"],
-    [1024, "1KiB"],
-    [1000, "1000"],
-    [0, "0"],
-  ])("writes %d as %s, which reads back", (bytes, text) => {
-    expect(byteSizeText(bytes)).toBe(text);
-    expect(parseByteSize(text)).toBe(bytes);
   });
 });

@@ -115,7 +115,7 @@ describe("a secret", () => {
   });
 });
 
-describe("looksSecret", () => {
+describe("isSecretKey", () => {
   it.each([
     "password",
     "client_secret",

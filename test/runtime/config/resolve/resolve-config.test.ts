@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { builtins } from "../../../../src/runtime/host/builtins.js";
 import { Registry } from "../../../../src/runtime/host/registry.js";
+import { resolve } from "../../../support/agent.js";
 import { brief, loadText } from "../load-text.js";
 
 /** What is said of a tail_sampling with these keys, at line 4, in a service with this intake. */
-function problems(keys: string, intake = "", types = builtins) {
+function problems(keys: string, intake = "") {
   const text = `receivers: {otlp: {protocols: {grpc: }}}
 exporters: {debug: }
 processors:
@@ -13,7 +14,7 @@ service:
   intake: {${intake}}
   pipelines: {traces: {receivers: [otlp], processors: [tail_sampling], exporters: [debug]}}
 `;
-  return loadText(text, { registry: new Registry(types) }).problems;
+  return loadText(text, { registry: new Registry(builtins) }).problems;
 }
 
 describe("what a processor may hold back", () => {
@@ -37,14 +38,40 @@ describe("what a processor may hold back", () => {
       "warning over_intake_limit 4:3 processors.tail_sampling.max_bytes",
     ]);
   });
+});
 
-  it("is nothing to warn of when a plugin cannot say it", () => {
-    const broken = (type: string) => ({
-      maxHeldBytes: () => {
-        throw new Error(type);
-      },
-    });
-    const types = builtins.map((one) => (one.type === "tail_sampling" ? { ...one, ...broken(one.type) } : one));
-    expect(problems("max_bytes: 64MiB, ", "", types as typeof builtins)).toEqual([]);
+const generation = (yaml: string) => resolve(yaml).generation;
+const rest = "service: {pipelines: {logs: {receivers: [otlp], exporters: [nop]}}}";
+
+describe("the generation of a config", () => {
+  it("is the same for the same config, however it is written", () => {
+    const flow = `receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}\nexporters: {nop: }\n${rest}`;
+    const block = `# a comment
+exporters:
+  nop:
+${rest}
+receivers:
+  otlp:
+    protocols:
+      http:
+        endpoint: 127.0.0.1:0
+`;
+    expect(generation(block)).toBe(generation(flow));
+    expect(generation(flow)).toMatch(/^[0-9a-f]{12}$/);
+  });
+
+  it("is another one when a value, a key or the order of a list differs", () => {
+    const config = (endpoint: string, processors: string) =>
+      `receivers: {otlp: {protocols: {http: {endpoint: "${endpoint}"}}}}
+processors: {batch: {}, batch/second: {}}
+exporters: {nop: }
+service: {pipelines: {logs: {receivers: [otlp], processors: [${processors}], exporters: [nop]}}}`;
+    const all = [
+      config("127.0.0.1:0", "batch, batch/second"),
+      config("127.0.0.1:1", "batch, batch/second"),
+      config("127.0.0.1:0", "batch/second, batch"),
+      config("127.0.0.1:0", "batch"),
+    ].map(generation);
+    expect(new Set(all).size).toBe(4);
   });
 });

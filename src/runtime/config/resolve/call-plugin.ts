@@ -1,0 +1,70 @@
+import type { z } from "zod";
+import type { ComponentFactory } from "../../contract/component.js";
+import { errorMessage } from "../../contract/error-message.js";
+import type { ConfigPath } from "../../contract/schema/schema.js";
+import { isOpaqueSchema } from "../schema/zod-schema.js";
+import { REDACTED, secretSpans, withoutUrlSecrets } from "../secrets/find-secrets.js";
+import type { Findings } from "../text/findings.js";
+import type { Node, ScalarNode, Span } from "../text/node.js";
+import type { ProblemCode } from "../text/problem-codes.js";
+import type { ComponentDefinition } from "./component-definitions.js";
+
+/** Code of a component, and the config that it is called with. */
+export interface PluginCode {
+  /** What fails when it throws, with the name of the component: `namedPipelines of connector "routing"`. */
+  readonly name: string;
+  /** Of the finding that a throw becomes. */
+  readonly severity: "error" | "warning";
+  readonly code: ProblemCode;
+  /** Of the component. */
+  readonly key: Span;
+  readonly path: ConfigPath;
+  readonly node: Node;
+  readonly schema: z.ZodType;
+}
+
+/** A function of a component beside its schema, called with the component's parsed config. */
+export function pluginCode(
+  name: string,
+  { kind, id, section, name: written, key, node }: ComponentDefinition,
+  { schema }: ComponentFactory,
+  severity: PluginCode["severity"],
+): PluginCode {
+  const path = [section, written];
+  return { name: `${name} of ${kind} "${id}"`, severity, code: "component_failed", key, path, node, schema };
+}
+
+/**
+ * Calls code of a component while a config is loaded: its schema, or what it tells about its config. A plugin's may throw
+ * anything. A throw becomes a finding at the component's key, without the secrets that it may say, and gives undefined.
+ */
+export function callPlugin<Result>(call: () => Result, plugin: PluginCode, findings: Findings): Result | undefined {
+  try {
+    return call();
+  } catch (error) {
+    const message = `${plugin.name} failed: ${failureReason(error, plugin)}`;
+    if (plugin.severity === "error") findings.error(plugin.code, plugin.key, plugin.path, message);
+    else findings.warn(plugin.code, plugin.key, plugin.path, message);
+    return undefined;
+  }
+}
+
+function failureReason(error: unknown, { node, schema }: PluginCode): string {
+  const message = errorMessage(error);
+  if (message.includes("during synchronous parse")) return "it is asynchronous, and only others can be used";
+  const secrets = hiddenTexts(node, schema).filter((text) => text.length > 2);
+  return secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), withoutUrlSecrets(message));
+}
+
+/** What a component may say of its config and must not be shown: it is secret, came from a variable, or nobody knows. */
+function hiddenTexts(node: Node, schema: z.ZodType): string[] {
+  const all = scalars(node);
+  const secrets = new Set<Span>(isOpaqueSchema(schema) ? all : secretSpans(node, [schema]));
+  return all.filter((scalar) => scalar.substituted || secrets.has(scalar)).map(({ text }) => text);
+}
+
+function scalars(node: Node): ScalarNode[] {
+  if (node.kind === "scalar") return [node];
+  const inner = node.kind === "list" ? node.items : [...node.entries.values()].map(({ value }) => value);
+  return inner.flatMap(scalars);
+}

@@ -1,0 +1,68 @@
+/** Durations and sizes, as people write them in config and as they are written for people. */
+
+/** Milliseconds of each unit, from the longest to the shortest. */
+const DURATION_UNITS: Readonly<Record<string, number>> = {
+  h: 3_600_000,
+  m: 60_000,
+  s: 1000,
+  ms: 1,
+  us: 1e-3,
+  ns: 1e-6,
+};
+
+const UNIT_MS: Readonly<Record<string, number>> = { ...DURATION_UNITS, µs: 1e-3 };
+
+/** Milliseconds, or undefined when the text is no duration. */
+export function parseDuration(text: string): number | undefined {
+  if (/^\d+$/.test(text)) return Number(text) / 1e6;
+  if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;
+  let total = 0;
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g)) {
+    total += Number(amount) * (UNIT_MS[unit!] ?? 0);
+  }
+  return total;
+}
+
+/** Milliseconds as one would write them in config: 90000 is `1m30s`, 1500 is `1.5s`, 0 is `0s`. */
+export function durationText(ms: number): string {
+  if (ms === 0) return "0s";
+  for (const [unit, size] of Object.entries(DURATION_UNITS)) {
+    const amount = ms / size;
+    if (amount >= 1 && Number.isInteger(round(amount * 10))) return `${round(amount)}${unit}`;
+    if (amount >= 1 && unit === "m" && Number.isInteger(round(ms / 1000))) {
+      return `${Math.floor(amount)}m${round((ms % 60_000) / 1000)}s`;
+    }
+  }
+  return `${round(ms * 1e6)}ns`;
+}
+
+function round(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
+}
+
+const UNIT_BYTES: Readonly<Record<string, number>> = {
+  "": 1,
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  kib: 1024,
+  mib: 1024 ** 2,
+  gib: 1024 ** 3,
+};
+
+/** Bytes of a text such as `64MiB`; undefined when it is none. */
+export function parseByteSize(text: string): number | undefined {
+  const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim());
+  const unit = UNIT_BYTES[match?.[2]?.toLowerCase() ?? "?"];
+  return match && unit !== undefined ? Math.floor(Number(match[1]) * unit) : undefined;
+}
+
+/** Bytes as one would write them in config: 67108864 is `64MiB`. */
+export function byteSizeText(bytes: number): string {
+  for (const unit of ["GiB", "MiB", "KiB"]) {
+    const size = UNIT_BYTES[unit.toLowerCase()]!;
+    if (bytes >= size && bytes % size === 0) return `${bytes / size}${unit}`;
+  }
+  return String(bytes);
+}
