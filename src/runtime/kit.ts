@@ -12,7 +12,7 @@ export type {
   Selection,
 } from "./contract/admin.js";
 export type { NamedPipeline } from "./contract/component.js";
-export { validateRejection } from "./contract/delivery.js";
+export { ACCEPTED, validateRejection } from "./contract/delivery.js";
 export { directOutlet } from "./contract/direct-outlet.js";
 export {
   type AttemptError,
@@ -42,10 +42,8 @@ export {
   listenEndpoint,
   parseHostPort,
 } from "./kit/net/endpoint.js";
-export { listen } from "./kit/net/listen.js";
+export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export {
-  isPortInUse,
-  listenFailure,
   type SimpleHttpResponse,
   type SimpleHttpServer,
   startSimpleHttpServer,
@@ -72,14 +70,13 @@ export {
   answerOfRefusal,
   type ErrorAnswer,
   parseRetryAfter,
-  refusalOfAbort,
-  refusalOfConnection,
   refusalOfGrpc,
   refusalOfHttp,
   retryAfterSeconds,
 } from "./kit/otlp/refusals.js";
 export { decodeResponse, encodeResponse } from "./kit/otlp/response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./kit/otlp/rpc-status.js";
+export { compression, NO_CLIENT_AUTH, NoAnswerError, sendTwiceIfStale } from "./kit/otlp/sending.js";
 export {
   contentTypeOf,
   encodingOf,

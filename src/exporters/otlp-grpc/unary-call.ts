@@ -30,7 +30,7 @@ export class BrokenCallError extends Error {
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
 /**
- * One unary call. Rejects with `CallBroken` when the connection or stream broke, and at once when `abort` fires, which
+ * One unary call. Rejects with a `BrokenCallError` when the connection or stream broke, and at once when `abort` fires, which
  * also cancels the stream. Leaves no listener and no stream behind.
  */
 export function unaryCall(

@@ -1,22 +1,12 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
 import type { Clock } from "../../plugin.js";
+import { NoAnswerError } from "../../runtime/kit.js";
 
 /** What came back. `body` is empty when it was too large, broke off or took too long: the status counts. */
 export interface HttpResult {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-}
-
-/** No answer came. `stale` means that the connection had been used before and ended before the answer began. */
-export class NoAnswerError extends Error {
-  override readonly name = "NoAnswer";
-  readonly stale: boolean;
-
-  constructor(cause: Error, stale: boolean) {
-    super(cause.message, { cause });
-    this.stale = stale;
-  }
 }
 
 export type CreateRequest = (options: RequestOptions) => ClientRequest;
@@ -27,7 +17,7 @@ const MAX_BODY_BYTES = 64 * 1024;
 const BODY_TIMEOUT_MS = 10_000;
 
 /**
- * Sends one request and resolves with its answer. Rejects with `NoAnswer` when none came, and at once when `abort`
+ * Sends one request and resolves with its answer. Rejects with a `NoAnswerError` when none came, and at once when `abort`
  * fires before the head of the answer is there. Leaves no listener and no socket behind.
  */
 export function sendHttpRequest(

@@ -8,7 +8,7 @@ import {
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
-import { OTLP_SERVICES, type OtlpService, SHAPES } from "../../runtime/kit.js";
+import { ACCEPTED, OTLP_SERVICES, type OtlpService, SHAPES } from "../../runtime/kit.js";
 import type { Dedup } from "./dedup.js";
 
 export type Transport = "http" | "grpc";
@@ -61,7 +61,7 @@ export class RequestIntake {
   }
 }
 
-const ACCEPTED_EMPTY: Promise<Outcome> = Promise.resolve({ ok: true, rejected: 0, message: "" });
+const ACCEPTED_EMPTY: Promise<Outcome> = Promise.resolve(ACCEPTED);
 
 /** Signals that no pipeline takes from this receiver have none. */
 export function createRequestIntakes(

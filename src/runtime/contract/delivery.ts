@@ -122,6 +122,7 @@ export type Outcome =
 
 const NOTHING_REJECTED: PartialRejection = { rejected: 0, message: "" };
 
+/** All of it was taken. */
 export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
 
 /** The debts that are inside one component at the moment. */
