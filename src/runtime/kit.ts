@@ -76,7 +76,7 @@ export {
 } from "./kit/otlp/refusals.js";
 export { decodeResponse, encodeResponse } from "./kit/otlp/response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./kit/otlp/rpc-status.js";
-export { compression, NO_CLIENT_AUTH, NoAnswerError, sendTwiceIfStale } from "./kit/otlp/sending.js";
+export { compression, MAX_ANSWER_BYTES, NO_CLIENT_AUTH, NoAnswerError, sendTwiceIfStale } from "./kit/otlp/sending.js";
 export {
   contentTypeOf,
   encodingOf,
@@ -85,6 +85,7 @@ export {
   type OtlpService,
   serviceOfGrpcPath,
 } from "./kit/otlp/services.js";
+export { receiverCounters } from "./kit/receiver-counters.js";
 export { splitLines } from "./kit/text/split-lines.js";
 export { type Paint, painterFor, printable, type Style } from "./kit/text/terminal.js";
 export type { Condition, Statement } from "./ottl/compile/compile.js";

@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
 import type { Clock } from "../../plugin.js";
-import { NoAnswerError } from "../../runtime/kit.js";
+import { MAX_ANSWER_BYTES, NoAnswerError } from "../../runtime/kit.js";
 
 /** What came back. `body` is empty when it was too large, broke off or took too long: the status counts. */
 export interface HttpResult {
@@ -11,8 +11,6 @@ export interface HttpResult {
 
 export type CreateRequest = (options: RequestOptions) => ClientRequest;
 
-/** An answer that says something has at most a few hundred bytes. */
-const MAX_BODY_BYTES = 64 * 1024;
 /** How long the body of an answer may take once its head is there. */
 const BODY_TIMEOUT_MS = 10_000;
 
@@ -65,7 +63,7 @@ function readBody(request: ClientRequest, response: IncomingMessage, clock: Cloc
   };
   response.on("data", (chunk: Buffer) => {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES) abandonBody();
+    if (size > MAX_ANSWER_BYTES) abandonBody();
     else chunks.push(chunk);
   });
   response.on("end", () => finish(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));

@@ -15,6 +15,9 @@ export function compression() {
     .default("gzip");
 }
 
+/** An answer that says something has at most a few hundred bytes. */
+export const MAX_ANSWER_BYTES = 64 * 1024;
+
 /** No answer came. `stale` means that the connection had worked before and ended before the answer began. */
 export class NoAnswerError extends Error {
   override readonly name = "NoAnswer";
