@@ -1,25 +1,16 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
-import {
-  defineExtension,
-  deprecated,
-  type Extension,
-  type ExtensionContext,
-  ignored,
-  StartError,
-  section,
-} from "../plugin.js";
+import { defineExtension, deprecated, type Extension, type ExtensionContext, ignored, section } from "../plugin.js";
 import {
   type ExporterStatus,
   formatAddress,
   type HostPort,
-  isPortInUse,
-  listenFailure,
   loadServerTls,
   parseHostPort,
   type SimpleHttpResponse,
   type SimpleHttpServer,
   startSimpleHttpServer,
+  startUnlessPortTaken,
   tlsServer,
 } from "../runtime/kit.js";
 
@@ -83,25 +74,18 @@ class HealthCheck implements Extension {
     const endpoint = endpointOf(this.config);
     const tls = this.config.tls && (await loadServerTls(this.config.tls, ["tls"]));
     const answer = (path: string, request: IncomingMessage) => this.answer(path, request.headers.origin);
-    try {
-      this.server = await startSimpleHttpServer({ endpoint, answer, ...(tls && { tls }) });
-      this.context.logger.info({ endpoint: formatAddress(this.server.endpoint) }, "health check is listening");
-    } catch (error) {
-      this.onListenError(endpoint, error);
-    }
+    const key = configuredEndpointKey(this.config);
+    const configPath = [key ?? "endpoint"];
+    const { logger } = this.context;
+    const start = () => startSimpleHttpServer({ endpoint, configPath, answer, ...(tls && { tls }) });
+    this.server = await (key === undefined ? startUnlessPortTaken(start, "health check", logger) : start());
+    if (this.server !== undefined)
+      logger.info({ endpoint: formatAddress(this.server.endpoint) }, "health check is listening");
   }
 
   async stop(): Promise<void> {
     await this.server?.close();
     this.server = undefined;
-  }
-
-  private onListenError(endpoint: HostPort, error: unknown): void {
-    const key = configuredEndpointKey(this.config);
-    if (key !== undefined || !isPortInUse(error)) {
-      throw new StartError(listenFailure(endpoint, error), [key ?? "endpoint"], { cause: error });
-    }
-    this.context.logger.warn({}, `${listenFailure(endpoint, error)}; the agent runs without its health check`);
   }
 
   private answer(path: string, origin: string | undefined): SimpleHttpResponse {

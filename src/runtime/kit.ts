@@ -13,6 +13,7 @@ export type {
 } from "./contract/admin.js";
 export { validateRejection } from "./contract/border/read-answers.js";
 export type { NamedPipeline } from "./contract/component.js";
+export { ACCEPTED } from "./contract/delivery.js";
 export { directOutlet } from "./contract/direct-outlet.js";
 export {
   type AttemptError,
@@ -42,10 +43,8 @@ export {
   listenEndpoint,
   parseHostPort,
 } from "./kit/net/endpoint.js";
-export { listen } from "./kit/net/listen.js";
+export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export {
-  isPortInUse,
-  listenFailure,
   type SimpleHttpResponse,
   type SimpleHttpServer,
   startSimpleHttpServer,
@@ -72,14 +71,13 @@ export {
   answerOfRefusal,
   type ErrorAnswer,
   parseRetryAfter,
-  refusalOfAbort,
-  refusalOfConnection,
   refusalOfGrpc,
   refusalOfHttp,
   retryAfterSeconds,
 } from "./kit/otlp/refusals.js";
 export { decodeResponse, encodeResponse } from "./kit/otlp/response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./kit/otlp/rpc-status.js";
+export { compression, MAX_ANSWER_BYTES, NO_CLIENT_AUTH, NoAnswerError, sendTwiceIfStale } from "./kit/otlp/sending.js";
 export {
   contentTypeOf,
   encodingOf,
@@ -88,6 +86,7 @@ export {
   type OtlpService,
   serviceOfGrpcPath,
 } from "./kit/otlp/services.js";
+export { receiverCounters } from "./kit/receiver-counters.js";
 export { splitLines } from "./kit/text/split-lines.js";
 export { type Paint, painterFor, printable, type Style } from "./kit/text/terminal.js";
 export type { Condition, Statement } from "./ottl/compile/compile.js";

@@ -1,5 +1,5 @@
 import type { Batch } from "../../plugin.js";
-import { type Paint, SHAPES } from "../../runtime/kit.js";
+import { after, LENGTH_DELIMITED, type Paint, SHAPES, skip, varint } from "../../runtime/kit.js";
 import { withThousandsSeparators } from "./values.js";
 
 const RESOURCES = [1];
@@ -28,37 +28,19 @@ function countMessages(bytes: Uint8Array, path: readonly number[]): number {
 }
 
 function countIn(bytes: Uint8Array, start: number, end: number, path: readonly number[], depth: number): number {
+  const wanted = (path[depth]! << 3) | LENGTH_DELIMITED;
   let count = 0;
-  position = start;
-  while (position < end) {
-    const tag = varint(bytes);
-    const size = sizeOf(bytes, tag & 7);
-    const from = position;
-    if (tag === ((path[depth]! << 3) | 2)) {
-      count += depth === path.length - 1 ? 1 : countIn(bytes, from, from + size, path, depth + 1);
+  let p = start;
+  while (p < end) {
+    const tag = varint(bytes, p);
+    const value = after;
+    p = skip(bytes, value, tag);
+    if (tag !== wanted) continue;
+    if (depth === path.length - 1) count++;
+    else {
+      varint(bytes, value);
+      count += countIn(bytes, after, p, path, depth + 1);
     }
-    position = from + size;
   }
   return count;
-}
-
-let position = 0;
-
-/** Bytes of the value at `position`; of a length-delimited one, without its length, which is read. */
-function sizeOf(bytes: Uint8Array, wireType: number): number {
-  if (wireType === 2) return varint(bytes);
-  if (wireType === 1) return 8;
-  if (wireType === 5) return 4;
-  let size = 1;
-  while (bytes[position + size - 1]! > 127) size++;
-  return size;
-}
-
-function varint(bytes: Uint8Array): number {
-  let value = 0;
-  for (let scale = 1; ; scale *= 128) {
-    const byte = bytes[position++]!;
-    value += (byte & 127) * scale;
-    if (byte < 128) return value;
-  }
 }

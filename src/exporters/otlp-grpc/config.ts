@@ -1,12 +1,6 @@
 import { z } from "zod";
-import { caseInsensitiveEnum, duration, headers, ignored, section, unsupported } from "../../plugin.js";
-import { grpcTarget, tlsClient } from "../../runtime/kit.js";
-
-const NO_AUTH =
-  "Sluice has no client authenticators, and sending without would only be refused: remove `auth` and write the credentials under `headers`";
-
-/** The Collector also takes an empty string for no compression. */
-const compression = z.preprocess((value) => (value === "" ? "none" : value), caseInsensitiveEnum(["gzip", "none"]));
+import { duration, headers, ignored, section, unsupported } from "../../plugin.js";
+import { compression, grpcTarget, NO_CLIENT_AUTH, tlsClient } from "../../runtime/kit.js";
 
 const keepalive = z.strictObject({
   time: duration().default(10_000).meta({ description: "Silence after which the server is pinged." }),
@@ -19,11 +13,11 @@ const ONE_CONNECTION = "there is one connection to one address";
 export const otlpGrpcSchema = z.strictObject({
   endpoint: grpcTarget().meta({ description: "host:port; http:// in front means without TLS, https:// with." }),
   headers: headers().nullish(),
-  compression: compression.default("gzip"),
+  compression: compression(),
   tls: section(tlsClient()).optional(),
   keepalive: section(keepalive).optional(),
   authority: z.string().optional().meta({ description: "The :authority to send instead of the endpoint." }),
-  auth: unsupported(NO_AUTH),
+  auth: unsupported(NO_CLIENT_AUTH),
   middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
   balancer_name: ignored(ONE_CONNECTION),
   wait_for_ready: ignored("a send waits for the connection until its timeout in any case"),

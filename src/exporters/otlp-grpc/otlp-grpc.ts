@@ -6,7 +6,6 @@ import {
   type ExporterContext,
   IDEMPOTENCY_HEADER,
   type PartialRejection,
-  type Refusal,
   type SendOptions,
   SIGNALS,
 } from "../../plugin.js";
@@ -17,10 +16,10 @@ import {
   grpcFrameHeader,
   gzip,
   loadClientTls,
+  NoAnswerError,
   OTLP_SERVICES,
-  refusalOfAbort,
-  refusalOfConnection,
   refusalOfGrpc,
+  sendTwiceIfStale,
 } from "../../runtime/kit.js";
 import { type OtlpGrpcConfig, otlpGrpcSchema } from "./config.js";
 import { GrpcConnection } from "./grpc-connection.js";
@@ -66,7 +65,7 @@ class OtlpGrpcExporter implements Exporter {
     const key = options?.idempotencyKey;
     const path = OTLP_SERVICES[batch.signal].grpcPath;
     const headers = { ...this.headers, ":path": path, ...(key && { [IDEMPOTENCY_HEADER]: key }) };
-    const { status, response } = await this.call(headers, chunks, abort);
+    const { status, response } = await sendTwiceIfStale(this.peer, abort, () => this.call(headers, chunks, abort));
     if (status.code !== GRPC_STATUS.OK) throw refusalOfGrpc(status);
     return decodeResponse(batch.signal, "proto", response);
   }
@@ -81,32 +80,14 @@ class OtlpGrpcExporter implements Exporter {
     return [grpcFrameHeader(compressed.length, true), compressed];
   }
 
-  private async call(headers: OutgoingHttpHeaders, chunks: readonly Uint8Array[], abort: AbortSignal) {
-    const first = this.connection!.session();
-    const wasProven = this.provenSessions.has(first);
-    try {
-      return await this.callOnSession(first, headers, chunks, abort);
-    } catch (error) {
-      // A connection that worked and that the server closed meanwhile says nothing about the server: once more, on a
-      // new one. The server may have got the first call; sending again is what any retry would do.
-      const isStale = wasProven && !(error instanceof BrokenCallError && error.answerBegun);
-      if (!isStale || abort.aborted) throw this.refusal(error, abort);
-    }
-    try {
-      return await this.callOnSession(this.connection!.session(), headers, chunks, abort);
-    } catch (error) {
-      throw this.refusal(error, abort);
-    }
-  }
-
-  private async callOnSession(
-    session: ClientHttp2Session,
+  private async call(
     headers: OutgoingHttpHeaders,
     chunks: readonly Uint8Array[],
     abort: AbortSignal,
   ): Promise<UnaryCallResult> {
-    if (abort.aborted) throw refusalOfAbort(this.peer, abort);
     const connection = this.connection!;
+    const session = connection.session();
+    const wasProven = this.provenSessions.has(session);
     connection.openCalls += 1;
     try {
       const result = await unaryCall(session, headers, chunks, abort);
@@ -114,15 +95,11 @@ class OtlpGrpcExporter implements Exporter {
       return result;
     } catch (error) {
       if (abort.aborted) connection.checkAlive(session);
-      throw error;
+      const isBroken = error instanceof BrokenCallError;
+      throw new NoAnswerError(isBroken ? error.cause : error, wasProven && !(isBroken && error.answerBegun));
     } finally {
       connection.openCalls -= 1;
     }
-  }
-
-  private refusal(error: unknown, abort: AbortSignal): Refusal {
-    if (abort.aborted) return refusalOfAbort(this.peer, abort);
-    return refusalOfConnection(this.peer, error instanceof BrokenCallError ? error.cause : error);
   }
 }
 

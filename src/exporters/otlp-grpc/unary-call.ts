@@ -5,6 +5,7 @@ import {
   GRPC_FRAME_HEADER,
   GRPC_STATUS,
   grpcCodeOfHttp,
+  MAX_ANSWER_BYTES,
   parseRetryAfter,
   type RpcStatus,
 } from "../../runtime/kit.js";
@@ -26,11 +27,8 @@ export class BrokenCallError extends Error {
   }
 }
 
-/** An answer that says something has at most a few hundred bytes. */
-const MAX_RESPONSE_BYTES = 64 * 1024;
-
 /**
- * One unary call. Rejects with `CallBroken` when the connection or stream broke, and at once when `abort` fires, which
+ * One unary call. Rejects with a `BrokenCallError` when the connection or stream broke, and at once when `abort` fires, which
  * also cancels the stream. Leaves no listener and no stream behind.
  */
 export function unaryCall(
@@ -80,7 +78,7 @@ class ResponseCollector {
     });
     stream.on("data", (chunk: Buffer) => {
       this.size += chunk.length;
-      if (this.size <= MAX_RESPONSE_BYTES) this.chunks.push(chunk); // the rest is read for the status behind it
+      if (this.size <= MAX_ANSWER_BYTES) this.chunks.push(chunk); // the rest is read for the status behind it
     });
   }
 
@@ -101,7 +99,7 @@ class ResponseCollector {
   /** The message of the response frame; empty when it is damaged, compressed or too large: a success is a success. */
   private message(): Buffer {
     const bytes = Buffer.concat(this.chunks);
-    if (this.size > MAX_RESPONSE_BYTES || bytes.length < GRPC_FRAME_HEADER || bytes[0] !== 0) return EMPTY;
+    if (this.size > MAX_ANSWER_BYTES || bytes.length < GRPC_FRAME_HEADER || bytes[0] !== 0) return EMPTY;
     return bytes.subarray(GRPC_FRAME_HEADER, GRPC_FRAME_HEADER + bytes.readUInt32BE(1));
   }
 }

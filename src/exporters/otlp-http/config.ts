@@ -1,12 +1,6 @@
 import { z } from "zod";
 import { caseInsensitiveEnum, duration, headers, ignored, section, unsupported } from "../../plugin.js";
-import { httpUrl, tlsClient } from "../../runtime/kit.js";
-
-const NO_AUTH =
-  "Sluice has no client authenticators, and sending without would only be refused: remove `auth` and write the credentials under `headers`";
-
-/** The Collector also takes an empty string for no compression. */
-const compression = z.preprocess((value) => (value === "" ? "none" : value), caseInsensitiveEnum(["gzip", "none"]));
+import { compression, httpUrl, NO_CLIENT_AUTH, tlsClient } from "../../runtime/kit.js";
 
 export const otlpHttpSchema = z
   .strictObject({
@@ -18,7 +12,7 @@ export const otlpHttpSchema = z
     metrics_endpoint: httpUrl().optional(),
     profiles_endpoint: ignored("there are no profiles pipelines"),
     headers: headers().nullish(),
-    compression: compression.default("gzip"),
+    compression: compression(),
     compression_params: section(z.strictObject({ level: z.number().int().min(-1).max(9).default(1) })).optional(),
     encoding: caseInsensitiveEnum(["proto", "json"]).default("proto"),
     tls: section(tlsClient()).optional(),
@@ -32,7 +26,7 @@ export const otlpHttpSchema = z
     max_idle_conns_per_host: z.number().int().nonnegative().optional(),
     idle_conn_timeout: duration().default(90_000),
     disable_keep_alives: z.boolean().default(false),
-    auth: unsupported(NO_AUTH),
+    auth: unsupported(NO_CLIENT_AUTH),
     proxy_url: unsupported("proxies are not supported; send to the endpoint directly"),
     middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
     cookies: ignored("cookies are not kept"),

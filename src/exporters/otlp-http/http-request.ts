@@ -1,5 +1,6 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
 import type { Clock } from "../../plugin.js";
+import { MAX_ANSWER_BYTES, NoAnswerError } from "../../runtime/kit.js";
 
 /** What came back. `body` is empty when it was too large, broke off or took too long: the status counts. */
 export interface HttpResult {
@@ -8,26 +9,13 @@ export interface HttpResult {
   readonly body: Buffer;
 }
 
-/** No answer came. `stale` means that the connection had been used before and ended before the answer began. */
-export class NoAnswerError extends Error {
-  override readonly name = "NoAnswer";
-  readonly stale: boolean;
-
-  constructor(cause: Error, stale: boolean) {
-    super(cause.message, { cause });
-    this.stale = stale;
-  }
-}
-
 export type CreateRequest = (options: RequestOptions) => ClientRequest;
 
-/** An answer that says something has at most a few hundred bytes. */
-const MAX_BODY_BYTES = 64 * 1024;
 /** How long the body of an answer may take once its head is there. */
 const BODY_TIMEOUT_MS = 10_000;
 
 /**
- * Sends one request and resolves with its answer. Rejects with `NoAnswer` when none came, and at once when `abort`
+ * Sends one request and resolves with its answer. Rejects with a `NoAnswerError` when none came, and at once when `abort`
  * fires before the head of the answer is there. Leaves no listener and no socket behind.
  */
 export function sendHttpRequest(
@@ -75,7 +63,7 @@ function readBody(request: ClientRequest, response: IncomingMessage, clock: Cloc
   };
   response.on("data", (chunk: Buffer) => {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES) abandonBody();
+    if (size > MAX_ANSWER_BYTES) abandonBody();
     else chunks.push(chunk);
   });
   response.on("end", () => finish(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));

@@ -22,12 +22,11 @@ import {
   loadClientTls,
   OTLP_SERVICES,
   parseRetryAfter,
-  refusalOfAbort,
-  refusalOfConnection,
   refusalOfHttp,
+  sendTwiceIfStale,
 } from "../../runtime/kit.js";
 import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
-import { type HttpResult, NoAnswerError, sendHttpRequest } from "./http-request.js";
+import { type HttpResult, sendHttpRequest } from "./http-request.js";
 
 /** Sends OTLP over HTTP. */
 export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
@@ -88,7 +87,9 @@ class OtlpHttpExporter implements Exporter {
     const target = this.targets.get(batch.signal);
     if (target === undefined) throw noEndpoint(batch.signal);
     const chunks = await this.encodeBody(batch);
-    const result = await this.post(target, chunks, abort, options?.idempotencyKey);
+    const result = await sendTwiceIfStale(target.url, abort, (isResend) =>
+      this.sendRequest(target, chunks, abort, options?.idempotencyKey, isResend ? "fresh" : "kept"),
+    );
     return this.readResult(result, batch.signal);
   }
 
@@ -108,26 +109,6 @@ class OtlpHttpExporter implements Exporter {
     return compression === "gzip" ? [await gzip(batch.bytes, params?.level)] : batch.chunks;
   }
 
-  private async post(
-    target: HttpTarget,
-    chunks: readonly Uint8Array[],
-    abort: AbortSignal,
-    key: string | undefined,
-  ): Promise<HttpResult> {
-    try {
-      return await this.sendRequest(target, chunks, abort, key, "kept");
-    } catch (error) {
-      // A kept connection that the server closed meanwhile says nothing about the server: once more, on a new one.
-      // The server may have got the first request; sending again is what any retry would do.
-      if (!(error instanceof NoAnswerError && error.stale) || abort.aborted) throw this.refusal(target, error, abort);
-    }
-    try {
-      return await this.sendRequest(target, chunks, abort, key, "fresh");
-    } catch (error) {
-      throw this.refusal(target, error, abort);
-    }
-  }
-
   private sendRequest(
     target: HttpTarget,
     chunks: readonly Uint8Array[],
@@ -135,7 +116,6 @@ class OtlpHttpExporter implements Exporter {
     key: string | undefined,
     which: keyof Agents,
   ) {
-    if (abort.aborted) throw refusalOfAbort(target.url, abort);
     const agents = target.secure ? this.secure : this.plain;
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     const options: RequestOptions = {
@@ -149,11 +129,6 @@ class OtlpHttpExporter implements Exporter {
     };
     const send = target.secure ? process.getBuiltinModule("node:https").request : request;
     return sendHttpRequest(send, options, chunks, abort, this.context.clock);
-  }
-
-  private refusal(target: HttpTarget, error: unknown, abort: AbortSignal): Refusal {
-    if (abort.aborted) return refusalOfAbort(target.url, abort);
-    return refusalOfConnection(target.url, error instanceof NoAnswerError ? error.cause : error);
   }
 
   private readResult({ status, headers, body }: HttpResult, signal: Signal): PartialRejection | undefined {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineExtension, type Extension, type ExtensionContext } from "../../plugin.js";
-import { formatAddress, type HostPort, isPortInUse, parseHostPort } from "../../runtime/kit.js";
+import { formatAddress, type HostPort, parseHostPort, startUnlessPortTaken } from "../../runtime/kit.js";
 import { type AdminServer, startAdminServer } from "./server.js";
 
 const DEFAULT_ENDPOINT = "127.0.0.1:55679";
@@ -42,13 +42,11 @@ class AdminApi implements Extension {
     const { logger, clock, host } = this.context;
     const endpoint = parseHostPort(this.config.endpoint ?? DEFAULT_ENDPOINT)!;
     const settings = { endpoint, allowedHosts: this.config.allowed_hosts, logger, clock, admin: () => host.admin };
-    try {
-      this.server = await startAdminServer(settings);
-    } catch (error) {
-      if (this.config.endpoint !== undefined || !isPortInUse((error as Error).cause)) throw error;
-      logger.warn({}, `${(error as Error).message}; the agent runs without its admin API`);
-      return;
-    }
+    const start = () => startAdminServer(settings);
+    this.server = await (this.config.endpoint === undefined
+      ? startUnlessPortTaken(start, "admin API", logger)
+      : start());
+    if (this.server === undefined) return;
     const address = formatAddress(this.server.endpoint);
     logger.info({ endpoint: address }, "admin API is listening");
     if (!isLoopback(endpoint)) {

@@ -1,12 +1,11 @@
 import type { Clock, Counter, Outcome } from "../../plugin.js";
+import { ACCEPTED } from "../../runtime/kit.js";
 
 export interface DedupSettings {
   readonly max_entries: number;
   /** Milliseconds. */
   readonly ttl: number;
 }
-
-const ALREADY_ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
 
 /**
  * Recognises requests that were taken before, by the idempotency key their sender gives them, and answers them with
@@ -32,7 +31,7 @@ export class Dedup {
     for (;;) {
       if (this.wasAccepted(key)) {
         this.duplicates.add(1);
-        return ALREADY_ACCEPTED;
+        return ACCEPTED;
       }
       const first = this.inProgress.get(key);
       if (first === undefined) return this.acceptFirst(key, handIn);

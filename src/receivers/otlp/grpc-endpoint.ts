@@ -33,7 +33,7 @@ export class GrpcEndpoint {
   readonly config: GrpcConfig;
   readonly clock: Clock;
   readonly maxBytes: number;
-  readonly calls = new Set<GrpcCall>();
+  readonly open = new Set<GrpcCall>();
   readonly handedIn = new InFlightCounter();
   /** The port it listens on, once started. */
   port = 0;
@@ -79,7 +79,7 @@ export class GrpcEndpoint {
     const { server } = this;
     if (!server?.listening) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    for (const call of [...this.calls]) call.refuse(SHUTTING_DOWN);
+    for (const call of [...this.open]) call.refuse(SHUTTING_DOWN);
     this.sessions.closeAll();
     await this.handedIn.whenZero();
     await Promise.race([closed, new Promise<void>((resolve) => this.clock.after(STOP_GRACE_MS, resolve))]);
@@ -137,8 +137,8 @@ export class GrpcEndpoint {
 
   private checkTimes(): void {
     const now = this.clock.monotonic();
-    for (const call of this.calls) call.checkTime(now);
-    const busy = new Set([...this.calls].map((call) => call.session));
+    for (const call of this.open) call.checkTime(now);
+    const busy = new Set([...this.open].map((call) => call.session));
     this.sessions.checkTime(now, (session) => busy.has(session));
     this.stopChecking = this.clock.after(CHECK_INTERVAL_MS, () => this.checkTimes());
   }

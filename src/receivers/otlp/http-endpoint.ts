@@ -29,7 +29,7 @@ export class HttpEndpoint {
   readonly config: HttpConfig;
   readonly clock: Clock;
   readonly maxBytes: number;
-  readonly reading = new Set<HttpExchange>();
+  readonly open = new Set<HttpExchange>();
   readonly handedIn = new InFlightCounter();
   isStopping = false;
   /** The port it listens on, once started. */
@@ -71,7 +71,7 @@ export class HttpEndpoint {
     const { server } = this;
     if (!server?.listening) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    for (const exchange of [...this.reading]) exchange.refuse(SHUTTING_DOWN);
+    for (const exchange of [...this.open]) exchange.refuse(SHUTTING_DOWN);
     await this.handedIn.whenZero();
     await Promise.race([closed, new Promise<void>((resolve) => this.clock.after(STOP_GRACE_MS, resolve))]);
     server.closeAllConnections();

@@ -8,7 +8,7 @@ import {
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
-import { OTLP_SERVICES, type OtlpService, SHAPES } from "../../runtime/kit.js";
+import { ACCEPTED, OTLP_SERVICES, type OtlpService, receiverCounters } from "../../runtime/kit.js";
 import type { Dedup } from "./dedup.js";
 
 export type Transport = "http" | "grpc";
@@ -26,17 +26,10 @@ export class RequestIntake {
     this.service = OTLP_SERVICES[signal];
     this.intake = intake;
     this.origin = { receiver: context.id, transport };
-    const { metricNoun, itemNoun } = SHAPES[signal];
-    const attributes = { receiver: context.id, transport };
-    const counter = (what: string) =>
-      context.metrics.counter(
-        `otelcol_receiver_${what}_${metricNoun}`,
-        { description: `Number of ${itemNoun}s that were ${what}.`, unit: `{${metricNoun}}` },
-        attributes,
-      );
+    const { accepted, refused } = receiverCounters(context.metrics, signal, { receiver: context.id, transport });
+    this.accepted = accepted;
+    this.refused = refused;
     this.dedup = dedup;
-    this.accepted = counter("accepted");
-    this.refused = counter("refused");
   }
 
   /**
@@ -61,7 +54,7 @@ export class RequestIntake {
   }
 }
 
-const ACCEPTED_EMPTY: Promise<Outcome> = Promise.resolve({ ok: true, rejected: 0, message: "" });
+const ACCEPTED_EMPTY: Promise<Outcome> = Promise.resolve(ACCEPTED);
 
 /** Signals that no pipeline takes from this receiver have none. */
 export function createRequestIntakes(

@@ -40,6 +40,7 @@ export class Upload {
   }
 
   release(): void {
+    if (this.closed) return;
     const { reserved } = this;
     this.closed = true;
     this.reserved = 0;

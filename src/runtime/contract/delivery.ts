@@ -132,6 +132,7 @@ export type Outcome =
 
 const NOTHING_REJECTED: PartialRejection = { rejected: 0, message: "" };
 
+/** All of it was taken. */
 export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
 
 /** Gives each debt inside a component an object that only its deliveries hold: when it is collected, they are gone. */

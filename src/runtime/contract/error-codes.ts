@@ -33,7 +33,8 @@ export const ERRORS = {
   SLUICE_BAD_RECORD: {
     met: "refusal",
     kind: "permanent",
-    cause: "A record that the program handed in cannot be written as OTLP, such as one with a time that is no time.",
+    cause:
+      "A record that the program handed in cannot be written as OTLP, such as one that is no object or whose getter throws.",
     action: "Mend the call that the message describes. The other records of the same call are not affected.",
   },
   SLUICE_BREAKER_OPEN: {
@@ -73,7 +74,7 @@ export const ERRORS = {
     met: "refusal",
     kind: "permanent",
     cause:
-      "The data could not be delivered and was not kept: `dead_letter.filter` or `rate_limit.on_excess: drop` says so.",
+      "The data could not be delivered and was not kept: `dead_letter.filter` leaves it out, or a retry was over `retry_on_failure.rate_limit` with `on_excess: drop`.",
     action:
       "Nothing, if that is meant. Else let `dead_letter.filter` save it, or set `on_excess` to `delay` or `dead_letter`.",
   },

@@ -3,10 +3,11 @@ import type { Clock } from "../contract/clock.js";
 import type { Outcome } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { limitedLog } from "../contract/limited-log.js";
-import type { Counter, Logger, Metrics } from "../contract/observability.js";
+import type { Logger, Metrics } from "../contract/observability.js";
 import { Refusal } from "../contract/refusal.js";
+import { type ReceiverCounters, receiverCounters } from "../kit/receiver-counters.js";
 import type { Batch } from "../telemetry/batch.js";
-import { SHAPES, SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
+import { SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
 import { APP, type AppReceiver } from "./app-receiver.js";
 
 export interface AppIntakeSettings {
@@ -14,11 +15,6 @@ export interface AppIntakeSettings {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly clock: Clock;
-}
-
-interface IntakeCounters {
-  readonly accepted: Counter;
-  readonly refused: Counter;
 }
 
 type RefusedRecords = { readonly refusal: Refusal; readonly records: number };
@@ -33,7 +29,7 @@ type RefusedRecords = { readonly refusal: Refusal; readonly records: number };
 export class AppIntake {
   private readonly receiver: AppReceiver;
   private state: "before" | "open" | "closed" = "before";
-  private readonly counts: Readonly<Record<Signal, IntakeCounters>>;
+  private readonly counts: Readonly<Record<Signal, ReceiverCounters>>;
   private readonly unsettled = new Set<Promise<unknown>>();
   private readonly logRefusal: (what: RefusedRecords) => void;
   private isLogging = false;
@@ -42,8 +38,11 @@ export class AppIntake {
   constructor({ receiver, metrics, logger, clock }: AppIntakeSettings) {
     this.receiver = receiver;
     receiver.settled = () => this.settled();
-    const countsOf = (signal: Signal): [Signal, IntakeCounters] => [signal, countersOf(signal, metrics)];
-    this.counts = Object.fromEntries(SIGNALS.map(countsOf)) as Record<Signal, IntakeCounters>;
+    const countsOf = (signal: Signal): [Signal, ReceiverCounters] => [
+      signal,
+      receiverCounters(metrics, signal, { receiver: APP, ...ORIGIN }),
+    ];
+    this.counts = Object.fromEntries(SIGNALS.map(countsOf)) as Record<Signal, ReceiverCounters>;
     this.logRefusal = limitedLog(clock, ({ refusal, records }, suppressed) => {
       const { message: reason, code, kind } = refusal;
       logger.warn({ reason, code, kind, records, suppressed }, "what the program emitted was refused");
@@ -127,18 +126,6 @@ const ORIGIN = { transport: "in_process" };
 export function partlyRejected({ rejected, message }: { rejected: number; message: string }): Refusal {
   const text = `the backend rejected ${rejected} of the records: ${message}`;
   return new Refusal("permanent", text, { code: ERROR_CODES.SLUICE_PARTLY_REJECTED, category: "integration" });
-}
-
-function countersOf(signal: Signal, metrics: Metrics): IntakeCounters {
-  const { metricNoun, itemNoun } = SHAPES[signal];
-  const attributes = { receiver: APP, ...ORIGIN };
-  const counter = (what: string) =>
-    metrics.counter(
-      `otelcol_receiver_${what}_${metricNoun}`,
-      { description: `Number of ${itemNoun}s that were ${what}.`, unit: `{${metricNoun}}` },
-      attributes,
-    );
-  return { accepted: counter("accepted"), refused: counter("refused") };
 }
 
 function noBatch(): Refusal {

@@ -2,12 +2,8 @@ import type { IMetricReader } from "@opentelemetry/sdk-metrics";
 import { StartError } from "../../contract/component.js";
 import type { Logger } from "../../contract/observability.js";
 import { formatAddress, type HostPort, parseHostPort } from "../../kit/net/endpoint.js";
-import {
-  isPortInUse,
-  listenFailure,
-  type SimpleHttpServer,
-  startSimpleHttpServer,
-} from "../../kit/net/simple-http-server.js";
+import { isPortInUse } from "../../kit/net/listen.js";
+import { type SimpleHttpServer, startSimpleHttpServer } from "../../kit/net/simple-http-server.js";
 import { logExportFailures } from "./log-export-failures.js";
 import type { OtlpOptions } from "./otlp-target.js";
 
@@ -40,13 +36,16 @@ export async function listenForScrapes(
   logger: Logger,
 ): Promise<SimpleHttpServer | undefined> {
   try {
-    const server = await startSimpleHttpServer({ endpoint, answer: (path) => answer(path, scrape) });
+    const server = await startSimpleHttpServer({
+      endpoint,
+      configPath: configPath ?? [],
+      answer: (path) => answer(path, scrape),
+    });
     logger.info({ url: `http://${formatAddress(server.endpoint)}/metrics` }, "metrics for Prometheus");
     return server;
   } catch (error) {
-    const message = listenFailure(endpoint, error);
-    if (configPath !== undefined) throw new StartError(message, configPath, { cause: error });
-    logger.warn({}, `${message}; the agent runs without its metrics endpoint`);
+    if (configPath !== undefined) throw error;
+    logger.warn({}, `${(error as Error).message}; the agent runs without its metrics endpoint`);
     if (!isPortInUse(error)) logger.debug({ error }, "why the metrics endpoint is missing");
     return undefined;
   }

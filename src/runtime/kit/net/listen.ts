@@ -1,5 +1,6 @@
 import type { AddressInfo, Server } from "node:net";
 import { StartError } from "../../contract/component.js";
+import type { Logger } from "../../contract/observability.js";
 import { formatAddress, type ListenAddress } from "./endpoint.js";
 
 /**
@@ -18,6 +19,27 @@ export function listen(server: Server, address: ListenAddress, path: readonly st
       resolve(typeof bound === "object" && bound !== null ? bound.port : 0);
     });
   });
+}
+
+/** True when `listen` failed because somebody else listens there already. */
+export function isPortInUse(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return (cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
+}
+
+/** Starts a server at an address that nobody asked for: when that is taken, the log says so and the agent runs without it. */
+export async function startUnlessPortTaken<Server>(
+  start: () => Promise<Server>,
+  what: string,
+  logger: Logger,
+): Promise<Server | undefined> {
+  try {
+    return await start();
+  } catch (error) {
+    if (!isPortInUse(error)) throw error;
+    logger.warn({}, `${(error as Error).message}; the agent runs without its ${what}`);
+    return undefined;
+  }
 }
 
 function listenOptions({ host, port }: { host: string | undefined; port: number }) {

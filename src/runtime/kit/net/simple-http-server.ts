@@ -2,7 +2,8 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import type { ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
-import { formatAddress, type HostPort } from "./endpoint.js";
+import type { HostPort } from "./endpoint.js";
+import { listen } from "./listen.js";
 
 /** What a small server says to a GET. `headers` are added to the content type and length. */
 export interface SimpleHttpResponse {
@@ -15,6 +16,8 @@ export interface SimpleHttpResponse {
 /** Where a small server listens and what it answers. */
 export interface SimpleHttpServerSettings {
   readonly endpoint: HostPort;
+  /** The key of the config that holds the endpoint. */
+  readonly configPath: readonly string[];
   /** Called for GET and HEAD with the path, without its query. A throw becomes a 500. */
   readonly answer: (path: string, request: IncomingMessage) => SimpleHttpResponse | Promise<SimpleHttpResponse>;
   /** Given: https instead of http. */
@@ -33,7 +36,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
  * A server for pages that a person or a probe reads: GET and HEAD only, every body known at once, a client that is slow
- * to ask is cut off. Rejects with the socket's error (such as EADDRINUSE) when it cannot listen.
+ * to ask is cut off. Rejects with a `StartError` when it cannot listen.
  */
 export async function startSimpleHttpServer(settings: SimpleHttpServerSettings): Promise<SimpleHttpServer> {
   const listener = (request: IncomingMessage, response: ServerResponse) => void respond(settings, request, response);
@@ -41,22 +44,11 @@ export async function startSimpleHttpServer(settings: SimpleHttpServerSettings):
   const server = settings.tls
     ? process.getBuiltinModule("node:https").createServer({ ...settings.tls, ...limits }, listener)
     : createHttpServer(limits, listener);
-  await listen(server, settings.endpoint);
+  await listen(server, settings.endpoint, settings.configPath);
   server.on("error", () => {}); // a failed accept (such as EMFILE) concerns one client only
   server.on("clientError", (_, socket) => socket.destroy());
   const { address, port } = server.address() as AddressInfo;
   return { endpoint: { host: address, port }, close: () => close(server) };
-}
-
-/** True when somebody else listens there already. */
-export function isPortInUse(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
-}
-
-/** Why nothing listens there, in words. */
-export function listenFailure(endpoint: HostPort, error: unknown): string {
-  const reason = isPortInUse(error) ? "the port is in use" : (error as Error).message;
-  return `cannot listen on ${formatAddress(endpoint)}: ${reason}`;
 }
 
 async function respond(settings: SimpleHttpServerSettings, request: IncomingMessage, response: ServerResponse) {
@@ -76,16 +68,6 @@ async function answerTo(settings: SimpleHttpServerSettings, request: IncomingMes
   } catch (error) {
     return { status: 500, type: "text/plain", body: `${(error as Error).message}\n` };
   }
-}
-
-function listen(server: Server, { host, port }: HostPort): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ port, ...(host && { host }) }, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
 }
 
 function close(server: Server): Promise<void> {

@@ -1,3 +1,6 @@
+import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT, varint64 } from "../../telemetry/bytes/wire.js";
+import { WireWriter } from "../../telemetry/bytes/writer.js";
+
 /**
  * Protobuf for the small messages around telemetry: statuses, responses, retry hints.
  *
@@ -12,6 +15,7 @@ export interface ProtoField {
 }
 
 const MAX_FIELDS = 64;
+const MAX_VARINT_BYTES = 10;
 
 export function readFields(bytes: Uint8Array): ProtoField[] {
   const fields: ProtoField[] = [];
@@ -21,14 +25,14 @@ export function readFields(bytes: Uint8Array): ProtoField[] {
     if (tag === undefined) break;
     const value = decodeVarint(bytes, tag.next);
     const wire = Number(tag.value & 7n);
-    if (wire === 1 || wire === 5) {
-      p = tag.next + (wire === 1 ? 8 : 4);
+    if (wire === FIXED64 || wire === FIXED32) {
+      p = tag.next + (wire === FIXED64 ? 8 : 4);
       continue;
     }
-    if (value === undefined || (wire !== 0 && wire !== 2)) break;
+    if (value === undefined || (wire !== VARINT && wire !== LENGTH_DELIMITED)) break;
     const number = Number(tag.value >> 3n);
     p = value.next;
-    if (wire === 0) {
+    if (wire === VARINT) {
       fields.push({ number, value: value.value });
       continue;
     }
@@ -57,38 +61,25 @@ export function intField(fields: readonly ProtoField[], number: number): number 
 }
 
 /** Writes fields in order. A zero or empty value is left out, as proto3 does. */
-export function writeFields(...fields: readonly (readonly [number: number, value: number | string | Uint8Array])[]) {
-  const parts: Uint8Array[] = [];
+export function writeFields(
+  ...fields: readonly (readonly [number: number, value: number | string | Uint8Array])[]
+): Buffer {
+  const writer = new WireWriter();
   for (const [number, value] of fields) {
-    if (typeof value === "number") {
-      if (value !== 0) parts.push(encodeVarint(number << 3), encodeVarint(value));
-      continue;
-    }
-    const bytes = typeof value === "string" ? Buffer.from(value, "utf8") : value;
-    if (bytes.length > 0) parts.push(encodeVarint((number << 3) | 2), encodeVarint(bytes.length), bytes);
+    if (value === 0 || value === "" || (value instanceof Uint8Array && value.length === 0)) continue;
+    writer.varint((number << 3) | (typeof value === "number" ? VARINT : LENGTH_DELIMITED));
+    if (typeof value === "number") writer.varint64(BigInt(Math.trunc(value)));
+    else if (typeof value === "string") writer.text(value);
+    else writer.lengthDelimited(value);
   }
-  return Buffer.concat(parts);
+  return writer.bytes.subarray(0, writer.length);
 }
 
 const EMPTY = new Uint8Array(0);
 
-function encodeVarint(value: number): Uint8Array {
-  const bytes: number[] = [];
-  let rest = BigInt.asUintN(64, BigInt(Math.trunc(value)));
-  while (rest > 127n) {
-    bytes.push(Number(rest & 127n) | 128);
-    rest >>= 7n;
-  }
-  bytes.push(Number(rest));
-  return Uint8Array.from(bytes);
-}
-
 function decodeVarint(bytes: Uint8Array, from: number): { value: bigint; next: number } | undefined {
-  let value = 0n;
-  for (let i = 0; i < 10 && from + i < bytes.length; i++) {
-    const x = bytes[from + i]!;
-    value |= BigInt(x & 127) << BigInt(7 * i);
-    if (x < 128) return { value, next: from + i + 1 };
-  }
-  return undefined;
+  const end = Math.min(from + MAX_VARINT_BYTES, bytes.length);
+  let last = from;
+  while (last < end && bytes[last]! > 127) last++;
+  return last < end ? { value: varint64(bytes, from), next: last + 1 } : undefined;
 }

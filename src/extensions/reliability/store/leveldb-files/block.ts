@@ -1,3 +1,4 @@
+import { WireWriter } from "../../../../runtime/kit.js";
 import { crc32c, maskCrc } from "../level/format/crc32c.js";
 import { VarintReader } from "./varint-reader.js";
 
@@ -7,6 +8,7 @@ import { VarintReader } from "./varint-reader.js";
  * its kind (0: not compressed) and a checksum.
  */
 export const TRAILER_BYTES = 5;
+const NOT_COMPRESSED = 0;
 /** What LevelDB adds to every key: whether it is a value or the mark of a deletion, and when it was written. */
 export const KEY_SUFFIX_BYTES = 8;
 /** The first byte of that, for a value; a mark of a deletion has less. */
@@ -47,28 +49,24 @@ export function readBlockEntry(reader: VarintReader, previousKey: Buffer = Buffe
 
 /** A block of these entries, with its trailer; every `restartInterval`th key is written in full. */
 export function makeBlock(entries: readonly BlockEntry[], restartInterval = 1): Buffer {
-  const buffers: Buffer[] = [];
+  const writer = new WireWriter();
   const restarts: number[] = [];
-  let at = 0;
   for (const [i, [key, value]] of entries.entries()) {
     const isRestart = i % restartInterval === 0;
-    if (isRestart) restarts.push(at);
+    if (isRestart) restarts.push(writer.length);
     const shared = isRestart ? 0 : sharedPrefixLength(entries[i - 1]![0], key);
-    const head = Buffer.from([
-      ...encodeVarint(shared),
-      ...encodeVarint(key.length - shared),
-      ...encodeVarint(value.length),
-    ]);
-    buffers.push(head, key.subarray(shared), value);
-    at += head.length + key.length - shared + value.length;
+    writer.varint(shared);
+    writer.varint(key.length - shared);
+    writer.varint(value.length);
+    writer.copy(key, shared, key.length);
+    writer.copy(value, 0, value.length);
   }
   if (restarts.length === 0) restarts.push(0);
-  const tail = Buffer.alloc(4 * restarts.length + 4 + TRAILER_BYTES);
-  for (const [i, offset] of restarts.entries()) tail.writeUInt32LE(offset, 4 * i);
-  tail.writeUInt32LE(restarts.length, 4 * restarts.length);
-  const block = Buffer.concat([...buffers, tail]);
-  block.writeUInt32LE(maskCrc(crc32c(block.subarray(0, -4))), block.length - 4);
-  return block;
+  for (const offset of restarts) writer.fixed32(offset);
+  writer.fixed32(restarts.length);
+  writer.byte(NOT_COMPRESSED);
+  writer.fixed32(maskCrc(crc32c(writer.written())));
+  return writer.bytes.subarray(0, writer.length);
 }
 
 function sharedPrefixLength(one: Buffer, other: Buffer): number {
@@ -82,11 +80,10 @@ export function readHandle(reader: VarintReader): BlockHandle {
 }
 
 export function encodeHandle({ offset, size }: BlockHandle): Buffer {
-  return Buffer.from([...encodeVarint(offset), ...encodeVarint(size)]);
-}
-
-function encodeVarint(value: number): number[] {
-  return value < 128 ? [value] : [(value % 128) + 128, ...encodeVarint(Math.floor(value / 128))];
+  const writer = new WireWriter();
+  writer.varint64(BigInt(offset));
+  writer.varint64(BigInt(size));
+  return writer.bytes.subarray(0, writer.length);
 }
 
 /** The same bytes, with the methods of a buffer. */

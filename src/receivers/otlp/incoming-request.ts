@@ -1,0 +1,110 @@
+import type { Readable } from "node:stream";
+import { IDEMPOTENCY_HEADER, type Origin, type Outcome } from "../../plugin.js";
+import type { ErrorAnswer, OtlpEncoding } from "../../runtime/kit.js";
+import type { InFlightCounter } from "./in-flight-counter.js";
+import type { RequestIntake } from "./request-intake.js";
+import { answerOfBadUpload, Upload } from "./upload.js";
+
+/** What a request needs of the endpoint that it came to. */
+interface RequestEndpoint {
+  readonly maxBytes: number;
+  /** Requests that are neither answered nor gone. */
+  readonly open: Pick<Set<unknown>, "add" | "delete">;
+  readonly handedIn: InFlightCounter;
+  countRefused(error: ErrorAnswer): void;
+}
+
+/**
+ * One request of either transport that may be read: its body comes in, goes to the intake, and the outcome goes out.
+ *
+ * It is in `endpoint.open` until it is answered or the client goes away. It counts in `endpoint.handedIn` from the moment
+ * the batch is handed in until the outcome is known, even if the client has gone. What it reserved is released when it is
+ * handed in or ends, whichever comes first.
+ */
+export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
+  protected readonly endpoint: Endpoint;
+  protected readonly upload: Upload;
+  protected readonly encoding: OtlpEncoding;
+  protected state: "reading" | "handed in" | "done" = "reading";
+
+  constructor(endpoint: Endpoint, requestIntake: RequestIntake, encoding: OtlpEncoding) {
+    this.endpoint = endpoint;
+    this.upload = new Upload(requestIntake);
+    this.encoding = encoding;
+  }
+
+  protected abstract onChunk(chunk: Buffer): void;
+  protected abstract onEnd(): void;
+  protected abstract answerRefused(error: ErrorAnswer): void;
+  protected abstract answerOutcome(outcome: Outcome): void;
+  protected abstract metadata(): Origin["metadata"];
+  protected abstract header(name: string): string | readonly string[] | undefined;
+
+  /** Ends the request with an error, unless it was handed in. */
+  refuse(error: ErrorAnswer): void {
+    if (this.state !== "reading") return;
+    this.finish();
+    this.endpoint.countRefused(error);
+    this.answerRefused(error);
+  }
+
+  protected readBody(body: Readable): void {
+    this.endpoint.open.add(this);
+    body.on("data", (chunk: Buffer) => {
+      if (this.state === "reading") this.onChunk(chunk);
+    });
+    body.on("end", () => {
+      if (this.state === "reading") this.onEnd();
+    });
+  }
+
+  protected handInCompressed(compression: string, compressed: Buffer): void {
+    try {
+      const body = this.upload.decompress(compression, compressed, this.endpoint.maxBytes);
+      if (!(body instanceof Promise)) this.handIn(body);
+      else body.then((bytes) => this.handIn(bytes)).catch((error: unknown) => this.refuseBadUpload(error));
+    } catch (error) {
+      this.refuseBadUpload(error);
+    }
+  }
+
+  protected handIn(body: Buffer): void {
+    if (this.state !== "reading") return;
+    let accepted: Promise<Outcome>;
+    try {
+      const batch = this.upload.toBatch(this.encoding, body);
+      this.state = "handed in";
+      this.upload.release();
+      accepted = this.upload.requestIntake.accept(batch, this.metadata(), this.idempotencyKey());
+    } catch (error) {
+      this.refuseBadUpload(error);
+      return;
+    }
+    this.endpoint.handedIn.begin();
+    accepted.then((outcome) => this.onOutcome(outcome));
+  }
+
+  protected finish(): void {
+    if (this.state === "done") return;
+    this.state = "done";
+    this.endpoint.open.delete(this);
+    this.upload.release();
+  }
+
+  private onOutcome(outcome: Outcome): void {
+    if (this.state === "handed in") {
+      this.answerOutcome(outcome);
+      this.finish();
+    }
+    this.endpoint.handedIn.end();
+  }
+
+  private refuseBadUpload(error: unknown): void {
+    this.refuse(answerOfBadUpload(error, this.endpoint.maxBytes));
+  }
+
+  private idempotencyKey(): string | undefined {
+    const key = this.header(IDEMPOTENCY_HEADER);
+    return typeof key === "string" && key !== "" ? key : undefined;
+  }
+}

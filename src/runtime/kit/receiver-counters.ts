@@ -1,0 +1,24 @@
+import type { Counter, Metrics } from "../contract/observability.js";
+import { SHAPES, type Signal } from "../telemetry/bytes/signal.js";
+
+/** How many records of one signal a receiver has taken, and has not. */
+export interface ReceiverCounters {
+  readonly accepted: Counter;
+  readonly refused: Counter;
+}
+
+/** The Collector's counters of a receiver, under its names. */
+export function receiverCounters(
+  metrics: Metrics,
+  signal: Signal,
+  attributes: { readonly receiver: string; readonly transport: string },
+): ReceiverCounters {
+  const { metricNoun, itemNoun } = SHAPES[signal];
+  const counter = (what: string) =>
+    metrics.counter(
+      `otelcol_receiver_${what}_${metricNoun}`,
+      { description: `Number of ${itemNoun}s that were ${what}.`, unit: `{${metricNoun}}` },
+      attributes,
+    );
+  return { accepted: counter("accepted"), refused: counter("refused") };
+}
