@@ -32,8 +32,12 @@ export const ROOMS = [
     imports: ["src/runtime/telemetry/"],
   },
   {
+    path: "src/runtime/contract/border/",
+    purpose: "guards against careless plugins: what they make, hand on, answer, throw and let go of",
+  },
+  {
     path: "src/runtime/contract/operators/",
-    purpose: "what processors are made with: eachBatch, eachRecord, batching",
+    purpose: "what processors are made with: eachBatch, eachRecord, statefulProcessor, batching",
   },
   {
     path: "src/runtime/contract/schema/",
@@ -144,7 +148,8 @@ export const ROOMS = [
   { path: "src/extensions/admin-api/", purpose: "the HTTP API of operators", component: true },
   {
     path: "src/extensions/reliability/",
-    purpose: "what wraps every exporter: durable queue, retries, breaker, dead letters, replay",
+    purpose:
+      "what wraps every exporter: durable queue, retries, breaker, dead letters, replay; `entry-lifecycle.ts` is the way of an entry",
     component: true,
   },
   { path: "src/extensions/reliability/entry/", purpose: "an entry of the queue, and what happened to it" },

@@ -48,6 +48,11 @@ export {
   type RecordSetback,
 } from "./runtime/contract/operators/each-record.js";
 export {
+  type DeliveryHandlers,
+  type DeliveryOutput,
+  statefulProcessor,
+} from "./runtime/contract/operators/stateful-processor.js";
+export {
   isRefusal,
   Refusal,
   type RefusalCategory,

@@ -19,6 +19,7 @@ export {
 } from "./runtime/testing/expect-records.js";
 export { FakeClock, flushPromises } from "./runtime/testing/fake-clock.js";
 export { type Faults, type FaultyExporter, faultyExporter } from "./runtime/testing/faulty-exporter.js";
+export { schedulerClock, type TestDelivery, testDelivery } from "./runtime/testing/marbles.js";
 export { logs, type PlainRecord, plainRecords, type TestLogInput } from "./runtime/testing/plain-records.js";
 export { Random } from "./runtime/testing/random.js";
 export {

@@ -1,4 +1,3 @@
-import { Observable } from "rxjs";
 import { z } from "zod";
 import {
   Batcher,
@@ -10,7 +9,9 @@ import {
   type Processor,
   Refusal,
   SIGNALS,
+  statefulProcessor,
 } from "../plugin.js";
+import { ERROR_CODES } from "../runtime/kit.js";
 
 const schema = z.strictObject({
   timeout: duration().default(200).meta({ description: "How long a record may wait for others. 0 sends at once." }),
@@ -64,44 +65,29 @@ function batchProcessor(config: BatchConfig, clock: Clock): Processor {
     maxSize: config.send_batch_max_size,
     sizer: "items",
   };
-  return (source) =>
-    new Observable<Delivery>((out) => {
-      const groups = new Map<string, Batcher>();
-      const groupOf = (delivery: Delivery): Batcher => {
-        const key = metadataKey(delivery, config.metadata_keys);
-        let group = groups.get(key);
-        if (group === undefined) {
-          if (config.metadata_cardinality_limit > 0 && groups.size >= config.metadata_cardinality_limit)
-            throw cardinalityRefusal();
-          group = new Batcher(
-            settings,
-            clock,
-            (ready) => out.next(ready),
-            () => groups.delete(key),
-          );
-          groups.set(key, group);
-        }
-        return group;
-      };
-      const upstream = source.subscribe({
-        next(delivery) {
-          try {
-            groupOf(delivery).add(delivery);
-          } catch (error) {
-            delivery.refuse(error);
-          }
-        },
-        error: (error) => out.error(error),
-        complete() {
-          for (const group of [...groups.values()]) group.flush();
-          out.complete();
-        },
-      });
-      return () => {
-        upstream.unsubscribe();
+  return statefulProcessor((out) => {
+    const groups = new Map<string, Batcher>();
+    const groupOf = (delivery: Delivery): Batcher => {
+      const key = metadataKey(delivery, config.metadata_keys);
+      const existing = groups.get(key);
+      if (existing !== undefined) return existing;
+      if (config.metadata_cardinality_limit > 0 && groups.size >= config.metadata_cardinality_limit)
+        throw cardinalityRefusal();
+      const onReady = (ready: Delivery) => out.next(ready);
+      const group = new Batcher(settings, clock, onReady, () => groups.delete(key));
+      groups.set(key, group);
+      return group;
+    };
+    return {
+      next: (delivery) => groupOf(delivery).add(delivery),
+      drain() {
+        for (const group of [...groups.values()]) group.flush();
+      },
+      abort() {
         for (const group of groups.values()) group.takeWaiting();
-      };
-    });
+      },
+    };
+  });
 }
 
 function metadataKey(delivery: Delivery, keys: readonly string[]): string {
@@ -111,7 +97,7 @@ function metadataKey(delivery: Delivery, keys: readonly string[]): string {
 
 function cardinalityRefusal(): Refusal {
   return new Refusal("throttled", "more combinations of metadata than metadata_cardinality_limit allows", {
-    code: "SLUICE_METADATA_CARDINALITY",
+    code: ERROR_CODES.SLUICE_METADATA_CARDINALITY,
     retryAfterMs: 1000,
   });
 }

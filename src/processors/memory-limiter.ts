@@ -1,6 +1,7 @@
 import { totalmem } from "node:os";
 import { z } from "zod";
 import { type Clock, defineProcessor, duration, eachBatch, ignored, Refusal, SIGNALS } from "../plugin.js";
+import { ERROR_CODES } from "../runtime/kit.js";
 
 const MIB = 1024 * 1024;
 
@@ -103,5 +104,5 @@ function availableMemory(): number {
 }
 
 function memoryRefusal(retryAfterMs: number): Refusal {
-  return new Refusal("throttled", "short of memory", { code: "SLUICE_MEMORY", retryAfterMs });
+  return new Refusal("throttled", "short of memory", { code: ERROR_CODES.SLUICE_MEMORY, retryAfterMs });
 }

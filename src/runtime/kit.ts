@@ -11,8 +11,8 @@ export type {
   ReplaySkip,
   Selection,
 } from "./contract/admin.js";
+export { validateRejection } from "./contract/border/read-answers.js";
 export type { NamedPipeline } from "./contract/component.js";
-export { validateRejection } from "./contract/delivery.js";
 export { directOutlet } from "./contract/direct-outlet.js";
 export {
   type AttemptError,
@@ -22,9 +22,10 @@ export {
   type Failure,
   type FailureReason,
 } from "./contract/entry.js";
+export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
 export type { Outlet, OutletFactory, OutletSettings } from "./contract/outlet.js";
-export { chooseRefusal, toRefusal } from "./contract/refusal.js";
+export { chooseRefusal, isGenericCode, toRefusal } from "./contract/refusal.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";
 export type { ConfigPath } from "./contract/schema/schema.js";
@@ -76,7 +77,6 @@ export {
   refusalOfGrpc,
   refusalOfHttp,
   retryAfterSeconds,
-  TOO_LARGE_CODE,
 } from "./kit/otlp/refusals.js";
 export { decodeResponse, encodeResponse } from "./kit/otlp/response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./kit/otlp/rpc-status.js";
@@ -91,14 +91,13 @@ export {
 export { splitLines } from "./kit/text/split-lines.js";
 export { type Paint, painterFor, printable, type Style } from "./kit/text/terminal.js";
 export type { Condition, Statement } from "./ottl/compile/compile.js";
+export { type AddOttlIssue, compileEach, contextOfGroup, type OttlIssue } from "./ottl/compile/config-texts.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./ottl/compile/error-mode.js";
 export {
   type CompiledGroup,
   compileIn,
   compileInferred,
-  contextNamed,
   ottlIssue,
-  SIGNAL_CONTEXTS,
 } from "./ottl/compile/infer-context.js";
 export { exporterSettingsSchema, parseRecordCondition, type RecordCondition } from "./ottl/compile/record-condition.js";
 export {
@@ -110,14 +109,80 @@ export {
   partitionWhere,
   transformBatch,
 } from "./ottl/compile/run.js";
-export { CONTEXT_SHAPES, CONTEXT_SIGNALS, type ContextName } from "./ottl/paths/context.js";
+export {
+  CONTEXT_SHAPES,
+  CONTEXT_SIGNALS,
+  type ContextName,
+  RECORD_CONTEXTS,
+  SIGNAL_CONTEXTS,
+} from "./ottl/paths/context.js";
 export { isOttlSyntaxError } from "./ottl/values/error.js";
-export { decodeMessage, decodeText } from "./telemetry/bytes/decode.js";
+export { decodeMessage, decodeText, type TreeValue } from "./telemetry/bytes/decode.js";
+export {
+  SEVERITIES,
+  SEVERITY_NUMBER_NAMES,
+  SEVERITY_NUMBERS,
+  type Severity,
+  SPAN_KIND_SYMBOLS,
+  SPAN_KINDS,
+  STATUS_CODES,
+  TEMPORALITIES,
+} from "./telemetry/bytes/enum-names.js";
 export { isMalformed } from "./telemetry/bytes/malformed.js";
-export { MESSAGES, type Message, REQUEST } from "./telemetry/bytes/messages.js";
+export {
+  attributesTagOf,
+  MESSAGES,
+  type Message,
+  POINT_ATTRIBUTES_TAGS,
+  REQUEST,
+} from "./telemetry/bytes/messages.js";
+export { NameCache } from "./telemetry/bytes/name-cache.js";
 export { RecentTexts } from "./telemetry/bytes/recent-texts.js";
 export { Rewriter } from "./telemetry/bytes/rewriter.js";
-export { SHAPES, type SignalShape } from "./telemetry/bytes/signal.js";
+export {
+  type FieldRange,
+  fieldsBesideRecords,
+  leadsToRecord,
+  SHAPES,
+  type SignalShape,
+} from "./telemetry/bytes/signal.js";
+export {
+  ARRAY_VALUE_TAG,
+  BOOL_VALUE_TAG,
+  BYTES_VALUE_TAG,
+  DATA_POINT_TIME_TAG,
+  DOUBLE_VALUE_TAG,
+  ELEMENT_TAG,
+  INT_VALUE_TAG,
+  KEY_TAG,
+  KVLIST_VALUE_TAG,
+  LOG_ATTRIBUTES_TAG,
+  LOG_BODY_TAG,
+  LOG_EVENT_NAME_TAG,
+  LOG_SEVERITY_NUMBER_TAG,
+  LOG_TIME_TAG,
+  LOG_TRACE_ID_TAG,
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
+  RESOURCE_CONTAINER_TAG,
+  SCOPE_ATTRIBUTES_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+  SPAN_ATTRIBUTES_TAG,
+  SPAN_END_TIME_TAG,
+  SPAN_EVENT_TIME_TAG,
+  SPAN_ID_TAG,
+  SPAN_NAME_TAG,
+  SPAN_PARENT_ID_TAG,
+  SPAN_START_TIME_TAG,
+  SPAN_STATUS_TAG,
+  SPAN_TRACE_ID_TAG,
+  SPAN_TRACE_STATE_TAG,
+  STATUS_CODE_TAG,
+  STRING_VALUE_TAG,
+  TAG_LIMIT,
+  VALUE_TAG,
+} from "./telemetry/bytes/tags.js";
 export {
   after,
   double,
@@ -133,8 +198,7 @@ export {
 export { WireWriter } from "./telemetry/bytes/writer.js";
 export { RecordViews } from "./telemetry/edit/edit-records.js";
 export { partitionByMarks } from "./telemetry/edit/partition.js";
-export type { TreeValue } from "./telemetry/json/tree.js";
 export { attributeValue, encodedKey, findAttribute, hasKey } from "./telemetry/views/attributes.js";
 export { RecordReader } from "./telemetry/views/record-reader.js";
-export { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./telemetry/views/record-walk.js";
-export { readValue, writeKeyValue } from "./telemetry/views/value.js";
+export { DROP, type Frame, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./telemetry/views/record-walk.js";
+export { readValue, valueText, writeKeyValue } from "./telemetry/views/value.js";

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import {
+  type Clock,
   defineConnector,
   defineExporter,
   defineProcessor,
@@ -40,15 +41,23 @@ export interface SketchedGraph {
   close(): void;
 }
 
-export function sketch(description: Sketch, options: { limit?: number; logger?: Logger } = {}): SketchedGraph {
+export interface SketchOptions {
+  readonly limit?: number;
+  readonly logger?: Logger;
+  readonly clock?: Clock;
+  /** Treats all components as those of plugins. */
+  readonly plugins?: boolean;
+}
+
+export function sketch(description: Sketch, options: SketchOptions = {}): SketchedGraph {
   const intakes = new Map<string, Partial<Record<Signal, Intake>>>();
   let open = true;
   const graph = buildGraph({
-    plan: planOf(description, intakes),
+    plan: planOf(description, intakes, options.plugins === true),
     intakeLimit: options.limit ?? 1 << 20,
     logger: options.logger ?? silentLogger,
     metrics: noMetrics,
-    clock: systemClock,
+    clock: options.clock ?? systemClock,
     random: Math.random,
     outletFactory: directOutlet,
     isOpen: () => open,
@@ -62,7 +71,11 @@ export function sketch(description: Sketch, options: { limit?: number; logger?: 
   };
 }
 
-function planOf(description: Sketch, intakes: Map<string, Partial<Record<Signal, Intake>>>): GraphPlan {
+function planOf(
+  description: Sketch,
+  intakes: Map<string, Partial<Record<Signal, Intake>>>,
+  arePlugins: boolean,
+): GraphPlan {
   const schema = z.unknown();
   const summary = "test";
   const connectorIds = new Set(Object.keys(description.connectors ?? {}));
@@ -100,9 +113,9 @@ function planOf(description: Sketch, intakes: Map<string, Partial<Record<Signal,
   const settings = uncheckedExporterSettingsSchema.parse({});
   return {
     receivers: byId(receivers),
-    processors: byId(processors),
+    processors: byId(processors, arePlugins),
     exporters: new Map([...byId(exporters)].map(([id, planned]) => [id, { ...planned, settings }])),
-    connectors: byId(connectors),
+    connectors: byId(connectors, arePlugins),
     pipelines: entries(description.pipelines).map(([id, pipeline]) => ({
       id,
       signal: id.split("/")[0] as Signal,
@@ -117,10 +130,14 @@ function entries<T>(record: Record<string, T> | undefined): [string, T][] {
   return Object.entries(record ?? {});
 }
 
-function byId<F extends { type: string }>(factories: readonly F[]): Map<string, PlannedComponent<F>> {
-  return new Map(factories.map((factory) => [factory.type, planned(factory)]));
+function byId<F extends { type: string }>(
+  factories: readonly F[],
+  arePlugins = false,
+): Map<string, PlannedComponent<F>> {
+  return new Map(factories.map((factory) => [factory.type, planned(factory, arePlugins)]));
 }
 
-function planned<F extends { type: string }>(factory: F): PlannedComponent<F> {
-  return { id: factory.type, path: `test.${factory.type}`, factory, config: {} };
+function planned<F extends { type: string }>(factory: F, isPlugin: boolean): PlannedComponent<F> {
+  const plugin = isPlugin ? { plugin: factory.type } : {};
+  return { id: factory.type, path: `test.${factory.type}`, factory, config: {}, ...plugin };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ignored, type Signal, type Tree } from "../../plugin.js";
-import { type ContextName, compileIn, ottlIssue } from "../../runtime/kit.js";
+import { type AddOttlIssue, type ContextName, compileEach, compileIn } from "../../runtime/kit.js";
 import type { CountSpec } from "./count-where.js";
 
 /** A metric to be made, and what it counts. */
@@ -75,41 +75,35 @@ export const countSchema = z
     const found: Record<Signal, CountGroup[]> = { logs: [], traces: [], metrics: [] };
     for (const { section, signal, context, name, noun } of SECTIONS) {
       const written = Object.entries(config[section] ?? {});
-      const wanted = written.map(([key, value]) =>
+      const metrics = written.map(([key, value]) =>
         compileMetric(key, value, context, [section, key], (i) => zod.addIssue(i)),
       );
       const all = { name, description: `The number of ${noun} observed.`, conditions: [], attributes: [] };
-      found[signal].push({ context, metrics: written.length === 0 ? [all] : wanted });
+      found[signal].push({ context, metrics: written.length === 0 ? [all] : metrics });
     }
     return found;
   });
-
-type AddCountIssue = (issue: { code: "custom"; message: string; path: (string | number)[] }) => void;
 
 function compileMetric(
   name: string,
   raw: z.infer<typeof metricSchema>,
   context: ContextName,
   path: readonly (string | number)[],
-  addIssue: AddCountIssue,
+  addIssue: AddOttlIssue,
 ): CountMetric {
   const attributes = raw?.attributes ?? [];
   if (context === "metric" && attributes.length > 0) {
     const message = "metrics have no attributes; count data points by theirs";
     addIssue({ code: "custom", message, path: [...path, "attributes"] });
   }
-  const conditions = (raw?.conditions ?? []).flatMap((text, i) => {
-    const result = compileIn(context, [], [text]);
-    if (!("error" in result)) return result.conditions;
-    addIssue(ottlIssue(result.error, [...path, "conditions", i]));
-    return [];
-  });
+  const placeOf = (i: number) => [...path, "conditions", i];
+  const groups = compileEach(raw?.conditions, (text) => compileIn(context, [], [text]), placeOf, addIssue);
   const fallback = (value: z.infer<typeof attributeSchema>["default_value"]) =>
     value === undefined || value === null ? undefined : toAnyValue(value);
   return {
     name,
     description: raw?.description ?? "",
-    conditions,
+    conditions: groups.flatMap(({ conditions }) => conditions),
     attributes: attributes.map(({ key, default_value }) => ({ key, fallback: fallback(default_value) })),
   };
 }

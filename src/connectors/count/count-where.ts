@@ -1,23 +1,33 @@
 import type { Batch, Tree } from "../../plugin.js";
 import {
   after,
+  attributesTagOf,
   CONTEXT_SHAPES,
   type Condition,
   ConditionSet,
   type ContextName,
+  DATA_POINT_TIME_TAG,
   decodeMessage,
   encodedKey,
   findAttribute,
   findField,
   fixed32,
   KEEP,
-  LENGTH_DELIMITED,
+  LOG_ATTRIBUTES_TAG,
+  LOG_TIME_TAG,
   MESSAGES,
-  type Message,
   type OnOttlError,
+  OWNER_TAG,
+  POINT_ATTRIBUTES_TAGS,
+  RESOURCE_ATTRIBUTES_TAG,
   RecentTexts,
   type RecordVisitor,
   RecordWalk,
+  SCOPE_ATTRIBUTES_TAG,
+  SPAN_ATTRIBUTES_TAG,
+  SPAN_END_TIME_TAG,
+  SPAN_EVENT_TIME_TAG,
+  SPAN_START_TIME_TAG,
   type Verdict,
   varint,
 } from "../../runtime/kit.js";
@@ -75,26 +85,18 @@ interface MessageRange {
   readonly end: number;
 }
 
-const attributesTagOf = (message: Message) => ((message.byName.get("attributes")?.number ?? 0) << 3) | LENGTH_DELIMITED;
-const RESOURCE_ATTRIBUTES = attributesTagOf(MESSAGES["Resource"]!);
-const SCOPE_ATTRIBUTES = attributesTagOf(MESSAGES["Scope"]!);
-const OWNER_TAG = 10;
-
-const RECORD_MESSAGES: Readonly<Record<ContextName, Message>> = {
-  resource: MESSAGES["Resource"]!,
-  scope: MESSAGES["Scope"]!,
-  log: MESSAGES["LogRecord"]!,
-  span: MESSAGES["Span"]!,
-  spanevent: MESSAGES["Event"]!,
-  metric: MESSAGES["Metric"]!,
-  datapoint: MESSAGES["NumberDataPoint"]!,
+/** Tags of the attributes of a record; data points of each type of metric have theirs elsewhere. */
+const ATTRIBUTES_TAGS: Readonly<Partial<Record<ContextName, number>>> = {
+  log: LOG_ATTRIBUTES_TAG,
+  span: SPAN_ATTRIBUTES_TAG,
+  spanevent: attributesTagOf(MESSAGES["Event"]!),
 };
 /** Tags of the times of a record; data points of all kinds have theirs in the same place. */
 const TIME_TAGS: Readonly<Partial<Record<ContextName, readonly number[]>>> = {
-  log: [9],
-  span: [57, 65],
-  spanevent: [9],
-  datapoint: [25],
+  log: [LOG_TIME_TAG],
+  span: [SPAN_START_TIME_TAG, SPAN_END_TIME_TAG],
+  spanevent: [SPAN_EVENT_TIME_TAG],
+  datapoint: [DATA_POINT_TIME_TAG],
 };
 
 /** What was found below one resource. */
@@ -126,7 +128,7 @@ class CountingVisitor implements RecordVisitor {
     );
     this.times = TIME_TAGS[context] ?? [];
     this.keys = specs.map(({ attributes }) => attributes.map(({ key }) => encodedKey(key)));
-    this.attributesTag = attributesTagOf(RECORD_MESSAGES[context]);
+    this.attributesTag = ATTRIBUTES_TAGS[context] ?? 0;
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
@@ -158,7 +160,7 @@ class CountingVisitor implements RecordVisitor {
   private values(spec: number, walk: RecordWalk, start: number, end: number): (MessageRange | null)[] | undefined {
     const { bytes } = walk;
     const { attributes } = this.specs[spec]!;
-    const tag = this.context === "datapoint" ? pointTag(walk) : this.attributesTag;
+    const tag = this.context === "datapoint" ? POINT_ATTRIBUTES_TAGS[walk.frames[3]!.tag]! : this.attributesTag;
     const values: (MessageRange | null)[] = [];
     for (let i = 0; i < attributes.length; i++) {
       const key = this.keys[spec]![i]!;
@@ -197,14 +199,9 @@ function inScopeOrResource(walk: RecordWalk, key: Uint8Array): MessageRange | un
   const scope = ownerIn(walk, 1);
   const resource = ownerIn(walk, 0);
   return (
-    keyValue(walk.bytes, scope.start, scope.end, SCOPE_ATTRIBUTES, key) ??
-    keyValue(walk.bytes, resource.start, resource.end, RESOURCE_ATTRIBUTES, key)
+    keyValue(walk.bytes, scope.start, scope.end, SCOPE_ATTRIBUTES_TAG, key) ??
+    keyValue(walk.bytes, resource.start, resource.end, RESOURCE_ATTRIBUTES_TAG, key)
   );
-}
-
-/** Tag of the attributes of the present data point, which depends on what it is a point of. */
-function pointTag(walk: RecordWalk): number {
-  return attributesTagOf(RECORD_MESSAGES.metric.byNumber[walk.frames[3]!.tag >>> 3]!.message!.byNumber[1]!.message!);
 }
 
 function keyValue(b: Uint8Array, start: number, end: number, tag: number, key: Uint8Array): MessageRange | undefined {

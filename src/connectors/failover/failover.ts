@@ -1,4 +1,3 @@
-import { Observable } from "rxjs";
 import { z } from "zod";
 import {
   type ConnectorContext,
@@ -11,6 +10,7 @@ import {
   type Refusal,
   SIGNALS,
   StartError,
+  statefulProcessor,
 } from "../../plugin.js";
 import { chooseRefusal } from "../../runtime/kit.js";
 import { LevelOrder } from "./level-order.js";
@@ -58,37 +58,32 @@ function levelsFor({ priority_levels: all }: FailoverConfig, { targets, from }: 
 
 function failoverProcessor(names: readonly string[][], retryIntervalMs: number, context: ConnectorContext): Processor {
   const { isAvailable, clock } = context;
-  return (source) =>
-    new Observable<Delivery>((out) => {
-      const levelOrder = new LevelOrder({ levels: names, retryIntervalMs, isAvailable, clock });
-      const activeLevel = new ActiveLevel(names, context);
+  return statefulProcessor((out) => {
+    const levelOrder = new LevelOrder({ levels: names, retryIntervalMs, isAvailable, clock });
+    const activeLevel = new ActiveLevel(names, context);
 
-      const offer = (delivery: Delivery, order: readonly number[], earlierRefusal?: Refusal): void => {
-        const [level, ...others] = order as [number, ...number[]];
-        const attempt = delivery.catchRefusal((returned, refusal) => {
-          if (refusal.kind !== "permanent") levelOrder.markRefused(level);
-          const worst = earlierRefusal === undefined ? refusal : chooseRefusal(earlierRefusal, refusal);
-          if (others.length === 0 || out.closed) return returned.refuse(worst);
-          if (refusal.kind !== "permanent") activeLevel.switchTo(others[0]!, refusal.message);
-          offer(returned, others, worst);
-        });
-        out.next(attempt.to(names[level]));
-      };
-
-      const upstream = source.subscribe({
-        next(delivery) {
-          const order = levelOrder.current();
-          activeLevel.switchTo(order[0]!);
-          offer(delivery, order);
-        },
-        error: (error) => out.error(error),
-        complete: () => out.complete(),
+    const offer = (delivery: Delivery, order: readonly number[], earlierRefusal?: Refusal): void => {
+      const [level, ...others] = order as [number, ...number[]];
+      const attempt = delivery.catchRefusal((returned, refusal) => {
+        if (refusal.kind !== "permanent") levelOrder.markRefused(level);
+        const worst = earlierRefusal === undefined ? refusal : chooseRefusal(earlierRefusal, refusal);
+        if (others.length === 0 || out.closed) return returned.refuse(worst);
+        if (refusal.kind !== "permanent") activeLevel.switchTo(others[0]!, refusal.message);
+        offer(returned, others, worst);
       });
-      return () => {
-        upstream.unsubscribe();
-        activeLevel.close();
-      };
-    });
+      out.next(attempt.to(names[level]));
+    };
+
+    return {
+      next(delivery) {
+        const order = levelOrder.current();
+        activeLevel.switchTo(order[0]!);
+        offer(delivery, order);
+      },
+      drain: () => activeLevel.close(),
+      abort: () => activeLevel.close(),
+    };
+  });
 }
 
 /** Remembers which level is in use, and says when that changes: in the log and as metrics. */

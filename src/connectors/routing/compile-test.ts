@@ -6,6 +6,7 @@ import {
   type ContextName,
   compileIn,
   compileInferred,
+  type OttlIssue,
   ottlIssue,
   type Statement,
 } from "../../runtime/kit.js";
@@ -17,9 +18,6 @@ export interface RecordTest {
 }
 
 export type RecordTests = Readonly<Partial<Record<Signal, RecordTest>>>;
-
-/** What zod is told when a text does not compile. */
-export type OttlIssue = ReturnType<typeof ottlIssue>;
 
 /**
  * Compiles a condition for the signals that have its context. Without a context it is the one that its paths name, or

@@ -1,6 +1,12 @@
 import { z } from "zod";
 import { caseInsensitiveEnum } from "../../plugin.js";
-import { type ContextName, ERROR_MODES, type ErrorMode, type NamedPipeline } from "../../runtime/kit.js";
+import {
+  type AddOttlIssue,
+  type ContextName,
+  ERROR_MODES,
+  type ErrorMode,
+  type NamedPipeline,
+} from "../../runtime/kit.js";
 import { compileTest, type RecordTests, splitStatement } from "./compile-test.js";
 import {
   EXPECTED_CLIENT,
@@ -82,9 +88,8 @@ export function namedPipelines({ table, defaults }: RoutingConfig): NamedPipelin
 }
 
 type RawRoute = { readonly [key in "context" | "condition" | "statement"]?: string | null | undefined };
-type AddRouteIssue = (issue: { code: "custom"; message: string; path: (string | number)[] }) => void;
 
-function compileRouteTest(raw: RawRoute, addIssue: AddRouteIssue): RoutingRule["test"] | undefined {
+function compileRouteTest(raw: RawRoute, addIssue: AddOttlIssue): RoutingRule["test"] | undefined {
   const [at, problem] = findRouteProblem(raw) ?? [];
   if (at !== undefined) {
     addIssue({ code: "custom", message: problem!, path: [at] });

@@ -1,5 +1,13 @@
 import type { Batch, Tree } from "../../plugin.js";
-import { type Paint, printable, type TreeValue } from "../../runtime/kit.js";
+import {
+  type Paint,
+  printable,
+  SEVERITY_NUMBER_NAMES,
+  SPAN_KINDS,
+  STATUS_CODES,
+  TEMPORALITIES,
+  type TreeValue,
+} from "../../runtime/kit.js";
 import { basicLine } from "./basic.js";
 import { resourceGroups } from "./records.js";
 import { attributeEntries, hex, isTree, timeText, truncated, valueText, withThousandsSeparators } from "./values.js";
@@ -38,11 +46,10 @@ const CHILD_NOUN: Readonly<Record<string, string>> = {
   entityRefs: "Entity",
 };
 const ENUM_NAMES: Readonly<Record<string, readonly string[]>> = {
-  kind: ["unspecified", "internal", "server", "client", "producer", "consumer"],
-  code: ["unset", "ok", "error"],
-  aggregationTemporality: ["unspecified", "delta", "cumulative"],
+  kind: SPAN_KINDS,
+  code: STATUS_CODES,
+  aggregationTemporality: TEMPORALITIES,
 };
-const SEVERITIES = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
 
 function scopeHeading(container: Tree): string {
   const scope = isTree(container["scope"]) ? container["scope"] : {};
@@ -146,7 +153,5 @@ function listText(list: readonly TreeValue[]): string {
 
 /** 9 -> INFO, 10 -> INFO2 */
 function severityName(number: number): string {
-  const name = SEVERITIES[Math.ceil(number / 4) - 1];
-  if (name === undefined) return "unspecified";
-  return number % 4 === 1 ? name : `${name}${((number - 1) % 4) + 1}`;
+  return number === 0 ? "unspecified" : (SEVERITY_NUMBER_NAMES[number]?.toUpperCase() ?? "unspecified");
 }

@@ -1,5 +1,5 @@
 import type { Batch, Tree } from "../../plugin.js";
-import type { Paint, Style, TreeValue } from "../../runtime/kit.js";
+import { type Paint, SEVERITIES, type Severity, SPAN_KINDS, type Style, type TreeValue } from "../../runtime/kit.js";
 import { attributesPart, joinParts, MAX_VALUE_LENGTH, timePart } from "./line-parts.js";
 import { pointLines } from "./normal-metrics.js";
 import { resourceGroups, serviceName } from "./records.js";
@@ -43,24 +43,23 @@ function logLine(log: Tree, service: string, paint: Paint): string {
   );
 }
 
-const SEVERITIES: readonly (readonly [name: string, style: Style])[] = [
-  ["TRACE", "dim"],
-  ["DEBUG", "blue"],
-  ["INFO", "green"],
-  ["WARN", "yellow"],
-  ["ERROR", "red"],
-  ["FATAL", "red"],
-];
+const SEVERITY_STYLES: Readonly<Record<Severity, Style>> = {
+  trace: "dim",
+  debug: "blue",
+  info: "green",
+  warn: "yellow",
+  error: "red",
+  fatal: "red",
+};
 
 /** The text the sender gave, or the name of the number; a dash for neither. */
 function severityPart(log: Tree, paint: Paint): string {
   const number = Number(log["severityNumber"] ?? 0);
-  const [name, style] = SEVERITIES[Math.ceil(number / 4) - 1] ?? ["-", "dim" as const];
+  const severity = SEVERITIES[Math.ceil(number / 4) - 1];
   const written = typeof log["severityText"] === "string" ? plainText({ stringValue: log["severityText"] }, 20) : "";
-  return paint(style, (written || name).padEnd(5));
+  const text = written || (severity?.toUpperCase() ?? "-");
+  return paint(severity === undefined ? "dim" : SEVERITY_STYLES[severity], text.padEnd(5));
 }
-
-const SPAN_KIND_NAMES = ["", "internal", "server", "client", "producer", "consumer"];
 
 function spanLine(span: Tree, service: string, paint: Paint): string {
   const name = plainText({ stringValue: String(span["name"] ?? "") }, MAX_VALUE_LENGTH);
@@ -71,7 +70,7 @@ function spanLine(span: Tree, service: string, paint: Paint): string {
     paint("bold", name || "(no name)"),
     spanDuration(span),
     statusMessage(span["status"], paint),
-    paint("dim", SPAN_KIND_NAMES[Number(span["kind"] ?? 0)] ?? ""),
+    paint("dim", kindText(Number(span["kind"] ?? 0))),
     attributesPart(span["attributes"], paint),
     countPart("events", span["events"], paint),
     countPart("links", span["links"], paint),
@@ -79,6 +78,10 @@ function spanLine(span: Tree, service: string, paint: Paint): string {
     labelled("span", hex(span["spanId"]), paint),
     labelled("parent", hex(span["parentSpanId"]), paint),
   );
+}
+
+function kindText(kind: number): string {
+  return kind === 0 ? "" : (SPAN_KINDS[kind] ?? "");
 }
 
 function spanDuration(span: Tree): string {

@@ -1,4 +1,5 @@
 import { Refusal } from "../../plugin.js";
+import { ERROR_CODES } from "../../runtime/kit.js";
 
 /** Characters written at once; a batch of any size needs no more memory than this. */
 const CHUNK_LENGTH = 64 * 1024;
@@ -49,12 +50,16 @@ export class Printer {
 
 function refusalOf(error: NodeJS.ErrnoException): Refusal {
   const status = error.code === undefined ? {} : { status: error.code };
-  return new Refusal("transient", `cannot print: ${error.message}`, { code: "SLUICE_PRINT", ...status, cause: error });
+  return new Refusal("transient", `cannot print: ${error.message}`, {
+    code: ERROR_CODES.SLUICE_PRINT,
+    ...status,
+    cause: error,
+  });
 }
 
 function rejectOnAbort(work: Promise<void>, abort: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onAbort = () => reject(new Refusal("transient", "gave up printing", { code: "SLUICE_ABORTED" }));
+    const onAbort = () => reject(new Refusal("transient", "gave up printing", { code: ERROR_CODES.SLUICE_ABORTED }));
     const settle = (outcome: () => void) => {
       abort.removeEventListener("abort", onAbort);
       outcome();

@@ -9,6 +9,7 @@ import {
   SIGNALS,
   StartError,
 } from "../../plugin.js";
+import { ERROR_CODES } from "../../runtime/kit.js";
 import { AppendFile } from "./append-file.js";
 import { createBackups } from "./backups.js";
 import { type FileConfig, fileSchema, maxBytesOf } from "./config.js";
@@ -119,7 +120,7 @@ export class FileExporter implements Exporter {
   private refuse(writes: readonly PendingWrite[], error: unknown): void {
     const { code, message } = error as NodeJS.ErrnoException;
     const refusal = new Refusal("transient", `cannot write to ${this.path}: ${message}`, {
-      code: "SLUICE_FILE_WRITE",
+      code: ERROR_CODES.SLUICE_FILE_WRITE,
       ...(code !== undefined && { status: code }),
       cause: error,
     });
@@ -130,7 +131,7 @@ export class FileExporter implements Exporter {
   private cancelWrite(write: PendingWrite): void {
     const index = this.pending.indexOf(write);
     if (index >= 0) this.pending.splice(index, 1);
-    write.reject(new Refusal("transient", `gave up writing to ${this.path}`, { code: "SLUICE_ABORTED" }));
+    write.reject(new Refusal("transient", `gave up writing to ${this.path}`, { code: ERROR_CODES.SLUICE_ABORTED }));
   }
 }
 

@@ -22,7 +22,7 @@ async function readText(request: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const chunk of chunksOf<Buffer>(request)) {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new HttpError(413, "too_large", `the body may have ${MAX_BODY_BYTES} bytes`);
+    if (size > MAX_BODY_BYTES) throw new HttpError("too_large", `the body may have ${MAX_BODY_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
@@ -38,7 +38,7 @@ function parseJson(text: string): unknown {
 
 /** The lines of a body, however long it is. */
 export function readLines(request: IncomingMessage): AsyncIterable<string> {
-  const tooLong = () => new HttpError(413, "too_large", "a line is too long");
+  const tooLong = () => new HttpError("too_large", "a line is too long");
   return splitLines(chunksOf<string>(request.setEncoding("utf8")), MAX_LINE_LENGTH, tooLong);
 }
 

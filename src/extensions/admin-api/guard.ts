@@ -12,7 +12,6 @@ export function rejectForeignRequest(request: IncomingMessage, allowedHosts: Rea
   if (!isAllowedHost(host, allowedHosts)) {
     const name = JSON.stringify(hostName(host));
     throw new HttpError(
-      403,
       "forbidden",
       `asked as ${name}, which is not allowed; see allowed_hosts of the extension admin`,
     );
@@ -20,14 +19,14 @@ export function rejectForeignRequest(request: IncomingMessage, allowedHosts: Rea
   const { origin, "sec-fetch-site": site } = request.headers;
   const isForeign =
     (origin !== undefined && !isOriginOf(origin, host)) || site === "cross-site" || site === "same-site";
-  if (isForeign) throw new HttpError(403, "forbidden", "requests of other sites' pages are refused");
+  if (isForeign) throw new HttpError("forbidden", "requests of other sites' pages are refused");
 }
 
 /** `types` are media types without parameters. */
 export function requireContentType(request: IncomingMessage, ...types: readonly string[]): void {
   const written = (request.headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase();
   if (types.includes(written)) return;
-  throw new HttpError(415, "unsupported_media_type", `the content type must be ${types.join(" or ")}`);
+  throw new HttpError("unsupported_media_type", `the content type must be ${types.join(" or ")}`);
 }
 
 function isAllowedHost(host: string, allowed: ReadonlySet<string>): boolean {

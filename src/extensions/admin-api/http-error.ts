@@ -1,36 +1,82 @@
 import type { AdminError } from "../../plugin.js";
 
+/** What the API answers with when it does not do what was asked, by code. `docs/errors.md` is made from this table too. */
+export const API_ERRORS = {
+  bad_request: {
+    status: 400,
+    cause: "The request says something that has no meaning: an unknown filter, a limit out of range, a damaged cursor.",
+    action: "Mend the part that the message names.",
+  },
+  conflict: {
+    status: 409,
+    cause: "It cannot be done beside what is under way, such as one more replay while several run.",
+    action: "Wait until that ends, or cancel it.",
+  },
+  forbidden: {
+    status: 403,
+    cause: "The request came under a host name that is not allowed, or from the page of another site.",
+    action: "Ask by an address of the machine, or add the name to `allowed_hosts` of the extension `admin`.",
+  },
+  internal: {
+    status: 500,
+    cause: "Something failed that the request did not cause.",
+    action: "The log of the agent says why.",
+  },
+  method_not_allowed: {
+    status: 405,
+    cause: "The path exists, and not with this method.",
+    action: "Use a method that the header `allow` lists.",
+  },
+  not_found: {
+    status: 404,
+    cause: "There is no such path, exporter, dead letter or replay; it may have been delivered, deleted or forgotten.",
+    action: "List what there is and ask for that; ids of exporters are encoded in paths, as in `otlp_http%2Fbackend`.",
+  },
+  too_large: {
+    status: 413,
+    cause: "The body, or a line of it, is longer than the API reads.",
+    action: "Import in several requests.",
+  },
+  unavailable: {
+    status: 503,
+    cause:
+      "There are no queues: the agent is starting or runs without the extension `reliability`, or the store failed.",
+    action: "Try again in a moment; if it stays so, the message and the log say what is missing.",
+  },
+  unsupported_media_type: {
+    status: 415,
+    cause: "The content type of the body is none that is expected here.",
+    action: "Send the one that the message names.",
+  },
+} as const satisfies Readonly<Record<string, { status: number; cause: string; action: string }>> &
+  Readonly<Record<AdminError["code"], unknown>>;
+
+export type ApiErrorCode = keyof typeof API_ERRORS;
+
 /** An answer that says what is wrong with a request. */
 export class HttpError extends Error {
   override readonly name = "HttpError";
-  readonly status: number;
-  readonly code: string;
+  readonly code: ApiErrorCode;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(code: ApiErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message);
-    this.status = status;
     this.code = code;
     this.headers = headers;
   }
-}
 
-const STATUS_BY_CODE: Readonly<Record<AdminError["code"], number>> = {
-  bad_request: 400,
-  not_found: 404,
-  conflict: 409,
-  unavailable: 503,
-};
+  get status(): number {
+    return API_ERRORS[this.code].status;
+  }
+}
 
 /** Undefined for an error that the request did not cause. */
 export function asHttpError(error: unknown): HttpError | undefined {
   if (error instanceof HttpError) return error;
   const { name, code, message } = error as AdminError;
-  return name === "AdminError" && code in STATUS_BY_CODE
-    ? new HttpError(STATUS_BY_CODE[code], code, message)
-    : undefined;
+  return name === "AdminError" && code in API_ERRORS ? new HttpError(code, message) : undefined;
 }
 
 export function badRequest(message: string): HttpError {
-  return new HttpError(400, "bad_request", message);
+  return new HttpError("bad_request", message);
 }

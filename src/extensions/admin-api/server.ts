@@ -61,12 +61,12 @@ async function answerTo(
   const url = (request.url ?? "/").split("?");
   const path = url[0]!;
   if (path !== API_ROOT && !path.startsWith(`${API_ROOT}/`))
-    throw new HttpError(404, "not_found", `the API is below ${API_ROOT}`);
+    throw new HttpError("not_found", `the API is below ${API_ROOT}`);
   const method = request.method === "HEAD" ? "GET" : (request.method ?? "GET");
   const found = findRoute(method, path.slice(API_ROOT.length));
-  if (found === undefined) throw new HttpError(404, "not_found", `there is nothing at ${path}`);
+  if (found === undefined) throw new HttpError("not_found", `there is nothing at ${path}`);
   if ("methods" in found) {
-    throw new HttpError(405, "method_not_allowed", `use ${found.methods.join(" or ")}`, {
+    throw new HttpError("method_not_allowed", `use ${found.methods.join(" or ")}`, {
       allow: found.methods.join(", "),
     });
   }
@@ -74,7 +74,6 @@ async function answerTo(
   const admin = settings.admin();
   if (admin === undefined && found.route.path !== "/") {
     throw new HttpError(
-      503,
       "unavailable",
       "there are no queues: the agent is starting, or runs without the extension reliability",
     );
@@ -151,8 +150,7 @@ function sendError(request: IncomingMessage, response: ServerResponse, error: un
   if (httpError === undefined && !isGone && !response.destroyed)
     logger.error({ err: error, url: request.url }, "the admin API failed");
   if (response.headersSent || response.destroyed) return void response.destroy();
-  const { status, code, message, headers } =
-    httpError ?? new HttpError(500, "internal", "this failed; the log says why");
+  const { status, code, message, headers } = httpError ?? new HttpError("internal", "this failed; the log says why");
   const closing = request.complete ? {} : { connection: "close" };
   sendJson(response, status, JSON.stringify({ error: { code, message } }), { ...headers, ...closing });
 }

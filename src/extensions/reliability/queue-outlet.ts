@@ -1,14 +1,13 @@
 import { type Delivery, StartError } from "../../plugin.js";
 import type { CompleteSettings, Entry, ExporterStatus, Outlet, OutletSettings } from "../../runtime/kit.js";
-import { Admission } from "./admit/admission.js";
 import { createDeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
 import { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
+import { EntryLifecycle } from "./entry-lifecycle.js";
 import { DamageReporter } from "./operate/damage-reporter.js";
 import type { ExporterControl } from "./operate/exporter-control.js";
 import { exporterStatus } from "./operate/exporter-status.js";
 import { QueueMetrics } from "./operate/queue-metrics.js";
 import type { HeadLimits } from "./schedule/queue-head.js";
-import { Scheduler } from "./schedule/scheduler.js";
 import { createReplayPreparation, type PrepareReplayed } from "./send/replay-preparation.js";
 import type { OpenReport, QueueStore, StoreError } from "./store/store.js";
 
@@ -27,8 +26,8 @@ export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "
 }
 
 /**
- * An exporter's queue as the end of a pipeline: what comes is admitted to the store, and the scheduler
- * sees it to its end. This class puts the parts together, opens and closes them, and shows them to operators.
+ * An exporter's queue as the end of a pipeline, and as operators see it. It opens and closes the store; the way of an entry
+ * from its delivery to its end is in entry-lifecycle.ts.
  */
 export class QueueOutlet implements Outlet, ExporterControl {
   readonly id: string;
@@ -38,8 +37,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   replayRate: number;
   private readonly outletSettings: QueueOutletSettings;
   private readonly metrics: QueueMetrics;
-  private readonly admission: Admission;
-  private readonly scheduler: Scheduler;
+  private readonly lifecycle: EntryLifecycle;
   private readonly deadLetters: DeadLetterWriter;
   private readonly damageReporter: DamageReporter;
   private stopMaintenance = () => {};
@@ -54,62 +52,49 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.prepare = createReplayPreparation(outletSettings.prepareReplay);
     this.replayRate = settings.replay.rate;
     const metrics = new QueueMetrics(id, outletSettings.metrics);
-    this.metrics = metrics;
-    const filter = createDeadLetterFilter(settings.dead_letter.filter);
-    const onUnreadable = (entry: Entry, cause: StoreError) => this.damageReporter.reportUnreadable(entry, cause);
-    const deadLetters = new DeadLetterWriter({ store, filter, clock, logger, metrics, onUnreadable });
-    this.deadLetters = deadLetters;
-    this.damageReporter = new DamageReporter({
-      id,
-      store,
-      logger,
+    const damageReporter = new DamageReporter({
+      ...{ id, store, logger },
       queueMetrics: metrics,
       metrics: outletSettings.metrics,
     });
-    this.scheduler = new Scheduler({
+    const filter = createDeadLetterFilter(settings.dead_letter.filter);
+    const onUnreadable = (entry: Entry, cause: StoreError) => damageReporter.reportUnreadable(entry, cause);
+    const deadLetters = new DeadLetterWriter({ store, filter, clock, logger, metrics, onUnreadable });
+    const { prepare } = this;
+    this.metrics = metrics;
+    this.damageReporter = damageReporter;
+    this.deadLetters = deadLetters;
+    this.lifecycle = new EntryLifecycle({
       ...outletSettings,
-      ...{ store, metrics, deadLetters, prepare: this.prepare },
-      onEntryEnded: (entry, parts) => this.admission.entryRemoved(entry, parts),
-      onLoaded: () => {
-        if (this.damageReporter.reportNewCorrupt()) this.admission.recount();
-      },
-    });
-    this.admission = new Admission({
-      ...outletSettings,
-      metrics,
-      store,
-      filter,
-      deadLetters,
-      scheduler: this.scheduler,
+      ...{ store, metrics, filter, deadLetters, damageReporter, prepare },
     });
   }
 
   async start(): Promise<void> {
     this.damageReporter.reportOpening(await this.openStore());
-    this.admission.recount();
+    this.lifecycle.admission.recount();
     this.registerGauges();
     this.stopMaintenance = this.outletSettings.startMaintenance(this);
-    this.scheduler.start();
+    this.lifecycle.scheduler.start();
   }
 
   /** An exporter whose breaker is open is available again once nothing is left in its queue to try it with. */
   get isAvailable(): boolean {
-    const { paused, breaker, isEmpty } = this.scheduler;
-    return !paused && (breaker.state === "closed" || (!breaker.forced && isEmpty));
+    const { scheduler, policy, isEmpty } = this.lifecycle;
+    const { breaker } = policy;
+    return !scheduler.paused && (breaker.state === "closed" || (!breaker.forced && isEmpty));
   }
 
   accept(delivery: Delivery, pipeline: string): void {
-    this.admission.accept(delivery, pipeline);
+    this.lifecycle.admit(delivery, pipeline);
   }
 
-  async drain(): Promise<void> {
-    await this.admission.drain();
-    await this.scheduler.drain();
+  drain(): Promise<void> {
+    return this.lifecycle.drain();
   }
 
   abort(): void {
-    this.admission.abort();
-    this.scheduler.abort();
+    this.lifecycle.abort();
   }
 
   async stop(): Promise<void> {
@@ -120,29 +105,31 @@ export class QueueOutlet implements Outlet, ExporterControl {
   }
 
   pause(): void {
-    this.scheduler.pause();
+    this.lifecycle.scheduler.pause();
   }
 
   resume(): void {
-    this.scheduler.resume();
+    this.lifecycle.scheduler.resume();
   }
 
   retryNow(): void {
-    this.scheduler.retryNow();
+    this.lifecycle.retryNow();
   }
 
   forceBreaker(state: "open" | "closed" | "auto"): void {
-    this.scheduler.forceBreaker(state);
+    this.lifecycle.forceBreaker(state);
   }
 
   onReplayed(entries: readonly Entry[]): void {
-    this.admission.entriesAdded(entries);
-    this.scheduler.rescan();
+    this.lifecycle.admission.entriesAdded(entries);
+    this.lifecycle.rescan();
   }
 
   status(): ExporterStatus {
     const { id, replayRate } = this;
-    const { paused, inFlight, recent, breaker } = this.scheduler;
+    const { scheduler, policy } = this.lifecycle;
+    const { paused, inFlight } = scheduler;
+    const { recent, breaker } = policy;
     const { state, forced, since } = breaker;
     const { stats } = this.store;
     return exporterStatus({ id, stats, paused, inFlight, recent, breaker: { state, forced, since }, replayRate });
@@ -160,12 +147,13 @@ export class QueueOutlet implements Outlet, ExporterControl {
   /** What is known of the store may be wrong now. */
   private onDamage(report: OpenReport): void {
     this.damageReporter.reportOpening(report);
-    this.admission.recount();
-    this.scheduler.rescan();
+    this.lifecycle.admission.recount();
+    this.lifecycle.rescan();
   }
 
   private registerGauges(): void {
-    const { store, scheduler, settings } = this;
+    const { store, settings } = this;
+    const { scheduler, policy } = this.lifecycle;
     const { clock, signals = [] } = this.outletSettings;
     const { sizer, queue_size: capacity, max_bytes: byteCapacity } = settings.sending_queue;
     const unit = sizer === "requests" ? "entries" : sizer;
@@ -177,7 +165,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
       byteCapacity,
       bytes: () => store.stats.pending.bytes,
       inFlight: () => scheduler.inFlight,
-      breaker: () => scheduler.breaker.state,
+      breaker: () => policy.breaker.state,
       deadLetters: () => store.stats.failed.entries,
       deadLetterBytes: () => store.stats.failed.bytes,
       corrupt: () => store.stats.corrupt,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { type Attributes, asDouble, type Origin, type Value } from "../../plugin.js";
-import { compilePattern } from "../../runtime/kit.js";
+import { compilePattern, valueText } from "../../runtime/kit.js";
 
 const value = z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number(), z.boolean()]))]);
 
@@ -115,7 +115,7 @@ function convertAction(key: string, type: "int" | "double" | "string"): Action {
 
 /** Undefined when the value cannot be read as that type: then it stays as it is. */
 function convertValue(old: Value, type: "int" | "double" | "string"): Value | undefined {
-  if (type === "string") return typeof old === "object" ? JSON.stringify(old) : String(old);
+  if (type === "string") return valueText(old);
   if (typeof old === "boolean") return type === "int" ? Number(old) : asDouble(Number(old));
   if (typeof old === "bigint") return type === "int" ? old : asDouble(Number(old));
   if (typeof old === "number") return type === "int" ? Math.trunc(old) : asDouble(old);
@@ -131,6 +131,5 @@ function parseInteger(text: string): number | bigint | undefined {
 }
 
 function hashValue(old: Value): string {
-  const text = typeof old === "string" ? old : typeof old === "object" ? JSON.stringify(old) : String(old);
-  return createHash("sha256").update(text).digest("hex");
+  return createHash("sha256").update(valueText(old)).digest("hex");
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type AnyRecordView, type Attributes, ignored, type Value } from "../../plugin.js";
-import { compilePattern } from "../../runtime/kit.js";
+import { compilePattern, SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS, valueText } from "../../runtime/kit.js";
 
 /**
  * The Collector's `include` and `exclude`: properties of records, by equality (`strict`) or by pattern (`regexp`). Of
@@ -97,10 +97,10 @@ export function createMatcher(config: MatchConfig): Matcher {
       };
     });
   const tests: Matcher[] = [
-    ...oneOf(config.services, (record) => valueText(record.resource.attributes.get("service.name"))),
+    ...oneOf(config.services, (record) => textOrEmpty(record.resource.attributes.get("service.name"))),
     ...oneOf(config.span_names, (record) => (record.signal === "traces" ? record.name : undefined)),
-    ...oneOf(config.span_kinds, (record) => (record.signal === "traces" ? SPAN_KINDS[record.kind] : undefined)),
-    ...oneOf(config.log_bodies, (record) => (record.signal === "logs" ? valueText(record.body) : undefined)),
+    ...oneOf(config.span_kinds, (record) => (record.signal === "traces" ? SPAN_KIND_SYMBOLS[record.kind] : undefined)),
+    ...oneOf(config.log_bodies, (record) => (record.signal === "logs" ? textOrEmpty(record.body) : undefined)),
     ...oneOf(config.log_severity_texts, (record) => (record.signal === "logs" ? record.severityText : undefined)),
     ...oneOf(config.metric_names, (record) => (record.signal === "metrics" ? record.name : undefined)),
     ...allOf(config.attributes, (record) => record.attributes),
@@ -124,7 +124,7 @@ function libraryTests(libraries: MatchConfig["libraries"], isRegexp: boolean): M
 function severityTests(wantedSeverity: MatchConfig["log_severity_number"]): Matcher[] {
   if (wantedSeverity === undefined) return [];
   const { min, match_undefined: matchUndefined = false } = wantedSeverity;
-  const minSeverity = typeof min === "number" ? min : (SEVERITIES[min.toUpperCase()] ?? 0);
+  const minSeverity = typeof min === "number" ? min : Math.max(0, SEVERITY_NUMBER_NAMES.indexOf(min.toLowerCase()));
   return [
     (record) => {
       if (record.signal !== "logs") return false;
@@ -143,25 +143,9 @@ function valueTest(value: string | number | boolean | undefined, isRegexp: boole
   if (value === undefined) return () => true;
   if (typeof value !== "string") return (found) => found === value;
   const test = textTest(value, isRegexp);
-  return isRegexp ? (found) => test(valueText(found)) : (found) => found === value;
+  return isRegexp ? (found) => test(textOrEmpty(found)) : (found) => found === value;
 }
 
-function valueText(value: Value | undefined): string {
-  if (typeof value === "string") return value;
-  return value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+function textOrEmpty(value: Value | undefined): string {
+  return value === undefined || value === null ? "" : valueText(value);
 }
-
-const SPAN_KINDS = [
-  "SPAN_KIND_UNSPECIFIED",
-  "SPAN_KIND_INTERNAL",
-  "SPAN_KIND_SERVER",
-  "SPAN_KIND_CLIENT",
-  "SPAN_KIND_PRODUCER",
-  "SPAN_KIND_CONSUMER",
-];
-
-const SEVERITIES: Readonly<Record<string, number>> = Object.fromEntries(
-  ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"].flatMap((name, i) =>
-    [1, 2, 3, 4].map((n) => [n === 1 ? name : `${name}${n}`, i * 4 + n] as const),
-  ),
-);

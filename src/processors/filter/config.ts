@@ -4,12 +4,12 @@ import {
   type Condition,
   type ConfigPath,
   type ContextName,
+  compileEach,
   compileIn,
   compileInferred,
-  contextNamed,
+  contextOfGroup,
   ERROR_MODES,
   type ErrorMode,
-  ottlIssue,
   SIGNAL_CONTEXTS,
 } from "../../runtime/kit.js";
 import { legacyConditions, logProperties, metricProperties, spanProperties } from "./legacy-conditions.js";
@@ -96,12 +96,10 @@ export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
     errors: ErrorMode,
     place: (i: number) => ConfigPath,
   ) => {
-    for (const [i, text] of conditions.entries()) {
-      const result = context === undefined ? compileInferred(signal, [], [text]) : compileIn(context, [], [text]);
-      if ("context" in result)
-        found[signal].push({ context: result.context, conditions: result.conditions, mode: errors });
-      else zod.addIssue(ottlIssue(result.error, place(i)));
-    }
+    const compile = (text: string) =>
+      context === undefined ? compileInferred(signal, [], [text]) : compileIn(context, [], [text]);
+    const groups = compileEach(conditions, compile, place, (issue) => zod.addIssue(issue));
+    found[signal].push(...groups.map((one) => ({ context: one.context, conditions: one.conditions, mode: errors })));
   };
   for (const [signal, section, key, context] of OLD_KEYS) {
     const list = (config[section] as { [key: string]: string[] | null | undefined } | null | undefined)?.[key];
@@ -115,14 +113,9 @@ export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
       const path = [NEW_KEYS[signal], i];
       if (typeof item === "string") add(signal, undefined, [item], mode, () => path);
       else {
-        const context = contextNamed(signal, item.context ?? "");
-        if (item.context && context === undefined)
-          zod.addIssue({
-            code: "custom",
-            message: `expected one of ${SIGNAL_CONTEXTS[signal].join(", ")}`,
-            path: [...path, "context"],
-          });
-        else add(signal, context, item.conditions ?? [], item.error_mode ?? mode, (at) => [...path, "conditions", at]);
+        const named = contextOfGroup(signal, item.context, path, (issue) => zod.addIssue(issue));
+        const placeOf = (at: number) => [...path, "conditions", at];
+        if (named !== undefined) add(signal, named.context, item.conditions ?? [], item.error_mode ?? mode, placeOf);
       }
     }
     found[signal] = groupByContext(found[signal], SIGNAL_CONTEXTS[signal]);

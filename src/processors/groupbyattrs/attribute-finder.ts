@@ -3,10 +3,10 @@ import {
   after,
   encodedKey,
   hasKey,
-  LENGTH_DELIMITED,
-  MESSAGES,
-  type Message,
+  LOG_ATTRIBUTES_TAG,
+  POINT_ATTRIBUTES_TAGS,
   RecentTexts,
+  SPAN_ATTRIBUTES_TAG,
   skip,
   varint,
 } from "../../runtime/kit.js";
@@ -35,7 +35,7 @@ export class AttributeFinder {
     this.encodedKeys = [...new Set(keys)].map(encodedKey);
     this.bytes = batch.bytes;
     this.texts = new RecentTexts(batch.bytes);
-    this.attributesTag = batch.signal === "metrics" ? 0 : attributesTag(RECORD_MESSAGES[batch.signal]);
+    this.attributesTag = batch.signal === "metrics" ? 0 : ATTRIBUTES_TAGS[batch.signal];
   }
 
   /**
@@ -46,7 +46,7 @@ export class AttributeFinder {
     const { encodedKeys, found, bytes } = this;
     found.length = 0;
     if (encodedKeys.length === 0) return undefined;
-    const wanted = this.attributesTag === 0 ? POINT_ATTRIBUTES_TAGS[frameTag]! : this.attributesTag;
+    const attributesTag = this.attributesTag === 0 ? POINT_ATTRIBUTES_TAGS[frameTag]! : this.attributesTag;
     let text: string | undefined;
     for (let p = start; p < end; ) {
       const at = p;
@@ -55,7 +55,7 @@ export class AttributeFinder {
         tag = varint(bytes, at);
         p = after;
       }
-      if (tag !== wanted) {
+      if (tag !== attributesTag) {
         p = skip(bytes, p, tag);
         continue;
       }
@@ -118,16 +118,4 @@ function combineIdentities(text: string, next: string): string {
   return `${first}${next.length} ${next}`;
 }
 
-const RECORD_MESSAGES = { logs: MESSAGES["LogRecord"]!, traces: MESSAGES["Span"]! };
-
-/** By the tag of a metric's data. */
-const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = Object.fromEntries(
-  MESSAGES["Metric"]!.fields.filter(({ oneof }) => oneof !== undefined).map(({ number, message }) => [
-    (number << 3) | LENGTH_DELIMITED,
-    attributesTag(message!.byNumber[1]!.message!),
-  ]),
-);
-
-function attributesTag(message: Message): number {
-  return (message.byName.get("attributes")!.number << 3) | LENGTH_DELIMITED;
-}
+const ATTRIBUTES_TAGS = { logs: LOG_ATTRIBUTES_TAG, traces: SPAN_ATTRIBUTES_TAG };

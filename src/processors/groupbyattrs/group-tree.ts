@@ -1,11 +1,26 @@
 import type { Batch } from "../../plugin.js";
-import { after, hasKey, SHAPES, type SignalShape, skip, varint, WireWriter } from "../../runtime/kit.js";
+import {
+  after,
+  ERROR_CODES,
+  type FieldRange,
+  type Frame,
+  fieldsBesideRecords,
+  hasErrorCode,
+  hasKey,
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
+  SHAPES,
+  type SignalShape,
+  skip,
+  varint,
+  WireWriter,
+} from "../../runtime/kit.js";
 import type { AttributeFinder, FoundAttributes } from "./attribute-finder.js";
 
 /** Putting the records under resources of their own would multiply the batch. */
 export class RegroupOverflow extends Error {
   override readonly name = "RegroupOverflow";
-  readonly code = "SLUICE_REGROUP_OVERFLOW";
+  readonly code = ERROR_CODES.SLUICE_REGROUP_OVERFLOW;
 
   constructor(limit: number) {
     super(`what surrounds the records would take more than ${limit} bytes`);
@@ -14,14 +29,7 @@ export class RegroupOverflow extends Error {
 
 /** Whether it is a `RegroupOverflow`: told by its code, so that one of another copy of the package counts too. */
 export function isRegroupOverflow(error: unknown): error is RegroupOverflow {
-  return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_REGROUP_OVERFLOW";
-}
-
-/** A message around records as it lies in the batch. */
-export interface FrameRange {
-  readonly tag: number;
-  readonly start: number;
-  readonly end: number;
+  return hasErrorCode(error, ERROR_CODES.SLUICE_REGROUP_OVERFLOW);
 }
 
 /** A message around records as it will be written: what it says itself, and the messages or records in it. */
@@ -29,7 +37,7 @@ export class RecordGroup {
   readonly tag: number;
   readonly depth: number;
   /** The frame it was made for; others that are alike join it. */
-  readonly frame: FrameRange;
+  readonly frame: Frame;
   /** Its fields that are not messages on the way to a record. */
   readonly head: Uint8Array;
   /** The groups in it, by their canonical text: alike ones become one. */
@@ -40,7 +48,7 @@ export class RecordGroup {
   readonly counts: number[] = [];
   private recordBytes = 0;
 
-  constructor(frame: FrameRange, depth: number, head: Uint8Array) {
+  constructor(frame: Frame, depth: number, head: Uint8Array) {
     this.tag = frame.tag;
     this.frame = frame;
     this.depth = depth;
@@ -76,22 +84,18 @@ export class RecordGroup {
 const WHOLE_RECORDS = 0;
 /** A tag and a length. */
 const TAG_AND_LENGTH_BYTES = 6;
-const OWNER_TAG = 10;
-const RESOURCE_ATTRIBUTES_TAG = 10;
 /** Down to this depth a frame has an owner: a resource or a scope, whose attributes come in any order. */
 const OWNER_DEPTH = 2;
-
-type BodyRange = readonly [start: number, end: number];
 
 interface HeadField {
   readonly start: number;
   readonly end: number;
   /** The body of a resource or scope. */
-  readonly owner: BodyRange | undefined;
+  readonly owner: FieldRange | undefined;
 }
 
 interface FrameLayout {
-  readonly frame: FrameRange;
+  readonly frame: Frame;
   readonly fields: readonly HeadField[];
 }
 
@@ -121,7 +125,7 @@ export class GroupTree {
   }
 
   /** The group for records of this frame whose other frames have led to `parent`. */
-  group(parent: RecordGroup | undefined, frame: FrameRange, moved: FoundAttributes | undefined): RecordGroup {
+  group(parent: RecordGroup | undefined, frame: Frame, moved: FoundAttributes | undefined): RecordGroup {
     const depth = parent === undefined ? 0 : parent.depth + 1;
     const head = this.headOf(frame, depth + 1, moved);
     const siblings = parent?.children ?? this.roots;
@@ -170,9 +174,9 @@ export class GroupTree {
   }
 
   /** The fields of a frame that are not at this depth on the way to a record, with the attributes moved into it. */
-  private headOf(frame: FrameRange, depth: number, moved: FoundAttributes | undefined): Uint8Array {
+  private headOf(frame: Frame, depth: number, moved: FoundAttributes | undefined): Uint8Array {
     const writer = new WireWriter(256);
-    let owner: BodyRange = [frame.start, frame.start];
+    let owner: FieldRange = [frame.start, frame.start];
     for (const field of this.layoutOf(frame, depth).fields) {
       if (moved !== undefined && field.owner !== undefined) owner = field.owner;
       else writer.copy(this.bytes, field.start, field.end);
@@ -182,23 +186,19 @@ export class GroupTree {
   }
 
   /** Where those fields are. Found once for all groups of a frame. */
-  private layoutOf(frame: FrameRange, depth: number): FrameLayout {
+  private layoutOf(frame: Frame, depth: number): FrameLayout {
     const known = this.layouts[depth];
     if (known?.frame === frame) return known;
-    const fields: HeadField[] = [];
-    for (let p = frame.start; p < frame.end; ) {
-      const start = p;
-      const tag = varint(this.bytes, p);
-      const lengthAt = after;
-      p = skip(this.bytes, lengthAt, tag);
-      if (this.shape.levels[depth]?.includes(tag) ?? tag === this.shape.record) continue;
-      if (tag === OWNER_TAG) varint(this.bytes, lengthAt);
-      fields.push({ start, end: p, owner: tag === OWNER_TAG ? [after, p] : undefined });
-    }
+    const ranges = fieldsBesideRecords(this.bytes, frame.start, frame.end, this.shape, depth);
+    const fields = ranges.map(([start, end]): HeadField => {
+      const isOwner = varint(this.bytes, start) === OWNER_TAG;
+      if (isOwner) varint(this.bytes, after);
+      return { start, end, owner: isOwner ? [after, end] : undefined };
+    });
     return (this.layouts[depth] = { frame, fields });
   }
 
-  private writeResource(writer: WireWriter, [start, end]: BodyRange, moved: FoundAttributes): void {
+  private writeResource(writer: WireWriter, [start, end]: FieldRange, moved: FoundAttributes): void {
     writer.byte(OWNER_TAG);
     writer.begin(end - start);
     copyWithoutKeys(writer, this.bytes, start, end, moved.keys);

@@ -1,7 +1,7 @@
 import { Batch } from "../../plugin.js";
-import { after, SHAPES, type SignalShape, skip, varint } from "../../runtime/kit.js";
+import { after, type Frame, leadsToRecord, SHAPES, type SignalShape, skip, varint } from "../../runtime/kit.js";
 import { AttributeFinder } from "./attribute-finder.js";
-import { type FrameRange, GroupTree, type RecordGroup } from "./group-tree.js";
+import { GroupTree, type RecordGroup } from "./group-tree.js";
 
 /** A batch whose records are with the resource they belong to. */
 export interface Regrouped {
@@ -24,7 +24,7 @@ export function regroup(batch: Batch, keys: readonly string[], limit = Number.PO
 }
 
 /** A frame of the batch, and where its records have gone: the group by that of the frame around it. */
-interface FrameWithGroups extends FrameRange {
+interface FrameWithGroups extends Frame {
   readonly groups: Map<RecordGroup | string, RecordGroup>;
 }
 
@@ -56,15 +56,14 @@ class Regrouper {
   }
 
   private children(depth: number, start: number, end: number): void {
-    const tags = this.shape.levels[depth];
     for (let p = start; p < end; ) {
       const at = p;
       const tag = varint(this.bytes, p);
       const lengthAt = after;
       p = skip(this.bytes, lengthAt, tag);
-      if (!(tags?.includes(tag) ?? tag === this.shape.record)) continue;
+      if (!leadsToRecord(this.shape, depth, tag)) continue;
       varint(this.bytes, lengthAt);
-      if (tags === undefined) this.record(at, after, p);
+      if (depth === this.shape.levels.length) this.record(at, after, p);
       else {
         this.frames.length = depth;
         this.frames.push({ tag, start: after, end: p, groups: new Map() });

@@ -1,5 +1,23 @@
 import type { Batch } from "../../plugin.js";
-import { after, decodeText, findField, type Rewriter, skip, varint } from "../../runtime/kit.js";
+import {
+  ARRAY_VALUE_TAG,
+  after,
+  BOOL_VALUE_TAG,
+  BYTES_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  decodeText,
+  ELEMENT_TAG,
+  findField,
+  INT_VALUE_TAG,
+  KEY_TAG,
+  KVLIST_VALUE_TAG,
+  type Rewriter,
+  STRING_VALUE_TAG,
+  skip,
+  VALUE_TAG,
+  varint,
+} from "../../runtime/kit.js";
+import { OPEN_BRACE, OPEN_BRACKET } from "./detect/ascii.js";
 import { matches } from "./detect/matches.js";
 import { type FieldRule, type FieldRuleSettings, FieldRules } from "./field-rules.js";
 import { leafText } from "./leaf-text.js";
@@ -87,7 +105,7 @@ export class PiiTreatment implements FieldVisitor {
     if (this.previousRecord.isSame(b, start, end)) return;
     const keySize = b[start + 1]!;
     const keyEnd = start + 2 + keySize;
-    if (b[start] !== KEY || keySize > 127 || b[keyEnd] !== VALUE || keyEnd >= end) {
+    if (b[start] !== KEY_TAG || keySize > 127 || b[keyEnd] !== VALUE_TAG || keyEnd >= end) {
       this.unusualAttribute(rewriter, at, lengthAt, start, end);
       return;
     }
@@ -105,7 +123,12 @@ export class PiiTreatment implements FieldVisitor {
         return;
       }
     }
-    if (field.strategy === undefined && b[valueStart] === STRING && b[valueStart + 1]! === size - 2 && size < 130) {
+    if (
+      field.strategy === undefined &&
+      b[valueStart] === STRING_VALUE_TAG &&
+      b[valueStart + 1]! === size - 2 &&
+      size < 130
+    ) {
       // The usual attribute is a short text with nothing in it.
       if (this.texts.find(b, valueStart + 2, valueStart + size, field.hints) === 0)
         return this.previousRecord.rememberClean(start, end);
@@ -141,7 +164,7 @@ export class PiiTreatment implements FieldVisitor {
   /** A KeyValue whose fields are not the usual two in the usual order. */
   private unusualAttribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
     const b = rewriter.bytes;
-    const valueAt = findField(b, start, end, VALUE);
+    const valueAt = findField(b, start, end, VALUE_TAG);
     if (valueAt < 0) return;
     const size = varint(b, valueAt);
     const valueStart = after;
@@ -194,10 +217,10 @@ export class PiiTreatment implements FieldVisitor {
       const tag = varint(b, p);
       const at = after;
       const next = skip(b, at, tag);
-      if (tag === STRING) {
+      if (tag === STRING_VALUE_TAG) {
         varint(b, at);
         this.string(rewriter, field, strategy, at, after, next);
-      } else if (tag === LIST || tag === MAP) {
+      } else if (tag === ARRAY_VALUE_TAG || tag === KVLIST_VALUE_TAG) {
         varint(b, at);
         const inner = after;
         const outInner = rewriter.outputPosition(inner);
@@ -223,9 +246,9 @@ export class PiiTreatment implements FieldVisitor {
       const tag = varint(b, p);
       const lengthAt = after;
       p = skip(b, lengthAt, tag);
-      if (tag !== ELEMENT) continue;
+      if (tag !== ELEMENT_TAG) continue;
       varint(b, lengthAt);
-      if (kind === LIST) this.value(rewriter, field, strategy, lengthAt, after, p);
+      if (kind === ARRAY_VALUE_TAG) this.value(rewriter, field, strategy, lengthAt, after, p);
       else this.member(rewriter, field, strategy, at, lengthAt, after, p);
     }
   }
@@ -240,7 +263,7 @@ export class PiiTreatment implements FieldVisitor {
     end: number,
   ): void {
     const b = rewriter.bytes;
-    const valueAt = findField(b, start, end, VALUE);
+    const valueAt = findField(b, start, end, VALUE_TAG);
     if (valueAt < 0) return;
     const size = varint(b, valueAt);
     const valueStart = after;
@@ -301,7 +324,7 @@ export class PiiTreatment implements FieldVisitor {
     this.counts.countField(field, field.path);
     if (!this.settings.isEnforced) return;
     const out = rewriter.copyTo(at);
-    out.byte(STRING);
+    out.byte(STRING_VALUE_TAG);
     out.text(this.wholeTreatments[strategy](text));
     rewriter.skipTo(end);
   }
@@ -309,10 +332,10 @@ export class PiiTreatment implements FieldVisitor {
   /** True when the body was JSON, and is dealt with. */
   private jsonBody(rewriter: Rewriter, field: FieldRule, lengthAt: number, start: number, end: number): boolean {
     const b = rewriter.bytes;
-    if (field.strategy !== undefined || b[start] !== STRING) return false;
+    if (field.strategy !== undefined || b[start] !== STRING_VALUE_TAG) return false;
     const size = varint(b, start + 1);
     const textStart = after;
-    if (textStart + size !== end || (b[textStart] !== BRACE && b[textStart] !== BRACKET)) return false;
+    if (textStart + size !== end || (b[textStart] !== OPEN_BRACE && b[textStart] !== OPEN_BRACKET)) return false;
     const text = decodeText(b, textStart, end);
     const treated = treatJson(text, field, {
       member: (parent, key) => this.fields.ofMember(parent, key),
@@ -351,7 +374,7 @@ export class PiiTreatment implements FieldVisitor {
 }
 
 function keyOf(b: Uint8Array, start: number, end: number): string {
-  const at = findField(b, start, end, KEY);
+  const at = findField(b, start, end, KEY_TAG);
   if (at < 0) return "";
   const size = varint(b, at);
   return decodeText(b, after, after + size);
@@ -359,19 +382,9 @@ function keyOf(b: Uint8Array, start: number, end: number): string {
 
 /** Whether a value can give a secret away: an empty one cannot, and a boolean only says that there is one. */
 function isConfidential(b: Uint8Array, start: number, end: number): boolean {
-  return end > start && b[start] !== BOOL;
+  return end > start && b[start] !== BOOL_VALUE_TAG;
 }
 
 /** Tags of booleans, integers, doubles and bytes. */
 const HOLDS_NO_TEXT = new Uint8Array(256);
-for (const tag of [16, 24, 33, 58]) HOLDS_NO_TEXT[tag] = 1;
-
-const KEY = 10;
-const VALUE = 18;
-const ELEMENT = 10;
-const STRING = 10;
-const BOOL = 16;
-const LIST = 42;
-const MAP = 50;
-const BRACE = 123;
-const BRACKET = 91;
+for (const tag of [BOOL_VALUE_TAG, INT_VALUE_TAG, DOUBLE_VALUE_TAG, BYTES_VALUE_TAG]) HOLDS_NO_TEXT[tag] = 1;

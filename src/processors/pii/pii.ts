@@ -1,21 +1,14 @@
-import {
-  type Batch,
-  defineProcessor,
-  eachBatch,
-  limitedLog,
-  type ProcessorContext,
-  Refusal,
-  SIGNALS,
-} from "../../plugin.js";
+import { type Batch, defineProcessor, eachBatch, type ProcessorContext, SIGNALS } from "../../plugin.js";
+import { ERROR_CODES } from "../../runtime/kit.js";
 import { type PiiConfig, piiSchema } from "./config.js";
+import { failClosed } from "./fail-closed.js";
 import { PiiTreatment } from "./pii-treatment.js";
 
 /**
  * Treats personal data and secrets in every field that holds users' data. A batch without any passes as the same bytes.
  *
- * It fails closed: a batch that it cannot treat is refused for good, as a whole. It is never passed on, and never kept as a
- * dead letter either, since dead letters are on disk. A dead letter that is replayed is treated like a new batch, which
- * changes nothing if it was treated before.
+ * It fails closed (see `failClosed`). A dead letter that is replayed is treated like a new batch, which changes nothing if
+ * it was treated before.
  */
 export const pii = defineProcessor<PiiConfig>({
   type: "pii",
@@ -27,10 +20,8 @@ export const pii = defineProcessor<PiiConfig>({
   replay: (config, context) => createBatchTreatment(config, context),
 });
 
-function createBatchTreatment(
-  config: PiiConfig,
-  { metrics, logger, clock }: ProcessorContext,
-): (batch: Batch) => Batch {
+function createBatchTreatment(config: PiiConfig, context: ProcessorContext): (batch: Batch) => Batch {
+  const { metrics } = context;
   const treatment = new PiiTreatment(config);
   const [name, description] = config.isEnforced
     ? ["sluice_pii_treated", "Values that were treated, by what found them."]
@@ -39,26 +30,19 @@ function createBatchTreatment(
   const failed = metrics.counter("sluice_pii_failed_batches", {
     description: "Refused because they could not be treated.",
   });
-  const say = limitedLog<unknown>(clock, (error, suppressed) =>
-    logger.error({ error: errorName(error), suppressed }, "a batch could not be treated and was refused"),
-  );
-  return (batch) => {
-    try {
-      const treated = treatment.treat(batch);
-      treatment.takeCounts((i, count) => counters[i]!.add(count));
-      return treated;
-    } catch (error) {
-      treatment.takeCounts(() => {});
-      failed.add(1);
-      say(error);
-      throw new Refusal("permanent", "personal data could not be treated; the batch was not passed on", {
-        code: "SLUICE_PII_FAILED",
-      });
-    }
+  const treat = (batch: Batch) => {
+    const treated = treatment.treat(batch);
+    treatment.takeCounts((i, count) => counters[i]!.add(count));
+    return treated;
   };
+  return failClosed(treat, context, FAILURE, () => {
+    treatment.takeCounts(() => {});
+    failed.add(1);
+  });
 }
 
-/** What kind of error it was: its message could quote the data. */
-function errorName(error: unknown): string {
-  return error instanceof Error ? error.name : typeof error;
-}
+const FAILURE = {
+  code: ERROR_CODES.SLUICE_PII_FAILED,
+  refusal: "personal data could not be treated; the batch was not passed on",
+  log: "a batch could not be treated and was refused",
+};

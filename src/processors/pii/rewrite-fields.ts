@@ -1,5 +1,15 @@
 import { Batch } from "../../plugin.js";
-import { after, MESSAGES, type Message, REQUEST, Rewriter, skip, varint } from "../../runtime/kit.js";
+import {
+  after,
+  attributesTagOf,
+  MESSAGES,
+  type Message,
+  REQUEST,
+  Rewriter,
+  skip,
+  TAG_LIMIT,
+  varint,
+} from "../../runtime/kit.js";
 
 /** What attributes belong to. */
 export type AttributeOwner = "resource" | "scope" | "metric" | "record" | "event" | "link" | "exemplar";
@@ -100,9 +110,6 @@ const TEXT_FIELDS: Readonly<Record<string, TextField>> = {
   "Event.name": "span_event.name",
 };
 
-/** Known tags are below this. */
-const TAG_LIMIT = 160;
-
 const PLANS: ReadonlyMap<Message, RewritePlan> = compilePlans();
 
 function compilePlans(): Map<Message, RewritePlan> {
@@ -111,19 +118,17 @@ function compilePlans(): Map<Message, RewritePlan> {
     RewritePlan & { children: (RewritePlan | undefined)[]; texts: (TextField | undefined)[] }
   >();
   for (const one of Object.values(MESSAGES)) {
-    const attributes = one.fields.find((field) => field.message?.name === "KeyValue");
     plans.set(one, {
       actions: new Uint8Array(TAG_LIMIT),
       children: new Array(TAG_LIMIT).fill(undefined),
       texts: new Array(TAG_LIMIT).fill(undefined),
       owner: ATTRIBUTE_OWNERS[one.name],
-      attributesTag: ((attributes?.number ?? 0) << 3) | 2,
+      attributesTag: attributesTagOf(one),
     });
   }
   for (const [one, plan] of plans) {
     for (const field of one.fields) {
-      const tag = (field.number << 3) | 2;
-      const child = field.message;
+      const { tag, message: child } = field;
       const text = TEXT_FIELDS[`${one.name}.${field.name}`];
       if (text !== undefined) {
         plan.actions[tag] = TEXT;

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { latin1 } from "./detect/characters.js";
 import { DETECTORS, EMAIL, IPV4, IPV6 } from "./detect/detectors.js";
+import { HASH_PATTERN, MASK, REDACTED } from "./detect/treated.js";
 
 /**
  * What is done to a value. `redact` takes a field out altogether, and puts a fixed text in the place of a part of one;
@@ -12,9 +13,7 @@ export const STRATEGIES = ["mask", "hash", "partial", "redact", "allow"] as cons
 /** One of `STRATEGIES`. */
 export type Strategy = (typeof STRATEGIES)[number];
 
-export const MASK = "****";
-export const REDACTED = "[REDACTED]";
-const HASHED = /^hash\([0-9a-f]{32}\)$/;
+const HASHED = new RegExp(`^${HASH_PATTERN}$`);
 
 /** A whole value, in the place of which the text is put. */
 export type WholeTreatment = (text: string) => string;

@@ -2,7 +2,8 @@ import type { Pattern, Rewriter } from "../../runtime/kit.js";
 import { DETECTORS } from "./detect/detectors.js";
 import { areIsolated, matches } from "./detect/matches.js";
 import { scan } from "./detect/scan.js";
-import { MASK, type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
+import { MASK, TREATED } from "./detect/treated.js";
+import { type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
 
 export interface UserPattern {
   readonly name: string;
@@ -153,9 +154,6 @@ function toByteRanges(text: string, size: number, places: TextRanges): TextRange
   };
   return places.map(([from, to]) => [byteOf(from), byteOf(to)] as const).filter(([from, to]) => to > from);
 }
-
-/** What treatments leave. */
-const TREATED = /\*{4}|\[REDACTED\]|hash\([0-9a-f]{32}\)/g;
 
 /** So often a text is looked at again; one that still holds something then is masked as a whole. */
 const MAX_ROUNDS = 8;

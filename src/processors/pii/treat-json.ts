@@ -1,5 +1,6 @@
+import { MASK } from "./detect/treated.js";
 import type { FieldRule } from "./field-rules.js";
-import { MASK, type Strategy } from "./strategies.js";
+import type { Strategy } from "./strategies.js";
 
 /** What is done to the values in JSON. */
 export interface JsonTreatment {

@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { duration, recordPattern, SIGNALS, type Signal, secret, section } from "../../plugin.js";
-import { type Condition, compileIn, ottlIssue, parseRecordPattern, type RecordPattern } from "../../runtime/kit.js";
+import {
+  type Condition,
+  compileIn,
+  ottlIssue,
+  parseRecordPattern,
+  RECORD_CONTEXTS,
+  type RecordPattern,
+} from "../../runtime/kit.js";
 import type { Limit } from "./allowance.js";
 import { type KeyPart, parseKeyPart } from "./record-key.js";
 
@@ -108,14 +115,12 @@ function bypassRuleOf(rule: RawRateLimitConfig["bypass"][number], index: number,
   };
 }
 
-const RECORD_CONTEXT = { logs: "log", traces: "span", metrics: "datapoint" } as const;
-
 /** The condition for each signal whose records have what it speaks of. */
 function conditionsOf(text: string, path: (string | number)[], context: z.RefinementCtx): BypassRule["conditions"] {
   const found: Partial<Record<Signal, Condition>> = {};
   const errors: unknown[] = [];
   for (const signal of SIGNALS) {
-    const result = compileIn(RECORD_CONTEXT[signal], [], [text]);
+    const result = compileIn(RECORD_CONTEXTS[signal], [], [text]);
     if ("context" in result) found[signal] = result.conditions[0]!;
     else errors.push(result.error);
   }

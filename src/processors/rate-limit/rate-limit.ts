@@ -10,7 +10,7 @@ import {
   type Setback,
   SIGNALS,
 } from "../../plugin.js";
-import { errorHandler, partitionByMarks } from "../../runtime/kit.js";
+import { ERROR_CODES, errorHandler, partitionByMarks } from "../../runtime/kit.js";
 import type { Limit } from "./allowance.js";
 import { type RateLimitConfig, rateLimitSchema } from "./config.js";
 import type { Judgement } from "./judge.js";
@@ -69,7 +69,7 @@ function setbackOf({ overKey }: Judgement, { perKey, global }: RateLimitConfig):
   return { reason: "rate_limited", category: "rate_limited", code: CODE, message };
 }
 
-const CODE = "SLUICE_RATE_LIMITED";
+const CODE = ERROR_CODES.SLUICE_RATE_LIMITED;
 
 function overLimitMessage(which: string, { limit, windowMs, burst }: Limit): string {
   const extra = burst > 0 ? ` and ${burst} more in a burst` : "";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Origin, Value } from "../../plugin.js";
-import type { RecordReader, RecordWalk } from "../../runtime/kit.js";
+import { type RecordReader, type RecordWalk, valueText } from "../../runtime/kit.js";
 
 /** What a record is counted by. */
 export interface KeyPart {
@@ -72,9 +72,7 @@ export class RecordKeys {
 }
 
 function lengthPrefixedValue(value: Value | undefined): string {
-  if (value === undefined) return "-";
-  if (typeof value === "string") return lengthPrefixed(value);
-  return lengthPrefixed(JSON.stringify(value, (_, part) => (typeof part === "bigint" ? String(part) : part)));
+  return value === undefined ? "-" : lengthPrefixed(valueText(value));
 }
 
 function lengthPrefixed(text: string): string {

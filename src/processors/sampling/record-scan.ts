@@ -1,4 +1,22 @@
-import { after, encodedKey, skip, varint } from "../../runtime/kit.js";
+import {
+  after,
+  encodedKey,
+  KEY_TAG,
+  LENGTH_DELIMITED,
+  LOG_ATTRIBUTES_TAG,
+  LOG_EVENT_NAME_TAG,
+  LOG_SEVERITY_NUMBER_TAG,
+  LOG_TRACE_ID_TAG,
+  SPAN_ATTRIBUTES_TAG,
+  SPAN_NAME_TAG,
+  SPAN_STATUS_TAG,
+  SPAN_TRACE_ID_TAG,
+  SPAN_TRACE_STATE_TAG,
+  STRING_VALUE_TAG,
+  skip,
+  VALUE_TAG,
+  varint,
+} from "../../runtime/kit.js";
 
 /** Where in a record its ids and attributes are: the tags of these fields; 0 for one that the record has not. */
 export interface ScanShape {
@@ -11,20 +29,20 @@ export interface ScanShape {
 }
 
 export const LOG_SHAPE: ScanShape = {
-  traceId: 74,
+  traceId: LOG_TRACE_ID_TAG,
   traceState: 0,
-  attributes: 50,
-  name: 98,
-  severity: 16,
+  attributes: LOG_ATTRIBUTES_TAG,
+  name: LOG_EVENT_NAME_TAG,
+  severity: LOG_SEVERITY_NUMBER_TAG,
   status: 0,
 };
 export const SPAN_SHAPE: ScanShape = {
-  traceId: 10,
-  traceState: 26,
-  attributes: 74,
-  name: 42,
+  traceId: SPAN_TRACE_ID_TAG,
+  traceState: SPAN_TRACE_STATE_TAG,
+  attributes: SPAN_ATTRIBUTES_TAG,
+  name: SPAN_NAME_TAG,
   severity: 0,
-  status: 122,
+  status: SPAN_STATUS_TAG,
 };
 
 /**
@@ -82,7 +100,7 @@ export class RecordScan {
         tag = varint(b, at);
         p = after;
       }
-      if ((tag & 7) !== 2) {
+      if ((tag & 7) !== LENGTH_DELIMITED) {
         if (tag === severity) this.severity = varint(b, p) | 0;
         p = skip(b, p, tag);
         continue;
@@ -94,7 +112,7 @@ export class RecordScan {
         p = after;
       }
       if (tag === attributes) {
-        if (size > 1 && b[p] === KEY && possibleLengths[b[p + 1]!] === NOT_ASKED) {
+        if (size > 1 && b[p] === KEY_TAG && possibleLengths[b[p + 1]!] === NOT_ASKED) {
           p += size; // no key of this length is asked for
           continue;
         }
@@ -127,12 +145,11 @@ function isZeroId(b: Uint8Array, p: number): boolean {
   return true;
 }
 
-const KEY = 10;
 const NOT_ASKED = 0;
 
 function keyValueHasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
   const { length } = key;
-  if (end - start > 1 && b[start] === KEY && b[start + 1]! < 128) {
+  if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
     if (b[start + 1] !== length) return false;
     for (let i = length - 1; i >= 0; i--) if (b[start + 2 + i] !== key[i]) return false; // keys differ at their ends
     return true;
@@ -146,7 +163,7 @@ function unusualKeyValueHasKey(b: Uint8Array, start: number, end: number, key: U
     const tag = varint(b, p);
     const at = after;
     p = skip(b, at, tag);
-    if (tag !== KEY) continue;
+    if (tag !== KEY_TAG) continue;
     varint(b, at);
     return Buffer.compare(b.subarray(after, p), key) === 0;
   }
@@ -163,15 +180,12 @@ export function findText(b: Uint8Array, lengthAt: number): number {
     const tag = varint(b, p);
     const at = after;
     p = skip(b, at, tag);
-    if (tag !== VALUE) continue;
+    if (tag !== VALUE_TAG) continue;
     const size = varint(b, at);
-    if (size === 0 || b[after] !== STRING) return -1;
+    if (size === 0 || b[after] !== STRING_VALUE_TAG) return -1;
     const length = varint(b, after + 1);
     textEnd = after + length;
     return textEnd === p ? after : -1;
   }
   return -1;
 }
-
-const VALUE = 18;
-const STRING = 10;

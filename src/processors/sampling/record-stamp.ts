@@ -1,9 +1,14 @@
-import { putVarint, type RecordWalk, varintSize, type WireWriter } from "../../runtime/kit.js";
+import {
+  DOUBLE_VALUE_TAG,
+  KEY_TAG,
+  putVarint,
+  type RecordWalk,
+  STRING_VALUE_TAG,
+  VALUE_TAG,
+  varintSize,
+  type WireWriter,
+} from "../../runtime/kit.js";
 import type { Bits56 } from "./bits56.js";
-
-const STRING_TAG = 10;
-const ATTRIBUTE_KEY = 10;
-const ATTRIBUTE_VALUE = 18;
 
 /** A field with this tag and this text. */
 export function textField(tag: number, text: string): Uint8Array {
@@ -12,19 +17,16 @@ export function textField(tag: number, text: string): Uint8Array {
 
 /** An attribute with a text, in a field with this tag. */
 export function textAttribute(tag: number, key: string, text: string): Uint8Array {
-  const value = textField(STRING_TAG, text);
-  return lengthDelimited(tag, Buffer.concat([textField(ATTRIBUTE_KEY, key), lengthDelimited(ATTRIBUTE_VALUE, value)]));
+  const value = textField(STRING_VALUE_TAG, text);
+  return lengthDelimited(tag, Buffer.concat([textField(KEY_TAG, key), lengthDelimited(VALUE_TAG, value)]));
 }
 
 /** An attribute with a double. */
 export function doubleAttribute(tag: number, key: string, value: number): Uint8Array {
   const encoded = Buffer.alloc(9);
-  encoded[0] = 33;
+  encoded[0] = DOUBLE_VALUE_TAG;
   encoded.writeDoubleLE(value, 1);
-  return lengthDelimited(
-    tag,
-    Buffer.concat([textField(ATTRIBUTE_KEY, key), lengthDelimited(ATTRIBUTE_VALUE, encoded)]),
-  );
+  return lengthDelimited(tag, Buffer.concat([textField(KEY_TAG, key), lengthDelimited(VALUE_TAG, encoded)]));
 }
 
 function lengthDelimited(tag: number, body: Uint8Array): Uint8Array {

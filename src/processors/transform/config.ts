@@ -1,15 +1,16 @@
 import { z } from "zod";
 import { caseInsensitiveEnum, ignored, SIGNALS, type Signal } from "../../plugin.js";
 import {
+  type AddOttlIssue,
   type CompiledGroup,
   type ConfigPath,
+  compileEach,
   compileIn,
   compileInferred,
-  contextNamed,
+  contextOfGroup,
   ERROR_MODES,
   type ErrorMode,
   ottlIssue,
-  SIGNAL_CONTEXTS,
 } from "../../runtime/kit.js";
 
 const errorMode = () => caseInsensitiveEnum(ERROR_MODES);
@@ -62,10 +63,6 @@ export interface TransformConfig {
   readonly groups: Readonly<Record<Signal, readonly TransformGroup[]>>;
 }
 
-type AddIssue = (
-  issue: ReturnType<typeof ottlIssue> | { code: "custom"; message: string; path: (string | number)[] },
-) => void;
-
 /**
  * Compiles the list of a signal. Statements that are written one by one are a group with one context, as long as there
  * is one that fits them all; else each is executed in its own.
@@ -73,9 +70,9 @@ type AddIssue = (
 class StatementListCompiler {
   private readonly signal: Signal;
   private readonly mode: ErrorMode;
-  private readonly addIssue: AddIssue;
+  private readonly addIssue: AddOttlIssue;
 
-  constructor(signal: Signal, mode: ErrorMode, addIssue: AddIssue) {
+  constructor(signal: Signal, mode: ErrorMode, addIssue: AddOttlIssue) {
     this.signal = signal;
     this.mode = mode;
     this.addIssue = addIssue;
@@ -97,16 +94,12 @@ class StatementListCompiler {
 
   private compileGroup(item: z.infer<typeof group>, path: ConfigPath): TransformGroup[] {
     const { statements, conditions } = { statements: item.statements ?? [], conditions: item.conditions ?? [] };
-    const context = contextNamed(this.signal, item.context ?? "");
-    if (item.context && context === undefined) {
-      const message = `expected one of ${SIGNAL_CONTEXTS[this.signal].join(", ")}`;
-      this.addIssue({ code: "custom", message, path: [...path, "context"] });
-      return [];
-    }
+    const named = contextOfGroup(this.signal, item.context, path, this.addIssue);
+    if (named === undefined) return [];
     const result =
-      context === undefined
+      named.context === undefined
         ? compileInferred(this.signal, statements, conditions)
-        : compileIn(context, statements, conditions);
+        : compileIn(named.context, statements, conditions);
     if ("context" in result) return [{ ...result, mode: item.error_mode ?? this.mode }];
     this.addIssue(ottlIssue(result.error, [...path, result.list, result.index]));
     return [];
@@ -116,11 +109,10 @@ class StatementListCompiler {
     const together = compileInferred(this.signal, statements, []);
     if ("context" in together) return [{ ...together, mode: this.mode }];
     const groups: TransformGroup[] = [];
-    for (const [i, statement] of statements.entries()) {
-      const result = compileInferred(this.signal, [statement], [], statements);
-      if ("context" in result) appendGroup(groups, { ...result, mode: this.mode });
-      else this.addIssue(ottlIssue(result.error, [STATEMENT_KEYS[this.signal], from + i]));
-    }
+    const compile = (statement: string) => compileInferred(this.signal, [statement], [], statements);
+    const placeOf = (i: number) => [STATEMENT_KEYS[this.signal], from + i];
+    for (const one of compileEach(statements, compile, placeOf, this.addIssue))
+      appendGroup(groups, { ...one, mode: this.mode });
     return groups;
   }
 }

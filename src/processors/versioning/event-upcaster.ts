@@ -1,5 +1,7 @@
 import type { Setback } from "../../runtime/contract/dead-letter.js";
+import { ERROR_CODES } from "../../runtime/contract/error-codes.js";
 import type { Batch } from "../../runtime/telemetry/batch.js";
+import { NameCache } from "../../runtime/telemetry/bytes/name-cache.js";
 import { type AnyRecordView, RecordViews } from "../../runtime/telemetry/edit/edit-records.js";
 import { RecordReader } from "../../runtime/telemetry/views/record-reader.js";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../runtime/telemetry/views/record-walk.js";
@@ -30,10 +32,6 @@ interface KnownName extends EventName {
   readonly versions: EventVersions | undefined;
 }
 
-/** Names come from outside: so many of them are remembered, and none that is longer. */
-const MAX_NAMES = 4096;
-const MAX_NAME_LENGTH = 256;
-
 /**
  * Brings the events of a batch to their current versions, under their plain names. An event is either brought all the way
  * or left as it came. Doing it twice is doing it once.
@@ -42,7 +40,10 @@ export class EventUpcaster {
   readonly unknown: VersioningConfig["unknown"];
   readonly observer: VersionObserver;
   private readonly events: VersioningConfig["events"];
-  private readonly names = new Map<string, KnownName>();
+  private readonly names = new NameCache<KnownName>((name) => {
+    const parsed = parseEventName(name);
+    return { ...parsed, versions: this.events.get(parsed.plain) };
+  });
 
   constructor({ events, unknown }: Pick<VersioningConfig, "events" | "unknown">, observer: VersionObserver) {
     this.events = events;
@@ -58,15 +59,7 @@ export class EventUpcaster {
   }
 
   lookUp(name: string): KnownName {
-    let known = this.names.get(name);
-    if (known === undefined) {
-      const parsed = parseEventName(name);
-      known = { ...parsed, versions: this.events.get(parsed.plain) };
-      if (name.length > MAX_NAME_LENGTH) return known;
-      if (this.names.size >= MAX_NAMES) this.names.clear();
-      this.names.set(name, known);
-    }
-    return known;
+    return this.names.get(name);
   }
 }
 
@@ -177,7 +170,7 @@ class UpcastVisitor implements RecordVisitor {
       const why = error instanceof Error ? error.message : String(error);
       this.setback ??= {
         ...SETBACK,
-        code: "SLUICE_UPCAST_FAILED",
+        code: ERROR_CODES.SLUICE_UPCAST_FAILED,
         message: `${plain} could not be brought from version ${at} to ${versions.steps.get(at)!.to}: ${why}`,
       };
       return undefined;
@@ -186,7 +179,7 @@ class UpcastVisitor implements RecordVisitor {
 
   private reportUnknown(plain: string, what: string): false {
     this.upcaster.observer.unknown(plain);
-    this.setback ??= { ...SETBACK, code: "SLUICE_UNKNOWN_VERSION", message: `${plain} has ${what}` };
+    this.setback ??= { ...SETBACK, code: ERROR_CODES.SLUICE_UNKNOWN_VERSION, message: `${plain} has ${what}` };
     return false;
   }
 }

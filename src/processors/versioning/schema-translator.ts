@@ -1,4 +1,5 @@
 import type { Batch } from "../../runtime/telemetry/batch.js";
+import { NameCache } from "../../runtime/telemetry/bytes/name-cache.js";
 import { type AnyRecordView, RecordViews } from "../../runtime/telemetry/edit/edit-records.js";
 import type { Attributes } from "../../runtime/telemetry/views/attributes.js";
 import type { MetricView, ResourceView } from "../../runtime/telemetry/views/owner-views.js";
@@ -20,16 +21,14 @@ interface TranslationPlan {
   readonly target: string;
 }
 
-const MAX_PLANS = 1000;
-
 /**
  * Brings telemetry from the schema versions it names to the targets of the config, and names those. What names none, one
  * of another family, or one that the file does not have, stays as it is. Doing it twice is doing it once.
  */
 export class SchemaTranslator {
   private readonly schemas: VersioningConfig["schemas"];
-  /** By schema URL; undefined for those there is nothing to do for. */
-  private readonly plans = new Map<string, TranslationPlan | undefined>();
+  /** By schema URL; null for those there is nothing to do for. */
+  private readonly plans = new NameCache((url) => this.createPlan(url), { maxNames: 1000, maxLength: 1000 });
 
   constructor(schemas: VersioningConfig["schemas"]) {
     this.schemas = schemas;
@@ -42,19 +41,14 @@ export class SchemaTranslator {
   }
 
   private planFor(url: string): TranslationPlan | undefined {
-    if (url === "") return undefined;
-    if (this.plans.has(url)) return this.plans.get(url);
-    if (this.plans.size >= MAX_PLANS) this.plans.clear();
-    const plan = this.createPlan(url);
-    this.plans.set(url, plan);
-    return plan;
+    return url === "" ? undefined : (this.plans.get(url) ?? undefined);
   }
 
-  private createPlan(url: string): TranslationPlan | undefined {
+  private createPlan(url: string): TranslationPlan | null {
     const at = url.lastIndexOf("/");
     const schema = this.schemas.get(url.slice(0, at));
     const version = url.slice(at + 1);
-    if (schema === undefined || version === schema.target) return undefined;
+    if (schema === undefined || version === schema.target) return null;
     const { family, target } = schema;
     const isKnown = family.versions.includes(version);
     return {

@@ -1,7 +1,7 @@
 import type { Attributes } from "../../runtime/telemetry/views/attributes.js";
 import type { LogRecordView } from "../../runtime/telemetry/views/log-record-view.js";
 import type { SpanEventView, SpanView } from "../../runtime/telemetry/views/span-view.js";
-import { asDouble, type Value } from "../../runtime/telemetry/views/value.js";
+import { asDouble, type Value, valueText } from "../../runtime/telemetry/views/value.js";
 
 /** What has a version: a log record with an event name, a span, or an event of a span. */
 export type VersionedEvent = LogRecordView | SpanView | SpanEventView;
@@ -63,7 +63,7 @@ const CONVERTERS: Readonly<Record<ConvertedType, (value: Value) => Value | undef
     const number = toNumber(value);
     return number === undefined ? undefined : asDouble(number);
   },
-  string: (value) => (typeof value === "string" ? value : valueText(value)),
+  string: valueText,
   bool: (value) => {
     if (typeof value === "string") return { true: true, false: false }[value.trim().toLowerCase()];
     return typeof value === "boolean" ? value : value === 1 ? true : value === 0 ? false : undefined;
@@ -84,9 +84,4 @@ function toNumber(value: Value): number | undefined {
   if (typeof value === "bigint") return Number(value);
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
   return typeof number === "number" && !Number.isNaN(number) ? number : undefined;
-}
-
-function valueText(value: Value): string {
-  if (typeof value !== "object") return String(value);
-  return JSON.stringify(value, (_, part) => (typeof part === "bigint" ? String(part) : part));
 }

@@ -47,6 +47,12 @@ export function defineVersioning({ type, summary, upcasters = {} }: VersioningDe
   });
 }
 
+/** Brings events to their current versions, and telemetry to a version of its schema. */
+export const versioning = defineVersioning({
+  type: "versioning",
+  summary: "Brings events to their current versions, and telemetry to a schema version.",
+});
+
 /** Attributes have the names of the target schema when an upcast sees them. */
 function createUpdater(config: VersioningConfig, context: ProcessorContext): (batch: Batch) => UpcastResult {
   const metrics = versioningMetrics(config, context);

@@ -2,9 +2,14 @@ import type { OperatorFunction } from "rxjs";
 import type { ZodType } from "zod";
 import type { Batch } from "../telemetry/batch.js";
 import { SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
+import type { AnyRecordView } from "../telemetry/edit/edit-records.js";
+import type { DataPointView } from "../telemetry/views/data-point-view.js";
+import type { LogRecordView } from "../telemetry/views/log-record-view.js";
+import type { SpanView } from "../telemetry/views/span-view.js";
 import type { Admin } from "./admin.js";
 import type { Clock } from "./clock.js";
 import type { Delivery, Origin, Outcome, PartialRejection } from "./delivery.js";
+import { ERROR_CODES, hasErrorCode } from "./error-codes.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { OutletFactory } from "./outlet.js";
 import { type ConfigSchema, configSchema } from "./schema/config-schema.js";
@@ -87,7 +92,25 @@ export interface HeldBytesLimit {
  * A processor is an operator on deliveries. Each pipeline gets its own. It must settle, hand on, split or merge every
  * delivery it is given. On `complete` it flushes what it holds; on unsubscribe it lets go (the runtime then refuses).
  */
-export type Processor = OperatorFunction<Delivery, Delivery>;
+export type Processor<View extends AnyRecordView = AnyRecordView> = OperatorFunction<Delivery, Delivery> & {
+  readonly [VIEW]?: ViewBrand<View>;
+};
+
+/** Exists for the type checker alone: by it `eachRecord` knows the signals of the processor it is in. */
+declare const VIEW: unique symbol;
+interface ViewBrand<View> {
+  /** A method, so that a processor for any record is one for log records, and the other way round. */
+  see(record: View): void;
+}
+
+interface ViewsBySignal {
+  readonly logs: LogRecordView;
+  readonly traces: SpanView;
+  readonly metrics: DataPointView;
+}
+
+/** The kind of record that batches of a signal have. A conditional type keeps what is not inferred yet apart. */
+type RecordViewOf<S extends Signal> = S extends Signal ? ViewsBySignal[S] : never;
 
 /** What a connector is given: the pipelines on both of its sides. */
 export interface ConnectorContext extends ComponentContext {
@@ -249,8 +272,17 @@ export function defineReceiver<C = AnyConfig>(definition: FactoryDefinition<Rece
   return completeDefinition("receiver", definition, { signals: SIGNALS }) as ReceiverFactory;
 }
 
-/** A type of processor from its name, its schema and a function that makes one, as with `eachRecord`. */
-export function defineProcessor<C = AnyConfig>(definition: FactoryDefinition<ProcessorFactory<C>, C> & SignalsOption) {
+interface ProcessorDefinition<C, S extends Signal> extends Omit<FactoryDefinition<ProcessorFactory<C>, C>, "create"> {
+  readonly signals?: readonly S[];
+  create(config: C, context: ProcessorContext): Processor<RecordViewOf<S>>;
+}
+
+/**
+ * A type of processor from its name, its schema and a function that makes one, as with `eachRecord`. With
+ * `signals: ["logs"]` the records that `eachRecord` shows are log records, and so on; for TypeScript to see that, `create`
+ * must take a parameter: `create: (config) => eachRecord((record) => record.severityNumber ...)`.
+ */
+export function defineProcessor<C = AnyConfig, S extends Signal = Signal>(definition: ProcessorDefinition<C, S>) {
   return completeDefinition("processor", definition, { signals: SIGNALS }) as ProcessorFactory;
 }
 
@@ -281,7 +313,7 @@ function completeDefinition(
 /** A component cannot start as configured. `path` is the key in its config that is to blame, if one is. */
 export class StartError extends Error {
   override readonly name = "StartError";
-  readonly code = "SLUICE_START";
+  readonly code = ERROR_CODES.SLUICE_START;
   readonly path: readonly string[];
 
   constructor(message: string, path: readonly string[] = [], options?: { cause?: unknown }) {
@@ -292,5 +324,5 @@ export class StartError extends Error {
 
 /** Told by its code, so that one of another copy of the package counts too. */
 export function isStartError(error: unknown): error is StartError {
-  return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_START";
+  return hasErrorCode(error, ERROR_CODES.SLUICE_START);
 }

@@ -1,6 +1,5 @@
 import type { Batch } from "../telemetry/batch.js";
-import { FAILURE_REASONS, type FailureReason } from "./entry.js";
-import { errorMessage } from "./error-message.js";
+import type { FailureReason } from "./entry.js";
 import { Refusal } from "./refusal.js";
 
 /** Why a processor takes records out of its pipeline. */
@@ -41,30 +40,6 @@ export function deadLetter(batch: Batch, setback: Setback): DeadLetter {
 export function isDeadLetter(value: unknown): value is DeadLetter {
   return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
 }
-
-/** A setback made fit to be kept, whatever a plugin gave: the records are dead letters all the same. */
-export function validateSetback(given: unknown): Setback {
-  const fields = (typeof given === "object" && given !== null ? given : { message: given }) as Partial<Setback>;
-  const { reason, category, code, message, onlyIfAlwaysSaved } = fields;
-  return {
-    reason: FAILURE_REASONS.find((known) => known === reason) ?? "rejected",
-    category: nonEmptyName(category) ?? "rejected",
-    code: nonEmptyName(code) ?? "SLUICE_REJECTED",
-    message:
-      message === undefined || message === null
-        ? NO_REASON_MESSAGE
-        : errorMessage(message).slice(0, MAX_MESSAGE_LENGTH),
-    ...(onlyIfAlwaysSaved === true && { onlyIfAlwaysSaved }),
-  };
-}
-
-function nonEmptyName(name: unknown): string | undefined {
-  return typeof name === "string" && name !== "" ? name.slice(0, MAX_NAME_LENGTH) : undefined;
-}
-
-const NO_REASON_MESSAGE = "the processor gave no reason";
-const MAX_MESSAGE_LENGTH = 1000;
-const MAX_NAME_LENGTH = 100;
 
 /** The answer where no exporter could keep a dead letter. */
 export function refusalOfSetback({ message, code }: Setback): Refusal {

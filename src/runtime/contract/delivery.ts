@@ -1,5 +1,6 @@
 import type { Batch } from "../telemetry/batch.js";
-import { type DeadLetter, isDeadLetter, type Setback, validateSetback } from "./dead-letter.js";
+import { validateSetback } from "./border/read-answers.js";
+import { type DeadLetter, isDeadLetter, type Setback } from "./dead-letter.js";
 import { chooseRefusal, type Refusal, toRefusal } from "./refusal.js";
 
 /**
@@ -12,7 +13,7 @@ import { chooseRefusal, type Refusal, toRefusal } from "./refusal.js";
  * - A debt that returns (`returning`) is settled by its acceptance only; after a refusal the one made in its place
  *   carries on.
  * - Whoever holds a delivery must, in the end, hand it on, settle it, split it or merge it. What sits in a component
- *   is in the component's `HeldDebts`, so that it can be refused when the component fails or is aborted.
+ *   is in the component's `HeldDebts`, so that it can be refused when the component fails, is aborted, or lets go of it.
  */
 export class Delivery {
   readonly batch: Batch;
@@ -20,6 +21,8 @@ export class Delivery {
   /** Pipelines a connector chose for this delivery; undefined means all that the connector feeds. */
   readonly route: readonly string[] | undefined;
   readonly debt: Debt;
+  /** Alive for as long as any delivery of this debt is, where the debts inside a component are watched for that. */
+  readonly lease: object | undefined;
   /** Set on what a processor took out of the pipeline: no other processor sees it, exporters keep it as a dead letter. */
   readonly setback: Setback | undefined;
 
@@ -29,6 +32,7 @@ export class Delivery {
     this.debt = debt;
     this.route = route;
     this.setback = setback;
+    this.lease = debt.lease();
   }
 
   /** The same debt for another batch, such as an edited one. */
@@ -39,6 +43,11 @@ export class Delivery {
   /** The same delivery, meant for these pipelines only; undefined means all. For connectors. */
   to(pipelines: readonly string[] | undefined): Delivery {
     return new Delivery(this.batch, this.origin, this.debt, pipelines, this.setback);
+  }
+
+  /** @internal The same delivery with a lease on its debt, where the debt is watched. */
+  withLease(): Delivery {
+    return this.withDebt(this.debt);
   }
 
   /** Several deliveries that share this debt. No batches at all means a deliberate drop: the debt is accepted. */
@@ -88,6 +97,15 @@ export class Delivery {
     this.debt.settle({ ok: true, rejected: partial.rejected, message: partial.message });
   }
 
+  /**
+   * Drops the data on purpose: the debt is accepted. For streams that pass on only some deliveries, it gives false:
+   * `filter((delivery) => isWanted(delivery) || delivery.drop())`.
+   */
+  drop(): false {
+    this.accept();
+    return false;
+  }
+
   /** Gives the data back to whoever sent it. */
   refuse(error: unknown): void {
     this.debt.settle({ ok: false, refusal: toRefusal(error) });
@@ -107,14 +125,6 @@ export interface PartialRejection {
   readonly message: string;
 }
 
-/** What an exporter says of `count` records, made fit to be believed: no more than all, no less than none. */
-export function validateRejection(answer: unknown, count: number): PartialRejection | undefined {
-  if (typeof answer !== "object" || answer === null) return undefined;
-  const { rejected, message } = answer as { rejected?: unknown; message?: unknown };
-  const bounded = Math.min(Math.max(0, Math.ceil(Number(rejected) || 0)), count);
-  return { rejected: bounded, message: typeof message === "string" ? message : "" };
-}
-
 /** How a debt was settled: taken, perhaps without some records, or refused. */
 export type Outcome =
   | { readonly ok: true; readonly rejected: number; readonly message: string }
@@ -124,8 +134,15 @@ const NOTHING_REJECTED: PartialRejection = { rejected: 0, message: "" };
 
 export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
 
+/** Gives each debt inside a component an object that only its deliveries hold: when it is collected, they are gone. */
+export interface DebtWatch {
+  createLease(debt: Debt): object;
+}
+
 /** The debts that are inside one component at the moment. */
 export class HeldDebts {
+  /** Set for components that may let go of a delivery without settling it. */
+  watch: DebtWatch | undefined;
   private readonly debts = new Set<Debt>();
   private readonly mapRefusal: ((refusal: Refusal) => Refusal) | undefined;
 
@@ -136,6 +153,12 @@ export class HeldDebts {
 
   get size(): number {
     return this.debts.size;
+  }
+
+  /** The one that has been inside for the longest. */
+  get oldest(): Debt | undefined {
+    for (const debt of this.debts) return debt;
+    return undefined;
   }
 
   add(debt: Debt): void {
@@ -174,6 +197,7 @@ export class Debt {
   private outcome: Outcome = ACCEPTED;
   private combineRejected: CombineRejected = sum;
   private holder: HeldDebts | undefined;
+  private currentLease: WeakRef<object> | undefined;
   private readonly creditors: readonly Debt[];
   private readonly onSettled: ((outcome: Outcome) => void) | undefined;
   private readonly onRefused: OnRefused | undefined;
@@ -212,6 +236,28 @@ export class Debt {
     return debt;
   }
 
+  /** True once others are owed in its place: it cannot be settled by itself any more. */
+  get isDivided(): boolean {
+    return this.unsettledParts > 0;
+  }
+
+  /** The one lease that all deliveries of this debt share while it is where it is. */
+  lease(): object | undefined {
+    const watch = this.holder?.watch;
+    if (watch === undefined || !this.open) return undefined;
+    let lease = this.currentLease?.deref();
+    if (lease === undefined) {
+      lease = watch.createLease(this);
+      this.currentLease = new WeakRef(lease);
+    }
+    return lease;
+  }
+
+  /** No delivery holds a lease on it, though it is still owed in that place. */
+  isLostIn(holder: HeldDebts): boolean {
+    return this.open && this.holder === holder && this.currentLease?.deref() === undefined;
+  }
+
   settle(outcome: Outcome): void {
     if (!this.open) return;
     this.open = false;
@@ -224,6 +270,7 @@ export class Debt {
     if (this.holder === holder) return;
     this.holder?.track(this, false);
     this.holder = holder;
+    this.currentLease = undefined;
     if (this.open) holder?.track(this, true);
   }
 

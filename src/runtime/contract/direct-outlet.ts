@@ -1,6 +1,8 @@
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
+import { validateRejection } from "./border/read-answers.js";
 import { refusalOfSetback, type Setback } from "./dead-letter.js";
-import { type Delivery, HeldDebts, type PartialRejection, validateRejection } from "./delivery.js";
+import { type Delivery, HeldDebts, type PartialRejection } from "./delivery.js";
+import { ERROR_CODES } from "./error-codes.js";
 import { limitedLog } from "./limited-log.js";
 import type { Counter, Metrics } from "./observability.js";
 import { Semaphore } from "./operators/semaphore.js";
@@ -96,7 +98,9 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
         else onIdle = resolve;
       }),
     abort() {
-      const refusal = new Refusal("transient", `exporter ${id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" });
+      const refusal = new Refusal("transient", `exporter ${id} was stopped`, {
+        code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
+      });
       for (const { controller } of sending) controller.abort(refusal);
       heldDebts.refuseAll(refusal);
       aborted = true;
@@ -112,7 +116,9 @@ function settleSetback(delivery: Delivery, setback: Setback): void {
 }
 
 function timeoutRefusal(id: string, ms: number): Refusal {
-  return new Refusal("transient", `exporter ${id} did not finish within ${ms} ms`, { code: "SLUICE_TIMEOUT" });
+  return new Refusal("transient", `exporter ${id} did not finish within ${ms} ms`, {
+    code: ERROR_CODES.SLUICE_TIMEOUT,
+  });
 }
 
 function createCounters(id: string, metrics: Metrics): Record<Signal, { sent: Counter; failed: Counter }> {

@@ -1,4 +1,6 @@
 import { isMalformed } from "../telemetry/bytes/malformed.js";
+import { optionalText, validDelay } from "./border/read-answers.js";
+import { ERROR_CODES, type ErrorCode } from "./error-codes.js";
 import { errorMessage } from "./error-message.js";
 
 /**
@@ -27,6 +29,18 @@ export interface RefusalOptions {
 
 const BRAND = Symbol.for("sluice.refusal");
 
+/** The codes of refusals that were given none: they only repeat the kind. */
+const GENERIC_CODES = {
+  transient: ERROR_CODES.SLUICE_TRANSIENT,
+  throttled: ERROR_CODES.SLUICE_THROTTLED,
+  permanent: ERROR_CODES.SLUICE_PERMANENT,
+} as const satisfies Readonly<Record<RefusalKind, ErrorCode>>;
+
+/** Whether a code says no more than the kind of its refusal. */
+export function isGenericCode(code: string): boolean {
+  return Object.values<string>(GENERIC_CODES).includes(code);
+}
+
 /** The one error that travels through a pipeline. Recognised by brand, so a second copy of the package works. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
@@ -41,22 +55,12 @@ export class Refusal extends Error {
   constructor(kind: RefusalKind, message: string, options: RefusalOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
-    this.code = optionalText(options.code) ?? `SLUICE_${kind.toUpperCase()}`;
+    this.code = optionalText(options.code) ?? GENERIC_CODES[kind];
     this.retryAfterMs = validDelay(options.retryAfterMs);
     this.category = options.category;
     this.status = optionalText(options.status);
     this.unexpected = options.unexpected ?? false;
   }
-}
-
-/** A plugin may give a number, such as the status of an HTTP answer. */
-function optionalText(given: unknown): string | undefined {
-  return given === undefined || given === null ? undefined : errorMessage(given);
-}
-
-/** A sender can only be told to wait for a finite time that is not negative. */
-function validDelay(ms: unknown): number | undefined {
-  return typeof ms === "number" && Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 }
 
 /** Told by its brand, so that one of another copy of the package counts too. */

@@ -1,6 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Clock } from "../contract/clock.js";
 import type { Outcome } from "../contract/delivery.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import { limitedLog } from "../contract/limited-log.js";
 import type { Counter, Logger, Metrics } from "../contract/observability.js";
 import { Refusal } from "../contract/refusal.js";
@@ -125,7 +126,7 @@ const ORIGIN = { transport: "in_process" };
 /** A backend took the request, but not all of its records. */
 export function partlyRejected({ rejected, message }: { rejected: number; message: string }): Refusal {
   const text = `the backend rejected ${rejected} of the records: ${message}`;
-  return new Refusal("permanent", text, { code: "SLUICE_PARTLY_REJECTED", category: "integration" });
+  return new Refusal("permanent", text, { code: ERROR_CODES.SLUICE_PARTLY_REJECTED, category: "integration" });
 }
 
 function countersOf(signal: Signal, metrics: Metrics): IntakeCounters {
@@ -142,23 +143,25 @@ function countersOf(signal: Signal, metrics: Metrics): IntakeCounters {
 
 function noBatch(): Refusal {
   const message = "what was handed in is no batch: make one with Batch.admit";
-  return new Refusal("permanent", message, { code: "SLUICE_NO_BATCH", category: "integration" });
+  return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_NO_BATCH, category: "integration" });
 }
 
 function notStarted(): Refusal {
-  return new Refusal("transient", "Sluice has not been started: await sluice.start()", { code: "SLUICE_NOT_STARTED" });
+  return new Refusal("transient", "Sluice has not been started: await sluice.start()", {
+    code: ERROR_CODES.SLUICE_NOT_STARTED,
+  });
 }
 
 function stopped(): Refusal {
-  return new Refusal("transient", "Sluice has been stopped", { code: "SLUICE_SHUTTING_DOWN" });
+  return new Refusal("transient", "Sluice has been stopped", { code: ERROR_CODES.SLUICE_SHUTTING_DOWN });
 }
 
 function overloaded(): Refusal {
   const message = "over the limit of unsettled bytes (service.intake.max_bytes)";
-  return new Refusal("throttled", message, { code: "SLUICE_OVERLOADED", retryAfterMs: 1000 });
+  return new Refusal("throttled", message, { code: ERROR_CODES.SLUICE_OVERLOADED, retryAfterMs: 1000 });
 }
 
 function noPipeline(signal: Signal): Refusal {
   const message = `no ${signal} pipeline reads from the receiver app: write service.pipelines.${signal}.receivers: [app]`;
-  return new Refusal("permanent", message, { code: "SLUICE_NO_PIPELINE", category: "integration" });
+  return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_NO_PIPELINE, category: "integration" });
 }

@@ -1,9 +1,10 @@
 import type { Problem } from "../config/text/problem.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 
 /** A config that cannot be run. All that is wrong with it is in `problems`, and in the message, a line each. */
 export class SluiceConfigError extends Error {
   override readonly name = "SluiceConfigError";
-  readonly code = "SLUICE_CONFIG";
+  readonly code = ERROR_CODES.SLUICE_CONFIG;
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[], options?: { cause?: unknown }) {

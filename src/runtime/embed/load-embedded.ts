@@ -101,7 +101,7 @@ function badComponent(message: string): Problem {
   return problem("bad_component", "components", message);
 }
 
-function problem(code: string, path: string, message: string): Problem {
+function problem(code: Problem["code"], path: string, message: string): Problem {
   return { severity: "error", code, place: undefined, path, message };
 }
 

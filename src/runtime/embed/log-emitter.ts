@@ -1,5 +1,6 @@
 import type { Clock } from "../contract/clock.js";
 import type { Outcome } from "../contract/delivery.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import { Refusal, toRefusal } from "../contract/refusal.js";
 import { WireWriter } from "../telemetry/bytes/writer.js";
 import { type AppIntake, partlyRejected } from "./app-intake.js";
@@ -205,7 +206,7 @@ const RESOLVED = Promise.resolve();
 function badRecord(error: unknown): Refusal {
   const { message } = toRefusal(error);
   const text = `the log record cannot be written: ${message}`;
-  return new Refusal("permanent", text, { code: "SLUICE_BAD_RECORD", category: "schema", cause: error });
+  return new Refusal("permanent", text, { code: ERROR_CODES.SLUICE_BAD_RECORD, category: "schema", cause: error });
 }
 
 function isList(records: LogInput | readonly LogInput[]): records is readonly LogInput[] {

@@ -1,3 +1,4 @@
+import { MAX_SEVERITY_NUMBER, SEVERITY_NUMBERS } from "../telemetry/bytes/enum-names.js";
 import type { WireWriter } from "../telemetry/bytes/writer.js";
 import { writeKeyValue, writeValue } from "../telemetry/views/value.js";
 import { telemetryValue } from "./telemetry-value.js";
@@ -22,7 +23,7 @@ export interface LogInput {
   readonly timestamp?: number | bigint | Date;
 }
 
-const SEVERITIES: Readonly<Record<string, number>> = { trace: 1, debug: 5, info: 9, warn: 13, error: 17, fatal: 21 };
+const NUMBERS: Readonly<Record<string, number>> = SEVERITY_NUMBERS;
 
 /** Tags of a LogRecord's fields. */
 const TIME = 9;
@@ -53,8 +54,8 @@ export function writeLogRecord(writer: WireWriter, record: LogInput, nowMs: numb
 
 function writeSeverity(writer: WireWriter, { severity, severityNumber }: LogInput): void {
   const text = severity === undefined ? "" : String(severity);
-  const number = severityNumber ?? SEVERITIES[text] ?? SEVERITIES[text.toLowerCase()] ?? 0;
-  if (Number.isInteger(number) && number > 0 && number <= 24) {
+  const number = severityNumber ?? NUMBERS[text] ?? NUMBERS[text.toLowerCase()] ?? 0;
+  if (Number.isInteger(number) && number > 0 && number <= MAX_SEVERITY_NUMBER) {
     writer.byte(SEVERITY_NUMBER);
     writer.varint(number);
   }

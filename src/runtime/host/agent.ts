@@ -1,14 +1,15 @@
 import type { ComponentSpec, ResolvedConfig } from "../config/resolve/spec.js";
 import type { Problem } from "../config/text/problem.js";
 import type { Admin } from "../contract/admin.js";
+import { checkComponent } from "../contract/border/check-component.js";
 import { type Clock, systemClock } from "../contract/clock.js";
 import { type Extension, type Host, isStartError } from "../contract/component.js";
 import { directOutlet } from "../contract/direct-outlet.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { PlannedComponent } from "../contract/plan.js";
 import type { PluginTracker } from "../contract/plugin-tracker.js";
-import { checkComponent } from "../pipeline/check-component.js";
 import { buildGraph, ComponentCreateError, type Graph } from "../pipeline/graph.js";
 
 /** What an agent is given beside its config. */
@@ -29,7 +30,7 @@ const SLOW_START_MS = 10_000;
 /** The agent cannot run as configured; each problem has its place in the config. Nothing is left running. */
 export class AgentStartError extends Error {
   override readonly name = "AgentStartError";
-  readonly code = "SLUICE_AGENT_START";
+  readonly code = ERROR_CODES.SLUICE_AGENT_START;
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[]) {

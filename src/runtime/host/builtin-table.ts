@@ -27,7 +27,7 @@ export const BUILTINS: Readonly<Record<ComponentKind, Readonly<Record<string, Lo
     resource: async () => (await import("../../processors/attributes/attributes.js")).resourceProcessor,
     tail_sampling: async () => (await import("../../processors/sampling/tail/tail-sampling.js")).tailSampling,
     transform: async () => (await import("../../processors/transform/transform.js")).transform,
-    versioning: async () => (await import("../../processors/versioning/builtin.js")).versioning,
+    versioning: async () => (await import("../../processors/versioning/versioning.js")).versioning,
   },
   exporter: {
     debug: debugExporter,

@@ -22,7 +22,7 @@ import { adaptiveSampling } from "../../processors/sampling/adaptive/adaptive-sa
 import { probabilisticSampler } from "../../processors/sampling/probabilistic/probabilistic-sampler.js";
 import { tailSampling } from "../../processors/sampling/tail/tail-sampling.js";
 import { transform } from "../../processors/transform/transform.js";
-import { versioning } from "../../processors/versioning/builtin.js";
+import { versioning } from "../../processors/versioning/versioning.js";
 import { appReceiver } from "../../receivers/app.js";
 import { otlpReceiver } from "../../receivers/otlp/otlp.js";
 import type { ComponentFactory } from "../contract/component.js";

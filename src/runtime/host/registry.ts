@@ -1,4 +1,5 @@
 import { CONTRACT_VERSION, type ComponentFactory, type ComponentKind } from "../contract/component.js";
+import { ERROR_CODES, type ErrorCode } from "../contract/error-codes.js";
 import { nearest } from "../contract/schema/suggest.js";
 
 export type FactoryOf<Kind extends ComponentKind> = Extract<ComponentFactory, { kind: Kind }>;
@@ -22,7 +23,7 @@ export class Registry {
     if (contract !== CONTRACT_VERSION) {
       const hint = contract > CONTRACT_VERSION ? "update Sluice" : "update the plugin, or build it anew";
       const message = `${kind} "${type}" was built for contract ${contract}; this Sluice has contract ${CONTRACT_VERSION}`;
-      throw new RegistryError("SLUICE_CONTRACT", message, hint);
+      throw new RegistryError(ERROR_CODES.SLUICE_CONTRACT, message, hint);
     }
     for (const name of typeNames(factory)) {
       const taken = this.byName.get(registryKey(kind, name));
@@ -64,7 +65,11 @@ export class Registry {
   private nameTaken(kind: ComponentKind, name: string, by: ComponentFactory): RegistryError {
     const origin = this.originOf(by);
     const whose = origin === undefined ? "comes with Sluice" : `is in the plugin "${origin}"`;
-    return new RegistryError("SLUICE_TYPE_TAKEN", `another ${kind} called "${name}" ${whose}`, "give it another type");
+    return new RegistryError(
+      ERROR_CODES.SLUICE_TYPE_TAKEN,
+      `another ${kind} called "${name}" ${whose}`,
+      "give it another type",
+    );
   }
 
   /** The kinds in which a type of this name exists. */
@@ -76,10 +81,10 @@ export class Registry {
 /** A component type cannot be added. `hint` says what to do about it. */
 export class RegistryError extends Error {
   override readonly name = "RegistryError";
-  readonly code: "SLUICE_CONTRACT" | "SLUICE_TYPE_TAKEN";
+  readonly code: ErrorCode;
   readonly hint: string;
 
-  constructor(code: RegistryError["code"], message: string, hint: string) {
+  constructor(code: ErrorCode, message: string, hint: string) {
     super(message);
     this.code = code;
     this.hint = hint;

@@ -14,6 +14,22 @@ export function fanOut(consumers: readonly DeliveryConsumer[]): DeliveryConsumer
   };
 }
 
+/**
+ * Sends a connector's delivery to the pipelines it chose, once each, or to all. None chosen is a deliberate drop. The
+ * choice ends there: it says nothing to the next connector.
+ */
+export function routeToTargets(consumers: ReadonlyMap<string, DeliveryConsumer>): DeliveryConsumer {
+  const toAll = fanOut([...consumers.values()]);
+  return (delivery: Delivery) => {
+    if (delivery.route === undefined) return toAll(delivery);
+    const chosen = [...new Set(delivery.route)].flatMap((id) => consumers.get(id) ?? []);
+    const parts = delivery.to(undefined).copies(chosen.length);
+    parts.forEach((part, i) => {
+      chosen[i]!(part);
+    });
+  };
+}
+
 /** A branch that throws refuses its own part and disturbs no other. */
 function refuseOnThrow(consumer: DeliveryConsumer): DeliveryConsumer {
   return (delivery: Delivery) => {

@@ -1,3 +1,6 @@
+import { checkComponent } from "../contract/border/check-component.js";
+import { GarbageCollection } from "../contract/border/garbage-collection.js";
+import { guardExporter } from "../contract/border/guard-exporter.js";
 import type { Clock } from "../contract/clock.js";
 import type {
   ComponentContext,
@@ -10,7 +13,6 @@ import type {
   Receiver,
 } from "../contract/component.js";
 import { refusalOfSetback } from "../contract/dead-letter.js";
-import type { Delivery } from "../contract/delivery.js";
 import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { Outlet, OutletFactory } from "../contract/outlet.js";
@@ -18,9 +20,7 @@ import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } fr
 import type { PluginTracker } from "../contract/plugin-tracker.js";
 import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
-import { checkComponent } from "./check-component.js";
-import { fanOut } from "./fan-out.js";
-import { guardExporter } from "./guard-exporter.js";
+import { fanOut, routeToTargets } from "./fan-out.js";
 import { createIntake, type DeliveryConsumer } from "./intake.js";
 import { IntakeBudget } from "./intake-budget.js";
 import { isolate } from "./isolate.js";
@@ -81,6 +81,7 @@ class GraphBuilder {
   /** By connector, then by "from>to". */
   private readonly connectors = new Map<string, RunningPipeline>();
   private readonly replaySteps: ReplaySteps;
+  private readonly garbageCollection: GarbageCollection;
   /** Built from the last to the first, so drained from the last built to the first. */
   private readonly built: RunningPipeline[] = [];
 
@@ -88,6 +89,7 @@ class GraphBuilder {
     this.settings = settings;
     this.plan = settings.plan;
     this.budget = new IntakeBudget(settings.intakeLimit);
+    this.garbageCollection = new GarbageCollection(settings.clock);
     this.replaySteps = new ReplaySteps(this.plan, (id, pipeline) => this.processorContext(id, pipeline));
   }
 
@@ -133,7 +135,8 @@ class GraphBuilder {
       const context = this.processorContext(id, pipeline);
       const create = () => spec.factory.create(spec.config, context);
       const onSetback = untreatedPiiWarning(this.plan, pipeline, index, context.logger);
-      return this.isolateComponent(spec, "processor", pipeline.signal, create, { onSetback });
+      const holds = spec.factory.maxHeldBytes !== undefined;
+      return this.isolateComponent(spec, "processor", pipeline.signal, create, { onSetback, holds });
     });
   }
 
@@ -226,7 +229,7 @@ class GraphBuilder {
     kind: ComponentKind,
     from: Signal,
     create: () => Processor,
-    { to = from, targets, onSetback }: IsolationOverrides = {},
+    { to = from, targets, onSetback, holds = false }: IsolationOverrides = {},
   ): Processor {
     const { metrics, logger, clock } = this.contextOf(spec.id, kind);
     const attributes = { [kind]: spec.id, otel_signal: from };
@@ -238,6 +241,8 @@ class GraphBuilder {
         clock,
         signal: to,
         targets,
+        plugin:
+          spec.plugin === undefined ? undefined : { garbageCollection: holds ? undefined : this.garbageCollection },
         pluginTracker: spec.plugin === undefined ? undefined : this.settings.pluginTracker,
         incoming: counter(`otelcol_${kind}_incoming_items`, "Records that went in."),
         outgoing: counter(`otelcol_${kind}_outgoing_items`, "Records that came out."),
@@ -273,22 +278,8 @@ interface IsolationOverrides {
   readonly to?: Signal;
   readonly targets?: readonly string[];
   readonly onSetback?: (() => void) | undefined;
-}
-
-/**
- * Sends a connector's delivery to the pipelines it chose, once each, or to all. None chosen is a deliberate drop. The
- * choice ends there: it says nothing to the next connector.
- */
-function routeToTargets(consumers: ReadonlyMap<string, DeliveryConsumer>): DeliveryConsumer {
-  const toAll = fanOut([...consumers.values()]);
-  return (delivery: Delivery) => {
-    if (delivery.route === undefined) return toAll(delivery);
-    const chosen = [...new Set(delivery.route)].flatMap((id) => consumers.get(id) ?? []);
-    const parts = delivery.to(undefined).copies(chosen.length);
-    parts.forEach((part, i) => {
-      chosen[i]!(part);
-    });
-  };
+  /** It says that it holds deliveries. */
+  readonly holds?: boolean;
 }
 
 function createComponent<T>(spec: PlannedComponent<unknown>, create: () => T): T {

@@ -1,7 +1,9 @@
+import { checkHandedIn } from "../contract/border/check-output.js";
 import type { Intake } from "../contract/component.js";
 import { ACCEPTED, Debt, Delivery, type Origin, type Outcome } from "../contract/delivery.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import { Refusal } from "../contract/refusal.js";
-import { type Batch, isBatch } from "../telemetry/batch.js";
+import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
 import type { IntakeBudget } from "./intake-budget.js";
 
@@ -28,7 +30,8 @@ export function createIntake({ receiver, signal, budget, consumer, isOpen }: Int
     release: (bytes) => budget.release(bytes),
     accept(batch: Batch, origin?: Partial<Origin>): Promise<Outcome> {
       if (!isOpen()) return Promise.resolve({ ok: false, refusal: shutdownRefusal() });
-      if (!isBatch(batch, signal)) return Promise.resolve({ ok: false, refusal: notABatchRefusal(receiver, signal) });
+      const invalid = checkHandedIn(batch, receiver, signal);
+      if (invalid !== undefined) return Promise.resolve({ ok: false, refusal: invalid });
       if (batch.count === 0) return Promise.resolve(ACCEPTED);
       const bytes = batch.byteLength;
       if (!budget.reserve(bytes)) return Promise.resolve({ ok: false, refusal: overloadRefusal(budget) });
@@ -44,15 +47,13 @@ export function createIntake({ receiver, signal, budget, consumer, isOpen }: Int
 }
 
 export function shutdownRefusal(): Refusal {
-  return new Refusal("transient", "shutting down", { code: "SLUICE_SHUTTING_DOWN", retryAfterMs: RETRY_AFTER_MS });
-}
-
-function notABatchRefusal(receiver: string, signal: Signal): Refusal {
-  const message = `receiver ${receiver} handed in something that is no batch of ${signal}`;
-  return new Refusal("permanent", message, { code: "SLUICE_NO_BATCH", category: "integration" });
+  return new Refusal("transient", "shutting down", {
+    code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
+    retryAfterMs: RETRY_AFTER_MS,
+  });
 }
 
 function overloadRefusal(budget: IntakeBudget): Refusal {
   const message = `over the limit of ${budget.limit} unsettled bytes (service.intake.max_bytes)`;
-  return new Refusal("throttled", message, { code: "SLUICE_OVERLOADED", retryAfterMs: RETRY_AFTER_MS });
+  return new Refusal("throttled", message, { code: ERROR_CODES.SLUICE_OVERLOADED, retryAfterMs: RETRY_AFTER_MS });
 }

@@ -1,29 +1,42 @@
-import { Observable, type Subject, type Subscription } from "rxjs";
+import type { Subject, Subscription } from "rxjs";
+import {
+  assertObservable,
+  assertSubscription,
+  checkOutput,
+  type OutputRules,
+} from "../contract/border/check-output.js";
+import type { GarbageCollection } from "../contract/border/garbage-collection.js";
+import { DELIVERY_LOST, LostDeliveries } from "../contract/border/lost-deliveries.js";
+import { processorInput } from "../contract/border/processor-input.js";
 import type { Clock } from "../contract/clock.js";
 import type { Processor } from "../contract/component.js";
 import { type Delivery, HeldDebts } from "../contract/delivery.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import { errorMessage } from "../contract/error-message.js";
 import { limitedLog } from "../contract/limited-log.js";
 import type { Counter, Logger } from "../contract/observability.js";
+import { holdingOf } from "../contract/operators/holding.js";
+import { statefulProcessor } from "../contract/operators/stateful-processor.js";
 import type { PluginTracker } from "../contract/plugin-tracker.js";
 import { Refusal } from "../contract/refusal.js";
-import { isBatch } from "../telemetry/batch.js";
-import type { Signal } from "../telemetry/bytes/signal.js";
-import { ProcessorInput } from "./processor-input.js";
 
-export interface IsolateSettings {
+/** How to look for what a plugin let go of. */
+export interface PluginWatch {
+  /** Undefined for a component that says that it holds deliveries. */
+  readonly garbageCollection: GarbageCollection | undefined;
+}
+
+export interface IsolateSettings extends OutputRules {
   readonly id: string;
   readonly logger: Logger;
   readonly incoming: Counter;
   readonly outgoing: Counter;
   readonly failures: Counter;
   readonly clock: Clock;
-  /** The signal of the batches that come out. */
-  readonly signal: Signal;
   /** Set for plugins, whose code is watched while it runs. */
   readonly pluginTracker?: PluginTracker | undefined;
-  /** The pipelines among which a connector may choose; undefined for a processor. */
-  readonly targets?: readonly string[] | undefined;
+  /** Set for plugins: it is noticed when they let go of a delivery. */
+  readonly plugin?: PluginWatch | undefined;
   /** Also give it what was taken out of the pipeline: for connectors, which decide where that goes. */
   readonly takesSetbacks?: boolean;
   /** Told whenever it takes records out of the pipeline itself. */
@@ -39,7 +52,8 @@ export interface IsolateSettings {
  * processor that cannot be made is the caller's to report.
  *
  * A refusal that nobody meant, by a throw or a hang on one batch, is counted, logged and given the processor's name. So
- * is that of a batch in whose place something comes out that is no batch of the pipeline's signal.
+ * is that of a batch in whose place something comes out that is no batch of the pipeline's signal, and that of one which a
+ * plugin let go of.
  *
  * What a processor before it took out of the pipeline passes by, unless `takesSetbacks`.
  */
@@ -53,132 +67,121 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
   const logFailure = limitedLog<Refusal>(settings.clock, (refusal, suppressed) =>
     settings.logger.error({ err: refusal.cause ?? refusal, suppressed }, `the processor failed: ${refusal.message}`),
   );
+  const logLost = limitedLog<Refusal>(settings.clock, (refusal, suppressed) =>
+    settings.logger.warn({ code: refusal.code, suppressed }, `the processor lost a delivery: ${refusal.message}`),
+  );
   const logRestart = limitedLog<{ why: unknown; lost: number }>(settings.clock, ({ why, lost }, suppressed) =>
     settings.logger.error({ err: why, refused: lost, suppressed }, "the processor failed and was started anew"),
   );
   const reportUnexpected = (refusal: Refusal) => {
     if (!refusal.unexpected) return refusal;
     settings.failures.add(1);
-    logFailure(refusal);
+    if (refusal.code === DELIVERY_LOST) logLost(refusal);
+    else logFailure(refusal);
     return withProcessorName(settings.id, refusal);
   };
   const trackerId = settings.pluginTracker?.register(`processor ${settings.id}`) ?? 0;
-  return (source) =>
-    new Observable<Delivery>((out) => {
-      const heldDebts = new HeldDebts(reportUnexpected);
-      let input: Subject<Delivery>;
-      let current: Subscription | undefined;
-      let draining = false;
+  return statefulProcessor((out) => {
+    const heldDebts = new HeldDebts(reportUnexpected);
+    let input: Subject<Delivery>;
+    let current: Subscription | undefined;
+    let lostDeliveries: LostDeliveries | undefined;
+    let onDrained: (() => void) | undefined;
 
-      // Refusing may bring data back in at once, by a connector that knows another way: by then the broken one is gone.
-      const restart = (why: unknown) => {
-        unsubscribeCurrent();
-        const lost = heldDebts.refuseAll(failureRefusal(settings.id, why));
+    // Refusing may bring data back in at once, by a connector that knows another way: by then the broken one is gone.
+    const restart = (why: unknown) => {
+      unsubscribeCurrent();
+      const lost = heldDebts.refuseAll(failureRefusal(settings.id, why));
+      settings.failures.add(1);
+      logRestart({ why, lost });
+      onDrained?.();
+    };
+    const unsubscribeCurrent = () => {
+      const ended = current;
+      current = undefined;
+      lostDeliveries?.stop();
+      try {
+        ended?.unsubscribe();
+      } catch (error) {
         settings.failures.add(1);
-        logRestart({ why, lost });
-        if (draining) out.complete();
-      };
-      const unsubscribeCurrent = () => {
-        const ended = current;
-        current = undefined;
-        try {
-          ended?.unsubscribe();
-        } catch (error) {
-          settings.failures.add(1);
-          settings.logger.error({ err: error }, "the processor failed while it was stopped");
-        }
-      };
-      const start = () => {
-        input = new ProcessorInput(restart);
-        const subscription = assertObservable(make()(input)).subscribe({
-          next(delivery) {
-            if (!isDelivery(delivery)) return restart(new TypeError("it handed on something that is no delivery"));
-            if (!isBatch(delivery.batch, settings.signal)) return delivery.refuse(notABatchRefusal(settings.signal));
-            if (!isRoute(delivery.route, settings.targets))
-              return delivery.refuse(invalidRouteRefusal(settings.targets));
-            heldDebts.remove(delivery.debt);
-            if (delivery.setback === undefined) settings.outgoing.add(delivery.batch.count);
-            else settings.onSetback?.();
-            const before = settings.pluginTracker?.enter(0);
-            out.next(delivery);
-            settings.pluginTracker?.enter(before!);
-          },
-          error: restart,
-          complete: () => (draining ? out.complete() : restart(new Error("completed by itself"))),
-        });
-        if (typeof subscription?.unsubscribe !== "function") throw new TypeError(NOT_AN_OPERATOR);
-        if (!subscription.closed) current = subscription;
-      };
-      const push = (delivery: Delivery) => {
+        settings.logger.error({ err: error }, "the processor failed while it was stopped");
+      }
+    };
+    const handOn = (delivery: Delivery) => {
+      const refusal = checkOutput(delivery, settings);
+      if (refusal !== undefined) return delivery.refuse(refusal);
+      heldDebts.remove(delivery.debt);
+      if (delivery.setback === undefined) settings.outgoing.add(delivery.batch.count);
+      else settings.onSetback?.();
+      const before = settings.pluginTracker?.enter(0);
+      out.next(delivery);
+      settings.pluginTracker?.enter(before!);
+    };
+    const start = () => {
+      const processor = make();
+      lostDeliveries = watchFor(processor, heldDebts, settings);
+      heldDebts.watch = lostDeliveries;
+      input = processorInput(restart);
+      const output = assertObservable(processor(input)).subscribe({
+        next(delivery) {
+          try {
+            handOn(delivery);
+          } catch (error) {
+            restart(error);
+          }
+        },
+        error: restart,
+        complete: () => (onDrained === undefined ? restart(new Error("completed by itself")) : onDrained()),
+      });
+      if (!assertSubscription(output).closed) current = output;
+    };
+    const end = () => {
+      unsubscribeCurrent();
+      heldDebts.refuseAll(abortRefusal(settings.id));
+    };
+    const isRunning = () => current !== undefined && !current.closed;
+
+    return {
+      next(delivery) {
         if (delivery.setback !== undefined && settings.takesSetbacks !== true) return out.next(delivery);
         settings.incoming.add(delivery.batch.count);
         heldDebts.add(delivery.debt);
         const before = settings.pluginTracker?.enter(trackerId);
         try {
-          if (current === undefined || current.closed) start();
-          input.next(delivery);
+          if (!isRunning()) start();
+          input.next(lostDeliveries === undefined ? delivery : delivery.withLease());
         } catch (error) {
           restart(error);
         }
         settings.pluginTracker?.enter(before!);
-      };
-
-      const upstream = source.subscribe({
-        next: push,
-        error: (error) => out.error(error),
-        complete() {
-          draining = true;
-          if (current === undefined || current.closed) return out.complete();
+        lostDeliveries?.lookLater();
+      },
+      drain() {
+        if (!isRunning()) return end();
+        return new Promise((resolve) => {
+          onDrained = () => {
+            end();
+            resolve();
+          };
           try {
             input.complete();
           } catch (error) {
             restart(error);
           }
-        },
-      });
-      return () => {
-        upstream.unsubscribe();
-        unsubscribeCurrent();
-        heldDebts.refuseAll(abortRefusal(settings.id));
-      };
-    });
+        });
+      },
+      abort: end,
+    };
+  });
 }
 
-/** By shape: a plugin may have its own copy of rxjs. */
-function assertObservable(made: Observable<Delivery>): Observable<Delivery> {
-  if (typeof made?.subscribe === "function") return made;
-  throw new TypeError(NOT_AN_OPERATOR);
-}
-
-const NOT_AN_OPERATOR = "create returned a function that is no operator; wrap it: eachRecord(...) or eachBatch(...)";
-
-/** By shape, as far as it is asked for here and behind: what a plugin hands on need not be what its types say. */
-function isDelivery(given: Partial<Delivery> | null | undefined): given is Delivery {
-  return (
-    typeof given?.debt?.moveTo === "function" &&
-    typeof given.accept === "function" &&
-    typeof given.refuse === "function" &&
-    typeof given.split === "function"
-  );
-}
-
-/**
- * A pipeline that the connector does not feed would get nothing, and its sender be told that all is well. A processor has
- * no choice, not even of none: a connector behind it would take that for its own.
- */
-function isRoute(route: unknown, targets: readonly string[] | undefined): boolean {
-  if (route === undefined || targets === undefined) return route === undefined;
-  return Array.isArray(route) && route.every((id) => targets.includes(id));
-}
-
-function invalidRouteRefusal(targets: readonly string[] = []): Refusal {
-  const message = `it chose a pipeline that it does not feed; it feeds ${targets.join(", ") || "none"}`;
-  return new Refusal("transient", message, { code: "SLUICE_NO_ROUTE", unexpected: true });
-}
-
-function notABatchRefusal(signal: Signal): Refusal {
-  const message = `it handed on something that is no batch of ${signal}`;
-  return new Refusal("transient", message, { code: "SLUICE_NO_BATCH", unexpected: true });
+/** Undefined for what comes with Sluice, and for what settles everything whatever its author does. */
+function watchFor(processor: Processor, heldDebts: HeldDebts, settings: IsolateSettings): LostDeliveries | undefined {
+  const { plugin, clock } = settings;
+  const holding = holdingOf(processor);
+  if (plugin === undefined || holding === "settles_all") return undefined;
+  const garbageCollection = holding === "on_purpose" ? undefined : plugin.garbageCollection;
+  return new LostDeliveries({ heldDebts, clock, garbageCollection });
 }
 
 function withProcessorName(id: string, refusal: Refusal): Refusal {
@@ -194,9 +197,9 @@ function withProcessorName(id: string, refusal: Refusal): Refusal {
 
 function failureRefusal(id: string, why: unknown): Refusal {
   const message = `processor ${id} failed: ${errorMessage(why)}`;
-  return new Refusal("transient", message, { code: "SLUICE_COMPONENT_FAILED", cause: why });
+  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_COMPONENT_FAILED, cause: why });
 }
 
 function abortRefusal(id: string): Refusal {
-  return new Refusal("transient", `processor ${id} was stopped`, { code: "SLUICE_SHUTTING_DOWN" });
+  return new Refusal("transient", `processor ${id} was stopped`, { code: ERROR_CODES.SLUICE_SHUTTING_DOWN });
 }

@@ -1,4 +1,4 @@
-import { checkRequest, hasDuplicateFields } from "./bytes/check-request.js";
+import { checkRequest, HAS_DUPLICATE_FIELDS } from "./bytes/check-request.js";
 import { normalForm } from "./bytes/normal-form.js";
 import type { Signal } from "./bytes/signal.js";
 
@@ -7,8 +7,8 @@ import type { Signal } from "./bytes/signal.js";
  *
  * Immutable, and valid by construction: bytes from outside come in through `Batch.admit`, which checks them to the
  * last field and puts repeated singular fields right; everything else makes batches out of batches. Two requests one
- * behind the other are one valid request,
- * so a batch may keep its bytes in several chunks; `bytes` joins them the first time somebody needs them in one piece.
+ * behind the other are one valid request, so a batch may keep its bytes in several chunks; `bytes` joins them the first
+ * time somebody needs them in one piece.
  */
 export class Batch {
   readonly signal: Signal;
@@ -27,7 +27,7 @@ export class Batch {
   /** A batch of bytes from outside. Throws a `MalformedError` if they are not a request of this signal. */
   static admit(signal: Signal, bytes: Uint8Array): Batch {
     const count = checkRequest(signal, bytes);
-    return hasDuplicateFields
+    return count === HAS_DUPLICATE_FIELDS
       ? Batch.admit(signal, normalForm(signal, bytes))
       : new Batch(signal, [bytes], count, bytes.length);
   }

@@ -1,5 +1,6 @@
 import type { Intake } from "../contract/component.js";
 import { ACCEPTED, type Outcome } from "../contract/delivery.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import { Refusal } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";
 
@@ -14,7 +15,10 @@ export class TestIntake implements Intake {
 
   async accept(batch: Batch): Promise<Outcome> {
     if (batch.byteLength > this.room) {
-      const refusal = new Refusal("throttled", "over the limit", { code: "SLUICE_OVERLOADED", retryAfterMs: 1000 });
+      const refusal = new Refusal("throttled", "over the limit", {
+        code: ERROR_CODES.SLUICE_OVERLOADED,
+        retryAfterMs: 1000,
+      });
       return { ok: false, refusal };
     }
     this.batches.push(batch);

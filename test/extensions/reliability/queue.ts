@@ -4,7 +4,7 @@ import type { HeadLimits } from "../../../src/extensions/reliability/schedule/qu
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
 import type { QueueStore } from "../../../src/extensions/reliability/store/store.js";
 import type { Batch, Logger, Outcome, PartialRejection, Signal } from "../../../src/plugin.js";
-import { completeSettings, type Entry, exporterSettingsSchema } from "../../../src/runtime/kit.js";
+import { completeSettings, type Entry, exporterSettingsSchema, refusalOfHttp } from "../../../src/runtime/kit.js";
 import { owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
@@ -48,6 +48,27 @@ export interface QueueOptions {
   readonly signals?: readonly Signal[];
   readonly prepareReplay?: (batch: Batch, pipeline: string) => Batch;
 }
+
+export const http = (status: number, retryAfterMs?: number) => refusalOfHttp(status, "no", retryAfterMs);
+
+export const down: Backend = async () => {
+  throw http(503);
+};
+
+export const hangs: Backend = (_bodies, _batch, abort) =>
+  new Promise((_resolve, reject) => abort.addEventListener("abort", () => reject(new Error("aborted"))));
+
+/** Refuses batches with one of these records in them. */
+export const refusing =
+  (isBad: (body: string) => boolean, status = 400): Backend =>
+  async (bodies) => {
+    const bad = bodies.find(isBad);
+    if (bad !== undefined) throw refusalOfHttp(status, `bad record ${bad}`, undefined);
+    return undefined;
+  };
+
+/** The bodies r0, r1, ... */
+export const numbers = (count: number) => Array.from({ length: count }, (_, i) => `r${i}`);
 
 /** A queue with a backend that is a function, on a clock that stands still. Started. */
 export async function startQueue(options: QueueOptions = {}): Promise<Queue> {

@@ -1,17 +1,19 @@
 import fc from "fast-check";
-import { map, Observable, type OperatorFunction } from "rxjs";
+import { filter, map, Observable, type OperatorFunction } from "rxjs";
 import { describe, expect, it } from "vitest";
 import {
-  type Batch,
-  type Delivery,
+  Batch,
+  Delivery,
   type Exporter,
   eachBatch,
   type Outcome,
   type Processor,
   Refusal,
   splitBatch,
+  statefulProcessor,
 } from "../../../src/plugin.js";
 import { batch as batchProcessor } from "../../../src/processors/batch.js";
+import { collectGarbage } from "../../../src/runtime/contract/border/garbage-collection.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import { silentLogger } from "../../../src/runtime/kit.js";
@@ -23,9 +25,7 @@ import { bodies, logs } from "../../support/telemetry/batches.js";
  * acknowledged reached every exporter of the pipeline or was dropped on purpose.
  */
 
-type Behaviour = "pass" | "slow" | "throw" | "reject" | "drop" | "split" | "batch" | "die" | "finish" | "forget";
-
-const behaviour = fc.constantFrom<Behaviour>(
+const BEHAVIOURS = [
   "pass",
   "slow",
   "throw",
@@ -36,7 +36,12 @@ const behaviour = fc.constantFrom<Behaviour>(
   "die",
   "finish",
   "forget",
-);
+  "hold",
+  "let go",
+] as const;
+type Behaviour = (typeof BEHAVIOURS)[number];
+
+const behaviour = fc.constantFrom<Behaviour>(...BEHAVIOURS);
 
 type Ending = "ok" | "slow" | "transient" | "permanent" | "crash" | "sometimes";
 const ending = fc.constantFrom<Ending>("ok", "slow", "transient", "permanent", "crash", "sometimes");
@@ -115,7 +120,34 @@ function processorOf(kind: Behaviour, dropped: Set<string>): () => Processor {
     }
     case "forget":
       return () => eachBatch((() => undefined) as never);
+    case "hold":
+      return () => holdForAMoment(isEvery(4));
+    case "let go": {
+      const now = isEvery(3);
+      return () => filter<Delivery>(() => !now());
+    }
   }
+}
+
+/** Merges what comes within a few turns; on some deliveries it throws. */
+function holdForAMoment(throwsNow: () => boolean): Processor {
+  return statefulProcessor((out) => {
+    let held: Delivery[] = [];
+    const flush = () => {
+      const ready = held;
+      held = [];
+      if (ready.length > 0) out.next(Delivery.merge(ready, Batch.merge(ready.map(({ batch }) => batch))));
+    };
+    return {
+      next(delivery) {
+        if (throwsNow()) throw new Error("thrown while it holds others");
+        held.push(delivery);
+        if (held.length === 1) void pause(3).then(flush);
+      },
+      drain: () => pause(1).then(flush),
+      abort: () => (held = []),
+    };
+  });
 }
 
 function exporterOf(kind: Ending, got: string[]): Exporter {
@@ -145,7 +177,17 @@ const tryAgain: Processor = (source) =>
     return source.subscribe({ next: (delivery) => out.next(offer(delivery)), complete: () => out.complete() });
   });
 
+/** What was let go of is noticed when it is collected. */
+async function collectUntil(done: Promise<unknown>): Promise<void> {
+  let isDone = false;
+  void done.then(() => {
+    isDone = true;
+  });
+  for (await pause(5); !isDone; await pause(5)) collectGarbage();
+}
+
 const scenario = fc.record({
+  arePlugins: fc.boolean(),
   first: fc.array(behaviour, { maxLength: 3 }),
   second: fc.array(behaviour, { maxLength: 2 }),
   exporters: fc.array(ending, { minLength: 1, maxLength: 3 }),
@@ -184,7 +226,7 @@ describe("every delivery", () => {
                   }
                 : { logs: { receivers: ["r"], processors: all.map((_, i) => `p${i}`), exporters: names } },
           },
-          { limit: s.limit },
+          { limit: s.limit, plugins: s.arePlugins || all.includes("let go") },
         );
         let number = 0;
         const answers: Promise<void>[] = [];
@@ -205,7 +247,11 @@ describe("every delivery", () => {
           answers.push(answered);
           await pause(wait);
         }
-        if (s.end === "wait") await Promise.all(answers);
+        if (s.end === "wait") {
+          const answered = Promise.all(answers);
+          if (all.includes("let go")) await collectUntil(answered);
+          await answered;
+        }
         close();
         if (s.end === "abort") for (const run of graph.runningPipelines) run.abort();
         const drained = (async () => {

@@ -1,13 +1,23 @@
-import { Batcher, type Clock, type Delivery, type Logger, limitedLog, Refusal, type Setback } from "../../../plugin.js";
+import {
+  type Batch,
+  Batcher,
+  type Clock,
+  type Delivery,
+  type Logger,
+  limitedLog,
+  type Refusal,
+  type Setback,
+} from "../../../plugin.js";
 import type { CompleteSettings, Entry } from "../../../runtime/kit.js";
 import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
-import type { Scheduler } from "../schedule/scheduler.js";
-import { type NewEntry, type QueueStore, type StoredEntry, StoreError } from "../store/store.js";
-import { Capacity, EMPTY, type Size } from "./capacity.js";
-import { type Incoming, Overflow, QUEUE_FULL } from "./overflow.js";
+import { ZERO_AMOUNT } from "../store/amounts.js";
+import type { NewEntry, QueueStore, StoredEntry } from "../store/store.js";
+import { Capacity, type Size } from "./capacity.js";
+import { type Incoming, Overflow } from "./overflow.js";
+import { QUEUE_FULL, stoppingRefusal, writeFailedRefusal } from "./refusals.js";
 
 export interface AdmissionServices {
   readonly id: string;
@@ -22,10 +32,17 @@ export interface AdmissionServices {
   readonly store: QueueStore;
   readonly filter: DeadLetterFilter;
   readonly deadLetters: DeadLetterWriter;
-  readonly scheduler: Pick<Scheduler, "add" | "dropOldest" | "isEmpty">;
+  readonly queue: AdmittedEntries;
 }
 
-const RETRY_AFTER_MS = 5000;
+/** Where entries go that the store has taken. */
+export interface AdmittedEntries {
+  /** Nothing is pending, as far as is known. */
+  readonly isEmpty: boolean;
+  add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void;
+  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none. */
+  dropOldest(cause: DeadLetterCause): Promise<boolean>;
+}
 
 /**
  * The way into the queue: merges if told to, makes room or refuses when it is full, and accepts a delivery when the store
@@ -78,7 +95,7 @@ export class Admission {
     this.capacity.remove(entry);
     for (const replacement of replacements) this.capacity.add(replacement.entry);
     // After damage it is only roughly known; with nothing left, it is known exactly.
-    if (this.pendingPuts.size === 0 && this.services.scheduler.isEmpty) this.capacity.reset(EMPTY);
+    if (this.pendingPuts.size === 0 && this.services.queue.isEmpty) this.capacity.reset(ZERO_AMOUNT);
     this.overflow.putThoseThatFit();
   }
 
@@ -154,7 +171,7 @@ export class Admission {
   private queued(stored: StoredEntry, delivery: Delivery): void {
     const waitsForResult = this.services.settings.sending_queue.wait_for_result;
     if (!waitsForResult) delivery.accept();
-    this.services.scheduler.add(stored, delivery.batch, waitsForResult ? delivery : undefined);
+    this.services.queue.add(stored, delivery.batch, waitsForResult ? delivery : undefined);
     this.onPut?.();
   }
 
@@ -180,7 +197,7 @@ export class Admission {
   /** An entry that is on its way into the store cannot be given up yet: then this waits until its put is done. */
   private async dropOldest(): Promise<boolean> {
     const hadPendingPuts = this.pendingPuts.size > 0;
-    if (await this.services.scheduler.dropOldest(QUEUE_FULL)) return true;
+    if (await this.services.queue.dropOldest(QUEUE_FULL)) return true;
     if (this.pendingPuts.size > 0) {
       await new Promise<void>((resolve) => {
         this.onPut = resolve;
@@ -229,18 +246,4 @@ function causeOf({ reason, category, code, message }: Setback): DeadLetterCause 
 
 function sizeOf({ batch }: Delivery): Size {
   return { items: batch.count, bytes: batch.byteLength };
-}
-
-function stoppingRefusal(id: string): Refusal {
-  return new Refusal("transient", `exporter ${id} is stopping`, { code: "SLUICE_SHUTTING_DOWN", retryAfterMs: 1000 });
-}
-
-function writeFailedRefusal(error: unknown): Refusal {
-  const isFull = error instanceof StoreError && error.code === "full";
-  const message = `the queue cannot be written${isFull ? ": the disk is full" : ""}`;
-  return new Refusal("transient", message, {
-    code: "SLUICE_QUEUE_WRITE",
-    retryAfterMs: RETRY_AFTER_MS,
-    cause: error,
-  });
 }

@@ -52,5 +52,3 @@ export class Capacity {
     this.bytes -= bytes;
   }
 }
-
-export const EMPTY: Amount = { entries: 0, items: 0, bytes: 0 };

@@ -1,6 +1,6 @@
-import { type Delivery, Refusal } from "../../../plugin.js";
-import type { AttemptError, CompleteSettings } from "../../../runtime/kit.js";
-import type { DeadLetterCause } from "../entry/queue-item.js";
+import type { Delivery, Refusal } from "../../../plugin.js";
+import type { CompleteSettings } from "../../../runtime/kit.js";
+import { queueFullRefusal } from "./refusals.js";
 
 /** A delivery on its way into the queue. */
 export interface Incoming {
@@ -17,8 +17,6 @@ export interface AdmissionActions {
   /** Gives up the oldest entry; false when there is none that could be. */
   readonly dropOldest: () => Promise<boolean>;
 }
-
-const RETRY_AFTER_MS = 5000;
 
 /**
  * What happens to deliveries that the queue has no room for: they are refused, kept as dead letters, take the place of
@@ -71,18 +69,3 @@ export class Overflow {
     this.isMakingRoom = false;
   }
 }
-
-const QUEUE_FULL_MESSAGE = "the sending queue is full";
-
-function queueFullRefusal(): Refusal {
-  return new Refusal("throttled", QUEUE_FULL_MESSAGE, { code: "SLUICE_QUEUE_FULL", retryAfterMs: RETRY_AFTER_MS });
-}
-
-const QUEUE_FULL_ERROR: AttemptError = {
-  kind: "transient",
-  class: "SLUICE_QUEUE_FULL",
-  code: "SLUICE_QUEUE_FULL",
-  message: QUEUE_FULL_MESSAGE,
-};
-
-export const QUEUE_FULL: DeadLetterCause = { reason: "queue_full", category: "queue_full", error: QUEUE_FULL_ERROR };

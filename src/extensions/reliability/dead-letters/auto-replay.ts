@@ -1,4 +1,5 @@
 import type { Entry } from "../../../runtime/kit.js";
+import type { QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 import { type LocatedEntry, walkDeadLetters } from "./dead-letters.js";
 import { type ReplayServices, replayDeadLetters } from "./replay.js";
@@ -8,7 +9,7 @@ import { type ReplayServices, replayDeadLetters } from "./replay.js";
  * `batch_size` of them, none older than `max_age` and none more than `max_replays` times. The rest waits for a person.
  */
 export function createAutoReplay(
-  control: LocatedEntry["control"],
+  control: QueueControl,
   services: ReplayServices,
 ): (abort: AbortSignal) => Promise<void> {
   const { interval, batch_size, max_age, max_replays } = control.settings.dead_letter.auto_replay;

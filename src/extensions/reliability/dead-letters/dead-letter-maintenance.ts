@@ -1,6 +1,5 @@
-import type { ExporterControl } from "../operate/exporter-control.js";
+import { type ExporterControl, hasQueue } from "../operate/exporter-control.js";
 import { createAutoReplay } from "./auto-replay.js";
-import type { LocatedEntry } from "./dead-letters.js";
 import type { ReplayServices } from "./replay.js";
 import { createRetention } from "./retention.js";
 
@@ -12,7 +11,7 @@ const MIN_AUTO_REPLAY_INTERVAL_MS = 1000;
  * stops it. A failed round is logged; the next one tries again.
  */
 export function startDeadLetterMaintenance(control: ExporterControl, services: ReplayServices): () => void {
-  if (!hasStore(control)) return () => {};
+  if (!hasQueue(control)) return () => {};
   const { enabled, interval } = control.settings.dead_letter.auto_replay;
   const stopped = new AbortController();
   const every = (ms: number, work: () => Promise<void>) => repeat(ms, work, stopped.signal, control.id, services);
@@ -22,10 +21,6 @@ export function startDeadLetterMaintenance(control: ExporterControl, services: R
     every(Math.max(interval, MIN_AUTO_REPLAY_INTERVAL_MS), () => autoReplay(stopped.signal));
   }
   return () => stopped.abort();
-}
-
-function hasStore(control: ExporterControl): control is LocatedEntry["control"] {
-  return control.store !== undefined;
 }
 
 /** One round begins `ms` after the one before has ended. */

@@ -1,20 +1,22 @@
 import { AdminError } from "../../../plugin.js";
 import { type DeadLetterPage, type DeadLetterQuery, type Entry, glob } from "../../../runtime/kit.js";
-import type { ExporterControl } from "../operate/exporter-control.js";
+import { type ExporterControl, hasQueue, type QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import { decodeCursor, encodeCursor } from "./cursor.js";
 
-/** Exporters that have a queue, by id. */
+/** All exporters, with a queue or without, by id. */
 export type Controls = ReadonlyMap<string, ExporterControl>;
 
 /** A dead letter and where it is. */
 export interface LocatedEntry extends StoredEntry {
-  readonly control: ExporterControl & { readonly store: QueueStore };
+  readonly control: QueueControl;
 }
 
 const DEFAULT_PAGE_SIZE = 50;
 export const MAX_PAGE_SIZE = 1000;
 const READ_CHUNK_SIZE = 500;
+/** Entries that are deleted in one write. */
+export const DELETE_CHUNK_SIZE = 200;
 /** A filter that finds little must not make one answer take long: about a tenth of a second for so many. */
 const MAX_SCANNED = 5000;
 
@@ -37,14 +39,18 @@ export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean 
   };
 }
 
-/** The stores a query looks into. Rejects an exporter that is not there. */
-export function queriedControls(controls: Controls, { exporter }: DeadLetterQuery): LocatedEntry["control"][] {
-  if (exporter !== undefined && !controls.has(exporter)) {
-    const known = [...controls.keys()].join(", ") || "none";
-    throw new AdminError("not_found", `there is no exporter ${JSON.stringify(exporter)}; there are: ${known}`);
-  }
-  const wanted = [...controls.values()].filter(({ id }) => exporter === undefined || id === exporter);
-  return wanted.filter((control): control is LocatedEntry["control"] => control.store !== undefined);
+/** Throws an `AdminError` when there is no such exporter. */
+export function controlOf(controls: Controls, exporter: string): ExporterControl {
+  const control = controls.get(exporter);
+  if (control !== undefined) return control;
+  const known = [...controls.keys()].join(", ") || "none";
+  throw new AdminError("not_found", `there is no exporter ${JSON.stringify(exporter)}; there are: ${known}`);
+}
+
+/** The queues a query looks into. Rejects an exporter that is not there. */
+export function queriedControls(controls: Controls, { exporter }: DeadLetterQuery): QueueControl[] {
+  const wanted = exporter === undefined ? [...controls.values()] : [controlOf(controls, exporter)];
+  return wanted.filter(hasQueue);
 }
 
 /** Goes through a store's dead letters page by page; what comes or goes meanwhile does no harm. */
@@ -115,7 +121,7 @@ interface MergeSource {
 }
 
 async function openMergeSource(
-  { id, store }: LocatedEntry["control"],
+  { id, store }: QueueControl,
   order: "oldest" | "newest",
   after: EntryRef | undefined,
   chunkSize: number,

@@ -1,5 +1,6 @@
 import { Batch } from "../../../plugin.js";
 import { type Entry, isMalformed, type ReplaySkip } from "../../../runtime/kit.js";
+import { isEntryGone } from "../store/store.js";
 import type { LocatedEntry } from "./dead-letters.js";
 
 export interface ReplayConditions {
@@ -43,12 +44,7 @@ async function canBeSent({ control, ref, entry }: LocatedEntry): Promise<boolean
     Batch.admit(entry.signal, batch.bytes);
     return batch.count > 1 || control.prepare?.(entry, batch).error === undefined;
   } catch (error) {
-    if (isMalformed(error) || isUnreadable(error)) return false;
+    if (isMalformed(error) || isEntryGone(error)) return false;
     throw error;
   }
-}
-
-function isUnreadable(error: unknown): boolean {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  return code === "corrupt" || code === "not_found";
 }

@@ -1,6 +1,7 @@
 import type { Clock, Logger, Metrics } from "../../../plugin.js";
+import type { QueueControl } from "../operate/exporter-control.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";
-import { type LocatedEntry, walkDeadLetters } from "./dead-letters.js";
+import { DELETE_CHUNK_SIZE, walkDeadLetters } from "./dead-letters.js";
 import { isExpired } from "./replay-check.js";
 import { runExclusively } from "./run-exclusively.js";
 
@@ -12,7 +13,6 @@ export interface RetentionServices {
 
 type RemovalCause = "retention" | "max_entries" | "max_bytes";
 
-const DELETE_CHUNK_SIZE = 200;
 /** Even when nothing is due for longer: the clock may have been set. */
 const MAX_PAUSE_MS = 3_600_000;
 
@@ -20,7 +20,7 @@ const MAX_PAUSE_MS = 3_600_000;
  * Keeps dead letters within their age, number and bytes; gives the function that does so once. What it removes is counted by
  * cause and logged: a dead letter never goes in silence. Age is looked for only when the oldest one is due.
  */
-export function createRetention(control: LocatedEntry["control"], services: RetentionServices): () => Promise<void> {
+export function createRetention(control: QueueControl, services: RetentionServices): () => Promise<void> {
   const { store, settings } = control;
   const { retention, max_bytes, max_entries, drop } = settings.dead_letter;
   let nextDue = Number.NEGATIVE_INFINITY;

@@ -1,5 +1,6 @@
 import type { DeadLetterQuery, ImportReport } from "../../../runtime/kit.js";
-import { type Controls, type LocatedEntry, searchDeadLetters } from "./dead-letters.js";
+import { isEntryGone, type QueueStore } from "../store/store.js";
+import { type Controls, searchDeadLetters } from "./dead-letters.js";
 import { runExclusively } from "./run-exclusively.js";
 import { readTransferLine, type TransferredDeadLetter, writeTransferLine } from "./transfer-line.js";
 
@@ -18,9 +19,8 @@ export async function* exportLines(
     try {
       yield writeTransferLine({ entry, batch: await control.store.payload(ref) });
     } catch (error) {
-      const code = (error as { code?: unknown }).code;
-      if (code !== "corrupt" && code !== "not_found") throw error;
-      if (code === "corrupt") onUnreadable(entry.id);
+      if (!isEntryGone(error)) throw error;
+      if (error.code === "corrupt") onUnreadable(entry.id);
     }
   }
 }
@@ -60,18 +60,14 @@ async function importChunk(controls: Controls, chunk: readonly NumberedTransfer[
   }
   for (const [exporter, group] of byExporter) {
     const control = controls.get(exporter);
-    if (control?.store !== undefined) await importInto(control as LocatedEntry["control"], group, report);
+    if (control?.store !== undefined) await importInto(control.store, group, report);
     else
       for (const { number } of group)
         report.add(number, `there is no queue for an exporter ${JSON.stringify(exporter)} here`);
   }
 }
 
-function importInto(
-  { store }: LocatedEntry["control"],
-  group: readonly NumberedTransfer[],
-  report: ImportTally,
-): Promise<void> {
+function importInto(store: QueueStore, group: readonly NumberedTransfer[], report: ImportTally): Promise<void> {
   return runExclusively(store, async () => {
     const fresh = new Map<string, NumberedTransfer>();
     for (const each of group) {
@@ -85,7 +81,7 @@ function importInto(
 }
 
 async function putImported(
-  store: LocatedEntry["control"]["store"],
+  store: QueueStore,
   { number, transfer }: NumberedTransfer,
   report: ImportTally,
 ): Promise<void> {

@@ -1,13 +1,16 @@
 import { type PartialRejection, Refusal } from "../../../plugin.js";
-import type { AttemptError, Entry } from "../../../runtime/kit.js";
+import { type AttemptError, type Entry, ERROR_CODES, type ErrorCode } from "../../../runtime/kit.js";
 import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 
-/** What entries are given up with that no call has failed with. */
-export const BREAKER_OPEN = queueError("SLUICE_BREAKER_OPEN", "the circuit breaker is open");
-export const EXPIRED = queueError("SLUICE_EXPIRED", "waited longer than sending_queue.max_age");
-export const RETRY_LIMITED = queueError("SLUICE_RETRY_LIMIT", "over the rate limit of retries");
+/** Characters of an error's message that are kept with an entry: backends echo whole requests. */
+export const MAX_ERROR_MESSAGE = 1000;
 
-function queueError(code: string, message: string): AttemptError {
+/** What entries are given up with that no call has failed with. */
+export const BREAKER_OPEN = queueError(ERROR_CODES.SLUICE_BREAKER_OPEN, "the circuit breaker is open");
+export const EXPIRED = queueError(ERROR_CODES.SLUICE_EXPIRED, "waited longer than sending_queue.max_age");
+export const RETRY_LIMITED = queueError(ERROR_CODES.SLUICE_RETRY_LIMIT, "over the rate limit of retries");
+
+function queueError(code: ErrorCode, message: string): AttemptError {
   return { kind: "transient", class: code, code, message };
 }
 
@@ -19,7 +22,7 @@ export function deadLetteredRefusal(
 ): Refusal {
   if (written === "discarded") return discardedRefusal(`as dead_letter.filter says (${reason}): ${error.message}`);
   return new Refusal("permanent", `kept as dead letter ${entry.id} (${reason}): ${error.message}`, {
-    code: "SLUICE_DEAD_LETTERED",
+    code: ERROR_CODES.SLUICE_DEAD_LETTERED,
   });
 }
 
@@ -29,7 +32,7 @@ export function droppedRefusal({ entry }: QueueItem): Refusal {
 }
 
 function discardedRefusal(why: string): Refusal {
-  return new Refusal("permanent", `discarded, ${why}`, { code: "SLUICE_DISCARDED" });
+  return new Refusal("permanent", `discarded, ${why}`, { code: ERROR_CODES.SLUICE_DISCARDED });
 }
 
 /** The client still has it, and may send it again. */
@@ -42,8 +45,8 @@ export function partialSuccessError(entry: Entry, { message }: PartialRejection,
   return {
     kind: "permanent",
     class: "partial_success",
-    code: "SLUICE_PARTIAL_SUCCESS",
+    code: ERROR_CODES.SLUICE_PARTIAL_SUCCESS,
     category: "schema",
-    message: `${rejected} of ${entry.items} records were rejected: ${message}`.slice(0, 1000),
+    message: `${rejected} of ${entry.items} records were rejected: ${message}`.slice(0, MAX_ERROR_MESSAGE),
   };
 }

@@ -2,12 +2,19 @@ import { AdminError, batchToJson } from "../../../plugin.js";
 import type { Admin, ReplayOptions, Selection } from "../../../runtime/kit.js";
 import { checkQuery } from "../dead-letters/check-query.js";
 import { countDeadLetters } from "../dead-letters/dead-letter-stats.js";
-import { type Controls, type LocatedEntry, listPage, queriedControls } from "../dead-letters/dead-letters.js";
+import {
+  type Controls,
+  controlOf,
+  DELETE_CHUNK_SIZE,
+  type LocatedEntry,
+  listPage,
+  queriedControls,
+} from "../dead-letters/dead-letters.js";
 import { type ReplayServices, replayDeadLetters } from "../dead-letters/replay.js";
 import { runExclusively } from "../dead-letters/run-exclusively.js";
 import { findEntry, selectCandidates, selectDeadLetters, selectIds } from "../dead-letters/selection.js";
 import { exportLines, importLines } from "../dead-letters/transfer.js";
-import type { ExporterControl } from "./exporter-control.js";
+import { isStoreError } from "../store/store.js";
 
 const MAX_BY_LENGTH = 200;
 
@@ -53,15 +60,6 @@ export function createAdmin(controls: Controls, services: ReplayServices): Admin
   };
 }
 
-function controlOf(controls: Controls, id: string): ExporterControl {
-  const control = controls.get(id);
-  if (control !== undefined) return control;
-  throw new AdminError(
-    "not_found",
-    `there is no exporter ${JSON.stringify(id)}; there are: ${[...controls.keys()].join(", ")}`,
-  );
-}
-
 function checkReplay({ by, rate }: ReplayOptions): void {
   if (typeof by !== "string" || by.trim() === "" || by.length > MAX_BY_LENGTH) {
     throw new AdminError("bad_request", "say who replays: by must be a name");
@@ -79,8 +77,6 @@ async function payloadOf(controls: Controls, id: string): Promise<string | undef
   const found = await findEntry(controls, id);
   return found && batchToJson(await found.control.store.payload(found.ref));
 }
-
-const DELETE_CHUNK_SIZE = 200;
 
 /** Ids must all be those of dead letters, or nothing is deleted. */
 async function deleteSelected(
@@ -143,7 +139,7 @@ async function* linesWithAdminErrors(lines: AsyncIterable<string>): AsyncGenerat
   }
 }
 
-function asAdminError(error: unknown): unknown {
-  const { name, message } = error as Error;
-  return name === "StoreError" ? new AdminError("unavailable", message, { cause: error }) : error;
+/** A `StoreError` as operators see it; other errors stay as they are. */
+export function asAdminError(error: unknown, message?: string): unknown {
+  return isStoreError(error) ? new AdminError("unavailable", message ?? error.message, { cause: error }) : error;
 }

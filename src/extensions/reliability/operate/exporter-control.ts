@@ -22,3 +22,12 @@ export interface ExporterControl {
   /** These are pending in the store now, and it did not put them there itself: they were replayed. */
   onReplayed(entries: readonly Entry[]): void;
 }
+
+/** That of an exporter that has a queue. */
+export interface QueueControl extends ExporterControl {
+  readonly store: QueueStore;
+}
+
+export function hasQueue(control: ExporterControl): control is QueueControl {
+  return control.store !== undefined;
+}

@@ -1,5 +1,6 @@
 import type { ExporterStatus } from "../../../runtime/kit.js";
 import type { RecentCalls } from "../send/recent-calls.js";
+import { ZERO_AMOUNT } from "../store/amounts.js";
 import type { StoreStats } from "../store/store.js";
 
 /** More dead letters than this, and the exporter is not quite well. */
@@ -16,8 +17,6 @@ export interface StatusInputs {
   readonly replayRate: number;
 }
 
-const NOTHING = { entries: 0, items: 0, bytes: 0 };
-
 /** DOWN while the breaker is open; DEGRADED while it probes, while it is paused, and with many dead letters. */
 export function exporterStatus(inputs: StatusInputs): ExporterStatus {
   const { id, stats, paused, inFlight, breaker, replayRate } = inputs;
@@ -30,11 +29,11 @@ export function exporterStatus(inputs: StatusInputs): ExporterStatus {
     breaker,
     queue: {
       enabled: stats !== undefined,
-      ...(stats?.pending ?? NOTHING),
+      ...(stats?.pending ?? ZERO_AMOUNT),
       inFlight,
       oldestAt: stats?.oldestPendingAt,
     },
-    deadLetters: { ...(stats?.failed ?? NOTHING), oldestAt: stats?.oldestFailedAt },
+    deadLetters: { ...(stats?.failed ?? ZERO_AMOUNT), oldestAt: stats?.oldestFailedAt },
     lastSentAt,
     lastError: lastError && { at: lastError.at, class: lastError.error.class, message: lastError.error.message },
     failureRate,

@@ -2,10 +2,10 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { AdminError } from "../../../plugin.js";
 import { type Admin, completeSettings, noMetrics, silentLogger } from "../../../runtime/kit.js";
+import { isStoreDirectory } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
-import { isStoreDirectory } from "../store/leveldb-files/inspect-directory.js";
-import type { OpenReport, QueueStore, StoreError } from "../store/store.js";
-import { createAdmin } from "./admin.js";
+import { isStoreError, type OpenReport, type QueueStore } from "../store/store.js";
+import { asAdminError, createAdmin } from "./admin.js";
 import { exporterOfDirectory } from "./directory-name.js";
 import type { ExporterControl } from "./exporter-control.js";
 
@@ -72,12 +72,10 @@ async function openStore(exporter: string, directory: string): Promise<{ store: 
 }
 
 function asOpenError(error: unknown, directory: string): unknown {
-  const { name, code, message } = error as StoreError;
-  if (name !== "StoreError") return error;
   const advice =
     "leave out --dir to ask the agent that runs (--api URL if it is not at the default address), or stop it";
-  const text = code === "locked" ? `${directory} is in use by a running agent; ${advice}` : message;
-  return new AdminError("unavailable", text, { cause: error });
+  const isLocked = isStoreError(error) && error.code === "locked";
+  return asAdminError(error, isLocked ? `${directory} is in use by a running agent; ${advice}` : undefined);
 }
 
 /** Nothing is sent and nothing waits for its turn: replaying only writes. */

@@ -1,9 +1,12 @@
 import type { Batch, Clock, Delivery } from "../../../plugin.js";
 import type { QueueItem } from "../entry/queue-item.js";
-import { Bisections } from "../send/bisect.js";
+import type { Bisections } from "../send/bisect.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";
 import { DelayQueue } from "./delay-queue.js";
 import { type HeadLimits, QueueHead } from "./queue-head.js";
+
+/** How long to wait before the store is asked again after it failed. */
+export const STORE_RETRY_MS = 5000;
 
 /**
  * All entries that are not being sent, and whose turn is next: parts of one that was taken apart, retries that are due,
@@ -11,8 +14,8 @@ import { type HeadLimits, QueueHead } from "./queue-head.js";
  * Parts of one entry come out one after the other.
  */
 export class Backlog {
-  readonly bisections = new Bisections();
   readonly head: QueueHead;
+  private readonly bisections: Bisections;
   private readonly clock: Clock;
   private readonly waiting = new DelayQueue();
   private readonly maxWaiting: number;
@@ -25,8 +28,15 @@ export class Backlog {
   private now: number;
 
   /** `onLoaded` is called after each reading of the store; the error is there when it failed. */
-  constructor(store: QueueStore, clock: Clock, limits: HeadLimits, onLoaded: (error?: unknown) => void) {
+  constructor(
+    store: QueueStore,
+    clock: Clock,
+    limits: HeadLimits,
+    bisections: Bisections,
+    onLoaded: (error?: unknown) => void,
+  ) {
     this.clock = clock;
+    this.bisections = bisections;
     this.now = clock.monotonic();
     this.head = new QueueHead(store, clock, limits, this.waiting, onLoaded);
     // More than that wait only when dead letters cannot be written.
@@ -92,6 +102,11 @@ export class Backlog {
   delay(item: QueueItem, ms: number): void {
     item.dueAt = this.clock.monotonic() + ms;
     this.waiting.add(item);
+  }
+
+  /** The store failed to do its part for the item: its turn comes again when the store may have recovered. */
+  delayForStore(item: QueueItem): void {
+    this.delay(item, STORE_RETRY_MS);
   }
 
   /** The item was replaced in the store by these parts. */

@@ -1,19 +1,20 @@
 import type { Clock } from "../../../plugin.js";
 import type { CompleteSettings } from "../../../runtime/kit.js";
+import type { DeadLetterOutcome, DropOutcome } from "../entry/outcome.js";
 import { EXPIRED, RETRY_LIMITED } from "../entry/queue-errors.js";
-import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
+import type { QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
-import { errorCategory } from "../send/poison-detector.js";
+import { errorCategory } from "../send/classify.js";
 
-/** What is to be done with an entry whose turn has come: exactly one of these. */
+/** What is to be done with an entry whose turn has come: send it, let it wait, or end it without a call. */
 export type GateDecision =
-  | { readonly do: "send" }
-  | { readonly do: "wait"; readonly ms: number }
-  | { readonly do: "give_up"; readonly verdict: DeadLetterCause }
-  | { readonly do: "drop" };
+  | { readonly kind: "send" }
+  | { readonly kind: "wait"; readonly ms: number }
+  | DeadLetterOutcome
+  | DropOutcome;
 
-const SEND: GateDecision = { do: "send" };
-const DROP: GateDecision = { do: "drop" };
+const SEND: GateDecision = { kind: "send" };
+const DROP: GateDecision = { kind: "drop" };
 
 /** Decides whether an entry may be sent now: not if it has expired, and a retry not over the rate limit of retries. */
 export class Gate {
@@ -36,9 +37,8 @@ export class Gate {
   }
 
   decide(item: QueueItem): GateDecision {
-    if (item.deadLetterCause !== undefined) return { do: "give_up", verdict: item.deadLetterCause };
-    if (item.queuedSince < (this.oldestAllowed ?? item.queuedSince))
-      return { do: "give_up", verdict: expiredCause(item) };
+    if (item.deadLetterCause !== undefined) return { kind: "dead_letter", cause: item.deadLetterCause };
+    if (item.queuedSince < (this.oldestAllowed ?? item.queuedSince)) return expiredOutcome(item);
     if (item.entry.calls === 0 || item.hasRetryTurn) return SEND;
     const decision = this.takeRetryTurn(item);
     (decision === SEND ? this.metrics.limiterAllowed : this.metrics.limiterLimited).add(1);
@@ -50,17 +50,21 @@ export class Gate {
     if (on_excess === "delay") {
       const ms = this.limiter.reserve();
       item.hasRetryTurn = true;
-      return ms === 0 ? SEND : { do: "wait", ms };
+      return ms === 0 ? SEND : { kind: "wait", ms };
     }
     if (this.limiter.tryTake()) return SEND;
     if (on_excess === "drop") return DROP;
     const error = item.entry.lastError ?? RETRY_LIMITED;
-    return { do: "give_up", verdict: { reason: "rate_limited", category: errorCategory(error), error } };
+    return { kind: "dead_letter", cause: { reason: "rate_limited", category: errorCategory(error), error } };
   }
 }
 
-export function expiredCause({ entry }: QueueItem): DeadLetterCause {
-  return { reason: "expired", category: "expired", error: entry.lastError ?? EXPIRED };
+/** What becomes of an entry that is too old. */
+export function expiredOutcome({ entry }: QueueItem): DeadLetterOutcome {
+  return {
+    kind: "dead_letter",
+    cause: { reason: "expired", category: "expired", error: entry.lastError ?? EXPIRED },
+  };
 }
 
 interface RetryLimiterSettings {

@@ -7,12 +7,16 @@ import type { Classify } from "./classify.js";
 import type { PrepareReplayed } from "./replay-preparation.js";
 
 /** What came of an attempt to send an entry. `batch` is what is stored; `sent` is what the other side took. */
-export type AttemptOutcome =
-  | { readonly kind: "taken"; readonly sent: Batch; readonly partial: PartialRejection | undefined }
+export type AttemptResult =
+  | { readonly kind: "delivered"; readonly sent: Batch; readonly partial: PartialRejection | undefined }
   | { readonly kind: "failed"; readonly batch: Batch; readonly error: AttemptError }
   /** Its pipeline's replay steps refuse it; the other side has no part in it. */
   | { readonly kind: "unfit"; readonly batch: Batch; readonly error: AttemptError }
-  | { readonly kind: "unreadable"; readonly cause: unknown };
+  | { readonly kind: "unreadable"; readonly cause: unknown }
+  /** It was broken off from here, or not made because of that. */
+  | { readonly kind: "cancelled" };
+
+const CANCELLED: AttemptResult = { kind: "cancelled" };
 
 export interface AttemptSenderServices {
   readonly exporter: Exporter;
@@ -25,15 +29,19 @@ export interface AttemptSenderServices {
 /** Makes one attempt: reads the payload if it is not in memory, prepares it if it was replayed, sends it within its time. */
 export class AttemptSender {
   private readonly services: AttemptSenderServices;
-  /** Why nothing is sent any more. */
-  private abortReason: Refusal | undefined;
+  private hasAborted = false;
 
   constructor(services: AttemptSenderServices) {
     this.services = services;
   }
 
+  /** True when nothing is sent any more. */
+  get isAborted(): boolean {
+    return this.hasAborted;
+  }
+
   /** `done` is called exactly once. */
-  attempt(item: QueueItem, done: (outcome: AttemptOutcome) => void): void {
+  attempt(item: QueueItem, done: (result: AttemptResult) => void): void {
     if (item.batch !== undefined) return this.send(item, item.batch, done);
     this.services.store.payload(item.ref).then(
       (batch) => this.send(item, batch, done),
@@ -43,7 +51,7 @@ export class AttemptSender {
 
   /** Tells every call to give up, now; one whose payload is still being read is not made. */
   abort(refusal: Refusal): void {
-    this.abortReason = refusal;
+    this.hasAborted = true;
     this.services.timeout.abortAll(refusal);
   }
 
@@ -52,7 +60,7 @@ export class AttemptSender {
   }
 
   /** Asks the exporter how it is. */
-  checkHealth(done: (isWell: boolean) => void): void {
+  checkHealth(done: (isHealthy: boolean) => void): void {
     this.services.timeout.run(
       async (abort) => this.services.exporter.check?.(abort),
       () => done(true),
@@ -60,16 +68,16 @@ export class AttemptSender {
     );
   }
 
-  private send(item: QueueItem, batch: Batch, done: (outcome: AttemptOutcome) => void): void {
+  private send(item: QueueItem, batch: Batch, done: (result: AttemptResult) => void): void {
     const { exporter, prepare, classify, timeout } = this.services;
-    if (this.abortReason !== undefined) return done({ kind: "failed", batch, error: classify(this.abortReason) });
+    if (this.hasAborted) return done(CANCELLED);
     const prepared = item.entry.replays === 0 ? { batch } : prepare(item.entry, batch);
     if (prepared.batch === undefined) return done({ kind: "unfit", batch, error: prepared.error });
     const { batch: sent } = prepared;
     timeout.run(
       (abort) => exporter.send(sent, abort, { idempotencyKey: item.entry.id }),
-      (answer) => done({ kind: "taken", sent, partial: validateRejection(answer, sent.count) }),
-      (cause) => done({ kind: "failed", batch, error: classify(cause) }),
+      (answer) => done({ kind: "delivered", sent, partial: validateRejection(answer, sent.count) }),
+      (cause) => done(this.hasAborted ? CANCELLED : { kind: "failed", batch, error: classify(cause) }),
     );
   }
 }

@@ -1,5 +1,5 @@
 import { type Batch, splitBatch } from "../../../plugin.js";
-import { type AttemptError, type Entry, TOO_LARGE_CODE } from "../../../runtime/kit.js";
+import { type AttemptError, type Entry, ERROR_CODES } from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
 
@@ -9,7 +9,7 @@ export const MAX_REFUSALS = 16;
 /** Whether sending the entry in parts is worth it: the data is to blame, and only some of it may be. */
 export function canBisect(entry: Entry, error: AttemptError): boolean {
   if (entry.items < 2 || error.kind !== "permanent") return false;
-  return error.code === TOO_LARGE_CODE || error.category !== "integration";
+  return error.code === ERROR_CODES.SLUICE_TOO_LARGE || error.category !== "integration";
 }
 
 /** The two halves of an entry, as entries of their own: as old as it, and named after the one all parts came from. */

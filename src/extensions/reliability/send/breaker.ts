@@ -122,8 +122,8 @@ export class Breaker {
     const { failure_threshold, failure_rate, minimum_calls } = this.settings;
     if (this.consecutiveFailures >= failure_threshold) return true;
     if (failure_rate === 0) return false;
-    const { calls, share } = this.failureRate.read();
-    return calls >= minimum_calls && share >= failure_rate;
+    const { calls, rate } = this.failureRate.read();
+    return calls >= minimum_calls && rate >= failure_rate;
   }
 
   private changeState(to: BreakerState): void {

@@ -1,4 +1,5 @@
 import { type Clock, Refusal } from "../../../plugin.js";
+import { ERROR_CODES } from "../../../runtime/kit.js";
 
 /** One call to an exporter under way. */
 export interface TimedCall {
@@ -113,7 +114,7 @@ export class CallTimeout {
 
   private abortLate(call: TimedCall): void {
     const message = `exporter ${this.id} did not finish within ${this.ms} ms`;
-    const refusal = new Refusal("transient", message, { code: "SLUICE_TIMEOUT" });
+    const refusal = new Refusal("transient", message, { code: ERROR_CODES.SLUICE_TIMEOUT });
     call.controller.abort(refusal);
     this.clock.after(ABANDON_AFTER_MS, () => call.abandon(refusal));
   }

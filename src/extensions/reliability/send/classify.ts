@@ -1,5 +1,6 @@
 import type { Refusal, RefusalKind } from "../../../plugin.js";
-import { type AttemptError, toRefusal } from "../../../runtime/kit.js";
+import { type AttemptError, isGenericCode, toRefusal } from "../../../runtime/kit.js";
+import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 
 export interface ClassifyRules {
   readonly retry_on: readonly string[];
@@ -8,10 +9,6 @@ export interface ClassifyRules {
 
 /** What an attempt failed with, as it is kept with the entry. */
 export type Classify = (error: unknown) => AttemptError;
-
-const MAX_MESSAGE = 1000;
-/** Codes that only repeat the kind. */
-const GENERIC_CODES = new Set(["SLUICE_TRANSIENT", "SLUICE_THROTTLED", "SLUICE_PERMANENT"]);
 
 /**
  * Names errors and decides their kind: as the exporter says (anything unknown is transient), unless a rule of the
@@ -38,7 +35,7 @@ function toAttemptError(refusal: Refusal, name: string, kind: RefusalKind): Atte
   return {
     kind,
     class: name,
-    message: refusal.message.slice(0, MAX_MESSAGE),
+    message: refusal.message.slice(0, MAX_ERROR_MESSAGE),
     code,
     ...(status !== undefined && { status }),
     ...(kind === "permanent" && category !== undefined && { category }),
@@ -49,11 +46,20 @@ function toAttemptError(refusal: Refusal, name: string, kind: RefusalKind): Atte
 /** A name that stays the same for the same kind of trouble: the peer's word for it, a code, or the error's name. */
 export function classOf(refusal: Refusal): string {
   if (refusal.status !== undefined) return refusal.status;
-  if (!GENERIC_CODES.has(refusal.code)) return refusal.code;
+  if (!isGenericCode(refusal.code)) return refusal.code;
   const { cause } = refusal;
   if (!(cause instanceof Error)) return "unknown";
   const code = (cause as { code?: unknown }).code;
   return typeof code === "string" ? code : cause.name;
+}
+
+/** A word for what kind of trouble it is, for people who sort dead letters. */
+export function errorCategory(error: AttemptError): string {
+  if (error.kind === "permanent") return error.category ?? "schema";
+  if (error.kind === "throttled" || error.class === "HTTP 429") return "downstream_throttled";
+  if (/TIMEOUT|TIMEDOUT|DEADLINE|HTTP 504|HTTP 408/.test(error.class)) return "downstream_timeout";
+  if (/^HTTP|^[A-Z]+(_[A-Z]+)?$/.test(error.class) && !/^E[A-Z]+$/.test(error.class)) return "downstream_error";
+  return /^E[A-Z_]+$|^ERR_/.test(error.class) ? "connection_error" : "unknown";
 }
 
 type RuleMatcher = (name: string, refusal: Refusal) => boolean;

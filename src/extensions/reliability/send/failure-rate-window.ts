@@ -24,11 +24,11 @@ export class FailureRateWindow {
     if (failed) this.failures[bucket]! += 1;
   }
 
-  /** Calls in the window, and the share of them that failed. */
-  read(): { readonly calls: number; readonly share: number } {
+  /** Calls in the window, and the rate of those that failed, from 0 to 1. */
+  read(): { readonly calls: number; readonly rate: number } {
     this.advance();
     const calls = sum(this.calls);
-    return { calls, share: calls === 0 ? 0 : sum(this.failures) / calls };
+    return { calls, rate: calls === 0 ? 0 : sum(this.failures) / calls };
   }
 
   clear(): void {

@@ -55,12 +55,3 @@ export class PoisonDetector {
     return (failed / (failed + succeeded)) ** snapshots.length * CHANCE_ONE_IN < 1;
   }
 }
-
-/** A word for what kind of trouble it is, for people who sort dead letters. */
-export function errorCategory(error: AttemptError): string {
-  if (error.kind === "permanent") return error.category ?? "schema";
-  if (error.kind === "throttled" || error.class === "HTTP 429") return "downstream_throttled";
-  if (/TIMEOUT|TIMEDOUT|DEADLINE|HTTP 504|HTTP 408/.test(error.class)) return "downstream_timeout";
-  if (/^HTTP|^[A-Z]+(_[A-Z]+)?$/.test(error.class) && !/^E[A-Z]+$/.test(error.class)) return "downstream_error";
-  return /^E[A-Z_]+$|^ERR_/.test(error.class) ? "connection_error" : "unknown";
-}

@@ -26,7 +26,7 @@ export class RecentCalls {
 
   /** Share of the calls of the last minute that failed. */
   get failureRate(): number {
-    return this.window.read().share;
+    return this.window.read().rate;
   }
 
   sent(): void {

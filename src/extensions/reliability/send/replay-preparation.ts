@@ -1,5 +1,13 @@
 import type { Batch } from "../../../plugin.js";
-import { type AttemptError, type Entry, type OutletSettings, toRefusal } from "../../../runtime/kit.js";
+import {
+  type AttemptError,
+  type Entry,
+  ERROR_CODES,
+  isGenericCode,
+  type OutletSettings,
+  toRefusal,
+} from "../../../runtime/kit.js";
+import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 
 /** What is sent of an entry that was replayed, or why it is not fit to be sent. Never throws. */
 export type PrepareReplayed = (entry: Pick<Entry, "pipeline">, batch: Batch) => PreparedBatch;
@@ -8,7 +16,7 @@ export type PreparedBatch =
   | { readonly batch: Batch; readonly error?: undefined }
   | { readonly batch?: undefined; readonly error: AttemptError };
 
-const REPLAY_REFUSED = "SLUICE_REPLAY_REFUSED";
+const REPLAY_REFUSED = ERROR_CODES.SLUICE_REPLAY_REFUSED;
 
 /**
  * Puts the steps that a pipeline has for replayed data in front of every send of it. Only what is sent changes; the stored
@@ -38,6 +46,12 @@ function leftOutError(batch: Batch, prepared: Batch): AttemptError {
 }
 
 function replayRefusedError(message: string, code: string): AttemptError {
-  const name = /^SLUICE_(TRANSIENT|THROTTLED|PERMANENT)$/.test(code) ? REPLAY_REFUSED : code;
-  return { kind: "permanent", category: "schema", class: name, code: name, message: message.slice(0, 1000) };
+  const name = isGenericCode(code) ? REPLAY_REFUSED : code;
+  return {
+    kind: "permanent",
+    category: "schema",
+    class: name,
+    code: name,
+    message: message.slice(0, MAX_ERROR_MESSAGE),
+  };
 }

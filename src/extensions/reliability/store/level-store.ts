@@ -3,36 +3,26 @@ import type { Entry } from "../../../runtime/kit.js";
 import { subtractAmount } from "./amounts.js";
 import { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { Compactor } from "./level/compactor.js";
-import { loadDamagedEntry } from "./level/damaged-entry.js";
 import { toStoreError } from "./level/errors.js";
 import { GroupCommit } from "./level/group-commit.js";
 import { IdReservations } from "./level/id-reservations.js";
 import { LazyChanges } from "./level/lazy-changes.js";
-import { type LevelDb, type MakeLevelDb, makeLevelDb } from "./level/level-db.js";
+import { type MakeLevelDb, makeLevelDb } from "./level/level-db.js";
 import { Database } from "./level/open/database.js";
 import { DiskSpace } from "./level/open/disk-space.js";
 import { SummaryFile } from "./level/open/summary-file.js";
-import {
-  type FoundEntry,
-  failedAfter,
-  findRefById,
-  firstPending,
-  loadEntry,
-  loadPayload,
-  pendingFrom,
-  UnreadableEntryError,
-} from "./level/reader.js";
 import { StoreState } from "./level/store-state.js";
 import type { Transaction } from "./level/transaction.js";
-import { sequenceOfId } from "./new-entry.js";
+import { type CommitChange, LevelReads } from "./level-reads.js";
 import {
+  alreadyOpenError,
+  closedError,
   type EntryRef,
   type LevelStoreSettings,
   type NewEntry,
   type OpenReport,
   type QueueStore,
   type StoredEntry,
-  StoreError,
   type StoreStats,
 } from "./store.js";
 
@@ -53,17 +43,16 @@ export interface LevelStoreOptions {
  * A queue on disk: one LevelDB directory of its own, with a summary file next to it. How it is laid out, what each
  * durability survives and how damage is found is told in docs/decisions/0006-queue-store.md.
  *
- * All changes go through one group commit, and into memory once LevelDB has written them. Reads go to LevelDB;
- * what they find is compared with what commits changed during the read and with what is still to be written.
+ * All changes go through one group commit, and into memory once LevelDB has written them. `LevelReads` reads.
  */
 export class LevelStore implements QueueStore {
   private readonly settings: LevelStoreSettings;
-  private readonly onDamage: (report: OpenReport) => void;
   private readonly database: Database;
   private readonly storeState: StoreState;
   private readonly commits: GroupCommit;
   private readonly lazyChanges: LazyChanges;
   private readonly changesDuringReads = new ChangesDuringReads();
+  private readonly reads: LevelReads;
   private readonly idReservations = new IdReservations(
     async (id) => this.storeState.willAssignId(id) || (await this.find(id)) !== undefined,
   );
@@ -77,7 +66,6 @@ export class LevelStore implements QueueStore {
     const { directory, exporter } = settings;
     const { makeDb = makeLevelDb, now = Date.now, onDamage = () => {} } = options;
     this.settings = settings;
-    this.onDamage = onDamage;
     this.summaryFile = new SummaryFile(directory);
     this.diskSpace = new DiskSpace(directory);
     this.storeState = new StoreState(settings, (transaction) => this.onCommitted(transaction));
@@ -102,10 +90,20 @@ export class LevelStore implements QueueStore {
       add: (change) => this.commits.add(change),
       onUpdated: (ref, entry) => this.changesDuringReads.noteUpdate(ref, entry),
     });
+    this.reads = new LevelReads({
+      directory,
+      database: this.database,
+      state: this.storeState,
+      lazyChanges: this.lazyChanges,
+      changesDuringReads: this.changesDuringReads,
+      commitChange: this.commitChange,
+      checkOpen: () => this.checkOpen(),
+      onDamage,
+    });
   }
 
   async open(): Promise<OpenReport> {
-    if (this.lifecycle !== "closed") throw this.storeError("locked", "is already open");
+    if (this.lifecycle !== "closed") throw alreadyOpenError(this.settings.exporter, this.settings.directory);
     try {
       const report = await this.database.open();
       await this.summaryFile.start(this.storeState.meta);
@@ -160,16 +158,16 @@ export class LevelStore implements QueueStore {
     await this.commitChange([ref], 2000, (transaction) => transaction.fail(ref, entry));
   }
 
-  async replace(ref: EntryRef, parts: readonly NewEntry[]): Promise<StoredEntry[]> {
-    const bytes = parts.reduce((sum, { batch }) => sum + batch.byteLength, 0);
-    return this.idReservations.withReservedIds(parts, (ids) =>
-      this.commitChange([ref], bytes, (transaction) => transaction.replace(ref, parts, ids)),
+  async replace(ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]> {
+    const bytes = replacements.reduce((sum, { batch }) => sum + batch.byteLength, 0);
+    return this.idReservations.withReservedIds(replacements, (ids) =>
+      this.commitChange([ref], bytes, (transaction) => transaction.replace(ref, replacements, ids)),
     );
   }
 
   async replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]> {
-    const wanted = new Map(changes.map(({ ref, entry }) => [ref, entry]));
-    return this.commitChange([...wanted.keys()], 2000 * wanted.size, (transaction) => transaction.replay(wanted));
+    const entries = new Map(changes.map(({ ref, entry }) => [ref, entry]));
+    return this.commitChange([...entries.keys()], 2000 * entries.size, (transaction) => transaction.replay(entries));
   }
 
   async delete(refs: readonly EntryRef[]): Promise<void> {
@@ -184,64 +182,20 @@ export class LevelStore implements QueueStore {
   async pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]> {
     if (limit <= 0) return [];
     await this.compactor.waitUntilCaughtUp();
-    return this.read(async (db) => {
-      const { commits } = this.storeState;
-      const found: StoredEntry[] = [];
-      const from = Math.max(this.storeState.oldest?.pending.searchFrom ?? 0, after === undefined ? 0 : after + 1);
-      for await (const page of pendingFrom(db, from, this.storeState.meta)) {
-        for (const entry of page)
-          if (found.length < limit && this.stillExists(entry.ref, "pending")) found.push(this.withLatestChanges(entry));
-        if (found.length >= limit) break;
-      }
-      if (found.length === 0 && after === undefined) await this.checkNothingPending(db, commits);
-      return found;
-    });
+    return this.reads.pending(after, limit);
   }
 
   async failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]> {
-    if (limit <= 0) return [];
-    return this.read(async (db) => {
-      const positions = this.storeState.oldest?.withPositions(this.storeState.meta) ?? this.storeState.meta;
-      const found: StoredEntry[] = [];
-      // What went away meanwhile leaves room for more: a short page means that there are no others.
-      for (let at = after; ; ) {
-        const wanted = limit - found.length;
-        const page = await failedAfter(db, at, wanted, order, positions);
-        for (const entry of page) if (this.stillExists(entry.ref, "failed")) found.push(this.withLatestChanges(entry));
-        if (page.length < wanted || found.length === limit) return found;
-        at = page.at(-1)!.ref;
-      }
-    });
+    return limit <= 0 ? [] : this.reads.failed(after, limit, order);
   }
 
-  async find(id: string): Promise<StoredEntry | undefined> {
-    return this.read(async (db) => {
-      for (const ref of [sequenceOfId(id), await findRefById(db, id)]) {
-        if (ref === undefined || !this.stillExists(ref)) continue;
-        const found = await loadEntry(db, ref);
-        if (found?.entry.id === id && this.stillExists(ref)) return this.withLatestChanges(found);
-      }
-      return undefined;
-    });
+  find(id: string): Promise<StoredEntry | undefined> {
+    return this.reads.find(id);
   }
 
   async payload(ref: EntryRef): Promise<Batch> {
     const cached = this.storeState.payloads.take(ref);
-    if (cached !== undefined && this.lifecycle === "open") return cached;
-    return this.read(
-      async (db) => {
-        const info = this.stillExists(ref)
-          ? (this.storeState.infos.get(ref) ?? (await loadEntry(db, ref))?.info)
-          : undefined;
-        if (info === undefined) throw new StoreError("not_found", `there is no entry ${ref} in the queue`);
-        return loadPayload(db, ref, info);
-      },
-      (error) => {
-        throw new StoreError("corrupt", `entry ${ref} of the queue was damaged and has been set aside`, {
-          cause: error,
-        });
-      },
-    );
+    return cached !== undefined && this.lifecycle === "open" ? cached : this.reads.payload(ref);
   }
 
   get stats(): StoreStats {
@@ -256,71 +210,25 @@ export class LevelStore implements QueueStore {
     };
   }
 
-  private commitChange<T>(refs: readonly EntryRef[], bytes: number, work: (transaction: Transaction) => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      if (this.lifecycle !== "open") return reject(this.storeError("closed", "is closed"));
+  private readonly commitChange: CommitChange = <T>(
+    refs: readonly EntryRef[],
+    bytes: number,
+    work: (transaction: Transaction) => T,
+  ) =>
+    new Promise<T>((resolve, reject) => {
+      this.checkOpen();
       let result: T;
       const apply = (transaction: Transaction) => {
         result = work(transaction);
       };
       this.commits.add({ refs, bytes, lazy: false, apply, done: () => resolve(result), fail: reject });
     });
-  }
 
   private onCommitted({ infos, removed, meta }: Transaction): void {
     this.changesDuringReads.noteCommit(infos);
     for (const [ref, info] of infos) if (info === null) this.lazyChanges.onUncounted(ref);
     this.compactor.noteRemoved(removed);
     this.summaryFile.write(meta);
-  }
-
-  /** Runs a read; sets aside what it finds unreadable, repairs the database if it is damaged, and tries again. */
-  private async read<T>(work: (db: LevelDb) => Promise<T>, onUnreadable?: (error: unknown) => T): Promise<T> {
-    for (let tries = 0; ; ) {
-      if (this.lifecycle !== "open") throw this.storeError("closed", "is closed");
-      const db = await this.database.whenRepaired();
-      try {
-        return await this.changesDuringReads.track(() => work(db));
-      } catch (error) {
-        if (error instanceof UnreadableEntryError) {
-          const wasThere = await this.changesDuringReads.track(() => this.quarantine(error.ref));
-          if (wasThere && onUnreadable !== undefined) return onUnreadable(error);
-          if (wasThere) this.onDamage({ isNew: false, lostEntries: 0, corruptEntries: 1, setAside: undefined });
-        } else if (tries++ >= 3 || !(await this.database.recover(error, db)))
-          throw toStoreError(error, this.settings.directory);
-      }
-    }
-  }
-
-  /** Sets an entry aside; false when it was removed while it was being read, which is no damage. */
-  private async quarantine(ref: EntryRef): Promise<boolean> {
-    const { infos, meta } = this.storeState;
-    const { info, values, possibleOrigin } = await loadDamagedEntry(this.database.current, ref, meta);
-    return this.commitChange([], 1000, (transaction) => {
-      if (info === undefined || this.changesDuringReads.info(ref) === null) return false;
-      if (transaction.info(ref) === undefined) infos.set(ref, info);
-      transaction.quarantine(ref, values);
-      if (possibleOrigin !== undefined) transaction.restoreOrigin(possibleOrigin);
-      this.searchPendingFrom(possibleOrigin ?? ref);
-      return true;
-    });
-  }
-
-  /** Nothing is pending though the counters say otherwise: what was there is lost, and must not be waited for. */
-  private async checkNothingPending(db: LevelDb, commits: number): Promise<void> {
-    const { pending } = this.storeState.meta;
-    const isCertain = () => this.storeState.commits === commits && !this.lazyChanges.hasUnwrittenAcks;
-    if (pending.entries === 0 || !isCertain()) return;
-    const firstRef = await firstPending(db, 0, this.storeState.meta);
-    if (firstRef !== undefined) this.searchPendingFrom(firstRef);
-    else if (isCertain())
-      await this.commitChange([], 100, (transaction) => isCertain() && transaction.uncountLostPending(pending));
-  }
-
-  /** There may be a pending entry here, before where the first one was thought to be. */
-  private searchPendingFrom(ref: EntryRef): void {
-    const pending = this.storeState.oldest?.pending;
-    if (pending !== undefined) pending.searchFrom = Math.min(pending.searchFrom, ref);
   }
 
   private startSyncTimer(): void {
@@ -337,26 +245,12 @@ export class LevelStore implements QueueStore {
     });
   }
 
-  private withLatestChanges({ ref, entry, info, batch }: FoundEntry): StoredEntry {
-    if (this.changesDuringReads.info(ref) === undefined) this.storeState.infos.set(ref, info);
-    if (batch !== undefined) this.storeState.payloads.set(ref, batch);
-    const changed = this.lazyChanges.unwrittenUpdate(ref) ?? this.changesDuringReads.entry(ref);
-    return { ref, entry: changed === undefined ? entry : { ...changed, state: entry.state } };
-  }
-
-  /** Whether an entry that was read is still there, and still in that state. */
-  private stillExists(ref: EntryRef, state?: Entry["state"]): boolean {
-    const latest = this.changesDuringReads.info(ref);
-    if (this.lazyChanges.isAcked(ref) || latest === null) return false;
-    return latest === undefined || state === undefined || latest.state === state;
-  }
-
   private onDiskFull(error: unknown): never {
     this.compactor.compactNow();
     throw toStoreError(error, this.settings.directory);
   }
 
-  private storeError(code: "closed" | "locked", what: string): StoreError {
-    return new StoreError(code, `the queue of ${this.settings.exporter} in ${this.settings.directory} ${what}`);
+  private checkOpen(): void {
+    if (this.lifecycle !== "open") throw closedError(this.settings.exporter, this.settings.directory);
   }
 }

@@ -3,8 +3,11 @@ import type { Entry } from "../../../runtime/kit.js";
 import { adjustAmount, ZERO_AMOUNT } from "./amounts.js";
 import { createEntry, entryId, newIdTag } from "./new-entry.js";
 import {
+  alreadyOpenError,
+  closedError,
   type EntryRef,
   type NewEntry,
+  noSuchEntry,
   type OpenReport,
   type QueueStore,
   type StoredEntry,
@@ -35,7 +38,7 @@ export class MemoryStore implements QueueStore {
   }
 
   async open(): Promise<OpenReport> {
-    if (this.isOpen) throw new StoreError("locked", `the queue of ${this.exporter} is already open`);
+    if (this.isOpen) throw alreadyOpenError(this.exporter);
     const isNew = !this.wasOpen;
     this.isOpen = this.wasOpen = true;
     return { isNew, lostEntries: 0, corruptEntries: 0, setAside: undefined };
@@ -55,8 +58,8 @@ export class MemoryStore implements QueueStore {
   }
 
   update(ref: EntryRef, entry: Entry): void {
-    const kept = this.entries.get(ref);
-    if (this.isOpen && kept !== undefined) this.set(kept, { ...entry, state: kept.entry.state });
+    const stored = this.entries.get(ref);
+    if (this.isOpen && stored !== undefined) this.set(stored, { ...entry, state: stored.entry.state });
   }
 
   async fail(ref: EntryRef, entry: Entry): Promise<void> {
@@ -66,12 +69,12 @@ export class MemoryStore implements QueueStore {
   async replace(ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]> {
     this.get(ref);
     this.remove(ref);
-    return replacements.map((part) => this.add(part));
+    return replacements.map((replacement) => this.add(replacement));
   }
 
   async replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]> {
-    const wanted = new Map(changes.map(({ ref, entry }) => [ref, { entry, batch: this.getFailed(ref).batch }]));
-    return [...wanted].map(([ref, { entry, batch }]) => {
+    const replayed = new Map(changes.map(({ ref, entry }) => [ref, { entry, batch: this.getFailed(ref).batch }]));
+    return [...replayed].map(([ref, { entry, batch }]) => {
       this.remove(ref);
       return this.insert({ ...entry, state: "pending" }, batch);
     });
@@ -133,8 +136,8 @@ export class MemoryStore implements QueueStore {
   }
 
   private add(fresh: NewEntry): StoredEntry {
-    const wantedId = fresh.fields?.id;
-    const id = wantedId !== undefined && !this.refs.has(wantedId) ? wantedId : entryId(this.tag, this.lastRef + 1);
+    const givenId = fresh.fields?.id;
+    const id = givenId !== undefined && !this.refs.has(givenId) ? givenId : entryId(this.tag, this.lastRef + 1);
     return this.insert(createEntry(fresh, id, this.exporter), fresh.batch);
   }
 
@@ -146,31 +149,32 @@ export class MemoryStore implements QueueStore {
     return { ref, entry };
   }
 
-  private set(kept: MemoryEntry, entry: Entry): void {
-    this.count(kept.entry, -1);
-    kept.entry = entry;
+  private set(stored: MemoryEntry, entry: Entry): void {
+    this.count(stored.entry, -1);
+    stored.entry = entry;
     this.count(entry, 1);
   }
 
   private remove(ref: EntryRef): void {
-    const kept = this.entries.get(ref);
-    if (kept === undefined) return;
+    const stored = this.entries.get(ref);
+    if (stored === undefined) return;
     this.entries.delete(ref);
-    this.refs.delete(kept.entry.id);
-    this.count(kept.entry, -1);
+    this.refs.delete(stored.entry.id);
+    this.count(stored.entry, -1);
   }
 
   private get(ref: EntryRef): MemoryEntry {
     this.checkOpen();
-    const kept = this.entries.get(ref);
-    if (kept === undefined) throw new StoreError("not_found", `there is no entry ${ref} in the queue`);
-    return kept;
+    const stored = this.entries.get(ref);
+    if (stored === undefined) throw noSuchEntry(ref);
+    return stored;
   }
 
   private getFailed(ref: EntryRef): MemoryEntry {
-    const kept = this.get(ref);
-    if (kept.entry.state !== "failed") throw new StoreError("not_found", `entry ${kept.entry.id} is not a dead letter`);
-    return kept;
+    const stored = this.get(ref);
+    if (stored.entry.state !== "failed")
+      throw new StoreError("not_found", `entry ${stored.entry.id} is not a dead letter`);
+    return stored;
   }
 
   private count(entry: Entry, sign: 1 | -1): void {
@@ -179,6 +183,6 @@ export class MemoryStore implements QueueStore {
   }
 
   private checkOpen(): void {
-    if (!this.isOpen) throw new StoreError("closed", `the queue of ${this.exporter} is closed`);
+    if (!this.isOpen) throw closedError(this.exporter);
   }
 }

@@ -45,7 +45,7 @@ export class NoopStore implements QueueStore {
   async fail(): Promise<void> {}
 
   async replace(_ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]> {
-    return Promise.all(replacements.map((part) => this.put(part)));
+    return Promise.all(replacements.map((replacement) => this.put(replacement)));
   }
 
   async replay(): Promise<StoredEntry[]> {

@@ -105,9 +105,13 @@ export class StoreError extends Error {
   }
 }
 
+export function isStoreError(error: unknown): error is StoreError {
+  return (error as Partial<StoreError> | undefined)?.name === "StoreError";
+}
+
 /** The entry cannot be read, or is not there any more: asking again is of no use. */
 export function isEntryGone(error: unknown): error is StoreError {
-  return error instanceof StoreError && (error.code === "corrupt" || error.code === "not_found");
+  return isStoreError(error) && (error.code === "corrupt" || error.code === "not_found");
 }
 
 export interface LevelStoreSettings {
@@ -115,4 +119,23 @@ export interface LevelStoreSettings {
   readonly directory: string;
   readonly durability: "fsync" | "interval" | "process";
   readonly intervalMs: number;
+}
+
+/** There is nothing at this ref, or not any more. */
+export function noSuchEntry(ref: EntryRef): StoreError {
+  return new StoreError("not_found", `there is no entry ${ref} in the queue`);
+}
+
+/** The store was not opened, or has been closed. */
+export function closedError(exporter: string, directory?: string): StoreError {
+  return new StoreError("closed", `${queueName(exporter, directory)} is closed`);
+}
+
+/** The store is open, here or elsewhere. */
+export function alreadyOpenError(exporter: string, directory?: string): StoreError {
+  return new StoreError("locked", `${queueName(exporter, directory)} is already open`);
+}
+
+function queueName(exporter: string, directory: string | undefined): string {
+  return `the queue of ${exporter}${directory === undefined ? "" : ` in ${directory}`}`;
 }

@@ -1,3 +1,4 @@
+import { DASH, DOT, UPPER_A, UPPER_K, UPPER_S } from "./ascii.js";
 import {
   ALNUM,
   BASE64URL,
@@ -66,7 +67,7 @@ function prefixesByEnding() {
   return lists;
 }
 
-/** A key whose prefix ends with the byte at `p`. */
+/** UPPER_A key whose prefix ends with the byte at `p`. */
 export function findApiKey(b: Uint8Array, p: number): number {
   const { floor, lastEnd, end } = matches;
   if (p === floor) return NOT_FOUND;
@@ -92,18 +93,19 @@ function looksRandom(b: Uint8Array, start: number, stop: number, prefix: string)
 export function findAwsKey(b: Uint8Array, p: number): number {
   const { floor, lastEnd, end } = matches;
   const start = p - 2;
-  if (start < lastEnd || b[start] !== A || (b[p - 1] !== K && b[p - 1] !== S) || b[p + 1] !== A) return NOT_FOUND;
+  if (start < lastEnd || b[start] !== UPPER_A || (b[p - 1] !== UPPER_K && b[p - 1] !== UPPER_S) || b[p + 1] !== UPPER_A)
+    return NOT_FOUND;
   if (isBefore(b, start, floor, ALNUM)) return NOT_FOUND;
   const stop = runEnd(b, start, end, UPPER | DIGIT);
   return stop - start === 20 ? matches.add(API_KEY, start, stop) : NOT_FOUND;
 }
 
-/** A private key in PEM whose first dash is at `p`; without an end it goes to the end of the text. */
+/** UPPER_A private key in PEM whose first dash is at `p`; without an end it goes to the end of the text. */
 export function findPrivateKey(b: Uint8Array, p: number): number {
   const { end } = matches;
   if (!hasTextAt(b, p, end, "-----BEGIN ")) return NOT_FOUND;
   const head = latin1(b, p + 11, Math.min(end, p + 50));
-  if (!/^[A-Z ]*PRIVATE KEY-----/.test(head)) return NOT_FOUND;
+  if (!/^[UPPER_A-Z ]*PRIVATE KEY-----/.test(head)) return NOT_FOUND;
   return matches.add(API_KEY, p, privateKeyEnd(b, p, end));
 }
 
@@ -112,7 +114,7 @@ function privateKeyEnd(b: Uint8Array, start: number, end: number): number {
   const text = b.subarray(start, end);
   for (let at = text.indexOf(DASH); at >= 0; at = text.indexOf(DASH, at + 1)) {
     if (!hasTextAt(text, at, text.length, "-----END ")) continue;
-    const foot = /^[A-Z ]{0,30}KEY-----/.exec(latin1(text, at + 9, Math.min(text.length, at + 9 + 38)));
+    const foot = /^[UPPER_A-Z ]{0,30}KEY-----/.exec(latin1(text, at + 9, Math.min(text.length, at + 9 + 38)));
     if (foot !== null) return start + at + 9 + foot[0].length;
   }
   return end;
@@ -122,9 +124,3 @@ function trimDots(b: Uint8Array, stop: number): number {
   while (b[stop - 1] === DOT) stop--;
   return stop;
 }
-
-const A = 65;
-const K = 75;
-const S = 83;
-const DASH = 45;
-const DOT = 46;

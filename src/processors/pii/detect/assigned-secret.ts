@@ -1,7 +1,25 @@
+import {
+  AMPERSAND,
+  APOSTROPHE,
+  BACKSLASH,
+  BLANK,
+  DASH,
+  DOLLAR,
+  DOT,
+  EQUALS,
+  LESS,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  OPEN_PAREN,
+  PERCENT,
+  QUOTE,
+  STAR,
+} from "./ascii.js";
 import { CHARACTER_BITS, DIGIT, hasAny, LETTER, latin1, VALUE_END, WORD } from "./characters.js";
 import { ASSIGNED_SECRET } from "./detectors.js";
 import { matches, NOT_FOUND } from "./matches.js";
 import { areRandomLetters } from "./random-letters.js";
+import { MASK } from "./treated.js";
 
 /** Words behind which a secret stands whatever it looks like, and words behind which it must look like one. */
 const STRONG_WORDS = /(?:password|passwd|passphrase|pwd|client_?secret|secret_?key|private_?key|api_?key|apikey)$/;
@@ -87,29 +105,20 @@ function valueEnd(b: Uint8Array, start: number, limit: number, quote: number): n
 /** A template's variable, a word that says there is none, or what a treatment left. */
 function isPlaceholder(b: Uint8Array, start: number, stop: number): boolean {
   const first = b[start]!;
-  if (first === STAR || first === DOLLAR || first === PERCENT || first === BRACKET || first === LESS || first === BRACE)
+  if (
+    first === STAR ||
+    first === DOLLAR ||
+    first === PERCENT ||
+    first === OPEN_BRACKET ||
+    first === LESS ||
+    first === OPEN_BRACE
+  )
     return true;
   const text = latin1(b, start, Math.min(stop, start + 12));
   return (
-    text.includes("****") ||
+    text.includes(MASK) ||
     text.startsWith("hash(") ||
-    (text === "hash" && stop < matches.end && b[stop] === PAREN) ||
+    (text === "hash" && stop < matches.end && b[stop] === OPEN_PAREN) ||
     PLACEHOLDER_WORDS.test(text)
   );
 }
-
-const QUOTE = 34;
-const DOLLAR = 36;
-const PERCENT = 37;
-const AMPERSAND = 38;
-const APOSTROPHE = 39;
-const PAREN = 40;
-const STAR = 42;
-const DASH = 45;
-const DOT = 46;
-const LESS = 60;
-const EQUALS = 61;
-const BRACKET = 91;
-const BACKSLASH = 92;
-const BRACE = 123;
-const BLANK = 32;

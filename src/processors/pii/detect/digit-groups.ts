@@ -1,3 +1,4 @@
+import { BLANK, CLOSE_PAREN, COLON, DASH, DOT, OPEN_PAREN, STAR } from "./ascii.js";
 import { CHARACTER_BITS, DIGIT, SEPARATOR, WORD } from "./characters.js";
 
 /**
@@ -93,8 +94,8 @@ function isOneOf(b: Uint8Array, p: number, floor: number, bits: number): boolean
 function separatorKind(b: Uint8Array, p: number, end: number): number {
   if (b[p] === 0xc2 && end === p + 2) return BLANK;
   if (b[p] === 0xe2 && end === p + 3) return b[p + 2]! >= 0x90 && b[p + 2]! <= 0x93 ? DASH : BLANK;
-  if (b[p] === CLOSE) return CLOSING;
-  for (; p < end; p++) if (b[p] === OPEN) return OPENING;
+  if (b[p] === CLOSE_PAREN) return CLOSING;
+  for (; p < end; p++) if (b[p] === OPEN_PAREN) return OPENING;
   return MIXED;
 }
 
@@ -105,13 +106,6 @@ export const CLOSING = 3;
 /** A `(` among them: `+44 (0)`. */
 export const OPENING = 4;
 const MAX_GROUPS = 24;
-const BLANK = 32;
-const OPEN = 40;
-const CLOSE = 41;
-const COLON = 58;
-const STAR = 42;
-const DASH = 45;
-const DOT = 46;
 
 export const groups = new DigitGroups();
 

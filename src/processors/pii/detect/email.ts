@@ -1,3 +1,4 @@
+import { APOSTROPHE, COLON, DASH, DOT, PERCENT, PLUS, STAR } from "./ascii.js";
 import { ALNUM, CHARACTER_BITS, EMAIL_LOCAL, HOST, hasTextAt, LETTER, latin1 } from "./characters.js";
 import { EMAIL } from "./detectors.js";
 import { matches, NOT_FOUND } from "./matches.js";
@@ -131,11 +132,3 @@ function isHost(b: Uint8Array, start: number, end: number): boolean {
   }
   return !NON_DOMAINS.has(b, dot + 1, end);
 }
-
-const DOT = 46;
-const DASH = 45;
-const PLUS = 43;
-const PERCENT = 37;
-const STAR = 42;
-const COLON = 58;
-const APOSTROPHE = 39;

@@ -1,3 +1,4 @@
+import { BLANK, DASH, STAR } from "./ascii.js";
 import { ALNUM, CHARACTER_BITS, isAt, isBefore, LETTER, WORD } from "./characters.js";
 import { IBAN } from "./detectors.js";
 import { matches, NOT_FOUND } from "./matches.js";
@@ -54,7 +55,3 @@ function nextRemainder(rest: number, c: number): number {
   if ((bits & LETTER) !== 0) return (rest * 100 + (c & ~32) - 55) % 97;
   return (bits & ALNUM) !== 0 ? (rest * 10 + c - 48) % 97 : rest;
 }
-
-const BLANK = 32;
-const DASH = 45;
-const STAR = 42;

@@ -1,3 +1,4 @@
+import { DASH, DOT, SLASH, STAR, ZERO } from "./ascii.js";
 import { isAt, isBefore, LETTER, latin1 } from "./characters.js";
 import { HINT_VERSION, IPV4 } from "./detectors.js";
 import { groups, groupValue } from "./digit-groups.js";
@@ -58,9 +59,3 @@ function byteTable(characters: string): Uint8Array {
   for (const c of characters) table[c.charCodeAt(0)] = 1;
   return table;
 }
-
-const ZERO = 48;
-const STAR = 42;
-const DASH = 45;
-const DOT = 46;
-const SLASH = 47;

@@ -1,4 +1,5 @@
 import { isIPv6 } from "node:net";
+import { COLON, DOT, STAR } from "./ascii.js";
 import { CHARACTER_BITS, DIGIT, HEX, hasAny, isAt, latin1, WORD } from "./characters.js";
 import { IPV6 } from "./detectors.js";
 import { matches, NOT_FOUND } from "./matches.js";
@@ -42,7 +43,3 @@ function isAddressByte(c: number): boolean {
 function isAttached(c: number): boolean {
   return c === COLON || c === STAR || c === DOT || (CHARACTER_BITS[c]! & WORD) !== 0;
 }
-
-const COLON = 58;
-const DOT = 46;
-const STAR = 42;

@@ -1,3 +1,4 @@
+import { CLOSE_BRACKET, CLOSE_PAREN, STAR } from "./ascii.js";
 import { latin1 } from "./characters.js";
 import { matches } from "./matches.js";
 
@@ -12,7 +13,7 @@ export function followsWord(b: Uint8Array, p: number, words: RegExp): boolean {
   let start = p;
   while (start > floor) {
     const c = b[start - 1]!;
-    if ((c >= 48 && c <= 57) || c === STAR || c === PAREN || c === BRACKET) break;
+    if ((c >= 48 && c <= 57) || c === STAR || c === CLOSE_PAREN || c === CLOSE_BRACKET) break;
     start--;
   }
   return words.test(latin1(b, start, p).toLowerCase());
@@ -22,7 +23,3 @@ export function followsWord(b: Uint8Array, p: number, words: RegExp): boolean {
 export function wordsInLatin1(words: readonly string[]): RegExp {
   return new RegExp(words.map((word) => Buffer.from(word, "utf8").toString("latin1").toLowerCase()).join("|"));
 }
-
-const STAR = 42;
-const PAREN = 41;
-const BRACKET = 93;

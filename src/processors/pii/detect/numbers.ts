@@ -1,3 +1,4 @@
+import { DOT } from "./ascii.js";
 import { ALNUM, CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, runEnd, SEPARATOR, WORD } from "./characters.js";
 import { IBAN, IPV4, PAYMENT_CARD, PHONE, SSN } from "./detectors.js";
 import { groups } from "./digit-groups.js";
@@ -42,8 +43,6 @@ function endIfTooShort(b: Uint8Array, p: number, end: number): number {
   }
   return isAt(b, stop, end, LETTER) ? runEnd(b, stop, end, ALNUM) : stop; // 7c9f
 }
-
-const DOT = 46;
 
 /** Looks at the groups from `i` on; gives the group to go on with. */
 function findInGroups(b: Uint8Array, i: number): number {

@@ -1,3 +1,4 @@
+import { BLANK, CLOSE_PAREN, DASH, DOT, ONE, OPEN_PAREN, PLUS, SLASH, ZERO } from "./ascii.js";
 import { ALNUM, isBefore } from "./characters.js";
 import { HINT_PHONE, PHONE } from "./detectors.js";
 import { CLOSING, groups, groupValue, MIXED, OPENING } from "./digit-groups.js";
@@ -143,7 +144,7 @@ function northAmerican(b: Uint8Array, i: number): number {
   const between = groups.separators[first]!;
   const next = groups.separators[first + 1]!;
   if (
-    between === CLOSING || between === CLOSE
+    between === CLOSING || between === CLOSE_PAREN
       ? !isPhoneSeparator(next) || next === CLOSING
       : between !== next || !isPhoneSeparator(between)
   )
@@ -157,7 +158,7 @@ function bracketed(b: Uint8Array, i: number): number {
   const isBehind = groups.size(i) === 1 && groups.separators[i] === OPENING && i + 1 < groups.count;
   const area = isBehind ? i + 1 : i;
   if (!isOpen(b, area) || groups.size(area) < 2 || groups.size(area) > 5) return 0;
-  if (groups.separators[area] !== CLOSING && groups.separators[area] !== CLOSE) return 0;
+  if (groups.separators[area] !== CLOSING && groups.separators[area] !== CLOSE_PAREN) return 0;
   let end = area + 1;
   let digits = groups.size(area);
   while (end < groups.count && groups.size(end) > 1 && digits + groups.size(end) <= 11) {
@@ -169,7 +170,7 @@ function bracketed(b: Uint8Array, i: number): number {
 
 function isOpen(b: Uint8Array, i: number): boolean {
   const start = groups.starts[i]!;
-  return start > matches.floor && b[start - 1] === OPEN;
+  return start > matches.floor && b[start - 1] === OPEN_PAREN;
 }
 
 /** 0 and nine or more digits in groups, all with the same separator but for the first one. */
@@ -215,14 +216,18 @@ function addPhone(b: Uint8Array, from: number, to: number): number {
   let start = groups.starts[from]!;
   const { lastEnd } = matches;
   if (start > lastEnd && b[start - 1] === PLUS) start--;
-  if (start > lastEnd && b[start - 1] === OPEN && Buffer.prototype.subarray.call(b, start, end).includes(CLOSE))
+  if (
+    start > lastEnd &&
+    b[start - 1] === OPEN_PAREN &&
+    Buffer.prototype.subarray.call(b, start, end).includes(CLOSE_PAREN)
+  )
     start--;
   matches.add(PHONE, start, end);
   return to;
 }
 
 function isPhoneSeparator(c: number): boolean {
-  return c === BLANK || c === DASH || c === DOT || c === CLOSING || c === CLOSE;
+  return c === BLANK || c === DASH || c === DOT || c === CLOSING || c === CLOSE_PAREN;
 }
 
 /** Nothing is tied to the groups before `end`. */
@@ -231,13 +236,3 @@ function isDetachedAfter(end: number): boolean {
   if (end > groups.count) return false;
   return between === 0 || between === BLANK || between === SLASH || between === MIXED || between === OPENING;
 }
-
-const BLANK = 32;
-const OPEN = 40;
-const CLOSE = 41;
-const PLUS = 43;
-const DASH = 45;
-const DOT = 46;
-const SLASH = 47;
-const ZERO = 48;
-const ONE = 49;

@@ -1,4 +1,5 @@
 import { endsPrefix, findApiKey, findAwsKey, findPrivateKey, KEY_ENDINGS } from "./api-key.js";
+import { SLASH } from "./ascii.js";
 import { findAssignedSecret } from "./assigned-secret.js";
 import { CHARACTER_BITS, DIGIT } from "./characters.js";
 import { API_KEY, ASSIGNED_SECRET, BEARER_TOKEN, EMAIL, IPV6, JWT, URL_CREDENTIALS } from "./detectors.js";
@@ -107,5 +108,3 @@ function detectApiKey(b: Uint8Array, p: number, anchor: number): number {
 function findGoogleKey(b: Uint8Array, p: number): number {
   return b[p + 1] === 122 && b[p + 2] === 97 ? findApiKey(b, p + 2) : NOT_FOUND;
 }
-
-const SLASH = 47;

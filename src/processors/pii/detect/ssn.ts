@@ -1,3 +1,4 @@
+import { BLANK } from "./ascii.js";
 import { HINT_SSN, SSN } from "./detectors.js";
 import { groups, groupValue } from "./digit-groups.js";
 import { followsWord, wordsInLatin1 } from "./lookback.js";
@@ -35,5 +36,3 @@ function isAlone(i: number): boolean {
 function isIssued(area: number, group: number, serial: number): boolean {
   return area > 0 && area !== 666 && area < 900 && group > 0 && serial > 0;
 }
-
-const BLANK = 32;

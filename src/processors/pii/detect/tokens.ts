@@ -1,3 +1,4 @@
+import { AT, BLANK, COLON, DOT, HASH, LESS, LOWER_E, LOWER_Y, MORE, QUESTION, QUOTE, SLASH } from "./ascii.js";
 import { ALNUM, BASE64URL, DIGIT, hasAny, hasTextAt, isBefore, latin1, runEnd, TOKEN } from "./characters.js";
 import { BEARER_TOKEN, JWT, URL_CREDENTIALS } from "./detectors.js";
 import { matches, NOT_FOUND } from "./matches.js";
@@ -7,7 +8,12 @@ import { areRandomLetters } from "./random-letters.js";
 export function findJwt(b: Uint8Array, p: number): number {
   const { end } = matches;
   const start = p - 2;
-  if (start < matches.lastEnd || b[p - 1] !== Y || b[start] !== E || isBefore(b, start, matches.floor, BASE64URL))
+  if (
+    start < matches.lastEnd ||
+    b[p - 1] !== LOWER_Y ||
+    b[start] !== LOWER_E ||
+    isBefore(b, start, matches.floor, BASE64URL)
+  )
     return NOT_FOUND;
   const header = runEnd(b, start, end, BASE64URL);
   if (header - start < 12 || b[header] !== DOT || header >= end) return NOT_FOUND;
@@ -74,16 +80,3 @@ function afterBlanks(b: Uint8Array, p: number): number {
   while (q < matches.end && (b[q] === BLANK || b[q] === COLON) && q < p + 3) q++;
   return q === p ? NOT_FOUND : q;
 }
-
-const E = 101;
-const Y = 121;
-const DOT = 46;
-const AT = 64;
-const COLON = 58;
-const SLASH = 47;
-const QUESTION = 63;
-const HASH = 35;
-const BLANK = 32;
-const QUOTE = 34;
-const LESS = 60;
-const MORE = 62;

@@ -1,19 +1,18 @@
 import { createHash, createHmac } from "node:crypto";
 import type { Value } from "../../../plugin.js";
-import type { Pattern } from "../../../runtime/kit.js";
+import { NameCache, type Pattern } from "../../../runtime/kit.js";
+import { MASK } from "../detect/treated.js";
 import type { HashFunction, RedactionConfig } from "./config.js";
 
-const MASK = "****";
-
 /**
- * What the Collector's rules say about keys and values. Answers about keys are kept, for so many keys. With `knowsOwn`,
- * masks and hashes that look like those these rules leave stay what they are.
+ * What the Collector's rules say about keys and values. With `keepsOwnMasks`, masks and hashes that look like those
+ * these rules leave stay what they are.
  */
 export class RedactionRules {
   private readonly config: RedactionConfig;
   private readonly mask: (text: string) => string;
   private readonly ownMasks: RegExp | undefined;
-  private kinds = new Map<string, KeyKind>();
+  private readonly kinds = new NameCache((key) => this.findKind(key));
 
   constructor(config: RedactionConfig, keepsOwnMasks = false) {
     this.config = config;
@@ -22,13 +21,7 @@ export class RedactionRules {
   }
 
   kindOf(key: string): KeyKind {
-    let kind = this.kinds.get(key);
-    if (kind === undefined) {
-      kind = this.findKind(key);
-      if (this.kinds.size >= MAX_KEYS) this.kinds = new Map();
-      if (key.length <= MAX_KEY_LENGTH) this.kinds.set(key, kind);
-    }
-    return kind;
+    return this.kinds.get(key);
   }
 
   isAllowedValue(text: string): boolean {
@@ -81,8 +74,6 @@ export class RedactionRules {
 
 export type KeyKind = "ignored" | "redacted" | "blocked" | "plain";
 
-const MAX_KEYS = 4096;
-const MAX_KEY_LENGTH = 256;
 const ALWAYS_ALLOWED = new Set(
   ["redacted.keys", "redacted.count", "masked.keys", "masked.count", "ignored.count"].map(
     (name) => `redaction.${name}`,
@@ -115,7 +106,7 @@ function maskPattern(size: number, hashFunction: HashFunction): RegExp {
 }
 
 /** A value as the Collector turns it into text: maps and lists become JSON with their keys in order. */
-export function valueText(value: Value): string {
+export function collectorText(value: Value): string {
   if (typeof value === "string") return value;
   if (value === null) return "";
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");

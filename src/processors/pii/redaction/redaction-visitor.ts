@@ -3,7 +3,7 @@ import type { Rewriter } from "../../../runtime/kit.js";
 import type { AttributeOwner, FieldVisitor } from "../rewrite-fields.js";
 import { SummaryAttributes } from "../summary-attributes.js";
 import type { RedactionConfig } from "./config.js";
-import { RedactionRules, valueText } from "./redaction-rules.js";
+import { collectorText, RedactionRules } from "./redaction-rules.js";
 import { rewriteAttribute, rewriteValue, type ValueVerdict, type ValueVisitor } from "./rewrite-values.js";
 
 /** Keys of one set of attributes, or of a body, by what became of them. */
@@ -96,7 +96,7 @@ export class RedactionVisitor implements FieldVisitor {
       return kind === "ignored" ? "keep" : "remove";
     }
     const value = read();
-    const text = typeof value === "string" || this.config.allTypes ? valueText(value) : "";
+    const text = typeof value === "string" || this.config.allTypes ? collectorText(value) : "";
     if (this.rules.isAllowedValue(text)) {
       found.allowed.push(key);
       return "keep";
@@ -127,7 +127,7 @@ class BodyVisitor implements ValueVisitor {
   }
 
   leaf(path: string, value: Value): string | undefined {
-    const text = valueText(value);
+    const text = collectorText(value);
     if (this.rules.isAllowedValue(text)) {
       if (path !== "") this.found.allowed.push(path);
       return undefined;

@@ -1,12 +1,6 @@
-import {
-  type Batch,
-  defineProcessor,
-  eachBatch,
-  limitedLog,
-  type ProcessorContext,
-  Refusal,
-  SIGNALS,
-} from "../../../plugin.js";
+import { type Batch, defineProcessor, eachBatch, type ProcessorContext, SIGNALS } from "../../../plugin.js";
+import { ERROR_CODES } from "../../../runtime/kit.js";
+import { failClosed } from "../fail-closed.js";
 import { rewriteFields } from "../rewrite-fields.js";
 import { type RedactionConfig, redactionSchema } from "./config.js";
 import { RedactionVisitor } from "./redaction-visitor.js";
@@ -27,24 +21,16 @@ export const redaction = defineProcessor<RedactionConfig>({
     createBatchRedaction(new RedactionVisitor({ ...config, summary: "silent" }, true), context),
 });
 
-function createBatchRedaction(visitor: RedactionVisitor, { logger, clock }: ProcessorContext): (batch: Batch) => Batch {
-  const say = limitedLog<unknown>(clock, (error, suppressed) =>
-    logger.error({ error: errorName(error), suppressed }, "a batch could not be redacted and was refused"),
-  );
-  return (batch) => {
-    try {
-      visitor.begin();
-      return rewriteFields(batch, visitor);
-    } catch (error) {
-      say(error);
-      throw new Refusal("permanent", "the batch could not be redacted and was not passed on", {
-        code: "SLUICE_REDACTION_FAILED",
-      });
-    }
+function createBatchRedaction(visitor: RedactionVisitor, context: ProcessorContext): (batch: Batch) => Batch {
+  const redact = (batch: Batch) => {
+    visitor.begin();
+    return rewriteFields(batch, visitor);
   };
+  return failClosed(redact, context, FAILURE);
 }
 
-/** What kind of error it was: its message could quote the data. */
-function errorName(error: unknown): string {
-  return error instanceof Error ? error.name : typeof error;
-}
+const FAILURE = {
+  code: ERROR_CODES.SLUICE_REDACTION_FAILED,
+  refusal: "the batch could not be redacted and was not passed on",
+  log: "a batch could not be redacted and was refused",
+};

@@ -1,5 +1,19 @@
 import type { Value } from "../../../plugin.js";
-import { after, decodeText, findField, type Rewriter, readValue, skip, varint } from "../../../runtime/kit.js";
+import {
+  ARRAY_VALUE_TAG,
+  after,
+  decodeText,
+  ELEMENT_TAG,
+  findField,
+  KEY_TAG,
+  KVLIST_VALUE_TAG,
+  type Rewriter,
+  readValue,
+  STRING_VALUE_TAG,
+  skip,
+  VALUE_TAG,
+  varint,
+} from "../../../runtime/kit.js";
 
 /** What is to become of a value: a text in its place, nothing, out with it and its key, or a look at what is in it. */
 export type ValueVerdict = { readonly put: string } | "keep" | "remove" | "inside";
@@ -39,7 +53,7 @@ export function rewriteValue(
     const tag = varint(b, p);
     const at = after;
     const next = skip(b, at, tag);
-    if (tag === LIST || tag === MAP) {
+    if (tag === ARRAY_VALUE_TAG || tag === KVLIST_VALUE_TAG) {
       varint(b, at);
       const inner = after;
       const outInner = rewriter.outputPosition(inner);
@@ -48,7 +62,7 @@ export function rewriteValue(
     }
     p = next;
   }
-  if (b[start] !== LIST && b[start] !== MAP) {
+  if (b[start] !== ARRAY_VALUE_TAG && b[start] !== KVLIST_VALUE_TAG) {
     const text = visitor.leaf(path, readValue(b, start, end));
     if (text !== undefined) putText(rewriter, start, end, text);
   }
@@ -70,10 +84,11 @@ function rewriteElements(
     const tag = varint(b, p);
     const lengthAt = after;
     p = skip(b, lengthAt, tag);
-    if (tag !== ELEMENT) continue;
+    if (tag !== ELEMENT_TAG) continue;
     varint(b, lengthAt);
     const start = after;
-    if (containerTag === LIST) rewriteValue(rewriter, lengthAt, start, p, visitor, joinPath(path, `[${index++}]`));
+    if (containerTag === ARRAY_VALUE_TAG)
+      rewriteValue(rewriter, lengthAt, start, p, visitor, joinPath(path, `[${index++}]`));
     else {
       let memberPath = path;
       const decide = (key: string, read: () => Value) => {
@@ -97,10 +112,10 @@ function rewriteKeyValue(
   inside: (valueAt: number, valueStart: number, valueEnd: number) => void,
 ): void {
   const b = rewriter.bytes;
-  const keyAt = findField(b, start, end, KEY);
+  const keyAt = findField(b, start, end, KEY_TAG);
   const keySize = keyAt < 0 ? 0 : varint(b, keyAt);
   const key = keyAt < 0 ? "" : decodeText(b, after, after + keySize);
-  const valueAt = findField(b, start, end, VALUE);
+  const valueAt = findField(b, start, end, VALUE_TAG);
   const size = valueAt < 0 ? 0 : varint(b, valueAt);
   const valueStart = valueAt < 0 ? end : after;
   const verdict = decide(key, () => readValue(b, valueStart, valueStart + size));
@@ -119,7 +134,7 @@ function rewriteKeyValue(
 /** A text in the place of the AnyValue [start, end). */
 function putText(rewriter: Rewriter, start: number, end: number, text: string): void {
   const out = rewriter.copyTo(start);
-  out.byte(STRING);
+  out.byte(STRING_VALUE_TAG);
   out.text(text);
   rewriter.skipTo(end);
 }
@@ -127,10 +142,3 @@ function putText(rewriter: Rewriter, start: number, end: number, text: string): 
 function joinPath(path: string, key: string): string {
   return path === "" ? key : `${path}.${key}`;
 }
-
-const KEY = 10;
-const VALUE = 18;
-const ELEMENT = 10;
-const STRING = 10;
-const LIST = 42;
-const MAP = 50;

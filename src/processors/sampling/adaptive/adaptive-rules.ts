@@ -1,6 +1,6 @@
 import type { Counter, Metrics } from "../../../plugin.js";
-import { glob } from "../../../runtime/kit.js";
-import { type AdaptiveSamplingConfig, type CompiledValueRule, compileValueRule, SEVERITIES } from "./config.js";
+import { glob, SEVERITIES } from "../../../runtime/kit.js";
+import { type AdaptiveSamplingConfig, type CompiledValueRule, compileValueRule } from "./config.js";
 import type { RateFactor } from "./rate-factor.js";
 import type { RateRules, RecordFacts } from "./rate-sampler.js";
 

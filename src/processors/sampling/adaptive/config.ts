@@ -2,8 +2,6 @@ import { z } from "zod";
 import { duration, section } from "../../../plugin.js";
 import { parseValuePath, type ValuePath } from "./value-path.js";
 
-export const SEVERITIES = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
-
 const rate = () => z.number().min(0, "expected a rate from 0 to 1").max(1, "expected a rate from 0 to 1");
 const positive = () => z.number().positive();
 

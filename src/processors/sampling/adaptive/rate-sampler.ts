@@ -8,8 +8,12 @@ import {
   findField,
   fnv32,
   KEEP,
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
   type RecordVisitor,
   RecordWalk,
+  SEVERITY_NUMBERS,
+  STATUS_CODE_TAG,
   type Verdict,
   varint,
 } from "../../../runtime/kit.js";
@@ -55,7 +59,7 @@ export interface RateSamplerSettings {
 
 const EVENT_NAME_INDEX = 0;
 const RATE_INDEX = 1;
-const SEVERITY_ERROR = 17;
+const SEVERITY_ERROR = SEVERITY_NUMBERS.error;
 
 /**
  * Keeps records with the probability that rules give them. Those of a trace are decided by its id: the same rate gives
@@ -112,7 +116,7 @@ export class RateSampler implements RecordVisitor, RecordFacts {
     if (this.isLogs) return this.scan.severity >= SEVERITY_ERROR;
     const { statusStart, statusEnd } = this.scan;
     if (statusStart < 0) return false;
-    const at = findField(this.walk.bytes, statusStart, statusEnd, STATUS_CODE);
+    const at = findField(this.walk.bytes, statusStart, statusEnd, STATUS_CODE_TAG);
     return at >= 0 && varint(this.walk.bytes, at) === STATUS_ERROR;
   }
 
@@ -138,10 +142,10 @@ export class RateSampler implements RecordVisitor, RecordFacts {
     if (path.owner === "attributes") return valueInAttributes(bytes, this.start, this.end, this.shape.attributes, path);
     if (path.owner === "body") return this.isLogs ? valueInBody(bytes, this.start, this.end, path) : undefined;
     const frame = this.walk.frames[0]!;
-    const at = findField(bytes, frame.start, frame.end, RESOURCE);
+    const at = findField(bytes, frame.start, frame.end, OWNER_TAG);
     if (at < 0) return undefined;
     const size = varint(bytes, at);
-    return valueInAttributes(bytes, after, after + size, RESOURCE_ATTRIBUTES, path);
+    return valueInAttributes(bytes, after, after + size, RESOURCE_ATTRIBUTES_TAG, path);
   }
 
   /** The field of its own, or else, of log records, the attribute event.name. */
@@ -179,10 +183,7 @@ export class RateSampler implements RecordVisitor, RecordFacts {
 }
 
 const MAX_STAMPS = 1024;
-const STATUS_CODE = 24;
 const STATUS_ERROR = 2;
-const RESOURCE = 10;
-const RESOURCE_ATTRIBUTES = 10;
 
 /**
  * A number in [0, 1) made of a trace id, the same wherever it is asked for with the same seed. All bits of the id are

@@ -5,6 +5,7 @@ import {
   encodedKey,
   findAttribute,
   findField,
+  LOG_BODY_TAG,
   readValue,
   varint,
 } from "../../../runtime/kit.js";
@@ -48,7 +49,7 @@ export function valueInAttributes(
 
 /** The value in the body of the log record in [start, end). */
 export function valueInBody(b: Uint8Array, start: number, end: number, path: ValuePath): Value | undefined {
-  const at = findField(b, start, end, BODY);
+  const at = findField(b, start, end, LOG_BODY_TAG);
   if (at < 0) return undefined;
   const size = varint(b, at);
   return valueWithin(readValue(b, after, after + size), path.splits[0]![0]);
@@ -65,5 +66,3 @@ function valueWithin(value: Value, path: string): Value | undefined {
   }
   return undefined;
 }
-
-const BODY = 42;

@@ -1,13 +1,6 @@
 import { z } from "zod";
 import { caseInsensitiveEnum, section } from "../../../plugin.js";
-import {
-  type Condition,
-  type ContextName,
-  compileIn,
-  compilePattern,
-  ERROR_MODES,
-  ottlIssue,
-} from "../../../runtime/kit.js";
+import { type Condition, compileEach, compileIn, compilePattern, ERROR_MODES } from "../../../runtime/kit.js";
 
 /** What may be written for each type of policy, beside its name and type. Policies inside policies are read later. */
 
@@ -53,19 +46,22 @@ const ottl = z
     spanevent: strings().nullish(),
   })
   .transform((written, context) => {
-    const compiled = (name: ContextName, key: "span" | "spanevent"): readonly Condition[] =>
-      (written[key] ?? []).flatMap((text, i) => {
-        const result = compileIn(name, [], [text]);
-        if ("context" in result) return result.conditions;
-        context.addIssue(ottlIssue(result.error, [key, i]));
-        return [];
-      });
+    const compiled = (key: "span" | "spanevent"): readonly Condition[] => {
+      const compile = (text: string) => compileIn(key, [], [text]);
+      const groups = compileEach(
+        written[key],
+        compile,
+        (i) => [key, i],
+        (issue) => context.addIssue(issue),
+      );
+      return groups.flatMap(({ conditions }) => conditions);
+    };
     if ((written.span ?? []).length + (written.spanevent ?? []).length === 0)
       context.addIssue({ code: "custom", message: "expected at least one condition, in span or spanevent" });
     return {
       mode: written.error_mode,
-      spans: compiled("span", "span"),
-      events: compiled("spanevent", "spanevent"),
+      spans: compiled("span"),
+      events: compiled("spanevent"),
     };
   });
 

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { type ConfigPath, compilePattern } from "../../../runtime/kit.js";
+import { type ConfigPath, compilePattern, STATUS_CODES } from "../../../runtime/kit.js";
 import { andPolicy, compositePolicy, notPolicy } from "./combined-policies.js";
 import { bytesLimitingPolicy, probabilisticPolicy, rateLimitingPolicy, spanCountPolicy } from "./count-policies.js";
 import type { CreatePolicy, Evaluate, PolicySpec } from "./policy.js";
@@ -121,14 +121,12 @@ const COMBINED_POLICIES = {
     reader.readComposite(config, path, depth),
 };
 
-const STATUS_CODES = { UNSET: 0, OK: 1, ERROR: 2 } as const;
-
 const SIMPLE_POLICIES = {
   always_sample: () => stateless(() => true),
   trace_flags: () => stateless(traceFlagsPolicy()),
   latency: (c: SectionOf<"latency">) => stateless(latencyPolicy(c.threshold_ms, c.upper_threshold_ms)),
   status_code: (c: SectionOf<"status_code">) =>
-    stateless(statusCodePolicy(new Set(c.status_codes.map((code) => STATUS_CODES[code])))),
+    stateless(statusCodePolicy(new Set(c.status_codes.map((code) => STATUS_CODES.indexOf(code.toLowerCase()))))),
   string_attribute: (c: SectionOf<"string_attribute">): CreatePolicy => {
     const size = c.cache_max_size > 0 ? c.cache_max_size : 128;
     return () => {

@@ -1,4 +1,5 @@
 import { Batch, Delivery, type ProcessorContext, Refusal } from "../../../plugin.js";
+import { ERROR_CODES } from "../../../runtime/kit.js";
 import type { TailSamplingConfig } from "./config.js";
 import { Decider, type Decision } from "./decider.js";
 import { DecisionCache } from "./decision-cache.js";
@@ -207,11 +208,11 @@ export class TailSampler {
 
 function overflowRefusal(): Refusal {
   return new Refusal("throttled", "as many traces as num_traces allows wait for their decision", {
-    code: "SLUICE_TRACES_WAITING",
+    code: ERROR_CODES.SLUICE_TRACES_WAITING,
     retryAfterMs: 1000,
   });
 }
 
 function shutdownRefusal(): Refusal {
-  return new Refusal("transient", "stopped before the trace was decided", { code: "SLUICE_SHUTTING_DOWN" });
+  return new Refusal("transient", "stopped before the trace was decided", { code: ERROR_CODES.SLUICE_SHUTTING_DOWN });
 }

@@ -1,7 +1,6 @@
-import { Observable } from "rxjs";
-import { type Delivery, defineProcessor, type Processor, type ProcessorContext } from "../../../plugin.js";
+import { defineProcessor, type Processor, type ProcessorContext, statefulProcessor } from "../../../plugin.js";
 import { type TailSamplingConfig, tailSamplingSchema } from "./config.js";
-import { type SortedSpans, TailSampler } from "./tail-sampler.js";
+import { TailSampler } from "./tail-sampler.js";
 
 /** What most clients wait for an answer. */
 const TYPICAL_CLIENT_TIMEOUT_MS = 10_000;
@@ -25,37 +24,17 @@ export const tailSampling = defineProcessor<TailSamplingConfig>({
 });
 
 function tailSamplingProcessor(config: TailSamplingConfig, context: ProcessorContext): Processor {
-  return (source) =>
-    new Observable<Delivery>((out) => {
-      const sampler = new TailSampler(
-        config,
-        context,
-        (delivery) => out.next(delivery),
-        (error) => out.error(error),
-      );
-      const upstream = source.subscribe({
-        next(delivery) {
-          let arrivals: SortedSpans;
-          try {
-            arrivals = sampler.sort(delivery);
-          } catch (error) {
-            return delivery.refuse(error);
-          }
-          try {
-            sampler.take(delivery, arrivals);
-          } catch (error) {
-            out.error(error); // its debt is divided: only the runtime can refuse it
-          }
-        },
-        error: (error) => out.error(error),
-        complete() {
-          sampler.drain();
-          out.complete();
-        },
-      });
-      return () => {
-        upstream.unsubscribe();
-        sampler.discard();
-      };
-    });
+  return statefulProcessor((out) => {
+    const sampler = new TailSampler(
+      config,
+      context,
+      (delivery) => out.next(delivery),
+      (error) => out.error(error),
+    );
+    return {
+      next: (delivery) => sampler.take(delivery, sampler.sort(delivery)),
+      drain: () => sampler.drain(),
+      abort: () => sampler.discard(),
+    };
+  });
 }

@@ -1,10 +1,19 @@
 import { Batch } from "../../../plugin.js";
 import {
   after,
+  type FieldRange,
+  fieldsBesideRecords,
   fixed32,
   KEEP,
+  RESOURCE_CONTAINER_TAG,
   type RecordVisitor,
   RecordWalk,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+  SHAPES,
+  SPAN_ID_TAG,
+  SPAN_PARENT_ID_TAG,
+  SPAN_TRACE_ID_TAG,
   skip,
   type Verdict,
   varint,
@@ -26,12 +35,10 @@ export interface SpanSlice {
 interface SpanFrame {
   readonly bytes: Uint8Array;
   /** The same list for all spans of a request. */
-  readonly request: readonly ByteRange[];
-  readonly resource: readonly ByteRange[];
-  readonly scope: readonly ByteRange[];
+  readonly request: readonly FieldRange[];
+  readonly resource: readonly FieldRange[];
+  readonly scope: readonly FieldRange[];
 }
-
-type ByteRange = readonly [from: number, to: number];
 
 /**
  * The spans of a batch by trace, in order. A trace is named by its id, sixteen characters, one for each byte. Copies
@@ -39,7 +46,7 @@ type ByteRange = readonly [from: number, to: number];
  */
 export function sliceByTrace(batch: Batch): Map<string, SpanSlice[]> {
   const { bytes } = batch;
-  const slicer = new SpanSlicer(fieldsBesideChildren(bytes, 0, bytes.length, RESOURCE_SPANS));
+  const slicer = new SpanSlicer(fieldsBesideRecords(bytes, 0, bytes.length, SHAPES.traces, 0));
   new RecordWalk(batch).run(slicer);
   return slicer.traces;
 }
@@ -47,7 +54,7 @@ export function sliceByTrace(batch: Batch): Map<string, SpanSlice[]> {
 /** A batch of these spans, each with what surrounded it; what stood in a request itself comes once. */
 export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
   const writer = new WireWriter(slices.reduce((sum, { start, end }) => sum + end - start + 8, 256));
-  const requests = new Set<readonly ByteRange[]>();
+  const requests = new Set<readonly FieldRange[]>();
   let frame: SpanFrame | undefined;
   for (const slice of slices) {
     if (slice.frame !== frame) {
@@ -59,7 +66,7 @@ export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
       }
       openFrame(writer, frame);
     }
-    writer.byte(SPAN);
+    writer.byte(SCOPE_ITEM_TAG);
     writer.varint(slice.end - slice.start);
     writer.copy(frame.bytes, slice.start, slice.end);
   }
@@ -75,15 +82,15 @@ export function isSameSpan(a: SpanSlice, b: SpanSlice): boolean {
 }
 
 function openFrame(writer: WireWriter, { bytes, resource, scope }: SpanFrame): void {
-  writer.byte(RESOURCE_SPANS);
+  writer.byte(RESOURCE_CONTAINER_TAG);
   writer.begin(LIKELY_SIZE);
   copyRanges(writer, bytes, resource);
-  writer.byte(CHILD);
+  writer.byte(SCOPE_CONTAINER_TAG);
   writer.begin(LIKELY_SIZE);
   copyRanges(writer, bytes, scope);
 }
 
-function copyRanges(writer: WireWriter, bytes: Uint8Array, ranges: readonly ByteRange[]): void {
+function copyRanges(writer: WireWriter, bytes: Uint8Array, ranges: readonly FieldRange[]): void {
   for (const [from, to] of ranges) writer.copy(bytes, from, to);
 }
 
@@ -94,13 +101,13 @@ function closeFrame(writer: WireWriter): void {
 
 class SpanSlicer implements RecordVisitor {
   readonly traces = new Map<string, SpanSlice[]>();
-  private readonly request: readonly ByteRange[];
-  private resource: readonly ByteRange[] = [];
+  private readonly request: readonly FieldRange[];
+  private resource: readonly FieldRange[] = [];
   private frame!: SpanFrame;
   private resourceSerial = 0;
   private scopeSerial = 0;
 
-  constructor(request: readonly ByteRange[]) {
+  constructor(request: readonly FieldRange[]) {
     this.request = request;
   }
 
@@ -118,7 +125,8 @@ class SpanSlicer implements RecordVisitor {
   private enterScope(walk: RecordWalk, resource: number, scope: number): void {
     const [outer, inner] = [walk.frames[0]!, walk.frames[1]!];
     const { bytes } = walk;
-    if (resource !== this.resourceSerial) this.resource = fieldsBesideChildren(bytes, outer.start, outer.end, CHILD);
+    if (resource !== this.resourceSerial)
+      this.resource = fieldsBesideRecords(bytes, outer.start, outer.end, SHAPES.traces, 1);
     this.resourceSerial = resource;
     this.scopeSerial = scope;
     const { request } = this;
@@ -126,21 +134,9 @@ class SpanSlicer implements RecordVisitor {
       bytes,
       request,
       resource: this.resource,
-      scope: fieldsBesideChildren(bytes, inner.start, inner.end, CHILD),
+      scope: fieldsBesideRecords(bytes, inner.start, inner.end, SHAPES.traces, 2),
     };
   }
-}
-
-/** The fields of a message that are not its list of children. */
-function fieldsBesideChildren(b: Uint8Array, start: number, end: number, children: number): ByteRange[] {
-  const heads: ByteRange[] = [];
-  for (let p = start; p < end; ) {
-    const at = p;
-    const tag = varint(b, p);
-    p = skip(b, after, tag);
-    if (tag !== children) heads.push([at, p]);
-  }
-  return heads;
 }
 
 let traceId = "";
@@ -156,24 +152,17 @@ function scanIds(b: Uint8Array, p: number, end: number): void {
     const tag = varint(b, p);
     const at = after;
     p = skip(b, at, tag);
-    if (tag !== TRACE_ID && tag !== SPAN_ID && tag !== PARENT_ID) continue;
+    if (tag !== SPAN_TRACE_ID_TAG && tag !== SPAN_ID_TAG && tag !== SPAN_PARENT_ID_TAG) continue;
     const size = varint(b, at);
     const start = after;
-    if (tag === TRACE_ID) {
+    if (tag === SPAN_TRACE_ID_TAG) {
       if (size === 16) traceId = Buffer.prototype.latin1Slice.call(b, start, p);
-    } else if (tag === SPAN_ID) {
+    } else if (tag === SPAN_ID_TAG) {
       if (size >= 4) spanKey = fixed32(b, p - 4);
     } else for (let i = start; i < p; i++) if (b[i] !== 0) isRoot = false;
   }
 }
 
 const NO_TRACE = "\0".repeat(16);
-const RESOURCE_SPANS = 10;
-/** Scopes in a resource, spans in a scope. */
-const CHILD = 18;
-const SPAN = 18;
-const TRACE_ID = 10;
-const SPAN_ID = 18;
-const PARENT_ID = 34;
 /** A guess at the size of a resource or scope with its spans: two bytes are reserved for its length. */
 const LIKELY_SIZE = 1000;

@@ -13,14 +13,17 @@ const schema = z.strictObject({
   attribute: z.string().default("processed.by").meta({ description: "The attribute that every record gets." }),
   value: z.string().default("${name}").meta({ description: "Its value." }),
   drop_if: z.string().optional().meta({ description: "Records with this attribute are dropped." }),
+  min_severity: z.number().int().default(0).meta({ description: "Records of a lower severity are dropped." }),
 });
 
 export default defineProcessor({
   type: "${type}",
   summary: "Adds an attribute to every record, and drops some.",
+  signals: ["logs"], // so every record is a log record; without it spans and data points come too
   schema,
-  create: ({ attribute, value, drop_if }) =>
+  create: ({ attribute, value, drop_if, min_severity }) =>
     eachRecord((record) => {
+      if (record.severityNumber < min_severity) return "drop";
       if (drop_if !== undefined && record.attributes.has(drop_if)) return "drop";
       record.attributes.set(attribute, value);
       return "keep";

@@ -105,7 +105,7 @@ function placeWithin(issue: ZodIssue, node: Node | undefined): Place | undefined
   return typeof offset === "number" ? placeInText(node, offset, typeof length === "number" ? length : 1) : undefined;
 }
 
-const CODES: Readonly<Record<string, string>> = { invalid_type: "wrong_type", invalid_union: "wrong_type" };
+const CODES: Readonly<Record<string, Problem["code"]>> = { invalid_type: "wrong_type", invalid_union: "wrong_type" };
 
 function suggestionFor(
   issue: ZodIssue,

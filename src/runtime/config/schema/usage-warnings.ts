@@ -51,6 +51,6 @@ function durationWarnings(node: ScalarNode, schema: z.ZodType, path: ConfigPath)
   return [{ ...warning("integer_duration", node, path, message), suggestion: advice + seconds }];
 }
 
-function warning(code: string, span: Span, path: ConfigPath, message: string): Problem {
+function warning(code: Problem["code"], span: Span, path: ConfigPath, message: string): Problem {
   return { severity: "warning", code, place: placeOf(span), path: path.join("."), message };
 }

@@ -1,13 +1,14 @@
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { placeOf, type Span } from "./node.js";
 import type { Problem } from "./problem.js";
+import type { ProblemCode } from "./problem-codes.js";
 
 /** The problems found so far; every check adds to it and goes on. */
 export class Findings {
   readonly problems: Problem[] = [];
 
   error(
-    code: string,
+    code: ProblemCode,
     span: Span | undefined,
     path: ConfigPath,
     message: string,
@@ -17,7 +18,7 @@ export class Findings {
   }
 
   warn(
-    code: string,
+    code: ProblemCode,
     span: Span | undefined,
     path: ConfigPath,
     message: string,
@@ -32,7 +33,7 @@ export class Findings {
 
   private add(
     severity: Problem["severity"],
-    code: string,
+    code: ProblemCode,
     span: Span | undefined,
     path: ConfigPath,
     message: string,

@@ -71,7 +71,7 @@ class YamlReader {
     return this.convert(first.contents, 0, { source: this.source, start: first.range[0], end: first.range[0] });
   }
 
-  report(code: string, offset: number, message: string, suggestion?: string): void {
+  report(code: Problem["code"], offset: number, message: string, suggestion?: string): void {
     if (this.isSilent) return;
     this.problems.push({
       severity: "error",

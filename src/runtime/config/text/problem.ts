@@ -1,3 +1,5 @@
+import type { ProblemCode } from "./problem-codes.js";
+
 /** Where something stands. Lines and columns count from 1. */
 export interface Place {
   readonly file: string;
@@ -9,7 +11,7 @@ export interface Place {
 export interface Problem {
   readonly severity: "error" | "warning";
   /** A stable name such as "unknown_key". */
-  readonly code: string;
+  readonly code: ProblemCode;
   /** Absent only when no single place is to blame, such as a file that cannot be read. */
   readonly place: Place | undefined;
   /** Dotted path of the key, such as receivers.otlp.protocols.http.endpoint. */

@@ -154,7 +154,7 @@ class Substituter {
 
   private report(
     severity: Problem["severity"],
-    code: string,
+    code: Problem["code"],
     span: Span,
     path: string,
     texts: Pick<Problem, "message" | "suggestion">,

@@ -2,6 +2,7 @@ import { Batch } from "../../telemetry/batch.js";
 import { SplitOverflow, splitBatch } from "../../telemetry/edit/split-batch.js";
 import type { Clock } from "../clock.js";
 import { Delivery } from "../delivery.js";
+import { ERROR_CODES } from "../error-codes.js";
 import { Refusal } from "../refusal.js";
 
 /** What is merged stays under gRPC's usual limit of 4 MiB, so that no request is refused for the company it was in. */
@@ -110,5 +111,5 @@ export class Batcher {
 
 function splitOverflowRefusal(max: number): Refusal {
   const message = `too many records, or too much around them, to cut this request into pieces of at most ${max}`;
-  return new Refusal("permanent", message, { code: "SLUICE_SPLIT_OVERFLOW", category: "schema" });
+  return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_SPLIT_OVERFLOW, category: "schema" });
 }

@@ -4,7 +4,9 @@ import { type Clock, systemClock } from "../clock.js";
 import type { Processor } from "../component.js";
 import { type DeadLetter, isDeadLetter } from "../dead-letter.js";
 import type { Delivery } from "../delivery.js";
+import { ERROR_CODES } from "../error-codes.js";
 import { Refusal } from "../refusal.js";
+import { markHolding } from "./holding.js";
 
 /** What a function of one batch may answer: a batch, several, dead letters, or null (or none) to drop it on purpose. */
 export type BatchResult = Batch | DeadLetter | readonly (Batch | DeadLetter)[] | null;
@@ -39,7 +41,7 @@ export function eachCancellableBatch(
   process: (batch: Batch, delivery: Delivery, isWanted: () => boolean) => BatchResult | PromiseLike<BatchResult>,
   { timeoutMs = DEFAULT_TIMEOUT_MS, clock = systemClock }: EachBatchOptions = {},
 ): Processor {
-  return (source) =>
+  const processor: Processor = (source) =>
     new Observable<Delivery>((out) => {
       let tail: Promise<void> | undefined;
       let cancelWait: (() => void) | undefined;
@@ -102,6 +104,7 @@ export function eachCancellableBatch(
         cancelWait?.();
       };
     });
+  return markHolding(processor, "settles_all");
 }
 
 function toDeliveries(delivery: Delivery, result: BatchResult): readonly Delivery[] {
@@ -111,7 +114,7 @@ function toDeliveries(delivery: Delivery, result: BatchResult): readonly Deliver
   }
   const parts = Array.isArray(result) ? result : [result as Batch | DeadLetter];
   if (!parts.every(isBatchOrDeadLetter))
-    throw new Refusal("transient", NO_RESULT_MESSAGE, { code: "SLUICE_NO_RESULT", unexpected: true });
+    throw new Refusal("transient", NO_RESULT_MESSAGE, { code: ERROR_CODES.SLUICE_NO_RESULT, unexpected: true });
   return delivery.split(parts);
 }
 
@@ -126,7 +129,7 @@ function isPromiseLike(result: unknown): result is PromiseLike<BatchResult> {
 
 function timeoutRefusal(ms: number): Refusal {
   const message = `the function did not answer within ${ms} ms`;
-  return new Refusal("transient", message, { code: "SLUICE_TIMEOUT", unexpected: true });
+  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_TIMEOUT, unexpected: true });
 }
 
 const NO_DELIVERIES: readonly Delivery[] = [];

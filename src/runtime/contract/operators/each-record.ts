@@ -3,8 +3,9 @@ import { type AnyRecordView, editRecords, type RecordVerdict } from "../../telem
 import { editRecordsAsync } from "../../telemetry/edit/edit-records-async.js";
 import { splitBatch } from "../../telemetry/edit/split-batch.js";
 import type { Attributes } from "../../telemetry/views/attributes.js";
+import { validateSetback } from "../border/read-answers.js";
 import type { Processor } from "../component.js";
-import { type DeadLetter, deadLetter, type Setback, validateSetback } from "../dead-letter.js";
+import { type DeadLetter, deadLetter, type Setback } from "../dead-letter.js";
 import { type BatchResult, type EachBatchOptions, eachCancellableBatch } from "./each-batch.js";
 
 /** Takes the record out of the pipeline, as it came in; every exporter keeps it as a dead letter with this message. */
@@ -30,12 +31,13 @@ export interface EachRecordOptions extends EachBatchOptions {
  * rejection refuses the whole batch, and so does a batch that takes longer than `timeoutMs` altogether; then the rest
  * of its records is not shown.
  *
- * A function for one signal may name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
+ * In a processor that says `signals: ["logs"]` the record is a `LogRecordView`, and so on. A function for one signal may
+ * also name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
  */
 export function eachRecord<View extends AnyRecordView = AnyRecordView>(
   edit: (record: View) => RecordResult | Promise<RecordResult>,
   { concurrency = 1, ...options }: EachRecordOptions = {},
-): Processor {
+): Processor<View> {
   return eachCancellableBatch((batch, _delivery, isWanted) => {
     const setbacks = new RecordSetbacks();
     const edited = editRecordsAsync(

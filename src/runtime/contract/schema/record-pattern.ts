@@ -1,3 +1,4 @@
+import { MAX_SEVERITY_NUMBER, SEVERITIES, SEVERITY_NUMBERS } from "../../telemetry/bytes/enum-names.js";
 import type { AnyRecordView } from "../../telemetry/edit/edit-records.js";
 import type { Value } from "../../telemetry/views/value.js";
 
@@ -62,12 +63,12 @@ function namePattern(text: string): RecordPattern {
   return (record) => matches(record.name);
 }
 
-const SEVERITIES = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
-
 function parseSeverity(operator: string | undefined, operand: string): RecordPattern | { readonly problem: string } {
   const range = severityRange(operand);
   if (operator === undefined || range === undefined) {
-    return { problem: `expected severity>=ERROR, with one of ${SEVERITIES.join(", ")} or a number from 1 to 24` };
+    return {
+      problem: `expected severity>=ERROR, with one of ${SEVERITIES.join(", ").toUpperCase()} or a number from 1 to ${MAX_SEVERITY_NUMBER}`,
+    };
   }
   const [from, to] = range;
   const holds: Record<string, (severity: number) => boolean> = {
@@ -84,10 +85,10 @@ function parseSeverity(operator: string | undefined, operand: string): RecordPat
 
 /** ERROR is 17 to 20, as in OpenTelemetry; a number is just itself. */
 function severityRange(text: string): [from: number, to: number] | undefined {
-  const index = SEVERITIES.indexOf(text.toUpperCase());
-  if (index >= 0) return [index * 4 + 1, index * 4 + 4];
+  const severity = SEVERITIES.find((name) => name === text.toLowerCase());
+  if (severity !== undefined) return [SEVERITY_NUMBERS[severity], SEVERITY_NUMBERS[severity] + 3];
   const number = /^\d{1,2}$/.test(text) ? Number(text) : 0;
-  return number >= 1 && number <= 24 ? [number, number] : undefined;
+  return number >= 1 && number <= MAX_SEVERITY_NUMBER ? [number, number] : undefined;
 }
 
 function hasAttribute([, owner, key]: RegExpExecArray): RecordPattern {

@@ -1,7 +1,6 @@
+import { SEVERITIES } from "../../telemetry/bytes/enum-names.js";
 import type { LogInput } from "../log-record.js";
 import { DEFAULT_FORMAT, type LineFormat } from "./line-format.js";
-
-const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"];
 
 /** What pino and its OpenTelemetry instrumentation call things, and what OpenTelemetry does. */
 const ATTRIBUTE_NAMES = new Map([
@@ -51,9 +50,9 @@ function parseLine(line: string): Record<string, unknown> | undefined {
 function severityOf(level: unknown, { labels }: LineFormat): Pick<LogInput, "severity" | "severityNumber"> | undefined {
   if (typeof level === "string") return { severity: level };
   if (typeof level !== "number" || !(level > 0)) return undefined;
-  const step = Math.min(Math.max(Math.floor(level / 10), 1), LEVELS.length);
+  const step = Math.min(Math.max(Math.floor(level / 10), 1), SEVERITIES.length);
   const between = Math.min(Math.floor(Math.max(level - step * 10, 0) / 2.5), 3);
-  const label = Object.hasOwn(labels, level) ? String(labels[level]) : LEVELS[step - 1]!;
+  const label = Object.hasOwn(labels, level) ? String(labels[level]) : SEVERITIES[step - 1]!;
   return { severity: label, severityNumber: (step - 1) * 4 + 1 + between };
 }
 

@@ -1,4 +1,5 @@
 import type { Outcome } from "../../contract/delivery.js";
+import { ERROR_CODES } from "../../contract/error-codes.js";
 import { Refusal, toRefusal } from "../../contract/refusal.js";
 import { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
@@ -96,7 +97,7 @@ export class InProcessExport<Items> {
       if (parts !== undefined) return parts.map((part) => this.toBatches(part, batches)).find(Boolean);
       const { message } = toRefusal(error);
       const refusal = new Refusal("permanent", message, {
-        code: "SLUICE_BAD_RECORD",
+        code: ERROR_CODES.SLUICE_BAD_RECORD,
         category: "schema",
         cause: error,
       });

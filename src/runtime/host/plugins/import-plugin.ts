@@ -1,11 +1,12 @@
 import { fileURLToPath } from "node:url";
+import type { ProblemCode } from "../../config/text/problem-codes.js";
 import type { Clock } from "../../contract/clock.js";
 import { errorMessage } from "../../contract/error-message.js";
 import { importUrl, type PluginModule } from "./import-url.js";
 
 /** Why a plugin's code could not be loaded, in words for the one who named it. */
 export interface ImportFailure {
-  readonly code: string;
+  readonly code: ProblemCode;
   readonly problem: string;
   readonly suggestion?: string | undefined;
 }

@@ -2,7 +2,9 @@ import { SECTIONS, type SectionName } from "../../config/resolve/component-defin
 import { parseId } from "../../config/schema/component-id.js";
 import type { Findings } from "../../config/text/findings.js";
 import { isNull, isScalar, type MapNode, type Node, type Span } from "../../config/text/node.js";
+import type { ProblemCode } from "../../config/text/problem-codes.js";
 import type { ComponentKind } from "../../contract/component.js";
+import { ERROR_CODES } from "../../contract/error-codes.js";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { noEffectReason, type Registry, RegistryError } from "../registry.js";
 import { exportedComponents } from "./exported-components.js";
@@ -80,7 +82,7 @@ class PluginLoader {
         this.registry.add(factory, named.displayName);
       } catch (error) {
         if (!(error instanceof RegistryError)) throw error;
-        const code = error.code === "SLUICE_CONTRACT" ? "plugin_contract" : "plugin_type_taken";
+        const code = error.code === ERROR_CODES.SLUICE_CONTRACT ? "plugin_contract" : "plugin_type_taken";
         const message =
           code === "plugin_contract" ? error.message : `has a ${factory.kind} "${factory.type}", but ${error.message}`;
         this.report(code, named, code === "plugin_contract" ? `: ${message}` : ` ${message}`, error.hint);
@@ -120,7 +122,7 @@ class PluginLoader {
   }
 
   private report(
-    code: string,
+    code: ProblemCode,
     { displayName, span, path }: PluginReference,
     problem: string,
     suggestion?: string,

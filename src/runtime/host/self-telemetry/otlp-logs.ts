@@ -1,5 +1,6 @@
 import type { AnyValueMap, Logger as OtelLogger } from "@opentelemetry/api-logs";
 import type { Logger } from "../../contract/observability.js";
+import { SEVERITY_NUMBERS, type Severity } from "../../telemetry/bytes/enum-names.js";
 import { logExportFailures } from "./log-export-failures.js";
 import type { LogOutput } from "./logger.js";
 import { type OtlpOptions, type OtlpTarget, otlpOptions } from "./otlp-target.js";
@@ -12,7 +13,6 @@ export interface LogProcessorConfig {
 }
 
 const PATH = ["service", "telemetry", "logs", "processors"];
-const SEVERITIES: Readonly<Record<string, number>> = { debug: 5, info: 9, warn: 13, error: 17, fatal: 21 };
 const MAX_BUFFERED_LINES = 1000;
 
 /** The agent's own log lines as OTLP. Lines written before `start` are sent after it. */
@@ -73,7 +73,7 @@ function targetsOf(processor: LogProcessorConfig, index: number): Promise<LogTar
 
 interface LogLine extends AnyValueMap {
   readonly time: string;
-  readonly level: string;
+  readonly level: Severity;
   readonly msg: string;
 }
 
@@ -81,7 +81,7 @@ function emit(logger: OtelLogger, line: string): void {
   const { time, level, msg, ...fields } = JSON.parse(line) as LogLine;
   logger.emit({
     timestamp: new Date(time),
-    severityNumber: SEVERITIES[level] ?? 0,
+    severityNumber: SEVERITY_NUMBERS[level] ?? 0,
     severityText: level.toUpperCase(),
     body: msg,
     attributes: fields,

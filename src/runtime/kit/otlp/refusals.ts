@@ -1,9 +1,7 @@
+import { ERROR_CODES } from "../../contract/error-codes.js";
 import { isRefusal, Refusal, type RefusalCategory } from "../../contract/refusal.js";
 import { GRPC_STATUS, grpcStatusName, RETRYABLE_GRPC_STATUSES } from "./grpc-status.js";
 import type { RpcStatus } from "./rpc-status.js";
-
-/** Code of a refusal that a smaller batch might not meet. */
-export const TOO_LARGE_CODE = "SLUICE_TOO_LARGE";
 
 /**
  * The refusal behind an HTTP answer that is no success. 429, 5xx and 408 can be tried again, and with Retry-After not
@@ -17,7 +15,7 @@ export function refusalOfHttp(status: number, detail: string, retryAfterMs: numb
     return new Refusal("throttled", message, { ...options, retryAfterMs });
   }
   if (status === 413)
-    return new Refusal("permanent", message, { ...options, code: TOO_LARGE_CODE, category: "schema" });
+    return new Refusal("permanent", message, { ...options, code: ERROR_CODES.SLUICE_TOO_LARGE, category: "schema" });
   return new Refusal("permanent", message, { ...options, category: categoryOfHttp(status) });
 }
 
@@ -32,7 +30,7 @@ export function refusalOfGrpc({ code, message: detail, retryAfterMs }: RpcStatus
   }
   if (canRetry) return new Refusal("transient", message, { status: name });
   if (code === GRPC_STATUS.RESOURCE_EXHAUSTED && /larger than max/i.test(detail)) {
-    return new Refusal("permanent", message, { status: name, code: TOO_LARGE_CODE, category: "schema" });
+    return new Refusal("permanent", message, { status: name, code: ERROR_CODES.SLUICE_TOO_LARGE, category: "schema" });
   }
   const category = code === GRPC_STATUS.INVALID_ARGUMENT ? "schema" : "integration";
   return new Refusal("permanent", message, { status: name, category });
@@ -50,7 +48,7 @@ export function refusalOfAbort(peer: string, abort: AbortSignal): Refusal {
   if (isRefusal(reason)) return reason;
   const hasMessage = reason instanceof Error && reason.name !== "AbortError";
   return new Refusal("transient", `${peer}: ${hasMessage ? reason.message : "given up before an answer came"}`, {
-    code: "SLUICE_ABORTED",
+    code: ERROR_CODES.SLUICE_ABORTED,
     cause: reason,
   });
 }

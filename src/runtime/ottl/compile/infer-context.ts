@@ -1,17 +1,10 @@
 import { alternatives } from "../../contract/schema/suggest.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
-import type { ContextName } from "../paths/context.js";
+import { type ContextName, RECORD_CONTEXTS, SIGNAL_CONTEXTS } from "../paths/context.js";
 import { type Token, tokenize } from "../syntax/lexer.js";
 import { KEYWORDS } from "../syntax/parser.js";
 import { isOttlSyntaxError, OttlSyntaxError } from "../values/error.js";
 import { type Condition, compileCondition, compileStatement, type Statement } from "./compile.js";
-
-/** The contexts of a signal, from the outermost to the innermost. */
-export const SIGNAL_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
-  logs: ["resource", "scope", "log"],
-  traces: ["resource", "scope", "span", "spanevent"],
-  metrics: ["resource", "scope", "metric", "datapoint"],
-};
 
 /** Texts that were compiled together, and the context they are in. */
 export interface CompiledGroup {
@@ -31,7 +24,7 @@ export interface GroupFailure {
  * Compiles texts that share a context which nobody has named. It is the innermost one that their paths begin with, or
  * else the first from there inwards in which all of them compile. When there is none, the failure in the most likely
  * one is given. Where no path begins with a context, and more than one would do, it is refused: `attributes` alone
- * may be the record's or the resource's. The paths of `neighbours` count too, but these are not compiled.
+ * may be the record's or the resource's. The paths of `otherTexts` count too, but these are not compiled.
  */
 export function compileInferred(
   signal: Signal,
@@ -55,9 +48,6 @@ export function compileInferred(
     );
   return compiled[0] ?? (hints.every((hint) => hint < 0) ? likeliestFailure(signal, candidates, results) : results[0]!);
 }
-
-/** The context that most conditions of a signal are written for. */
-const RECORD_CONTEXTS: Readonly<Record<Signal, ContextName>> = { logs: "log", traces: "span", metrics: "datapoint" };
 
 /** Of failures in all contexts, where nothing tells which is meant: one that knows what was, or that of the record. */
 function likeliestFailure(

@@ -1,5 +1,5 @@
 import { Batch } from "../../telemetry/batch.js";
-import { checkRequest } from "../../telemetry/bytes/check-request.js";
+import { countRecords, SHAPES } from "../../telemetry/bytes/signal.js";
 import { partition } from "../../telemetry/edit/partition.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../telemetry/views/record-walk.js";
 import { CONTEXT_SHAPES, CONTEXT_SIGNALS, CONTEXTS_OF_RECORDS, type ContextName } from "../paths/context.js";
@@ -100,7 +100,8 @@ function runVisitor(batch: Batch, context: ContextName, visitor: RecordVisitor):
   checkContext(batch, context);
   const result = new RecordWalk(batch, CONTEXT_SHAPES[context]).run(visitor);
   if (result === batch || CONTEXTS_OF_RECORDS.has(context)) return result;
-  const count = context === "spanevent" ? batch.count : checkRequest(result.signal, result.bytes);
+  const count =
+    context === "spanevent" ? batch.count : countRecords(result.bytes, 0, result.byteLength, SHAPES[result.signal]);
   return Batch.trusted(result.signal, result.bytes, count);
 }
 

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { FNV64_START, fnv64 } from "../../kit/fnv.js";
 import { OttlError } from "../values/error.js";
 import type { OttlValue } from "../values/value.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";
@@ -30,13 +31,8 @@ function hashConverter(name: string, algorithm: string): FunctionSpec {
   );
 }
 
-const FNV_OFFSET = 0xcbf29ce484222325n;
-const FNV_PRIME = 0x100000001b3n;
-
 function fnv1a(text: string): bigint {
-  let hash = FNV_OFFSET;
-  for (const byte of Buffer.from(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * FNV_PRIME);
-  return BigInt.asIntN(64, hash);
+  return BigInt.asIntN(64, fnv64(FNV64_START, Buffer.from(text)));
 }
 
 const BASE64: Readonly<Record<string, { readonly encoding: "base64" | "base64url"; readonly padded: boolean }>> = {

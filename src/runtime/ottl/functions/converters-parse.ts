@@ -1,10 +1,11 @@
-import { OttlError } from "../values/error.js";
+import { NameCache } from "../../telemetry/bytes/name-cache.js";
+import { isOttlError, OttlError } from "../values/error.js";
 import type { OttlMap, OttlValue } from "../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
 import { grokPattern } from "./text/grok.js";
 import { parseCsvRow, parseJson, parseKeyValue } from "./text/parse-text.js";
 import { parseUrl } from "./text/parse-url.js";
-import { compilePattern, TextCache } from "./text/pattern.js";
+import { compilePattern, PATTERN_CACHE_LIMITS } from "./text/pattern.js";
 import { parseUserAgent } from "./text/user-agent.js";
 
 /** Converters that take text apart. */
@@ -118,14 +119,14 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
       const definitions = args.literalTexts("pattern_definitions");
       if (typeof args.constant("pattern") !== "string") {
         const pattern = args.text("pattern");
-        const compiled = new TextCache((text) => grokPattern(text, namedOnly, definitions));
+        const compiled = new NameCache((text) => grokPattern(text, namedOnly, definitions), PATTERN_CACHE_LIMITS);
         return (ctx) => compiled.get(pattern(ctx))(target(ctx));
       }
       try {
         const extract = grokPattern(args.literalText("pattern"), namedOnly, definitions);
         return (ctx) => extract(target(ctx));
       } catch (error) {
-        if (error instanceof OttlError) args.reject("pattern", error.message);
+        if (isOttlError(error)) args.reject("pattern", error.message);
         throw error;
       }
     },

@@ -2,7 +2,7 @@ import { LENGTH_DELIMITED } from "../../telemetry/bytes/wire.js";
 import { rawMessages, readField } from "../paths/field-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { lengthOf, toBool, toBytes, toDouble, toInt, toText } from "../values/conversions.js";
-import { OttlError } from "../values/error.js";
+import { isOttlError, OttlError } from "../values/error.js";
 import { OttlDuration, type OttlMap, OttlMessages, type OttlValue } from "../values/value.js";
 import { readOttlMap } from "../values/wire-value.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";
@@ -41,7 +41,7 @@ function lenient<T extends OttlValue>(convert: (value: OttlValue) => T | null): 
     try {
       return convert(value);
     } catch (error) {
-      if (error instanceof OttlError) return null;
+      if (isOttlError(error)) return null;
       throw error;
     }
   };

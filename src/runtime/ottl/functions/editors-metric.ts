@@ -1,4 +1,5 @@
-import type { Tree, TreeValue } from "../../telemetry/json/tree.js";
+import type { Tree, TreeValue } from "../../telemetry/bytes/decode.js";
+import { GAUGE_TAG, SUM_TAG } from "../../telemetry/bytes/tags.js";
 import type { ContextName } from "../paths/context.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { OttlError } from "../values/error.js";
@@ -164,6 +165,3 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     },
   },
 ];
-
-const GAUGE_TAG = 42;
-const SUM_TAG = 58;

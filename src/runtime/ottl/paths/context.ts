@@ -1,45 +1,61 @@
-import { SHAPES, type Signal } from "../../telemetry/bytes/signal.js";
+import { SHAPES, SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
+import {
+  RESOURCE_CONTAINER_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+  SPAN_EVENTS_TAG,
+} from "../../telemetry/bytes/tags.js";
 import type { WalkShape } from "../../telemetry/views/record-walk.js";
 
 /** What a condition or statement is about, one at a time. */
 export type ContextName = "resource" | "scope" | "log" | "span" | "spanevent" | "metric" | "datapoint";
 
+/** The contexts of a signal, from the outermost to the innermost. */
+export const SIGNAL_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
+  logs: ["resource", "scope", "log"],
+  traces: ["resource", "scope", "span", "spanevent"],
+  metrics: ["resource", "scope", "metric", "datapoint"],
+};
+
 /** All contexts, from the outside in. */
-export const CONTEXTS: readonly ContextName[] = [
-  "resource",
-  "scope",
-  "log",
-  "span",
-  "spanevent",
-  "metric",
-  "datapoint",
-];
+export const CONTEXTS: readonly ContextName[] = [...new Set(SIGNALS.flatMap((signal) => SIGNAL_CONTEXTS[signal]))];
 
 /** The signals that have such a thing. */
 export const CONTEXT_SIGNALS: Readonly<Record<ContextName, readonly Signal[]>> = {
-  resource: ["logs", "traces", "metrics"],
-  scope: ["logs", "traces", "metrics"],
-  log: ["logs"],
-  span: ["traces"],
-  spanevent: ["traces"],
-  metric: ["metrics"],
-  datapoint: ["metrics"],
+  resource: signalsWith("resource"),
+  scope: signalsWith("scope"),
+  log: signalsWith("log"),
+  span: signalsWith("span"),
+  spanevent: signalsWith("spanevent"),
+  metric: signalsWith("metric"),
+  datapoint: signalsWith("datapoint"),
 };
 
-const RESOURCE = [10];
-const SCOPE = [18];
-const SPAN = [18];
+function signalsWith(context: ContextName): readonly Signal[] {
+  return SIGNALS.filter((signal) => SIGNAL_CONTEXTS[signal].includes(context));
+}
+
+/** The context of a signal's records, which most conditions are written for. */
+export const RECORD_CONTEXTS: Readonly<Record<Signal, ContextName>> = {
+  logs: "log",
+  traces: "span",
+  metrics: "datapoint",
+};
 
 /** How to walk over the things of a context. */
 export const CONTEXT_SHAPES: Readonly<Record<ContextName, WalkShape>> = {
-  resource: { levels: [], record: 10 },
-  scope: { levels: [RESOURCE], record: 18 },
+  resource: { levels: [], record: RESOURCE_CONTAINER_TAG },
+  scope: { levels: [[RESOURCE_CONTAINER_TAG]], record: SCOPE_CONTAINER_TAG },
   log: SHAPES.logs,
   span: SHAPES.traces,
-  spanevent: { levels: [RESOURCE, SCOPE, SPAN], record: 90, keepEmptyFrom: 2 },
-  metric: { levels: [RESOURCE, SCOPE], record: 18 },
+  spanevent: {
+    levels: [...SHAPES.traces.levels, [SHAPES.traces.record]],
+    record: SPAN_EVENTS_TAG,
+    keepEmptyFrom: 2,
+  },
+  metric: { levels: SHAPES.metrics.levels.slice(0, 2), record: SCOPE_ITEM_TAG },
   datapoint: SHAPES.metrics,
 };
 
 /** Dropping one of these drops records of the signal by ones: the walk's count stays right. */
-export const CONTEXTS_OF_RECORDS: ReadonlySet<ContextName> = new Set(["log", "span", "datapoint"]);
+export const CONTEXTS_OF_RECORDS: ReadonlySet<ContextName> = new Set(Object.values(RECORD_CONTEXTS));

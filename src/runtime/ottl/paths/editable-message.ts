@@ -1,7 +1,7 @@
 import { anyValueAt, anyValueEnd } from "../../telemetry/bytes/any-value.js";
 import { encodeField } from "../../telemetry/bytes/encode.js";
-import type { Message } from "../../telemetry/bytes/messages.js";
-import { after, findField, LENGTH_DELIMITED, skip, varint } from "../../telemetry/bytes/wire.js";
+import { attributesTagOf, type Message } from "../../telemetry/bytes/messages.js";
+import { after, findField, skip, varint } from "../../telemetry/bytes/wire.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
 import { encodedKey, findAttribute } from "../../telemetry/views/attributes.js";
 import { type OttlMap, type OttlValue, sameValue } from "../values/value.js";
@@ -38,8 +38,7 @@ export class EditableMessage {
   /** The next message is of another kind: points of a histogram after those of a gauge. */
   setType(message: Message): void {
     this.type = message;
-    const field = message.byName.get("attributes") ?? message.byName.get("metadata");
-    this.attributesTag = field === undefined ? 0 : (field.number << 3) | LENGTH_DELIMITED;
+    this.attributesTag = attributesTagOf(message);
   }
 
   moveTo(bytes: Uint8Array, start: number, end: number): void {

@@ -1,8 +1,7 @@
-import { decodeValue } from "../../telemetry/bytes/decode.js";
-import { type Field, wireType } from "../../telemetry/bytes/messages.js";
+import { decodeValue, type TreeValue } from "../../telemetry/bytes/decode.js";
+import type { Field } from "../../telemetry/bytes/messages.js";
 import { after, LENGTH_DELIMITED, skip, varint } from "../../telemetry/bytes/wire.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
-import type { TreeValue } from "../../telemetry/json/tree.js";
 import { OttlError } from "../values/error.js";
 import { OttlMessages, OttlTime, type OttlValue, sameValue, typeName } from "../values/value.js";
 import { type EditableMessage, encodedField } from "./editable-message.js";
@@ -12,8 +11,7 @@ import type { PathAccess, SelectMessage } from "./path-access.js";
 
 /** The decoded field, or undefined when it is not set. */
 export function readField(message: EditableMessage, field: Field): TreeValue | undefined {
-  const { number } = field;
-  const tag = (number << 3) | wireType(field);
+  const { number, tag } = field;
   const edited = message.edits?.fields.get(number);
   if (edited === undefined) {
     const at = message.find(tag);

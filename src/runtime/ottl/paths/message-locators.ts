@@ -1,14 +1,13 @@
-import { MESSAGES } from "../../telemetry/bytes/messages.js";
+import { MESSAGES, metricDataMessage } from "../../telemetry/bytes/messages.js";
 import { METRIC_DATA_TAGS } from "../../telemetry/bytes/signal.js";
-import { after, LENGTH_DELIMITED, skip, varint } from "../../telemetry/bytes/wire.js";
+import { OWNER_TAG } from "../../telemetry/bytes/tags.js";
+import { after, fieldRange, LENGTH_DELIMITED, varint } from "../../telemetry/bytes/wire.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
 import type { FrameEdit } from "../../telemetry/views/record-walk.js";
 import { EditableMessage } from "./editable-message.js";
 import type { RecordContext } from "./record-context.js";
 
-/** Where the messages of a scene lie, and how changes to them reach the batch. */
-
-/** Finds a message for the present record. */
+/** Finds a message of a `RecordContext` for the present record. Its changes reach the batch through the walk. */
 export interface MessageLocator {
   current(): EditableMessage;
 }
@@ -61,8 +60,7 @@ export class FrameLocator implements MessageLocator, FrameEdit {
   }
 }
 
-const OWNER_FIELD = 1;
-const OWNER_TAG = 10;
+const OWNER_FIELD = OWNER_TAG >>> 3;
 
 /** A resource or scope: field 1 of the frame around its records. */
 export class OwnerLocator extends FrameLocator {
@@ -83,17 +81,6 @@ export class OwnerLocator extends FrameLocator {
     varint(bytes, after);
     this.message.moveTo(bytes, after, to);
   }
-}
-
-/** Where the field lies, tag and all; empty at the beginning if it does not. */
-function fieldRange(bytes: Uint8Array, start: number, end: number, number: number): [from: number, to: number] {
-  for (let p = start; p < end; ) {
-    const at = p;
-    const tag = varint(bytes, p);
-    p = skip(bytes, after, tag);
-    if (tag >>> 3 === number) return [at, p];
-  }
-  return [start, start];
 }
 
 /** A message in the record. Its changes become the record's with `applyEdits`. */
@@ -151,7 +138,7 @@ export class FrameDataLocator extends FrameLocator implements MetricDataLocator 
   }
 
   protected override locate(bytes: Uint8Array, start: number, end: number): void {
-    this.message.setType(dataMessage(this.tag()));
+    this.message.setType(metricDataMessage(this.tag()));
     super.locate(bytes, start, end);
   }
 }
@@ -172,7 +159,7 @@ export class NestedDataLocator extends NestedLocator implements MetricDataLocato
     this.dataTag = METRIC_DATA_TAGS.find((tag) => record.find(tag) >= 0) ?? 0;
     if (this.dataTag === 0) return this.message.moveTo(record.bytes, record.start, record.start);
     this.number = this.dataTag >>> 3;
-    this.message.setType(dataMessage(this.dataTag));
+    this.message.setType(metricDataMessage(this.dataTag));
     super.locate(record);
   }
 }
@@ -187,9 +174,4 @@ export class AppendToFrame implements FrameEdit {
   apply(out: WireWriter): void {
     out.copy(this.bytes, 0, this.bytes.length);
   }
-}
-
-/** The message of a metric's data by its tag in the metric. */
-export function dataMessage(tag: number) {
-  return MESSAGES["Metric"]!.byNumber[tag >>> 3]!.message!;
 }

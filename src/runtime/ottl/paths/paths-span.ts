@@ -1,4 +1,5 @@
-import type { Tree } from "../../telemetry/json/tree.js";
+import type { Tree } from "../../telemetry/bytes/decode.js";
+import { SPAN_KIND_SYMBOLS, SPAN_KINDS } from "../../telemetry/bytes/enum-names.js";
 import { OttlError, OttlSyntaxError } from "../values/error.js";
 import {
   fieldAccess,
@@ -17,8 +18,7 @@ const record: SelectMessage = (ctx) => ctx.record;
 /** Of a span event its span, of a span itself. */
 const span: SelectMessage = (ctx) => ctx.span.current();
 
-const SPAN_KIND_NAMES = ["Unspecified", "Internal", "Server", "Client", "Producer", "Consumer"];
-const SPAN_KIND_SYMBOLS = SPAN_KIND_NAMES.map((kind) => `SPAN_KIND_${kind.toUpperCase()}`);
+const SPAN_KIND_NAMES = SPAN_KINDS.map((kind) => kind[0]!.toUpperCase() + kind.slice(1));
 
 export const SPAN_PATHS: PathTable = {
   ...fieldPaths(span, {

@@ -1,15 +1,14 @@
-import { decodeMessage } from "../../telemetry/bytes/decode.js";
+import { decodeMessage, type Tree } from "../../telemetry/bytes/decode.js";
 import { encodeMessage } from "../../telemetry/bytes/encode.js";
-import { MESSAGES } from "../../telemetry/bytes/messages.js";
+import { dataPointMessage, MESSAGES } from "../../telemetry/bytes/messages.js";
+import { SCOPE_ITEM_TAG } from "../../telemetry/bytes/tags.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
-import type { Tree } from "../../telemetry/json/tree.js";
 import type { RecordWalk } from "../../telemetry/views/record-walk.js";
 import type { OttlMap } from "../values/value.js";
 import type { ContextName } from "./context.js";
 import { EditableMessage } from "./editable-message.js";
 import {
   AppendToFrame,
-  dataMessage,
   FrameDataLocator,
   FrameLocator,
   type MessageLocator,
@@ -132,7 +131,7 @@ export class RecordContext {
   finishAdded(): void {
     this.applyNestedEdits();
     const writer = new WireWriter(this.record.end - this.record.start + 256);
-    writer.byte(METRIC_TAG);
+    writer.byte(SCOPE_ITEM_TAG);
     writer.begin(this.record.end - this.record.start);
     this.record.encodeInto(writer);
     writer.end();
@@ -152,7 +151,7 @@ export class RecordContext {
     const serial = walk.serials[3]!;
     if (this.pointFrame.serial === serial) return;
     this.pointFrame.serial = serial;
-    this.record.setType(dataMessage(walk.frames[3]!.tag).byNumber[1]!.message!);
+    this.record.setType(dataPointMessage(walk.frames[3]!.tag));
   }
 
   private updateEventIndex(walk: RecordWalk): void {
@@ -171,4 +170,3 @@ const RECORD_MESSAGE: Readonly<Record<ContextName, string>> = {
   metric: "Metric",
   datapoint: "NumberDataPoint",
 };
-const METRIC_TAG = 18;

@@ -1,4 +1,4 @@
-import { isMap, OttlDuration, OttlMessages, OttlTime, type OttlValue, sameValue } from "./value.js";
+import { isMap, isNil, OttlDuration, OttlMessages, OttlTime, type OttlValue, sameValue } from "./value.js";
 
 export type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=";
 
@@ -22,10 +22,6 @@ export function compare(a: OttlValue, b: OttlValue, op: Comparison): boolean {
       return typeof b === "bigint" ? compareDoubles(a, Number(b), op) : op === "!=";
   }
   return compareObjects(a, b, op);
-}
-
-function isNil(value: OttlValue): boolean {
-  return value === null || (value instanceof Uint8Array && value.length === 0);
 }
 
 function compareObjects(a: OttlValue, b: OttlValue, op: Comparison): boolean {

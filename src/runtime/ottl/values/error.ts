@@ -1,10 +1,11 @@
+import { ERROR_CODES, hasErrorCode } from "../../contract/error-codes.js";
 /**
  * A condition or statement that cannot be compiled. `offset` and `length` say which part of its text is meant; whoever
  * knows where the text lies in the configuration makes line and column of it. Recognise it by `code`.
  */
 export class OttlSyntaxError extends Error {
   override readonly name = "OttlSyntaxError";
-  readonly code = "SLUICE_OTTL_SYNTAX";
+  readonly code = ERROR_CODES.SLUICE_OTTL_SYNTAX;
   readonly offset: number;
   readonly length: number;
   /** `did you mean "attributes"?`, where something is near. */
@@ -20,18 +21,18 @@ export class OttlSyntaxError extends Error {
 
 /** Whether it is an `OttlSyntaxError`: told by its code, so that one of another copy of the package counts too. */
 export function isOttlSyntaxError(error: unknown): error is OttlSyntaxError {
-  return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_OTTL_SYNTAX";
+  return hasErrorCode(error, ERROR_CODES.SLUICE_OTTL_SYNTAX);
 }
 
 /** A condition or statement that failed on a record: a value of the wrong type, text that does not parse and so on. */
 export class OttlError extends Error {
   override readonly name = "OttlError";
-  readonly code = "SLUICE_OTTL";
+  readonly code = ERROR_CODES.SLUICE_OTTL;
 }
 
 /** Whether it is an `OttlError`: told by its code, so that one of another copy of the package counts too. */
 export function isOttlError(error: unknown): error is OttlError {
-  return error instanceof Error && (error as { code?: unknown }).code === "SLUICE_OTTL";
+  return hasErrorCode(error, ERROR_CODES.SLUICE_OTTL);
 }
 
 /**

@@ -77,6 +77,11 @@ export function typeName(value: OttlValue): string {
   return Array.isArray(value) ? "list" : "map";
 }
 
+/** Whether it is nil: no value, or bytes without a byte, as in the Collector. */
+export function isNil(value: OttlValue): boolean {
+  return value === null || (value instanceof Uint8Array && value.length === 0);
+}
+
 export function isMap(value: OttlValue): value is OttlMap {
   return value instanceof Map;
 }

@@ -1,3 +1,4 @@
+import { readAnyValue, readKeyValues, type ValueBuilder } from "../../telemetry/bytes/any-value.js";
 import {
   ARRAY_VALUE_TAG,
   BOOL_VALUE_TAG,
@@ -5,17 +6,14 @@ import {
   DOUBLE_VALUE_TAG,
   INT_VALUE_TAG,
   KVLIST_VALUE_TAG,
-  readAnyValue as readAnyAs,
-  readKeyValues as readKeyValuesAs,
   STRING_VALUE_TAG,
-  type ValueBuilder,
-} from "../../telemetry/bytes/any-value.js";
+} from "../../telemetry/bytes/tags.js";
 import { after, varint, varint64 } from "../../telemetry/bytes/wire.js";
-import { writeKeyValueBody, writeList, writeMap } from "../../telemetry/bytes/write-any-value.js";
+import { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "../../telemetry/bytes/write-any-value.js";
 import type { WireWriter } from "../../telemetry/bytes/writer.js";
 import { OttlError } from "./error.js";
 import { checkSize } from "./limits.js";
-import { OttlDuration, type OttlMap, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
+import { isNil, OttlDuration, type OttlMap, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
 
 /** Values of the language from and to OTLP's AnyValue and KeyValue, with integers and doubles kept apart. */
 
@@ -30,12 +28,12 @@ const OTTL_VALUES: ValueBuilder<OttlValue, OttlMap> = {
 
 /** The AnyValue in [start, end). */
 export function readOttlValue(b: Uint8Array, start: number, end: number): OttlValue {
-  return readAnyAs(OTTL_VALUES, b, start, end);
+  return readAnyValue(OTTL_VALUES, b, start, end);
 }
 
 /** All KeyValues with this tag in the message [start, end); of several with one key the first counts. */
 export function readOttlMap(b: Uint8Array, start: number, end: number, tag: number): OttlMap {
-  return readKeyValuesAs(OTTL_VALUES, b, start, end, tag, new Map());
+  return readKeyValues(OTTL_VALUES, b, start, end, tag, new Map());
 }
 
 /** Is the AnyValue in [start, end) this text? `encoded` is the text in UTF-8. The usual form is compared in place. */
@@ -60,7 +58,7 @@ export function isEncodedNil(b: Uint8Array, start: number, end: number): boolean
   const tag = b[start]!;
   if (tag !== BYTES_VALUE_TAG && isValueTag(tag)) return false;
   const value = readOttlValue(b, start, end);
-  return value === null || (value instanceof Uint8Array && value.length === 0);
+  return isNil(value);
 }
 
 /** The tag of a value in one byte. Others stand for nothing known, or are written longer than they need be. */
@@ -83,9 +81,6 @@ export function writeOttlKeyValue(writer: WireWriter, tag: number, key: string, 
   writeKeyValueBody(writer, key, value, MAX_VALUE_DEPTH, writeOttlValue);
   writer.end();
 }
-
-/** Each level of a value is up to three messages on the wire; deeper ones would not pass the check of what comes in. */
-const MAX_VALUE_DEPTH = 30;
 
 /** Writes the body of an AnyValue. */
 export function writeOttlValue(writer: WireWriter, value: OttlValue, depth = MAX_VALUE_DEPTH): void {

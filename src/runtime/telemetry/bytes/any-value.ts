@@ -1,17 +1,17 @@
 import { decodeText } from "./decode.js";
+import {
+  ARRAY_VALUE_TAG,
+  BOOL_VALUE_TAG,
+  BYTES_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  ELEMENT_TAG,
+  INT_VALUE_TAG,
+  KEY_TAG,
+  KVLIST_VALUE_TAG,
+  STRING_VALUE_TAG,
+  VALUE_TAG,
+} from "./tags.js";
 import { after, double, skip, varint, varint64 } from "./wire.js";
-
-/** Tags of OTLP's AnyValue, KeyValue and the lists of both. */
-export const STRING_VALUE_TAG = 10;
-export const BOOL_VALUE_TAG = 16;
-export const INT_VALUE_TAG = 24;
-export const DOUBLE_VALUE_TAG = 33;
-export const ARRAY_VALUE_TAG = 42;
-export const KVLIST_VALUE_TAG = 50;
-export const BYTES_VALUE_TAG = 58;
-export const ELEMENT_TAG = 10;
-export const KEY_TAG = 10;
-export const VALUE_TAG = 18;
 
 /** How a reader wants integers and maps; everything else is the same to all. */
 export interface ValueBuilder<V, M> {

@@ -1,6 +1,16 @@
 import { MalformedError } from "./malformed.js";
-import { type Field, MESSAGES, type Message, REQUEST } from "./messages.js";
+import { type Field, isPackable, MESSAGES, type Message, REQUEST } from "./messages.js";
 import type { Signal } from "./signal.js";
+import {
+  BOOL_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  INT_VALUE_TAG,
+  KEY_TAG,
+  STRING_VALUE_TAG,
+  TAG_LIMIT,
+  VALUE_TAG,
+} from "./tags.js";
+import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
 
 /**
  * Checks that bytes are the OTLP request they claim to be, down to the last attribute, and counts its records.
@@ -16,16 +26,19 @@ import type { Signal } from "./signal.js";
  */
 export const MAX_DEPTH = 100;
 
-/** Returns the number of records: log records, spans or data points. Throws a `MalformedError` with the offset. */
+/** What `checkRequest` answers when a singular field came again, or a second member of a choice. */
+export const HAS_DUPLICATE_FIELDS = -1;
+
+/**
+ * Returns the number of records: log records, spans or data points; or `HAS_DUPLICATE_FIELDS`. Throws a `MalformedError`
+ * with the offset.
+ */
 export function checkRequest(signal: Signal, bytes: Uint8Array): number {
   count = 0;
   hasDuplicateFields = false;
   checkMessage(bytes, 0, bytes.length, CHECK_PLANS.get(REQUEST[signal])!, MAX_DEPTH);
-  return count;
+  return hasDuplicateFields ? HAS_DUPLICATE_FIELDS : count;
 }
-
-/** True when in the request checked last a singular field came again, or a second member of a choice. */
-export let hasDuplicateFields = false;
 
 interface CheckPlan {
   readonly message: Message;
@@ -53,17 +66,9 @@ const PACKED_VARINT = 9;
 
 const ACTION_MASK = 15;
 
-/** Tags of known fields are below this; larger tags are looked at as unknown fields. */
-const TAG_LIMIT = 160;
-
-const KEY_TAG = 10;
-const VALUE_TAG = 18;
-const STRING_VALUE_TAG = 10;
-const BOOL_VALUE_TAG = 16;
-const INT_VALUE_TAG = 24;
-const DOUBLE_VALUE_TAG = 33;
-
+/** What one check finds out, and the position behind the varint read last: in variables, since they change per field. */
 let count = 0;
+let hasDuplicateFields = false;
 let position = 0;
 
 function checkMessage(b: Uint8Array, p: number, end: number, plan: CheckPlan, depth: number): void {
@@ -181,17 +186,17 @@ function checkPacked(b: Uint8Array, p: number, end: number, action: number, plan
 function skipUnknown(b: Uint8Array, p: number, end: number, tag: number, plan: CheckPlan, at: number): number {
   if (tag >>> 3 === 0) throw new MalformedError("field number 0", at);
   switch (tag & 7) {
-    case 0:
+    case VARINT:
       return skipVarint(b, p, end);
-    case 1:
+    case FIXED64:
       p += 8;
       break;
-    case 2: {
+    case LENGTH_DELIMITED: {
       const size = readVarint32(b, p, end);
       p = position + size;
       break;
     }
-    case 5:
+    case FIXED32:
       p += 4;
       break;
     default:
@@ -249,6 +254,14 @@ const RECORD_MESSAGES = new Set([
   "SummaryDataPoint",
 ]);
 
+/** What to do with one value of each wire type; a message and a list of numbers are more than that. */
+const SKIP_ACTIONS: Readonly<Record<number, number>> = {
+  [VARINT]: SKIP_VARINT,
+  [FIXED64]: SKIP_FIXED64,
+  [LENGTH_DELIMITED]: SKIP_BYTES,
+  [FIXED32]: SKIP_FIXED32,
+};
+
 const CHECK_PLANS: ReadonlyMap<Message, CheckPlan> = compileCheckPlans();
 
 function compileCheckPlans(): Map<Message, CheckPlan> {
@@ -265,10 +278,8 @@ function compileCheckPlans(): Map<Message, CheckPlan> {
   for (const plan of plans.values()) {
     for (const field of plan.message.fields) {
       for (let wire = 0; wire < 8; wire++) plan.actions[(field.number << 3) | wire] = WRONG_TYPE;
-      for (const [wire, action] of actionsOf(field)) {
-        plan.actions[(field.number << 3) | wire] = action | singularBit(field, plan.message);
-      }
-      if (field.message) plan.children[(field.number << 3) | 2] = plans.get(field.message);
+      for (const [tag, action] of actionsOf(field)) plan.actions[tag] = action | singularBit(field, plan.message);
+      if (field.message) plan.children[field.tag] = plans.get(field.message);
     }
   }
   return plans;
@@ -280,31 +291,12 @@ function singularBit(field: Field, message: Message): number {
   return (ACTION_MASK + 1) << number;
 }
 
-function actionsOf(field: Field): [wire: number, action: number][] {
-  switch (field.type) {
-    case "message":
-      return [[2, field.message!.name === "KeyValue" ? DESCEND_KEY_VALUE : DESCEND]];
-    case "string":
-    case "bytes":
-    case "id":
-      return [[2, SKIP_BYTES]];
-    case "double":
-    case "fixed64":
-    case "sfixed64":
-      return field.repeated
-        ? [
-            [1, SKIP_FIXED64],
-            [2, PACKED_FIXED64],
-          ]
-        : [[1, SKIP_FIXED64]];
-    case "fixed32":
-      return [[5, SKIP_FIXED32]];
-    default:
-      return field.repeated
-        ? [
-            [0, SKIP_VARINT],
-            [2, PACKED_VARINT],
-          ]
-        : [[0, SKIP_VARINT]];
-  }
+/** Numbers in a list may come packed or one by one, whatever the writer likes. */
+function actionsOf(field: Field): [tag: number, action: number][] {
+  if (field.message !== undefined)
+    return [[field.tag, field.message.name === "KeyValue" ? DESCEND_KEY_VALUE : DESCEND]];
+  const single: [number, number] = [field.tag, SKIP_ACTIONS[field.tag & 7]!];
+  if (!field.repeated || !isPackable(field)) return [single];
+  const packed = (field.tag & 7) === VARINT ? PACKED_VARINT : PACKED_FIXED64;
+  return [single, [(field.number << 3) | LENGTH_DELIMITED, packed]];
 }

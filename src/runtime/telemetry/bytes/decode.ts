@@ -1,6 +1,17 @@
-import type { Tree, TreeValue } from "../json/tree.js";
-import type { Field, Message } from "./messages.js";
+import { type Field, isPackable, type Message } from "./messages.js";
 import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64 } from "./wire.js";
+
+/**
+ * Telemetry as plain objects, for those who need all of it: printing, OTLP/JSON, tests.
+ *
+ * Field names are OTLP/JSON's (lowerCamelCase). 64-bit integers are bigint, ids and bytes are Uint8Array, enums are
+ * numbers, an AnyValue is `{ stringValue: ... }` and so on. A field that is not in the bytes is not in the object.
+ * Unknown fields stay with their message under the `UNKNOWN_FIELDS` symbol, so encoding what was decoded gives back
+ * all that was there.
+ */
+export type Tree = { [field: string]: TreeValue };
+/** What a field of a tree may be. */
+export type TreeValue = string | number | bigint | boolean | Uint8Array | Tree | TreeValue[];
 
 /** Under this symbol a decoded message keeps the fields nobody here knows, as they were, tag and all. */
 export const UNKNOWN_FIELDS: unique symbol = Symbol.for("sluice.unknown_fields");
@@ -24,17 +35,13 @@ export function decodeMessage(message: Message, b: Uint8Array, start = 0, end = 
 
 function decodeRepeated(tree: Tree, field: Field, b: Uint8Array, p: number, end: number, tag: number): void {
   const list = (tree[field.name] ??= []) as TreeValue[];
-  const packed = (tag & 7) === LENGTH_DELIMITED && isNumeric(field);
+  const packed = (tag & 7) === LENGTH_DELIMITED && isPackable(field);
   if (!packed) {
     list.push(decodeValue(field, b, p, end));
     return;
   }
   varint(b, p);
   for (p = after; p < end; p = decodedEnd) list.push(decodeValue(field, b, p, end));
-}
-
-function isNumeric(field: Field): boolean {
-  return field.type !== "message" && field.type !== "string" && field.type !== "bytes" && field.type !== "id";
 }
 
 /** Position behind the number that `decodeValue` read last. */

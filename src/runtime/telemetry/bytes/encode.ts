@@ -1,7 +1,8 @@
 import { MAX_DEPTH } from "./check-request.js";
 import { UNKNOWN_FIELDS } from "./decode.js";
 import { MalformedError } from "./malformed.js";
-import type { Field, Message } from "./messages.js";
+import { type Field, isPackable, type Message } from "./messages.js";
+import { FIXED64, LENGTH_DELIMITED } from "./wire.js";
 import type { WireWriter } from "./writer.js";
 
 /**
@@ -46,7 +47,7 @@ function encodeSingle(field: Field, content: unknown, writer: WireWriter, depth:
 
 function encodeList(field: Field, content: unknown, writer: WireWriter, depth: number): void {
   if (!Array.isArray(content)) throw new EncodeError("expected a list", field.name);
-  const packed = WIRE_TYPE[field.type] !== 2 && content.length > 0;
+  const packed = isPackable(field) && content.length > 0;
   if (packed) beginPacked(field, content.length, writer);
   let i = 0;
   try {
@@ -61,13 +62,13 @@ function encodeList(field: Field, content: unknown, writer: WireWriter, depth: n
 }
 
 function encodeTagged(field: Field, content: unknown, writer: WireWriter, depth: number): void {
-  writer.varint((field.number << 3) | WIRE_TYPE[field.type]);
+  writer.varint(field.tag);
   encodeScalar(field, content, writer, depth);
 }
 
 function beginPacked(field: Field, count: number, writer: WireWriter): void {
-  writer.varint((field.number << 3) | 2);
-  writer.begin(count * (WIRE_TYPE[field.type] === 1 ? 8 : 1));
+  writer.varint((field.number << 3) | LENGTH_DELIMITED);
+  writer.begin(count * ((field.tag & 7) === FIXED64 ? 8 : 1));
 }
 
 function encodeScalar(field: Field, content: unknown, writer: WireWriter, depth: number): void {
@@ -108,24 +109,6 @@ function encodeScalar(field: Field, content: unknown, writer: WireWriter, depth:
       return writer.varint64(toInteger(content, -(2n ** 31n), 2n ** 31n - 1n));
   }
 }
-
-const WIRE_TYPE: Readonly<Record<Field["type"], number>> = {
-  message: 2,
-  string: 2,
-  bytes: 2,
-  id: 2,
-  bool: 0,
-  double: 1,
-  int64: 0,
-  uint64: 0,
-  int32: 0,
-  uint32: 0,
-  sint32: 0,
-  enum: 0,
-  fixed64: 1,
-  sfixed64: 1,
-  fixed32: 5,
-};
 
 function toText(content: unknown): string {
   if (typeof content === "string") return content;

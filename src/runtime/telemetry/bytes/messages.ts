@@ -1,5 +1,7 @@
-import type { Signal } from "./signal.js";
-import { LENGTH_DELIMITED } from "./wire.js";
+import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS, STATUS_CODES, symbolsOf, TEMPORALITIES } from "./enum-names.js";
+import { METRIC_DATA_TAGS, type Signal } from "./signal.js";
+import { DATA_POINT_TAG } from "./tags.js";
+import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
 
 /**
  * OTLP's messages as a table: the one description that validation, the tree and OTLP/JSON are driven by.
@@ -27,6 +29,8 @@ export interface Field {
   readonly number: number;
   readonly name: string;
   readonly snakeName: string;
+  /** The tag of one value: number and wire type. A packed list has the same number, and is length-delimited. */
+  readonly tag: number;
   /** The name as OTLP/JSON writes it before a value, quotes and colon included. */
   readonly jsonLabel: Uint8Array;
   /** The type of one value; `message` is set when it is a message. */
@@ -48,26 +52,11 @@ export interface Message {
   readonly byName: ReadonlyMap<string, Field>;
 }
 
-const SEVERITY_NAMES = [
-  "UNSPECIFIED",
-  ...["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"].flatMap((level) => [
-    level,
-    `${level}2`,
-    `${level}3`,
-    `${level}4`,
-  ]),
-].map((name) => `SEVERITY_NUMBER_${name}`);
-const SPAN_KIND_NAMES = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"].map(
-  (n) => `SPAN_KIND_${n}`,
-);
-const STATUS_CODE_NAMES = ["UNSET", "OK", "ERROR"].map((name) => `STATUS_CODE_${name}`);
-const TEMPORALITY_NAMES = ["UNSPECIFIED", "DELTA", "CUMULATIVE"].map((name) => `AGGREGATION_TEMPORALITY_${name}`);
-
 const ENUMS: Readonly<Record<string, readonly string[]>> = {
-  severityNumber: SEVERITY_NAMES,
-  kind: SPAN_KIND_NAMES,
-  code: STATUS_CODE_NAMES,
-  aggregationTemporality: TEMPORALITY_NAMES,
+  severityNumber: symbolsOf(SEVERITY_NUMBER_NAMES, "SEVERITY_NUMBER"),
+  kind: SPAN_KIND_SYMBOLS,
+  code: symbolsOf(STATUS_CODES, "STATUS_CODE"),
+  aggregationTemporality: symbolsOf(TEMPORALITIES, "AGGREGATION_TEMPORALITY"),
 };
 
 /** Members of a oneof, by message. */
@@ -271,6 +260,25 @@ function container(items: string, itemType: string, owner: string, ownerType: st
   ];
 }
 
+/** The wire type of one value of each type. */
+const WIRE_TYPES: Readonly<Record<Field["type"], number>> = {
+  message: LENGTH_DELIMITED,
+  string: LENGTH_DELIMITED,
+  bytes: LENGTH_DELIMITED,
+  id: LENGTH_DELIMITED,
+  bool: VARINT,
+  int64: VARINT,
+  uint64: VARINT,
+  int32: VARINT,
+  uint32: VARINT,
+  sint32: VARINT,
+  enum: VARINT,
+  double: FIXED64,
+  fixed64: FIXED64,
+  sfixed64: FIXED64,
+  fixed32: FIXED32,
+};
+
 /** All messages by name; fields point at each other's messages. */
 export const MESSAGES: Readonly<Record<string, Message>> = buildMessages();
 
@@ -307,12 +315,14 @@ function toField(
   const repeated = declaredType.endsWith("[]");
   const type = repeated ? declaredType.slice(0, -2) : declaredType;
   const message = messages[type];
+  const valueType = message ? "message" : (type as ScalarType);
   return {
     number,
     name,
+    tag: (number << 3) | WIRE_TYPES[valueType],
     snakeName: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
     jsonLabel: Buffer.from(`"${name}":`),
-    type: message ? "message" : (type as ScalarType),
+    type: valueType,
     message,
     repeated,
     oneof: oneof.includes(name) ? oneof[0] : undefined,
@@ -320,21 +330,28 @@ function toField(
   };
 }
 
-/** The wire type in which a field is written; numbers that come in lists are packed. */
-export function wireType(field: Field): number {
-  switch (field.type) {
-    case "message":
-    case "string":
-    case "bytes":
-    case "id":
-      return LENGTH_DELIMITED;
-    case "double":
-    case "fixed64":
-    case "sfixed64":
-      return 1;
-    case "fixed32":
-      return 5;
-    default:
-      return field.repeated ? LENGTH_DELIMITED : 0;
-  }
+/** Whether lists of it are packed: one length, and the values behind it without tags. */
+export function isPackable(field: Field): boolean {
+  return (field.tag & 7) !== LENGTH_DELIMITED;
 }
+
+/** The tag of the attributes of a message; of a metric, that of its metadata; 0 when it has none. */
+export function attributesTagOf(message: Message): number {
+  const field = message.byName.get("attributes") ?? message.byName.get("metadata");
+  return field === undefined ? 0 : field.tag;
+}
+
+/** The message of a metric's data by its tag in the metric. */
+export function metricDataMessage(dataTag: number): Message {
+  return MESSAGES["Metric"]!.byNumber[dataTag >>> 3]!.message!;
+}
+
+/** The message of the points in a metric's data, by the tag of the data in the metric. */
+export function dataPointMessage(dataTag: number): Message {
+  return metricDataMessage(dataTag).byNumber[DATA_POINT_TAG >>> 3]!.message!;
+}
+
+/** The tags of the attributes of data points, by the tag of the metric's data that they lie in. */
+export const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = Object.fromEntries(
+  METRIC_DATA_TAGS.map((tag) => [tag, attributesTagOf(dataPointMessage(tag))]),
+);

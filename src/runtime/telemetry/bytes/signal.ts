@@ -1,3 +1,16 @@
+import {
+  DATA_POINT_TAG,
+  EXPONENTIAL_HISTOGRAM_TAG,
+  GAUGE_TAG,
+  HISTOGRAM_TAG,
+  RESOURCE_CONTAINER_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+  SUM_TAG,
+  SUMMARY_TAG,
+} from "./tags.js";
+import { after, skip, varint } from "./wire.js";
+
 /** The kinds of telemetry a pipeline can carry. */
 export type Signal = "logs" | "traces" | "metrics";
 
@@ -21,34 +34,82 @@ export interface SignalShape {
   readonly metricNoun: string;
 }
 
-const RESOURCE_CONTAINER = 10; // field 1, length-delimited
-const SCOPE_CONTAINER = 18; // field 2
-const RECORD = 18; // field 2: log_records, spans, metrics
-
-/** Tags of a Metric's data containers: gauge, sum, histogram, exponential_histogram, summary. */
-export const METRIC_DATA_TAGS: readonly number[] = [42, 58, 74, 82, 90];
+/** Tags of a Metric's data containers. */
+export const METRIC_DATA_TAGS: readonly number[] = [
+  GAUGE_TAG,
+  SUM_TAG,
+  HISTOGRAM_TAG,
+  EXPONENTIAL_HISTOGRAM_TAG,
+  SUMMARY_TAG,
+];
 
 /** The shape of each signal. */
 export const SHAPES: Readonly<Record<Signal, SignalShape>> = {
   logs: {
     signal: "logs",
-    levels: [[RESOURCE_CONTAINER], [SCOPE_CONTAINER]],
-    record: RECORD,
+    levels: [[RESOURCE_CONTAINER_TAG], [SCOPE_CONTAINER_TAG]],
+    record: SCOPE_ITEM_TAG,
     itemNoun: "log record",
     metricNoun: "log_records",
   },
   traces: {
     signal: "traces",
-    levels: [[RESOURCE_CONTAINER], [SCOPE_CONTAINER]],
-    record: RECORD,
+    levels: [[RESOURCE_CONTAINER_TAG], [SCOPE_CONTAINER_TAG]],
+    record: SCOPE_ITEM_TAG,
     itemNoun: "span",
     metricNoun: "spans",
   },
   metrics: {
     signal: "metrics",
-    levels: [[RESOURCE_CONTAINER], [SCOPE_CONTAINER], [RECORD], METRIC_DATA_TAGS],
-    record: 10,
+    levels: [[RESOURCE_CONTAINER_TAG], [SCOPE_CONTAINER_TAG], [SCOPE_ITEM_TAG], METRIC_DATA_TAGS],
+    record: DATA_POINT_TAG,
     itemNoun: "data point",
     metricNoun: "metric_points",
   },
 };
+
+/** What is walked over in a request: the records of its signal, or any other repeated message. */
+export type RecordPath = Pick<SignalShape, "levels" | "record">;
+
+/** Whether a field with this tag is a record, or on the way to one, in a message `depth` levels below the request. */
+export function leadsToRecord({ levels, record }: RecordPath, depth: number, tag: number): boolean {
+  return levels[depth]?.includes(tag) ?? tag === record;
+}
+
+export type FieldRange = readonly [from: number, to: number];
+
+/**
+ * The other fields of the message [start, end) at that depth, each with its tag. They stand beside its records, and are
+ * repeated wherever some of these go.
+ */
+export function fieldsBesideRecords(
+  b: Uint8Array,
+  start: number,
+  end: number,
+  path: RecordPath,
+  depth: number,
+): FieldRange[] {
+  const fields: FieldRange[] = [];
+  for (let p = start; p < end; ) {
+    const at = p;
+    const tag = varint(b, p);
+    p = skip(b, after, tag);
+    if (!leadsToRecord(path, depth, tag)) fields.push([at, p]);
+  }
+  return fields;
+}
+
+/** How many records lie in the message [p, end), which is `depth` messages deep in the request. */
+export function countRecords(b: Uint8Array, p: number, end: number, path: RecordPath, depth = 0): number {
+  if (depth > path.levels.length) return 1;
+  let count = 0;
+  while (p < end) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (!leadsToRecord(path, depth, tag)) continue;
+    varint(b, at);
+    count += countRecords(b, after, p, path, depth + 1);
+  }
+  return count;
+}

@@ -1,5 +1,5 @@
 /**
- * Reading protobuf's wire format, for bytes that were checked by `admit` (see check.ts).
+ * Reading protobuf's wire format, for bytes that `checkRequest` has passed.
  *
  * The hot loops keep their position in a local variable and read one-byte varints in place; that measured twice as
  * fast as a reader object. Only a longer varint goes through `varint`, which leaves the position behind it in `after`.
@@ -88,17 +88,28 @@ export function double(b: Uint8Array, p: number): number {
  * Position of the value of the first field with this tag in the message [p, end), or -1. For a length-delimited field
  * that is the position of its length.
  */
-export function findField(b: Uint8Array, p: number, end: number, wanted: number): number {
+export function findField(b: Uint8Array, p: number, end: number, fieldTag: number): number {
   while (p < end) {
     let tag = b[p++]!;
     if (tag > 127) {
       tag = varint(b, p - 1);
       p = after;
     }
-    if (tag === wanted) return p;
+    if (tag === fieldTag) return p;
     p = skip(b, p, tag);
   }
   return -1;
+}
+
+/** Where the first field of this number lies in the message [start, end), tag and all; empty at `start` if it does not. */
+export function fieldRange(b: Uint8Array, start: number, end: number, number: number): [from: number, to: number] {
+  for (let p = start; p < end; ) {
+    const at = p;
+    const tag = varint(b, p);
+    p = skip(b, after, tag);
+    if (tag >>> 3 === number) return [at, p];
+  }
+  return [start, start];
 }
 
 /** Number of bytes a varint takes. */

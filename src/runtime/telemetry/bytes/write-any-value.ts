@@ -1,7 +1,10 @@
-import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, VALUE_TAG } from "./any-value.js";
+import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, VALUE_TAG } from "./tags.js";
 import type { WireWriter } from "./writer.js";
 
-/** Writes the body of an AnyValue. Of its depth so much is left. */
+/** Each level of a value is up to three messages on the wire: what is written passes the check of what comes in. */
+export const MAX_VALUE_DEPTH = 30;
+
+/** Writes the body of an AnyValue that may be `depth` levels deep. */
 export type WriteAnyValue<V> = (writer: WireWriter, value: V, depth: number) => void;
 
 /** Writes a list as the body of an AnyValue, each item as `write` does it. */

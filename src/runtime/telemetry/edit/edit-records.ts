@@ -1,5 +1,5 @@
 import type { Batch } from "../batch.js";
-import { MESSAGES } from "../bytes/messages.js";
+import { dataPointMessage } from "../bytes/messages.js";
 import { DataPointView } from "../views/data-point-view.js";
 import { FrameOwners } from "../views/frame-owners.js";
 import { LogRecordView } from "../views/log-record-view.js";
@@ -112,8 +112,4 @@ export function createRecordView(walk: RecordWalk, start: number, end: number, o
     case "metrics":
       return new DataPointView(dataPointMessage(walk.frames[3]!.tag), walk.bytes, start, end, owners);
   }
-}
-
-function dataPointMessage(dataTag: number) {
-  return MESSAGES["Metric"]!.byNumber[dataTag >>> 3]!.message!.byNumber[1]!.message!;
 }

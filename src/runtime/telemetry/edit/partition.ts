@@ -1,8 +1,8 @@
 import { Batch } from "../batch.js";
-import { SHAPES, type SignalShape } from "../bytes/signal.js";
+import { countRecords, type FieldRange, fieldsBesideRecords, leadsToRecord, SHAPES } from "../bytes/signal.js";
 import { after, skip, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
-import { KEEP, RecordWalk, type WalkShape } from "../views/record-walk.js";
+import { type Frame, KEEP, RecordWalk, type WalkShape } from "../views/record-walk.js";
 
 /** Names the heap, from 0 on, that the record of the walk in [start, end) belongs to. */
 export type ChoosePartition = (walk: RecordWalk, start: number, end: number) => number;
@@ -41,12 +41,9 @@ export function partitionByMarks(batch: Batch, marks: Uint8Array): (Batch | unde
 }
 
 /** A message around records as it lies in the batch. The request itself is the outermost, without a tag. */
-interface SourceFrame {
-  readonly tag: number;
-  readonly start: number;
-  readonly end: number;
+interface SourceFrame extends Frame {
   /** Its fields that are not messages on the way to a record. */
-  readonly heads: readonly [from: number, to: number][];
+  readonly heads: readonly FieldRange[];
 }
 
 /** What is being written: `open` are the source frames that are open in it, outermost first. */
@@ -93,7 +90,7 @@ class Partitioner {
       const tag = varint(this.bytes, p);
       const valueAt = after;
       p = skip(this.bytes, valueAt, tag);
-      if (!this.isChild(depth, tag)) continue;
+      if (!leadsToRecord(this.shape, depth, tag)) continue;
       if (depth === this.shape.levels.length) this.record(at, valueAt, p);
       else {
         varint(this.bytes, valueAt);
@@ -103,14 +100,7 @@ class Partitioner {
   }
 
   private enter(depth: number, tag: number, start: number, end: number): SourceFrame {
-    const heads: [number, number][] = [];
-    for (let p = start; p < end; ) {
-      const at = p;
-      const headTag = varint(this.bytes, p);
-      p = skip(this.bytes, after, headTag);
-      if (!this.isChild(depth, headTag)) heads.push([at, p]);
-    }
-    const frame = { tag, start, end, heads };
+    const frame = { tag, start, end, heads: fieldsBesideRecords(this.bytes, start, end, this.shape, depth) };
     this.frames.length = depth;
     this.frames.push(frame);
     return frame;
@@ -170,24 +160,4 @@ class Partitioner {
     for (const other of this.assignments) if (other === index) assigned++;
     return assigned / this.assignments.length;
   }
-
-  private isChild(depth: number, tag: number): boolean {
-    return this.shape.levels[depth]?.includes(tag) ?? tag === this.shape.record;
-  }
-}
-
-/** How many records of the signal lie in the message [p, end), which is `depth` messages deep in the request. */
-function countRecords(b: Uint8Array, p: number, end: number, shape: SignalShape, depth: number): number {
-  if (depth > shape.levels.length) return 1;
-  const tags = shape.levels[depth];
-  let count = 0;
-  while (p < end) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (!(tags?.includes(tag) ?? tag === shape.record)) continue;
-    varint(b, at);
-    count += countRecords(b, after, p, shape, depth + 1);
-  }
-  return count;
 }

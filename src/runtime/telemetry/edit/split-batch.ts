@@ -1,5 +1,5 @@
 import { Batch } from "../batch.js";
-import { SHAPES, type SignalShape } from "../bytes/signal.js";
+import { type FieldRange, fieldsBesideRecords, leadsToRecord, SHAPES, type SignalShape } from "../bytes/signal.js";
 import { after, skip, varint, varintSize } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 
@@ -34,7 +34,7 @@ export function splitBatch(batch: Batch, limits: SplitLimits): Batch[] {
 /** A message around records, and those of its fields that are repeated with each piece of it. */
 interface SplitFrame {
   tag: number;
-  heads: [from: number, to: number][];
+  heads: FieldRange[];
   headSize: number;
   emitted: boolean;
 }
@@ -77,7 +77,7 @@ class Splitter {
       const tag = varint(this.bytes, p);
       const valueAt = after;
       p = skip(this.bytes, valueAt, tag);
-      if (!this.isChild(depth, tag)) continue;
+      if (!leadsToRecord(this.shape, depth, tag)) continue;
       if (depth === this.shape.levels.length) this.record(at, p);
       else this.frame(depth, tag, valueAt, p);
     }
@@ -146,19 +146,8 @@ class Splitter {
     return new WireWriter(Math.min(this.maxBytes, this.batch.byteLength * share * 1.1) + 64);
   }
 
-  private headsOf(depth: number, p: number, end: number): [number, number][] {
-    const heads: [number, number][] = [];
-    while (p < end) {
-      const at = p;
-      const tag = varint(this.bytes, p);
-      p = skip(this.bytes, after, tag);
-      if (!this.isChild(depth, tag)) heads.push([at, p]);
-    }
-    return heads;
-  }
-
-  private isChild(depth: number, tag: number): boolean {
-    return this.shape.levels[depth]?.includes(tag) ?? tag === this.shape.record;
+  private headsOf(depth: number, start: number, end: number): FieldRange[] {
+    return fieldsBesideRecords(this.bytes, start, end, this.shape, depth);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Field, Message } from "../bytes/messages.js";
+import { type Field, isPackable, type Message } from "../bytes/messages.js";
 import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64 } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 
@@ -46,7 +46,7 @@ function writeList(field: Field, b: Uint8Array, p: number, end: number, out: Wir
     let at = after;
     p = skip(b, at, tag);
     if (tag >>> 3 !== field.number) continue;
-    const packed = (tag & 7) === LENGTH_DELIMITED && isNumber(field);
+    const packed = (tag & 7) === LENGTH_DELIMITED && isPackable(field);
     if (packed) {
       varint(b, at);
       at = after;
@@ -55,19 +55,11 @@ function writeList(field: Field, b: Uint8Array, p: number, end: number, out: Wir
       out.byte(separator);
       separator = COMMA;
       writeValue(field, b, at, p, out);
-      at = packed ? skip(b, at, field.type === "uint64" ? VARINT_TAG : FIXED64_TAG) : p;
+      at = packed ? skip(b, at, field.tag) : p;
     }
   }
   if (separator === OPEN_LIST) out.byte(OPEN_LIST);
   out.byte(CLOSE_LIST);
-}
-
-const VARINT_TAG = 0;
-const FIXED64_TAG = 1;
-
-/** Packed or not: OTLP's repeated numbers are uint64, fixed64 and double. */
-function isNumber(field: Field): boolean {
-  return field.type === "uint64" || field.type === "fixed64" || field.type === "double";
 }
 
 /** One value, whose bytes (for a length-delimited one: whose length) begin at `p`. */

@@ -1,5 +1,7 @@
-import { anyValueAt, anyValueEnd, KEY_TAG, VALUE_TAG } from "../bytes/any-value.js";
+import { anyValueAt, anyValueEnd } from "../bytes/any-value.js";
 import { decodeText } from "../bytes/decode.js";
+import { NameCache } from "../bytes/name-cache.js";
+import { KEY_TAG, VALUE_TAG } from "../bytes/tags.js";
 import { after, skip, varint } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { DoubleValue, readValue, readValues, type Value, writeKeyValue } from "./value.js";
@@ -238,18 +240,9 @@ export function readKey(b: Uint8Array, start: number, end: number): string {
   return "";
 }
 
-const encodedKeys = new Map<string, Uint8Array>();
-const MAX_CACHED_KEYS = 4096;
-const MAX_CACHED_KEY_LENGTH = 256;
+const encodedKeys = new NameCache<Uint8Array>((key) => Buffer.from(key, "utf8"));
 
-/** The UTF-8 of a key; the same few keys are asked for again and again. Long ones may come from outside: not kept. */
+/** The UTF-8 of a key. */
 export function encodedKey(key: string): Uint8Array {
-  if (key.length > MAX_CACHED_KEY_LENGTH) return Buffer.from(key, "utf8");
-  let encoded = encodedKeys.get(key);
-  if (encoded === undefined) {
-    encoded = Buffer.from(key, "utf8");
-    if (encodedKeys.size >= MAX_CACHED_KEYS) encodedKeys.clear();
-    encodedKeys.set(key, encoded);
-  }
-  return encoded;
+  return encodedKeys.get(key);
 }

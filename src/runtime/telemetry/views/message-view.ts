@@ -1,7 +1,7 @@
 import { decodeValue } from "../bytes/decode.js";
 import { encodeField } from "../bytes/encode.js";
 import { isMalformed } from "../bytes/malformed.js";
-import { type Field, type Message, wireType } from "../bytes/messages.js";
+import type { Field, Message } from "../bytes/messages.js";
 import { after, findField, LENGTH_DELIMITED, skip, varint } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { Attributes } from "./attributes.js";
@@ -83,9 +83,8 @@ export abstract class MessageView {
   protected read(number: number): unknown {
     if (this.changes?.has(number)) return this.changes.get(number);
     const field = this.field(number);
-    const tag = (number << 3) | wireType(field);
-    const at = findField(this.bytes, this.start, this.end, tag);
-    return at < 0 ? undefined : decodeValue(field, this.bytes, at, skip(this.bytes, at, tag));
+    const at = findField(this.bytes, this.start, this.end, field.tag);
+    return at < 0 ? undefined : decodeValue(field, this.bytes, at, skip(this.bytes, at, field.tag));
   }
 
   /** Sets a field as a whole; undefined takes it out. */
@@ -112,12 +111,12 @@ export abstract class MessageView {
   /** Bodies of the length-delimited values of a field. */
   protected ranges(number: number): [start: number, end: number][] {
     const ranges: [number, number][] = [];
-    const wanted = (number << 3) | LENGTH_DELIMITED;
+    const fieldTag = (number << 3) | LENGTH_DELIMITED;
     for (let p = this.start; p < this.end; ) {
       const tag = varint(this.bytes, p);
       const at = after;
       p = skip(this.bytes, at, tag);
-      if (tag !== wanted) continue;
+      if (tag !== fieldTag) continue;
       varint(this.bytes, at);
       ranges.push([after, p]);
     }

@@ -1,7 +1,8 @@
 import { decodeText } from "../bytes/decode.js";
 import { encodeField } from "../bytes/encode.js";
 import { MESSAGES, type Message } from "../bytes/messages.js";
-import { after, findField, LENGTH_DELIMITED, skip, varint } from "../bytes/wire.js";
+import { OWNER_TAG, SCHEMA_URL_TAG } from "../bytes/tags.js";
+import { after, fieldRange, findField, LENGTH_DELIMITED, skip, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 import { MessageView } from "./message-view.js";
 import type { Frame, FrameEdit } from "./record-walk.js";
@@ -44,7 +45,7 @@ abstract class ResourceOrScopeView extends MessageView implements FrameEdit {
       scratch.byte(SCHEMA_URL_TAG);
       scratch.text(url);
     }
-    const [from, to] = fieldRange(out, start, SCHEMA_URL_FIELD);
+    const [from, to] = fieldRange(out.bytes, start, out.length, SCHEMA_URL_TAG >>> 3);
     out.replace(from, to, scratch.written());
   }
 
@@ -54,15 +55,10 @@ abstract class ResourceOrScopeView extends MessageView implements FrameEdit {
     scratch.begin(this.end - this.start);
     this.encodeInto(scratch);
     scratch.end();
-    const [from, to] = fieldRange(out, start, OWNER_FIELD);
+    const [from, to] = fieldRange(out.bytes, start, out.length, OWNER_TAG >>> 3);
     out.replace(from, to, scratch.written());
   }
 }
-
-const OWNER_FIELD = 1;
-const OWNER_TAG = (OWNER_FIELD << 3) | LENGTH_DELIMITED;
-const SCHEMA_URL_FIELD = 3;
-const SCHEMA_URL_TAG = (SCHEMA_URL_FIELD << 3) | LENGTH_DELIMITED;
 
 /** What produced the records: a service, a host. */
 export class ResourceView extends ResourceOrScopeView {
@@ -111,20 +107,20 @@ abstract class FrameView extends MessageView implements FrameEdit {
     for (const [number, value] of this.fieldChanges) {
       const scratch = new WireWriter();
       if (value !== undefined) encodeField(this.field(number), value, scratch);
-      const [from, to] = fieldRange(out, start, number);
+      const [from, to] = fieldRange(out.bytes, start, out.length, number);
       out.replace(from, to, scratch.written());
     }
     if (this.attributes.changed) this.applyAttributes(out, start);
   }
 
   private applyAttributes(out: WireWriter, start: number): void {
-    const wanted = (this.attributesField << 3) | LENGTH_DELIMITED;
+    const attributesTag = (this.attributesField << 3) | LENGTH_DELIMITED;
     for (let p = start; p < out.length; ) {
       const from = p;
       const tag = varint(out.bytes, p);
       const at = after;
       p = skip(out.bytes, at, tag);
-      if (tag !== wanted) continue;
+      if (tag !== attributesTag) continue;
       varint(out.bytes, at);
       if (!this.attributes.replaces(out.bytes, after, p)) continue;
       out.replace(from, p, EMPTY_BYTES);
@@ -135,17 +131,6 @@ abstract class FrameView extends MessageView implements FrameEdit {
 }
 
 const EMPTY_BYTES = new Uint8Array(0);
-
-/** Where field `number` lies in the message that begins at `start` and ends with the output; empty if it does not. */
-function fieldRange(out: WireWriter, start: number, number: number): [from: number, to: number] {
-  for (let p = start; p < out.length; ) {
-    const at = p;
-    const tag = varint(out.bytes, p);
-    p = skip(out.bytes, after, tag);
-    if (tag >>> 3 === number) return [at, p];
-  }
-  return [start, start];
-}
 
 export type MetricType = "gauge" | "sum" | "histogram" | "exponentialHistogram" | "summary";
 

@@ -1,4 +1,17 @@
 import { decodeText } from "../bytes/decode.js";
+import { POINT_ATTRIBUTES_TAGS } from "../bytes/messages.js";
+import {
+  LOG_ATTRIBUTES_TAG,
+  LOG_EVENT_NAME_TAG,
+  METRIC_NAME_TAG,
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
+  SPAN_ATTRIBUTES_TAG,
+  SPAN_EVENTS_TAG,
+  SPAN_NAME_TAG,
+  STRING_VALUE_TAG,
+  VALUE_TAG,
+} from "../bytes/tags.js";
 import { after, findField, varint } from "../bytes/wire.js";
 import { attributeValue, encodedKey, findAttribute } from "./attributes.js";
 import type { RecordWalk } from "./record-walk.js";
@@ -52,7 +65,7 @@ export class RecordReader {
   /** An attribute of the record's resource. */
   resourceAttribute(key: string): Value | undefined {
     const { start, end } = this.walk.frames[0]!;
-    const resource = findField(this.bytes, start, end, RESOURCE_TAG);
+    const resource = findField(this.bytes, start, end, OWNER_TAG);
     if (resource < 0) return undefined;
     const size = varint(this.bytes, resource);
     const at = findAttribute(this.bytes, after, after + size, RESOURCE_ATTRIBUTES_TAG, encodedKey(key));
@@ -83,10 +96,10 @@ export class RecordReader {
     const at = findAttribute(bytes, this.start, this.end, LOG_ATTRIBUTES_TAG, EVENT_NAME_KEY);
     if (at < 0) return false;
     const size = varint(bytes, at);
-    const value = findField(bytes, after, after + size, ATTRIBUTE_VALUE);
+    const value = findField(bytes, after, after + size, VALUE_TAG);
     if (value < 0) return false;
     const valueSize = varint(bytes, value);
-    return this.locateText(after, after + valueSize, STRING_VALUE);
+    return this.locateText(after, after + valueSize, STRING_VALUE_TAG);
   }
 
   /** Finds the text with this tag in the message [start, end). */
@@ -108,19 +121,6 @@ export class RecordReader {
 }
 
 const EVENT_NAME_KEY = encodedKey("event.name");
-const RESOURCE_TAG = 10;
-const RESOURCE_ATTRIBUTES_TAG = 10;
-const LOG_EVENT_NAME_TAG = 98;
-const LOG_ATTRIBUTES_TAG = 50;
-const SPAN_NAME_TAG = 42;
-const SPAN_ATTRIBUTES_TAG = 74;
-const SPAN_EVENTS_TAG = 90;
-const METRIC_NAME_TAG = 10;
-const ATTRIBUTE_VALUE = 18;
-const STRING_VALUE = 10;
-
-/** Tags of the attributes of data points, by the tag of the metric's data that they lie in. */
-const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = { 42: 58, 58: 58, 74: 74, 82: 10, 90: 58 };
 
 function attributesTag({ batch, frames }: RecordWalk): number {
   switch (batch.signal) {

@@ -1,6 +1,6 @@
 import { Batch } from "../batch.js";
 import { Rewriter } from "../bytes/rewriter.js";
-import { SHAPES } from "../bytes/signal.js";
+import { type RecordPath, SHAPES } from "../bytes/signal.js";
 import { after, skip, varint } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 
@@ -20,10 +20,7 @@ export interface RecordVisitor {
  * What a walk takes for records: usually those of the signal, but any repeated message of a request will do, a metric
  * or a span's events for instance. The count of the batch is kept right only for the records of the signal.
  */
-export interface WalkShape {
-  /** The tags to descend through from the request to the message that holds the records. */
-  readonly levels: readonly (readonly number[])[];
-  readonly record: number;
+export interface WalkShape extends RecordPath {
   /** Frames from this depth on stay when they have lost all their records. */
   readonly keepEmptyFrom?: number;
 }

@@ -1,16 +1,8 @@
-import {
-  BOOL_VALUE_TAG,
-  BYTES_VALUE_TAG,
-  DOUBLE_VALUE_TAG,
-  INT_VALUE_TAG,
-  readAnyValue,
-  readKeyValues,
-  STRING_VALUE_TAG,
-  type ValueBuilder,
-} from "../bytes/any-value.js";
+import { readAnyValue, readKeyValues, type ValueBuilder } from "../bytes/any-value.js";
 import { MalformedError } from "../bytes/malformed.js";
+import { BOOL_VALUE_TAG, BYTES_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, STRING_VALUE_TAG } from "../bytes/tags.js";
 import { varint, varint64 } from "../bytes/wire.js";
-import { writeKeyValueBody, writeList, writeMap } from "../bytes/write-any-value.js";
+import { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "../bytes/write-any-value.js";
 import type { WireWriter } from "../bytes/writer.js";
 
 /**
@@ -70,6 +62,13 @@ function readInteger(b: Uint8Array, at: number, end: number): number | bigint {
   return Number.isSafeInteger(number) ? number : value;
 }
 
+/** A value as text: a string as it is, everything else as JSON, with integers that JSON would round in quotes. */
+export function valueText(value: Value): string {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object") return String(value);
+  return JSON.stringify(value, (_, item) => (typeof item === "bigint" ? String(item) : item));
+}
+
 /** Writes the body of a KeyValue. */
 export function writeKeyValue(writer: WireWriter, key: string, value: Value): void {
   writeKeyValueBody(writer, key, value, MAX_VALUE_DEPTH, writeValue);
@@ -121,6 +120,3 @@ function writeObject(writer: WireWriter, value: object | null, depth: number): v
   if (Array.isArray(value)) writeList<Value>(writer, value, depth - 1, writeValue);
   else writeMap<Value>(writer, Object.entries(value), depth - 1, writeValue);
 }
-
-/** Each level of a value is up to three messages on the wire: what is written here passes the check of what comes in. */
-const MAX_VALUE_DEPTH = 30;

@@ -1,8 +1,8 @@
 import { setMaxListeners } from "node:events";
+import { checkComponent } from "../../contract/border/check-component.js";
+import { guardExporter } from "../../contract/border/guard-exporter.js";
 import { systemClock } from "../../contract/clock.js";
 import type { Exporter, ExporterFactory } from "../../contract/component.js";
-import { checkComponent } from "../../pipeline/check-component.js";
-import { guardExporter } from "../../pipeline/guard-exporter.js";
 import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
 import { parseConfig, testContext } from "../contexts.js";

@@ -1,8 +1,8 @@
 import type { Subscription } from "rxjs";
+import { checkComponent } from "../../contract/border/check-component.js";
+import { processorInput } from "../../contract/border/processor-input.js";
 import type { Processor, ProcessorContext, ProcessorFactory } from "../../contract/component.js";
 import { Debt, Delivery, type Outcome } from "../../contract/delivery.js";
-import { checkComponent } from "../../pipeline/check-component.js";
-import { ProcessorInput } from "../../pipeline/processor-input.js";
 import { type Batch, isBatch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
 import { parseConfig, testContext } from "../contexts.js";
@@ -24,7 +24,7 @@ export interface FedBatch {
 /** A processor between a hand-fed source and a list of what came out, on a clock that stands still. */
 export class ProcessorHarness {
   readonly clock = new FakeClock();
-  readonly source = new ProcessorInput((error) => this.fail(error));
+  readonly source = processorInput((error) => this.fail(error));
   readonly fed: FedBatch[] = [];
   readonly out: Delivery[] = [];
   isComplete = false;

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ProcessorFactory } from "../../contract/component.js";
 import type { Setback } from "../../contract/dead-letter.js";
 import { Debt, Delivery, type Outcome } from "../../contract/delivery.js";
+import { ERROR_CODES } from "../../contract/error-codes.js";
 import { noMetrics, silentLogger } from "../../contract/observability.js";
 import { Refusal } from "../../contract/refusal.js";
 import { isolate } from "../../pipeline/isolate.js";
@@ -281,7 +282,12 @@ class ProcessorCases {
   }
 }
 
-const SETBACK: Setback = { reason: "rejected", category: "business", code: "SLUICE_TEST", message: "taken out" };
+const SETBACK: Setback = {
+  reason: "rejected",
+  category: "business",
+  code: ERROR_CODES.SLUICE_REJECTED,
+  message: "taken out",
+};
 
 function isRefused(outcome: Outcome | undefined): outcome is Outcome & { ok: false } {
   return outcome?.ok === false;

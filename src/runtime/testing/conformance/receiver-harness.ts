@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
+import { checkComponent } from "../../contract/border/check-component.js";
 import { systemClock } from "../../contract/clock.js";
 import type { Receiver, ReceiverContext, ReceiverFactory } from "../../contract/component.js";
-import { checkComponent } from "../../pipeline/check-component.js";
 import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
 import { parseConfig, testContext } from "../contexts.js";

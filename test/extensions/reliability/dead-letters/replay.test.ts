@@ -8,6 +8,7 @@ import {
 } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { CountedMetrics, control, deadLetter } from "../operate/controls.js";
+import { http, startQueue } from "../queue.js";
 
 async function setup(settings: ExporterSettings = {}) {
   const a = await control("a", settings);
@@ -238,5 +239,26 @@ describe("a replay", () => {
   ])("refuses %j with %j", async (selection, options, message) => {
     const { replay } = await setup();
     await expect(replay(selection, options)).rejects.toThrow(message);
+  });
+});
+
+describe("an operator", () => {
+  it("puts dead letters back, and they are sent with the same key", async () => {
+    let isBad = true;
+    const queue = await startQueue({
+      backend: async () => {
+        if (isBad) throw http(401);
+        return undefined;
+      },
+    });
+    queue.send("a");
+    await queue.settle();
+    isBad = false;
+    const [dead] = await queue.store.failed(undefined, 1, "oldest");
+    const { failure: _, ...entry } = dead!.entry;
+    await queue.replay([{ ref: dead!.ref, entry: { ...entry, attempts: 0, calls: 0, history: [] } }]);
+    await queue.settle();
+    expect(queue.taken).toEqual(["a"]);
+    expect(queue.keys[0]).toBe(queue.keys[1]);
   });
 });

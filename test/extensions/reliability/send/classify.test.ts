@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createClassifier } from "../../../../src/extensions/reliability/send/classify.js";
-import { errorCategory } from "../../../../src/extensions/reliability/send/poison-detector.js";
+import { createClassifier, errorCategory } from "../../../../src/extensions/reliability/send/classify.js";
 import { Refusal } from "../../../../src/plugin.js";
 import { refusalOfConnection, refusalOfGrpc, refusalOfHttp } from "../../../../src/runtime/kit.js";
 

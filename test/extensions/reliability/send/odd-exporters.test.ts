@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { CallTimeout } from "../../../../src/extensions/reliability/send/call-timeout.js";
 import { type PartialRejection, Refusal } from "../../../../src/plugin.js";
 import { FakeClock } from "../../../support/fake-clock.js";
-import { startQueue } from "../queue.js";
+import { type Backend, startQueue } from "../queue.js";
 
 describe("an exporter that is not quite right", () => {
   it("may give no promise", async () => {
@@ -70,5 +70,18 @@ describe("an exporter that is not quite right", () => {
     isUp = true;
     await queue.pass(2000, 500);
     expect(queue.taken).toEqual(["a"]);
+  });
+});
+
+describe("a plain error", () => {
+  it("that an exporter throws at once counts as transient", async () => {
+    const queue = await startQueue({
+      backend: (() => {
+        throw new Refusal("transient", "sync");
+      }) as Backend,
+    });
+    queue.send("a");
+    await queue.settle();
+    expect(await queue.pending()).toEqual(["a"]);
   });
 });

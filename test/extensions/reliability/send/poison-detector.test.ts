@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type FailureStreak, PoisonDetector } from "../../../../src/extensions/reliability/send/poison-detector.js";
 import type { AttemptError } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
+import { http, numbers, startQueue } from "../queue.js";
 
 const error = (name: string, kind: AttemptError["kind"] = "transient"): AttemptError => ({
   kind,
@@ -90,5 +91,50 @@ describe("poison", () => {
         expect(it.failed(entry, error(name, kind))).toBe(false);
       }
     }
+  });
+});
+
+describe("poison in a queue", () => {
+  it("is given up early while others go through, and blocks none of them", async () => {
+    const queue = await startQueue({
+      settings: { sending_queue: { num_consumers: 1 } },
+      backend: async ([body]) => {
+        if (body === "poison") throw http(500);
+        return undefined;
+      },
+    });
+    queue.send("poison");
+    for (let i = 0; i < 600; i++) {
+      queue.send(`r${i}`);
+      if (i % 30 === 0) await queue.pass(100);
+    }
+    await queue.settle();
+    expect(queue.taken).toEqual(numbers(600));
+    expect(await queue.deadLetters()).toMatchObject([
+      { calls: 3, failure: { reason: "poison", category: "downstream_error" } },
+    ]);
+  });
+
+  it("is never what fails now and then: a backend that fails one call in ten at random", async () => {
+    let seed = 1;
+    const random = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    const queue = await startQueue({
+      random,
+      settings: { retry_on_failure: { rate_limit: { per_second: 1e6, burst: 1e6 } } },
+      backend: async () => {
+        if (random() < 0.1) throw http(500);
+        return undefined;
+      },
+    });
+    for (let i = 0; i < 5000; i++) {
+      queue.send(`r${i}`);
+      if (i % 100 === 0) await queue.pass(100);
+    }
+    await queue.pass(60_000, 2000);
+    expect((await queue.deadLetters()).filter(({ failure }) => failure?.reason === "poison")).toEqual([]);
+    expect(queue.taken.length).toBeGreaterThan(4990);
   });
 });

@@ -1,4 +1,4 @@
-import { map, NEVER, Observable } from "rxjs";
+import { map, NEVER, Observable, share } from "rxjs";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   batchFromJson,
@@ -143,6 +143,14 @@ const byHand = (next: (delivery: Delivery) => unknown, complete: () => void = ()
     );
 };
 
+/** One that subscribes by hand to a stream that it shares. */
+const shared = (next: (delivery: Delivery) => unknown): Processor => {
+  return (source) => {
+    const stream = source.pipe(share());
+    return new Observable((out) => stream.subscribe((delivery) => out.next(next(delivery) as Delivery)));
+  };
+};
+
 const throwing = (thrown: unknown) => () => {
   throw thrown;
 };
@@ -165,6 +173,26 @@ const THEN = "then";
 /** What a plugin may answer that is none of what it should, and what its author is told. */
 const NONSENSE: readonly [string, () => unknown, RegExp][] = [
   ["throws in a stream of its own", () => byHand(throwing(new Error("bang"))), /mine failed: bang/],
+  ["throws behind its own share()", () => shared(throwing(new Error("bang"))), /mine failed: bang/],
+  [
+    "throws behind an operator of rxjs",
+    () => (source: Observable<Delivery>) =>
+      new Observable((out) =>
+        source
+          .pipe(map((x) => x))
+          .subscribe(throwing(new Error("bang")) as never)
+          .add(out),
+      ),
+    /mine failed: bang/,
+  ],
+  [
+    "throws inside its own share(), where only another subscriber listens",
+    () => (source: Observable<Delivery>) => {
+      const failing = source.pipe(map(throwing(new Error("bang"))), share());
+      return new Observable<Delivery>(() => failing.subscribe());
+    },
+    /mine failed: bang/,
+  ],
   ["hands on nothing", () => byHand(() => undefined), /no delivery/],
   ["hands on an object", () => byHand(() => ({})), /no delivery/],
   ["hands on a batch", () => byHand(({ batch }) => batch), /no delivery/],

@@ -1,5 +1,5 @@
 import type { EntryRef } from "../store.js";
-import { refKey } from "./format/keys.js";
+import { RANGES, refKey } from "./format/keys.js";
 import type { LevelDb } from "./level-db.js";
 import type { RemovedPayload } from "./transaction.js";
 
@@ -82,8 +82,7 @@ export class Compactor {
   /** An error of compacting shows in the next write or read, where it is dealt with. */
   private async compact(from: EntryRef, to: EntryRef): Promise<void> {
     if (this.paused) return;
-    const ranges = ["p", "c"] as const;
-    for (const range of ranges)
+    for (const range of [RANGES.entry, RANGES.chunk])
       await this.db()
         .compactRange(refKey(range, from), refKey(range, to))
         .catch(() => {});

@@ -1,7 +1,7 @@
 import { entryId } from "../new-entry.js";
 import type { EntryRef } from "../store.js";
 import { type EntryHead, type EntryInfo, infoOf } from "./format/entry-value.js";
-import { chunkNumberOf, refKey, refOf } from "./format/keys.js";
+import { chunkNumberOf, RANGES, rangeOf, refKey, refOf } from "./format/keys.js";
 import type { Meta } from "./format/meta.js";
 import type { LevelDb } from "./level-db.js";
 import { decodeHead, scanKeys, scanRows } from "./scan.js";
@@ -16,18 +16,23 @@ export interface DamagedEntry {
 }
 
 export async function loadDamagedEntry(db: LevelDb, ref: EntryRef, meta: Meta): Promise<DamagedEntry> {
-  const entryValues = await existingRows(db, [refKey("p", ref), refKey("f", ref), refKey("u", ref)]);
-  const heads = entryValues.map(([key, value]) =>
-    decodeHead<EntryHead>(key[0] === F ? "f" : key[0] === U ? "u" : "p", ref, value),
-  );
+  const entryValues = await existingRows(db, [
+    refKey(RANGES.entry, ref),
+    refKey(RANGES.failed, ref),
+    refKey(RANGES.update, ref),
+  ]);
+  const heads = entryValues.map(([key, value]) => decodeHead<EntryHead>(rangeOf(key), ref, value));
   const readable = heads.findLast((found) => found !== undefined);
   const origin = readable?.origin ?? ref;
   const chunkKeys: Uint8Array[] = [];
-  for await (const page of scanKeys(db, "c", origin, origin)) chunkKeys.push(...page);
-  const payloadValues = await existingRows(db, origin === ref ? chunkKeys : [refKey("p", origin), ...chunkKeys]);
+  for await (const page of scanKeys(db, RANGES.chunk, origin, origin)) chunkKeys.push(...page);
+  const payloadValues = await existingRows(
+    db,
+    origin === ref ? chunkKeys : [refKey(RANGES.entry, origin), ...chunkKeys],
+  );
   const chunks = Math.max(0, ...chunkKeys.map(chunkNumberOf));
-  const failed = entryValues.some(([key]) => key[0] === F);
-  const changed = entryValues.some(([key]) => key[0] === U);
+  const failed = entryValues.some(([key]) => rangeOf(key) === RANGES.failed);
+  const changed = entryValues.some(([key]) => rangeOf(key) === RANGES.update);
   const info = readable === undefined ? averageInfo(ref, failed, chunks, meta) : infoOf(ref, readable, changed);
   return {
     info: entryValues.length === 0 ? undefined : { ...info, state: failed ? "failed" : "pending", changed },
@@ -35,9 +40,6 @@ export async function loadDamagedEntry(db: LevelDb, ref: EntryRef, meta: Meta): 
     possibleOrigin: readable === undefined ? await findOrigin(db, ref) : undefined,
   };
 }
-
-const F = "f".charCodeAt(0);
-const U = "u".charCodeAt(0);
 
 async function existingRows(db: LevelDb, keys: readonly Uint8Array[]): Promise<[Uint8Array, Uint8Array][]> {
   const values = await db.getMany([...keys]);
@@ -61,8 +63,8 @@ function averageInfo(ref: EntryRef, failed: boolean, chunks: number, meta: Meta)
 }
 
 async function findOrigin(db: LevelDb, owner: EntryRef): Promise<EntryRef | undefined> {
-  for await (const page of scanRows(db, "h", 0))
+  for await (const page of scanRows(db, RANGES.moved, 0))
     for (const [key, value] of page)
-      if (decodeHead<{ owner: EntryRef }>("h", refOf(key), value)?.owner === owner) return refOf(key);
+      if (decodeHead<{ owner: EntryRef }>(RANGES.moved, refOf(key), value)?.owner === owner) return refOf(key);
   return undefined;
 }

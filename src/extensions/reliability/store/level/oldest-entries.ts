@@ -10,7 +10,7 @@ export class OldestEntries {
   readonly pending: OldestEntry;
   readonly failed: OldestEntry;
 
-  /** `meta` gives the counters as they are at the moment, `known` what is known of an entry without reading it. */
+  /** `meta` gives the counters as they are at the moment, `infoOfRef` what is known of an entry without reading it. */
   constructor(db: LevelDb, meta: () => Meta, infoOfRef: (ref: EntryRef) => EntryInfo | undefined) {
     const findPending = async (from: EntryRef) => {
       const ref = await firstPending(db, from, meta());
@@ -41,13 +41,18 @@ export class OldestEntries {
     return { ...meta, head: this.pending.searchFrom, failedHead: this.failed.searchFrom };
   }
 
+  /** There may be a pending entry here, before where the first one was thought to be. */
+  notePendingAt(ref: EntryRef): void {
+    this.pending.noteEntryAt(ref);
+  }
+
   stop(): void {
     this.pending.stop();
     this.failed.stop();
   }
 }
 
-/** An entry found by walking over the store; `at` is missing when it was gone before it could be read. */
+/** An entry found by walking over the store; `enqueuedAt` is missing when it was removed before it could be read. */
 interface OldestCandidate {
   readonly ref: EntryRef;
   readonly enqueuedAt: number | undefined;
@@ -58,9 +63,8 @@ interface OldestCandidate {
  * later, so that a busy queue does not look for it at every commit.
  */
 class OldestEntry {
-  /** No entry of this state is before it. */
-  searchFrom: EntryRef;
-  enqueuedAt: number | undefined;
+  private firstPossibleRef: EntryRef;
+  private oldestEnqueuedAt: number | undefined;
   private ref: EntryRef | undefined;
   private readonly state: Entry["state"];
   private readonly seek: (from: EntryRef) => Promise<OldestCandidate | undefined>;
@@ -78,35 +82,49 @@ class OldestEntry {
     last: () => EntryRef,
   ) {
     this.state = state;
-    this.searchFrom = from;
+    this.firstPossibleRef = from;
     this.seek = seek;
     this.lastRef = last;
   }
 
+  /** No entry of this state is before it. */
+  get searchFrom(): EntryRef {
+    return this.firstPossibleRef;
+  }
+
+  /** When the oldest one came; undefined when there is none. */
+  get enqueuedAt(): number | undefined {
+    return this.oldestEnqueuedAt;
+  }
+
+  noteEntryAt(ref: EntryRef): void {
+    if (ref < this.firstPossibleRef) this.firstPossibleRef = ref;
+  }
+
   applyCommit(infos: ReadonlyMap<EntryRef, EntryInfo | null>, entries: number): void {
     for (const [ref, info] of infos) this.observe(ref, info);
-    if (this.ref === undefined && this.searchFrom <= this.lastRef() && this.removedDuringFind === undefined)
+    if (this.ref === undefined && this.firstPossibleRef <= this.lastRef() && this.removedDuringFind === undefined)
       this.findLater();
-    if (entries === 0) this.enqueuedAt = undefined;
+    if (entries === 0) this.oldestEnqueuedAt = undefined;
   }
 
   async find(): Promise<void> {
     this.stop();
-    const from = this.searchFrom;
+    const from = this.firstPossibleRef;
     this.removedDuringFind = new Set();
     this.firstAddedDuringFind = Number.POSITIVE_INFINITY;
     const end = this.lastRef();
     const found = await this.seek(from).catch(() => "failed" as const);
-    const gone = this.removedDuringFind;
+    const removed = this.removedDuringFind;
     this.removedDuringFind = undefined;
     if (found === "failed") return;
-    const isGone = found !== undefined && (found.enqueuedAt === undefined || gone.has(found.ref));
+    const wasRemoved = found !== undefined && (found.enqueuedAt === undefined || removed.has(found.ref));
     const first = found?.ref ?? end + 1;
-    if (from !== this.searchFrom || isGone || this.firstAddedDuringFind < first) return this.findLater();
-    this.searchFrom = first;
+    if (from !== this.firstPossibleRef || wasRemoved || this.firstAddedDuringFind < first) return this.findLater();
+    this.firstPossibleRef = first;
     if (found === undefined) return;
     this.ref = found.ref;
-    this.enqueuedAt = found.enqueuedAt;
+    this.oldestEnqueuedAt = found.enqueuedAt;
   }
 
   stop(): void {
@@ -124,11 +142,11 @@ class OldestEntry {
       if (ref === this.ref) this.ref = undefined;
       return;
     }
-    if (ref < this.searchFrom) this.searchFrom = ref;
+    this.noteEntryAt(ref);
     this.firstAddedDuringFind = Math.min(this.firstAddedDuringFind, ref);
-    if (this.enqueuedAt !== undefined && (this.ref === undefined || ref >= this.ref)) return;
+    if (this.oldestEnqueuedAt !== undefined && (this.ref === undefined || ref >= this.ref)) return;
     this.ref = ref;
-    this.enqueuedAt = info.enqueuedAt;
+    this.oldestEnqueuedAt = info.enqueuedAt;
   }
 }
 

@@ -3,7 +3,7 @@ import type { Entry } from "../../../../runtime/kit.js";
 import type { EntryRef, StoredEntry } from "../store.js";
 import { type EntryHead, type EntryInfo, infoOf } from "./format/entry-value.js";
 import { unframe } from "./format/frame.js";
-import { chunkKey, endOfRange, idKey, refKey, refOf } from "./format/keys.js";
+import { chunkKey, endOfRange, idKey, RANGES, refKey, refOf } from "./format/keys.js";
 import type { Meta } from "./format/meta.js";
 import type { LevelDb } from "./level-db.js";
 import { decodeHead, scanKeys, scanRefs, scanRows } from "./scan.js";
@@ -27,32 +27,37 @@ export interface FoundEntry extends StoredEntry {
 
 /** An entry by its ref, in any state; undefined when there is none. */
 export async function loadEntry(db: LevelDb, ref: EntryRef): Promise<FoundEntry | undefined> {
-  const [f, h, u] = await db.getMany([refKey("f", ref), refKey("h", ref), refKey("u", ref)]);
+  const [f, h, u] = await db.getMany([
+    refKey(RANGES.failed, ref),
+    refKey(RANGES.moved, ref),
+    refKey(RANGES.update, ref),
+  ]);
   if (h !== undefined) return undefined;
-  const p = f === undefined ? await db.get(refKey("p", ref)) : undefined;
+  const p = f === undefined ? await db.get(refKey(RANGES.entry, ref)) : undefined;
   if (f === undefined && p === undefined) return undefined;
-  const head = f === undefined ? decodeHead<EntryHead>("p", ref, p) : decodeHead<EntryHead>("f", ref, f);
+  const head =
+    f === undefined ? decodeHead<EntryHead>(RANGES.entry, ref, p) : decodeHead<EntryHead>(RANGES.failed, ref, f);
   if (head === undefined) throw new UnreadableEntryError(ref);
-  const now = f === undefined ? (decodeHead<EntryHead>("u", ref, u) ?? head) : head;
+  const now = f === undefined ? (decodeHead<EntryHead>(RANGES.update, ref, u) ?? head) : head;
   return { ref, entry: now.entry, info: infoOf(ref, now, u !== undefined) };
 }
 
 /** The ref that an id was given when it does not tell it. */
 export async function findRefById(db: LevelDb, id: string): Promise<EntryRef | undefined> {
-  const known = decodeHead<{ id: string; ref: EntryRef }>("i", 0, await db.get(idKey(id)));
+  const known = decodeHead<{ id: string; ref: EntryRef }>(RANGES.id, 0, await db.get(idKey(id)));
   return known?.id === id ? known.ref : undefined;
 }
 
 export async function loadPayload(db: LevelDb, ref: EntryRef, info: EntryInfo): Promise<Batch> {
   const { origin, chunks } = info;
   const rest = Array.from({ length: chunks }, (_, i) => chunkKey(origin, i + 1));
-  const [p, ...more] = await db.getMany([refKey("p", origin), ...rest]);
-  const first = p === undefined ? undefined : unframe("p", origin, 0, p);
+  const [p, ...more] = await db.getMany([refKey(RANGES.entry, origin), ...rest]);
+  const first = p === undefined ? undefined : unframe(RANGES.entry, origin, 0, p);
   if (first === undefined) throw new UnreadableEntryError(ref);
   const furtherBodies = more.map((value, i) => {
-    const part = value === undefined ? undefined : unframe("c", origin, i + 1, value);
-    if (part === undefined) throw new UnreadableEntryError(ref);
-    return part.body;
+    const chunk = value === undefined ? undefined : unframe(RANGES.chunk, origin, i + 1, value);
+    if (chunk === undefined) throw new UnreadableEntryError(ref);
+    return chunk.body;
   });
   const { entry } = first.head as EntryHead;
   const bytes = furtherBodies.length === 0 ? first.body : Buffer.concat([first.body, ...furtherBodies]);
@@ -62,7 +67,7 @@ export async function loadPayload(db: LevelDb, ref: EntryRef, info: EntryInfo): 
 /** Pending entries from a ref on, page by page. Goes over those that are not pending without reading them. */
 export async function* pendingFrom(db: LevelDb, from: EntryRef, meta: Meta): AsyncGenerator<FoundEntry[]> {
   const hasNonPending = meta.failed.entries + meta.moved > 0;
-  for await (const rows of hasNonPending ? pendingRows(db, from) : scanRows(db, "p", from)) {
+  for await (const rows of hasNonPending ? pendingRows(db, from) : scanRows(db, RANGES.entry, from)) {
     if (rows.length === 0) continue;
     const changed = await updatesBetween(db, refOf(rows[0]![0]), refOf(rows.at(-1)![0]));
     yield rows.map(([key, value]) => pendingEntry(refOf(key), value, changed));
@@ -72,7 +77,7 @@ export async function* pendingFrom(db: LevelDb, from: EntryRef, meta: Meta): Asy
 /** The lowest pending ref from a ref on. */
 export async function firstPending(db: LevelDb, from: EntryRef, meta: Meta): Promise<EntryRef | undefined> {
   const hasNonPending = meta.failed.entries + meta.moved > 0;
-  for await (const page of scanKeys(db, "p", from, undefined, hasNonPending ? 128 : 1)) {
+  for await (const page of scanKeys(db, RANGES.entry, from, undefined, hasNonPending ? 128 : 1)) {
     const refs = await pendingRefs(db, page.map(refOf), hasNonPending);
     if (refs[0] !== undefined) return refs[0];
   }
@@ -87,22 +92,26 @@ export async function failedAfter(
   order: "oldest" | "newest",
   meta: Meta,
 ): Promise<FoundEntry[]> {
-  const lowest = refKey("f", meta.failedHead);
+  const lowest = refKey(RANGES.failed, meta.failedHead);
   const range =
     order === "oldest"
-      ? { gte: after === undefined ? lowest : refKey("f", after + 1), lt: endOfRange("f") }
-      : { gte: lowest, lt: after === undefined ? endOfRange("f") : refKey("f", after), reverse: true };
+      ? { gte: after === undefined ? lowest : refKey(RANGES.failed, after + 1), lt: endOfRange(RANGES.failed) }
+      : {
+          gte: lowest,
+          lt: after === undefined ? endOfRange(RANGES.failed) : refKey(RANGES.failed, after),
+          reverse: true,
+        };
   const rows = await db.iterator({ ...range, limit }).all();
   return rows.map(([key, value]) => {
     const ref = refOf(key);
-    const head = decodeHead<EntryHead>("f", ref, value);
+    const head = decodeHead<EntryHead>(RANGES.failed, ref, value);
     if (head === undefined) throw new UnreadableEntryError(ref);
     return { ref, entry: head.entry, info: infoOf(ref, head, false) };
   });
 }
 
 function pendingEntry(ref: EntryRef, value: Uint8Array, changed: ReadonlyMap<EntryRef, Entry>): FoundEntry {
-  const read = unframe("p", ref, 0, value);
+  const read = unframe(RANGES.entry, ref, 0, value);
   if (read === undefined) throw new UnreadableEntryError(ref);
   const head = read.head as EntryHead;
   const now = changed.get(ref);
@@ -114,19 +123,19 @@ function pendingEntry(ref: EntryRef, value: Uint8Array, changed: ReadonlyMap<Ent
 
 async function updatesBetween(db: LevelDb, first: EntryRef, last: EntryRef): Promise<Map<EntryRef, Entry>> {
   const found = new Map<EntryRef, Entry>();
-  for await (const page of scanRows(db, "u", first, last))
+  for await (const page of scanRows(db, RANGES.update, first, last))
     for (const [key, value] of page) {
-      const head = decodeHead<EntryHead>("u", refOf(key), value);
+      const head = decodeHead<EntryHead>(RANGES.update, refOf(key), value);
       if (head !== undefined) found.set(refOf(key), head.entry);
     }
   return found;
 }
 
 async function* pendingRows(db: LevelDb, from: EntryRef): AsyncGenerator<[Uint8Array, Uint8Array][]> {
-  for await (const page of scanKeys(db, "p", from, undefined, 128)) {
+  for await (const page of scanKeys(db, RANGES.entry, from, undefined, 128)) {
     const refs = await pendingRefs(db, page.map(refOf), true);
     for (let i = 0; i < refs.length; i += 64) {
-      const keys = refs.slice(i, i + 64).map((ref) => refKey("p", ref));
+      const keys = refs.slice(i, i + 64).map((ref) => refKey(RANGES.entry, ref));
       const values = await db.getMany(keys);
       yield keys.flatMap((key, k): [Uint8Array, Uint8Array][] => (values[k] === undefined ? [] : [[key, values[k]]]));
     }
@@ -141,6 +150,9 @@ async function pendingRefs(
 ): Promise<readonly EntryRef[]> {
   const [first, last] = [refs[0], refs.at(-1)];
   if (!hasNonPending || first === undefined || last === undefined) return refs;
-  const [failed, moved] = await Promise.all([scanRefs(db, "f", first, last), scanRefs(db, "h", first, last)]);
+  const [failed, moved] = await Promise.all([
+    scanRefs(db, RANGES.failed, first, last),
+    scanRefs(db, RANGES.moved, first, last),
+  ]);
   return refs.filter((ref) => !failed.has(ref) && !moved.has(ref));
 }

@@ -104,8 +104,8 @@ export class StoreState {
 
   private async loadInfos(db: LevelDb, changes: readonly StoreChange[]): Promise<Map<EntryRef, EntryInfo>> {
     const loaded = new Map<EntryRef, EntryInfo>();
-    const wanted = new Set(changes.flatMap(({ refs }) => refs));
-    const unknown = [...wanted].filter((ref) => this.infos.get(ref) === undefined);
+    const refsOfChanges = new Set(changes.flatMap(({ refs }) => refs));
+    const unknown = [...refsOfChanges].filter((ref) => this.infos.get(ref) === undefined);
     const loadOne = async (ref: EntryRef) => {
       const info = await this.loadInfo(db, ref);
       if (info !== undefined) loaded.set(ref, info);

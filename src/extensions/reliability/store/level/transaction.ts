@@ -2,10 +2,10 @@ import type { Batch } from "../../../../plugin.js";
 import type { Entry } from "../../../../runtime/kit.js";
 import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
 import { createEntry, entryId } from "../new-entry.js";
-import { type Amount, type EntryRef, type NewEntry, type StoredEntry, StoreError } from "../store.js";
+import { type Amount, type EntryRef, type NewEntry, noSuchEntry, type StoredEntry, StoreError } from "../store.js";
 import { chunksOf, type EntryInfo, headOf, infoOf, isIndexed } from "./format/entry-value.js";
 import { frame } from "./format/frame.js";
-import { chunkKey, idKey, META_KEY, quarantineKey, refKey } from "./format/keys.js";
+import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "./format/keys.js";
 import { encodeMeta, type Meta } from "./format/meta.js";
 
 /** Where a transaction writes: LevelDB's chained batch. Keys and values are copied at once. */
@@ -41,7 +41,7 @@ export class Transaction {
 
   /**
    * The last thing to write: the counters. Commits that only add entries to the end may leave them out, since whoever
-   * opens the store can count those himself. That is what makes filling a queue cheap: LevelDB need not merge tables
+   * opens the store can count those. That is what makes filling a queue cheap: LevelDB need not merge tables
    * that have no key in common.
    */
   finish(mayOmitMeta: boolean): { wroteMeta: boolean } {
@@ -56,12 +56,12 @@ export class Transaction {
     return changed === undefined ? this.lookUp(ref) : (changed ?? undefined);
   }
 
-  put(fresh: NewEntry, wantedId: string | undefined): StoredEntry {
+  put(fresh: NewEntry, givenId: string | undefined): StoredEntry {
     const ref = this.nextRef();
-    const entry = createEntry(fresh, wantedId ?? entryId(this.meta.tag, ref), this.meta.exporter);
+    const entry = createEntry(fresh, givenId ?? entryId(this.meta.tag, ref), this.meta.exporter);
     const chunks = this.putPayload(ref, entry, fresh.batch);
     const head = { entry, chunks };
-    if (entry.state === "failed") this.writer.put(refKey("f", ref), frame("f", ref, 0, head, []));
+    if (entry.state === "failed") this.writer.put(refKey(RANGES.failed, ref), frame(RANGES.failed, ref, 0, head, []));
     if (entry.state === "failed" || isIndexed(entry.id, ref)) this.onlyAdds = false;
     this.indexId(entry.id, ref);
     this.setInfo(ref, infoOf(ref, head, false));
@@ -72,9 +72,9 @@ export class Transaction {
     const info = this.info(ref);
     if (info === undefined) return;
     this.onlyAdds = false;
-    this.writer.del(refKey("p", ref));
-    if (info.changed) this.writer.del(refKey("u", ref));
-    if (info.state === "failed") this.writer.del(refKey("f", ref));
+    this.writer.del(refKey(RANGES.entry, ref));
+    if (info.changed) this.writer.del(refKey(RANGES.update, ref));
+    if (info.state === "failed") this.writer.del(refKey(RANGES.failed, ref));
     if (isIndexed(info.id, ref)) this.writer.del(idKey(info.id));
     this.removePayload(ref, info);
     this.setInfo(ref, null);
@@ -87,17 +87,17 @@ export class Transaction {
     this.onlyAdds = false;
     const changed = { ...entry, state: info.state };
     const head = headOf(ref, changed, info);
-    const range = info.state === "failed" ? "f" : "u";
+    const range = info.state === "failed" ? RANGES.failed : RANGES.update;
     this.writer.put(refKey(range, ref), frame(range, ref, 0, head, []));
-    this.setInfo(ref, infoOf(ref, head, info.changed || range === "u"));
+    this.setInfo(ref, infoOf(ref, head, info.changed || range === RANGES.update));
   }
 
   fail(ref: EntryRef, entry: Entry): void {
     const info = this.requireInfo(ref);
     this.onlyAdds = false;
     const head = headOf(ref, { ...entry, state: "failed" }, info);
-    this.writer.put(refKey("f", ref), frame("f", ref, 0, head, []));
-    if (info.changed) this.writer.del(refKey("u", ref));
+    this.writer.put(refKey(RANGES.failed, ref), frame(RANGES.failed, ref, 0, head, []));
+    if (info.changed) this.writer.del(refKey(RANGES.update, ref));
     this.setInfo(ref, infoOf(ref, head, false));
     this.meta = { ...this.meta, failedHead: Math.min(this.meta.failedHead, ref) };
   }
@@ -105,7 +105,7 @@ export class Transaction {
   replace(ref: EntryRef, replacements: readonly NewEntry[], ids: readonly (string | undefined)[]): StoredEntry[] {
     this.requireInfo(ref);
     this.remove(ref);
-    return replacements.map((part, i) => this.put(part, ids[i]));
+    return replacements.map((replacement, i) => this.put(replacement, ids[i]));
   }
 
   replay(changes: ReadonlyMap<EntryRef, Entry>): StoredEntry[] {
@@ -116,7 +116,7 @@ export class Transaction {
     return [...changes].map(([ref, entry]) => this.moveToEnd(ref, entry));
   }
 
-  /** Removes what cannot be read; `remains` are its values, as far as there are any. */
+  /** Removes what cannot be read; `values` are what is left of it, with their keys. */
   quarantine(ref: EntryRef, values: readonly (readonly [Uint8Array, Uint8Array])[]): void {
     this.onlyAdds = false;
     for (const [key, value] of values) {
@@ -137,7 +137,7 @@ export class Transaction {
 
   /** Gives a payload back to the entry it came with, when the one that it was replayed as is gone. */
   restoreOrigin(origin: EntryRef): void {
-    this.writer.del(refKey("h", origin));
+    this.writer.del(refKey(RANGES.moved, origin));
     this.meta = { ...this.meta, moved: this.meta.moved - 1, head: Math.min(this.meta.head, origin) };
   }
 
@@ -147,13 +147,13 @@ export class Transaction {
     const ref = this.nextRef();
     const replayed: Entry = { ...entry, state: "pending" };
     const head = headOf(ref, replayed, info);
-    this.writer.put(refKey("p", ref), frame("p", ref, 0, head, []));
-    this.writer.del(refKey("f", from));
+    this.writer.put(refKey(RANGES.entry, ref), frame(RANGES.entry, ref, 0, head, []));
+    this.writer.del(refKey(RANGES.failed, from));
     if (isIndexed(info.id, from)) this.writer.del(idKey(info.id));
     this.indexId(entry.id, ref);
-    this.writer.put(refKey("h", info.origin), frame("h", info.origin, 0, { owner: ref }, []));
+    this.writer.put(refKey(RANGES.moved, info.origin), frame(RANGES.moved, info.origin, 0, { owner: ref }, []));
     if (from === info.origin) this.meta = { ...this.meta, moved: this.meta.moved + 1 };
-    else this.writer.del(refKey("p", from));
+    else this.writer.del(refKey(RANGES.entry, from));
     this.setInfo(from, null);
     this.setInfo(ref, infoOf(ref, head, false));
     return { ref, entry: replayed };
@@ -162,21 +162,21 @@ export class Transaction {
   private putPayload(ref: EntryRef, entry: Entry, batch: Batch): number {
     const [first, ...rest] = chunksOf(batch);
     for (const [i, chunk] of rest.entries())
-      this.writer.put(chunkKey(ref, i + 1), frame("c", ref, i + 1, undefined, chunk));
-    this.writer.put(refKey("p", ref), frame("p", ref, 0, { entry, chunks: rest.length }, first!));
+      this.writer.put(chunkKey(ref, i + 1), frame(RANGES.chunk, ref, i + 1, undefined, chunk));
+    this.writer.put(refKey(RANGES.entry, ref), frame(RANGES.entry, ref, 0, { entry, chunks: rest.length }, first!));
     return rest.length;
   }
 
   private removePayload(ref: EntryRef, info: EntryInfo): void {
     for (let n = 1; n <= info.chunks; n++) this.writer.del(chunkKey(info.origin, n));
     if (info.origin === ref) return;
-    this.writer.del(refKey("p", info.origin));
-    this.writer.del(refKey("h", info.origin));
+    this.writer.del(refKey(RANGES.entry, info.origin));
+    this.writer.del(refKey(RANGES.moved, info.origin));
     this.meta = { ...this.meta, moved: this.meta.moved - 1 };
   }
 
   private indexId(id: string, ref: EntryRef): void {
-    if (isIndexed(id, ref)) this.writer.put(idKey(id), frame("i", 0, 0, { id, ref }, []));
+    if (isIndexed(id, ref)) this.writer.put(idKey(id), frame(RANGES.id, 0, 0, { id, ref }, []));
   }
 
   private nextRef(): EntryRef {
@@ -186,7 +186,7 @@ export class Transaction {
 
   private requireInfo(ref: EntryRef): EntryInfo {
     const info = this.info(ref);
-    if (info === undefined) throw new StoreError("not_found", `there is no entry ${ref} in the queue`);
+    if (info === undefined) throw noSuchEntry(ref);
     return info;
   }
 

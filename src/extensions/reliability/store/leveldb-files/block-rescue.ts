@@ -1,5 +1,14 @@
 import { isFrameIntact, keyOfValue } from "../level/format/frame.js";
-import { type BlockEntry, isKeyAfter, KEY_SUFFIX_BYTES, makeBlock, RESTART_INTERVAL, readBlockEntry } from "./block.js";
+import { RANGES, rangeOf } from "../level/format/keys.js";
+import {
+  type BlockEntry,
+  isKeyAfter,
+  KEY_SUFFIX_BYTES,
+  makeBlock,
+  RESTART_INTERVAL,
+  readBlockEntry,
+  VALUE_TYPE,
+} from "./block.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";
 
 /**
@@ -33,12 +42,9 @@ function readEntries(block: Buffer): BlockEntry[] {
   }
 }
 
-const VALUE_TYPE = 1;
-const QUARANTINED = "q".charCodeAt(0);
-
 function rescueEntry([key, value]: BlockEntry): BlockEntry | undefined {
   if (value.length === 0) return key.at(-KEY_SUFFIX_BYTES) === VALUE_TYPE ? undefined : [key, value];
-  if (key[0] === QUARANTINED) return [key, value];
+  if (rangeOf(key) === RANGES.quarantine) return [key, value];
   if (!isFrameIntact(value)) return undefined;
   const suffix = Buffer.from(key.subarray(-KEY_SUFFIX_BYTES));
   suffix[0] = VALUE_TYPE;

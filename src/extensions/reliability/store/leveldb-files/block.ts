@@ -9,6 +9,8 @@ import { VarintReader } from "./varint-reader.js";
 export const TRAILER_BYTES = 5;
 /** What LevelDB adds to every key: whether it is a value or the mark of a deletion, and when it was written. */
 export const KEY_SUFFIX_BYTES = 8;
+/** The first byte of that, for a value; a mark of a deletion has less. */
+export const VALUE_TYPE = 1;
 
 export interface BlockHandle {
   readonly offset: number;
@@ -26,7 +28,7 @@ export function isBlockIntact(bytes: Buffer): boolean {
   return size >= 8 && maskCrc(crc32c(bytes.subarray(0, size + 1))) === bytes.readUInt32LE(size + 1);
 }
 
-/** The entries of a block that is whole, without its trailer. */
+/** The entries of an intact block, given without its trailer. */
 export function decodeBlock(block: Buffer): BlockEntry[] {
   const restarts = block.readUInt32LE(block.length - 4);
   const reader = new VarintReader(block.subarray(0, Math.max(0, block.length - 4 * (restarts + 1))));

@@ -7,6 +7,7 @@ import {
   RESTART_INTERVAL,
   readBlockEntry,
   TRAILER_BYTES,
+  VALUE_TYPE,
 } from "./block.js";
 import type { IndexEntry } from "./table.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";
@@ -45,7 +46,7 @@ function blockAt(table: Buffer, offset: number, previousKey: Buffer | undefined)
 function isDataEntry([key, value]: BlockEntry): boolean {
   return (
     key.length > KEY_SUFFIX_BYTES &&
-    key.at(-KEY_SUFFIX_BYTES)! <= 1 &&
+    key.at(-KEY_SUFFIX_BYTES)! <= VALUE_TYPE &&
     (value.length === 0 || value.length >= HEAD_OFFSET)
   );
 }

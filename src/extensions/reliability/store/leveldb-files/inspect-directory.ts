@@ -1,6 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readSummary } from "../level/open/summary-file.js";
 import { isLogIntact } from "./log.js";
 import { readManifestTables } from "./manifest.js";
 import { checkTable, type TableDamage } from "./table-check.js";
@@ -28,9 +27,9 @@ export interface DamagedTable {
   readonly size: number | undefined;
 }
 
-/** With `all` every byte is compared with its checksum. */
+/** With `checkEveryByte` all of it is compared with its checksums. */
 export async function inspectDirectory(directory: string, checkEveryByte = false): Promise<Inspection> {
-  const names = (await readdir(directory)).filter((name) => DATA_FILE.test(name));
+  const names = await dataFiles(directory);
   const current = names.includes("CURRENT") ? await readFile(join(directory, "CURRENT"), "latin1") : undefined;
   const manifest = current === undefined ? undefined : /^(MANIFEST-\d+)\n$/.exec(current)?.[1];
   const logs = names.filter((name) => name.endsWith(".log"));
@@ -55,7 +54,7 @@ async function findDamagedTables(
     manifest === undefined ? undefined : readManifestTables(await readFile(join(directory, manifest)));
   const found: DamagedTable[] = [];
   for (const name of names) {
-    const number = /^(\d+)\.(?:ldb|sst)$/.exec(name)?.[1];
+    const number = TABLE_FILE.exec(name)?.[1];
     const size = tablesInUse?.sizes.get(Number(number));
     if (number === undefined || (tablesInUse !== undefined && size === undefined)) continue;
     const damage = checkTable(join(directory, name), { size, lastSequence: tablesInUse?.lastSequence }, checkEveryByte);
@@ -66,18 +65,19 @@ async function findDamagedTables(
   return found;
 }
 
-/** Whether there is, or was, a store in a directory. */
-export async function isStoreDirectory(directory: string): Promise<boolean> {
-  if ((await readdir(directory)).some((name) => DATA_FILE.test(name))) return true;
-  return (await readSummary(directory)) !== "missing";
+/** A table, and its number. LevelDB has called them by both names. */
+export const TABLE_FILE = /^(\d+)\.(?:ldb|sst)$/;
+
+/** LevelDB's files in a directory that hold data, as opposed to its lock and its diary. */
+export async function dataFiles(directory: string): Promise<string[]> {
+  return (await readdir(directory)).filter((name) => OTHER_DATA_FILE.test(name) || TABLE_FILE.test(name));
 }
 
-/** LevelDB's files that hold data, as opposed to its lock and its diary. */
-export const DATA_FILE = /^(CURRENT|MANIFEST-\d+|\d+\.(log|ldb|sst))$/;
+const OTHER_DATA_FILE = /^(CURRENT|MANIFEST-\d+|\d+\.log)$/;
 
 async function damagedLogs(directory: string, names: readonly string[]): Promise<string[]> {
-  const whole = await Promise.all(names.map((name) => isLogFileIntact(directory, name)));
-  return names.filter((_, i) => !whole[i]);
+  const intact = await Promise.all(names.map((name) => isLogFileIntact(directory, name)));
+  return names.filter((_, i) => !intact[i]);
 }
 
 async function isLogFileIntact(directory: string, name: string): Promise<boolean> {

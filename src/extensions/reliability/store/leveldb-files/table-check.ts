@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { keyOfValue } from "../level/format/frame.js";
-import { asBuffer, isBlockIntact, KEY_SUFFIX_BYTES, TRAILER_BYTES } from "./block.js";
+import { asBuffer, isBlockIntact, KEY_SUFFIX_BYTES, TRAILER_BYTES, VALUE_TYPE } from "./block.js";
 import { type IndexEntry, readBytes, readTableLayout, type TableLayout } from "./table.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";
 
@@ -16,7 +16,7 @@ export interface TableDamage {
  * as if it was deleted, makes entries invisible.
  *
  * All of a table is compared with its checksums but large values, if the key that LevelDB reads is right: the value says
- * what its key must be, and has a checksum of ours, which is compared when it is used. With `all` nothing is left out.
+ * what its key must be, and has a checksum of ours, which is compared when it is used. With `checkEveryByte` nothing is left out.
  *
  * Reads at once what it reads, a few megabytes: so many small reads would take ten times as long if each was waited for.
  */
@@ -114,5 +114,5 @@ const SINGLE_ENTRY_END = Buffer.from([0, 0, 0, 0, 1, 0, 0, 0, 0]);
 
 function isValueKey(key: Buffer, lastSequence: number): boolean {
   const suffix = key.subarray(-KEY_SUFFIX_BYTES);
-  return suffix[0] === 1 && suffix.readUIntLE(1, 6) <= lastSequence && suffix[7] === 0;
+  return suffix[0] === VALUE_TYPE && suffix.readUIntLE(1, 6) <= lastSequence && suffix[7] === 0;
 }

@@ -1,4 +1,5 @@
 import { compilePattern as compile, type Pattern, quotePattern } from "../../../kit/match/pattern.js";
+import { NameCache } from "../../../telemetry/bytes/name-cache.js";
 import { OttlError } from "../../values/error.js";
 import { MAX_TEXT_LENGTH, textTooLong } from "../../values/limits.js";
 
@@ -18,29 +19,10 @@ export function compilePattern(text: string): Pattern {
   }
 }
 
-const MAX_CACHED = 256;
+/** How many patterns that come out of the data are remembered. */
+export const PATTERN_CACHE_LIMITS = { maxNames: 256, maxLength: MAX_PATTERN_LENGTH };
 
-/** What is made of texts that come out of the data: the same few are asked for again and again. */
-export class TextCache<T> {
-  private readonly make: (text: string) => T;
-  private readonly values = new Map<string, T>();
-
-  constructor(make: (text: string) => T) {
-    this.make = make;
-  }
-
-  get(text: string): T {
-    let one = this.values.get(text);
-    if (one === undefined) {
-      one = this.make(text);
-      if (this.values.size >= MAX_CACHED) this.values.clear();
-      this.values.set(text, one);
-    }
-    return one;
-  }
-}
-
-const patterns = new TextCache(compilePattern);
+const patterns = new NameCache(compilePattern, PATTERN_CACHE_LIMITS);
 
 export function cachedPattern(text: string): Pattern {
   return patterns.get(text);

@@ -1,6 +1,6 @@
 import type { EntryRef } from "../../store.js";
 import { crc32c } from "./crc32c.js";
-import { chunkKey, type KeyRange, refKey } from "./keys.js";
+import { chunkKey, type KeyRange, RANGES, rangeOf, refKey } from "./keys.js";
 
 /**
  * How every value looks: checksum (4 bytes, over all that follows), range letter, format, number of the chunk (2),
@@ -60,12 +60,12 @@ export function unframe(range: KeyRange, ref: EntryRef, number: number, value: U
 /** The key that a value says it has, of which the beginning is enough; undefined when it does not say. */
 export function keyOfValue(value: Buffer): Buffer | undefined {
   if (value.length < HEAD_OFFSET || value[5] !== FORMAT) return undefined;
-  const range = String.fromCharCode(value[4]!);
-  if (range === "c") return chunkKey(refOfValue(value), value.readUInt16LE(6));
-  return range === "p" || range === "u" || range === "f" || range === "h"
-    ? refKey(range, refOfValue(value))
-    : undefined;
+  const range = rangeOf(value.subarray(4));
+  if (range === RANGES.chunk) return chunkKey(refOfValue(value), value.readUInt16LE(6));
+  return RANGES_BY_REF.includes(range) ? refKey(range, refOfValue(value)) : undefined;
 }
+
+const RANGES_BY_REF: readonly KeyRange[] = [RANGES.entry, RANGES.update, RANGES.failed, RANGES.moved];
 
 export function isFrameIntact(value: Buffer): boolean {
   return value.length >= HEAD_OFFSET && value.readUInt32LE(0) === crc32c(value.subarray(4));

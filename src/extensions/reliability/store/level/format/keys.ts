@@ -1,20 +1,33 @@
 import type { EntryRef } from "../../store.js";
 
-/**
- * The ranges of keys, one letter each, mostly followed by a ref in eight bytes so that they sort by it:
- *
- * p  an entry with the beginning of its payload: pending, unless there is an f or h for the same ref
- * c  a further chunk of that payload (ref, number)
- * u  what attempts changed in a pending entry
- * f  a dead letter: the entry as it failed
- * h  the payload at this ref belongs to a replayed entry, whose ref is the value
- * i  the ref of an id that does not tell it: replayed and imported entries (text)
- * m  counters and positions of the whole store (nothing)
- * q  remains of what could not be read (ref, then the key they were under)
- */
-export type KeyRange = "p" | "c" | "u" | "f" | "h" | "i" | "m" | "q";
+/** The ranges of keys, one letter each, mostly followed by a ref in eight bytes so that they sort by it. */
+export const RANGES = {
+  /** An entry with the beginning of its payload: pending, unless it is among the failed or the moved. */
+  entry: "p",
+  /** A further chunk of that payload (ref, number). */
+  chunk: "c",
+  /** What attempts changed in a pending entry. */
+  update: "u",
+  /** A dead letter: the entry as it failed. */
+  failed: "f",
+  /** The payload at this ref belongs to a replayed entry, whose ref is the value. */
+  moved: "h",
+  /** The ref of an id that does not tell it: replayed and imported entries (text). */
+  id: "i",
+  /** Counters and positions of the store (nothing). */
+  meta: "m",
+  /** Remains of what could not be read (ref, then the key they were under). */
+  quarantine: "q",
+} as const;
 
-export const META_KEY = Buffer.from("m");
+export type KeyRange = (typeof RANGES)[keyof typeof RANGES];
+
+export const META_KEY = Buffer.from(RANGES.meta);
+
+/** The range a key belongs to. */
+export function rangeOf(key: Uint8Array): KeyRange {
+  return String.fromCharCode(key[0]!) as KeyRange;
+}
 
 export function refKey(range: KeyRange, ref: EntryRef): Buffer {
   const key = Buffer.allocUnsafe(9);
@@ -24,17 +37,17 @@ export function refKey(range: KeyRange, ref: EntryRef): Buffer {
 
 export function chunkKey(ref: EntryRef, number: number): Buffer {
   const key = Buffer.allocUnsafe(13);
-  writeRangeAndRef(key, "c", ref);
+  writeRangeAndRef(key, RANGES.chunk, ref);
   key.writeUInt32BE(number, 9);
   return key;
 }
 
 export function idKey(id: string): Buffer {
-  return Buffer.from(`i${id}`);
+  return Buffer.from(`${RANGES.id}${id}`);
 }
 
 export function quarantineKey(ref: EntryRef, key: Uint8Array): Buffer {
-  return Buffer.concat([refKey("q", ref), key]);
+  return Buffer.concat([refKey(RANGES.quarantine, ref), key]);
 }
 
 /** A key that sorts after every key of the range. */
@@ -47,7 +60,7 @@ export function refOf(key: Uint8Array): EntryRef {
   return view.getUint32(1) * 2 ** 32 + view.getUint32(5);
 }
 
-/** The chunk number in a c key. */
+/** The number in the key of a chunk. */
 export function chunkNumberOf(key: Uint8Array): number {
   return new DataView(key.buffer, key.byteOffset).getUint32(9);
 }

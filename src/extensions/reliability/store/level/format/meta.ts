@@ -2,6 +2,7 @@ import { ZERO_AMOUNT } from "../../amounts.js";
 import { newIdTag } from "../../new-entry.js";
 import { type Amount, type EntryRef, StoreError } from "../../store.js";
 import { FORMAT, frame, unframe } from "./frame.js";
+import { RANGES } from "./keys.js";
 
 /**
  * What is known of the whole store; written with the commits, in the same step as what it counts. Entries behind `last`
@@ -46,12 +47,12 @@ export function newMeta(exporter: string): Meta {
 }
 
 export function encodeMeta(meta: Meta): Uint8Array {
-  return frame("m", 0, 0, meta, []);
+  return frame(RANGES.meta, 0, 0, meta, []);
 }
 
 /** Undefined when it cannot be read. */
 export function decodeMeta(value: Uint8Array | undefined): Meta | undefined {
-  return value === undefined ? undefined : (unframe("m", 0, 0, value)?.head as Meta | undefined);
+  return value === undefined ? undefined : (unframe(RANGES.meta, 0, 0, value)?.head as Meta | undefined);
 }
 
 /** Rejects what a newer version has written. */

@@ -1,10 +1,10 @@
-import { type OpenReport, StoreError } from "../../store.js";
+import { closedError, type OpenReport } from "../../store.js";
 import { isClosedError, isDamageError, toStoreError } from "../errors.js";
 import type { LevelDb } from "../level-db.js";
 import { checkDiskSpace } from "./disk-space.js";
 import { type OpenDirectoryOptions, type OpenedDirectory, openDirectory } from "./open-directory.js";
 
-export interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspect"> {
+export interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspectDamage"> {
   /** Called before the database is closed to be opened again: whoever uses it must stop. */
   readonly beforeReopen: () => Promise<void>;
   /** Called with a database that has just been opened, before anybody else may use it. */
@@ -28,8 +28,7 @@ export class Database {
   }
 
   get current(): LevelDb {
-    if (this.db === undefined)
-      throw new StoreError("closed", `the queue of ${this.settings.exporter} in ${this.settings.directory} is closed`);
+    if (this.db === undefined) throw closedError(this.settings.exporter, this.settings.directory);
     return this.db;
   }
 

@@ -1,6 +1,6 @@
 import { access, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type DamagedTable, inspectDirectory } from "../../leveldb-files/inspect-directory.js";
+import { type DamagedTable, dataFiles, inspectDirectory } from "../../leveldb-files/inspect-directory.js";
 import { mendTable } from "../../leveldb-files/table-mend.js";
 import type { OpenReport } from "../../store.js";
 import { classicLevel } from "../classic-level.js";
@@ -8,7 +8,7 @@ import { isDamageError } from "../errors.js";
 import { checkFormat, type Meta } from "../format/meta.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "../level-db.js";
 import { reconcileStore } from "./reconcile-store.js";
-import { dataFiles, SetAsideFolder } from "./set-aside-folder.js";
+import { SetAsideFolder } from "./set-aside-folder.js";
 import { readSummary } from "./summary-file.js";
 
 export interface OpenDirectoryOptions {

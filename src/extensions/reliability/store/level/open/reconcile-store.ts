@@ -2,7 +2,7 @@ import { adjustAmount } from "../../amounts.js";
 import { newIdTag } from "../../new-entry.js";
 import type { OpenReport } from "../../store.js";
 import type { EntryHead } from "../format/entry-value.js";
-import { META_KEY, refOf } from "../format/keys.js";
+import { type KeyRange, META_KEY, RANGES, refOf } from "../format/keys.js";
 import { checkFormat, decodeMeta, encodeMeta, type Meta, newMeta } from "../format/meta.js";
 import type { LevelDb } from "../level-db.js";
 import { firstPending } from "../reader.js";
@@ -41,9 +41,9 @@ export async function reconcileStore(
  * undefined: a power loss may have taken single commits.
  */
 async function checkCounters(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
-  const any = async (range: "f" | "h", from: number) => !(await scanKeys(db, range, from, undefined, 1).next()).done;
-  if ((await any("f", meta.failedHead)) !== meta.failed.entries > 0) return undefined;
-  if ((await any("h", 0)) !== meta.moved > 0) return undefined;
+  const any = async (range: KeyRange, from: number) => !(await scanKeys(db, range, from, undefined, 1).next()).done;
+  if ((await any(RANGES.failed, meta.failedHead)) !== meta.failed.entries > 0) return undefined;
+  if ((await any(RANGES.moved, 0)) !== meta.moved > 0) return undefined;
   const first = await firstPending(db, meta.head, meta);
   return (first !== undefined) === meta.pending.entries > 0 ? { ...meta, head: first ?? meta.last + 1 } : undefined;
 }
@@ -51,10 +51,10 @@ async function checkCounters(db: LevelDb, meta: Meta): Promise<Meta | undefined>
 /** The counters with the entries that came after they were written; undefined when one of those is damaged. */
 async function countAdded(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
   let { last, pending } = meta;
-  for await (const page of scanRows(db, "p", meta.last + 1))
+  for await (const page of scanRows(db, RANGES.entry, meta.last + 1))
     for (const [key, value] of page) {
       last = refOf(key);
-      const head = decodeHead<EntryHead>("p", last, value);
+      const head = decodeHead<EntryHead>(RANGES.entry, last, value);
       if (head === undefined) return undefined;
       pending = adjustAmount(pending, head.entry, 1);
     }

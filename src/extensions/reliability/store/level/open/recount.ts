@@ -2,7 +2,7 @@ import { adjustAmount, ZERO_AMOUNT } from "../../amounts.js";
 import type { Amount, EntryRef } from "../../store.js";
 import { type EntryHead, isIndexed } from "../format/entry-value.js";
 import { frame } from "../format/frame.js";
-import { chunkNumberOf, idKey, quarantineKey, refKey, refOf } from "../format/keys.js";
+import { chunkKey, chunkNumberOf, idKey, type KeyRange, quarantineKey, RANGES, refKey, refOf } from "../format/keys.js";
 import type { LevelDb } from "../level-db.js";
 import { decodeHead, scanKeys, scanRows } from "../scan.js";
 import type { KeyValueWriter } from "../transaction.js";
@@ -17,23 +17,23 @@ export interface RecountResult {
 }
 
 /**
- * Reads a whole store after damage, puts in order what does not fit together any more, and counts what is left: a lost
+ * Reads all of a store after damage, puts in order what does not fit together any more, and counts what is left: a lost
  * commit may have taken one half of something whose other half came before or after it. Reads every byte, so it is not
  * for healthy stores.
  */
 export async function recount(db: LevelDb): Promise<RecountResult> {
   const writer = new PagedWriter(db);
   const chunks = await chunkCounts(db);
-  const ownerMarks = await loadHeads<{ owner: EntryRef }>(db, "h", writer);
-  const failed = await loadHeads<EntryHead>(db, "f", writer);
+  const ownerMarks = await loadHeads<{ owner: EntryRef }>(db, RANGES.moved, writer);
+  const failed = await loadHeads<EntryHead>(db, RANGES.failed, writer);
   const entries = new Map<EntryRef, EntryHead>();
   let last = 0;
   let corrupt = failed.damaged;
-  for await (const page of scanRows(db, "p", 0)) {
+  for await (const page of scanRows(db, RANGES.entry, 0)) {
     for (const [key, value] of page) {
       const ref = refOf(key);
       last = Math.max(last, ref);
-      const head = decodeHead<EntryHead>("p", ref, value);
+      const head = decodeHead<EntryHead>(RANGES.entry, ref, value);
       if (head !== undefined && (head.origin !== undefined || (chunks.get(ref) ?? 0) >= head.chunks)) {
         entries.set(ref, head);
         continue;
@@ -49,7 +49,8 @@ export async function recount(db: LevelDb): Promise<RecountResult> {
   dropReplayed(moved, failed.heads, writer);
   corrupt += dropOrphans(entries, failed.heads, writer);
   for (const ref of chunks.keys()) if (!entries.has(ref)) dropChunks(writer, ref, chunks.get(ref)!);
-  for await (const page of scanKeys(db, "u", 0)) for (const key of page) if (!entries.has(refOf(key))) writer.del(key);
+  for await (const page of scanKeys(db, RANGES.update, 0))
+    for (const key of page) if (!entries.has(refOf(key))) writer.del(key);
   indexIds(entries, moved, writer);
   await writer.flush();
   return { ...count(entries, moved, failed.heads), last, corrupt };
@@ -62,8 +63,8 @@ function dropWithoutPayload(entries: Map<EntryRef, EntryHead>, writer: KeyValueW
     if (head.origin === undefined || entries.has(head.origin)) continue;
     entries.delete(ref);
     dropped++;
-    writer.put(quarantineKey(ref, refKey("p", ref)), frame("p", ref, 0, head, []));
-    writer.del(refKey("p", ref));
+    writer.put(quarantineKey(ref, refKey(RANGES.entry, ref)), frame(RANGES.entry, ref, 0, head, []));
+    writer.del(refKey(RANGES.entry, ref));
   }
   return dropped;
 }
@@ -76,15 +77,16 @@ function fixOwnerMarks(
 ): Set<EntryRef> {
   const owners = new Map<EntryRef, EntryRef>();
   for (const [ref, { origin }] of entries) if (origin !== undefined) owners.set(origin, ref);
-  for (const origin of ownerMarks.keys()) if (!owners.has(origin)) writer.del(refKey("h", origin));
+  for (const origin of ownerMarks.keys()) if (!owners.has(origin)) writer.del(refKey(RANGES.moved, origin));
   for (const [origin, owner] of owners)
-    if (ownerMarks.get(origin)?.owner !== owner) writer.put(refKey("h", origin), frame("h", origin, 0, { owner }, []));
+    if (ownerMarks.get(origin)?.owner !== owner)
+      writer.put(refKey(RANGES.moved, origin), frame(RANGES.moved, origin, 0, { owner }, []));
   return new Set(owners.keys());
 }
 
 /** Dead letters that were replayed since: the mark that removed them is what was lost. */
 function dropReplayed(moved: ReadonlySet<EntryRef>, failed: Map<EntryRef, EntryHead>, writer: KeyValueWriter): void {
-  for (const ref of moved) if (failed.delete(ref)) writer.del(refKey("f", ref));
+  for (const ref of moved) if (failed.delete(ref)) writer.del(refKey(RANGES.failed, ref));
 }
 
 /** Dead letters without a payload. */
@@ -98,8 +100,8 @@ function dropOrphans(
     if (entries.has(ref)) continue;
     failed.delete(ref);
     dropped++;
-    writer.put(quarantineKey(ref, refKey("f", ref)), frame("f", ref, 0, head, []));
-    writer.del(refKey("f", ref));
+    writer.put(quarantineKey(ref, refKey(RANGES.failed, ref)), frame(RANGES.failed, ref, 0, head, []));
+    writer.del(refKey(RANGES.failed, ref));
   }
   return dropped;
 }
@@ -112,12 +114,11 @@ function indexIds(
 ): void {
   for (const [ref, { entry }] of entries)
     if (!moved.has(ref) && isIndexed(entry.id, ref))
-      writer.put(idKey(entry.id), frame("i", 0, 0, { id: entry.id, ref }, []));
+      writer.put(idKey(entry.id), frame(RANGES.id, 0, 0, { id: entry.id, ref }, []));
 }
 
 function dropChunks(writer: KeyValueWriter, ref: EntryRef, count: number): void {
-  const key = refKey("c", ref);
-  for (let n = 1; n <= count; n++) writer.del(Buffer.concat([key, Buffer.from([0, 0, n >>> 8, n & 255])]));
+  for (let n = 1; n <= count; n++) writer.del(chunkKey(ref, n));
 }
 
 function count(
@@ -139,7 +140,7 @@ function count(
 /** Highest chunk number of each payload, if all before it are there too. */
 async function chunkCounts(db: LevelDb): Promise<Map<EntryRef, number>> {
   const counts = new Map<EntryRef, number>();
-  for await (const page of scanKeys(db, "c", 0))
+  for await (const page of scanKeys(db, RANGES.chunk, 0))
     for (const key of page) {
       const ref = refOf(key);
       if (chunkNumberOf(key) === (counts.get(ref) ?? 0) + 1) counts.set(ref, chunkNumberOf(key));
@@ -147,7 +148,7 @@ async function chunkCounts(db: LevelDb): Promise<Map<EntryRef, number>> {
   return counts;
 }
 
-async function loadHeads<T>(db: LevelDb, range: "f" | "h", writer: PagedWriter) {
+async function loadHeads<T>(db: LevelDb, range: KeyRange, writer: PagedWriter) {
   const heads = new Map<EntryRef, T>();
   let damaged = 0;
   for await (const page of scanRows(db, range, 0))

@@ -1,6 +1,6 @@
-import { copyFile, link, mkdir, readdir, rename } from "node:fs/promises";
+import { copyFile, link, mkdir, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { DATA_FILE } from "../../leveldb-files/inspect-directory.js";
+import { dataFiles, TABLE_FILE } from "../../leveldb-files/inspect-directory.js";
 import { summaryPath } from "./summary-file.js";
 
 /**
@@ -41,10 +41,6 @@ export class SetAsideFolder {
   }
 }
 
-export async function dataFiles(directory: string): Promise<string[]> {
-  return (await readdir(directory)).filter((name) => DATA_FILE.test(name));
-}
-
 async function createFolder(directory: string, now: number): Promise<string> {
   const stamp = new Date(now).toISOString().replace(/[:.]/g, "-");
   const parent = join(dirname(directory), ".set-aside");
@@ -64,7 +60,7 @@ async function createFolder(directory: string, now: number): Promise<string> {
 async function linkOrCopyFiles(directory: string, names: readonly string[], folder: string): Promise<void> {
   for (const name of names) {
     const [from, to] = [join(directory, name), join(folder, name)];
-    if (/\.(ldb|sst)$/.test(name)) await link(from, to).catch(() => copyFile(from, to));
+    if (TABLE_FILE.test(name)) await link(from, to).catch(() => copyFile(from, to));
     else await copyFile(from, to);
   }
 }

@@ -1,5 +1,6 @@
 import { type FileHandle, open, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { dataFiles } from "../../leveldb-files/inspect-directory.js";
 import { crc32c } from "../format/crc32c.js";
 import type { Meta } from "../format/meta.js";
 
@@ -32,6 +33,11 @@ export async function readSummary(directory: string): Promise<StoreSummary | "mi
     throw error;
   }
   return parseSummary(text) ?? "damaged";
+}
+
+/** Whether there is, or was, a store in a directory. */
+export async function isStoreDirectory(directory: string): Promise<boolean> {
+  return (await dataFiles(directory)).length > 0 || (await readSummary(directory)) !== "missing";
 }
 
 /** The stores below a directory whose summary files are intact. */

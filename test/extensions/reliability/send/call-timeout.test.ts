@@ -1,40 +1,8 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { QueueItem } from "../../../src/extensions/reliability/entry/queue-item.js";
-import { directoryNameOf, exporterOfDirectory } from "../../../src/extensions/reliability/operate/directory-name.js";
-import { DelayQueue } from "../../../src/extensions/reliability/schedule/delay-queue.js";
-import { CallTimeout } from "../../../src/extensions/reliability/send/call-timeout.js";
-import type { Refusal } from "../../../src/plugin.js";
-import { FakeClock } from "../../support/fake-clock.js";
-
-describe("the directory of a queue", () => {
-  it("has a name that leads back to its exporter and nowhere else", () => {
-    expect(directoryNameOf("otlp_http/eu-west")).toBe("otlp_http%2feu-west");
-    expect(directoryNameOf("OTLP/../x")).toMatch(/^[a-z0-9_%-]+$/);
-    fc.assert(
-      fc.property(fc.string({ minLength: 1, unit: "grapheme" }), (id) => {
-        expect(exporterOfDirectory(directoryNameOf(id))).toBe(id);
-        expect(directoryNameOf(id)).toMatch(/^[a-z0-9_%-]+$/);
-      }),
-    );
-    expect(["a.b", "%", "A", "%41%zz"].map(exporterOfDirectory)).toEqual([undefined, undefined, undefined, undefined]);
-  });
-});
-
-describe("waiting entries", () => {
-  it("come out in the order they are due", () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat(1000), { maxLength: 100 }), fc.nat(1000), (times, until) => {
-        const waiting = new DelayQueue();
-        for (const dueAt of times) waiting.add({ dueAt } as QueueItem);
-        const taken: number[] = [];
-        for (let item = waiting.take(until); item !== undefined; item = waiting.take(until)) taken.push(item.dueAt);
-        expect(taken).toEqual(times.filter((time) => time <= until).sort((a, b) => a - b));
-        expect(waiting.size).toBe(times.length - taken.length);
-      }),
-    );
-  });
-});
+import { CallTimeout } from "../../../../src/extensions/reliability/send/call-timeout.js";
+import type { Refusal } from "../../../../src/plugin.js";
+import { FakeClock } from "../../../support/fake-clock.js";
+import { startQueue } from "../queue.js";
 
 describe("the timeout of calls", () => {
   it("ends each call in its time with one timer, and those that do not even give up a little later", () => {
@@ -80,5 +48,18 @@ describe("the timeout of calls", () => {
     const call = new CallTimeout("x", 0, clock).begin(() => {});
     clock.advance(1e9);
     expect(call.controller.signal.aborted).toBe(false);
+  });
+
+  it("frees a place that an exporter holds on to although its time is up", async () => {
+    const queue = await startQueue({
+      settings: { timeout: "1s", sending_queue: { num_consumers: 1 } },
+      backend: async ([body]) => (body === "stuck" ? new Promise(() => {}) : undefined),
+    });
+    queue.send("stuck");
+    queue.send("b");
+    await queue.pass(2000, 500);
+    expect(queue.taken).toEqual(["b"]);
+    const [stored] = await queue.store.pending(undefined, 1);
+    expect(stored?.entry.lastError).toMatchObject({ class: "SLUICE_TIMEOUT" });
   });
 });

@@ -1,4 +1,4 @@
-import type { ComponentKind } from "../contract/component.js";
+import type { ComponentKind } from "../component.js";
 
 /** What a factory's create must return, told by the methods it has. */
 const REQUIRED_METHODS: Readonly<Record<ComponentKind, readonly string[]>> = {

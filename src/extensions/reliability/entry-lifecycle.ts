@@ -1,0 +1,200 @@
+import {
+  type Batch,
+  type Clock,
+  type Delivery,
+  type Exporter,
+  type Logger,
+  limitedLog,
+  Refusal,
+} from "../../plugin.js";
+import { type CompleteSettings, ERROR_CODES } from "../../runtime/kit.js";
+import { Admission, type AdmittedEntries } from "./admit/admission.js";
+import type { DeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
+import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
+import type { EntryEnd, EntryOutcome } from "./entry/outcome.js";
+import type { DeadLetterCause, QueueItem } from "./entry/queue-item.js";
+import type { DamageReporter } from "./operate/damage-reporter.js";
+import type { QueueMetrics } from "./operate/queue-metrics.js";
+import { Backlog } from "./schedule/backlog.js";
+import { maxDelay } from "./schedule/backoff.js";
+import { DEFAULT_HEAD_LIMITS, type HeadLimits } from "./schedule/queue-head.js";
+import { Scheduler, type Turns } from "./schedule/scheduler.js";
+import { AttemptPolicy } from "./send/attempt-policy.js";
+import { AttemptSender } from "./send/attempt-sender.js";
+import { Bisections } from "./send/bisect.js";
+import type { Permit } from "./send/breaker.js";
+import { CallTimeout } from "./send/call-timeout.js";
+import { createClassifier } from "./send/classify.js";
+import { EntryCompletion } from "./send/entry-completion.js";
+import type { PrepareReplayed } from "./send/replay-preparation.js";
+import type { QueueStore, StoredEntry } from "./store/store.js";
+
+export interface EntryLifecycleServices {
+  readonly id: string;
+  readonly exporter: Exporter;
+  readonly settings: CompleteSettings;
+  /** Merge before the queue. */
+  readonly isBatching: boolean;
+  /** Names the config the agent runs with. */
+  readonly generation: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly metrics: QueueMetrics;
+  readonly store: QueueStore;
+  readonly filter: DeadLetterFilter;
+  readonly deadLetters: DeadLetterWriter;
+  readonly damageReporter: DamageReporter;
+  /** What is done to replayed entries before every send. */
+  readonly prepare: PrepareReplayed;
+  /** How much of the queue is kept in memory. */
+  readonly limits?: HeadLimits;
+}
+
+/**
+ * The way of an entry, in the order of the methods below:
+ *
+ * 1. admit: a delivery becomes an entry in the store, or is refused.
+ * 2. schedule: the entry waits in the backlog until the scheduler gives it a slot.
+ * 3. send: one attempt is made, and the policies make an outcome of its result.
+ * 4. outcome: it is carried out, in the store and for the client that waits.
+ * 5. end: the entry has left the queue, or waits for its next turn; others may have its slot.
+ *
+ * Invariants:
+ * - An entry leaves the queue only by being delivered, dead-lettered, dropped as the config says, or replaced by its parts,
+ *   and never is in two calls at once.
+ * - Whatever happens here, the entry is in the store until its end is written there: breaking off loses nothing.
+ */
+export class EntryLifecycle implements AdmittedEntries, Turns {
+  readonly admission: Admission;
+  readonly scheduler: Scheduler;
+  readonly policy: AttemptPolicy;
+  private readonly services: EntryLifecycleServices;
+  private readonly bisections = new Bisections();
+  private readonly backlog: Backlog;
+  private readonly sender: AttemptSender;
+  private readonly completion: EntryCompletion;
+
+  constructor(services: EntryLifecycleServices) {
+    this.services = services;
+    const { id, settings, clock, logger, exporter, store } = services;
+    const { bisections } = this;
+    const logStoreError = limitedLog(clock, (error, suppressed) => {
+      if (!this.sender.isAborted) logger.error({ err: error, suppressed }, "the queue cannot be read; will try again");
+    });
+    const limits = { maxWaitMs: maxDelay(settings.retry_on_failure), ...(services.limits ?? DEFAULT_HEAD_LIMITS) };
+    const backlog = new Backlog(store, clock, limits, bisections, (error) => this.onLoaded(error));
+    const policy = new AttemptPolicy({ ...services, bisections, canCheckHealth: exporter.check !== undefined });
+    const classify = createClassifier(settings.retry_on_failure);
+    const timeout = new CallTimeout(id, settings.timeout, clock);
+    const maxSlots = settings.sending_queue.num_consumers;
+    this.backlog = backlog;
+    this.policy = policy;
+    this.admission = new Admission({ ...services, queue: this });
+    this.scheduler = new Scheduler({ clock, maxSlots, backlog, policy, turns: this, logStoreError });
+    this.sender = new AttemptSender({ ...services, classify, timeout });
+    this.completion = new EntryCompletion({ ...services, backlog, logStoreError });
+  }
+
+  /** 1. Admit. The delivery is accepted when the store has it, or, if it waits for the result, when the entry ends. */
+  admit(delivery: Delivery, pipeline: string): void {
+    this.admission.accept(delivery, pipeline);
+  }
+
+  /** 2. Schedule. An entry has been put into the store; `delivery` waits for its result. */
+  add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void {
+    this.policy.countArrival();
+    this.backlog.head.add(stored, batch, delivery);
+    this.scheduler.pump();
+  }
+
+  /** 3. Send. The item's turn has come. */
+  attempt(item: QueueItem, permit: Permit): void {
+    this.policy.countAttempt(item);
+    this.sender.attempt(item, (result) => void this.carryOut(item, this.policy.decide(item, permit, result)));
+  }
+
+  /** 4. Outcome, of an attempt or decided without one. Gives a promise when the store must be waited for. */
+  carryOut(item: QueueItem, outcome: EntryOutcome): Promise<void> | undefined {
+    if (outcome.kind === "end_bisection") this.endParts(item, outcome.cause);
+    const end = this.completion.complete(item, outcome);
+    if (end instanceof Promise) return end.then((later) => this.end(item, later));
+    this.end(item, end);
+    return undefined;
+  }
+
+  /** 5. End. */
+  private end(item: QueueItem, end: EntryEnd): void {
+    if (end.isPending) return this.scheduler.release(item);
+    this.backlog.head.remove(item);
+    this.scheduler.release(item);
+    this.admission.entryRemoved(item.entry, end.parts);
+  }
+
+  /** Parts of the same bisection that have not been sent end like the item. */
+  private endParts(item: QueueItem, cause: DeadLetterCause): void {
+    for (const part of this.bisections.takeRemaining(item))
+      void this.scheduler.endWithoutSending(part, { kind: "dead_letter", cause });
+  }
+
+  /** The turn of no entry: the exporter is asked how it is. */
+  checkHealth(permit: Permit): void {
+    this.sender.checkHealth((isHealthy) => {
+      this.policy.reportHealth(permit, isHealthy, this.sender.isAborted);
+      this.scheduler.releaseSlot();
+    });
+  }
+
+  /** Nothing is pending, as far as is known. */
+  get isEmpty(): boolean {
+    return this.backlog.head.isEmpty;
+  }
+
+  dropOldest(cause: DeadLetterCause): Promise<boolean> {
+    return this.scheduler.dropOldest(cause);
+  }
+
+  /** There are pending entries in the store that did not come through `admit`. */
+  rescan(): void {
+    this.backlog.head.rescan();
+    this.scheduler.pump();
+  }
+
+  /** Lets nothing wait for the time of its retry any longer. */
+  retryNow(): void {
+    this.backlog.head.retryNow();
+    this.scheduler.pump();
+  }
+
+  forceBreaker(state: "open" | "closed" | "auto"): void {
+    this.policy.breaker.force(state);
+    this.scheduler.pump();
+  }
+
+  /** Begins nothing new; resolves when nothing is being put or sent. What waits for a retry stays in the store. */
+  async drain(): Promise<void> {
+    await this.admission.drain();
+    await this.scheduler.drain();
+    this.sender.stop();
+    this.acceptWaiting();
+  }
+
+  /** Breaks off what is being sent; it stays in the store. */
+  abort(): void {
+    this.admission.abort();
+    this.scheduler.abort();
+    const message = `exporter ${this.services.id} was stopped`;
+    this.sender.abort(new Refusal("transient", message, { code: ERROR_CODES.SLUICE_SHUTTING_DOWN }));
+    this.acceptWaiting();
+  }
+
+  /** Those who wait for a result that does not come any more: the store has what they sent. */
+  private acceptWaiting(): void {
+    for (const delivery of this.backlog.head.takeDeliveries()) delivery.accept();
+  }
+
+  private onLoaded(error: unknown): void {
+    if (error === undefined && this.services.damageReporter.reportNewCorrupt()) this.admission.recount();
+    this.scheduler.onLoaded(error);
+  }
+}

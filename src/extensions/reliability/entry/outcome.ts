@@ -1,0 +1,46 @@
+import type { Batch, PartialRejection } from "../../../plugin.js";
+import type { StoredEntry } from "../store/store.js";
+import type { DeadLetterCause } from "./queue-item.js";
+
+/**
+ * What becomes of an entry whose turn has come. It is decided once, from the result of a call (send/attempt-policy.ts) or
+ * without one (schedule/gate.ts), and carried out once (send/entry-completion.ts).
+ */
+export type EntryOutcome =
+  /** The other side has all of it; `partial` is what it remarked. */
+  | { readonly kind: "delivered"; readonly sent: Batch; readonly partial: PartialRejection | undefined }
+  /** The other side rejected some records for good, and did not say which. */
+  | {
+      readonly kind: "partly_delivered";
+      readonly sent: Batch;
+      readonly partial: PartialRejection;
+      readonly rejected: number;
+      readonly cause: DeadLetterCause;
+    }
+  /** It is sent again after that time. */
+  | { readonly kind: "retry"; readonly delayMs: number }
+  | DeadLetterOutcome
+  /** Its halves take its place; if it has none, it becomes a dead letter. */
+  | { readonly kind: "bisect"; readonly batch: Batch; readonly cause: DeadLetterCause }
+  /** It becomes a dead letter, and so do the parts of the same bisection that have not been sent yet. */
+  | { readonly kind: "end_bisection"; readonly cause: DeadLetterCause }
+  | DropOutcome
+  /** Its payload could not be read. */
+  | { readonly kind: "unreadable"; readonly cause: unknown }
+  /** The agent stops: the entry stays in the store as it is. */
+  | { readonly kind: "cancelled" };
+
+export interface DeadLetterOutcome {
+  readonly kind: "dead_letter";
+  readonly cause: DeadLetterCause;
+}
+
+/** The config wants it gone. */
+export interface DropOutcome {
+  readonly kind: "drop";
+}
+
+/** Where an entry is when its outcome has been carried out: it waits in the queue, or has left it, for its parts if there are any. */
+export type EntryEnd =
+  | { readonly isPending: true }
+  | { readonly isPending: false; readonly parts: readonly StoredEntry[] };

@@ -1,0 +1,37 @@
+import { type Batch, limitedLog, type ProcessorContext, Refusal } from "../../plugin.js";
+
+/** What is said of a batch that could not be treated: to the sender, and in the log. */
+export interface FailClosedTexts {
+  readonly code: string;
+  readonly refusal: string;
+  readonly log: string;
+}
+
+/**
+ * A batch that cannot be treated is refused for good, as a whole. It is never passed on, and never kept as a dead letter
+ * either, since dead letters are on disk. The error itself is told to nobody but by its name: its message could quote the
+ * data. `onFailure` is called before the refusal.
+ */
+export function failClosed(
+  treat: (batch: Batch) => Batch,
+  { logger, clock }: Pick<ProcessorContext, "logger" | "clock">,
+  { code, refusal, log }: FailClosedTexts,
+  onFailure: () => void = () => {},
+): (batch: Batch) => Batch {
+  const logFailure = limitedLog<unknown>(clock, (error, suppressed) =>
+    logger.error({ error: errorName(error), suppressed }, log),
+  );
+  return (batch) => {
+    try {
+      return treat(batch);
+    } catch (error) {
+      onFailure();
+      logFailure(error);
+      throw new Refusal("permanent", refusal, { code });
+    }
+  };
+}
+
+function errorName(error: unknown): string {
+  return error instanceof Error ? error.name : typeof error;
+}

@@ -1,0 +1,71 @@
+import type { Observable } from "rxjs";
+import { isBatch } from "../../telemetry/batch.js";
+import type { Signal } from "../../telemetry/bytes/signal.js";
+import type { Delivery } from "../delivery.js";
+import { ERROR_CODES } from "../error-codes.js";
+import { Refusal } from "../refusal.js";
+
+/** What a component may hand on. */
+export interface OutputRules {
+  /** The signal of the batches that come out. */
+  readonly signal: Signal;
+  /** The pipelines among which a connector may choose; undefined for a processor. */
+  readonly targets?: readonly string[] | undefined;
+}
+
+/** Throws for what is no delivery at all; gives the refusal of one that cannot go on, or undefined when all is well. */
+export function checkOutput(given: Delivery, { signal, targets }: OutputRules): Refusal | undefined {
+  if (!isDelivery(given)) throw new TypeError("it handed on something that is no delivery");
+  if (!isBatch(given.batch, signal)) return handedOnRefusal(signal);
+  return isRoute(given.route, targets) ? undefined : invalidRouteRefusal(targets);
+}
+
+/** Undefined for a batch of the signal, else the answer to the receiver that handed it in. */
+export function checkHandedIn(batch: unknown, receiver: string, signal: Signal): Refusal | undefined {
+  if (isBatch(batch, signal)) return undefined;
+  const message = `receiver ${receiver} handed in something that is no batch of ${signal}`;
+  return new Refusal("permanent", message, { code: NO_BATCH, category: "integration" });
+}
+
+/** By shape: a plugin may have its own copy of rxjs. */
+export function assertObservable(made: Observable<Delivery>): Observable<Delivery> {
+  if (typeof made?.subscribe === "function") return made;
+  throw new TypeError(NOT_AN_OPERATOR);
+}
+
+export function assertSubscription<S extends { unsubscribe(): void }>(given: S): S {
+  if (typeof given?.unsubscribe === "function") return given;
+  throw new TypeError(NOT_AN_OPERATOR);
+}
+
+const NOT_AN_OPERATOR = "create returned a function that is no operator; wrap it: eachRecord(...) or eachBatch(...)";
+const NO_BATCH = ERROR_CODES.SLUICE_NO_BATCH;
+
+/** By shape, as far as it is asked for here and behind: what a plugin hands on need not be what its types say. */
+function isDelivery(given: Partial<Delivery> | null | undefined): given is Delivery {
+  return (
+    typeof given?.debt?.moveTo === "function" &&
+    typeof given.accept === "function" &&
+    typeof given.refuse === "function" &&
+    typeof given.split === "function"
+  );
+}
+
+/**
+ * A pipeline that the connector does not feed would get nothing, and its sender be told that all is well. A processor has
+ * no choice, not even of none: a connector behind it would take that for its own.
+ */
+function isRoute(route: unknown, targets: readonly string[] | undefined): boolean {
+  if (route === undefined || targets === undefined) return route === undefined;
+  return Array.isArray(route) && route.every((id) => targets.includes(id));
+}
+
+function invalidRouteRefusal(targets: readonly string[] = []): Refusal {
+  const message = `it chose a pipeline that it does not feed; it feeds ${targets.join(", ") || "none"}`;
+  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_NO_ROUTE, unexpected: true });
+}
+
+function handedOnRefusal(signal: Signal): Refusal {
+  const message = `it handed on something that is no batch of ${signal}`;
+  return new Refusal("transient", message, { code: NO_BATCH, unexpected: true });
+}

@@ -1,0 +1,78 @@
+import type { Clock } from "../clock.js";
+import type { Debt, DebtWatch, HeldDebts } from "../delivery.js";
+import { ERROR_CODES } from "../error-codes.js";
+import { Refusal } from "../refusal.js";
+import type { GarbageCollection } from "./garbage-collection.js";
+
+/** The code of what is refused because a component let go of it. */
+export const DELIVERY_LOST = ERROR_CODES.SLUICE_DELIVERY_LOST;
+
+/** What has been inside for longer than this, and at most twice as long, is worth a look for whether it is still there. */
+const LOOK_INTERVAL_MS = 1000;
+
+export interface LostDeliveriesSettings {
+  readonly heldDebts: HeldDebts;
+  readonly clock: Clock;
+  /** Undefined for a component that holds deliveries on purpose: what it lets go of is found when memory is needed. */
+  readonly garbageCollection: GarbageCollection | undefined;
+}
+
+/**
+ * Notices deliveries that a component let go of without handing them on or settling them, as plain `filter(...)` does: their
+ * senders would wait for ever, and their bytes be counted as held. Nothing but the deliveries holds the lease of a debt, so
+ * a lease that was collected while its debt is still owed here means that nobody can settle the debt any more: it is
+ * refused, retryably.
+ *
+ * Node.js collects garbage when it needs memory, which an idle process may not for hours. So while the same debt stays inside
+ * for some time, a collection is asked for.
+ */
+export class LostDeliveries implements DebtWatch {
+  private readonly settings: LostDeliveriesSettings;
+  private readonly leases: FinalizationRegistry<Debt>;
+  private cancelTimer: (() => void) | undefined;
+  private lastOldest: Debt | undefined;
+
+  constructor(settings: LostDeliveriesSettings) {
+    this.settings = settings;
+    this.leases = new FinalizationRegistry((debt) => this.refuseIfLost(debt));
+  }
+
+  createLease(debt: Debt): object {
+    const lease = {};
+    this.leases.register(lease, debt);
+    return lease;
+  }
+
+  /** To be called when the component may have kept something. */
+  lookLater(): void {
+    const { garbageCollection, heldDebts, clock } = this.settings;
+    if (this.cancelTimer !== undefined || garbageCollection === undefined || heldDebts.size === 0) return;
+    this.cancelTimer = clock.after(LOOK_INTERVAL_MS, () => this.look(garbageCollection));
+  }
+
+  stop(): void {
+    this.cancelTimer?.();
+    this.cancelTimer = undefined;
+    this.lastOldest = undefined;
+  }
+
+  private look(garbageCollection: GarbageCollection): void {
+    const { oldest } = this.settings.heldDebts;
+    if (oldest !== undefined && oldest === this.lastOldest) garbageCollection.request();
+    this.cancelTimer = undefined;
+    this.lastOldest = oldest;
+    this.lookLater();
+  }
+
+  private refuseIfLost(debt: Debt): void {
+    if (!debt.isLostIn(this.settings.heldDebts)) return;
+    this.settings.garbageCollection?.found();
+    debt.settle({ ok: false, refusal: lostRefusal() });
+  }
+}
+
+function lostRefusal(): Refusal {
+  const message =
+    "it let go of a delivery without handing it on; to drop one on purpose, call its drop(): filter((d) => isWanted(d) || d.drop())";
+  return new Refusal("transient", message, { code: DELIVERY_LOST, unexpected: true });
+}

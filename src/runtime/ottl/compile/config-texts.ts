@@ -1,0 +1,47 @@
+import type { Signal } from "../../telemetry/bytes/signal.js";
+import { type ContextName, SIGNAL_CONTEXTS } from "../paths/context.js";
+import { type CompiledGroup, contextNamed, type GroupFailure, ottlIssue } from "./infer-context.js";
+
+/** A place in a component's config. */
+type IssuePath = readonly (string | number)[];
+
+/** What zod is told of a text that does not compile. */
+export type OttlIssue = ReturnType<typeof ottlIssue>;
+
+/** zod's `addIssue`, as far as it is needed here. */
+export type AddOttlIssue = (issue: OttlIssue | { code: "custom"; message: string; path: (string | number)[] }) => void;
+
+/**
+ * Compiles the texts of a list in a config one by one. One that does not compile becomes an issue at its place, and is
+ * left out.
+ */
+export function compileEach(
+  texts: readonly string[] | null | undefined,
+  compile: (text: string) => CompiledGroup | GroupFailure,
+  placeOf: (index: number) => IssuePath,
+  addIssue: AddOttlIssue,
+): CompiledGroup[] {
+  return (texts ?? []).flatMap((text, i) => {
+    const result = compile(text);
+    if ("context" in result) return [result];
+    addIssue(ottlIssue(result.error, placeOf(i)));
+    return [];
+  });
+}
+
+/**
+ * The context that a group of texts names, in any case; undefined in it when it names none. A name that the signal does
+ * not have becomes an issue, and the answer is undefined.
+ */
+export function contextOfGroup(
+  signal: Signal,
+  name: string | undefined,
+  path: IssuePath,
+  addIssue: AddOttlIssue,
+): { readonly context: ContextName | undefined } | undefined {
+  const context = contextNamed(signal, name ?? "");
+  if (!name || context !== undefined) return { context };
+  const message = `expected one of ${SIGNAL_CONTEXTS[signal].join(", ")}`;
+  addIssue({ code: "custom", message, path: [...path, "context"] });
+  return undefined;
+}

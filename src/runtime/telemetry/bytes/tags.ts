@@ -1,0 +1,64 @@
+/**
+ * Tags (field number << 3 | wire type) of the OTLP fields that code on the hot path looks for by itself.
+ *
+ * They follow from the table in messages.ts, and a test holds them to it. They are written out because a literal is
+ * compiled into the comparison, where a value computed at the start would be loaded for every field of every record.
+ */
+
+/** Tags of all known fields are below this; a larger one is an unknown field's. */
+export const TAG_LIMIT = 160;
+
+export const KEY_TAG = 10;
+export const VALUE_TAG = 18;
+
+export const STRING_VALUE_TAG = 10;
+export const BOOL_VALUE_TAG = 16;
+export const INT_VALUE_TAG = 24;
+export const DOUBLE_VALUE_TAG = 33;
+export const ARRAY_VALUE_TAG = 42;
+export const KVLIST_VALUE_TAG = 50;
+export const BYTES_VALUE_TAG = 58;
+/** An item of an ArrayValue or a KeyValueList. */
+export const ELEMENT_TAG = 10;
+
+/** What the request of any signal consists of: the records of a resource. */
+export const RESOURCE_CONTAINER_TAG = 10;
+/** What a resource's container consists of: the records of a scope. */
+export const SCOPE_CONTAINER_TAG = 18;
+/** A log record, span or metric in a scope's container. */
+export const SCOPE_ITEM_TAG = 18;
+/** The Resource or Scope of a container. */
+export const OWNER_TAG = 10;
+export const SCHEMA_URL_TAG = 26;
+export const RESOURCE_ATTRIBUTES_TAG = 10;
+export const SCOPE_ATTRIBUTES_TAG = 26;
+
+export const LOG_TIME_TAG = 9;
+export const LOG_SEVERITY_NUMBER_TAG = 16;
+export const LOG_BODY_TAG = 42;
+export const LOG_ATTRIBUTES_TAG = 50;
+export const LOG_TRACE_ID_TAG = 74;
+export const LOG_EVENT_NAME_TAG = 98;
+
+export const SPAN_TRACE_ID_TAG = 10;
+export const SPAN_ID_TAG = 18;
+export const SPAN_TRACE_STATE_TAG = 26;
+export const SPAN_PARENT_ID_TAG = 34;
+export const SPAN_NAME_TAG = 42;
+export const SPAN_START_TIME_TAG = 57;
+export const SPAN_END_TIME_TAG = 65;
+export const SPAN_ATTRIBUTES_TAG = 74;
+export const SPAN_EVENTS_TAG = 90;
+export const SPAN_STATUS_TAG = 122;
+export const SPAN_EVENT_TIME_TAG = 9;
+export const STATUS_CODE_TAG = 24;
+
+export const METRIC_NAME_TAG = 10;
+export const GAUGE_TAG = 42;
+export const SUM_TAG = 58;
+export const HISTOGRAM_TAG = 74;
+export const EXPONENTIAL_HISTOGRAM_TAG = 82;
+export const SUMMARY_TAG = 90;
+/** A data point in the data of any type of metric. */
+export const DATA_POINT_TAG = 10;
+export const DATA_POINT_TIME_TAG = 25;

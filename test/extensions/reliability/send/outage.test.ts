@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import { allowedRequests } from "../../../../src/extensions/reliability/schedule/ramp.js";
+import { FakeClock } from "../../../support/fake-clock.js";
+import { down, http, numbers, startQueue } from "../queue.js";
+
+describe("an outage", () => {
+  it("of days opens the breaker, spends no attempts, and ends in a drained queue without dead letters", async () => {
+    let isDown = true;
+    const queue = await startQueue({
+      backend: async () => {
+        if (isDown) throw http(503);
+        return undefined;
+      },
+    });
+    for (const body of numbers(30)) queue.send(body);
+    await queue.pass(3 * 24 * 3_600_000, 3_600_000);
+    expect(queue.outlet.status()).toMatchObject({ state: "DOWN", breaker: { state: "open" }, queue: { entries: 30 } });
+    isDown = false;
+    await queue.pass(60_000, 500);
+    expect(queue.taken.sort()).toEqual(numbers(30).sort());
+    expect(await queue.deadLetters()).toEqual([]);
+    expect(queue.outlet.status().state).toBe("UP");
+    expect(queue.metrics.value("sluice_breaker_opened")).toBeGreaterThan(1);
+    expect(queue.lines.map(({ message }) => message)).toContain("circuit breaker: open");
+  });
+
+  it("is followed by a ramp: a thousand waiting entries are no stampede", async () => {
+    let isDown = true;
+    const times: number[] = [];
+    const clock = new FakeClock();
+    const queue = await startQueue({
+      clock,
+      settings: { replay: { ramp: "30s" } },
+      backend: async () => {
+        if (isDown) throw http(503);
+        times.push(clock.now());
+        return undefined;
+      },
+    });
+    for (const body of numbers(1000)) queue.send(body);
+    await queue.pass(30_000, 10_000);
+    isDown = false;
+    for (let i = 0; i < 6000 && queue.taken.length < 1000; i++) {
+      clock.advance(10);
+      await new Promise(setImmediate);
+      await new Promise(setImmediate);
+    }
+    expect(queue.taken).toHaveLength(1000);
+    const closedAt = queue.outlet.status().breaker.since;
+    const ramped = times.filter((time) => time >= closedAt);
+    expect(ramped.length).toBeGreaterThan(990);
+    ramped.forEach((time, i) => {
+      expect(i - 2).toBeLessThanOrEqual(allowedRequests(time - closedAt, 30_000) + 1);
+    });
+  });
+
+  it("can make dead letters at once instead", async () => {
+    const queue = await startQueue({ settings: { circuit_breaker: { on_open: "dead_letter" } }, backend: down });
+    for (const body of numbers(20)) queue.send(body);
+    await queue.pass(1000, 100);
+    const reasons = (await queue.deadLetters()).map(({ failure }) => failure?.reason);
+    expect(reasons.length).toBeGreaterThan(5);
+    expect(new Set(reasons)).toEqual(new Set(["circuit_open"]));
+  });
+
+  it("ends by itself when the exporter can be asked how it is: nothing is sent for that, and nothing has to wait", async () => {
+    let isDown = true;
+    let checks = 0;
+    const queue = await startQueue({
+      backend: async () => {
+        if (isDown) throw http(503);
+        return undefined;
+      },
+      check: async () => {
+        checks += 1;
+        if (isDown) throw new Error("down");
+      },
+    });
+    for (const body of numbers(5)) queue.send(body);
+    await queue.settle();
+    expect([queue.outlet.status().breaker.state, queue.calls.length]).toEqual(["open", 5]);
+    await queue.pass(65_000, 1000);
+    expect([checks, queue.calls.length]).toEqual([2, 5]);
+    isDown = false;
+    await queue.pass(30_000, 1000);
+    expect(checks).toBe(4);
+    expect(queue.outlet.status().breaker.state).toBe("closed");
+    expect(queue.taken.sort()).toEqual(numbers(5));
+    expect(queue.metrics.value("sluice_exporter_health_checks", { result: "well" })).toBe(2);
+  });
+
+  it("is not kept up by one bad entry: probes prefer entries that have not failed", async () => {
+    const queue = await startQueue({
+      backend: async ([body]) => {
+        if (body === "bad") throw http(500);
+        return undefined;
+      },
+    });
+    queue.send("bad");
+    await queue.pass(25_000, 500);
+    expect(queue.outlet.status().breaker.state).toBe("open");
+    queue.send("a");
+    queue.send("b");
+    queue.send("c");
+    await queue.pass(31_000, 500);
+    expect(queue.taken.sort()).toEqual(["a", "b", "c"]);
+  });
+});
