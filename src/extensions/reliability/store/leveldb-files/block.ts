@@ -1,4 +1,4 @@
-import { crc32c, maskCrc } from "../level/format/crc32c.js";
+import { crc32c, maskCrc } from "../format/crc32c.js";
 import { VarintReader } from "./varint-reader.js";
 
 /**
