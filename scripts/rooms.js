@@ -194,8 +194,8 @@ export const ROOMS = [
     path: "src/extensions/reliability/store/",
     purpose: "the queue's store: its contract, on disk, in memory, or none",
   },
+  { path: "src/extensions/reliability/store/format/", purpose: "our keys and values on disk, with checksums" },
   { path: "src/extensions/reliability/store/level/", purpose: "our queue on LevelDB: commits, reads, compaction" },
-  { path: "src/extensions/reliability/store/level/format/", purpose: "our keys and values on disk, with checksums" },
   {
     path: "src/extensions/reliability/store/level/open/",
     purpose: "opening a store: disk space, repair, recount, what is set aside",

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { crc32c } from "../../../../src/extensions/reliability/store/level/format/crc32c.js";
+import { crc32c } from "../../../../src/extensions/reliability/store/format/crc32c.js";
 import { FAILURE_REASONS } from "../../../../src/runtime/kit.js";
 import { startApi } from "../../../extensions/admin-api/harness.js";
 import { deadLetter } from "../../../extensions/reliability/operate/controls.js";

@@ -1,6 +1,6 @@
 import type { Entry } from "../../../../runtime/kit.js";
+import type { EntryInfo } from "../format/entry-value.js";
 import type { EntryRef } from "../store.js";
-import type { EntryInfo } from "./format/entry-value.js";
 
 /**
  * What commits changed while something is being read: the reader may have seen what was there before. Forgotten when

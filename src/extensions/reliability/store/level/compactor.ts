@@ -1,5 +1,5 @@
+import { RANGES, refKey } from "../format/keys.js";
 import type { EntryRef } from "../store.js";
-import { RANGES, refKey } from "./format/keys.js";
 import type { LevelDb } from "./level-db.js";
 import type { RemovedPayload } from "./transaction.js";
 

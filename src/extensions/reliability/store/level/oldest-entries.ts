@@ -1,7 +1,7 @@
 import type { Entry } from "../../../../runtime/kit.js";
+import type { EntryInfo } from "../format/entry-value.js";
+import type { Meta } from "../format/meta.js";
 import type { EntryRef } from "../store.js";
-import type { EntryInfo } from "./format/entry-value.js";
-import type { Meta } from "./format/meta.js";
 import type { LevelDb } from "./level-db.js";
 import { failedAfter, firstPending, loadEntry } from "./reader.js";
 

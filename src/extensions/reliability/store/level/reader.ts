@@ -1,10 +1,10 @@
 import { Batch } from "../../../../plugin.js";
 import type { Entry } from "../../../../runtime/kit.js";
+import { type EntryHead, type EntryInfo, infoOf } from "../format/entry-value.js";
+import { unframe } from "../format/frame.js";
+import { chunkKey, endOfRange, idKey, RANGES, refKey, refOf } from "../format/keys.js";
+import type { Meta } from "../format/meta.js";
 import type { EntryRef, StoredEntry } from "../store.js";
-import { type EntryHead, type EntryInfo, infoOf } from "./format/entry-value.js";
-import { unframe } from "./format/frame.js";
-import { chunkKey, endOfRange, idKey, RANGES, refKey, refOf } from "./format/keys.js";
-import type { Meta } from "./format/meta.js";
 import type { LevelDb } from "./level-db.js";
 import { decodeHead, scanKeys, scanRefs, scanRows } from "./scan.js";
 

@@ -1,6 +1,6 @@
+import { unframe } from "../format/frame.js";
+import { endOfRange, type KeyRange, refKey, refOf } from "../format/keys.js";
 import type { EntryRef } from "../store.js";
-import { unframe } from "./format/frame.js";
-import { endOfRange, type KeyRange, refKey, refOf } from "./format/keys.js";
 import type { LevelDb } from "./level-db.js";
 
 /** The keys of a range between two refs, both included, in pages that grow. */

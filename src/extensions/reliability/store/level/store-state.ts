@@ -1,9 +1,9 @@
 import type { Batch } from "../../../../plugin.js";
+import type { EntryInfo } from "../format/entry-value.js";
+import { type Meta, newMeta } from "../format/meta.js";
 import { entryId, sequenceOfId } from "../new-entry.js";
 import type { EntryRef, LevelStoreSettings } from "../store.js";
 import { loadDamagedEntry } from "./damaged-entry.js";
-import type { EntryInfo } from "./format/entry-value.js";
-import { type Meta, newMeta } from "./format/meta.js";
 import type { StoreChange } from "./group-commit.js";
 import type { LevelDb } from "./level-db.js";
 import { OldestEntries } from "./oldest-entries.js";

@@ -1,12 +1,12 @@
 import type { Batch } from "../../../../plugin.js";
 import type { Entry } from "../../../../runtime/kit.js";
 import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
+import { chunksOf, type EntryInfo, headOf, infoOf, isIndexed } from "../format/entry-value.js";
+import { frame } from "../format/frame.js";
+import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "../format/keys.js";
+import { encodeMeta, type Meta } from "../format/meta.js";
 import { createEntry, entryId } from "../new-entry.js";
 import { type Amount, type EntryRef, type NewEntry, noSuchEntry, type StoredEntry, StoreError } from "../store.js";
-import { chunksOf, type EntryInfo, headOf, infoOf, isIndexed } from "./format/entry-value.js";
-import { frame } from "./format/frame.js";
-import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "./format/keys.js";
-import { encodeMeta, type Meta } from "./format/meta.js";
 
 /** Where a transaction writes: LevelDB's chained batch. Keys and values are copied at once. */
 export interface KeyValueWriter {

@@ -1,5 +1,5 @@
-import { isFrameIntact, keyOfValue } from "../level/format/frame.js";
-import { RANGES, rangeOf } from "../level/format/keys.js";
+import { isFrameIntact, keyOfValue } from "../format/frame.js";
+import { RANGES, rangeOf } from "../format/keys.js";
 import {
   type BlockEntry,
   isKeyAfter,

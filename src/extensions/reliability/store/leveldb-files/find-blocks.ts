@@ -1,4 +1,4 @@
-import { HEAD_OFFSET } from "../level/format/frame.js";
+import { HEAD_OFFSET } from "../format/frame.js";
 import {
   type BlockEntry,
   isBlockIntact,

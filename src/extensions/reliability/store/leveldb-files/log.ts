@@ -1,4 +1,4 @@
-import { crc32c, maskCrc } from "../level/format/crc32c.js";
+import { crc32c, maskCrc } from "../format/crc32c.js";
 
 /**
  * LevelDB's logs (and its MANIFEST, which has the same form) are blocks of 32 KiB, filled with records: checksum (4),

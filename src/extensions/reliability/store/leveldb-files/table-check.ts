@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { keyOfValue } from "../level/format/frame.js";
+import { keyOfValue } from "../format/frame.js";
 import { asBuffer, isBlockIntact, KEY_SUFFIX_BYTES, TRAILER_BYTES, VALUE_TYPE } from "./block.js";
 import { type IndexEntry, readBytes, readTableLayout, type TableLayout } from "./table.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";

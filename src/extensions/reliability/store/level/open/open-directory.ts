@@ -1,11 +1,11 @@
 import { access, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { checkFormat, type Meta } from "../../format/meta.js";
 import { type DamagedTable, dataFiles, inspectDirectory } from "../../leveldb-files/inspect-directory.js";
 import { mendTable } from "../../leveldb-files/table-mend.js";
 import type { OpenReport } from "../../store.js";
 import { classicLevel } from "../classic-level.js";
 import { isDamageError } from "../errors.js";
-import { checkFormat, type Meta } from "../format/meta.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "../level-db.js";
 import { reconcileStore } from "./reconcile-store.js";
 import { SetAsideFolder } from "./set-aside-folder.js";

@@ -1,9 +1,9 @@
 import { adjustAmount } from "../../amounts.js";
+import type { EntryHead } from "../../format/entry-value.js";
+import { type KeyRange, META_KEY, RANGES, refOf } from "../../format/keys.js";
+import { checkFormat, decodeMeta, encodeMeta, type Meta, newMeta } from "../../format/meta.js";
 import { newIdTag } from "../../new-entry.js";
 import type { OpenReport } from "../../store.js";
-import type { EntryHead } from "../format/entry-value.js";
-import { type KeyRange, META_KEY, RANGES, refOf } from "../format/keys.js";
-import { checkFormat, decodeMeta, encodeMeta, type Meta, newMeta } from "../format/meta.js";
 import type { LevelDb } from "../level-db.js";
 import { firstPending } from "../reader.js";
 import { decodeHead, scanKeys, scanRows } from "../scan.js";

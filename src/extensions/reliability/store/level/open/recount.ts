@@ -1,8 +1,17 @@
 import { adjustAmount, ZERO_AMOUNT } from "../../amounts.js";
+import { type EntryHead, isIndexed } from "../../format/entry-value.js";
+import { frame } from "../../format/frame.js";
+import {
+  chunkKey,
+  chunkNumberOf,
+  idKey,
+  type KeyRange,
+  quarantineKey,
+  RANGES,
+  refKey,
+  refOf,
+} from "../../format/keys.js";
 import type { Amount, EntryRef } from "../../store.js";
-import { type EntryHead, isIndexed } from "../format/entry-value.js";
-import { frame } from "../format/frame.js";
-import { chunkKey, chunkNumberOf, idKey, type KeyRange, quarantineKey, RANGES, refKey, refOf } from "../format/keys.js";
 import type { LevelDb } from "../level-db.js";
 import { decodeHead, scanKeys, scanRows } from "../scan.js";
 import type { KeyValueWriter } from "../transaction.js";

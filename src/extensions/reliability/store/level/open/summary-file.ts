@@ -1,8 +1,8 @@
 import { type FileHandle, open, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { crc32c } from "../../format/crc32c.js";
+import type { Meta } from "../../format/meta.js";
 import { dataFiles } from "../../leveldb-files/inspect-directory.js";
-import { crc32c } from "../format/crc32c.js";
-import type { Meta } from "../format/meta.js";
 
 /**
  * A small file (`<directory>.witness`) next to a store's directory that says what was in the store at the last commit

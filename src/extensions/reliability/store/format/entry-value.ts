@@ -1,7 +1,7 @@
-import type { Batch } from "../../../../../plugin.js";
-import type { Entry } from "../../../../../runtime/kit.js";
-import { sequenceOfId } from "../../new-entry.js";
-import type { EntryRef } from "../../store.js";
+import type { Batch } from "../../../../plugin.js";
+import type { Entry } from "../../../../runtime/kit.js";
+import { sequenceOfId } from "../new-entry.js";
+import type { EntryRef } from "../store.js";
 
 /** The head of p, u and f values. */
 export interface EntryHead {

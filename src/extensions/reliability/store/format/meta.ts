@@ -1,6 +1,6 @@
-import { ZERO_AMOUNT } from "../../amounts.js";
-import { newIdTag } from "../../new-entry.js";
-import { type Amount, type EntryRef, StoreError } from "../../store.js";
+import { ZERO_AMOUNT } from "../amounts.js";
+import { newIdTag } from "../new-entry.js";
+import { type Amount, type EntryRef, StoreError } from "../store.js";
 import { FORMAT, frame, unframe } from "./frame.js";
 import { RANGES } from "./keys.js";
 

@@ -1,4 +1,4 @@
-import type { EntryRef } from "../../store.js";
+import type { EntryRef } from "../store.js";
 import { crc32c } from "./crc32c.js";
 import { chunkKey, type KeyRange, RANGES, rangeOf, refKey } from "./keys.js";
 

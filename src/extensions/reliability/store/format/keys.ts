@@ -1,4 +1,4 @@
-import type { EntryRef } from "../../store.js";
+import type { EntryRef } from "../store.js";
 
 /** The ranges of keys, one letter each, mostly followed by a ref in eight bytes so that they sort by it. */
 export const RANGES = {
