@@ -1,5 +1,4 @@
 import { WireWriter } from "../../../../runtime/kit.js";
-import { crc32c, maskCrc } from "../level/format/crc32c.js";
 import { VarintReader } from "./varint-reader.js";
 
 /**
