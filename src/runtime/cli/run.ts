@@ -2,7 +2,7 @@ import process from "node:process";
 import { setFlagsFromString } from "node:v8";
 import type { LoadedConfig } from "../config/load.js";
 import type { ResolvedConfig } from "../config/resolve/spec.js";
-import type { Problem } from "../config/text/problem.js";
+import { type Problem, placeText } from "../config/text/problem.js";
 import { systemClock } from "../contract/clock.js";
 import { isStartError, type StartError } from "../contract/component.js";
 import type { Logger } from "../contract/observability.js";
@@ -12,7 +12,7 @@ import { PluginFolders } from "../host/plugins/plugin-folders.js";
 import { Watchdog } from "../host/plugins/watchdog.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
-import { placeText, showProblems } from "./show-problems.js";
+import { showProblems } from "./show-problems.js";
 import { supervise } from "./supervise.js";
 import { EXIT, type Terminal, UsageError } from "./terminal.js";
 

@@ -1,4 +1,4 @@
-import type { Place, Problem } from "../config/text/problem.js";
+import { type Place, type Problem, placeText } from "../config/text/problem.js";
 import type { Output } from "./terminal.js";
 
 const CODES = { red: 31, yellow: 33, blue: 34, bold: 1, dim: 2 } as const;
@@ -26,10 +26,6 @@ export function countText(problems: readonly Problem[]): string {
     return number === 0 ? [] : [`${number} ${severity}${number === 1 ? "" : "s"}`];
   };
   return [...count("error"), ...count("warning")].join(", ") || "no problems";
-}
-
-export function placeText({ file, line, column }: Place): string {
-  return `${file}:${line}:${column}`;
 }
 
 type ProblemPaint = (style: keyof typeof CODES, text: string) => string;

@@ -1,19 +1,12 @@
 import type { Problem } from "../config/text/problem.js";
+import { ProblemsError } from "../host/problems-error.js";
 
 /** A config that cannot be run. All that is wrong with it is in `problems`, and in the message, a line each. */
-export class SluiceConfigError extends Error {
+export class SluiceConfigError extends ProblemsError {
   override readonly name = "SluiceConfigError";
   readonly code = "SLUICE_CONFIG";
-  readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[], options?: { cause?: unknown }) {
-    super(`the config has problems:\n${problems.map(problemLine).join("\n")}`, options);
-    this.problems = problems;
+    super("the config has problems:", problems, options);
   }
-}
-
-export function problemLine({ place, path, message, suggestion }: Problem): string {
-  const where = [place && `${place.file}:${place.line}:${place.column}`, path].filter(Boolean).join(" ");
-  const hint = suggestion === undefined ? "" : ` (${suggestion})`;
-  return `${where === "" ? "" : `${where}: `}${message}${hint}`;
 }

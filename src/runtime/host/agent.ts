@@ -10,6 +10,8 @@ import type { PlannedComponent } from "../contract/plan.js";
 import type { PluginTracker } from "../contract/plugin-tracker.js";
 import { checkComponent } from "../pipeline/check-component.js";
 import { buildGraph, ComponentCreateError, type Graph } from "../pipeline/graph.js";
+import { callerStack, ProblemsError, thrownTo } from "./problems-error.js";
+import { thrownAt } from "./source-position.js";
 
 /** What an agent is given beside its config. */
 export interface AgentOptions {
@@ -27,14 +29,12 @@ const STOP_GRACE_MS = 2000;
 const SLOW_START_MS = 10_000;
 
 /** The agent cannot run as configured; each problem has its place in the config. Nothing is left running. */
-export class AgentStartError extends Error {
+export class AgentStartError extends ProblemsError {
   override readonly name = "AgentStartError";
   readonly code = "SLUICE_AGENT_START";
-  readonly problems: readonly Problem[];
 
-  constructor(problems: readonly Problem[]) {
-    super(problems.map((problem) => `${problem.path}: ${problem.message}`).join("\n"));
-    this.problems = problems;
+  constructor(problems: readonly Problem[], options?: { cause?: unknown }) {
+    super("", problems, options);
   }
 }
 
@@ -83,6 +83,7 @@ export class Agent implements Host {
    * it: what hangs in its start is not waited for, and is stopped if it comes up after all.
    */
   async start(): Promise<void> {
+    const calledFrom = callerStack(this.start);
     const interrupted = new Promise<never>((_resolve, reject) => {
       this.interruptStart = () => reject(stoppedWhileStarting());
     });
@@ -92,7 +93,10 @@ export class Agent implements Host {
       this.currentState = "ready";
     } catch (error) {
       await this.stop(0);
-      throw error instanceof ComponentStartError ? new AgentStartError([error.problem]) : error;
+      if (!(error instanceof ComponentStartError)) throw error;
+      // Of a StartError the problem says it all; what was thrown by mistake has more to say.
+      const cause = isStartError(error.cause) ? error.cause.cause : error.cause;
+      throw thrownTo(calledFrom, new AgentStartError([error.problem], { cause }));
     }
   }
 
@@ -274,7 +278,8 @@ class ComponentStartError extends Error {
   readonly problem: Problem;
 
   constructor(component: PlannedComponent<unknown>, cause: unknown) {
-    const message = errorMessage(cause);
+    const position = isStartError(cause) ? undefined : thrownAt(cause);
+    const message = `${errorMessage(cause)}${position === undefined ? "" : ` (${position})`}`;
     super(message, { cause });
     const path = isStartError(cause) ? cause.path : [];
     const spec = component as ComponentSpec<unknown>; // the graph was built from these very specs

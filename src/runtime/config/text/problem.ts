@@ -19,3 +19,14 @@ export interface Problem {
   /** What to write instead, when that can be guessed: `did you mean "endpoint"?` */
   readonly suggestion?: string;
 }
+
+export function placeText({ file, line, column }: Place): string {
+  return `${file}:${line}:${column}`;
+}
+
+/** A problem on one line: its place, its path, what is wrong, and what to write instead. */
+export function problemLine({ place, path, message, suggestion }: Problem): string {
+  const where = [place && placeText(place), path].filter(Boolean).join(" ");
+  const hint = suggestion === undefined ? "" : ` (${suggestion})`;
+  return `${where === "" ? "" : `${where}: `}${message}${hint}`;
+}
