@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { keysOf } from "../../src/runtime/config/schema/zod-schema.js";
-import { builtins } from "../../src/runtime/host/builtins.js";
+import { builtins } from "../support/builtins.js";
 
 const page = (name: string) => readFileSync(`docs/${name}.md`, "utf8");
 

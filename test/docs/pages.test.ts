@@ -6,8 +6,8 @@ import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { loadConfig } from "../../src/runtime/config/load.js";
-import { builtins } from "../../src/runtime/host/builtins.js";
 import { Registry } from "../../src/runtime/host/registry.js";
+import { builtins } from "../support/builtins.js";
 import { installSluice } from "../support/installed.js";
 import { type Block, blocks, indented, project } from "./pages.js";
 

@@ -142,7 +142,6 @@ describe("installed into an empty project", () => {
   it.each([
     ["made", "createSluice", BAD_CONFIG, ["exporters.otlp_htp", "service.pipelines.logs.exporters.0"]],
     ["started", "createSluice, then start", BAD_START, ["config.yaml:2:39 extensions.health_check.endpoint"]],
-    ["run as an agent", "Agent", BAD_AGENT, ["c.yaml:2:39 extensions.health_check.endpoint"]],
   ])(
     "prints the problems of a config and no code when nobody catches them, %s",
     async (_when, _by, program, problems) => {
@@ -222,21 +221,13 @@ await createSluice({
 /** No machine has the address. */
 const UNSTARTABLE = `exporters: {nop: }
 extensions: {health_check: {endpoint: "192.0.2.1:1"}}
-service: {extensions: [health_check], pipelines: {logs: {receivers: [RECEIVER], exporters: [nop]}}}
+service: {extensions: [health_check], pipelines: {logs: {receivers: [app], exporters: [nop]}}}
 `;
 
 const BAD_START = `import { createSluice } from "sluice";
-const config = ${JSON.stringify(UNSTARTABLE.replace("RECEIVER", "app"))};
+const config = ${JSON.stringify(UNSTARTABLE)};
 const sluice = await createSluice({ config, queueDirectory: "./embedded" });
 await sluice.start();
-`;
-
-const BAD_AGENT = `import { Agent, builtins, loadConfig, Registry } from "sluice";
-const text = ${JSON.stringify(`${UNSTARTABLE.replace("RECEIVER", "app")}receivers: {app: }\n`)};
-const { config } = loadConfig({ sources: [{ text, name: "c.yaml" }], registry: new Registry(builtins) });
-const logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => logger };
-const metrics = { counter: () => ({ add() {} }), gauge: () => () => {}, histogram: () => ({ record() {} }) };
-await new Agent(config, { logger, metrics }).start();
 `;
 
 const CONSUMER = `import { type Sluice, createSluice, loadConfig, Registry, builtins, type Problem } from "sluice";
@@ -257,7 +248,7 @@ const mark: ProcessorFactory = defineProcessor({
       return attribute.missing;
     }),
 });
-const { problems } = loadConfig({ sources: [], registry: new Registry(builtins) });
+const { problems } = loadConfig({ sources: [], registry: new Registry(await builtins()) });
 export const all: readonly Problem[] = problems;
 const sluice: Sluice = await createSluice({ config: "" });
 export const exporters = [new SluiceLogRecordExporter(sluice), new SluiceSpanExporter(sluice)] as const;

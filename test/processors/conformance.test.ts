@@ -1,7 +1,7 @@
 import { describe, it } from "vitest";
 import { type ProcessorFactory, SIGNALS } from "../../src/plugin.js";
-import { builtins } from "../../src/runtime/host/builtins.js";
 import { logs, type ProcessorConformanceOptions, processorConformance } from "../../src/testing.js";
+import { builtins } from "../support/builtins.js";
 
 const processors = new Map(
   builtins.flatMap((factory) => (factory.kind === "processor" ? [[factory.type, factory as ProcessorFactory]] : [])),

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type ConfigSource, loadConfig } from "../../../src/runtime/config/load.js";
-import { builtins } from "../../../src/runtime/host/builtins.js";
 import { Registry } from "../../../src/runtime/host/registry.js";
+import { builtins } from "../../support/builtins.js";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-config-files-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
