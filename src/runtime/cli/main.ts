@@ -32,7 +32,7 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
 
 /** What no command expects to be thrown: shown with the stack as the source has it. */
 async function reportBug(error: unknown, { err }: Terminal): Promise<number> {
-  const { sourceStack } = await import("../host/source-position.js");
+  const { sourceStack } = await import("../host/errors/source-position.js");
   err.write(`sluice: this is a bug in Sluice or in a plugin: ${sourceStack(error) || errorMessage(error)}\n`);
   return EXIT.failed;
 }

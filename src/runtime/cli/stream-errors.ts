@@ -1,6 +1,6 @@
 import { config } from "rxjs";
 import type { Logger } from "../contract/observability.js";
-import { firstPosition } from "../host/source-position.js";
+import { firstPosition } from "../host/errors/source-position.js";
 
 /** Errors that RxJS has nobody to give to are logged instead of thrown at the process. */
 export function logStreamErrors(logger: Logger): void {

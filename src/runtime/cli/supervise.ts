@@ -1,7 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { Clock } from "../contract/clock.js";
 import type { Logger } from "../contract/observability.js";
-import { firstPosition } from "../host/source-position.js";
+import { firstPosition } from "../host/errors/source-position.js";
 import { EXIT } from "./terminal.js";
 
 /** What is started, drained and, if need be, cut short. */

@@ -1,5 +1,5 @@
 import type { Problem } from "../config/text/problem.js";
-import { ProblemsError } from "../host/problems-error.js";
+import { ProblemsError } from "../host/errors/problems-error.js";
 
 /** A config that cannot be run. All that is wrong with it is in `problems`, and in the message, a line each. */
 export class SluiceConfigError extends ProblemsError {

@@ -5,8 +5,9 @@ import { type Clock, systemClock } from "../contract/clock.js";
 import type { Outcome } from "../contract/delivery.js";
 import type { Logger } from "../contract/observability.js";
 import type { Refusal } from "../contract/refusal.js";
+import { waitAtMost } from "../contract/wait-at-most.js";
 import { Agent, AgentStartError } from "../host/agent.js";
-import { callerStack, thrownTo } from "../host/problems-error.js";
+import { callerStack, thrownTo } from "../host/errors/problems-error.js";
 import type { SelfTelemetry } from "../host/self-telemetry/self-telemetry.js";
 import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
@@ -181,13 +182,8 @@ export class Sluice {
 
   /** Resolves when the start has ended, well or not; after `timeoutMs` it is ended. */
   private async awaitStart(timeoutMs: number): Promise<void> {
-    const ended = this.starting?.catch(() => {});
-    let cancel = () => {};
-    const late = new Promise<void>((resolve) => {
-      cancel = this.clock.after(timeoutMs, resolve);
-    });
-    await Promise.race([ended, late]);
-    cancel();
+    const ended = this.starting?.catch(() => {}) ?? Promise.resolve();
+    await waitAtMost(timeoutMs, ended, this.clock);
     if (this.state === "starting") await this.agent.stop(0);
     await ended;
   }

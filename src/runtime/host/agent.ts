@@ -8,10 +8,11 @@ import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { PlannedComponent } from "../contract/plan.js";
 import type { PluginTracker } from "../contract/plugin-tracker.js";
+import { waitAtMost } from "../contract/wait-at-most.js";
 import { checkComponent } from "../pipeline/check-component.js";
 import { buildGraph, ComponentCreateError, type Graph } from "../pipeline/graph.js";
-import { callerStack, ProblemsError, thrownTo } from "./problems-error.js";
-import { thrownAt } from "./source-position.js";
+import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
+import { thrownAt } from "./errors/source-position.js";
 
 /** What an agent is given beside its config. */
 export interface AgentOptions {
@@ -218,14 +219,14 @@ export class Agent implements Host {
   private async shutDown(timeoutMs: number): Promise<void> {
     this.currentState = "draining";
     this.isIntakeOpen = false;
-    await this.waitAtMost(timeoutMs, this.drain(), () => {
+    await this.waitFor(this.drain(), timeoutMs, () => {
       this.options.logger.warn({ timeoutMs }, "the drain took too long: refusing what is unsettled");
       this.abort();
     });
-    await this.waitAtMost(STOP_GRACE_MS, this.stopAll(this.startedOutlets));
-    await this.waitAtMost(STOP_GRACE_MS, this.stopAll(this.startedExporters));
+    await this.waitFor(this.stopAll(this.startedOutlets), STOP_GRACE_MS);
+    await this.waitFor(this.stopAll(this.startedExporters), STOP_GRACE_MS);
     for (const extension of this.extensions.reverse()) {
-      await this.waitAtMost(STOP_GRACE_MS, this.stopAll([extension]));
+      await this.waitFor(this.stopAll([extension]), STOP_GRACE_MS);
     }
     for (const remove of this.removeGauges) remove();
     this.currentState = "stopped";
@@ -238,17 +239,12 @@ export class Agent implements Host {
     await receiversStopped;
   }
 
-  /** Waits for the work; when it takes longer than `ms`, calls `late` and waits a little more, but not for ever. */
-  private async waitAtMost(ms: number, work: Promise<void>, onTimeout?: () => void): Promise<void> {
-    let cancel = () => {};
-    const tooLong = new Promise<void>((resolve) => {
-      cancel = this.clock.after(ms, () => {
-        onTimeout?.();
-        cancel = this.clock.after(onTimeout === undefined ? 0 : STOP_GRACE_MS, resolve);
-      });
-    });
-    await Promise.race([work, tooLong]);
-    cancel();
+  /** Waits for the work; when it takes longer than `ms`, calls `onTimeout` and waits a little more, but not for ever. */
+  private async waitFor(work: Promise<void>, ms: number, onTimeout?: () => void): Promise<void> {
+    const isLate = await waitAtMost(ms, work, this.clock, () => true);
+    if (isLate !== true || onTimeout === undefined) return;
+    onTimeout();
+    await waitAtMost(STOP_GRACE_MS, work, this.clock);
   }
 
   private async stopAll(components: readonly StartedComponent[]): Promise<void> {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
-import type { Clock } from "../../contract/clock.js";
 import { errorMessage } from "../../contract/error-message.js";
-import { thrownAt } from "../source-position.js";
+import { keepAliveTimer, type Timer, waitAtMost } from "../../contract/wait-at-most.js";
+import { thrownAt } from "../errors/source-position.js";
 import { importUrl, type PluginModule } from "./import-url.js";
 
 /** Why a plugin's code could not be loaded, in words for the one who named it. */
@@ -17,30 +17,17 @@ export type ImportModule = (url: string) => Promise<PluginModule>;
 
 const TIMEOUT_MS = 10_000;
 
-/** Unlike the system's clock it keeps the process alive: nothing else may be left to wait for. */
-const keepAliveClock: Pick<Clock, "after"> = {
-  after(ms, run) {
-    const timer = setTimeout(run, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
 /** Runs a plugin's module. Never rejects: what goes wrong comes back in words. */
 export async function importPlugin(
   url: string,
   load: ImportModule = importUrl,
-  clock: Pick<Clock, "after"> = keepAliveClock,
+  timer: Timer = keepAliveTimer,
 ): Promise<ImportResult> {
-  let cancel = () => {};
-  const timeout = new Promise<ImportResult>((resolve) => {
-    cancel = clock.after(TIMEOUT_MS, () => resolve({ failure: TIMED_OUT }));
-  });
   try {
-    return await Promise.race([load(url).then((module) => ({ module })), timeout]);
+    const loading = load(url).then((module) => ({ module }));
+    return await waitAtMost(TIMEOUT_MS, loading, timer, () => ({ failure: TIMED_OUT }));
   } catch (error) {
     return { failure: explainFailure(error, url) };
-  } finally {
-    cancel();
   }
 }
 

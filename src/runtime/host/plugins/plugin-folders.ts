@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageFolder } from "../../contract/package-info.js";
-import { stackFrames } from "../stack-frames.js";
+import { stackFrames } from "../errors/stack-frames.js";
 
 /**
  * Where the code of plugins lies, to tell whose fault an error is that nobody caught: that of the plugin in whose folder

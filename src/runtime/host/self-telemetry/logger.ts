@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import type { Logger } from "../../contract/observability.js";
-import { sourceStack, thrownAt } from "../source-position.js";
+import { sourceStack, thrownAt } from "../errors/source-position.js";
 
 /** Where log lines go. Gets one line of JSON, with its line end; must not throw and must not wait. */
 export interface LogOutput {

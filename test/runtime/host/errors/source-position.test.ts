@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { firstPosition, sourceStack, thrownAt } from "../../../src/runtime/host/source-position.js";
+import { firstPosition, sourceStack, thrownAt } from "../../../../src/runtime/host/errors/source-position.js";
 
 let folder: string;
 beforeAll(() => {
@@ -57,7 +57,7 @@ describe("the place of a throw", () => {
   });
 
   it("is the first one outside of Sluice, and names the package it is in", () => {
-    const own = join(import.meta.dirname, "../../../src/runtime/host/agent.ts");
+    const own = join(import.meta.dirname, "../../../../src/runtime/host/agent.ts");
     const copy = "/app/node_modules/sluice/dist/bundle/plugin.js";
     const error = errorAt(
       `a (${own}:1:1)`,
