@@ -35,7 +35,9 @@ if (!existsSync(folder)) {
   console.error(`There is no folder ${folder}. Give one: npm run corpus -- <folder>`);
   process.exit(2);
 }
-const factories = values.registry ? (await import(pathToFileURL(resolve(values.registry)).href)).default : builtins;
+const factories = values.registry
+  ? (await import(pathToFileURL(resolve(values.registry)).href)).default
+  : await builtins();
 const registry = new Registry(factories);
 const results = readdirSync(folder)
   .filter((name) => /\.ya?ml$/.test(name))

@@ -3,6 +3,7 @@
  * modules (of Sluice, zod, yaml and rxjs) take longer than validating a config does. Bundled together, they share their
  * code: a plugin that imports sluice/plugin works with the very classes that run it. Types come from dist.
  */
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { rolldown } from "rolldown";
@@ -13,7 +14,7 @@ const require = createRequire(import.meta.url);
 const rxjs = join(dirname(require.resolve("rxjs/package.json")), "dist", "esm", "index.js");
 
 /** Less to read and compile at every start; names stay, so that stack traces can be read. */
-const MINIFY = { compress: true, mangle: false, codegen: { removeWhitespace: true } };
+const MINIFY = { compress: { sequences: false, joinVars: false }, mangle: false, codegen: { removeWhitespace: false } };
 
 /**
  * A file for each room that only some components use, and one for what all of them do: else all that is behind the door
@@ -35,8 +36,21 @@ function file(name, rooms) {
   return { name, test: new RegExp(`[\\\\/]dist[\\\\/](?:${paths.join("|")})[\\\\/]`) };
 }
 
+/** tsc's own maps, so that those of the bundle lead to the TypeScript. Of packages nobody here needs the lines. */
+const sourceMaps = {
+  name: "source-maps",
+  /** @param {string} id */
+  load(id) {
+    if (!/\.[mc]?js$/.test(id)) return null;
+    const code = readFileSync(id, "utf8");
+    if (!id.startsWith(join(root, "dist"))) return { code, map: { mappings: "" } };
+    return { code, map: readFileSync(`${id}.map`, "utf8") };
+  },
+};
+
 const bundle = await rolldown({
   cwd: root,
+  plugins: [sourceMaps],
   input: {
     main: "dist/runtime/cli/main.js",
     index: "dist/index.js",
@@ -51,6 +65,7 @@ const bundle = await rolldown({
   // Not every command needs these, and they look for their own files.
   external: [/^pino/, /^@opentelemetry\//, /^classic-level/],
   resolve: { alias: { rxjs } },
+  experimental: { attachDebugInfo: "none" },
   // Our modules do nothing but define things, so importing one through a door must not bring along all that is behind it.
   treeshake: { moduleSideEffects: (id) => !id.startsWith(join(root, "dist")) },
 });
@@ -59,6 +74,9 @@ await bundle.write({
   format: "esm",
   chunkFileNames: "[name].js",
   minify: MINIFY,
+  comments: false,
+  sourcemap: true,
+  sourcemapExcludeSources: true,
   codeSplitting: { includeDependenciesRecursively: false, groups: ROOMS },
 });
 await bundle.close();

@@ -114,12 +114,17 @@ export const ROOMS = [
   {
     path: "src/runtime/host/plugins/",
     purpose: "finds, loads and watches components of others",
-    imports: [...CONTRACT, "src/runtime/config/", "src/runtime/host/registry.ts"],
+    imports: [...CONTRACT, "src/runtime/config/", "src/runtime/host/registry.ts", "src/runtime/host/errors/"],
+  },
+  {
+    path: "src/runtime/host/errors/",
+    purpose: "what people are shown of errors: problems of a config, and places in the source",
+    imports: [...CONTRACT, "src/runtime/config/"],
   },
   {
     path: "src/runtime/host/self-telemetry/",
     purpose: "the agent's own logs and metrics",
-    imports: [...CONTRACT, "src/runtime/config/", "src/runtime/kit/"],
+    imports: [...CONTRACT, "src/runtime/config/", "src/runtime/kit/", "src/runtime/host/errors/"],
   },
   { path: "src/runtime/embed/", purpose: "Sluice inside a program", imports: ["src/runtime/"] },
   { path: "src/runtime/embed/pino/", purpose: "pino's lines as log records" },
@@ -129,7 +134,7 @@ export const ROOMS = [
   {
     path: "src/runtime/cli/dlq/",
     purpose: "`sluice dlq`: over a running agent's API, or on the queues themselves when none runs",
-    imports: ["src/runtime/", "src/extensions/reliability/"],
+    imports: ["src/runtime/", "src/extensions/reliability/", "src/extensions/admin-api/replay-jobs.ts"],
   },
   {
     path: "src/runtime/testing/",

@@ -1,15 +1,16 @@
 /** The internal door: what the components that come with Sluice need beyond `sluice/plugin`. The package does not export it. */
-export type {
-  Admin,
-  DeadLetterPage,
-  DeadLetterQuery,
-  DeadLetterStats,
-  ExporterStatus,
-  ImportReport,
-  ReplayOptions,
-  ReplayReport,
-  ReplaySkip,
-  Selection,
+export {
+  type Admin,
+  DEAD_LETTER_QUERY,
+  type DeadLetterPage,
+  type DeadLetterQuery,
+  type DeadLetterStats,
+  type ExporterStatus,
+  type ImportReport,
+  type ReplayOptions,
+  type ReplayReport,
+  type ReplaySkip,
+  type Selection,
 } from "./contract/admin.js";
 export { validateRejection } from "./contract/border/read-answers.js";
 export type { NamedPipeline } from "./contract/component.js";
@@ -30,6 +31,7 @@ export { chooseRefusal, isGenericCode, toRefusal } from "./contract/refusal.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";
 export type { ConfigPath } from "./contract/schema/schema.js";
+export { waitAtMost } from "./contract/wait-at-most.js";
 export { FNV32_START, FNV64_START, fnv32, fnv64 } from "./kit/fnv.js";
 export { compilePattern, type Pattern } from "./kit/match/pattern.js";
 export { DecompressError, decompress, gzip, SUPPORTED_ENCODINGS } from "./kit/net/compression.js";

@@ -2,9 +2,9 @@ import type { Batch, ConnectorContext, ConnectorFactory, Delivery, Origin, Outco
 import { loadConfig } from "../../src/runtime/config/load.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
-import { builtins } from "../../src/runtime/host/builtins.js";
 import { Registry } from "../../src/runtime/host/registry.js";
 import { silentLogger } from "../../src/runtime/kit.js";
+import { builtins } from "../support/builtins.js";
 import { feed, owed } from "../support/deliveries.js";
 
 export interface Run {

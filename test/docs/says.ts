@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { keysOf } from "../../src/runtime/config/schema/zod-schema.js";
-import { builtins } from "../../src/runtime/host/builtins.js";
+import { builtins } from "../support/builtins.js";
 import type { Page } from "./pages.js";
 
 /** The page of a component names every key of its config. */

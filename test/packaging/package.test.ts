@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { isBuiltin } from "node:module";
+import { isBuiltin, SourceMap } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -42,7 +42,7 @@ export default defineProcessor({
 describe("the package", () => {
   it("has what is needed and nothing else", () => {
     const wanted =
-      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/sluice\.js|dist\/sluice\.schema\.json|dist\/bundle\/[\w.-]+\.js|dist\/.*\.d\.ts|(config|examples)\/[\w/-]+\.(yaml|js)|docs\/[\w.-]+\.(md|yaml))$/;
+      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/sluice\.js|dist\/sluice\.schema\.json|dist\/bundle\/[\w.-]+\.js(\.map)?|dist\/.*\.d\.ts|(config|examples)\/[\w/-]+\.(yaml|js)|docs\/[\w.-]+\.(md|yaml))$/;
     expect(packed.files.map(({ path }) => path).filter((path) => !wanted.test(path))).toEqual([]);
     expect(packed.files.filter(({ path }) => /(^|\/)(test|decisions)\//.test(path))).toEqual([]);
   });
@@ -75,6 +75,43 @@ describe("the package", () => {
     expect([...new Set(foreign)].filter((name) => !(name in manifest.dependencies))).toEqual([]);
   });
 
+  it("has a map that leads from every file of ours to its TypeScript", () => {
+    const bundled = packed.files.map(({ path }) => path).filter((path) => /^dist\/bundle\/.*\.js$/.test(path));
+    const mapped = bundled.filter((path) => existsSync(installed(`${path}.map`)));
+    const withoutMap = bundled
+      .filter((path) => !mapped.includes(path))
+      .map((path) => path.slice("dist/bundle/".length));
+    // These have nothing of their own.
+    expect(withoutMap).toEqual(["index.js", "plugin.js", "rolldown-runtime.js"]);
+    const sources = mapped.flatMap((path) => {
+      const map = JSON.parse(readFileSync(installed(`${path}.map`), "utf8")) as { sources: string[] };
+      return map.sources.map((source) => join(dirname(path), source));
+    });
+    expect(sources.length).toBeGreaterThan(300);
+    expect(sources.filter((source) => !/^src\/.*\.ts$/.test(source) || !existsSync(join(project, source)))).toEqual([]);
+  });
+
+  it("has maps that are right to the line", () => {
+    const source = "src/runtime/embed/load-embedded.ts";
+    const lines = readFileSync(join(project, source), "utf8").split("\n");
+    const bundle = readFileSync(installed("dist/bundle/sluice.js"), "utf8").split("\n");
+    const map = new SourceMap(JSON.parse(readFileSync(installed("dist/bundle/sluice.js.map"), "utf8")));
+    for (const text of ["config must be an object, YAML text", "OpenTelemetry SDK Context Key", "write receivers: ["]) {
+      const line = bundle.findIndex((each) => each.includes(text));
+      const entry = map.findEntry(line, bundle[line]!.indexOf(text));
+      expect(entry).toMatchObject({ originalSource: `../../${source}` });
+      expect(lines[(entry as { originalLine: number }).originalLine]).toContain(text);
+    }
+  });
+
+  it("has no line of code that nobody could read", () => {
+    const long = packed.files
+      .filter(({ path }) => /^dist\/bundle\/.*\.js$/.test(path))
+      .flatMap(({ path }) => readFileSync(installed(path), "utf8").split("\n"))
+      .filter((line) => line.length > 1000 && !/^(import|export) \{|new Worker\(/.test(line.trim()));
+    expect(long).toEqual([]);
+  });
+
   it("runs nothing when it is installed", () => {
     // `prepare` is for checkouts: npm does not run it for a tarball.
     expect(Object.keys(manifest.scripts)).not.toEqual(expect.arrayContaining([expect.stringMatching(/install$/)]));
@@ -101,6 +138,26 @@ describe("installed into an empty project", () => {
     }
     expect(await agent.exited).toBe(0);
   });
+
+  it.each([
+    ["made", "createSluice", BAD_CONFIG, ["exporters.otlp_htp", "service.pipelines.logs.exporters.0"]],
+    ["started", "createSluice, then start", BAD_START, ["config.yaml:2:39 extensions.health_check.endpoint"]],
+  ])(
+    "prints the problems of a config and no code when nobody catches them, %s",
+    async (_when, _by, program, problems) => {
+      writeFileSync(join(folder, "uncaught.js"), program);
+      const { code, stderr } = await node("uncaught.js").then(
+        () => expect.fail("it should have failed"),
+        (error: { code: number; stderr: string }) => error,
+      );
+      expect(code).toBe(1);
+      for (const problem of problems) expect(stderr).toContain(problem);
+      expect(stderr.split("\n").filter((line) => line.length > 300 && !line.startsWith('{"level"'))).toEqual([]);
+      const frames = stderr.split("\n").filter((line) => /^ +at /.test(line));
+      expect(frames[0]).toContain("uncaught.js:");
+      expect(stderr).not.toContain("dist/bundle");
+    },
+  );
 
   it("finds a plugin that is installed beside it", async () => {
     const own = join(folder, "node_modules", "sluice-mark");
@@ -155,6 +212,24 @@ await pipeline.stop();
 console.log(JSON.stringify({ states, marked: pipeline.records()[0].attributes.marked }));
 `;
 
+const BAD_CONFIG = `import { createSluice } from "sluice";
+await createSluice({
+  config: { exporters: { otlp_htp: {} }, service: { pipelines: { logs: { receivers: ["app"], exporters: ["otlp"] } } } },
+});
+`;
+
+/** No machine has the address. */
+const UNSTARTABLE = `exporters: {nop: }
+extensions: {health_check: {endpoint: "192.0.2.1:1"}}
+service: {extensions: [health_check], pipelines: {logs: {receivers: [app], exporters: [nop]}}}
+`;
+
+const BAD_START = `import { createSluice } from "sluice";
+const config = ${JSON.stringify(UNSTARTABLE)};
+const sluice = await createSluice({ config, queueDirectory: "./embedded" });
+await sluice.start();
+`;
+
 const CONSUMER = `import { type Sluice, createSluice, loadConfig, Registry, builtins, type Problem } from "sluice";
 import { sluiceTransport, type SupervisedTransport } from "sluice/pino";
 import { SluiceLogRecordExporter, SluiceMetricExporter, SluiceSpanExporter } from "sluice/sdk";
@@ -173,7 +248,7 @@ const mark: ProcessorFactory = defineProcessor({
       return attribute.missing;
     }),
 });
-const { problems } = loadConfig({ sources: [], registry: new Registry(builtins) });
+const { problems } = loadConfig({ sources: [], registry: new Registry(await builtins()) });
 export const all: readonly Problem[] = problems;
 const sluice: Sluice = await createSluice({ config: "" });
 export const exporters = [new SluiceLogRecordExporter(sluice), new SluiceSpanExporter(sluice)] as const;

@@ -1,7 +1,7 @@
 import { describe, it } from "vitest";
 import { type ProcessorFactory, SIGNALS } from "../../src/plugin.js";
-import { builtins } from "../../src/runtime/host/builtins.js";
 import { logs, type ProcessorConformanceOptions, processorConformance } from "../../src/testing.js";
+import { builtins } from "../support/builtins.js";
 import { CONDITION_LIMIT_MS } from "../support/limits.js";
 
 const processors = new Map(

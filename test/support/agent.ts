@@ -3,9 +3,9 @@ import type { ResolvedConfig } from "../../src/runtime/config/resolve/spec.js";
 import type { ComponentFactory } from "../../src/runtime/contract/component.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
 import { Agent, type AgentOptions } from "../../src/runtime/host/agent.js";
-import { builtins } from "../../src/runtime/host/builtins.js";
 import { Registry } from "../../src/runtime/host/registry.js";
 import { silentLogger } from "../../src/runtime/kit.js";
+import { builtins } from "./builtins.js";
 
 /**
  * The resolved config of a YAML text; throws with all problems when there are any. Exporters are not wrapped, and no

@@ -1,13 +1,8 @@
-import type { DeadLetterQuery } from "../../runtime/kit.js";
+import { DEAD_LETTER_QUERY, type DeadLetterQuery } from "../../runtime/kit.js";
 import { badRequest } from "./http-error.js";
 
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
-
-const TEXT_FILTERS = ["exporter", "reason", "category", "signature", "signal", "event", "cursor", "order"] as const;
-const TIME_FILTERS = ["since", "until"] as const;
-
 /** Filters of dead letters as query parameters, or as the members of an object. */
-export const FILTERS: readonly string[] = [...TEXT_FILTERS, ...TIME_FILTERS, "limit"];
+export const FILTERS: readonly string[] = Object.keys(DEAD_LETTER_QUERY);
 
 /** Each parameter once, and none but these. */
 export function readParameters(query: URLSearchParams, known: readonly string[]): Readonly<Record<string, string>> {
@@ -23,15 +18,19 @@ export function readParameters(query: URLSearchParams, known: readonly string[])
 
 /** What the values mean is checked by the admin; here only their form is. */
 export function readDeadLetterQuery(values: Readonly<Record<string, unknown>>): DeadLetterQuery {
-  const query: Mutable<DeadLetterQuery> = {};
-  for (const name of TEXT_FILTERS) {
+  const query: Record<string, string | number> = {};
+  for (const [name, kind] of Object.entries(DEAD_LETTER_QUERY)) {
     const value = values[name];
-    if (typeof value === "string") Object.assign(query, { [name]: value });
-    else if (value !== undefined) throw badRequest(`${name} must be a text`);
+    if (value !== undefined) query[name] = READERS[kind](name, value);
   }
-  for (const name of TIME_FILTERS) if (values[name] !== undefined) query[name] = readTime(name, values[name]);
-  if (values["limit"] !== undefined) query.limit = readLimit(values["limit"]);
-  return query;
+  return query as DeadLetterQuery;
+}
+
+const READERS = { text: readText, time: readTime, number: readNumber } as const;
+
+function readText(name: string, value: unknown): string {
+  if (typeof value === "string") return value;
+  throw badRequest(`${name} must be a text`);
 }
 
 /** An ISO time, or milliseconds since the epoch. */
@@ -43,9 +42,9 @@ function readTime(name: string, value: unknown): number {
   throw badRequest(`${name} must be a time such as 2026-01-31T08:00:00Z, or milliseconds since 1970`);
 }
 
-function readLimit(value: unknown): number {
+function readNumber(name: string, value: unknown): number {
   if (typeof value === "number" || (typeof value === "string" && /^\d+$/.test(value))) return Number(value);
-  throw badRequest("limit must be a number");
+  throw badRequest(`${name} must be a number`);
 }
 
 export function readFlag(name: string, value: string | undefined): boolean {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { AdminError, type Clock } from "../../plugin.js";
-import type { Admin, ReplayOptions, ReplayReport, Selection } from "../../runtime/kit.js";
+import { type Admin, type ReplayOptions, type ReplayReport, type Selection, waitAtMost } from "../../runtime/kit.js";
 
 /** A replay that goes on after its request was answered. */
 export interface ReplayJob {
@@ -45,7 +45,7 @@ export class ReplayJobs {
     const job = this.create(options.by, options.dryRun ?? false);
     const work = this.run(job, admin, selection, options);
     try {
-      await this.waitBriefly(work);
+      await waitAtMost(ANSWER_AFTER_MS, work, this.clock);
     } catch (error) {
       if (job.done === 0) this.jobs.delete(job.id);
       throw error;
@@ -96,18 +96,6 @@ export class ReplayJobs {
       throw error;
     } finally {
       job.endedAt = this.clock.now();
-    }
-  }
-
-  private async waitBriefly(work: Promise<void>): Promise<void> {
-    let cancel = () => {};
-    const timeout = new Promise<void>((resolve) => {
-      cancel = this.clock.after(ANSWER_AFTER_MS, resolve);
-    });
-    try {
-      await Promise.race([work, timeout]);
-    } finally {
-      cancel();
     }
   }
 }

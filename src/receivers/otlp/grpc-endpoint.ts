@@ -11,6 +11,7 @@ import {
   type RpcStatus,
   reloadServerTls,
   serviceOfGrpcPath,
+  waitAtMost,
 } from "../../runtime/kit.js";
 import type { GrpcConfig } from "./config.js";
 import type { Dedup } from "./dedup.js";
@@ -82,7 +83,7 @@ export class GrpcEndpoint {
     for (const call of [...this.open]) call.refuse(SHUTTING_DOWN);
     this.sessions.closeAll();
     await this.handedIn.whenZero();
-    await Promise.race([closed, new Promise<void>((resolve) => this.clock.after(STOP_GRACE_MS, resolve))]);
+    await waitAtMost(STOP_GRACE_MS, closed, this.clock);
     this.sessions.destroyAll();
     for (const socket of this.sockets) socket.destroy();
     await closed;

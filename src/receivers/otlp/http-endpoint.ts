@@ -11,6 +11,7 @@ import {
   loadServerTls,
   reloadServerTls,
   SUPPORTED_ENCODINGS,
+  waitAtMost,
 } from "../../runtime/kit.js";
 import type { HttpConfig } from "./config.js";
 import { Cors } from "./cors.js";
@@ -73,7 +74,7 @@ export class HttpEndpoint {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const exchange of [...this.open]) exchange.refuse(SHUTTING_DOWN);
     await this.handedIn.whenZero();
-    await Promise.race([closed, new Promise<void>((resolve) => this.clock.after(STOP_GRACE_MS, resolve))]);
+    await waitAtMost(STOP_GRACE_MS, closed, this.clock);
     server.closeAllConnections();
     await closed;
   }

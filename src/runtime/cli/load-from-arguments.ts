@@ -6,7 +6,7 @@ import type { CommandContext } from "./command.js";
 import { configSources } from "./config-sources.js";
 import { UsageError } from "./terminal.js";
 
-/** Loads what `--config` and `--set` name, with its plugins; `places` learns where these are. */
+/** Loads what `--config` and `--set` name, with its plugins; `pluginFolders` learns where these are. */
 export async function loadFromArguments(
   { values, terminal, registry }: CommandContext,
   watchdog = new Watchdog({ json: false }),

@@ -1,4 +1,5 @@
 import type { MapNode } from "../config/text/node.js";
+import { errorMessage } from "../contract/error-message.js";
 import { packageVersion } from "../contract/package-info.js";
 import { nearest } from "../contract/schema/suggest.js";
 import type { Registry } from "../host/registry.js";
@@ -16,7 +17,7 @@ export async function runProcess(process: NodeJS.Process): Promise<void> {
   const terminal = processTerminal(process, (error) => {
     outputError ??= error;
   });
-  const code = await main(process.argv.slice(2), terminal);
+  const code = await main(process.argv.slice(2), terminal).catch((error: unknown) => reportBug(error, terminal));
   process.off("exit", onExit);
   process.exitCode = code;
   await flushed(process.stdout);
@@ -27,6 +28,13 @@ export async function runProcess(process: NodeJS.Process): Promise<void> {
 
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => void stream.write("", () => resolve()));
+}
+
+/** What no command expects to be thrown: shown with the stack as the source has it. */
+async function reportBug(error: unknown, { err }: Terminal): Promise<number> {
+  const { sourceStack } = await import("../host/errors/source-position.js");
+  err.write(`sluice: this is a bug in Sluice or in a plugin: ${sourceStack(error) || errorMessage(error)}\n`);
+  return EXIT.failed;
 }
 
 /** Nothing of Sluice ends the process before its command is done: a plugin must not make that look like success. */

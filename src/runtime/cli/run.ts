@@ -4,10 +4,10 @@ import type { LoadedConfig } from "../config/load.js";
 import type { ResolvedConfig } from "../config/resolve/spec.js";
 import { type Problem, placeText, problemMessage } from "../config/text/problem.js";
 import { systemClock } from "../contract/clock.js";
-import { isStartError, type StartError } from "../contract/component.js";
 import type { Logger } from "../contract/observability.js";
 import type { PluginTracker } from "../contract/plugin-tracker.js";
 import { parseDuration } from "../contract/schema/units.js";
+import { waitAtMost } from "../contract/wait-at-most.js";
 import { PluginFolders } from "../host/plugins/plugin-folders.js";
 import { Watchdog } from "../host/plugins/watchdog.js";
 import type { CommandContext } from "./command.js";
@@ -37,7 +37,7 @@ export async function run(context: CommandContext): Promise<number> {
     const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
     return await runConfig(config, problems, { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders });
   } catch (error) {
-    return reportFailedStart(error, loaded, loaded.config, terminal);
+    return reportFailedStart(error, loaded, terminal);
   }
 }
 
@@ -87,10 +87,7 @@ async function runConfig(
     return code;
   } finally {
     const telemetryStopMs = code === EXIT.ok ? TELEMETRY_STOP_MS : SHORT_TELEMETRY_STOP_MS;
-    await Promise.race([
-      telemetry.stop(),
-      new Promise<void>((resolve) => void systemClock.after(telemetryStopMs, resolve)),
-    ]);
+    await waitAtMost(telemetryStopMs, telemetry.stop(), systemClock);
   }
 }
 
@@ -102,23 +99,11 @@ function logWarnings(problems: readonly Problem[], logger: Logger): void {
 }
 
 /** A start that failed for reasons in the config is shown like any other problem of it; anything else is a bug. */
-function reportFailedStart(
-  error: unknown,
-  { lineAt }: LoadedConfig,
-  config: ResolvedConfig,
-  terminal: Terminal,
-): number {
-  const problems = isStartError(error) ? [startProblem(error, config)] : (error as { problems?: unknown })?.problems;
+function reportFailedStart(error: unknown, { lineAt }: LoadedConfig, terminal: Terminal): number {
+  const { problems } = (error ?? {}) as { problems?: unknown };
   if (!Array.isArray(problems)) throw error;
   showProblems(problems as Problem[], lineAt, terminal.err);
   return EXIT.failed;
-}
-
-/** For what is started beside the agent; its path begins at the root of the config. */
-function startProblem({ message, path }: StartError, config: ResolvedConfig): Problem {
-  const written = path.map((_, i) => config.placeOf(path.slice(0, path.length - i)));
-  const place = written.find((found) => found !== undefined);
-  return { severity: "error", code: "start_failed", place, path: path.join("."), message };
 }
 
 function shutdownTimeout(text: string | undefined): number | undefined {

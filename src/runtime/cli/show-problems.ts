@@ -1,7 +1,6 @@
 import { type Place, type Problem, placeText } from "../config/text/problem.js";
+import { type Paint, painter } from "../kit/text/terminal.js";
 import type { Output } from "./terminal.js";
-
-const CODES = { red: 31, yellow: 33, blue: 34, bold: 1, dim: 2 } as const;
 
 /**
  * Problems for a person: what is wrong, where, the line with a caret under the place, what to write instead; the count
@@ -13,8 +12,7 @@ export function showProblems(
   out: Output,
 ): void {
   if (problems.length === 0) return;
-  const paint = (style: keyof typeof CODES, text: string) =>
-    out.colour ? `\x1b[${CODES[style]}m${text}\x1b[0m` : text;
+  const paint = painter(out.colour);
   const blocks = problems.map((problem) => problemText(problem, lineAt, paint));
   out.write(`${blocks.join("\n\n")}\n\n${countText(problems)}\n`);
 }
@@ -28,9 +26,7 @@ export function countText(problems: readonly Problem[]): string {
   return [...count("error"), ...count("warning")].join(", ") || "no problems";
 }
 
-type ProblemPaint = (style: keyof typeof CODES, text: string) => string;
-
-function problemText(problem: Problem, lineAt: (place: Place) => string | undefined, paint: ProblemPaint): string {
+function problemText(problem: Problem, lineAt: (place: Place) => string | undefined, paint: Paint): string {
   const { severity, place, path, message, suggestion } = problem;
   const head = `${paint(severity === "error" ? "red" : "yellow", severity)}: ${paint("bold", message)}`;
   const where = [place && placeText(place), path && paint("dim", path)].filter(Boolean).join("  ");
@@ -41,7 +37,7 @@ function problemText(problem: Problem, lineAt: (place: Place) => string | undefi
 
 const MAX_WIDTH = 160;
 
-function excerptOf(place: Place, line: string | undefined, paint: ProblemPaint): string[] {
+function excerptOf(place: Place, line: string | undefined, paint: Paint): string[] {
   if (line === undefined || line.trim() === "" || place.column > MAX_WIDTH) return [];
   const number = String(place.line);
   const gap = " ".repeat(number.length);

@@ -1,6 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { Clock } from "../contract/clock.js";
 import type { Logger } from "../contract/observability.js";
+import { firstPosition } from "../host/errors/source-position.js";
 import { EXIT } from "./terminal.js";
 
 /** What is started, drained and, if need be, cut short. */
@@ -55,7 +56,10 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
   const onException = (error: unknown) => {
     const plugin = pluginOf(error);
     if (plugin !== undefined) return logger.error({ err: error, plugin }, `uncaught exception in the plugin ${plugin}`);
-    logger.error({ err: error }, "uncaught exception: this is a bug in Sluice or in a plugin; draining");
+    logger.error(
+      { err: error, at: firstPosition(error) },
+      "uncaught exception: this is a bug in Sluice or in a plugin; draining",
+    );
     code = EXIT.failed;
     stopping = true;
     stopRequested.resolve();
@@ -63,7 +67,11 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
   const onRejection = (error: unknown) => {
     const plugin = pluginOf(error);
     if (plugin !== undefined) logger.error({ err: error, plugin }, `unhandled rejection in the plugin ${plugin}`);
-    else logger.error({ err: error }, "unhandled rejection: this is a bug in Sluice or in a plugin");
+    else
+      logger.error(
+        { err: error, at: firstPosition(error) },
+        "unhandled rejection: this is a bug in Sluice or in a plugin",
+      );
   };
   const listeners = [
     ["SIGTERM", onSignal],

@@ -81,6 +81,21 @@ export interface DeadLetterQuery {
   readonly order?: "oldest" | "newest";
 }
 
+/** What each key of a query holds: a record, so that none is forgotten. */
+export const DEAD_LETTER_QUERY: Readonly<Record<keyof DeadLetterQuery, "text" | "time" | "number">> = {
+  exporter: "text",
+  reason: "text",
+  category: "text",
+  signature: "text",
+  signal: "text",
+  since: "time",
+  until: "time",
+  event: "text",
+  limit: "number",
+  cursor: "text",
+  order: "text",
+};
+
 /** Has fewer entries than asked for, or none, when a filter finds little: then there is a cursor to go on with. */
 export interface DeadLetterPage {
   readonly entries: readonly Entry[];

@@ -1,19 +1,4 @@
-import { AdminError, type DeadLetterQuery, type Selection } from "../contract/admin.js";
-
-/** All that a query may have: a record of each, so that none is forgotten. */
-const KEYS: Readonly<Record<keyof DeadLetterQuery, true>> = {
-  exporter: true,
-  reason: true,
-  category: true,
-  signature: true,
-  signal: true,
-  since: true,
-  until: true,
-  event: true,
-  limit: true,
-  cursor: true,
-  order: true,
-};
+import { AdminError, DEAD_LETTER_QUERY, type DeadLetterQuery, type Selection } from "../contract/admin.js";
 
 /**
  * A query that has only what a query may have. One with a misspelt key would mean all dead letters, and a program in
@@ -21,9 +6,9 @@ const KEYS: Readonly<Record<keyof DeadLetterQuery, true>> = {
  */
 export function checkedQuery(query: DeadLetterQuery): DeadLetterQuery {
   if (typeof query !== "object" || query === null) throw new AdminError("bad_request", "a query is an object");
-  const unknown = Object.keys(query).find((key) => !Object.hasOwn(KEYS, key));
+  const unknown = Object.keys(query).find((key) => !Object.hasOwn(DEAD_LETTER_QUERY, key));
   if (unknown === undefined) return query;
-  throw new AdminError("bad_request", `a query has no ${unknown}, only ${Object.keys(KEYS).join(", ")}`);
+  throw new AdminError("bad_request", `a query has no ${unknown}, only ${Object.keys(DEAD_LETTER_QUERY).join(", ")}`);
 }
 
 export function checkedSelection(selection: Selection): Selection {

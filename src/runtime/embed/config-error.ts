@@ -1,20 +1,13 @@
-import { type Problem, placeText, problemMessage } from "../config/text/problem.js";
+import type { Problem } from "../config/text/problem.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
+import { ProblemsError } from "../host/errors/problems-error.js";
 
 /** A config that cannot be run. All that is wrong with it is in `problems`, and in the message, a line each. */
-export class SluiceConfigError extends Error {
+export class SluiceConfigError extends ProblemsError {
   override readonly name = "SluiceConfigError";
   readonly code = ERROR_CODES.SLUICE_CONFIG;
-  readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[], options?: { cause?: unknown }) {
-    super(`the config has problems:\n${problems.map(problemLine).join("\n")}`, options);
-    this.problems = problems;
+    super("the config has problems:", problems, options);
   }
-}
-
-export function problemLine(problem: Problem): string {
-  const { place, path } = problem;
-  const where = [place && placeText(place), path].filter(Boolean).join(" ");
-  return `${where === "" ? "" : `${where}: `}${problemMessage(problem)}`;
 }

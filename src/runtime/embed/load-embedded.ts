@@ -39,7 +39,7 @@ export async function loadEmbedded(settings: EmbeddedLoadSettings, receiver: App
     problems
       .filter(({ place }) => place?.file !== BASE_SOURCE.name)
       .map((problem) => problemForDisplay(problem, isText));
-  const { registry, problems: componentProblems } = createRegistry(settings.components ?? [], receiver);
+  const { registry, problems: componentProblems } = await createRegistry(settings.components ?? [], receiver);
   const env = settings.env ?? {};
   const loaded = await loadConfigWithPlugins({ sources: [BASE_SOURCE, source], registry, env, addDefaults: true });
   const problems = [...componentProblems, ...forDisplay(loaded.problems)];
@@ -75,8 +75,8 @@ function textOf(config: unknown): string {
   }
 }
 
-function createRegistry(components: readonly ComponentFactory[], receiver: AppReceiver) {
-  const registry = new Registry(builtins.map((each) => asEmbedded(each, receiver)));
+async function createRegistry(components: readonly ComponentFactory[], receiver: AppReceiver) {
+  const registry = new Registry((await builtins()).map((each) => asEmbedded(each, receiver)));
   const { factories, errors } = exportedComponents({ default: components });
   const problems = components.length === 0 ? [] : errors.map((words) => badComponent(`components ${words}`));
   for (const factory of factories) {

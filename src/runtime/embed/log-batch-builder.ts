@@ -45,7 +45,8 @@ export class LogBatchBuilder {
   }
 }
 
-const LOG_RECORD_TAG = 18;
+/** Of a log record among those of its scope. */
+export const LOG_RECORD_TAG = 18;
 
 /** A batch of these records, all of one resource. Throws when one of them cannot be written. */
 export function encodeLogs(

@@ -5,7 +5,7 @@ import { Refusal, toRefusal } from "../contract/refusal.js";
 import { WireWriter } from "../telemetry/bytes/writer.js";
 import { type AppIntake, partlyRejected } from "./app-intake.js";
 import { type FailOnError, withoutUnhandledRejection } from "./fail-on-error.js";
-import { LogBatchBuilder } from "./log-batch-builder.js";
+import { LOG_RECORD_TAG, LogBatchBuilder } from "./log-batch-builder.js";
 import { type LogInput, writeLogRecord } from "./log-record.js";
 
 /** How one emit behaves. */
@@ -199,7 +199,6 @@ class PendingBatch {
   }
 }
 
-const LOG_RECORD_TAG = 18;
 const TAG_AND_LENGTH = 6;
 const RESOLVED = Promise.resolve();
 

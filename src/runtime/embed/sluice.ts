@@ -1,17 +1,20 @@
 import type { ResolvedConfig } from "../config/resolve/spec.js";
+import { problemLine } from "../config/text/problem.js";
 import type { Admin, ExporterStatus, ReplayOptions, ReplayReport, Selection } from "../contract/admin.js";
 import { type Clock, systemClock } from "../contract/clock.js";
 import type { Outcome } from "../contract/delivery.js";
 import type { Logger } from "../contract/observability.js";
 import type { Refusal } from "../contract/refusal.js";
+import { waitAtMost } from "../contract/wait-at-most.js";
 import { Agent, AgentStartError } from "../host/agent.js";
+import { callerStack, thrownTo } from "../host/errors/problems-error.js";
 import type { SelfTelemetry } from "../host/self-telemetry/self-telemetry.js";
 import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
 import { AppIntake } from "./app-intake.js";
 import { AppReceiver } from "./app-receiver.js";
 import { checkedSelection } from "./checked-query.js";
-import { problemLine, SluiceConfigError } from "./config-error.js";
+import { SluiceConfigError } from "./config-error.js";
 import { DeadLetters, notRunning } from "./dead-letters.js";
 import { embeddedTelemetry } from "./embedded-telemetry.js";
 import { FailOnError, withoutUnhandledRejection } from "./fail-on-error.js";
@@ -80,7 +83,7 @@ export class Sluice {
    */
   start(): Promise<void> {
     if (this.stopping !== undefined) return withoutUnhandledRejection(this.rejectRestart());
-    this.starting ??= withoutUnhandledRejection(this.startOnce());
+    this.starting ??= withoutUnhandledRejection(this.startOnce(callerStack(this.start)));
     return this.starting;
   }
 
@@ -145,7 +148,7 @@ export class Sluice {
     throw new Error("this Sluice was stopped: make another one with createSluice");
   }
 
-  private async startOnce(): Promise<void> {
+  private async startOnce(calledFrom: string): Promise<void> {
     this.state = "starting";
     try {
       await this.telemetry.start();
@@ -156,7 +159,7 @@ export class Sluice {
       const failure = this.asConfigError(error);
       this.telemetry.logger.error({ err: failure }, "Sluice cannot start");
       await this.telemetry.stop();
-      throw failure;
+      throw failure instanceof SluiceConfigError ? thrownTo(calledFrom, failure) : failure;
     }
     this.state = "ready";
     this.intake.open();
@@ -179,13 +182,8 @@ export class Sluice {
 
   /** Resolves when the start has ended, well or not; after `timeoutMs` it is ended. */
   private async awaitStart(timeoutMs: number): Promise<void> {
-    const ended = this.starting?.catch(() => {});
-    let cancel = () => {};
-    const late = new Promise<void>((resolve) => {
-      cancel = this.clock.after(timeoutMs, resolve);
-    });
-    await Promise.race([ended, late]);
-    cancel();
+    const ended = this.starting?.catch(() => {}) ?? Promise.resolve();
+    await waitAtMost(timeoutMs, ended, this.clock);
     if (this.state === "starting") await this.agent.stop(0);
     await ended;
   }
@@ -193,7 +191,8 @@ export class Sluice {
   private asConfigError(error: unknown): unknown {
     const { problems } = error as { problems?: unknown };
     if (!(error instanceof AgentStartError) && !Array.isArray(problems)) return error;
-    return new SluiceConfigError(this.forDisplay(problems as AgentStartError["problems"]), { cause: error });
+    const { cause } = error as Error;
+    return new SluiceConfigError(this.forDisplay(problems as AgentStartError["problems"]), { cause });
   }
 }
 
@@ -202,8 +201,11 @@ export class Sluice {
  * once.
  */
 export async function createSluice(options: SluiceOptions): Promise<Sluice> {
+  const calledFrom = callerStack(createSluice);
   const receiver = new AppReceiver();
-  const loaded = await loadEmbedded(options, receiver);
+  const loaded = await loadEmbedded(options, receiver).catch((error: unknown) => {
+    throw error instanceof SluiceConfigError ? thrownTo(calledFrom, error) : error;
+  });
   const telemetry = embeddedTelemetry(loaded.config, options.logger);
   for (const warning of loaded.warnings) {
     telemetry.logger.warn({ code: warning.code, path: warning.path }, `config: ${problemLine(warning)}`);

@@ -10,7 +10,10 @@ import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { PlannedComponent } from "../contract/plan.js";
 import type { PluginTracker } from "../contract/plugin-tracker.js";
+import { waitAtMost } from "../contract/wait-at-most.js";
 import { buildGraph, ComponentCreateError, type Graph } from "../pipeline/graph.js";
+import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
+import { thrownAt } from "./errors/source-position.js";
 
 /** What an agent is given beside its config. */
 export interface AgentOptions {
@@ -28,14 +31,12 @@ const STOP_GRACE_MS = 2000;
 const SLOW_START_MS = 10_000;
 
 /** The agent cannot run as configured; each problem has its place in the config. Nothing is left running. */
-export class AgentStartError extends Error {
+export class AgentStartError extends ProblemsError {
   override readonly name = "AgentStartError";
   readonly code = ERROR_CODES.SLUICE_AGENT_START;
-  readonly problems: readonly Problem[];
 
-  constructor(problems: readonly Problem[]) {
-    super(problems.map((problem) => `${problem.path}: ${problem.message}`).join("\n"));
-    this.problems = problems;
+  constructor(problems: readonly Problem[], options?: { cause?: unknown }) {
+    super("", problems, options);
   }
 }
 
@@ -84,6 +85,7 @@ export class Agent implements Host {
    * it: what hangs in its start is not waited for, and is stopped if it comes up after all.
    */
   async start(): Promise<void> {
+    const calledFrom = callerStack(this.start);
     const interrupted = new Promise<never>((_resolve, reject) => {
       this.interruptStart = () => reject(stoppedWhileStarting());
     });
@@ -93,7 +95,10 @@ export class Agent implements Host {
       this.currentState = "ready";
     } catch (error) {
       await this.stop(0);
-      throw error instanceof ComponentStartError ? new AgentStartError([error.problem]) : error;
+      if (!(error instanceof ComponentStartError)) throw error;
+      // Of a StartError the problem says it all; what was thrown by mistake has more to say.
+      const cause = isStartError(error.cause) ? error.cause.cause : error.cause;
+      throw thrownTo(calledFrom, new AgentStartError([error.problem], { cause }));
     }
   }
 
@@ -215,14 +220,14 @@ export class Agent implements Host {
   private async shutDown(timeoutMs: number): Promise<void> {
     this.currentState = "draining";
     this.isIntakeOpen = false;
-    await this.waitAtMost(timeoutMs, this.drain(), () => {
+    await this.waitFor(this.drain(), timeoutMs, () => {
       this.options.logger.warn({ timeoutMs }, "the drain took too long: refusing what is unsettled");
       this.abort();
     });
-    await this.waitAtMost(STOP_GRACE_MS, this.stopAll(this.startedOutlets));
-    await this.waitAtMost(STOP_GRACE_MS, this.stopAll(this.startedExporters));
+    await this.waitFor(this.stopAll(this.startedOutlets), STOP_GRACE_MS);
+    await this.waitFor(this.stopAll(this.startedExporters), STOP_GRACE_MS);
     for (const extension of this.extensions.reverse()) {
-      await this.waitAtMost(STOP_GRACE_MS, this.stopAll([extension]));
+      await this.waitFor(this.stopAll([extension]), STOP_GRACE_MS);
     }
     for (const remove of this.removeGauges) remove();
     this.currentState = "stopped";
@@ -235,17 +240,12 @@ export class Agent implements Host {
     await receiversStopped;
   }
 
-  /** Waits for the work; when it takes longer than `ms`, calls `late` and waits a little more, but not for ever. */
-  private async waitAtMost(ms: number, work: Promise<void>, onTimeout?: () => void): Promise<void> {
-    let cancel = () => {};
-    const tooLong = new Promise<void>((resolve) => {
-      cancel = this.clock.after(ms, () => {
-        onTimeout?.();
-        cancel = this.clock.after(onTimeout === undefined ? 0 : STOP_GRACE_MS, resolve);
-      });
-    });
-    await Promise.race([work, tooLong]);
-    cancel();
+  /** Waits for the work; when it takes longer than `ms`, calls `onTimeout` and waits a little more, but not for ever. */
+  private async waitFor(work: Promise<void>, ms: number, onTimeout?: () => void): Promise<void> {
+    const isLate = await waitAtMost(ms, work, this.clock, () => true);
+    if (isLate !== true || onTimeout === undefined) return;
+    onTimeout();
+    await waitAtMost(STOP_GRACE_MS, work, this.clock);
   }
 
   private async stopAll(components: readonly StartedComponent[]): Promise<void> {
@@ -275,7 +275,8 @@ class ComponentStartError extends Error {
   readonly problem: Problem;
 
   constructor(component: PlannedComponent<unknown>, cause: unknown) {
-    const message = errorMessage(cause);
+    const position = isStartError(cause) ? undefined : thrownAt(cause);
+    const message = `${errorMessage(cause)}${position === undefined ? "" : ` (${position})`}`;
     super(message, { cause });
     const path = isStartError(cause) ? cause.path : [];
     const spec = component as ComponentSpec<unknown>; // the graph was built from these very specs

@@ -1,7 +1,6 @@
 import { parseId, SECTIONS, type SectionName } from "../config/schema/component-id.js";
 import { isNull, type MapNode } from "../config/text/node.js";
-import type { ComponentKind } from "../contract/component.js";
-import { BUILTINS, DEFAULT_EXTENSIONS, type LoadFactory } from "./builtin-table.js";
+import { BUILTINS, type Builtin, findBuiltin, loadAll } from "./builtins.js";
 import { noEffectReason, Registry } from "./registry.js";
 
 /**
@@ -11,30 +10,25 @@ import { noEffectReason, Registry } from "./registry.js";
  */
 export async function builtinRegistry(config?: MapNode): Promise<Registry> {
   const needed = config === undefined ? undefined : neededBuiltins(config);
-  if (needed !== undefined) return new Registry(new Set(await Promise.all(needed.map((load) => load()))));
-  const { builtins } = await import("./builtins.js");
-  return new Registry(builtins);
+  return new Registry(await loadAll(needed ?? BUILTINS));
 }
 
 /** Undefined when not all of them are known. */
-function neededBuiltins({ entries }: MapNode): LoadFactory[] | undefined {
+function neededBuiltins({ entries }: MapNode): Set<Builtin> | undefined {
   const plugins = entries.get("plugins");
   if (plugins !== undefined && !isNull(plugins.value)) return undefined;
-  const needed = new Set(DEFAULT_EXTENSIONS.map((type) => BUILTINS.extension[type]!));
+  const needed = new Set(BUILTINS.filter(({ onByDefault }) => onByDefault));
   for (const section of Object.keys(SECTIONS) as SectionName[]) {
     const value = entries.get(section)?.value;
     if (value?.kind !== "map") continue;
     for (const name of value.entries.keys()) {
-      const load = findBuiltin(SECTIONS[section], parseId(name)?.type);
-      if (load === undefined) return undefined;
-      if (load !== "nothing") needed.add(load);
+      const type = parseId(name)?.type;
+      if (type === undefined) return undefined;
+      if (noEffectReason(SECTIONS[section], type) !== undefined) continue;
+      const builtin = findBuiltin(SECTIONS[section], type);
+      if (builtin === undefined) return undefined;
+      needed.add(builtin);
     }
   }
-  return [...needed];
-}
-
-function findBuiltin(kind: ComponentKind, type: string | undefined): LoadFactory | "nothing" | undefined {
-  if (type === undefined) return undefined;
-  if (noEffectReason(kind, type) !== undefined) return "nothing";
-  return Object.hasOwn(BUILTINS[kind], type) ? BUILTINS[kind][type] : undefined;
+  return needed;
 }

@@ -1,60 +1,176 @@
-import { count } from "../../connectors/count/count.js";
-import { failover } from "../../connectors/failover/failover.js";
-import { forward } from "../../connectors/forward.js";
-import { routing } from "../../connectors/routing/routing.js";
-import { debugExporter } from "../../exporters/debug/debug.js";
-import { fileExporter } from "../../exporters/file/file.js";
-import { nopExporter } from "../../exporters/nop.js";
-import { otlpGrpcExporter } from "../../exporters/otlp-grpc/otlp-grpc.js";
-import { otlpHttpExporter } from "../../exporters/otlp-http/otlp-http.js";
-import { adminApi } from "../../extensions/admin-api/admin-api.js";
-import { healthCheck } from "../../extensions/health-check.js";
-import { reliability } from "../../extensions/reliability/reliability.js";
-import { attributesProcessor, resourceProcessor } from "../../processors/attributes/attributes.js";
-import { batch } from "../../processors/batch.js";
-import { filter } from "../../processors/filter/filter.js";
-import { groupByAttrs } from "../../processors/groupbyattrs/groupbyattrs.js";
-import { memoryLimiter } from "../../processors/memory-limiter.js";
-import { pii } from "../../processors/pii/pii.js";
-import { redaction } from "../../processors/pii/redaction/redaction.js";
-import { rateLimit } from "../../processors/rate-limit/rate-limit.js";
-import { adaptiveSampling } from "../../processors/sampling/adaptive/adaptive-sampling.js";
-import { probabilisticSampler } from "../../processors/sampling/probabilistic/probabilistic-sampler.js";
-import { tailSampling } from "../../processors/sampling/tail/tail-sampling.js";
-import { transform } from "../../processors/transform/transform.js";
-import { versioning } from "../../processors/versioning/versioning.js";
-import { appReceiver } from "../../receivers/app.js";
-import { otlpReceiver } from "../../receivers/otlp/otlp.js";
-import type { ComponentFactory } from "../contract/component.js";
+import type { ComponentFactory, ComponentKind } from "../contract/component.js";
 
-/** The components that come with Sluice. */
-export const builtins: readonly ComponentFactory[] = [
-  appReceiver,
-  otlpReceiver,
-  batch,
-  memoryLimiter,
-  rateLimit,
-  probabilisticSampler,
-  adaptiveSampling,
-  tailSampling,
-  filter,
-  transform,
-  versioning,
-  attributesProcessor,
-  resourceProcessor,
-  pii,
-  redaction,
-  groupByAttrs,
-  otlpHttpExporter,
-  otlpGrpcExporter,
-  debugExporter,
-  fileExporter,
-  nopExporter,
-  count,
-  failover,
-  forward,
-  routing,
-  healthCheck,
-  reliability,
-  adminApi,
+/** A component that comes with Sluice, before its code is loaded. */
+export interface Builtin {
+  readonly kind: ComponentKind;
+  /** Every spelling of its type; the first is its own. */
+  readonly types: readonly [string, ...string[]];
+  readonly load: () => Promise<ComponentFactory>;
+  /** An extension that runs in every agent, named or not. */
+  readonly onByDefault?: true;
+}
+
+/**
+ * The one list of the components that come with Sluice. Each is loaded when a config names it: the code of all of them
+ * takes longer to load than most configs take to check.
+ */
+export const BUILTINS: readonly Builtin[] = [
+  {
+    kind: "receiver",
+    types: ["app"],
+    load: async () => (await import("../../receivers/app.js")).appReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["otlp"],
+    load: async () => (await import("../../receivers/otlp/otlp.js")).otlpReceiver,
+  },
+  {
+    kind: "processor",
+    types: ["batch"],
+    load: async () => (await import("../../processors/batch.js")).batch,
+  },
+  {
+    kind: "processor",
+    types: ["memory_limiter"],
+    load: async () => (await import("../../processors/memory-limiter.js")).memoryLimiter,
+  },
+  {
+    kind: "processor",
+    types: ["rate_limit"],
+    load: async () => (await import("../../processors/rate-limit/rate-limit.js")).rateLimit,
+  },
+  {
+    kind: "processor",
+    types: ["probabilistic_sampler"],
+    load: async () =>
+      (await import("../../processors/sampling/probabilistic/probabilistic-sampler.js")).probabilisticSampler,
+  },
+  {
+    kind: "processor",
+    types: ["adaptive_sampling"],
+    load: async () => (await import("../../processors/sampling/adaptive/adaptive-sampling.js")).adaptiveSampling,
+  },
+  {
+    kind: "processor",
+    types: ["tail_sampling"],
+    load: async () => (await import("../../processors/sampling/tail/tail-sampling.js")).tailSampling,
+  },
+  {
+    kind: "processor",
+    types: ["filter"],
+    load: async () => (await import("../../processors/filter/filter.js")).filter,
+  },
+  {
+    kind: "processor",
+    types: ["transform"],
+    load: async () => (await import("../../processors/transform/transform.js")).transform,
+  },
+  {
+    kind: "processor",
+    types: ["versioning"],
+    load: async () => (await import("../../processors/versioning/versioning.js")).versioning,
+  },
+  {
+    kind: "processor",
+    types: ["attributes"],
+    load: async () => (await import("../../processors/attributes/attributes.js")).attributesProcessor,
+  },
+  {
+    kind: "processor",
+    types: ["resource"],
+    load: async () => (await import("../../processors/attributes/attributes.js")).resourceProcessor,
+  },
+  {
+    kind: "processor",
+    types: ["pii"],
+    load: async () => (await import("../../processors/pii/pii.js")).pii,
+  },
+  {
+    kind: "processor",
+    types: ["redaction"],
+    load: async () => (await import("../../processors/pii/redaction/redaction.js")).redaction,
+  },
+  {
+    kind: "processor",
+    types: ["groupbyattrs"],
+    load: async () => (await import("../../processors/groupbyattrs/groupbyattrs.js")).groupByAttrs,
+  },
+  {
+    kind: "exporter",
+    types: ["otlp_http", "otlphttp"],
+    load: async () => (await import("../../exporters/otlp-http/otlp-http.js")).otlpHttpExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["otlp_grpc", "otlp"],
+    load: async () => (await import("../../exporters/otlp-grpc/otlp-grpc.js")).otlpGrpcExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["debug", "logging"],
+    load: async () => (await import("../../exporters/debug/debug.js")).debugExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["file"],
+    load: async () => (await import("../../exporters/file/file.js")).fileExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["nop"],
+    load: async () => (await import("../../exporters/nop.js")).nopExporter,
+  },
+  {
+    kind: "connector",
+    types: ["count"],
+    load: async () => (await import("../../connectors/count/count.js")).count,
+  },
+  {
+    kind: "connector",
+    types: ["failover"],
+    load: async () => (await import("../../connectors/failover/failover.js")).failover,
+  },
+  {
+    kind: "connector",
+    types: ["forward"],
+    load: async () => (await import("../../connectors/forward.js")).forward,
+  },
+  {
+    kind: "connector",
+    types: ["routing"],
+    load: async () => (await import("../../connectors/routing/routing.js")).routing,
+  },
+  {
+    kind: "extension",
+    types: ["health_check"],
+    onByDefault: true,
+    load: async () => (await import("../../extensions/health-check.js")).healthCheck,
+  },
+  {
+    kind: "extension",
+    types: ["reliability"],
+    onByDefault: true,
+    load: async () => (await import("../../extensions/reliability/reliability.js")).reliability,
+  },
+  {
+    kind: "extension",
+    types: ["admin"],
+    onByDefault: true,
+    load: async () => (await import("../../extensions/admin-api/admin-api.js")).adminApi,
+  },
 ];
+
+/** The components that come with Sluice, all of them: `new Registry(await builtins())`. */
+export function builtins(): Promise<ComponentFactory[]> {
+  return loadAll(BUILTINS);
+}
+
+export function loadAll(wanted: Iterable<Builtin>): Promise<ComponentFactory[]> {
+  return Promise.all(Array.from(wanted, ({ load }) => load()));
+}
+
+/** Undefined when no component of this kind has this type. */
+export function findBuiltin(kind: ComponentKind, type: string): Builtin | undefined {
+  return BUILTINS.find((builtin) => builtin.kind === kind && builtin.types.includes(type));
+}

@@ -117,8 +117,10 @@ class GraphBuilder {
   private createExporter(spec: PlannedExporter): RunningExporter {
     const context = this.contextOf(spec.id, "exporter");
     const created = createComponent(spec, () => checkComponent("exporter", spec.factory.create(spec.config, context)));
-    const exporter = spec.plugin === undefined ? created : guardExporter(spec.id, created, this.settings.pluginTracker);
     const { clock, random, logger, metrics } = context;
+    const { pluginTracker } = this.settings;
+    const exporter =
+      spec.plugin === undefined ? created : guardExporter(spec.id, created, { logger, clock, pluginTracker });
     const { id, settings } = spec;
     const typeDefaults = uncheckedExporterSettingsSchema.parse(spec.factory.defaults ?? {});
     const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);

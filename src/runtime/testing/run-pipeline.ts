@@ -59,7 +59,7 @@ export interface TestDeadLetter {
 export async function runPipeline(yaml: string, options: RunPipelineOptions = {}): Promise<TestPipeline> {
   const { plugins = [], folder, queue = "none", ...agentOptions } = options;
   const memory = new MemoryComponents();
-  const registry = registryFor(memory, plugins.flat(), queue);
+  const registry = await registryFor(memory, plugins.flat(), queue);
   const sources = [
     { text: "receivers: {memory: }\nexporters: {memory: }", name: "memory" },
     { text: yaml, name: "config.yaml", ...(folder !== undefined && { folder }) },
@@ -87,12 +87,17 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
   };
 }
 
-function registryFor(memory: MemoryComponents, plugins: readonly ComponentFactory[], queue: TestQueue): Registry {
+async function registryFor(
+  memory: MemoryComponents,
+  plugins: readonly ComponentFactory[],
+  queue: TestQueue,
+): Promise<Registry> {
   const createStore = storeFactory(queue);
-  const others = builtins.filter(({ type }) => type !== "reliability");
+  const all = await builtins();
+  const others = all.filter(({ type }) => type !== "reliability");
   const registry = new Registry([...others.map(offByDefault), memory.receiver, memory.exporter]);
   if (createStore !== undefined) registry.add(reliabilityWithStores(createStore));
-  for (const factory of plugins) if (!builtins.includes(factory)) registry.add(factory, factory.type);
+  for (const factory of plugins) if (!all.includes(factory)) registry.add(factory, factory.type);
   return registry;
 }
 

@@ -204,6 +204,7 @@ service:
     const error = await agent.start().catch((e: unknown) => e);
     blocker.close();
     expect(error).toBeInstanceOf(AgentStartError);
+    expect((error as AgentStartError).stack?.split("\n")[1]).toContain("agent.test.ts:");
     expect((error as AgentStartError).problems).toMatchObject([
       {
         path: "receivers.otlp.protocols.http.endpoint",
@@ -215,7 +216,7 @@ service:
     expect(agent.state).toBe("stopped");
   });
 
-  it("names a processor that cannot be made", async () => {
+  it("names a processor that cannot be made, and where it threw", async () => {
     const broken = defineProcessor({
       type: "broken",
       summary: "test",
@@ -235,7 +236,10 @@ service: {pipelines: {logs: {receivers: [otlp], processors: [broken], exporters:
       .start()
       .catch((e: unknown) => e);
     expect((error as AgentStartError).problems).toMatchObject([
-      { path: "processors.broken", message: "no such table" },
+      {
+        path: "processors.broken",
+        message: expect.stringMatching(/^no such table \(test\/runtime\/host\/agent\.test\.ts:\d+:\d+\)$/),
+      },
     ]);
   });
 

@@ -88,7 +88,7 @@ const TSCONFIG = {
 
 const TSCONFIG_BUILD = {
   extends: "./tsconfig.json",
-  compilerOptions: { noEmit: false, rootDir: "src", outDir: "dist", declaration: true },
+  compilerOptions: { noEmit: false, rootDir: "src", outDir: "dist", declaration: true, sourceMap: true },
   include: ["src"],
 };
 

@@ -1,3 +1,4 @@
+import { FAILURE_REASONS } from "../../contract/entry.js";
 import type { Command, CommandGroup, CommandOption } from "../command.js";
 
 const CONNECTION_OPTIONS: Record<string, CommandOption> = {
@@ -18,8 +19,7 @@ const FILTERS: Record<string, CommandOption> = {
   reason: {
     type: "string",
     value: "REASON",
-    description:
-      "permanent, retry_exhausted, poison, rate_limited, circuit_open, queue_full, expired, partial_success, rejected, imported.",
+    description: `${FAILURE_REASONS.join(", ")}.`,
   },
   category: { type: "string", value: "NAME", description: "Of this category: schema, business, integration ..." },
   signature: { type: "string", value: "HASH", description: "Alike failures; dlq stats shows the signatures." },

@@ -1,17 +1,17 @@
-import type { DeadLetterQuery } from "../../contract/admin.js";
+import { DEAD_LETTER_QUERY, type DeadLetterQuery } from "../../contract/admin.js";
 import { parseDuration } from "../../contract/schema/units.js";
 import type { OptionValues } from "../command.js";
 import { UsageError } from "../terminal.js";
 
-const TEXT_FILTERS = ["exporter", "reason", "category", "signature", "signal", "event", "cursor"];
-
 /** The filters on the command line as a query. */
 export function queryOf(values: OptionValues, now: number): DeadLetterQuery {
   const query: Record<string, string | number> = {};
-  for (const name of TEXT_FILTERS) if (typeof values[name] === "string") query[name] = values[name];
-  for (const name of ["since", "until"])
-    if (typeof values[name] === "string") query[name] = parseTime(name, values[name], now);
-  if (values["limit"] !== undefined) query["limit"] = parsePositiveNumber("limit", values["limit"] as string);
+  for (const [name, kind] of Object.entries(DEAD_LETTER_QUERY)) {
+    const text = values[name];
+    if (typeof text !== "string") continue;
+    if (kind === "text") query[name] = text;
+    else query[name] = kind === "time" ? parseTime(name, text, now) : parsePositiveNumber(name, text);
+  }
   if (values["oldest"] === true) query["order"] = "oldest";
   return query as DeadLetterQuery;
 }

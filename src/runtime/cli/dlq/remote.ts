@@ -1,3 +1,4 @@
+import type { ReplayJob } from "../../../extensions/admin-api/replay-jobs.js";
 import {
   AdminError,
   type DeadLetterQuery,
@@ -11,15 +12,6 @@ import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 import { requestJson, sendRequest } from "./send-request.js";
 
 const POLL_MS = 250;
-
-interface ReplayJobStatus {
-  readonly id: string;
-  readonly state: "running" | "done" | "cancelled" | "failed";
-  readonly done: number;
-  readonly total: number;
-  readonly report?: ReplayReport;
-  readonly error?: string;
-}
 
 /** The dead letters of a running agent, over its API. `base` is the URL of the agent. */
 export function remoteAdmin(base: URL): DeadLetterAdmin {
@@ -44,10 +36,10 @@ export function remoteAdmin(base: URL): DeadLetterAdmin {
       }),
     deadLetterStats: (query) => get(at("/dead-letters/stats", query)),
     async replay(selection, options) {
-      const job = await post<ReplayJobStatus>("/dead-letters/replay", replayBody(selection, options));
+      const job = await post<ReplayJob>("/dead-letters/replay", replayBody(selection, options));
       return followReplay(job, options, {
-        get: () => get<ReplayJobStatus>(at(`/replays/${job.id}`)),
-        cancel: () => requestJson<ReplayJobStatus>(at(`/replays/${job.id}`), { method: "DELETE" }),
+        get: () => get<ReplayJob>(at(`/replays/${job.id}`)),
+        cancel: () => requestJson<ReplayJob>(at(`/replays/${job.id}`), { method: "DELETE" }),
       });
     },
     async deleteDeadLetters(selection, options) {
@@ -70,9 +62,9 @@ function replayBody(selection: Selection, { by, rate, approved = false, dryRun =
 
 /** Follows a replay to its end; an abort cancels it. */
 async function followReplay(
-  first: ReplayJobStatus,
+  first: ReplayJob,
   { onProgress, abort }: ReplayOptions,
-  job: { get(): Promise<ReplayJobStatus>; cancel(): Promise<ReplayJobStatus> },
+  job: { get(): Promise<ReplayJob>; cancel(): Promise<ReplayJob> },
 ): Promise<ReplayReport> {
   let status = first;
   let isCancelled = false;

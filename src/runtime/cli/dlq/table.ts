@@ -1,4 +1,4 @@
-import { printable } from "../../kit/text/terminal.js";
+import { painter, printable } from "../../kit/text/terminal.js";
 import type { Output } from "../terminal.js";
 
 export interface Column {
@@ -14,7 +14,7 @@ const MIN_COLUMN_WIDTH = 8;
 /** Lines of a table, the head first. On a terminal they fit into its width if they can; elsewhere nothing is cut. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[], output: Output): string[] {
   const [head, ...lines] = plainTable(columns, rows, output.columns);
-  return [output.colour ? `\x1b[1m${head}\x1b[0m` : head!, ...lines];
+  return [painter(output.colour)("bold", head!), ...lines];
 }
 
 function plainTable(columns: readonly Column[], rows: readonly (readonly string[])[], width?: number): string[] {

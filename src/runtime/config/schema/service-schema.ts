@@ -26,6 +26,9 @@ const otlpTarget = z.strictObject({
   tls: z.unknown().optional(),
 });
 
+/** Where the agent sends its own telemetry, as written under `otlp:`. */
+export type OtlpTarget = z.infer<typeof otlpTarget>;
+
 const prometheusTarget = z.looseObject({
   host: z.string().default("localhost"),
   port: z.number().int().min(0).max(65535).default(8888),
@@ -48,6 +51,9 @@ const logProcessor = z.looseObject({
   batch: section(z.looseObject({ exporter: z.looseObject({ otlp: section(otlpTarget).optional() }) })).optional(),
   simple: section(z.looseObject({ exporter: z.looseObject({ otlp: section(otlpTarget).optional() }) })).optional(),
 });
+
+/** One entry of service.telemetry.logs.processors. */
+export type LogProcessorConfig = z.infer<typeof logProcessor>;
 
 /** The Collector's levels; some of them are the same here. */
 const LEVEL_SYNONYMS = { warning: "warn", dpanic: "fatal", panic: "fatal" } as const;

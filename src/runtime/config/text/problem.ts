@@ -31,3 +31,10 @@ export interface Problem {
 export function problemMessage({ message, suggestion }: Problem): string {
   return suggestion === undefined ? message : `${message} (${suggestion})`;
 }
+
+/** A problem on one line: its place, its path, what is wrong, and what to write instead. */
+export function problemLine(problem: Problem): string {
+  const { place, path } = problem;
+  const where = [place && placeText(place), path].filter(Boolean).join(" ");
+  return `${where === "" ? "" : `${where}: `}${problemMessage(problem)}`;
+}

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { keepAliveTimer, waitAtMost } from "../../contract/wait-at-most.js";
 
 /** What a logger calls things in its lines. */
 export interface LineFormat {
@@ -45,7 +45,7 @@ export class PinoFormat {
 
   /** Waits for pino's message once and not for long: whoever writes to the worker without pino never sends it. */
   async resolved(): Promise<LineFormat> {
-    this.waiting ??= Promise.race([this.received, sleep(FORMAT_TIMEOUT_MS)]);
+    this.waiting ??= waitAtMost(FORMAT_TIMEOUT_MS, this.received, keepAliveTimer);
     await this.waiting;
     return this.format;
   }

@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import { keepAliveTimer, waitAtMost } from "../../contract/wait-at-most.js";
 import { onProcessExit } from "./at-exit.js";
 import type { PinoDestination } from "./destination.js";
 import { formatFromMessage } from "./line-format.js";
@@ -185,12 +186,8 @@ export class SupervisedTransport implements PinoDestination {
   private async settledWithin(timeoutMs: number): Promise<void> {
     this.deadline = performance.now() + timeoutMs;
     this.sendDeadline();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs + GRACE_MS);
-    });
-    await Promise.race([new Promise<void>((resolve) => this.callWhenSettled(resolve)), late]);
-    clearTimeout(timer);
+    const settled = new Promise<void>((resolve) => this.callWhenSettled(resolve));
+    await waitAtMost(timeoutMs + GRACE_MS, settled, keepAliveTimer);
     if (this.lines.length === 0) return;
     this.dropAsLost(this.lines.length, "the worker did not settle them in time");
     await this.stream?.worker.terminate();

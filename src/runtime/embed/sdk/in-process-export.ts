@@ -1,6 +1,7 @@
 import type { Outcome } from "../../contract/delivery.js";
 import { ERROR_CODES } from "../../contract/error-codes.js";
 import { Refusal, toRefusal } from "../../contract/refusal.js";
+import { keepAliveTimer, waitAtMost } from "../../contract/wait-at-most.js";
 import { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
 
@@ -64,14 +65,8 @@ export class InProcessExport<Items> {
   }
 
   private async isSettledInTime(): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<false>((resolve) => {
-      timer = setTimeout(resolve, FLUSH_TIMEOUT_MS, false);
-    });
-    const settled = Promise.all(this.inFlight).then(() => true as const);
-    const isSettled = await Promise.race([settled, late]);
-    clearTimeout(timer);
-    return isSettled;
+    const settled = Promise.all(this.inFlight).then(() => true);
+    return waitAtMost(FLUSH_TIMEOUT_MS, settled, keepAliveTimer, () => false);
   }
 
   private async resultOf(items: Items): Promise<SdkExportResult> {

@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import type { ProblemCode } from "../../config/text/problem-codes.js";
-import type { Clock } from "../../contract/clock.js";
 import { errorMessage } from "../../contract/error-message.js";
+import { keepAliveTimer, type Timer, waitAtMost } from "../../contract/wait-at-most.js";
+import { thrownAt } from "../errors/source-position.js";
 import { importUrl, type PluginModule } from "./import-url.js";
 
 /** Why a plugin's code could not be loaded, in words for the one who named it. */
@@ -17,30 +18,17 @@ export type ImportModule = (url: string) => Promise<PluginModule>;
 
 const TIMEOUT_MS = 10_000;
 
-/** Unlike the system's clock it keeps the process alive: nothing else may be left to wait for. */
-const keepAliveClock: Pick<Clock, "after"> = {
-  after(ms, run) {
-    const timer = setTimeout(run, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
 /** Runs a plugin's module. Never rejects: what goes wrong comes back in words. */
 export async function importPlugin(
   url: string,
   load: ImportModule = importUrl,
-  clock: Pick<Clock, "after"> = keepAliveClock,
+  timer: Timer = keepAliveTimer,
 ): Promise<ImportResult> {
-  let cancel = () => {};
-  const timeout = new Promise<ImportResult>((resolve) => {
-    cancel = clock.after(TIMEOUT_MS, () => resolve({ failure: TIMED_OUT }));
-  });
   try {
-    return await Promise.race([load(url).then((module) => ({ module })), timeout]);
+    const loading = load(url).then((module) => ({ module }));
+    return await waitAtMost(TIMEOUT_MS, loading, timer, () => ({ failure: TIMED_OUT }));
   } catch (error) {
     return { failure: explainFailure(error, url) };
-  } finally {
-    cancel();
   }
 }
 
@@ -50,7 +38,7 @@ const TIMED_OUT: ImportFailure = {
 };
 
 function explainFailure(error: unknown, url: string): ImportFailure {
-  const { code, message, stack } = asError(error);
+  const { code, message } = asError(error);
   if (code === "ERR_UNKNOWN_FILE_EXTENSION" && /\.[mc]?ts\b/.test(message)) return noTypeScript();
   if (code === "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING") {
     const problem = "is TypeScript inside node_modules, which Node.js does not load";
@@ -66,8 +54,8 @@ function explainFailure(error: unknown, url: string): ImportFailure {
     const suggestion = `node --check ${fileURLToPath(url)} shows the place`;
     return { code: "plugin_failed", problem: `cannot be read: ${firstLine(message)}`, suggestion };
   }
-  const place = firstFrame(stack);
-  const problem = `threw while it was loaded: ${firstLine(message)}${place === undefined ? "" : ` (${place})`}`;
+  const position = thrownAt(error);
+  const problem = `threw while it was loaded: ${firstLine(message)}${position === undefined ? "" : ` (${position})`}`;
   return { code: "plugin_failed", problem };
 }
 
@@ -91,19 +79,13 @@ function missingModule(code: unknown, message: string): string | undefined {
   return /Cannot find (?:package|module) '([^']+)'/.exec(message)?.[1];
 }
 
-/** `file:line:column` of the first frame that is not inside Node.js. */
-function firstFrame(stack: string): string | undefined {
-  const frame = /(?:file:\/\/|\()((?:\/|[A-Za-z]:\\)[^\n()]+?:\d+:\d+)/.exec(stack)?.[1];
-  return frame?.slice(Math.max(frame.lastIndexOf("/"), frame.lastIndexOf("\\")) + 1);
-}
-
-function asError(error: unknown): { code: unknown; message: string; stack: string } {
-  if (!(error instanceof Error)) return { code: undefined, message: errorMessage(error), stack: "" };
+function asError(error: unknown): { code: unknown; message: string } {
+  if (!(error instanceof Error)) return { code: undefined, message: errorMessage(error) };
   try {
-    const { name, message, stack = "" } = error;
-    return { code: (error as { code?: unknown }).code, message: `${name}: ${message}`, stack: String(stack) };
+    const { name, message } = error;
+    return { code: (error as { code?: unknown }).code, message: `${name}: ${message}` };
   } catch {
-    return { code: undefined, message: errorMessage(error), stack: "" };
+    return { code: undefined, message: errorMessage(error) };
   }
 }
 

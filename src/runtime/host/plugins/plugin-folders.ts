@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageFolder } from "../../contract/package-info.js";
+import { stackFrames } from "../errors/stack-frames.js";
 
 /**
  * Where the code of plugins lies, to tell whose fault an error is that nobody caught: that of the plugin in whose folder
@@ -20,7 +21,7 @@ export class PluginFolders {
 
   /** The plugin whose code threw this; undefined when that cannot be told. */
   pluginOf(error: unknown): string | undefined {
-    const file = this.folders.size === 0 ? undefined : throwingFile(error);
+    const file = this.folders.size === 0 ? undefined : stackFrames(error)[0]?.file;
     if (file === undefined) return undefined;
     const sluice = packageFolder(file);
     const found = [...this.folders].filter(
@@ -45,15 +46,4 @@ function isCodeOf(folder: string, file: string): boolean {
 function isWithin(folder: string, path: string): boolean {
   const relativePath = relative(folder, path);
   return relativePath.split(sep)[0] !== ".." && !isAbsolute(relativePath);
-}
-
-/** The file of the first line of the stack that is none of Node's own. */
-function throwingFile(error: unknown): string | undefined {
-  try {
-    const stack = error instanceof Error ? String(error.stack) : "";
-    const url = /^\s+at (?:.*\(|async )?(file:\/\/[^\n)]+?|\/[^\n)]+?):\d+:\d+\)?$/m.exec(stack)?.[1];
-    return url?.startsWith("file:") ? fileURLToPath(url) : url;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import type { Logger } from "../../contract/observability.js";
+import { sourceStack, thrownAt } from "../errors/source-position.js";
 
 /** Where log lines go. Gets one line of JSON, with its line end; must not throw and must not wait. */
 export interface LogOutput {
@@ -31,16 +32,18 @@ export function createLogger({ level, initialFields, output }: LoggerSettings): 
 
 const MAX_CAUSES = 4;
 
-/** What a log line says of an error: message, code, causes; the stack only when `withStack`. */
+/** What a log line says of an error: message, code, causes, where a plugin threw it; the stack only when `withStack`. */
 function describeError(error: Error, withStack: boolean, depth = 0): Record<string, unknown> {
-  const { name, message, stack, cause } = error;
+  const { name, message, cause } = error;
   const { code, status } = error as { code?: unknown; status?: unknown };
+  const at = thrownAt(error);
   return {
     ...(name !== "Error" && { type: name }),
     message,
     ...(code !== undefined && { code }),
     ...(status !== undefined && { status }),
-    ...(withStack && stack !== undefined && { stack }),
+    ...(at !== undefined && { at }),
+    ...(withStack && { stack: sourceStack(error) }),
     ...(cause !== undefined && depth < MAX_CAUSES && { cause: describeCause(cause, withStack, depth + 1) }),
   };
 }

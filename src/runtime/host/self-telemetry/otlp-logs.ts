@@ -1,16 +1,11 @@
 import type { AnyValueMap, Logger as OtelLogger } from "@opentelemetry/api-logs";
+import type { LogProcessorConfig, OtlpTarget } from "../../config/schema/service-schema.js";
 import type { Logger } from "../../contract/observability.js";
 import { SEVERITY_NUMBERS, type Severity } from "../../telemetry/bytes/enum-names.js";
 import { logExportFailures } from "./log-export-failures.js";
 import type { LogOutput } from "./logger.js";
-import { type OtlpOptions, type OtlpTarget, otlpOptions } from "./otlp-target.js";
+import { type OtlpOptions, otlpOptions } from "./otlp-target.js";
 import type { ResourceAttributes } from "./resource-attributes.js";
-
-/** One entry of service.telemetry.logs.processors. */
-export interface LogProcessorConfig {
-  readonly batch?: { readonly exporter: { readonly otlp?: OtlpTarget | undefined } } | undefined;
-  readonly simple?: { readonly exporter: { readonly otlp?: OtlpTarget | undefined } } | undefined;
-}
 
 const PATH = ["service", "telemetry", "logs", "processors"];
 const MAX_BUFFERED_LINES = 1000;
@@ -26,7 +21,7 @@ export class OtlpLogs implements LogOutput {
     else if (this.buffered.length < MAX_BUFFERED_LINES) this.buffered.push(line);
   }
 
-  /** Throws a `StartError` when a target cannot be used as configured. `own` is told when exports fail. */
+  /** Throws a `StartError` when a target cannot be used as configured. `failureLogger` is told when exports fail. */
   async start(
     processors: readonly LogProcessorConfig[],
     resource: ResourceAttributes,

@@ -1,20 +1,7 @@
+import type { OtlpTarget } from "../../config/schema/service-schema.js";
 import { StartError } from "../../contract/component.js";
 import { tlsClient } from "../../kit/net/tls-config.js";
 import { loadClientTls } from "../../kit/net/tls-load.js";
-
-/** Where the agent sends its own telemetry, as written under `otlp:`. */
-export interface OtlpTarget {
-  readonly protocol: string;
-  readonly endpoint: string;
-  readonly headers?:
-    | Readonly<Record<string, string>>
-    | readonly { readonly name: string; readonly value: string }[]
-    | undefined;
-  readonly insecure?: boolean | undefined;
-  readonly timeout?: number | undefined;
-  readonly compression?: string | undefined;
-  readonly tls?: unknown;
-}
 
 /** What OpenTelemetry's exporters for OTLP over HTTP are made with. */
 export interface OtlpOptions {

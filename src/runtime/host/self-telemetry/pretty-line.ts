@@ -46,6 +46,7 @@ function fieldText(value: unknown): string {
 interface ErrorLike {
   readonly message: string;
   readonly code?: unknown;
+  readonly at?: unknown;
   readonly stack?: unknown;
   readonly cause?: unknown;
 }
@@ -59,9 +60,10 @@ function errorsLast(fields: Record<string, unknown>): [string, unknown][] {
   return Object.entries(fields).sort(([, a], [, b]) => Number(isErrorLike(a)) - Number(isErrorLike(b)));
 }
 
-/** message (CODE), because message (CODE) */
-function errorText({ message, code, cause }: ErrorLike): string {
-  const text = code === undefined || message.includes(String(code)) ? message : `${message} (${code})`;
+/** message (CODE) at src/index.ts:12:7, because message (CODE) */
+function errorText({ message, code, at, cause }: ErrorLike): string {
+  const coded = code === undefined || message.includes(String(code)) ? message : `${message} (${code})`;
+  const text = typeof at === "string" ? `${coded} at ${at}` : coded;
   if (cause === undefined) return text;
   return `${text}, because ${isErrorLike(cause) ? errorText(cause) : String(cause)}`;
 }

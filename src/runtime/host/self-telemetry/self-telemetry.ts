@@ -3,6 +3,7 @@ import type { ResolvedConfig } from "../../config/resolve/spec.js";
 import type { Place, Problem } from "../../config/text/problem.js";
 import { isStartError } from "../../contract/component.js";
 import type { Logger } from "../../contract/observability.js";
+import { keepAliveTimer, waitAtMost } from "../../contract/wait-at-most.js";
 import { painterFor } from "../../kit/text/terminal.js";
 import { LogStream } from "./log-stream.js";
 import { createLogger } from "./logger.js";
@@ -19,7 +20,7 @@ import { resourceAttributes } from "./resource-attributes.js";
 export interface SelfTelemetry {
   readonly logger: Logger;
   readonly metrics: MetricRegistry;
-  /** Throws a `PlacedStartError`: its path begins at the config's root, and `problems` say where that is. */
+  /** Throws a `StartError` whose path begins at the config's root; its `problems` say where that is. */
   start(): Promise<void>;
   /** Sends what is left, for a bounded time. Never rejects. */
   stop(): Promise<void>;
@@ -54,7 +55,7 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
   }
 
   async function flush(): Promise<void> {
-    await withTimeout(STOP_MS, Promise.allSettled([metricExport?.stop(), otlpLogs?.stop()]));
+    await waitAtMost(STOP_MS, Promise.allSettled([metricExport?.stop(), otlpLogs?.stop()]), keepAliveTimer);
     await stderrLog?.stream.flush();
   }
 
@@ -89,15 +90,6 @@ function createStderrLog(
     },
   });
   return { stream, logger };
-}
-
-async function withTimeout(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }
 
 /** How the process is doing, under the Collector's names. */

@@ -18,7 +18,11 @@ export type Paint = (style: Style, text: string) => string;
 
 /** For a stream that is a terminal with colours; such a stream also knows of NO_COLOR. Otherwise texts stay plain. */
 export function painterFor(stream: NodeJS.WritableStream, isTerminal = isTty(stream)): Paint {
-  return isTerminal && ((stream as Partial<WriteStream>).hasColors?.() ?? true) ? coloured : plain;
+  return painter(isTerminal && ((stream as Partial<WriteStream>).hasColors?.() ?? true));
+}
+
+export function painter(hasColours: boolean): Paint {
+  return hasColours ? coloured : plain;
 }
 
 const ANSI_CODES: Readonly<Record<Style, number>> = {

@@ -45,7 +45,7 @@ export class ExporterHarness {
   make(): Exporter {
     const context = testContext("exporter", this.factory.type, systemClock, () => this.random.next());
     const made = this.factory.create(parseConfig(this.factory, this.backend.config), context);
-    return guardExporter(this.factory.type, checkComponent("exporter", made), undefined);
+    return guardExporter(this.factory.type, checkComponent("exporter", made), context);
   }
 
   async start(): Promise<Exporter> {

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { createDeadLetterFilter } from "../../../../src/extensions/reliability/dead-letters/dead-letter-filter.js";
 import { batchFromJson } from "../../../../src/plugin.js";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
-import { builtins } from "../../../../src/runtime/host/builtins.js";
 import { Registry } from "../../../../src/runtime/host/registry.js";
+import { builtins } from "../../../support/builtins.js";
 
 function batchOf(...records: { name?: string; severity?: number; tenant?: string }[]) {
   const logRecords = records.map(({ name = "", severity = 9, tenant }) => ({

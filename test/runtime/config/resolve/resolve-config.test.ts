@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { builtins } from "../../../../src/runtime/host/builtins.js";
 import { Registry } from "../../../../src/runtime/host/registry.js";
 import { resolve } from "../../../support/agent.js";
+import { builtins } from "../../../support/builtins.js";
 import { brief, loadText } from "../load-text.js";
 
 /** What is said of a tail_sampling with these keys, at line 4, in a service with this intake. */

@@ -6,8 +6,8 @@ import { z } from "zod";
 import { defineExporter, defineProcessor, duration, eachRecord, secret } from "../../../../src/plugin.js";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
 import { configJsonSchema } from "../../../../src/runtime/config/schema/json-schema.js";
-import { builtins } from "../../../../src/runtime/host/builtins.js";
 import { Registry } from "../../../../src/runtime/host/registry.js";
+import { builtins } from "../../../support/builtins.js";
 import { violations } from "../../../support/json-schema.js";
 
 const project = join(import.meta.dirname, "../../../..");

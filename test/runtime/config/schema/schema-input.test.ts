@@ -7,8 +7,8 @@ import { afterAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type ConfigSource, loadConfig } from "../../../../src/runtime/config/load.js";
 import { defineProcessor } from "../../../../src/runtime/contract/component.js";
-import { builtins } from "../../../../src/runtime/host/builtins.js";
 import { Registry } from "../../../../src/runtime/host/registry.js";
+import { builtins } from "../../../support/builtins.js";
 import { fakes } from "../fakes.js";
 import { brief, GOOD, loadText, withExporter } from "../load-text.js";
 

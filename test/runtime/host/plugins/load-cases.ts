@@ -60,7 +60,7 @@ import { Registry, builtins, loadConfigWithPlugins } from "sluice";
 const answers = {};
 for (const [name, { folder, plugins }] of Object.entries(JSON.parse(process.argv[1]))) {
   const sources = [{ file: join(folder, "config.yaml") }];
-  const { config, problems, registry } = await loadConfigWithPlugins({ sources, registry: new Registry(builtins), plugins });
+  const { config, problems, registry } = await loadConfigWithPlugins({ sources, registry: new Registry(await builtins()), plugins });
   const types = registry.all().filter((f) => registry.originOf(f) !== undefined).map((f) => f.kind + " " + f.type);
   answers[name] = { valid: config !== undefined, problems, types, folder };
 }

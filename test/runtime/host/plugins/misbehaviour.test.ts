@@ -312,7 +312,7 @@ describe("a plugin's exporter", () => {
       ok: false,
       refusal: { kind: "transient", message: "bang" },
     });
-    expect(lines).toEqual(["exporter mine: export failed"]);
+    expect(lines).toEqual(["exporter mine: the exporter failed: bang", "exporter mine: export failed"]);
   });
 });
 

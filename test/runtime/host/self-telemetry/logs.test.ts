@@ -56,10 +56,11 @@ describe("as JSON", () => {
     expect("stack" in (error as object)).toBe(withStack);
   });
 
-  test.each(["error", "err", "anything"])("describes an error under the key %s", (key) => {
+  test.each(["error", "err", "anything"])("describes an error, and where it was thrown, under the key %s", (key) => {
     const { logger, stderr } = observe({});
     logger.error({ [key]: new TypeError("no", { cause: "just so" }) }, "failed");
-    expect(stderr.lines[0]?.[key]).toEqual({ type: "TypeError", message: "no", cause: "just so" });
+    const at = expect.stringMatching(/^test\/runtime\/host\/self-telemetry\/logs\.test\.ts:\d+:\d+$/);
+    expect(stderr.lines[0]?.[key]).toEqual({ type: "TypeError", message: "no", at, cause: "just so" });
   });
 
   test("survives fields that refer to themselves and causes without an end", () => {
@@ -88,7 +89,9 @@ describe("for a person", () => {
     const { logger, stderr } = observe({ logs: { encoding: "console" } });
     const cause = Object.assign(new Error("no route"), { code: "EHOSTUNREACH" });
     logger.error({ error: new Error("cannot send", { cause }) }, "gave up");
-    expect(stderr.text).toContain("gave up error=cannot send, because no route (EHOSTUNREACH)");
+    expect(stderr.text).toMatch(
+      /gave up error=cannot send at \S+logs\.test\.ts:\d+:\d+, because no route \(EHOSTUNREACH\) at \S+logs\.test\.ts:/,
+    );
   });
 
   test("is coloured on a terminal, and lets nothing else control it", () => {

@@ -1,4 +1,5 @@
 import { WireWriter } from "../../../../runtime/kit.js";
+import { crc32c, maskCrc } from "../format/crc32c.js";
 import { VarintReader } from "./varint-reader.js";
 
 /**

@@ -1,0 +1,122 @@
+import { readFileSync, statSync } from "node:fs";
+import { SourceMap, type SourceMapPayload } from "node:module";
+import { isAbsolute, join, relative, sep } from "node:path";
+import process from "node:process";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { packageFolder } from "../../contract/package-info.js";
+import { mapStackFrames, type StackFrame, stackFrames } from "./stack-frames.js";
+
+/**
+ * Positions in the source that people wrote, for those of compiled files: by the source maps beside or inside these. Maps
+ * are read when an error is reported, not before, so that a start costs nothing; each file once, and none that is very
+ * large. What has no map, such as TypeScript that Node.js itself strips, is shown as it is.
+ */
+
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
+const MAX_CACHED_FILES = 64;
+
+/** `src/index.ts:12:7` where code outside of Sluice threw this, or called what did; undefined when there is none. */
+export function thrownAt(error: unknown): string | undefined {
+  const frame = stackFrames(error).find(({ file }) => !isSluiceFile(file));
+  return frame && sourcePosition(frame);
+}
+
+/** The same for any code, that of Sluice too. */
+export function firstPosition(error: unknown): string | undefined {
+  const [frame] = stackFrames(error);
+  return frame && sourcePosition(frame);
+}
+
+/** The error's stack with its frames where the source has them. */
+export function sourceStack(error: unknown): string {
+  return mapStackFrames(error, sourcePosition);
+}
+
+function sourcePosition(frame: StackFrame): string {
+  const { file, line, column } = sourceMapOf(frame.file)?.(frame) ?? frame;
+  return `${shortPath(file)}:${line}:${column}`;
+}
+
+/** From the working directory when it is in there; of an installed package the part that names it; else in full. */
+function shortPath(file: string): string {
+  const inPackages = file.lastIndexOf(`${sep}node_modules${sep}`);
+  if (inPackages >= 0) return file.slice(inPackages + `${sep}node_modules${sep}`.length);
+  const fromHere = relative(process.cwd(), file);
+  return fromHere === "" || fromHere.startsWith("..") || isAbsolute(fromHere) ? file : fromHere;
+}
+
+/** This Sluice, or a second copy that a plugin brought along. */
+function isSluiceFile(file: string): boolean {
+  own ??= ownFolders();
+  return own.some((folder) => file.startsWith(folder)) || file === process.execPath || INSTALLED.test(file);
+}
+
+const INSTALLED = /[\\/]node_modules[\\/]sluice[\\/]dist[\\/]/;
+let own: readonly string[] | undefined;
+
+function ownFolders(): string[] {
+  const folder = packageFolder();
+  return folder === undefined ? [] : ["dist", "src"].map((name) => join(folder, name) + sep);
+}
+
+/** Where a position in a compiled file comes from; undefined for what nobody wrote. */
+type FindOrigin = (frame: StackFrame) => StackFrame | undefined;
+
+/** Those used last; undefined for files without a map. */
+const cache = new Map<string, FindOrigin | undefined>();
+
+function sourceMapOf(file: string): FindOrigin | undefined {
+  const known = cache.has(file) ? cache.get(file) : readSourceMap(file);
+  cache.delete(file);
+  cache.set(file, known);
+  if (cache.size > MAX_CACHED_FILES) cache.delete(cache.keys().next().value!);
+  return known;
+}
+
+/** Undefined when there is none, or none that can be read: a position in the compiled file is better than nothing. */
+function readSourceMap(file: string): FindOrigin | undefined {
+  try {
+    const text = readBounded(file);
+    const mark = text.lastIndexOf("//# sourceMappingURL=");
+    if (mark < 0) return undefined;
+    const url = /\S*/.exec(text.slice(mark + "//# sourceMappingURL=".length))![0];
+    const base = url.startsWith("data:") ? pathToFileURL(file) : new URL(url, pathToFileURL(file));
+    const payload = JSON.parse(url.startsWith("data:") ? dataText(url) : readBounded(fileURLToPath(base)));
+    return originsBy(payload as SourceMapPayload, base);
+  } catch {
+    return undefined;
+  }
+}
+
+function originsBy(payload: SourceMapPayload, base: URL): FindOrigin {
+  const map = new SourceMap(payload);
+  const root = payload.sourceRoot ? `${payload.sourceRoot.replace(/\/$/, "")}/` : "";
+  return ({ line, column }) => {
+    const entry = map.findEntry(line - 1, column - 1);
+    // For a line without entries it gives the last of those before, which may be of another file.
+    if (!("originalSource" in entry) || entry.generatedLine !== line - 1) return undefined;
+    const { originalSource, originalLine, originalColumn } = entry;
+    const file = sourcePath(new URL(root + originalSource, base));
+    return { file, line: originalLine + 1, column: originalColumn + 1 };
+  };
+}
+
+/** A bundler may give its sources addresses of its own: webpack:///./src/index.ts. */
+function sourcePath(url: URL): string {
+  return url.protocol === "file:" ? fileURLToPath(url) : url.pathname.replace(/^[/.]+/, "");
+}
+
+function dataText(url: string): string {
+  const comma = url.indexOf(",");
+  const body = url.slice(comma + 1);
+  return url.slice(0, comma).endsWith(";base64")
+    ? Buffer.from(body, "base64").toString("utf8")
+    : decodeURIComponent(body);
+}
+
+/** Only what is a file can be read without waiting, and only a small one without holding up the agent. */
+function readBounded(file: string): string {
+  const status = statSync(file);
+  if (!status.isFile() || status.size > MAX_FILE_BYTES) throw new Error(`${file} is no small file`);
+  return readFileSync(file, "utf8");
+}
