@@ -155,9 +155,10 @@ await pipeline.stop();
 console.log(JSON.stringify({ states, marked: pipeline.records()[0].attributes.marked }));
 `;
 
-const CONSUMER = `import { type Sluice, createSluice, loadConfig, Registry, builtins, type Problem } from "sluice";
+const CONSUMER = `import { type Sluice, createSluice, loadConfigWithPlugins, Registry, builtins, type Problem } from "sluice";
 import { sluiceTransport, type SupervisedTransport } from "sluice/pino";
 import { SluiceLogRecordExporter, SluiceMetricExporter, SluiceSpanExporter } from "sluice/sdk";
+import { compileConditions, type OttlConditions } from "sluice/ottl";
 import { defineProcessor, eachRecord, type ProcessorFactory } from "sluice/plugin";
 import { logs, runPipeline } from "sluice/testing";
 import { z } from "zod";
@@ -173,8 +174,9 @@ const mark: ProcessorFactory = defineProcessor({
       return attribute.missing;
     }),
 });
-const { problems } = loadConfig({ sources: [], registry: new Registry(builtins) });
+const { problems } = await loadConfigWithPlugins({ sources: [], registry: new Registry(builtins) });
 export const all: readonly Problem[] = problems;
+export const errors: OttlConditions = compileConditions("logs", "log.severity_number >= 17", { errorMode: "silent" });
 const sluice: Sluice = await createSluice({ config: "" });
 export const exporters = [new SluiceLogRecordExporter(sluice), new SluiceSpanExporter(sluice)] as const;
 export const metricExporter: { shutdown(): Promise<void> } = new SluiceMetricExporter(sluice);
