@@ -1,4 +1,4 @@
-import type { AdminError } from "../../plugin.js";
+import type { AdminError } from "../../runtime/kit.js";
 
 /** An answer that says what is wrong with a request. */
 export class HttpError extends Error {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { AdminError, type Clock } from "../../plugin.js";
-import type { Admin, ReplayOptions, ReplayReport, Selection } from "../../runtime/kit.js";
+import type { Clock } from "../../plugin.js";
+import { type Admin, AdminError, type ReplayOptions, type ReplayReport, type Selection } from "../../runtime/kit.js";
 
 /** A replay that goes on after its request was answered. */
 export interface ReplayJob {

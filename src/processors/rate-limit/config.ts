@@ -1,6 +1,13 @@
 import { z } from "zod";
-import { duration, recordPattern, SIGNALS, type Signal, secret, section } from "../../plugin.js";
-import { type Condition, compileIn, ottlIssue, parseRecordPattern, type RecordPattern } from "../../runtime/kit.js";
+import { duration, SIGNALS, type Signal, secret, section } from "../../plugin.js";
+import {
+  type Condition,
+  compileIn,
+  ottlIssue,
+  parseRecordPattern,
+  type RecordPattern,
+  recordPattern,
+} from "../../runtime/kit.js";
 import type { Limit } from "./allowance.js";
 import { type KeyPart, parseKeyPart } from "./record-key.js";
 

@@ -1,7 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { AdminError } from "../../../plugin.js";
-import { type Admin, completeSettings, noMetrics, silentLogger } from "../../../runtime/kit.js";
+import { type Admin, AdminError, completeSettings, noMetrics, silentLogger } from "../../../runtime/kit.js";
 import { LevelStore } from "../store/level-store.js";
 import { isStoreDirectory } from "../store/leveldb-files/inspect-directory.js";
 import type { OpenReport, QueueStore, StoreError } from "../store/store.js";
