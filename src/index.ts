@@ -1,4 +1,7 @@
-/** For programs that run Sluice inside themselves: start a config in this process, emit into it, and look after its dead letters. */
+/**
+ * For programs that run Sluice inside themselves: start a config in this process, emit into it, and look after its dead
+ * letters.
+ */
 
 // An instance, and what it is made of.
 
@@ -8,14 +11,10 @@ export type { Logger } from "./runtime/contract/observability.js";
 export type { SluiceConfig } from "./runtime/embed/load-embedded.js";
 export { createSluice, type Sluice, type SluiceOptions, type SluiceStatus } from "./runtime/embed/sluice.js";
 
-// What is wrong with a config; checking one without running it.
+// What is wrong with a config.
 
-export type { ConfigSource, LoadedConfig } from "./runtime/config/load.js";
 export type { Place, Problem } from "./runtime/config/text/problem.js";
 export { SluiceConfigError } from "./runtime/embed/config-error.js";
-export { builtins } from "./runtime/host/builtins.js";
-export { type LoadWithPluginsOptions, loadConfigWithPlugins } from "./runtime/host/plugins/load-config-with-plugins.js";
-export { Registry, RegistryError } from "./runtime/host/registry.js";
 
 // What goes in, and what becomes of it.
 

@@ -1,6 +1,6 @@
 /**
- * For authors of components whose configs have conditions or statements in OTTL, as `filter` and `transform` have. Experimental:
- * its names may change with a minor version.
+ * For authors of components whose configs have conditions or statements in OTTL, as `filter` and `transform` have.
+ * Experimental: its names may change with a minor version.
  */
 
 // Compiling texts, and what runs on batches.

@@ -1,6 +1,6 @@
 /**
- * For authors of components: what a receiver, processor, exporter, connector or extension is made with. This file is its table of
- * contents. What the components that come with Sluice need beyond it is behind `runtime/kit.ts`, which the package does not export.
+ * For authors of components: what a receiver, processor, exporter, connector or extension is made with. What those that
+ * come with Sluice need beyond it is no part of the package's promises.
  */
 
 // Components: one `define...` for each kind, and the types a plugin exports.

@@ -1,6 +1,7 @@
 /**
- * The internal door: what the components that come with Sluice need beyond `sluice/plugin`. The package does not export it, so
- * that its names may change with any version. A name is here because a component imports it, and never in both doors.
+ * The internal door: what the components that come with Sluice need beyond `sluice/plugin`. The package does not export
+ * it, so that its names may change with any version. A name is here because a component imports it, and never in both
+ * doors.
  */
 
 // Component contracts that plugins have no use for: outlets, reports of operators, refusals of others.
@@ -27,7 +28,6 @@ export {
   type Entry,
   FAILURE_REASONS,
   type Failure,
-  type FailureReason,
 } from "./contract/entry.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
 export type { Outlet, OutletFactory, OutletSettings } from "./contract/outlet.js";

@@ -155,7 +155,7 @@ await pipeline.stop();
 console.log(JSON.stringify({ states, marked: pipeline.records()[0].attributes.marked }));
 `;
 
-const CONSUMER = `import { type Sluice, createSluice, loadConfigWithPlugins, Registry, builtins, type Problem } from "sluice";
+const CONSUMER = `import { type Entry, type Problem, type Selection, type Sluice, SluiceConfigError, createSluice } from "sluice";
 import { sluiceTransport, type SupervisedTransport } from "sluice/pino";
 import { SluiceLogRecordExporter, SluiceMetricExporter, SluiceSpanExporter } from "sluice/sdk";
 import { compileConditions, type OttlConditions } from "sluice/ottl";
@@ -174,10 +174,11 @@ const mark: ProcessorFactory = defineProcessor({
       return attribute.missing;
     }),
 });
-const { problems } = await loadConfigWithPlugins({ sources: [], registry: new Registry(builtins) });
-export const all: readonly Problem[] = problems;
+export const problems = (error: unknown): readonly Problem[] => (error instanceof SluiceConfigError ? error.problems : []);
 export const errors: OttlConditions = compileConditions("logs", "log.severity_number >= 17", { errorMode: "silent" });
 const sluice: Sluice = await createSluice({ config: "" });
+const selection: Selection = { query: { exporter: "otlp_http" } };
+export const failed: readonly Entry[] = (await sluice.deadLetters.list(selection.query)).entries;
 export const exporters = [new SluiceLogRecordExporter(sluice), new SluiceSpanExporter(sluice)] as const;
 export const metricExporter: { shutdown(): Promise<void> } = new SluiceMetricExporter(sluice);
 export const makeTransport: (options: Parameters<typeof sluiceTransport>[0]) => SupervisedTransport = sluiceTransport;

@@ -13,8 +13,8 @@ export interface RecordSetback {
 }
 
 /**
- * What the function of `eachRecord` may answer: nothing (or "keep"), "drop", or why the record is a dead letter. What an
- * edit gives back, as in `(record) => record.attributes.set("a", 1)`, counts as nothing.
+ * What the function of `eachRecord` may answer: nothing (or "keep"), "drop", or why the record is a dead letter. What
+ * an edit gives back, as in `(record) => record.attributes.set("a", 1)`, counts as nothing.
  */
 export type RecordResult = RecordVerdict | RecordSetback | Attributes | boolean;
 
@@ -31,6 +31,13 @@ export interface EachRecordOptions extends EachBatchOptions {
  * of its records is not shown.
  *
  * A function for one signal may name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
+ *
+ * @example
+ * const tidy = eachRecord((record) => {
+ *   if (record.name === "noise") return "drop";
+ *   if (!record.attributes.has("user.id")) return { deadLetter: "user.id is missing" };
+ *   record.attributes.set("user.known", true).delete("password");
+ * });
  */
 export function eachRecord<View extends AnyRecordView = AnyRecordView>(
   edit: (record: View) => RecordResult | Promise<RecordResult>,

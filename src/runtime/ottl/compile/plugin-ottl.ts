@@ -13,13 +13,15 @@ import { anyMatches, dropWhere, keepWhere, type OnOttlError, transformBatch } fr
 /** What conditions and statements are about, and what happens when one of them fails on a record. */
 export interface OttlOptions {
   /**
-   * What a path without a context in front of it belongs to: `log`, `span`, `spanevent`, `metric`, `datapoint`, `scope` or
-   * `resource`. Without it, it is inferred from the paths; a text in which `attributes` may mean several things does not compile.
+   * What a path without a context in front of it belongs to: `log`, `span`, `spanevent`, `metric`, `datapoint`, `scope`
+   * or `resource`. Without it, it is inferred from the paths; a text in which `attributes` may mean several things does
+   * not compile.
    */
   readonly context?: ContextName;
   /**
-   * `propagate`, the default: the `OttlError` is thrown, and the batch stays as it was. `ignore`: it is counted and logged, at
-   * most every ten seconds, and the work goes on as if the text had not matched. `silent`: the same without the log.
+   * `propagate`, the default: the `OttlError` is thrown, and the batch stays as it was. `ignore`: it is counted and
+   * logged, at most every ten seconds, and the work goes on as if the text had not matched. `silent`: the same without
+   * the log.
    */
   readonly errorMode?: ErrorMode;
   /** The context that `create` was given: its logger and metrics are told of failures. `ignore` needs it. */
@@ -27,8 +29,8 @@ export interface OttlOptions {
 }
 
 /**
- * Conditions of one signal, of which any may hold. Reads bytes in place and keeps no state, so one serves all batches. A batch of
- * another signal is a TypeError.
+ * Conditions of one signal, of which any may hold. Reads bytes in place and keeps no state, so one serves all batches.
+ * A batch of another signal is a TypeError.
  */
 export interface OttlConditions {
   /** What they are about: records, or what surrounds them, such as the resource. */
@@ -50,8 +52,8 @@ export interface OttlStatements {
 }
 
 /**
- * Compiles one or more conditions for a signal. Throws an `OttlSyntaxError` whose message points at the place in the text; call it
- * in `create`, or in the schema with `ottlText`, so that a mistake is found before anything starts.
+ * Compiles one or more conditions for a signal. Throws an `OttlSyntaxError` whose message points at the place in the
+ * text; call it in `create`, or in the schema with `ottlText`, so that a mistake is found before anything starts.
  *
  * @example
  * const noise = compileConditions("logs", 'log.attributes["http.route"] == "/health"');
@@ -76,8 +78,8 @@ export function compileConditions(
 }
 
 /**
- * Compiles one or more statements for a signal; all of them share one context. Throws an `OttlSyntaxError` as `compileConditions`
- * does.
+ * Compiles one or more statements for a signal; all of them share one context. Throws an `OttlSyntaxError` as
+ * `compileConditions` does.
  *
  * @example
  * const tidy = compileStatements("logs", ['set(log.severity_text, "WARN") where log.severity_number == 13']);
@@ -94,11 +96,11 @@ export function compileStatements(
 }
 
 /**
- * A text in a config that `compile` compiles; stays text. What does not compile is a problem of the config, shown at its line and
- * column there.
+ * A text in a config that `compile` compiles; stays text. What does not compile is a problem of the config, shown at
+ * its line and column there.
  *
  * @example
- * schema: z.strictObject({ when: ottlText((text) => compileConditions("logs", text)) })
+ * const schema = z.strictObject({ when: ottlText((text) => compileConditions("logs", text)) });
  */
 export function ottlText(compile: (text: string) => unknown) {
   return z

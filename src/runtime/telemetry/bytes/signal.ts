@@ -1,7 +1,7 @@
 /** The kinds of telemetry a pipeline can carry. */
 export type Signal = "logs" | "traces" | "metrics";
 
-/** All signals. */
+/** The three signals, for components that take all of them. */
 export const SIGNALS: readonly Signal[] = ["logs", "traces", "metrics"];
 
 /**

@@ -37,7 +37,12 @@ export class DoubleValue {
   }
 }
 
-/** Marks a number to be written as a double also when it is whole. */
+/**
+ * Marks a number to be written as a double also when it is whole.
+ *
+ * @example
+ * const setRatio = (record: AnyRecordView) => record.attributes.set("ratio", asDouble(1));
+ */
 export function asDouble(value: number): DoubleValue {
   return new DoubleValue(value);
 }
@@ -122,5 +127,7 @@ function writeObject(writer: WireWriter, value: object | null, depth: number): v
   else writeMap<Value>(writer, Object.entries(value), depth - 1, writeValue);
 }
 
-/** Each level of a value is up to three messages on the wire: what is written here passes the check of what comes in. */
+/**
+ * Each level of a value is up to three messages on the wire: what is written here passes the check of what comes in.
+ */
 const MAX_VALUE_DEPTH = 30;
