@@ -9,10 +9,10 @@ import { chooseRefusal, type Refusal, toRefusal } from "./refusal.js";
  * - A debt is settled exactly once: accepted or refused. A second settlement is ignored.
  * - `split` and `merge` move the debt, they never end it: the debt follows the data. A split debt is settled when all
  *   its parts are, and refused if any part is; a merged one settles all it was made of.
- * - A debt whose refusal is caught (`catchRefusal`) is settled by its acceptance only; after a refusal the one made in its place
- *   carries on.
- * - Whoever holds a delivery must, in the end, hand it on, settle it, split it or merge it. What sits in a component
- *   is in the component's `HeldDebts`, so that it can be refused when the component fails or is aborted.
+ * - A debt whose refusal is caught (`catchRefusal`) is settled by its acceptance only; after a refusal the one made in
+ *   its place carries on.
+ * - Whoever holds a delivery must, in the end, hand it on, settle it, split it or merge it. What sits in a component is
+ *   in the component's `HeldDebts`, so that it can be refused when the component fails or is aborted.
  *
  * @example
  * const copyToAll = (delivery: Delivery, targets: readonly string[]) =>

@@ -43,7 +43,7 @@ export class DoubleValue {
  * @example
  * const setRatio = (record: AnyRecordView) => record.attributes.set("ratio", asDouble(1));
  */
-export function asDouble(value: number): DoubleValue {
+export function asDouble(value: number): Value {
   return new DoubleValue(value);
 }
 
