@@ -19,7 +19,7 @@ export interface RecordTest {
 export type RecordTests = Readonly<Partial<Record<Signal, RecordTest>>>;
 
 /** What zod is told when a text does not compile. */
-export type OttlIssue = ReturnType<typeof ottlIssue>;
+type OttlIssue = ReturnType<typeof ottlIssue>;
 
 /**
  * Compiles a condition for the signals that have its context. Without a context it is the one that its paths name, or
@@ -53,7 +53,7 @@ function compileInferredOrResource(...texts: Parameters<typeof compileInferred>)
 }
 
 /** A route's text in parts; `offset` is where in it the condition begins. */
-export interface RouteText {
+interface RouteText {
   readonly condition: string;
   /** A statement that edits what it matches; undefined for the plain `route()`. */
   readonly editor: string | undefined;

@@ -19,7 +19,7 @@ export class NoAnswerError extends Error {
   }
 }
 
-export type CreateRequest = (options: RequestOptions) => ClientRequest;
+type CreateRequest = (options: RequestOptions) => ClientRequest;
 
 /** An answer that says something has at most a few hundred bytes. */
 const MAX_BODY_BYTES = 64 * 1024;

@@ -3,7 +3,7 @@ import { after, hasKey, SHAPES, type SignalShape, skip, varint, WireWriter } fro
 import type { AttributeFinder, FoundAttributes } from "./attribute-finder.js";
 
 /** Putting the records under resources of their own would multiply the batch. */
-export class RegroupOverflow extends Error {
+class RegroupOverflow extends Error {
   override readonly name = "RegroupOverflow";
   readonly code = "SLUICE_REGROUP_OVERFLOW";
 

@@ -13,7 +13,7 @@ export const STRATEGIES = ["mask", "hash", "partial", "redact", "allow"] as cons
 export type Strategy = (typeof STRATEGIES)[number];
 
 export const MASK = "****";
-export const REDACTED = "[REDACTED]";
+const REDACTED = "[REDACTED]";
 const HASHED = /^hash\([0-9a-f]{32}\)$/;
 
 /** A whole value, in the place of which the text is put. */

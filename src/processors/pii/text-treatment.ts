@@ -4,7 +4,7 @@ import { areIsolated, matches } from "./detect/matches.js";
 import { scan } from "./detect/scan.js";
 import { MASK, type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
 
-export interface UserPattern {
+interface UserPattern {
   readonly name: string;
   readonly pattern: Pattern;
   readonly strategy: Strategy;

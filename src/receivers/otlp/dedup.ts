@@ -1,6 +1,6 @@
 import type { Clock, Counter, Outcome } from "../../plugin.js";
 
-export interface DedupSettings {
+interface DedupSettings {
   readonly max_entries: number;
   /** Milliseconds. */
   readonly ttl: number;

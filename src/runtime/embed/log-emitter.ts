@@ -13,7 +13,7 @@ export interface EmitOptions {
   readonly failOnError?: boolean;
 }
 
-export interface LogEmitterSettings {
+interface LogEmitterSettings {
   readonly intake: AppIntake;
   readonly clock: Clock;
   readonly failOnError: FailOnError;

@@ -79,7 +79,7 @@ export class RedactionRules {
   }
 }
 
-export type KeyKind = "ignored" | "redacted" | "blocked" | "plain";
+type KeyKind = "ignored" | "redacted" | "blocked" | "plain";
 
 const MAX_KEYS = 4096;
 const MAX_KEY_LENGTH = 256;

@@ -6,7 +6,7 @@ import { type OtlpOptions, type OtlpTarget, otlpOptions } from "./otlp-target.js
 import type { ResourceAttributes } from "./resource-attributes.js";
 
 /** One entry of service.telemetry.logs.processors. */
-export interface LogProcessorConfig {
+interface LogProcessorConfig {
   readonly batch?: { readonly exporter: { readonly otlp?: OtlpTarget | undefined } } | undefined;
   readonly simple?: { readonly exporter: { readonly otlp?: OtlpTarget | undefined } } | undefined;
 }

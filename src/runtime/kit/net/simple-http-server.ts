@@ -13,7 +13,7 @@ export interface SimpleHttpResponse {
 }
 
 /** Where a small server listens and what it answers. */
-export interface SimpleHttpServerSettings {
+interface SimpleHttpServerSettings {
   readonly endpoint: HostPort;
   /** Called for GET and HEAD with the path, without its query. A throw becomes a 500. */
   readonly answer: (path: string, request: IncomingMessage) => SimpleHttpResponse | Promise<SimpleHttpResponse>;

@@ -6,7 +6,7 @@
  */
 
 /** A field's value: a varint as a bigint, anything length-delimited as bytes. Other wire types are skipped. */
-export interface ProtoField {
+interface ProtoField {
   readonly number: number;
   readonly value: bigint | Uint8Array;
 }

@@ -21,7 +21,7 @@ export interface CompiledGroup {
 }
 
 /** A text of a group that does not compile: which list it is in, and where there. */
-export interface GroupFailure {
+interface GroupFailure {
   readonly list: "statements" | "conditions";
   readonly index: number;
   readonly error: unknown;

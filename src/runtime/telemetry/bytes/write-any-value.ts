@@ -2,7 +2,7 @@ import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, VALUE_TAG } fr
 import type { WireWriter } from "./writer.js";
 
 /** Writes the body of an AnyValue. Of its depth so much is left. */
-export type WriteAnyValue<V> = (writer: WireWriter, value: V, depth: number) => void;
+type WriteAnyValue<V> = (writer: WireWriter, value: V, depth: number) => void;
 
 /** Writes a list as the body of an AnyValue, each item as `write` does it. */
 export function writeList<V>(writer: WireWriter, items: readonly V[], depth: number, write: WriteAnyValue<V>): void {
