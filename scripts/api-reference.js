@@ -1,34 +1,42 @@
 /**
- * Writes docs/api.md: every name that a door of the package exports, with its declaration and what its comment says. Made
- * from the declarations that the build emits; run it after `npm run build`. With --print it writes to stdout instead.
+ * Writes docs/api.md: every name that a door of the package exports, in the order and under the titles of the door's own
+ * file, with its declaration in short form and what its comment says. Made from the declarations that the build emits; run
+ * it after `npm run build`. With --print it writes to stdout instead.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { exportsOf, parsed } from "./declarations.js";
+import { declared, exportsOf, groupsOf, parsed } from "./declarations.js";
 
 const root = dirname(import.meta.dirname);
 const { name, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-/** Longer ones, such as the types that zod infers, say less than their name. */
-const MAX_VALUE_TYPE = 400;
+/** What fits on a line of the page. */
+const MAX_LINE = 128;
+/** A declaration of at most this, with few words about it, is an item of a list. */
+const MAX_ITEM = 110;
+/** A longer property has a line to itself. */
+const MAX_PACKED = 50;
+/** Longer types of values, such as those that zod infers, say less than their name. */
+const MAX_VALUE_TYPE = 200;
 
 const INTRO = `# API reference
 
-Every name that the package exports, made from its types by \`node scripts/api-reference.js\`. [Plugins](plugins.md) tells how
-they are used.
+Every name that the package exports, made from its types by \`node scripts/api-reference.js\`. [Plugins](plugins.md),
+[Embedding](embedding.md) and [Testing components](testing.md) tell how they are used. Declarations are in short form: without
+\`readonly\`, what is private and what is inherited, and with the first sentence of what is said of a member.
 `;
-
-const GROUPS = [
-  ["Functions", ["TSDeclareFunction"]],
-  ["Classes", ["ClassDeclaration"]],
-  ["Values", ["VariableDeclaration"]],
-  ["Types", ["TSInterfaceDeclaration", "TSTypeAliasDeclaration"]],
-];
 
 const doors = Object.entries(exports)
   .filter(([, door]) => door.types !== undefined)
-  .map(([path, door]) => ({ name: join(name, path), file: join(root, door.types) }));
+  .map(([path, { types }]) => ({
+    name: join(name, path),
+    file: join(root, types),
+    source: join(root, "src", types.replace(/^\.\/dist\//, "").replace(/\.d\.ts$/, ".ts")),
+  }));
+
+const publicKeys = new Set(doors.flatMap(({ file }) => [...exportsOf(file).values()].map(({ key }) => key)));
+const shownBases = new Set();
 
 const text = reference();
 if (process.argv.includes("--print")) process.stdout.write(text);
@@ -40,75 +48,215 @@ function reference() {
   const ordered = [...doors].sort((a, b) => Number(b.name.endsWith("/plugin")) - Number(a.name.endsWith("/plugin")));
   const parts = ordered.map((door) => doorPart(door, shown));
   const list = ordered.map(
-    (door) => `- [\`${door.name}\`](#${anchor(door.name)}): ${firstSentence(introOf(door.file))}`,
+    (door) => `- [\`${door.name}\`](#${anchor(door.name)}): ${joined(firstSentence(introOf(door.file)))}`,
   );
   return `${INTRO}\n${list.join("\n")}\n\n${parts.join("\n")}`;
 }
 
 function doorPart(door, shown) {
-  const all = [...exportsOf(door.file)].sort(([a], [b]) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
-  const fresh = all.filter(([, { key }]) => !shown.has(key));
-  const again = all.filter(([, { key }]) => shown.has(key));
+  const all = exportsOf(door.file);
+  const again = [...all].filter(([, { key }]) => shown.has(key));
+  const fresh = new Map([...all].filter(([, { key }]) => !shown.has(key)));
+  const groups = groupsOf(door.source).map((group) => groupPart(group, fresh));
+  const from = handedOn(again, shown);
   for (const [, { key }] of fresh) shown.set(key, door.name);
-  const groups = GROUPS.map(([title, kinds]) => {
-    const entries = fresh.filter(([, { node }]) => kinds.includes(node.type));
-    return entries.length === 0 ? "" : `\n### ${title} of \`${door.name}\`\n${entries.map(entry).join("")}`;
-  });
-  return `## ${door.name}\n\n${introOf(door.file)}\n${handedOn(again, shown)}${groups.join("")}`;
+  return `## ${door.name}\n\n${introOf(door.file)}\n${from}${groups.join("")}`;
+}
+
+/** What has an example of several lines has a heading; what is short is an item of a list; all else shares a block. */
+function groupPart({ title, about, names }, fresh) {
+  const entries = names.filter((each) => fresh.has(each)).map((each) => entryOf(each, fresh.get(each)));
+  if (entries.length === 0) return "";
+  const head = title === "" ? "" : `\n### ${title}\n${about === "" ? "" : `${capital(about)}\n`}`;
+  const sections = entries.filter(({ example }) => example.includes("\n")).map(section);
+  const items = entries.filter(({ isShort }) => isShort).map(item);
+  const rest = entries
+    .filter(({ example, isShort }) => !example.includes("\n") && !isShort)
+    .flatMap((each) => [...basesOf(each.found).map(baseEntry), each].map(declaration));
+  const list = items.length === 0 ? "" : `\n${items.join("\n")}\n`;
+  const block = rest.length === 0 ? "" : `\n\`\`\`ts\n${rest.join("\n\n")}\n\`\`\`\n`;
+  return `${head}${sections.join("")}${list}${block}`;
 }
 
 /** Names that another door has shown: only which they are, or that they are all of it. */
 function handedOn(again, shown) {
   if (again.length === 0) return "";
-  const lines = [...grouped(again, shown)].map(([door, entries]) => {
-    const whole = [...shown.values()].filter((each) => each === door).length === entries.length;
-    return whole
-      ? `It has everything of [\`${door}\`](#${anchor(door)}) too.`
-      : `From [\`${door}\`](#${anchor(door)}) it has ${entries.map(([each]) => `\`${each}\``).join(", ")} too.`;
+  const others = new Set(again.map(([, { key }]) => shown.get(key)));
+  const lines = [...others].map((door) => {
+    const names = again.filter(([, { key }]) => shown.get(key) === door).map(([each]) => `\`${each}\``);
+    return `From [\`${door}\`](#${anchor(door)}) it has ${names.join(", ")} too.`;
   });
   return `\n${lines.join("\n")}\n`;
 }
 
-function grouped(entries, shown) {
-  const groups = new Map();
-  for (const entry of entries) {
-    const door = shown.get(entry[1].key);
-    groups.set(door, [...(groups.get(door) ?? []), entry]);
+function entryOf(exported, found) {
+  const { node, source, comment = "", isType } = found;
+  const { says, example } = partsOf(comment);
+  const short = signature(node, source, isType);
+  const isShort =
+    !example.includes("\n") && !short.includes("\n") && short.length <= MAX_ITEM && !says.includes("\n\n");
+  return { exported, found, says, example, short, isShort };
+}
+
+/** Declarations that an exported one extends and that no door exports; each is shown once. */
+function basesOf({ node, source }) {
+  const bases = [node.superClass, ...(node.extends ?? []).map(({ expression }) => expression)];
+  return bases.flatMap((base) => {
+    const found = base?.type === "Identifier" ? declared(base.name, source) : undefined;
+    if (found === undefined || publicKeys.has(found.key) || shownBases.has(found.key)) return [];
+    shownBases.add(found.key);
+    return [found];
+  });
+}
+
+function baseEntry({ node, source, comment = "" }) {
+  return { says: partsOf(comment).says, example: "", short: signature(node, source, true, true), found: { node } };
+}
+
+function item({ says, short, example }) {
+  const code = short.replace(/^(type|interface|class|const|function) |;$/g, "");
+  const shown = example === "" ? "" : `\n  For example \`${example.replace(/;$/, "")}\`.`;
+  return `${wrapped(`- \`${code}\`: ${joined(says)}`, "  ")}${shown}`;
+}
+
+function section({ exported, says, example, short }) {
+  return `\n#### ${exported}\n${says}\n\n\`\`\`ts\n${short}\n// For example:\n${example}\n\`\`\`\n`;
+}
+
+/** Of a class only the first paragraph of what is said of it: what follows is for those who read its code. */
+function declaration({ says, short, example, found }) {
+  const told = found.node.type === "ClassDeclaration" ? says.split("\n\n")[0] : says;
+  const shown = example === "" ? "" : `\n// For example: ${example}`;
+  const lines = told.split("\n").map((line) => wrapped(`// ${line}`.trimEnd(), "// "));
+  return `${lines.join("\n")}\n${short}${shown}`;
+}
+
+function partsOf(comment) {
+  const [says, example = ""] = comment.split(/^@example\n/m);
+  return { says: says.trim(), example: example.trim() };
+}
+
+function signature(node, source, isType, isBase = false) {
+  if (node.type === "ClassDeclaration" || node.type === "TSInterfaceDeclaration") {
+    const head = oneLine(source.text.slice(node.start, node.body.start)).replace(/^abstract /, "");
+    const members = membersOf(node, source, isType, isBase);
+    const short = isBase && node.superClass ? head.replace(/ extends .*/, "") : head;
+    const inOne = `${short} { ${members.map((line) => line.trim()).join(" ")} }`.replace(/; \}$/, " }");
+    if (members.length < 3 && inOne.length <= MAX_ITEM && !inOne.includes("//")) return inOne;
+    return `${short} {\n${members.join("\n")}\n}`;
   }
-  return groups;
+  const whole = oneLine(withoutComments(source.text.slice(node.start, node.end)));
+  if (node.type === "VariableDeclaration" && whole.length > MAX_VALUE_TYPE) {
+    return whole.replace(/^(const \w+: [\w.]+)[\s\S]*$/, "$1<...>;");
+  }
+  return broken(listed(whole, source).replace(/\): z\.Zod.*;$/, "): z.ZodType;"));
 }
 
-function entry([exported, { node, source, comment }]) {
-  const says = comment === undefined ? "" : `${comment}\n\n`;
-  return `\n#### ${exported}\n\n${says}\`\`\`ts\n${signature(node, source)}\n\`\`\`\n`;
+/** Its members, a line or two each; those of a base that nobody can import with what that base extends. */
+function membersOf(node, source, isType, isBase) {
+  const promised = promisedNames(node, source);
+  const members = node.body.body.filter((member) => !isHidden(member, node, isType) && !promised.has(member.key?.name));
+  const lines = members.flatMap((member) => memberLines(member, members, commentOf(member, node.body, source), source));
+  const above = isBase && node.superClass ? declared(node.superClass.name, source) : undefined;
+  return above === undefined
+    ? packed(lines)
+    : [...packed(lines), ...membersOf(above.node, above.source, isType, isBase)];
 }
 
-function signature(node, source) {
-  const whole = node.type === "ClassDeclaration" ? publicPart(node, source) : source.text.slice(node.start, node.end);
-  const plain = whole
+/** Plain properties of which nothing is said share lines. */
+function packed(lines) {
+  const done = [];
+  for (const [i, line] of lines.entries()) {
+    const hasComment = lines[i - 1]?.trimStart().startsWith("//") === true;
+    const isPlain = /^ {2}[\w$]+\??: [^/(]*;$/.test(line) && line.length <= MAX_PACKED && !hasComment;
+    const last = done.at(-1);
+    if (isPlain && last?.isPlain && last.text.length + line.length <= MAX_LINE) last.text += ` ${line.trim()}`;
+    else done.push({ text: line, isPlain });
+  }
+  return done.map(({ text }) => text);
+}
+
+/** `(typeof NAMES)[number]` as the names. */
+function listed(code, source) {
+  return code.replace(/\(typeof (\w+)\)\[number\]/, (whole, values) => {
+    const found = declared(values, source);
+    const list = found && /: readonly \[(.*)\];?$/s.exec(found.source.text.slice(found.node.start, found.node.end));
+    return list
+      ? list[1]
+          .split(",")
+          .map((each) => each.trim())
+          .join(" | ")
+      : whole;
+  });
+}
+
+/** What nobody can use: the constructor of what is only a type, and the name of an error, which is that of its class. */
+function isHidden(member, { superClass }, isType) {
+  const isPrivate = ["private", "protected"].includes(member.accessibility);
+  const isName = member.key?.name === "name" && superClass?.name === "Error";
+  return isPrivate || isName || member.key?.name === "BRAND" || (isType && member.kind === "constructor");
+}
+
+/** The members of interfaces that a class implements and that a door exports: they are shown there. */
+function promisedNames(node, source) {
+  const interfaces = (node.implements ?? []).map(({ expression }) => declared(expression.name, source));
+  const shown = interfaces.filter((found) => found !== undefined && publicKeys.has(found.key));
+  return new Set(shown.flatMap((found) => found.node.body.body.map(({ key }) => key?.name)));
+}
+
+/** The comment that ends where the member begins. */
+function commentOf(member, body, { comments, text, wordsOf }) {
+  const found = comments.findLast(({ start, end }) => start >= body.start && end <= member.start);
+  const isItsOwn = found !== undefined && /^\s*$/.test(text.slice(found.end, member.start));
+  return isItsOwn && found.value.startsWith("*") ? wordsOf(found) : "";
+}
+
+/**
+ * A member on a line, with the first sentence of what is said of it behind it or, if there is no room, above. What can be
+ * read and set is one member.
+ */
+function memberLines(member, all, comment, source) {
+  const isPair = (kind) => all.some((other) => other.kind === kind && other.key?.name === member.key?.name);
+  if (comment.includes("@internal") || (member.kind === "set" && isPair("get"))) return [];
+  const code = oneLine(withoutComments(source.text.slice(member.start, member.end)))
+    .replace(/\breadonly (?=[\w"[\]]+\??:)/g, "")
+    .replace(/^((override|readonly|abstract) )+/, "");
+  const plain = member.kind === "get" && isPair("set") ? code.replace(/^get (\w+)\(\)/, "$1") : code;
+  const sentence = joined(firstSentence(partsOf(comment).says));
+  if (sentence === "") return [`  ${plain}`];
+  const behind = `  ${plain} // ${sentence}`;
+  return behind.length <= MAX_LINE ? [behind] : [wrapped(`  // ${sentence}`, "  // "), `  ${plain}`];
+}
+
+function withoutComments(code) {
+  return code.replace(/\/\*\*[\s\S]*?\*\//g, "");
+}
+
+function oneLine(code) {
+  return code
     .replace(/^(export )?(declare )?/, "")
-    .replace(/^( {4})+/gm, (spaces) => " ".repeat(spaces.length / 2));
-  if (node.type !== "VariableDeclaration" || plain.length <= MAX_VALUE_TYPE) return plain;
-  return plain.replace(/^(const \w+: [\w.]+)[\s\S]*$/, "$1<...>;");
+    .replace(/\s+/g, " ")
+    .replace(/; \}/g, " }")
+    .trim();
 }
 
-/** Without what is private, or marked as internal. */
-function publicPart(node, source) {
-  const { text, comments } = source;
-  let shown = "";
-  let from = node.start;
-  let before = node.body.start + 1;
-  for (const member of node.body.body) {
-    const isInternal = comments.some(
-      ({ start, end, value }) => start >= before && end <= member.start && value.includes("@internal"),
-    );
-    if (isInternal || member.accessibility === "private" || member.key?.type === "PrivateIdentifier") {
-      shown += text.slice(from, before);
-      from = member.end;
-    }
-    before = member.end;
+/** A long union of texts over several lines; any other a part a line. */
+function broken(code) {
+  const [, head, union] = /^(type [^=]+ =) (.*);$/.exec(code) ?? [];
+  if (code.length <= MAX_LINE || union === undefined) return code;
+  if (/^"[^{]*$/.test(union)) return `${head}\n${wrapped(`  | ${union}`, "  ")};`;
+  const parts = union.replace(/^\| /, "").split(/ \| (?![^{[(]*[}\])])/);
+  return `${head}\n${parts.map((part) => `  | ${part}`).join("\n")};`;
+}
+
+function wrapped(words, indent) {
+  const lines = [""];
+  for (const word of words.split(/(?<=\S) /)) {
+    const line = lines.at(-1);
+    if (line !== "" && line.length + word.length >= MAX_LINE) lines.push(`${indent}${word}`);
+    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
   }
-  return shown + text.slice(from, node.end);
+  return lines.join("\n");
 }
 
 function introOf(file) {
@@ -118,7 +266,15 @@ function introOf(file) {
 }
 
 function firstSentence(words) {
-  return /^.*?[.](?=\s|$)/s.exec(words)?.[0] ?? words;
+  return /^.*?[.](?=\s+[A-Z`0-9]|$)/s.exec(words)?.[0] ?? words;
+}
+
+function joined(words) {
+  return words.replace(/\s+/g, " ");
+}
+
+function capital(words) {
+  return words[0].toUpperCase() + words.slice(1);
 }
 
 /** As GitHub makes them of headings. */

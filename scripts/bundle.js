@@ -54,6 +54,7 @@ const bundle = await rolldown({
   input: {
     main: "dist/runtime/cli/main.js",
     index: "dist/index.js",
+    ottl: "dist/ottl.js",
     pino: "dist/pino.js",
     plugin: "dist/plugin.js",
     sdk: "dist/sdk.js",

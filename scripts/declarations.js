@@ -1,4 +1,4 @@
-/** Reads emitted .d.ts files: which names a module exports, wherever they come from, and what is said of them. */
+/** Reads modules, as TypeScript or as emitted .d.ts files: which names one exports, wherever they come from, and what is said of them. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseSync } from "rolldown/utils";
@@ -13,12 +13,15 @@ export function parsed(file) {
 
 function parse(file) {
   const text = readFileSync(file, "utf8");
-  const { program, comments, errors } = parseSync(file, text, { lang: "dts" });
+  const { program, comments, errors } = parseSync(file, text, { lang: file.endsWith(".d.ts") ? "dts" : "ts" });
   if (errors.length > 0) throw new Error(`${file}: ${errors[0].message}`);
   return { file, text, comments, body: program.body, wordsOf };
 }
 
-/** Name -> its declaration; `key` is the same for the same declaration under any name and through any door. */
+/**
+ * Name -> its declaration; `key` is the same for the same declaration under any name and through any door. `isType` tells
+ * what is exported as a type alone.
+ */
 export function exportsOf(file) {
   const found = new Map();
   const source = parsed(file);
@@ -32,34 +35,58 @@ export function exportsOf(file) {
 
 function addNamed(statement, source, found) {
   if (statement.declaration) {
-    for (const name of namesOf(statement.declaration)) found.set(name, declared(name, source));
+    const isType = /^TS(Interface|TypeAlias)/.test(statement.declaration.type);
+    for (const name of namesOf(statement.declaration)) found.set(name, { ...declared(name, source), isType });
     return;
   }
-  for (const { local, exported } of statement.specifiers) {
+  for (const { local, exported, exportKind } of statement.specifiers) {
     const [from, to] = [local.name, exported.name];
     const origin = statement.source ? exportsOf(target(source.file, statement)).get(from) : declared(from, source);
     if (origin === undefined) throw new Error(`${source.file} exports ${from}, which is not there`);
-    found.set(to, origin);
+    found.set(to, { ...origin, isType: origin.isType || [exportKind, statement.exportKind].includes("type") });
   }
 }
 
 /** Where a name is declared in a file, or where it was imported from. */
-function declared(name, source) {
+export function declared(name, source) {
   for (const statement of source.body) {
     if (statement.type === "ImportDeclaration") {
       const imported = statement.specifiers.find(({ local }) => local.name === name);
-      if (imported !== undefined) return exportsOf(target(source.file, statement)).get(imported.imported.name);
-      continue;
+      if (imported === undefined) continue;
+      // What another package declares is not ours to show.
+      if (!statement.source.value.startsWith(".")) return undefined;
+      return exportsOf(target(source.file, statement)).get(imported.imported.name);
     }
     const node = statement.declaration ?? statement;
     if (!namesOf(node).includes(name)) continue;
     const comment = source.comments.findLast(
       ({ end, value }) =>
-        value.startsWith("*") && /^\s*$/.test(source.text.slice(end, statement.start)) && end <= statement.start,
+        value.startsWith("*") &&
+        /^\s*(\/\/.*\s*)?$/.test(source.text.slice(end, statement.start)) &&
+        end <= statement.start,
     );
     return { key: `${source.file}#${name}`, node, source, comment: comment && wordsOf(comment) };
   }
   return undefined;
+}
+
+/**
+ * The table of contents of a door: its exports under the `// Title: what it is about.` above them. Names above the first
+ * are under an empty title.
+ */
+export function groupsOf(file) {
+  const { body, comments, text } = parsed(file);
+  const groups = [{ title: "", about: "", names: [] }];
+  for (const statement of body) {
+    const above = comments.findLast(({ type, end }) => type === "Line" && end <= statement.start);
+    const isNext = above !== undefined && /^\s*$/.test(text.slice(above.end, statement.start));
+    if (isNext) {
+      const [, title, about] = /^([^:.]+)(?:: *(.*)|\.)$/.exec(above.value.trim());
+      groups.push({ title, about: about ?? "", names: [] });
+    }
+    for (const { exported } of statement.specifiers ?? []) groups.at(-1).names.push(exported.name);
+  }
+  return groups.filter(({ names }) => names.length > 0);
 }
 
 function namesOf(node) {
@@ -68,7 +95,7 @@ function namesOf(node) {
 }
 
 function target(file, { source }) {
-  return join(dirname(file), source.value.replace(/\.js$/, ".d.ts"));
+  return join(dirname(file), source.value.replace(/\.js$/, file.endsWith(".d.ts") ? ".d.ts" : ".ts"));
 }
 
 /** Paragraphs, without the comment's marks; its lists stay lists. */

@@ -1,19 +1,46 @@
-/** The door for embedders: run a config in this process, and emit into it. */
+/**
+ * For programs that run Sluice inside themselves: start a config in this process, emit into it, and look after its dead
+ * letters.
+ */
 
-export { type ConfigSource, type LoadedConfig, type LoadOptions, loadConfig } from "./runtime/config/load.js";
-export type { ResolvedConfig } from "./runtime/config/resolve/spec.js";
-export type { Place, Problem } from "./runtime/config/text/problem.js";
+// An instance, and what it is made of.
+
+export type { Clock } from "./runtime/contract/clock.js";
+export type { ComponentFactory } from "./runtime/contract/component.js";
 export type { Logger } from "./runtime/contract/observability.js";
-export { isRefusal, Refusal } from "./runtime/contract/refusal.js";
-export { SluiceConfigError } from "./runtime/embed/config-error.js";
-export type { DeadLetters } from "./runtime/embed/dead-letters.js";
 export type { SluiceConfig } from "./runtime/embed/load-embedded.js";
+export { createSluice, type Sluice, type SluiceOptions, type SluiceStatus } from "./runtime/embed/sluice.js";
+
+// What is wrong with a config.
+
+export type { Place, Problem } from "./runtime/config/text/problem.js";
+export { SluiceConfigError } from "./runtime/embed/config-error.js";
+
+// What goes in, and what becomes of it.
+
+export type { Outcome } from "./runtime/contract/delivery.js";
+export { isRefusal, Refusal, type RefusalKind, type RefusalOptions } from "./runtime/contract/refusal.js";
 export type { EmitOptions, LogEmitter } from "./runtime/embed/log-emitter.js";
 export type { LogInput, SeverityName } from "./runtime/embed/log-record.js";
-export type { MetricSample } from "./runtime/embed/metric-samples.js";
 export type { PinoDestination } from "./runtime/embed/pino/destination.js";
-export { createSluice, type Sluice, type SluiceOptions, type SluiceStatus } from "./runtime/embed/sluice.js";
-export { Agent, type AgentOptions, AgentStartError } from "./runtime/host/agent.js";
-export { builtins } from "./runtime/host/builtins.js";
-export { type LoadWithPluginsOptions, loadConfigWithPlugins } from "./runtime/host/plugins/load-config-with-plugins.js";
-export { Registry, RegistryError } from "./runtime/host/registry.js";
+export type { Batch } from "./runtime/telemetry/batch.js";
+export type { Signal } from "./runtime/telemetry/bytes/signal.js";
+
+// Dead letters, status and metrics.
+
+export {
+  AdminError,
+  type AdminErrorCode,
+  type DeadLetterPage,
+  type DeadLetterQuery,
+  type DeadLetterStats,
+  type ExporterStatus,
+  type ImportReport,
+  type ReplayOptions,
+  type ReplayReport,
+  type ReplaySkip,
+  type Selection,
+} from "./runtime/contract/admin.js";
+export type { Attempt, AttemptError, Cycle, Entry, Failure, FailureReason } from "./runtime/contract/entry.js";
+export type { DeadLetters } from "./runtime/embed/dead-letters.js";
+export type { MetricSample } from "./runtime/embed/metric-samples.js";

@@ -1,4 +1,4 @@
-/** The door for pino: its worker's transport by default, and one that survives the worker. */
+/** For programs that log with pino: its worker's transport by default, and one that survives the worker. */
 export {
   type SupervisedOptions,
   type SupervisedTransport,

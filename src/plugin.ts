@@ -1,44 +1,52 @@
-/** The door for component authors: all that a receiver, processor, exporter, connector or extension needs. */
-export type { Upcaster, VersionedEvent } from "./processors/versioning/upcast.js";
-export { defineVersioning, type VersioningDefinition } from "./processors/versioning/versioning.js";
-export { AdminError } from "./runtime/contract/admin.js";
-export type { Clock } from "./runtime/contract/clock.js";
+/**
+ * For authors of components: what a receiver, processor, exporter, connector or extension is made with. What those that
+ * come with Sluice need beyond it is no part of the package's promises.
+ */
+
+// Components: one `define...` for each kind, and the types a plugin exports.
+
 export {
   CONTRACT_VERSION,
-  type ComponentContext,
   type ComponentFactory,
-  type ConnectorContext,
   type ConnectorFactory,
   defineConnector,
   defineExporter,
   defineExtension,
   defineProcessor,
   defineReceiver,
-  type Exporter,
-  type ExporterContext,
   type ExporterFactory,
-  type Extension,
-  type ExtensionContext,
   type ExtensionFactory,
-  type HeldBytesLimit,
-  type Host,
-  IDEMPOTENCY_HEADER,
-  type Intake,
-  type Processor,
-  type ProcessorContext,
   type ProcessorFactory,
-  type Receiver,
-  type ReceiverContext,
   type ReceiverFactory,
   type ReplayStep,
-  type SendOptions,
   StartError,
   type Zone,
 } from "./runtime/contract/component.js";
-export { DeadLetter, deadLetter, isDeadLetter, type Setback } from "./runtime/contract/dead-letter.js";
-export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
+
+// What a `create` function is given, and what it returns.
+
+export type { Clock } from "./runtime/contract/clock.js";
+export type {
+  ComponentContext,
+  ConnectorContext,
+  Exporter,
+  ExporterContext,
+  Extension,
+  ExtensionContext,
+  Host,
+  Intake,
+  Processor,
+  ProcessorContext,
+  Receiver,
+  ReceiverContext,
+  SendOptions,
+} from "./runtime/contract/component.js";
+export { IDEMPOTENCY_HEADER } from "./runtime/contract/component.js";
 export { limitedLog } from "./runtime/contract/limited-log.js";
 export type { Counter, Histogram, Logger, Metrics } from "./runtime/contract/observability.js";
+
+// Processors from a function of one record or one batch, and holding data back.
+
 export { Batcher, type BatcherSettings } from "./runtime/contract/operators/batcher.js";
 export { type BatchResult, type EachBatchOptions, eachBatch } from "./runtime/contract/operators/each-batch.js";
 export {
@@ -52,6 +60,12 @@ export {
   type DeliveryOutput,
   statefulProcessor,
 } from "./runtime/contract/operators/stateful-processor.js";
+
+// Deliveries: a batch and the debt to its sender; refusals and dead letters.
+
+export { type DeadLetter, deadLetter, type Setback } from "./runtime/contract/dead-letter.js";
+export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
+export type { FailureReason } from "./runtime/contract/entry.js";
 export {
   isRefusal,
   Refusal,
@@ -59,35 +73,46 @@ export {
   type RefusalKind,
   type RefusalOptions,
 } from "./runtime/contract/refusal.js";
-export type { ConfigSchema } from "./runtime/contract/schema/config-schema.js";
-export {
-  byteSize,
-  caseInsensitiveEnum,
-  configPath,
-  deprecated,
-  duration,
-  headers,
-  ignored,
-  recordPattern,
-  secret,
-  section,
-  unsupported,
-} from "./runtime/contract/schema/schema.js";
-export { parseByteSize, parseDuration } from "./runtime/contract/schema/units.js";
+
+// Batches: made, cut, and read as JSON or as plain objects.
+
 export { Batch } from "./runtime/telemetry/batch.js";
 export { isMalformed, MalformedError } from "./runtime/telemetry/bytes/malformed.js";
 export { SIGNALS, type Signal } from "./runtime/telemetry/bytes/signal.js";
+export { type SplitLimits, splitBatch } from "./runtime/telemetry/edit/split-batch.js";
+export { batchFromJson, batchToJson } from "./runtime/telemetry/json/batch-json.js";
+export { decodeTree, encodeTree, type Tree } from "./runtime/telemetry/json/tree.js";
+
+// Records: views of log records, spans and data points.
+
 export {
   type AnyRecordView,
   editRecords,
   type RecordVerdict,
   readRecords,
 } from "./runtime/telemetry/edit/edit-records.js";
-export { type SplitLimits, splitBatch } from "./runtime/telemetry/edit/split-batch.js";
-export { batchFromJson, batchToJson } from "./runtime/telemetry/json/batch-json.js";
-export { decodeTree, encodeTree, type Tree } from "./runtime/telemetry/json/tree.js";
 export type { Attributes } from "./runtime/telemetry/views/attributes.js";
 export type { DataPointView } from "./runtime/telemetry/views/data-point-view.js";
 export type { LogRecordView } from "./runtime/telemetry/views/log-record-view.js";
 export type { SpanView } from "./runtime/telemetry/views/span-view.js";
 export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
+
+// Schemas: what a component's config may say.
+
+export type { ConfigSchema } from "./runtime/contract/schema/config-schema.js";
+export {
+  byteSize,
+  caseInsensitiveEnum,
+  deprecated,
+  duration,
+  headers,
+  ignored,
+  secret,
+  section,
+  unsupported,
+} from "./runtime/contract/schema/schema.js";
+
+// Versioning: upcasts of events in code.
+
+export type { Upcaster, VersionedEvent } from "./processors/versioning/upcast.js";
+export { defineVersioning, type VersioningDefinition } from "./processors/versioning/versioning.js";

@@ -1,4 +1,4 @@
-/** The door for the OpenTelemetry SDK: exporters that lead into a Sluice of the same process. */
+/** For programs with the OpenTelemetry SDK: exporters that lead into a Sluice of the same process. */
 export {
   SluiceLogRecordExporter,
   SluiceMetricExporter,

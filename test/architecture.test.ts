@@ -48,6 +48,31 @@ function targetOf(file: string, specifier: string): string | undefined {
     .replace(/\.js$/, ".ts");
 }
 
+/** What a door exports. */
+function namesIn(door: string): string[] {
+  const text = readFileSync(join(project, door), "utf8");
+  return [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, names]) => listed(names!));
+}
+
+/** What a component imports from the internal door. */
+function namesFromDoor(file: string): string[] {
+  const text = readFileSync(join(project, file), "utf8");
+  const found = text.matchAll(/^import (?:type )?\{([^}]*)\} from "[./]*\/runtime\/kit\.js"/gm);
+  return [...found].flatMap(([, names]) => listed(names!));
+}
+
+function listed(names: string): string[] {
+  return names
+    .split(",")
+    .map((name) =>
+      name
+        .trim()
+        .replace(/^type /, "")
+        .replace(/ as .*/, ""),
+    )
+    .filter((name) => name !== "");
+}
+
 /** The nearest folder that says what it may import, on the way up from a file: the file's room with all its parts. */
 function houseOf(file: string): Room | undefined {
   const outwards = file
@@ -102,6 +127,15 @@ describe("the architecture", () => {
       for (const [from, targets] of arrows) if (![...targets].some((to) => arrows.has(to))) arrows.delete(from);
     }
     expect([...arrows].map(([from, targets]) => `${from} -> ${[...targets].join(", ")}`)).toEqual([]);
+  });
+
+  it("has nothing in the internal door that no component uses, or that the public one has", () => {
+    const internal = namesIn("src/runtime/kit.ts");
+    const components = sources.filter((file) => houseOf(file)?.component === true);
+    const used = new Set(components.flatMap(namesFromDoor));
+    expect(internal.filter((name) => !used.has(name))).toEqual([]);
+    const publicNames = namesIn("src/plugin.ts");
+    expect(internal.filter((name) => publicNames.includes(name))).toEqual([]);
   });
 
   it("has a purpose for each folder, and a folder for each purpose", () => {

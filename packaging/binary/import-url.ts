@@ -1,7 +1,7 @@
 /**
  * In place of src/runtime/host/plugins/import-url.ts. A plugin is a file on disk, and what it imports is looked for beside it;
- * `sluice`, `sluice/plugin`, `sluice/testing`, `zod` and `rxjs` are inside the executable and are lent to it where it
- * finds none of its own: under an address of its own each is a module that hands on what the executable has.
+ * `sluice`, `sluice/plugin`, `sluice/ottl`, `sluice/testing`, `zod` and `rxjs` are inside the executable and are lent to it
+ * where it finds none of its own: under an address of its own each is a module that hands on what the executable has.
  */
 import module from "node:module";
 import process from "node:process";
@@ -10,6 +10,7 @@ import vm from "node:vm";
 import * as rxjs from "rxjs";
 import * as zod from "zod";
 import * as embed from "../../src/index.js";
+import * as ottl from "../../src/ottl.js";
 import * as plugin from "../../src/plugin.js";
 import * as testing from "../../src/testing.js";
 
@@ -17,6 +18,7 @@ export type PluginModule = Readonly<Record<string, unknown>>;
 
 const LENT: Readonly<Record<string, PluginModule>> = {
   sluice: embed,
+  "sluice/ottl": ottl,
   "sluice/plugin": plugin,
   "sluice/testing": testing,
   zod,

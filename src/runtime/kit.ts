@@ -1,6 +1,14 @@
-/** The internal door: what the components that come with Sluice need beyond `sluice/plugin`. The package does not export it. */
+/**
+ * The internal door: what the components that come with Sluice need beyond `sluice/plugin`. The package does not export
+ * it, so that its names may change with any version. A name is here because a component imports it, and never in both
+ * doors.
+ */
+
+// Component contracts that plugins have no use for: outlets, reports of operators, refusals of others.
+
 export {
   type Admin,
+  AdminError,
   DEAD_LETTER_QUERY,
   type DeadLetterPage,
   type DeadLetterQuery,
@@ -16,24 +24,19 @@ export { validateRejection } from "./contract/border/read-answers.js";
 export type { NamedPipeline } from "./contract/component.js";
 export { ACCEPTED } from "./contract/delivery.js";
 export { directOutlet } from "./contract/direct-outlet.js";
-export {
-  type AttemptError,
-  type Cycle,
-  type Entry,
-  FAILURE_REASONS,
-  type Failure,
-  type FailureReason,
-} from "./contract/entry.js";
+export { type AttemptError, type Cycle, type Entry, FAILURE_REASONS, type Failure } from "./contract/entry.js";
 export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
 export type { Outlet, OutletFactory, OutletSettings } from "./contract/outlet.js";
 export { chooseRefusal, isGenericCode, toRefusal } from "./contract/refusal.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";
-export type { ConfigPath } from "./contract/schema/schema.js";
+export { type ConfigPath, configPath, recordPattern } from "./contract/schema/schema.js";
 export { waitAtMost } from "./contract/wait-at-most.js";
-export { FNV32_START, FNV64_START, fnv32, fnv64 } from "./kit/fnv.js";
-export { compilePattern, type Pattern } from "./kit/match/pattern.js";
+export { exporterSettingsSchema, parseRecordCondition, type RecordCondition } from "./ottl/compile/record-condition.js";
+
+// Network: addresses, listening, TLS, compression.
+
 export { DecompressError, decompress, gzip, SUPPORTED_ENCODINGS } from "./kit/net/compression.js";
 export {
   formatAddress,
@@ -46,13 +49,12 @@ export {
   parseHostPort,
 } from "./kit/net/endpoint.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
-export {
-  type SimpleHttpResponse,
-  type SimpleHttpServer,
-  startSimpleHttpServer,
-} from "./kit/net/simple-http-server.js";
+export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
 export { tlsClient, tlsServer } from "./kit/net/tls-config.js";
 export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } from "./kit/net/tls-load.js";
+
+// OTLP: how requests and answers look over HTTP and gRPC.
+
 export {
   claimedLength,
   type FrameFault,
@@ -88,19 +90,21 @@ export {
   type OtlpService,
   serviceOfGrpcPath,
 } from "./kit/otlp/services.js";
+
+// Text, patterns, hashes and counters.
+
+export { FNV32_START, FNV64_START, fnv32, fnv64 } from "./kit/fnv.js";
+export { compilePattern, type Pattern } from "./kit/match/pattern.js";
 export { receiverCounters } from "./kit/receiver-counters.js";
 export { splitLines } from "./kit/text/split-lines.js";
 export { type Paint, painterFor, printable, type Style } from "./kit/text/terminal.js";
+
+// OTTL: conditions and statements, run by a component that reads the contexts and places in the config itself.
+
 export type { Condition, Statement } from "./ottl/compile/compile.js";
 export { type AddOttlIssue, compileEach, contextOfGroup, type OttlIssue } from "./ottl/compile/config-texts.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./ottl/compile/error-mode.js";
-export {
-  type CompiledGroup,
-  compileIn,
-  compileInferred,
-  ottlIssue,
-} from "./ottl/compile/infer-context.js";
-export { exporterSettingsSchema, parseRecordCondition, type RecordCondition } from "./ottl/compile/record-condition.js";
+export { type CompiledGroup, compileIn, compileInferred, ottlIssue } from "./ottl/compile/infer-context.js";
 export {
   anyMatches,
   ConditionSet,
@@ -118,6 +122,9 @@ export {
   SIGNAL_CONTEXTS,
 } from "./ottl/paths/context.js";
 export { isOttlSyntaxError } from "./ottl/values/error.js";
+
+// Wire bytes: fields, messages and texts.
+
 export { decodeMessage, decodeText, type TreeValue } from "./telemetry/bytes/decode.js";
 export {
   SEVERITIES,
@@ -129,14 +136,7 @@ export {
   STATUS_CODES,
   TEMPORALITIES,
 } from "./telemetry/bytes/enum-names.js";
-export { isMalformed } from "./telemetry/bytes/malformed.js";
-export {
-  attributesTagOf,
-  MESSAGES,
-  type Message,
-  POINT_ATTRIBUTES_TAGS,
-  REQUEST,
-} from "./telemetry/bytes/messages.js";
+export { attributesTagOf, MESSAGES, type Message, POINT_ATTRIBUTES_TAGS, REQUEST } from "./telemetry/bytes/messages.js";
 export { NameCache } from "./telemetry/bytes/name-cache.js";
 export { RecentTexts } from "./telemetry/bytes/recent-texts.js";
 export { Rewriter } from "./telemetry/bytes/rewriter.js";
@@ -197,6 +197,9 @@ export {
   varintSize,
 } from "./telemetry/bytes/wire.js";
 export { WireWriter } from "./telemetry/bytes/writer.js";
+
+// Walks over records, and what is read and written on the way.
+
 export { RecordViews } from "./telemetry/edit/edit-records.js";
 export { partitionByMarks } from "./telemetry/edit/partition.js";
 export { attributeValue, encodedKey, findAttribute, hasKey } from "./telemetry/views/attributes.js";

@@ -37,6 +37,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/groupbyattrs.md", by: namesKeys("groupbyattrs") },
   { page: "docs/install.md", runs: ["sh"], by: "test/packaging/deployment.test.ts" },
   { page: "docs/ottl-functions.md", runs: ["ottl"], by: ottlFunctions },
+  { page: "docs/ottl.md", runs: ["js"], by: "test/ottl.test.ts" },
   { page: "docs/pii.md", by: pii },
   { page: "docs/plugins.md", runs: ["js", "sh", "yaml"], by: plugins },
   { page: "docs/rate-limit.md", by: rateLimit },

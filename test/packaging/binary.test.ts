@@ -14,17 +14,20 @@ const { version } = JSON.parse(readFileSync(join(project, "package.json"), "utf8
 /** Building it takes six seconds of CPU and writes 100 MB; whoever changes packaging/binary, and CI, ask for it. */
 const isWanted = process.env["SLUICE_BINARY"] === "1";
 
-const PLUGIN = `import { defineProcessor, eachRecord } from "sluice/plugin";
+const PLUGIN = `import { compileStatements } from "sluice/ottl";
+import { defineProcessor, eachBatch, eachRecord } from "sluice/plugin";
 import { map } from "rxjs";
 import { z } from "zod";
 const schema = z.strictObject({ attribute: z.string().default("marked") });
 const passOn = map((delivery) => delivery);
+const compiled = compileStatements("logs", 'set(log.attributes["compiled"], true)');
 export default defineProcessor({
   type: "mark",
   schema,
+  signals: ["logs"],
   create({ attribute }) {
     const mark = eachRecord((record) => void record.attributes.set(attribute, "yes"));
-    return (source) => source.pipe(mark, passOn);
+    return (source) => source.pipe(mark, eachBatch((batch) => compiled.apply(batch)), passOn);
   },
 });
 `;

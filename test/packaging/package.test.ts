@@ -230,9 +230,10 @@ const sluice = await createSluice({ config, queueDirectory: "./embedded" });
 await sluice.start();
 `;
 
-const CONSUMER = `import { type Sluice, createSluice, loadConfig, Registry, builtins, type Problem } from "sluice";
+const CONSUMER = `import { type Entry, type Problem, type Selection, type Sluice, SluiceConfigError, createSluice } from "sluice";
 import { sluiceTransport, type SupervisedTransport } from "sluice/pino";
 import { SluiceLogRecordExporter, SluiceMetricExporter, SluiceSpanExporter } from "sluice/sdk";
+import { compileConditions, type OttlConditions } from "sluice/ottl";
 import { defineProcessor, eachRecord, type ProcessorFactory } from "sluice/plugin";
 import { logs, runPipeline } from "sluice/testing";
 import { z } from "zod";
@@ -248,9 +249,11 @@ const mark: ProcessorFactory = defineProcessor({
       return attribute.missing;
     }),
 });
-const { problems } = loadConfig({ sources: [], registry: new Registry(await builtins()) });
-export const all: readonly Problem[] = problems;
+export const problems = (error: unknown): readonly Problem[] => (error instanceof SluiceConfigError ? error.problems : []);
+export const errors: OttlConditions = compileConditions("logs", "log.severity_number >= 17", { errorMode: "silent" });
 const sluice: Sluice = await createSluice({ config: "" });
+const selection: Selection = { query: { exporter: "otlp_http" } };
+export const failed: readonly Entry[] = (await sluice.deadLetters.list(selection.query)).entries;
 export const exporters = [new SluiceLogRecordExporter(sluice), new SluiceSpanExporter(sluice)] as const;
 export const metricExporter: { shutdown(): Promise<void> } = new SluiceMetricExporter(sluice);
 export const makeTransport: (options: Parameters<typeof sluiceTransport>[0]) => SupervisedTransport = sluiceTransport;

@@ -40,7 +40,7 @@ export interface CountSpec {
 }
 
 /** How many there were of one specification and one set of attribute values. */
-export interface MatchCount {
+interface MatchCount {
   /** Index of the specification. */
   readonly spec: number;
   /** KeyValues, in the order of the specification. */

@@ -51,7 +51,7 @@ function compileInferredOrResource(...texts: Parameters<typeof compileInferred>)
 }
 
 /** A route's text in parts; `offset` is where in it the condition begins. */
-export interface RouteText {
+interface RouteText {
   readonly condition: string;
   /** A statement that edits what it matches; undefined for the plain `route()`. */
   readonly editor: string | undefined;

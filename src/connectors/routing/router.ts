@@ -5,12 +5,12 @@ import type { RoutingConfig, RoutingRule } from "./config.js";
 import type { RequestTest } from "./request-test.js";
 
 /** A batch and the pipelines it goes to. */
-export interface RoutedBatch {
+interface RoutedBatch {
   readonly batch: Batch;
   readonly pipelines: readonly string[];
 }
 
-export interface RoutingResult {
+interface RoutingResult {
   readonly copied: readonly RoutedBatch[];
   /** Every record is in at most one of these. No two lead to the same pipelines. */
   readonly moved: readonly RoutedBatch[];

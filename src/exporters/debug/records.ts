@@ -7,13 +7,13 @@ const CONTAINERS = {
   metrics: ["resourceMetrics", "scopeMetrics", "metrics"],
 } as const;
 
-export interface ScopeGroup {
+interface ScopeGroup {
   readonly container: Tree;
   /** Log records, spans or metrics. */
   readonly items: readonly Tree[];
 }
 
-export interface ResourceGroup {
+interface ResourceGroup {
   readonly container: Tree;
   readonly scopes: readonly ScopeGroup[];
 }

@@ -4,7 +4,7 @@ import type { Logger } from "../../plugin.js";
 import { type Backups, stampText } from "./backups.js";
 import { type Framing, MAX_LINE_BYTES, readBytes } from "./framing.js";
 
-export interface AppendFileSettings {
+interface AppendFileSettings {
   readonly path: string;
   readonly framing: Framing;
   readonly maxBytes: number;

@@ -13,7 +13,7 @@ export interface Backups {
   prune(): Promise<void>;
 }
 
-export interface BackupLimits {
+interface BackupLimits {
   readonly maxBackups: number;
   readonly maxDays: number;
   readonly localTime: boolean;

@@ -10,7 +10,7 @@ type ClientKeepalive = NonNullable<OtlpGrpcConfig["keepalive"]>;
 const PROBE_TIMEOUT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
-export interface GrpcConnectionSettings {
+interface GrpcConnectionSettings {
   readonly target: GrpcTarget;
   /** Undefined means without TLS. */
   readonly tls: TlsClientOptions | undefined;

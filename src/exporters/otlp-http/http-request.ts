@@ -9,7 +9,7 @@ export interface HttpResult {
   readonly body: Buffer;
 }
 
-export type CreateRequest = (options: RequestOptions) => ClientRequest;
+type CreateRequest = (options: RequestOptions) => ClientRequest;
 
 /** How long the body of an answer may take once its head is there. */
 const BODY_TIMEOUT_MS = 10_000;

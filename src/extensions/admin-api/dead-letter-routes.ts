@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AdminError } from "../../plugin.js";
+import { AdminError } from "../../runtime/kit.js";
 import { readBody, readLines } from "./body.js";
 import { FILTERS, readDeadLetterQuery, readFlag, readParameters } from "./parameters.js";
 import type { ApiRoute, RouteRequest } from "./route.js";

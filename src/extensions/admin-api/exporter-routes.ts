@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { AdminError } from "../../plugin.js";
-import type { Admin, ExporterStatus } from "../../runtime/kit.js";
+import { type Admin, AdminError, type ExporterStatus } from "../../runtime/kit.js";
 import { readBody } from "./body.js";
 import { readParameters } from "./parameters.js";
 import type { ApiRoute, RouteRequest } from "./route.js";

@@ -1,6 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { AdminError, type Clock } from "../../plugin.js";
-import { type Admin, type ReplayOptions, type ReplayReport, type Selection, waitAtMost } from "../../runtime/kit.js";
+import type { Clock } from "../../plugin.js";
+import {
+  type Admin,
+  AdminError,
+  type ReplayOptions,
+  type ReplayReport,
+  type Selection,
+  waitAtMost,
+} from "../../runtime/kit.js";
 
 /** A replay that goes on after its request was answered. */
 export interface ReplayJob {

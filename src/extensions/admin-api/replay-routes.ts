@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AdminError } from "../../plugin.js";
+import { AdminError } from "../../runtime/kit.js";
 import { readBody } from "./body.js";
 import type { ReplayJob } from "./replay-jobs.js";
 import type { ApiRoute } from "./route.js";

@@ -13,7 +13,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...replayRoutes,
 ];
 
-export interface MatchedRoute {
+interface MatchedRoute {
   readonly route: ApiRoute;
   readonly params: Readonly<Record<string, string>>;
 }

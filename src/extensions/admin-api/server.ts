@@ -10,7 +10,7 @@ import { ReplayJobs } from "./replay-jobs.js";
 import type { RouteAnswer } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
 
-export interface AdminServerSettings {
+interface AdminServerSettings {
   readonly endpoint: HostPort;
   readonly allowedHosts: readonly string[];
   readonly logger: Logger;

@@ -47,8 +47,8 @@ function checkPattern(pattern: string, isExtract: boolean, problem: (path: strin
   }
 }
 
-export type ActionConfig = z.infer<typeof actionSchema>;
-export type Action = (attributes: Attributes, origin: Origin) => void;
+type ActionConfig = z.infer<typeof actionSchema>;
+type Action = (attributes: Attributes, origin: Origin) => void;
 
 /** The change as a function. It touches nothing when there is nothing to change. */
 export function createAction(config: ActionConfig): Action {

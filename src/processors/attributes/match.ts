@@ -49,7 +49,7 @@ export const matchSchema = z
 /** What `matchSchema` makes of a config. */
 export type MatchConfig = z.infer<typeof matchSchema>;
 /** Does a record have the properties? */
-export type Matcher = (record: AnyRecordView) => boolean;
+type Matcher = (record: AnyRecordView) => boolean;
 
 const TEXT_LISTS = [
   "services",

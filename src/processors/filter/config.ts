@@ -61,7 +61,7 @@ const rawSchema = z.strictObject({
 });
 
 /** Conditions of one context that are decided together: if any holds, the thing is dropped. */
-export interface FilterGroup {
+interface FilterGroup {
   readonly context: ContextName;
   readonly conditions: readonly Condition[];
   readonly mode: ErrorMode;

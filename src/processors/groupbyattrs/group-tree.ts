@@ -18,7 +18,7 @@ import {
 import type { AttributeFinder, FoundAttributes } from "./attribute-finder.js";
 
 /** Putting the records under resources of their own would multiply the batch. */
-export class RegroupOverflow extends Error {
+class RegroupOverflow extends Error {
   override readonly name = "RegroupOverflow";
   readonly code = ERROR_CODES.SLUICE_REGROUP_OVERFLOW;
 

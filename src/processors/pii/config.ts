@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { configPath, secret, section } from "../../plugin.js";
-import { type ConfigPath, compilePattern } from "../../runtime/kit.js";
+import { secret, section } from "../../plugin.js";
+import { type ConfigPath, compilePattern, configPath } from "../../runtime/kit.js";
 import { DETECTORS, type DetectorName } from "./detect/detectors.js";
 import type { PiiTreatmentSettings } from "./pii-treatment.js";
 import { STRATEGIES, type Strategy } from "./strategies.js";

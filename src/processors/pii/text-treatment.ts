@@ -5,7 +5,7 @@ import { scan } from "./detect/scan.js";
 import { MASK, TREATED } from "./detect/treated.js";
 import { type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
 
-export interface UserPattern {
+interface UserPattern {
   readonly name: string;
   readonly pattern: Pattern;
   readonly strategy: Strategy;

@@ -3,7 +3,7 @@ import type { FieldRule } from "./field-rules.js";
 import type { Strategy } from "./strategies.js";
 
 /** What is done to the values in JSON. */
-export interface JsonTreatment {
+interface JsonTreatment {
   member(parent: FieldRule, key: string): FieldRule;
   /** A text, treated; counted if it changes. */
   treat(text: string, field: FieldRule, strategy: Strategy | undefined): string;

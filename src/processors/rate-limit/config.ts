@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { duration, recordPattern, SIGNALS, type Signal, secret, section } from "../../plugin.js";
+import { duration, SIGNALS, type Signal, secret, section } from "../../plugin.js";
 import {
   type Condition,
   compileIn,
@@ -7,6 +7,7 @@ import {
   parseRecordPattern,
   RECORD_CONTEXTS,
   type RecordPattern,
+  recordPattern,
 } from "../../runtime/kit.js";
 import type { Limit } from "./allowance.js";
 import { type KeyPart, parseKeyPart } from "./record-key.js";

@@ -14,7 +14,7 @@ export interface Judgement {
 }
 
 /** What is needed to judge one batch. */
-export interface JudgeInput {
+interface JudgeInput {
   readonly count: number;
   readonly reader: RecordReader;
   readonly keys: RecordKeys;

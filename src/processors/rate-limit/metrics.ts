@@ -2,7 +2,7 @@ import type { ProcessorContext } from "../../plugin.js";
 import type { RateLimitConfig } from "./config.js";
 import type { Judgement } from "./judge.js";
 
-export interface LimiterMetrics {
+interface LimiterMetrics {
   count(judgement: Judgement): void;
 }
 

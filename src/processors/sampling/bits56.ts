@@ -22,7 +22,7 @@ export const ALL_ONES: Bits56 = { high: HALF_RANGE - 1, low: HALF_RANGE - 1 };
 /** The smallest probability there is. */
 export const MIN_PROBABILITY = 2 ** -56;
 
-export function bits56(value: bigint): Bits56 {
+function bits56(value: bigint): Bits56 {
   return { high: Number(value >> 28n), low: Number(value & 0xfffffffn) };
 }
 

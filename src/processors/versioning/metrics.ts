@@ -4,7 +4,7 @@ import type { VersioningConfig } from "./config.js";
 import type { VersionObserver } from "./event-upcaster.js";
 import type { SchemaCounts } from "./schema-translator.js";
 
-export interface VersioningMetrics extends VersionObserver {
+interface VersioningMetrics extends VersionObserver {
   translated(counts: SchemaCounts): void;
 }
 

@@ -71,7 +71,7 @@ export function readSchemaFile(path: string): SchemaFamily | { readonly problem:
 }
 
 /** Throws when the text is no schema file. */
-export function parseSchemaFile(text: string): SchemaFamily {
+function parseSchemaFile(text: string): SchemaFamily {
   const result = file.safeParse(parse(text));
   if (!result.success) {
     const { path, message } = result.error.issues[0]!;

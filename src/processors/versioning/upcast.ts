@@ -13,10 +13,10 @@ export type VersionedEvent = LogRecordView | SpanView | SpanEventView;
 export type Upcaster = (event: VersionedEvent) => void;
 
 export const CONVERTED_TYPES = ["int", "double", "string", "bool"] as const;
-export type ConvertedType = (typeof CONVERTED_TYPES)[number];
+type ConvertedType = (typeof CONVERTED_TYPES)[number];
 
 /** What YAML can say of an upcast; done in this order. */
-export interface UpcastEdits {
+interface UpcastEdits {
   readonly remove: readonly string[];
   readonly rename: Readonly<Record<string, string>>;
   readonly convert: Readonly<Record<string, ConvertedType>>;

@@ -23,6 +23,13 @@ export interface VersioningDefinition {
 /**
  * A processor that brings events to their current versions and telemetry to a schema version. All versions are in the
  * config; a plugin adds the upcasts that need code. Dead letters that are sent again pass through it too.
+ *
+ * @example
+ * const orders = defineVersioning({
+ *   type: "order_versions",
+ *   summary: "Brings orders up to date.",
+ *   upcasters: { split_name: (event) => void event.attributes.delete("name") },
+ * });
  */
 export function defineVersioning({ type, summary, upcasters = {} }: VersioningDefinition): ProcessorFactory {
   return defineProcessor<VersioningConfig>({

@@ -32,7 +32,7 @@ const cors = z.strictObject({
 
 const urlPath = (path: string) => z.string().startsWith("/", "expected a path such as /v1/logs").default(path);
 
-export const httpSchema = z.strictObject({
+const httpSchema = z.strictObject({
   ...common,
   endpoint: listenEndpoint().default("127.0.0.1:4318"),
   cors: section(cors).optional(),
@@ -66,7 +66,7 @@ const serverParameters = z.strictObject({
   timeout: duration().default(20_000).meta({ description: "How long the client may take to answer a ping." }),
 });
 
-export const grpcSchema = z.strictObject({
+const grpcSchema = z.strictObject({
   ...common,
   endpoint: listenEndpoint().default("127.0.0.1:4317"),
   max_recv_msg_size_mib: z

@@ -1,7 +1,7 @@
 import type { Clock, Counter, Outcome } from "../../plugin.js";
 import { ACCEPTED } from "../../runtime/kit.js";
 
-export interface DedupSettings {
+interface DedupSettings {
   readonly max_entries: number;
   /** Milliseconds. */
   readonly ttl: number;

@@ -1,12 +1,5 @@
-import { Batch, batchFromJson } from "../../plugin.js";
-import {
-  DecompressError,
-  decompress,
-  type ErrorAnswer,
-  GRPC_STATUS,
-  isMalformed,
-  type OtlpEncoding,
-} from "../../runtime/kit.js";
+import { Batch, batchFromJson, isMalformed } from "../../plugin.js";
+import { DecompressError, decompress, type ErrorAnswer, GRPC_STATUS, type OtlpEncoding } from "../../runtime/kit.js";
 import type { RequestIntake } from "./request-intake.js";
 
 /**

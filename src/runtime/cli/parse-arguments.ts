@@ -3,7 +3,7 @@ import { nearest } from "../contract/schema/suggest.js";
 import type { Command, OptionValues } from "./command.js";
 import { UsageError } from "./terminal.js";
 
-export interface ParsedArguments {
+interface ParsedArguments {
   readonly values: OptionValues;
   readonly names: readonly string[];
 }

@@ -18,7 +18,7 @@ export function showProblems(
 }
 
 /** `2 errors, 1 warning` */
-export function countText(problems: readonly Problem[]): string {
+function countText(problems: readonly Problem[]): string {
   const count = (severity: Problem["severity"]) => {
     const number = problems.filter((problem) => problem.severity === severity).length;
     return number === 0 ? [] : [`${number} ${severity}${number === 1 ? "" : "s"}`];

@@ -5,7 +5,7 @@ import { firstPosition } from "../host/errors/source-position.js";
 import { EXIT } from "./terminal.js";
 
 /** What is started, drained and, if need be, cut short. */
-export interface SupervisedAgent {
+interface SupervisedAgent {
   start(): Promise<void>;
   /** Resolves when drained, or when what is left was refused after `timeoutMs`. */
   stop(timeoutMs: number): Promise<void>;
@@ -13,9 +13,9 @@ export interface SupervisedAgent {
 }
 
 /** The part of `process` that says when to stop. */
-export type ProcessSignals = Pick<EventEmitter, "on" | "off">;
+type ProcessSignals = Pick<EventEmitter, "on" | "off">;
 
-export interface SuperviseOptions {
+interface SuperviseOptions {
   readonly signals: ProcessSignals;
   readonly logger: Logger;
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-/** Time, passed in so that tests can hold it. No timer keeps the process alive by itself. */
+/** Time in milliseconds, passed in so that tests can hold it still. No timer of it keeps the process alive. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;

@@ -14,7 +14,10 @@ import type { Logger, Metrics } from "./observability.js";
 import type { OutletFactory } from "./outlet.js";
 import { type ConfigSchema, configSchema } from "./schema/config-schema.js";
 
-/** Raised when the shape of the interfaces below changes; a plugin built for another number is refused by name. */
+/**
+ * The number of the contract that a component is built for. It is raised when the interfaces of components change; a
+ * plugin built for another number is refused by name, before anything starts.
+ */
 export const CONTRACT_VERSION = 1;
 
 /** The five sections of a config that components are in. */
@@ -71,8 +74,8 @@ export interface ProcessorContext extends ComponentContext {
 
 /**
  * Where in a pipeline a processor belongs; a config that puts a later zone before an earlier one gets a warning. A
- * processor that is at home anywhere has none. One that dead-letters records should have one: in front of `pii` they are
- * kept as they came.
+ * processor that is at home anywhere has none. One that dead-letters records should have one: in front of `pii` they
+ * are kept as they came.
  */
 export type Zone = "validate" | "pii" | "rate_limit" | "sampling" | "versioning" | "routing";
 
@@ -89,8 +92,12 @@ export interface HeldBytesLimit {
 }
 
 /**
- * A processor is an operator on deliveries. Each pipeline gets its own. It must settle, hand on, split or merge every
- * delivery it is given. On `complete` it flushes what it holds; on unsubscribe it lets go (the runtime then refuses).
+ * An operator on deliveries. It must settle, hand on, split or merge every delivery it is given: what it loses is never
+ * answered. `complete` means drain: it flushes what it holds. Unsubscribing means abort: it lets go, and the runtime
+ * refuses what it held.
+ *
+ * @example
+ * const processor: Processor = map((delivery) => delivery.with(editRecords(delivery.batch, () => "keep")));
  */
 export type Processor<View extends AnyRecordView = AnyRecordView> = OperatorFunction<Delivery, Delivery> & {
   readonly [VIEW]?: ViewBrand<View>;
@@ -124,7 +131,7 @@ export interface ConnectorContext extends ComponentContext {
   readonly isAvailable: (target: string) => boolean;
 }
 
-/** What an exporter is given. */
+/** What an exporter is given: what every component is. */
 export type ExporterContext = ComponentContext;
 
 /** What an exporter may pass on with a batch. */
@@ -133,7 +140,10 @@ export interface SendOptions {
   readonly idempotencyKey?: string;
 }
 
-/** Name of the header, or gRPC metadata, that carries the idempotency key. */
+/**
+ * Name of the header, or gRPC metadata, in which Sluice's own exporters send `SendOptions.idempotencyKey`, and its
+ * receivers look for it.
+ */
 export const IDEMPOTENCY_HEADER = "sluice-idempotency-key";
 
 /** Sends batches somewhere. Queue, retries, breaker and time limit are not its business: they are around it. */
@@ -145,8 +155,8 @@ export interface Exporter {
    */
   send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined>;
   /**
-   * Finds out whether the other side is up, without sending anything, and throws if it is not. An exporter that has this
-   * is asked in the background while its circuit breaker is open; one that has not is probed with real data.
+   * Finds out whether the other side is up, without sending anything, and throws if it is not. An exporter that has
+   * this is asked in the background while its circuit breaker is open; one that has not is probed with real data.
    */
   check?(abort: AbortSignal): Promise<void>;
   /** Called once, when nothing is being sent any more. */
@@ -177,6 +187,7 @@ export interface Extension {
   readonly admin?: Admin;
 }
 
+/** What every type of component has. */
 interface FactoryBase<Kind extends ComponentKind, Config> {
   readonly kind: Kind;
   /** The name in the config. */
@@ -267,7 +278,23 @@ interface SignalsOption {
 /** What `create` gets of a component without a schema. */
 type AnyConfig = Record<string, unknown>;
 
-/** A type of receiver from its name, its schema and a function that makes one. */
+/**
+ * Makes a type of receiver of its name, its schema and a function that makes one. Without a schema `create` gets what
+ * stands in the YAML; without `signals` it takes all of them.
+ *
+ * @example
+ * const hello = defineReceiver({
+ *   type: "hello",
+ *   signals: ["logs"],
+ *   create: (_config, { intakes, logger }) => ({
+ *     async start() {
+ *       const outcome = await intakes.logs?.accept(batchFromJson("logs", '{"resourceLogs":[]}'));
+ *       if (outcome?.ok === false) logger.warn({ reason: outcome.refusal.message }, "nobody takes it");
+ *     },
+ *     stop: async () => {},
+ *   }),
+ * });
+ */
 export function defineReceiver<C = AnyConfig>(definition: FactoryDefinition<ReceiverFactory<C>, C> & SignalsOption) {
   return completeDefinition("receiver", definition, { signals: SIGNALS }) as ReceiverFactory;
 }
@@ -278,25 +305,69 @@ interface ProcessorDefinition<C, S extends Signal> extends Omit<FactoryDefinitio
 }
 
 /**
- * A type of processor from its name, its schema and a function that makes one, as with `eachRecord`. With
- * `signals: ["logs"]` the records that `eachRecord` shows are log records, and so on; for TypeScript to see that, `create`
- * must take a parameter: `create: (config) => eachRecord((record) => record.severityNumber ...)`.
+ * Makes a type of processor of its name, its schema and a function that makes one, as with `eachRecord`. Every pipeline
+ * that names it gets one of its own. With `signals: ["logs"]` the records that `eachRecord` shows are log records, and so
+ * on; for TypeScript to see that, `create` must take a parameter.
+ *
+ * @example
+ * const addRegion = defineProcessor({
+ *   type: "add_region",
+ *   signals: ["logs"],
+ *   schema: z.strictObject({ region: z.string() }),
+ *   create: ({ region }) => eachRecord((record) => void record.attributes.set("cloud.region", region)),
+ * });
  */
 export function defineProcessor<C = AnyConfig, S extends Signal = Signal>(definition: ProcessorDefinition<C, S>) {
   return completeDefinition("processor", definition, { signals: SIGNALS }) as ProcessorFactory;
 }
 
-/** A type of exporter from its name, its schema and a function that makes one. */
+/**
+ * Makes a type of exporter of its name, its schema and a function that makes one. Queue, retries, circuit breaker and
+ * dead letters are around it, and their keys in its config beside those of the schema.
+ *
+ * @example
+ * const post = defineExporter({
+ *   type: "post",
+ *   schema: z.strictObject({ url: z.url(), token: secret().optional() }),
+ *   create: ({ url }) => ({
+ *     async send(batch, abort) {
+ *       const response = await fetch(url, { method: "POST", body: batchToJson(batch), signal: abort });
+ *       if (response.ok) return undefined;
+ *       const kind = response.status === 400 ? "permanent" : "transient";
+ *       throw new Refusal(kind, `${url} answered ${response.status}`, { status: `HTTP ${response.status}` });
+ *     },
+ *   }),
+ * });
+ */
 export function defineExporter<C = AnyConfig>(definition: FactoryDefinition<ExporterFactory<C>, C> & SignalsOption) {
   return completeDefinition("exporter", definition, { signals: SIGNALS }) as ExporterFactory;
 }
 
-/** A type of connector from its name, its routes, its schema and a function that makes one. */
+/**
+ * Makes a type of connector of its name, its routes, its schema and a function that makes one. A connector is an
+ * exporter to the pipeline that ends in it and a receiver to those that begin with it.
+ *
+ * @example
+ * const first = defineConnector({
+ *   type: "first",
+ *   routes: [{ from: "logs", to: "logs" }],
+ *   create: (_config, { targets }) => map((delivery) => delivery.to(targets.slice(0, 1))),
+ * });
+ */
 export function defineConnector<C = AnyConfig>(definition: FactoryDefinition<ConnectorFactory<C>, C>) {
   return completeDefinition("connector", definition) as ConnectorFactory;
 }
 
-/** A type of extension from its name, its schema and a function that makes one. */
+/**
+ * Makes a type of extension of its name, its schema and a function that makes one. It runs only if `service.extensions`
+ * names it.
+ *
+ * @example
+ * const greeter = defineExtension({
+ *   type: "greeter",
+ *   create: (_config, { logger }) => ({ start: async () => logger.info({}, "hello"), stop: async () => {} }),
+ * });
+ */
 export function defineExtension<C = AnyConfig>(definition: FactoryDefinition<ExtensionFactory<C>, C>) {
   return completeDefinition("extension", definition) as ExtensionFactory;
 }
@@ -310,7 +381,13 @@ function completeDefinition(
   return { summary: "", ...defaults, ...definition, schema, kind, contract: CONTRACT_VERSION };
 }
 
-/** A component cannot start as configured. `path` is the key in its config that is to blame, if one is. */
+/**
+ * Says that a component cannot start as configured: thrown by `start`, it becomes a problem with its place in the
+ * config, and nothing is left running. `path` is the key in its config that is to blame, if one is.
+ *
+ * @example
+ * throw new StartError("the port is taken", ["endpoint"]);
+ */
 export class StartError extends Error {
   override readonly name = "StartError";
   readonly code = ERROR_CODES.SLUICE_START;

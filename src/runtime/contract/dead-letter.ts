@@ -31,7 +31,16 @@ export class DeadLetter {
   }
 }
 
-/** What `eachBatch` may answer to take records out of the pipeline and keep them as a dead letter. */
+/**
+ * Takes records out of the pipeline and keeps them: what `eachBatch` may answer in the place of a batch. The sender is
+ * told of a success once every exporter of the pipeline has them on disk as a dead letter; without a queue the batch is
+ * refused for good.
+ *
+ * @example
+ * const quarantine = eachBatch((batch) =>
+ *   deadLetter(batch, { reason: "rejected", category: "schema", code: "ORDER_WITHOUT_ID", message: "order.id is missing" }),
+ * );
+ */
 export function deadLetter(batch: Batch, setback: Setback): DeadLetter {
   return new DeadLetter(batch, setback);
 }

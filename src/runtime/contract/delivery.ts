@@ -10,10 +10,14 @@ import { chooseRefusal, type Refusal, toRefusal } from "./refusal.js";
  * - A debt is settled exactly once: accepted or refused. A second settlement is ignored.
  * - `split` and `merge` move the debt, they never end it: the debt follows the data. A split debt is settled when all
  *   its parts are, and refused if any part is; a merged one settles all it was made of.
- * - A debt that returns (`returning`) is settled by its acceptance only; after a refusal the one made in its place
- *   carries on.
- * - Whoever holds a delivery must, in the end, hand it on, settle it, split it or merge it. What sits in a component
- *   is in the component's `HeldDebts`, so that it can be refused when the component fails, is aborted, or lets go of it.
+ * - A debt whose refusal is caught (`catchRefusal`) is settled by its acceptance only; after a refusal the one made in
+ *   its place carries on.
+ * - Whoever holds a delivery must, in the end, hand it on, settle it, split it or merge it. What sits in a component is
+ *   in the component's `HeldDebts`, so that it can be refused when the component fails, is aborted, or lets go of it.
+ *
+ * @example
+ * const copyToAll = (delivery: Delivery, targets: readonly string[]) =>
+ *   delivery.copies(targets.length).map((copy, i) => copy.to([targets[i]!]));
  */
 export class Delivery {
   readonly batch: Batch;
@@ -23,7 +27,9 @@ export class Delivery {
   readonly debt: Debt;
   /** Alive for as long as any delivery of this debt is, where the debts inside a component are watched for that. */
   readonly lease: object | undefined;
-  /** Set on what a processor took out of the pipeline: no other processor sees it, exporters keep it as a dead letter. */
+  /**
+   * Set on what a processor took out of the pipeline: no other processor sees it, exporters keep it as a dead letter.
+   */
   readonly setback: Setback | undefined;
 
   constructor(batch: Batch, origin: Origin, debt: Debt, route?: readonly string[], setback?: Setback) {
@@ -112,7 +118,10 @@ export class Delivery {
   }
 }
 
-/** Where a delivery came from; `metadata` is what the receiver was told to keep of the client's headers. */
+/**
+ * Where a delivery came from; `metadata` is what the receiver was told to keep of the client's headers, by lower-case
+ * name.
+ */
 export interface Origin {
   readonly receiver: string;
   readonly transport: string;
@@ -125,7 +134,7 @@ export interface PartialRejection {
   readonly message: string;
 }
 
-/** How a debt was settled: taken, perhaps without some records, or refused. */
+/** How a debt was settled: taken, perhaps without the `rejected` records that a backend will not have, or refused. */
 export type Outcome =
   | { readonly ok: true; readonly rejected: number; readonly message: string }
   | { readonly ok: false; readonly refusal: Refusal };
@@ -147,7 +156,7 @@ export class HeldDebts {
   private readonly debts = new Set<Debt>();
   private readonly mapRefusal: ((refusal: Refusal) => Refusal) | undefined;
 
-  /** `explain` sees every refusal of what is inside, and gives the one that is passed on. */
+  /** `mapRefusal` sees every refusal of what is inside, and gives the one that is passed on. */
   constructor(mapRefusal?: (refusal: Refusal) => Refusal) {
     this.mapRefusal = mapRefusal;
   }
@@ -213,6 +222,7 @@ export class Debt {
     this.onRefused = onRefused;
   }
 
+  /** @internal for `Delivery.merge` */
   static join(debts: readonly Debt[]): Debt {
     const joined = new Debt(undefined, debts);
     joined.moveTo(debts[0]?.holder);
@@ -220,7 +230,7 @@ export class Debt {
     return joined;
   }
 
-  /** `addRejected` makes one number of what two parts had rejected. */
+  /** @internal `combineRejected` makes one number of what two parts had rejected. */
   divide(count: number, combineRejected: CombineRejected): Debt[] {
     this.combineRejected = combineRejected;
     const parts = Array.from({ length: count }, () => new Debt(undefined, [this]));
@@ -229,7 +239,9 @@ export class Debt {
     return parts;
   }
 
-  /** A debt in the place of this one, whose refusal is told to `onRefused` with one that is owed in its stead. */
+  /**
+   * @internal A debt in the place of this one, whose refusal is told to `onRefused` with one that is owed in its stead.
+   */
   catchRefusal(onRefused: OnRefused): Debt {
     const debt = new Debt(undefined, [this], onRefused);
     debt.moveTo(this.holder);
@@ -259,6 +271,7 @@ export class Debt {
     return this.open && this.holder === holder && this.currentLease?.deref() === undefined;
   }
 
+  /** Ends the debt; a second settlement is ignored. */
   settle(outcome: Outcome): void {
     if (!this.open) return;
     this.open = false;
@@ -267,6 +280,7 @@ export class Debt {
     this.conclude(explained);
   }
 
+  /** @internal for `HeldDebts` */
   moveTo(holder: HeldDebts | undefined): void {
     if (this.holder === holder) return;
     this.holder?.track(this, false);

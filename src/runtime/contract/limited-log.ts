@@ -3,8 +3,12 @@ import type { Clock } from "./clock.js";
 const INTERVAL_MS = 10_000;
 
 /**
- * Says the same kind of thing at most once in ten seconds. `say` also gets how often it was kept quiet since the last
+ * Says the same kind of thing at most once in ten seconds. `write` also gets how many were kept quiet since the last
  * time, so that an outage makes a few lines, not a flood, and still shows its size.
+ *
+ * @example
+ * const sayLost = ({ clock, logger }: ComponentContext) =>
+ *   limitedLog<Error>(clock, (error, suppressed) => logger.warn({ reason: error.message, suppressed }, "lost the connection"));
  */
 export function limitedLog<T>(clock: Clock, write: (event: T, suppressed: number) => void): (what: T) => void {
   let last = Number.NEGATIVE_INFINITY;

@@ -16,12 +16,12 @@ export interface MetricDescription {
   readonly unit?: string;
 }
 
-/** Only goes up. */
+/** A metric that only goes up. */
 export interface Counter {
   add(value: number): void;
 }
 
-/** Counts values by size. */
+/** A metric that counts values by size, in the buckets that its `boundaries` make. */
 export interface Histogram {
   record(value: number): void;
 }

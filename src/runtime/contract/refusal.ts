@@ -41,7 +41,14 @@ export function isGenericCode(code: string): boolean {
   return Object.values<string>(GENERIC_CODES).includes(code);
 }
 
-/** The one error that travels through a pipeline. Recognised by brand, so a second copy of the package works. */
+/**
+ * The one error that travels through a pipeline: why data was not taken, and whether its sender should try again.
+ * Anything else that is thrown counts as transient. Recognise it with `isRefusal`, so that one of a second copy of the
+ * package counts too.
+ *
+ * @example
+ * throw new Refusal("throttled", "the backend asks for a pause", { status: "HTTP 429", retryAfterMs: 5000 });
+ */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly [BRAND] = true;
@@ -63,7 +70,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Told by its brand, so that one of another copy of the package counts too. */
+/** Whether it is a `Refusal`: told by its brand, so that one of another copy of the package counts too. */
 export function isRefusal(error: unknown): error is Refusal {
   return typeof error === "object" && error !== null && (error as Record<symbol, unknown>)[BRAND] === true;
 }

@@ -10,7 +10,7 @@ import type { Batch } from "../telemetry/batch.js";
 import { SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
 import { APP, type AppReceiver } from "./app-receiver.js";
 
-export interface AppIntakeSettings {
+interface AppIntakeSettings {
   readonly receiver: AppReceiver;
   readonly metrics: Metrics;
   readonly logger: Logger;

@@ -14,11 +14,16 @@ import { RELIABILITY, withQueueDirectory } from "./queue-directory.js";
 /** A config as an object, as YAML text, or the file it is in. */
 export type SluiceConfig = string | { readonly file: string } | Readonly<Record<string, unknown>>;
 
+/** Where an embedded config comes from, and what it is completed with. */
 export interface EmbeddedLoadSettings {
   readonly config: SluiceConfig;
+  /** Components beside those of Sluice and of the plugins that the config lists. */
   readonly components?: readonly ComponentFactory[] | undefined;
+  /** Where paths of the config begin that is no file; the working directory unless told. */
   readonly baseDirectory?: string | undefined;
+  /** Where queues are kept; needed unless `extensions.reliability.directory` says it, or no exporter has a queue. */
   readonly queueDirectory?: string | undefined;
+  /** What `${env:NAME}` stands for. None unless told: the program's environment is not read. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
@@ -90,7 +95,9 @@ async function createRegistry(components: readonly ComponentFactory[], receiver:
   return { registry, problems };
 }
 
-/** A built-in type as it is in a program: `app` leads to it, and no extension but the queues runs without being named. */
+/**
+ * A built-in type as it is in a program: `app` leads to it, and no extension but the queues runs without being named.
+ */
 function asEmbedded(factory: ComponentFactory, receiver: AppReceiver): ComponentFactory {
   if (factory.kind === "receiver" && factory.type === APP) return receiver.bindFactory(factory);
   if (factory.kind !== "extension" || factory.type === RELIABILITY) return factory;

@@ -14,7 +14,7 @@ export interface EmitOptions {
   readonly failOnError?: boolean;
 }
 
-export interface LogEmitterSettings {
+interface LogEmitterSettings {
   readonly intake: AppIntake;
   readonly clock: Clock;
   readonly failOnError: FailOnError;

@@ -5,10 +5,13 @@ import type { Signal } from "./bytes/signal.js";
 /**
  * Telemetry on its way: an OTLP request in protobuf wire form, and what was learnt about it.
  *
- * Immutable, and valid by construction: bytes from outside come in through `Batch.admit`, which checks them to the
- * last field and puts repeated singular fields right; everything else makes batches out of batches. Two requests one
- * behind the other are one valid request, so a batch may keep its bytes in several chunks; `bytes` joins them the first
- * time somebody needs them in one piece.
+ * Immutable, and valid by construction: bytes from outside come in through `Batch.admit`, which checks them to the last
+ * field and puts repeated singular fields right; everything else makes batches out of batches. Two requests one behind
+ * the other are one valid request, so a batch may keep its bytes in several chunks; `bytes` joins them the first time
+ * somebody needs them in one piece.
+ *
+ * @example
+ * const joined = (bodies: readonly Uint8Array[]) => Batch.merge(bodies.map((body) => Batch.admit("logs", body)));
  */
 export class Batch {
   readonly signal: Signal;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ReplayJobs } from "../../../src/extensions/admin-api/replay-jobs.js";
-import { AdminError } from "../../../src/plugin.js";
 import type { Admin } from "../../../src/runtime/kit.js";
+import { AdminError } from "../../../src/runtime/kit.js";
 import { FakeClock } from "../../support/fake-clock.js";
 
 it("remembers a replay that failed after its request was answered", async () => {

@@ -1,5 +1,5 @@
-import { AdminError, SIGNALS } from "../../../plugin.js";
-import { type DeadLetterQuery, FAILURE_REASONS } from "../../../runtime/kit.js";
+import { SIGNALS } from "../../../plugin.js";
+import { AdminError, type DeadLetterQuery, FAILURE_REASONS } from "../../../runtime/kit.js";
 import { MAX_PAGE_SIZE } from "./dead-letters.js";
 
 /** Rejects a query that cannot be meant, with an `AdminError` that says what to write. */

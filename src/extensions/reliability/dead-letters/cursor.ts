@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { AdminError } from "../../../plugin.js";
-import type { DeadLetterQuery } from "../../../runtime/kit.js";
+import { AdminError, type DeadLetterQuery } from "../../../runtime/kit.js";
 import type { EntryRef } from "../store/store.js";
 
 /** How far each exporter's dead letters have been shown. */

@@ -1,5 +1,4 @@
-import { AdminError } from "../../../plugin.js";
-import { type DeadLetterPage, type DeadLetterQuery, type Entry, glob } from "../../../runtime/kit.js";
+import { AdminError, type DeadLetterPage, type DeadLetterQuery, type Entry, glob } from "../../../runtime/kit.js";
 import { type ExporterControl, hasQueue, type QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import { decodeCursor, encodeCursor } from "./cursor.js";

@@ -1,5 +1,5 @@
-import { Batch } from "../../../plugin.js";
-import { type Entry, isMalformed, type ReplaySkip } from "../../../runtime/kit.js";
+import { Batch, isMalformed } from "../../../plugin.js";
+import type { Entry, ReplaySkip } from "../../../runtime/kit.js";
 import { isEntryGone } from "../store/store.js";
 import type { LocatedEntry } from "./dead-letters.js";
 

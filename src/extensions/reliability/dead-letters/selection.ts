@@ -1,5 +1,4 @@
-import { AdminError } from "../../../plugin.js";
-import type { DeadLetterQuery, Selection } from "../../../runtime/kit.js";
+import { AdminError, type DeadLetterQuery, type Selection } from "../../../runtime/kit.js";
 import { checkQuery } from "./check-query.js";
 import {
   type Controls,

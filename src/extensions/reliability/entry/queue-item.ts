@@ -1,5 +1,5 @@
-import type { Batch, Delivery } from "../../../plugin.js";
-import type { AttemptError, Entry, FailureReason } from "../../../runtime/kit.js";
+import type { Batch, Delivery, FailureReason } from "../../../plugin.js";
+import type { AttemptError, Entry } from "../../../runtime/kit.js";
 import type { FailureStreak } from "../send/poison-detector.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 

@@ -1,5 +1,5 @@
-import { AdminError, batchToJson } from "../../../plugin.js";
-import type { Admin, ReplayOptions, Selection } from "../../../runtime/kit.js";
+import { batchToJson } from "../../../plugin.js";
+import { type Admin, AdminError, type ReplayOptions, type Selection } from "../../../runtime/kit.js";
 import { checkQuery } from "../dead-letters/check-query.js";
 import { countDeadLetters } from "../dead-letters/dead-letter-stats.js";
 import {

@@ -1,7 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { AdminError } from "../../../plugin.js";
-import { type Admin, completeSettings, noMetrics, silentLogger } from "../../../runtime/kit.js";
+import { type Admin, AdminError, completeSettings, noMetrics, silentLogger } from "../../../runtime/kit.js";
 import { isStoreDirectory } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
 import { isStoreError, type OpenReport, type QueueStore } from "../store/store.js";

@@ -1,5 +1,5 @@
-import { type Counter, type Metrics, SIGNALS, type Signal } from "../../../plugin.js";
-import { type FailureReason, SHAPES } from "../../../runtime/kit.js";
+import { type Counter, type FailureReason, type Metrics, SIGNALS, type Signal } from "../../../plugin.js";
+import { SHAPES } from "../../../runtime/kit.js";
 import type { BreakerState } from "../send/breaker.js";
 
 /** Attempts are told apart up to this one. */

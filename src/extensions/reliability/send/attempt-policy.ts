@@ -1,5 +1,12 @@
-import { type Batch, type Clock, type Logger, limitedLog, type PartialRejection } from "../../../plugin.js";
-import type { AttemptError, CompleteSettings, FailureReason } from "../../../runtime/kit.js";
+import {
+  type Batch,
+  type Clock,
+  type FailureReason,
+  type Logger,
+  limitedLog,
+  type PartialRejection,
+} from "../../../plugin.js";
+import type { AttemptError, CompleteSettings } from "../../../runtime/kit.js";
 import type { DeadLetterOutcome, EntryOutcome } from "../entry/outcome.js";
 import { BREAKER_OPEN, partialSuccessError } from "../entry/queue-errors.js";
 import { type DeadLetterCause, type QueueItem, withDelay, withFailure, withRefusal } from "../entry/queue-item.js";

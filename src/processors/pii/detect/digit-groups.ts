@@ -99,7 +99,7 @@ function separatorKind(b: Uint8Array, p: number, end: number): number {
   return MIXED;
 }
 
-export const ATTACHED = 1;
+const ATTACHED = 1;
 export const MIXED = 2;
 /** A `)` first: `(030) 123`. */
 export const CLOSING = 3;

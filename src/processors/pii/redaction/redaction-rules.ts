@@ -72,7 +72,7 @@ export class RedactionRules {
   }
 }
 
-export type KeyKind = "ignored" | "redacted" | "blocked" | "plain";
+type KeyKind = "ignored" | "redacted" | "blocked" | "plain";
 
 const ALWAYS_ALLOWED = new Set(
   ["redacted.keys", "redacted.count", "masked.keys", "masked.count", "ignored.count"].map(

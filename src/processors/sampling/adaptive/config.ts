@@ -118,7 +118,7 @@ export const adaptiveSamplingSchema = z
 export type AdaptiveSamplingConfig = z.infer<typeof adaptiveSamplingSchema>;
 export type ErrorSpikeConfig = z.infer<typeof errorSpike>;
 export type LoadConfig = z.infer<typeof load>;
-export type ValueRule = z.infer<typeof valueRule>;
+type ValueRule = z.infer<typeof valueRule>;
 
 export interface CompiledValueRule {
   readonly path: ValuePath;

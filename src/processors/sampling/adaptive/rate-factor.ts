@@ -50,7 +50,7 @@ export class RateFactor {
 }
 
 /** The rate of the tier that the load is in. Up at once, down only when the load is clearly below the tier. */
-export class LoadTiers {
+class LoadTiers {
   private readonly config: LoadConfig;
   private readonly count: SlidingCount;
   private tier = -1;
@@ -80,7 +80,7 @@ export class LoadTiers {
 }
 
 /** On while there are many errors, or many more than before, and for `hold` after that. */
-export class ErrorSpike {
+class ErrorSpike {
   private readonly config: ErrorSpikeConfig;
   private readonly clock: Clock;
   private readonly count: SlidingCount;

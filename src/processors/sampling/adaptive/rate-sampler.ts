@@ -23,7 +23,7 @@ import { doubleAttribute, RecordStamp, replaceFields } from "../record-stamp.js"
 import { type ValuePath, valueInAttributes, valueInBody } from "./value-path.js";
 
 /** The attribute that says with which probability a record was kept; one without it was kept for certain. */
-export const RATE_ATTRIBUTE = "sampling.rate";
+const RATE_ATTRIBUTE = "sampling.rate";
 
 /** What rules may ask of the present record. */
 export interface RecordFacts {
@@ -51,7 +51,7 @@ export interface RateRules {
 }
 
 /** What decides beside the rules. */
-export interface RateSamplerSettings {
+interface RateSamplerSettings {
   readonly seed: number;
   /** A number in [0, 1), for records that belong to no trace. */
   readonly random: () => number;

@@ -10,7 +10,7 @@ const RANDOMNESS_KEY = "sampling.randomness";
 const THRESHOLD_INDEX = 0;
 const RANDOMNESS_INDEX = 1;
 
-export interface LogCarrierSettings {
+interface LogCarrierSettings {
   readonly precision: number;
   readonly fromAttribute: string;
   readonly priorityAttribute: string;

@@ -36,7 +36,7 @@ export interface ThresholdSamplerSettings {
 }
 
 /** Told once for each batch: so many records were decided this way, by this kind of randomness. */
-export type OnDecided = (policy: string, sampled: boolean, count: number) => void;
+type OnDecided = (policy: string, sampled: boolean, count: number) => void;
 
 const TRACE_ID_HASH = 0;
 const TRACE_ID_W3C = 1;

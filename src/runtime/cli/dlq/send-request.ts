@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AdminError, type AdminErrorCode } from "../../contract/admin.js";
 
-export interface ApiRequest {
+interface ApiRequest {
   readonly method: string;
   readonly json?: unknown;
   /** Sent as they come, each with a newline. */
@@ -36,7 +36,7 @@ export async function requestJson<T>(url: URL, options: ApiRequest): Promise<T> 
   return JSON.parse(await textOf(await sendRequest(url, options))) as T;
 }
 
-export async function textOf(response: IncomingMessage): Promise<string> {
+async function textOf(response: IncomingMessage): Promise<string> {
   let text = "";
   for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
   return text;

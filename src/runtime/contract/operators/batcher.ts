@@ -23,8 +23,20 @@ export interface BatcherSettings {
 }
 
 /**
- * Deliveries of one signal that wait to leave together. The debt follows the data: nothing is settled while it waits
- * here, so a crash loses nothing that was acknowledged.
+ * Holds deliveries of one signal back until they leave together, merged. The debt follows the data: nothing is settled
+ * while it waits, so a crash loses nothing that was acknowledged. Its user flushes it when the stream completes.
+ *
+ * @example
+ * const gather = (clock: Clock): Processor => (source) =>
+ *   new Observable((out) => {
+ *     const settings = { timeoutMs: 20, minSize: 1000, maxSize: 0, sizer: "items" } as const;
+ *     const batcher = new Batcher(settings, clock, (delivery) => out.next(delivery));
+ *     const complete = () => {
+ *       batcher.flush();
+ *       out.complete();
+ *     };
+ *     return source.subscribe({ next: (delivery) => batcher.add(delivery), complete });
+ *   });
  */
 export class Batcher {
   private readonly settings: BatcherSettings;

@@ -28,6 +28,9 @@ const DEFAULT_TIMEOUT_MS = 30_000;
  * long; coming later, it is ignored. Returning nothing at all is a mistake and refuses, so that a forgotten `return`
  * cannot lose data. Batches go through one at a time and leave in the order in which they came, also when the function
  * is asynchronous. When it is stopped, those that wait are not begun, and the answer to the present one is ignored.
+ *
+ * @example
+ * const halves = eachBatch((batch) => splitBatch(batch, { records: Math.ceil(batch.count / 2) }));
  */
 export function eachBatch(
   process: (batch: Batch, delivery: Delivery) => BatchResult | PromiseLike<BatchResult>,

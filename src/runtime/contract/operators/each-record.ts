@@ -14,8 +14,8 @@ export interface RecordSetback {
 }
 
 /**
- * What the function of `eachRecord` may answer: nothing (or "keep"), "drop", or why the record is a dead letter. What an
- * edit gives back, as in `(record) => record.attributes.set("a", 1)`, counts as nothing.
+ * What the function of `eachRecord` may answer: nothing (or "keep"), "drop", or why the record is a dead letter. What
+ * an edit gives back, as in `(record) => record.attributes.set("a", 1)`, counts as nothing.
  */
 export type RecordResult = RecordVerdict | RecordSetback | Attributes | boolean;
 
@@ -33,6 +33,13 @@ export interface EachRecordOptions extends EachBatchOptions {
  *
  * In a processor that says `signals: ["logs"]` the record is a `LogRecordView`, and so on. A function for one signal may
  * also name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
+ *
+ * @example
+ * const tidy = eachRecord((record) => {
+ *   if (record.name === "noise") return "drop";
+ *   if (!record.attributes.has("user.id")) return { deadLetter: "user.id is missing" };
+ *   record.attributes.set("user.known", true).delete("password");
+ * });
  */
 export function eachRecord<View extends AnyRecordView = AnyRecordView>(
   edit: (record: View) => RecordResult | Promise<RecordResult>,

@@ -10,7 +10,12 @@ export type ConfigPath = readonly (string | number)[];
  * carry a `format` in their metadata, so that the reference and the JSON Schema can say it.
  */
 
-/** `50ms`, `5s`, `1m30s`; gives milliseconds. A bare integer is nanoseconds, as in the Collector. */
+/**
+ * A duration such as `50ms`, `5s` or `1m30s`; gives milliseconds. A bare integer is nanoseconds, as in the Collector.
+ *
+ * @example
+ * const schema = z.strictObject({ window: duration().default(1000).meta({ description: "For how long one decision holds." }) });
+ */
 export function duration() {
   return z
     .union([z.string(), z.number().int()], { error: "expected a duration such as 50ms, 5s or 1m" })
@@ -23,7 +28,12 @@ export function duration() {
     .meta({ format: "duration" });
 }
 
-/** `64MiB`, `1GB`, `512`; gives bytes. */
+/**
+ * A size such as `64MiB`, `1GB` or `512`; gives bytes.
+ *
+ * @example
+ * const schema = z.strictObject({ max_bytes: byteSize().default(64 * 1024 * 1024) });
+ */
 export function byteSize() {
   return z
     .union([z.string(), z.number().int()], { error: "expected a size such as 64MiB" })
@@ -36,7 +46,9 @@ export function byteSize() {
     .meta({ format: "bytes" });
 }
 
-/** A file that belongs to the config, like its plugins: a relative path begins at the folder of the file it stands in. */
+/**
+ * A file that belongs to the config, like its plugins: a relative path begins at the folder of the file it stands in.
+ */
 export function configPath() {
   return z.string().min(1, "expected the path of a file").meta({ format: "path" });
 }
@@ -52,24 +64,38 @@ export function recordPattern() {
     .meta({ format: "pattern" });
 }
 
-/** A string that is never printed: not by print-config, not in an error, not in a log. */
+/**
+ * A text that is never printed: not by print-config, not in a problem, not in a log.
+ *
+ * @example
+ * const schema = z.strictObject({ token: secret().optional() });
+ */
 export function secret() {
   return z.string().meta({ secret: true });
 }
 
-/** Header names to values; the values are secrets. */
+/** A map of header names to values; the values are secrets. */
 export function headers() {
   return z.record(z.string(), secret());
 }
 
-/** One of these words, in any case. */
+/**
+ * One of these words, which are in lower case, written in any case.
+ *
+ * @example
+ * const schema = z.strictObject({ mode: caseInsensitiveEnum(["fast", "safe"]).default("safe") });
+ */
 export function caseInsensitiveEnum<const Words extends readonly [string, ...string[]]>(words: Words) {
   return z.preprocess((value) => (typeof value === "string" ? value.toLowerCase() : value), z.enum(words));
 }
 
 /**
- * A section that may be left empty: `grpc:` with nothing behind it is YAML's null and means the defaults, while an
+ * A section that may be left empty: `limits:` with nothing behind it is YAML's null and means the defaults, while an
  * absent one stays absent.
+ *
+ * @example
+ * const limits = z.strictObject({ records: z.number().int().default(1000) });
+ * const schema = z.strictObject({ limits: section(limits).optional() });
  */
 export function section<T extends z.ZodType>(schema: T) {
   return z.preprocess((value) => (value === null ? {} : value), schema);
@@ -78,14 +104,20 @@ export function section<T extends z.ZodType>(schema: T) {
 /**
  * A key of the Collector's that is accepted so that existing configs load, and changes nothing here. `why` is shown as
  * a warning with its place.
+ *
+ * @example
+ * const schema = z.strictObject({ num_workers: ignored("there is one event loop") });
  */
 export function ignored(why: string) {
   return z.unknown().optional().meta({ ignored: why });
 }
 
 /**
- * A key of the Collector's whose meaning must not get lost in silence, such as `auth`: writing it is a problem, and
- * `why` says what to do instead. Null counts as not written.
+ * A key of the Collector's whose meaning must not get lost in silence, such as `auth`: writing it is a problem with its
+ * place, and `why` says what to do instead. Null counts as not written.
+ *
+ * @example
+ * const schema = z.strictObject({ auth: unsupported("write the token under headers") });
  */
 export function unsupported(why: string) {
   return z
@@ -95,7 +127,12 @@ export function unsupported(why: string) {
     .meta({ unsupported: why });
 }
 
-/** Not recommended any more; still works. `instead` is shown as a warning with its place. */
+/**
+ * A key that is not recommended any more, and still works. `instead` is shown as a warning with its place.
+ *
+ * @example
+ * const schema = z.strictObject({ rate: deprecated(z.number().optional(), "use sampling_percentage") });
+ */
 export function deprecated<T extends z.ZodType>(schema: T, instead: string): T {
   return schema.meta({ deprecated: true, instead }) as T;
 }

@@ -15,7 +15,7 @@ export interface PinoDestination {
 }
 
 /** The part of an embedded Sluice that a destination uses. */
-export interface RecordEmitter {
+interface RecordEmitter {
   readonly logs: { emit(record: LogInput): Promise<void> };
   flush(): Promise<void>;
 }

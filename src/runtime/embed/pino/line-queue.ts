@@ -3,7 +3,7 @@ const MAX_BATCH_LINES = 500;
 const MAX_BATCH_CHARACTERS = 1024 * 1024;
 
 /** What comes next: lines to be delivered, or the number of those that there was no room for. */
-export type QueuedLines = { readonly lines: readonly string[]; readonly refused: number };
+type QueuedLines = { readonly lines: readonly string[]; readonly refused: number };
 
 /** Lines that wait, in their order, however the text was cut; no more than fit into `maxBytes`. */
 export class LineQueue {

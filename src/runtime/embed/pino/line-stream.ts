@@ -8,7 +8,7 @@ import { LineQueue } from "./line-queue.js";
 import { LostLines } from "./lost-lines.js";
 import { recordFromLine } from "./record-from-line.js";
 
-export interface LineStreamSettings {
+interface LineStreamSettings {
   readonly sluice: Pick<Sluice, "accept" | "stop">;
   readonly resource: Readonly<Record<string, unknown>>;
   /** How long lines that are refused retryably are offered again. */

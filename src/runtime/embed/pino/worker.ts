@@ -28,7 +28,7 @@ export interface PinoTransportOptions {
 }
 
 /** What a supervisor adds to the options of its worker. */
-export interface SupervisedWorkerOptions {
+interface SupervisedWorkerOptions {
   /** The memory of its `SharedCounts`. */
   readonly counts?: SharedArrayBuffer;
 }

@@ -14,7 +14,7 @@ export interface BatchAcceptor {
 }
 
 /** What the OpenTelemetry SDK is told of an export: its ExportResult, by its numbers. */
-export interface SdkExportResult {
+interface SdkExportResult {
   readonly code: 0 | 1;
   readonly error?: Error;
 }

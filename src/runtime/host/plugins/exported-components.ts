@@ -9,7 +9,7 @@ import type { PluginModule } from "./import-url.js";
 const KINDS = ["receiver", "processor", "exporter", "connector", "extension"];
 
 /** The components that a module exports, and what is wrong with them. */
-export interface ExportedComponents {
+interface ExportedComponents {
   readonly factories: readonly ComponentFactory[];
   readonly errors: readonly string[];
 }

@@ -6,13 +6,13 @@ import { thrownAt } from "../errors/source-position.js";
 import { importUrl, type PluginModule } from "./import-url.js";
 
 /** Why a plugin's code could not be loaded, in words for the one who named it. */
-export interface ImportFailure {
+interface ImportFailure {
   readonly code: ProblemCode;
   readonly problem: string;
   readonly suggestion?: string | undefined;
 }
 
-export type ImportResult = { readonly module: PluginModule } | { readonly failure: ImportFailure };
+type ImportResult = { readonly module: PluginModule } | { readonly failure: ImportFailure };
 
 export type ImportModule = (url: string) => Promise<PluginModule>;
 

@@ -5,7 +5,7 @@ import type { ImportModule } from "./import-plugin.js";
 import { loadPlugins } from "./load-plugins.js";
 
 /** As for `loadConfig`, and how plugins are loaded. */
-export interface LoadWithPluginsOptions extends Omit<LoadOptions, "registry"> {
+interface LoadWithPluginsOptions extends Omit<LoadOptions, "registry"> {
   /** The component types beside those of the plugins, or where to get those that a config needs. */
   readonly registry: Registry | ((config: MapNode | undefined) => Promise<Registry>);
   /** Plugins beside those that the config lists: packages and files, seen from the working directory. */

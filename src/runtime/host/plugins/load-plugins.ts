@@ -11,7 +11,7 @@ import { type ImportModule, importPlugin } from "./import-plugin.js";
 import { locatePlugin } from "./locate-plugin.js";
 import { findPackage, hasPluginKeyword } from "./package-entry.js";
 
-export interface LoadPluginsOptions {
+interface LoadPluginsOptions {
   /** The types that are there without any plugin; it is left as it is. */
   readonly registry: Registry;
   readonly findings: Findings;
@@ -169,7 +169,7 @@ function missingTypes(root: MapNode, registry: Registry): MissingType[] {
 }
 
 /** The packages that may hold a type, the most telling name first. */
-export function packageNames(kind: ComponentKind, type: string): string[] {
+function packageNames(kind: ComponentKind, type: string): string[] {
   const dashed = type.toLowerCase().replaceAll("_", "-");
   return [...new Set([`sluice-${kind}-${dashed}`, `sluice-plugin-${dashed}`, dashed, type])];
 }

@@ -7,9 +7,7 @@ import { didYouMean } from "../../contract/schema/suggest.js";
 import { entryOf, findPackage, isFile } from "./package-entry.js";
 
 /** Where a plugin's code is, or why it cannot be found. */
-export type PluginLocation =
-  | { readonly url: string }
-  | { readonly problem: string; readonly suggestion?: string | undefined };
+type PluginLocation = { readonly url: string } | { readonly problem: string; readonly suggestion?: string | undefined };
 
 /**
  * Finds what `plugins:` names: a path, or a package, both as seen from the folder of the config. Never throws. Links are

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 /** An installed package: its folder and what its package.json says. */
-export interface InstalledPackage {
+interface InstalledPackage {
   readonly folder: string;
   readonly manifest: Readonly<Record<string, unknown>>;
 }
@@ -23,7 +23,7 @@ export function hasPluginKeyword({ manifest }: InstalledPackage): boolean {
   return Array.isArray(keywords) && keywords.includes(PLUGIN_KEYWORD);
 }
 
-export const PLUGIN_KEYWORD = "sluice-plugin";
+const PLUGIN_KEYWORD = "sluice-plugin";
 
 /**
  * The file that `import` takes for a package (or for `subpath` of it, such as "./extra"), by its `exports` or `main`;

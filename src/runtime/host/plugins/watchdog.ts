@@ -4,7 +4,7 @@ import type { Worker } from "node:worker_threads";
 import type { PluginTracker } from "../../contract/plugin-tracker.js";
 import { WATCHDOG_THREAD } from "./watchdog-thread.js";
 
-export interface WatchdogSettings {
+interface WatchdogSettings {
   /** Lines of JSON, as the agent's log writes them to a pipe; else words for a person. */
   readonly json: boolean;
   /** How long nothing else may run before that is said. */

@@ -7,7 +7,7 @@ export interface LogOutput {
   write(line: string): void;
 }
 
-export interface LoggerSettings {
+interface LoggerSettings {
   readonly level: "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   readonly initialFields: Readonly<Record<string, unknown>>;
   readonly output: LogOutput;

@@ -23,7 +23,7 @@ const PATH = ["service", "telemetry", "metrics"];
 /** With nothing but pulls configured OpenTelemetry is loaded this late, or for the first scrape: starting is quick. */
 const LOAD_AFTER_MS = 1000;
 
-export interface MetricExportSettings {
+interface MetricExportSettings {
   readonly metrics: MetricsSettings;
   readonly registry: MetricRegistry;
   readonly resource: ResourceAttributes;

@@ -6,7 +6,7 @@ import { gzip as gzipCallback, gzipSync } from "node:zlib";
  * Undoing Content-Encoding without trusting it: output stops at a limit and is reserved as it appears, so that a few
  * kilobytes that unpack to gigabytes cost no more than the limit.
  */
-export type DecompressFault = "corrupt" | "too_large" | "no_room";
+type DecompressFault = "corrupt" | "too_large" | "no_room";
 
 /** The bytes could not be unpacked, or not within their bounds. */
 export class DecompressError extends Error {
@@ -20,7 +20,7 @@ export class DecompressError extends Error {
 }
 
 /** What unpacking may take. */
-export interface DecompressBounds {
+interface DecompressBounds {
   /** Bytes the output may have. */
   readonly limit: number;
   /** Asks for room for so many more bytes; false means there is none. Whoever passes it in releases them. */

@@ -14,7 +14,7 @@ export interface SimpleHttpResponse {
 }
 
 /** Where a small server listens and what it answers. */
-export interface SimpleHttpServerSettings {
+interface SimpleHttpServerSettings {
   readonly endpoint: HostPort;
   /** The key of the config that holds the endpoint. */
   readonly configPath: readonly string[];

@@ -7,7 +7,7 @@ import type { Logger } from "../../contract/observability.js";
 import type { TlsClientConfig, TlsServerConfig, TlsVersion } from "./tls-config.js";
 
 /** What Node.js is given for a TLS server. */
-export interface TlsServerOptions extends SecureContextOptions {
+interface TlsServerOptions extends SecureContextOptions {
   readonly requestCert: boolean;
   readonly rejectUnauthorized: boolean;
 }

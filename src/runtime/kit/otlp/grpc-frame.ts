@@ -18,7 +18,7 @@ export function grpcFrame(message: Uint8Array): Buffer {
 export type FrameFault = "none" | "incomplete" | "several" | "flag";
 
 /** The one message of a unary call. */
-export interface SingleFrame {
+interface SingleFrame {
   readonly compressed: boolean;
   readonly message: Buffer;
 }

@@ -9,7 +9,7 @@ import { WireWriter } from "../../telemetry/bytes/writer.js";
  */
 
 /** A field's value: a varint as a bigint, anything length-delimited as bytes. Other wire types are skipped. */
-export interface ProtoField {
+interface ProtoField {
   readonly number: number;
   readonly value: bigint | Uint8Array;
 }

@@ -42,9 +42,9 @@ export function serviceOfGrpcPath(path: string | undefined): OtlpService | undef
 }
 
 /** The Content-Type of OTLP in protobuf. */
-export const PROTOBUF_CONTENT_TYPE = "application/x-protobuf";
+const PROTOBUF_CONTENT_TYPE = "application/x-protobuf";
 /** The Content-Type of OTLP/JSON. */
-export const JSON_CONTENT_TYPE = "application/json";
+const JSON_CONTENT_TYPE = "application/json";
 
 /** The two encodings of OTLP. */
 export type OtlpEncoding = "proto" | "json";

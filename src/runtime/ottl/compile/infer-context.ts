@@ -140,6 +140,6 @@ export function contextNamed(signal: Signal, name: string): ContextName | undefi
 /** What zod is told of a text that does not compile; the config reader makes line and column of `params`. */
 export function ottlIssue(error: unknown, path: readonly (string | number)[]) {
   if (!isOttlSyntaxError(error)) throw error;
-  const { message, offset, length, suggestion } = error;
-  return { code: "custom" as const, message, path: [...path], params: { offset, length, suggestion } };
+  const { reason, offset, length, suggestion } = error;
+  return { code: "custom" as const, message: reason, path: [...path], params: { offset, length, suggestion } };
 }

@@ -73,7 +73,7 @@ function anyRecordMatches(batch: Batch, pattern: RecordPattern): boolean {
 }
 
 /** A text that `parseRecordCondition` takes. Stays text. Empty: no condition. */
-export function recordCondition() {
+function recordCondition() {
   return z
     .string()
     .superRefine((text, context) => {

@@ -89,7 +89,7 @@ const UNITS: Readonly<Record<string, bigint>> = {
 };
 
 /** A duration as Go writes it, such as -1h30m or 1.5s. */
-export function parseDuration(text: string): OttlDuration {
+function parseDuration(text: string): OttlDuration {
   const match =
     text.length > 100 ? null : /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
   if (match === null) throw new OttlError(`${JSON.stringify(text.slice(0, 40))} is no duration`);

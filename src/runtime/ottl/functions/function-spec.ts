@@ -9,7 +9,7 @@ import type { Pattern } from "./text/pattern.js";
  * `path` and `map path` are places that are changed; `pattern` and `glob` are text that is compiled, at once if it is
  * a literal; `converter` is the name of one.
  */
-export type ParameterType =
+type ParameterType =
   | "any"
   | "string"
   | "int"

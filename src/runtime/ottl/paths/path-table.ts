@@ -37,7 +37,7 @@ const FIELD_CODECS = {
   spanIdText: idTextField(8),
 };
 
-export type FieldKind = keyof typeof FIELD_CODECS;
+type FieldKind = keyof typeof FIELD_CODECS;
 
 /** Paths that are plain fields of a message: path to OTLP/JSON name and kind. */
 export function fieldPaths(

@@ -94,7 +94,7 @@ function addPrefixed(all: Record<string, PathTable[string]>, prefix: string, tab
 }
 
 /** The attributes of a message, one of them, or what lies inside one. */
-export function attributesAccess(select: SelectMessage, keys: readonly PathKey[]): PathAccess {
+function attributesAccess(select: SelectMessage, keys: readonly PathKey[]): PathAccess {
   const first = keys[0];
   if (first === undefined) return wholeAttributes(select);
   if (keys.length === 1 && typeof first.literal === "string") return oneAttribute(select, first.literal);

@@ -55,12 +55,12 @@ export interface NameNode extends TextRange {
   readonly name: string;
 }
 
-export interface ListLiteralNode extends TextRange {
+interface ListLiteralNode extends TextRange {
   readonly kind: "list";
   readonly items: readonly AstNode[];
 }
 
-export interface MapLiteralNode extends TextRange {
+interface MapLiteralNode extends TextRange {
   readonly kind: "map";
   readonly entries: readonly (readonly [key: string, value: AstNode])[];
 }
@@ -72,7 +72,7 @@ export interface MathNode extends TextRange {
   readonly right: AstNode;
 }
 
-export interface NegateNode extends TextRange {
+interface NegateNode extends TextRange {
   readonly kind: "negate";
   readonly operand: AstNode;
 }
@@ -84,12 +84,12 @@ export interface CompareNode extends TextRange {
   readonly right: AstNode;
 }
 
-export interface LogicNode extends TextRange {
+interface LogicNode extends TextRange {
   readonly kind: "and" | "or";
   readonly parts: readonly AstNode[];
 }
 
-export interface NotNode extends TextRange {
+interface NotNode extends TextRange {
   readonly kind: "not";
   readonly operand: AstNode;
 }

@@ -1,6 +1,6 @@
 import { OttlSyntaxError } from "../values/error.js";
 
-export type TokenKind = "string" | "int" | "float" | "bytes" | "word" | "symbol" | "end";
+type TokenKind = "string" | "int" | "float" | "bytes" | "word" | "symbol" | "end";
 
 /** A piece of the text in [at, end). `text` is the content of a string, else what is written. */
 export interface Token {

@@ -14,7 +14,7 @@ export function toText(value: OttlValue, bytes: "hex" | "base64" = "hex"): strin
 }
 
 /** JSON with the keys in order, as Go writes it; bytes in base64. */
-export function toJson(value: OttlValue): string {
+function toJson(value: OttlValue): string {
   switch (typeof value) {
     case "string":
       return quoteJson(value);
@@ -46,7 +46,7 @@ function quoteJson(text: string): string {
 }
 
 /** Like 2023-04-05T06:07:08.5Z, in the time's own zone, with as many decimals as it takes. */
-export function rfc3339(time: OttlTime): string {
+function rfc3339(time: OttlTime): string {
   const local = time.nanos + BigInt(time.zone.offsetSeconds) * 1_000_000_000n;
   const fraction = ((local % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
   const date = dateOf((local - fraction) / 1_000_000n);

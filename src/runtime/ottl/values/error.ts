@@ -1,22 +1,37 @@
 import { ERROR_CODES, hasErrorCode } from "../../contract/error-codes.js";
 /**
  * A condition or statement that cannot be compiled. `offset` and `length` say which part of its text is meant; whoever
- * knows where the text lies in the configuration makes line and column of it. Recognise it by `code`.
+ * knows where the text lies in the configuration makes line and column of it. With its text the message points at the
+ * place. Recognise it by `code`.
  */
 export class OttlSyntaxError extends Error {
   override readonly name = "OttlSyntaxError";
   readonly code = ERROR_CODES.SLUICE_OTTL_SYNTAX;
+  /** What is wrong, without the text. */
+  readonly reason: string;
+  /** Where in the text, and how many characters of it. */
   readonly offset: number;
   readonly length: number;
   /** `did you mean "attributes"?`, where something is near. */
   readonly suggestion: string | undefined;
+  /** The place in the text, both from 1; absent where the text is not known. */
+  readonly line: number | undefined;
+  readonly column: number | undefined;
 
-  constructor(message: string, offset: number, length = 1, suggestion?: string) {
-    super(message);
+  constructor(reason: string, offset: number, length = 1, suggestion?: string, text?: string) {
+    super(text === undefined ? reason : pointedMessage(reason, suggestion, pointAt(text, { offset, length })));
+    this.reason = reason;
     this.offset = offset;
     this.length = Math.max(1, length);
     this.suggestion = suggestion;
+    const before = text?.slice(0, offset).split("\n");
+    this.line = before?.length;
+    this.column = before && before.at(-1)!.length + 1;
   }
+}
+
+function pointedMessage(reason: string, suggestion: string | undefined, excerpt: string): string {
+  return `${suggestion === undefined ? reason : `${reason}; ${suggestion}`}\n${excerpt}`;
 }
 
 /** Whether it is an `OttlSyntaxError`: told by its code, so that one of another copy of the package counts too. */
@@ -46,7 +61,7 @@ export function toOttlError(error: unknown): OttlError {
 }
 
 /** The text with a caret under the place, for showing to people. Long lines are cut around the place. */
-export function pointAt(text: string, error: OttlSyntaxError): string {
+export function pointAt(text: string, error: { readonly offset: number; readonly length: number }): string {
   const lineStart = error.offset === 0 ? 0 : text.lastIndexOf("\n", error.offset - 1) + 1;
   const lineEnd = text.indexOf("\n", error.offset);
   const line = text.slice(lineStart, lineEnd < 0 ? undefined : lineEnd).replaceAll("\t", " ");

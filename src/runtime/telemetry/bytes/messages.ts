@@ -9,7 +9,7 @@ import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
  * A field is `[number, name, type]`; `name` is the lowerCamelCase one of OTLP/JSON. A type ending in `[]` is repeated
  * (numbers are packed). `id` is a trace or span id: bytes that OTLP/JSON writes in hex instead of base64.
  */
-export type ScalarType =
+type ScalarType =
   | "string"
   | "bytes"
   | "id"

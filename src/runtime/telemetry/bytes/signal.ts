@@ -14,7 +14,7 @@ import { after, skip, varint } from "./wire.js";
 /** The kinds of telemetry a pipeline can carry. */
 export type Signal = "logs" | "traces" | "metrics";
 
-/** All signals. */
+/** The three signals, for components that take all of them. */
 export const SIGNALS: readonly Signal[] = ["logs", "traces", "metrics"];
 
 /**

@@ -4,7 +4,7 @@ import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../views/rec
 import { type AnyRecordView, applyVerdict, createRecordView, type RecordVerdict } from "./edit-records.js";
 
 /** Shows a record; answers now or later. `index` counts the records of the batch. */
-export type RecordEditor = (
+type RecordEditor = (
   record: AnyRecordView,
   index: number,
 ) => RecordVerdict | Promise<RecordVerdict> | PromiseLike<RecordVerdict>;

@@ -17,12 +17,24 @@ export type RecordVerdict = "drop" | "keep" | undefined | void;
 /**
  * Shows every record to `edit` and gives back the batch with its changes: the very same batch if there were none. A
  * throw leaves the batch as it was.
+ *
+ * @example
+ * const withoutPasswords = (batch: Batch) =>
+ *   editRecords(batch, (record) => {
+ *     record.attributes.delete("password");
+ *   });
  */
 export function editRecords(batch: Batch, edit: (record: AnyRecordView) => RecordVerdict): Batch {
   return new RecordWalk(batch).run(new EditingVisitor(edit));
 }
 
-/** Shows every record, for reading. */
+/**
+ * Shows every record to `read`. A view is good only until the function returns; what it changes is thrown away.
+ *
+ * @example
+ * const names = new Set<string>();
+ * const collectNames = (batch: Batch) => readRecords(batch, (record) => names.add(record.name));
+ */
 export function readRecords(batch: Batch, read: (record: AnyRecordView) => void): void {
   new RecordWalk(batch).run(
     new EditingVisitor((record) => {

@@ -5,7 +5,7 @@ import { WireWriter } from "../bytes/writer.js";
 import { type Frame, KEEP, RecordWalk, type WalkShape } from "../views/record-walk.js";
 
 /** Names the heap, from 0 on, that the record of the walk in [start, end) belongs to. */
-export type ChoosePartition = (walk: RecordWalk, start: number, end: number) => number;
+type ChoosePartition = (walk: RecordWalk, start: number, end: number) => number;
 
 /**
  * Sorts the records of a walk into heaps, each a batch of its own with its records in order; heaps without any stay

@@ -7,7 +7,10 @@ import { WireWriter } from "../bytes/writer.js";
 export interface SplitLimits {
   readonly records?: number;
   readonly bytes?: number;
-  /** How much all pieces may take together, as what surrounds a record is repeated; beyond it a `SplitOverflow` is thrown. */
+  /**
+   * How much all pieces may take together, as what surrounds a record is repeated; beyond it a `SplitOverflow` is
+   * thrown.
+   */
   readonly total?: number;
 }
 
@@ -23,6 +26,9 @@ export class SplitOverflow extends Error {
 /**
  * Cuts a batch between records into pieces within the limits. All records are in the pieces, in order; what surrounds
  * a record (resource, scope, metric, unknown fields) is repeated in every piece that has records of it.
+ *
+ * @example
+ * const pieces = (batch: Batch) => splitBatch(batch, { records: 1000, bytes: 1024 * 1024 });
  */
 export function splitBatch(batch: Batch, limits: SplitLimits): Batch[] {
   const records = Math.max(1, limits.records ?? Number.POSITIVE_INFINITY);

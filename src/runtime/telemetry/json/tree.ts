@@ -12,7 +12,12 @@ export function decodeTree(batch: Batch): Tree {
   return decodeMessage(REQUEST[batch.signal], batch.bytes);
 }
 
-/** The batch of such a tree; throws a `MalformedError` that names the path of what does not fit. */
+/**
+ * The batch of such a tree. Throws a `MalformedError` that names the path of what does not fit.
+ *
+ * @example
+ * const copy = (batch: Batch) => encodeTree(batch.signal, decodeTree(batch));
+ */
 export function encodeTree(signal: Signal, tree: Tree): Batch {
   const writer = new WireWriter(4096);
   encodeMessage(REQUEST[signal], tree, writer);

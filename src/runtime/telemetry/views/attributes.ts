@@ -116,14 +116,14 @@ export class Attributes {
     return all;
   }
 
-  /** For the owner's encoder: does a change replace the attribute whose KeyValue is [start, end) of `b`? */
+  /** @internal For the owner's encoder: does a change replace the attribute whose KeyValue is [start, end) of `b`? */
   replaces(b: Uint8Array, start: number, end: number): boolean {
     const keys = this.changedKeys!;
     for (let i = 0; i < keys.length; i++) if (hasKey(b, start, end, keys[i]!)) return true;
     return false;
   }
 
-  /** For the owner's encoder: the attributes that are new or changed, each with its tag. */
+  /** @internal For the owner's encoder: the attributes that are new or changed, each with its tag. */
   writeChanges(writer: WireWriter): void {
     for (const [key, value] of this.changes ?? []) {
       if (value === DELETED) continue;

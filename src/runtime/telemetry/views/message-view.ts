@@ -46,7 +46,9 @@ export abstract class MessageView {
     return this.changes !== undefined || (this.attributeView?.changed ?? false) || this.nestedChanged();
   }
 
-  /** Forgets all changes to the message and what is in it. Attributes and parts that were handed out before are void. */
+  /**
+   * Forgets all changes to the message and what is in it. Attributes and parts that were handed out before are void.
+   */
   revert(): void {
     this.changes = undefined;
     this.attributeView = undefined;
@@ -54,7 +56,7 @@ export abstract class MessageView {
     this.removed = false;
   }
 
-  /** Writes the body of the message with the changes. */
+  /** @internal Writes the body of the message with the changes. */
   encodeInto(writer: WireWriter): void {
     const { bytes, end } = this;
     const seen = this.nested === undefined ? NONE_SEEN : new Map<number, number>();

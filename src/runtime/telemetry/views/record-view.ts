@@ -52,7 +52,7 @@ export abstract class RecordView extends DroppableView {
     });
   }
 
-  /** What the record was split into; undefined when it was not. */
+  /** @internal What the record was split into; undefined when it was not. */
   get splitRecords(): readonly this[] | undefined {
     return this.splitViews;
   }

@@ -2,7 +2,7 @@ import { MESSAGES } from "../bytes/messages.js";
 import { DroppableView } from "./message-view.js";
 import { hex, type RecordOwners, RecordView } from "./record-view.js";
 
-export interface SpanStatus {
+interface SpanStatus {
   /** 0 unset, 1 ok, 2 error. */
   readonly code: number;
   readonly message: string;
@@ -137,7 +137,7 @@ export class SpanEventView extends DroppableView {
   }
 }
 
-export class SpanLinkView extends DroppableView {
+class SpanLinkView extends DroppableView {
   protected readonly attributesField = 4;
 
   constructor(bytes: Uint8Array, start: number, end: number) {

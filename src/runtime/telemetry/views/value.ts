@@ -29,8 +29,13 @@ export class DoubleValue {
   }
 }
 
-/** Marks a number to be written as a double also when it is whole. */
-export function asDouble(value: number): DoubleValue {
+/**
+ * Marks a number to be written as a double also when it is whole.
+ *
+ * @example
+ * const setRatio = (record: AnyRecordView) => record.attributes.set("ratio", asDouble(1));
+ */
+export function asDouble(value: number): Value {
   return new DoubleValue(value);
 }
 

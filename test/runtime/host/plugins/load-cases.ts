@@ -56,7 +56,9 @@ export async function loadCases(cases: Readonly<Record<string, LoadCase>>): Prom
 
 const SCRIPT = `
 import { join } from "node:path";
-import { Registry, builtins, loadConfigWithPlugins } from "sluice";
+import { builtins } from "./dist/runtime/host/builtins.js";
+import { loadConfigWithPlugins } from "./dist/runtime/host/plugins/load-config-with-plugins.js";
+import { Registry } from "./dist/runtime/host/registry.js";
 const answers = {};
 for (const [name, { folder, plugins }] of Object.entries(JSON.parse(process.argv[1]))) {
   const sources = [{ file: join(folder, "config.yaml") }];

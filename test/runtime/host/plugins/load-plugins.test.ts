@@ -36,6 +36,16 @@ const CASES: Readonly<Record<string, LoadCase & { readonly expected: Expected }>
     files: { "p.js": processor("mine") },
     expected: { types: ["processor mine"] },
   },
+  "a file that compiles OTTL, with nothing installed beside it": {
+    yaml: withPlugins("[./p.js]", "{mine: }", "[mine]"),
+    files: {
+      "p.js": `import { compileConditions } from "sluice/ottl";
+import { defineProcessor, eachBatch } from "sluice/plugin";
+const errors = compileConditions("logs", "log.severity_number >= SEVERITY_NUMBER_ERROR");
+export default defineProcessor({ type: "mine", signals: ["logs"], create: () => eachBatch((batch) => errors.keep(batch)) });`,
+    },
+    expected: { types: ["processor mine"] },
+  },
   "a CommonJS file": {
     yaml: withPlugins("[./p.cjs]", "{mine: }", "[mine]"),
     files: {
