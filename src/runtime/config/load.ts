@@ -84,7 +84,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   return opened.resolve(options.registry);
 }
 
-/** By file in the order given, then by line: as one reads. The same words at the same place are said once. */
+/** Problems stand as one reads: by file in the order given, then by line. The same words at the same place are said once. */
 function sortProblems(problems: readonly Problem[], files: readonly string[]): Problem[] {
   const rank = ({ place }: Problem) => (place === undefined ? -1 : files.indexOf(place.file));
   const seen = new Set<string>();

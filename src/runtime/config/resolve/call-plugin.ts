@@ -13,10 +13,10 @@ import type { ComponentDefinition } from "./component-definitions.js";
 export interface PluginCode {
   /** What fails when it throws, with the name of the component: `namedPipelines of connector "routing"`. */
   readonly name: string;
-  /** Of the finding that a throw becomes. */
+  /** The severity and the code of the finding that a throw becomes. */
   readonly severity: "error" | "warning";
   readonly code: ProblemCode;
-  /** Of the component. */
+  /** Where the component stands. */
   readonly key: Span;
   readonly path: ConfigPath;
   readonly node: Node;

@@ -11,7 +11,7 @@ export interface Link {
   readonly definition: ComponentDefinition;
 }
 
-/** A pipeline whose names are followed. What does nothing (see `withoutEffect`) is left out. */
+/** A pipeline whose names are followed. What does nothing (see `noEffectReason`) is among them, and is left out of what runs. */
 export interface LinkedPipeline {
   readonly pipeline: PipelineDefinition;
   readonly receivers: readonly Link[];

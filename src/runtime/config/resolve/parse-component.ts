@@ -15,7 +15,7 @@ import { problemsFromIssues } from "./problems-from-issues.js";
 
 export interface ParsedComponent {
   readonly config: unknown;
-  /** Exporters only. */
+  /** Only exporters have settings beside their config. */
   readonly settings: ExporterSettings | undefined;
 }
 

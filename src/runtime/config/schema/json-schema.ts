@@ -71,7 +71,7 @@ function componentSchema(factory: ComponentFactory, common: JsonSchema, definiti
   return { ...keys, ...nullable(keys), ...description, properties };
 }
 
-/** The keys every exporter has, by reference. */
+/** The keys that every exporter has stand in the schema once, and are referred to. */
 function refsTo(common: JsonSchema): JsonSchema {
   const keys = Object.keys(common["properties"] as object);
   return Object.fromEntries(keys.map((key) => [key, { $ref: `#/definitions/common/properties/${key}` }]));
@@ -132,7 +132,10 @@ function prefixRefs(json: unknown, name: string): unknown {
   return Object.fromEntries(entries);
 }
 
-/** What people write in YAML is not quite what the schemas say: see `schemaInput`. Zod walks the schema, and calls this for every layer of it. */
+/**
+ * What people write in YAML is not quite what the schemas say: see `schemaInput`. Zod alone knows what its checks mean in
+ * JSON Schema, so zod walks the schema here, and calls this for every layer of it.
+ */
 function adjustForYaml(schema: z.ZodType, json: JsonSchema): void {
   const { format, ignored, unsupported } = metaOf(schema);
   for (const note of ["secret", "ignored", "unsupported", "instead", "opaque", "format"]) delete json[note];

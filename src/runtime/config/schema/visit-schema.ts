@@ -11,20 +11,20 @@ import { childSchemas, itemSchemas, keysOf, recordSchemas } from "./zod-schema.j
 /** A value of a config beside the schemas that it is held against. */
 export interface SchemaValue<Kind extends Node = Node> {
   readonly node: Kind;
-  /** Several where a union leaves it open; none behind a key that no schema knows. */
+  /** There are several where a union leaves it open, and none behind a key that no schema knows. */
   readonly schemas: readonly z.ZodType[];
-  /** As written. */
+  /** The keys and indexes that lead to the value, as they are written. */
   readonly path: ConfigPath;
 }
 
 /** A value behind a key. */
 export interface SchemaEntry extends SchemaValue {
-  /** As written. */
+  /** The key as it is written. */
   readonly key: string;
   readonly keySpan: Span;
   /** The key by the schemas' spelling, where the two differ only by case; otherwise as written. */
   readonly name: string;
-  /** All keys that the schemas of the map name: it is a known key when its name is among them. */
+  /** All keys that the schemas of the map name. The entry's key is a known one when its name is among them. */
   readonly known: ReadonlyMap<string, z.ZodType>;
 }
 

@@ -108,14 +108,14 @@ export function formatsOf(schema: Schema): string[] {
   return formats.filter((format) => format !== undefined);
 }
 
-/** Any of the schemas a value is held against is marked secret. */
+/** A value is secret when any of the schemas that it is held against is marked so. */
 export function isSecretSchema(schema: Schema): boolean {
   if (metaOf(schema).secret === true || baseSchemas(schema).some((base) => metaOf(base).secret === true)) return true;
   const pipes = schemaLayers(schema).map(zodDefinition);
   return pipes.some(({ type, out }) => type === "pipe" && !isTransform(out!) && isSecretSchema(out!));
 }
 
-/** Nothing is known of what this schema takes. */
+/** Nobody knows what an opaque schema takes. */
 export function isOpaqueSchema(schema: Schema): boolean {
   return metaOf(schema).opaque === true;
 }
@@ -138,9 +138,9 @@ export function readsNull(schema: Schema): boolean {
 interface SchemaChildren {
   /** An object has keys of its own, a record takes any; the items of a list are alike, those of a tuple are not. */
   readonly holder: "object" | "record" | "list" | "tuple" | "none";
-  /** By key, or by index. */
+  /** The schemas of named keys, by key, or of the first items, by index. */
   readonly named: Readonly<Record<string, Schema>>;
-  /** Of all other keys and items. */
+  /** The schema of all other keys or items. */
   readonly others: Schema | undefined;
 }
 
@@ -164,7 +164,7 @@ const childrenOf = readOnce((base): SchemaChildren => {
   }
 });
 
-/** Named keys of the maps this schema takes. */
+/** The keys that the schema names, of all maps that it takes. */
 export const keysOf = readOnce((schema): ReadonlyMap<string, Schema> => {
   const keys = new Map<string, Schema>();
   for (const base of baseSchemas(schema)) {
@@ -205,7 +205,7 @@ export function mapSchemas(schema: Schema): Schema[] {
   return baseSchemas(schema).filter((base) => ["object", "record"].includes(childrenOf(base).holder));
 }
 
-/** The words an enum takes. */
+/** The words that the schema takes, where it takes words of a list. */
 export function enumValues(schema: Schema): string[] {
   return baseSchemas(schema).flatMap((base) => {
     const definition = zodDefinition(base);
@@ -226,7 +226,7 @@ export function defaultOf(schema: Schema): { readonly value: unknown; readonly w
   return undefined;
 }
 
-/** An absent key is an error. */
+/** A key is required when the schema does not take its absence. */
 export function isRequired(schema: Schema): boolean {
   return valueOr(() => !schema.safeParse(undefined).success, true);
 }

@@ -30,7 +30,7 @@ export function isSecretKey(key: string): boolean {
   return SECRET_WORDS.test(last) || (last.length > 5 && nearest(last, MISTYPED) !== undefined);
 }
 
-/** Long enough that a word close to one of them is that word, mistyped. */
+/** These are long enough that a word close to one of them is that word, mistyped. */
 const MISTYPED = ["password", "passphrase", "authorization", "credentials"];
 
 /** A URL's user, password and secret-looking query parameters, taken out. */

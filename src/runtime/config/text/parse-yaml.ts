@@ -12,7 +12,7 @@ import {
 import type { Problem } from "./problem.js";
 import type { SourceText } from "./source-text.js";
 
-/** Far beyond any config, and low enough that a hostile one cannot exhaust the stack or the memory. */
+/** These limits are far beyond any config, and low enough that a hostile one cannot exhaust the stack or the memory. */
 const MAX_DEPTH = 200;
 const MAX_NODES = 200_000;
 

@@ -107,7 +107,7 @@ function mergeAll(layers: readonly (MapNode | undefined)[]): MapNode | undefined
   ) as MapNode;
 }
 
-/** Far beyond any config; a device or a pipe may have no end. */
+/** This limit is far beyond any config; a device or a pipe may have no end. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /** A file's text, whatever kind of file it is. Throws when it cannot be read or is too large. */

@@ -21,7 +21,7 @@ export interface SubstitutionContext {
   /** Gives a file's text, or throws. */
   readonly readFile: (path: string) => string;
   readonly problems: Problem[];
-  /** Told of every further file that config is taken from. */
+  /** This is told of every further file that config is taken from. */
   readonly onSource: (source: SourceText) => void;
 }
 

@@ -29,7 +29,7 @@ export function configSchema(schema: ConfigSchema | undefined): ZodType {
   return isZod(schema) ? schema : adaptStandardSchema(schema);
 }
 
-/** By shape: a plugin may have its own copy of zod. */
+/** A schema of zod 4 is told by its shape: a plugin may have its own copy of zod. */
 export function isZod(schema: unknown): schema is ZodType {
   return typeof schema === "object" && schema !== null && "_zod" in schema && "safeParse" in schema;
 }
