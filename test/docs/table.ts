@@ -1,11 +1,14 @@
 import { api } from "./pages/api.js";
 import { deadLetters } from "./pages/dead-letters.js";
 import { programs } from "./pages/embedding.js";
+import { errors } from "./pages/errors.js";
 import { ottlFunctions } from "./pages/ottl-functions.js";
 import { pii } from "./pages/pii.js";
 import { plugins } from "./pages/plugins.js";
 import { rateLimit } from "./pages/rate-limit.js";
 import { readme } from "./pages/readme.js";
+import { reliability } from "./pages/reliability.js";
+import { rxjsRecipes } from "./pages/rxjs-recipes.js";
 import { sampling } from "./pages/sampling.js";
 import { nodeTests } from "./pages/testing.js";
 import { versioning } from "./pages/versioning.js";
@@ -33,6 +36,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/count.md", by: namesKeys("count") },
   { page: "docs/dead-letters.md", runs: ["sh"], by: deadLetters },
   { page: "docs/embedding.md", runs: ["js"], by: programs },
+  { page: "docs/errors.md", by: errors },
   { page: "docs/failover.md", by: namesKeys("failover") },
   { page: "docs/groupbyattrs.md", by: namesKeys("groupbyattrs") },
   { page: "docs/install.md", runs: ["sh"], by: "test/packaging/deployment.test.ts" },
@@ -41,12 +45,13 @@ export const TABLE: readonly Row[] = [
   { page: "docs/pii.md", by: pii },
   { page: "docs/plugins.md", runs: ["js", "sh", "yaml"], by: plugins },
   { page: "docs/rate-limit.md", by: rateLimit },
-  { page: "docs/reliability.md", by: "test/extensions/reliability/reliability-docs.test.ts" },
+  { page: "docs/reliability.md", by: reliability },
   { page: "docs/routing.md", by: namesKeys("routing") },
+  { page: "docs/rxjs-recipes.md", runs: ["js"], by: rxjsRecipes },
   { page: "docs/sampling.md", by: sampling },
   { page: "docs/testing.md", runs: ["js"], by: nodeTests },
   { page: "docs/versioning.md", runs: ["js"], by: versioning },
 ];
 
 /** Pages made from the code, of which nothing was written by hand. */
-export const GENERATED: readonly string[] = ["docs/api.md", "docs/ottl-functions.md"];
+export const GENERATED: readonly string[] = ["docs/api.md", "docs/errors.md", "docs/ottl-functions.md"];

@@ -1,14 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { API_ERRORS } from "../../src/extensions/admin-api/http-error.js";
-import { PROBLEMS } from "../../src/runtime/config/text/problem-codes.js";
-import { ERRORS, type ErrorFacts } from "../../src/runtime/contract/error-codes.js";
-import { project } from "./pages.js";
+import { API_ERRORS } from "../../../src/extensions/admin-api/http-error.js";
+import { PROBLEMS } from "../../../src/runtime/config/text/problem-codes.js";
+import { ERRORS, type ErrorFacts } from "../../../src/runtime/contract/error-codes.js";
 
-const script = new URL("../../scripts/error-reference.js", import.meta.url).href;
-const { errorReference } = (await import(script)) as { errorReference: (tables: object) => string };
-
+const project = join(import.meta.dirname, "../../..");
 const TABLES = [
   "src/runtime/contract/error-codes.ts",
   "src/runtime/config/text/problem-codes.ts",
@@ -27,13 +24,6 @@ const usedCode = users.map(({ code }) => code).join("\n");
 function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, "");
 }
-
-describe("docs/errors.md", () => {
-  it("says what the tables say (npm run build && node scripts/error-reference.js makes it)", () => {
-    const page = errorReference({ errors: ERRORS, problems: PROBLEMS, apiErrors: API_ERRORS });
-    expect(readFileSync(join(project, "docs/errors.md"), "utf8")).toBe(page);
-  });
-});
 
 describe("the table of error codes", () => {
   it("is the only place where a code is spelled out", () => {
