@@ -29,7 +29,8 @@ const RUN_BY: readonly (readonly [page: string, language: string, count: number,
   ["docs/plugins.md", "js", 8, "test/runtime/host/plugins/docs.test.ts"],
   ["docs/plugins.md", "sh", 2, "test/runtime/host/plugins/docs.test.ts"],
   ["docs/plugins.md", "yaml", 2, "test/runtime/host/plugins/docs.test.ts"],
-  ["docs/testing.md", "js", 8, "test/runtime/testing/docs.test.ts"],
+  ["docs/rxjs-recipes.md", "js", 10, "test/docs/rxjs-recipes.test.ts"],
+  ["docs/testing.md", "js", 9, "test/runtime/testing/docs.test.ts"],
   ["docs/versioning.md", "js", 1, "test/processors/versioning/docs.test.ts"],
 ];
 
