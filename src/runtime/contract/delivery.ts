@@ -21,7 +21,7 @@ export class Delivery {
   /** Pipelines a connector chose for this delivery; undefined means all that the connector feeds. */
   readonly route: readonly string[] | undefined;
   readonly debt: Debt;
-  /** Alive for as long as any delivery of this debt is, where the debts inside a component are watched for that. */
+  /** @internal Alive for as long as any delivery of this debt is, where the debts inside a component are watched for that. */
   readonly lease: object | undefined;
   /** Set on what a processor took out of the pipeline: no other processor sees it, exporters keep it as a dead letter. */
   readonly setback: Setback | undefined;
