@@ -25,7 +25,7 @@ export class Delivery {
   /** Pipelines a connector chose for this delivery; undefined means all that the connector feeds. */
   readonly route: readonly string[] | undefined;
   readonly debt: Debt;
-  /** Alive for as long as any delivery of this debt is, where the debts inside a component are watched for that. */
+  /** @internal Alive for as long as any delivery of this debt is, where the debts inside a component are watched for that. */
   readonly lease: object | undefined;
   /**
    * Set on what a processor took out of the pipeline: no other processor sees it, exporters keep it as a dead letter.
@@ -144,9 +144,10 @@ const NOTHING_REJECTED: PartialRejection = { rejected: 0, message: "" };
 /** All of it was taken. */
 export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
 
-/** Gives each debt inside a component an object that only its deliveries hold: when it is collected, they are gone. */
+/** Watches whether the debts inside a component still have deliveries: an object that only these hold is their lease. */
 export interface DebtWatch {
-  createLease(debt: Debt): object;
+  /** The debt has a new lease, which it holds itself until `releaseLease`. */
+  leaseCreated(debt: Debt): void;
 }
 
 /** The debts that are inside one component at the moment. */
@@ -207,7 +208,8 @@ export class Debt {
   private outcome: Outcome = ACCEPTED;
   private combineRejected: CombineRejected = sum;
   private holder: HeldDebts | undefined;
-  private currentLease: WeakRef<object> | undefined;
+  private heldLease: object | undefined;
+  private releasedLease: WeakRef<object> | undefined;
   private readonly creditors: readonly Debt[];
   private readonly onSettled: ((outcome: Outcome) => void) | undefined;
   private readonly onRefused: OnRefused | undefined;
@@ -258,17 +260,27 @@ export class Debt {
   lease(): object | undefined {
     const watch = this.holder?.watch;
     if (watch === undefined || !this.open) return undefined;
-    let lease = this.currentLease?.deref();
-    if (lease === undefined) {
-      lease = watch.createLease(this);
-      this.currentLease = new WeakRef(lease);
-    }
+    const existing = this.heldLease ?? this.releasedLease?.deref();
+    if (existing !== undefined) return existing;
+    const lease = {};
+    this.heldLease = lease;
+    watch.leaseCreated(this);
+    return lease;
+  }
+
+  /** From here on only deliveries hold the lease, which is given; undefined when the debt is not owed in that place. */
+  releaseLease(holder: HeldDebts): object | undefined {
+    const lease = this.heldLease;
+    if (lease === undefined || !this.open || this.holder !== holder) return undefined;
+    this.heldLease = undefined;
+    this.releasedLease = new WeakRef(lease);
     return lease;
   }
 
   /** No delivery holds a lease on it, though it is still owed in that place. */
   isLostIn(holder: HeldDebts): boolean {
-    return this.open && this.holder === holder && this.currentLease?.deref() === undefined;
+    const hasLease = this.heldLease !== undefined || this.releasedLease?.deref() !== undefined;
+    return this.open && this.holder === holder && !hasLease;
   }
 
   /** Ends the debt; a second settlement is ignored. */
@@ -285,7 +297,8 @@ export class Debt {
     if (this.holder === holder) return;
     this.holder?.track(this, false);
     this.holder = holder;
-    this.currentLease = undefined;
+    this.heldLease = undefined;
+    this.releasedLease = undefined;
     if (this.open) holder?.track(this, true);
   }
 

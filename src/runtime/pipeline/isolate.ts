@@ -149,12 +149,12 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
         const before = settings.pluginTracker?.enter(trackerId);
         try {
           if (!isRunning()) start();
-          input.next(lostDeliveries === undefined ? delivery : delivery.withLease());
+          if (lostDeliveries === undefined) input.next(delivery);
+          else lostDeliveries.passing(() => input.next(delivery.withLease()));
         } catch (error) {
           restart(error);
         }
         settings.pluginTracker?.enter(before!);
-        lostDeliveries?.lookLater();
       },
       drain() {
         if (!isRunning()) return end();

@@ -29,6 +29,8 @@ export interface LostDeliveriesSettings {
 export class LostDeliveries implements DebtWatch {
   private readonly settings: LostDeliveriesSettings;
   private readonly leases: FinalizationRegistry<Debt>;
+  private readonly fresh: Debt[] = [];
+  private depth = 0;
   private cancelTimer: (() => void) | undefined;
   private lastOldest: Debt | undefined;
 
@@ -37,23 +39,46 @@ export class LostDeliveries implements DebtWatch {
     this.leases = new FinalizationRegistry((debt) => this.refuseIfLost(debt));
   }
 
-  createLease(debt: Debt): object {
-    const lease = {};
-    this.leases.register(lease, debt);
-    return lease;
+  leaseCreated(debt: Debt): void {
+    if (this.depth > 0) this.fresh.push(debt);
+    else this.release(debt);
   }
 
-  /** To be called when the component may have kept something. */
-  lookLater(): void {
-    const { garbageCollection, heldDebts, clock } = this.settings;
-    if (this.cancelTimer !== undefined || garbageCollection === undefined || heldDebts.size === 0) return;
-    this.cancelTimer = clock.after(LOOK_INTERVAL_MS, () => this.look(garbageCollection));
+  /**
+   * Runs what gives the component a delivery. Most are handed on at once: only for what it has kept by then it is worth the
+   * price of a registration, which is more than that of all else here.
+   */
+  passing(give: () => void): void {
+    this.depth += 1;
+    try {
+      give();
+    } finally {
+      this.depth -= 1;
+      if (this.depth === 0) this.releaseFresh();
+    }
   }
 
   stop(): void {
     this.cancelTimer?.();
     this.cancelTimer = undefined;
     this.lastOldest = undefined;
+  }
+
+  private releaseFresh(): void {
+    for (const debt of this.fresh) this.release(debt);
+    this.fresh.length = 0;
+    this.lookLater();
+  }
+
+  private release(debt: Debt): void {
+    const lease = debt.releaseLease(this.settings.heldDebts);
+    if (lease !== undefined) this.leases.register(lease, debt);
+  }
+
+  private lookLater(): void {
+    const { garbageCollection, heldDebts, clock } = this.settings;
+    if (this.cancelTimer !== undefined || garbageCollection === undefined || heldDebts.size === 0) return;
+    this.cancelTimer = clock.after(LOOK_INTERVAL_MS, () => this.look(garbageCollection));
   }
 
   private look(garbageCollection: GarbageCollection): void {

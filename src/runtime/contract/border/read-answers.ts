@@ -12,8 +12,8 @@ export function validateRejection(answer: unknown, count: number): PartialReject
   if (typeof answer !== "object" || answer === null) return undefined;
   try {
     const { rejected, message } = answer as { rejected?: unknown; message?: unknown };
-    if (typeof rejected !== "number") return undefined;
-    const bounded = Math.min(Math.max(0, Math.ceil(rejected || 0)), count);
+    if (rejected === undefined || rejected === null) return undefined;
+    const bounded = Math.min(Math.max(0, Math.ceil(Number(rejected) || 0)), count);
     return { rejected: bounded, message: errorMessage(message ?? "") };
   } catch {
     return undefined;

@@ -2,7 +2,6 @@ import { bufferCount, debounceTime, filter, map, merge, mergeMap, share, take } 
 import { describe, expect, it, vi } from "vitest";
 import {
   Batch,
-  type Clock,
   Delivery,
   type Logger,
   type Outcome,
@@ -11,14 +10,14 @@ import {
   statefulProcessor,
 } from "../../../../src/plugin.js";
 import { collectGarbage } from "../../../../src/runtime/contract/border/garbage-collection.js";
-import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import { silentLogger } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../../src/testing.js";
 import { sketch } from "../../../support/plan.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 
 /** A pipeline with one processor of a plugin between a receiver and an exporter. */
-function pipelineOf(processor: Processor, clock: Clock = systemClock) {
+function pipelineOf(processor: Processor) {
+  const clock = new FakeClock();
   const warnings: string[] = [];
   const exported: string[] = [];
   const logger = (component: unknown): Logger => ({
@@ -35,7 +34,15 @@ function pipelineOf(processor: Processor, clock: Clock = systemClock) {
     { plugins: true, clock, logger: logger("") },
   );
   const send = (...texts: string[]): Promise<Outcome> => intake("in").accept(logs(...texts));
-  return { send, graph, warnings, exported };
+  /** Lets time pass until all are answered. */
+  const answersTo = async (...sent: Promise<Outcome>[]): Promise<Outcome[]> => {
+    const all = Promise.all(sent);
+    let isOver = false;
+    void all.then(() => (isOver = true));
+    while (!isOver) await clock.pass(1000);
+    return all;
+  };
+  return { send, answersTo, graph, clock, warnings, exported };
 }
 
 /** Garbage is collected, and whoever asked has been told. */
@@ -88,9 +95,9 @@ describe("a plugin of plain RxJS operators", { timeout: 60_000 }, () => {
       (source) => source.pipe(mergeMap((delivery) => (isWanted(delivery) ? [delivery] : []))),
     ],
   ])("has the sender answered when %s lets go of a delivery, and holds nothing", async (_what, processor) => {
-    const { send, graph, warnings } = pipelineOf(processor);
+    const { send, answersTo, graph, warnings } = pipelineOf(processor);
     const wanted = await send("a");
-    const lost = await Promise.all([send("unwanted", "b"), send("unwanted", "c")]);
+    const lost = await answersTo(send("unwanted", "b"), send("unwanted", "c"));
     expect(wanted).toMatchObject({ ok: true });
     expect(lost).toMatchObject([LOST, LOST]);
     expect(graph.budget.used).toBe(0);
@@ -99,8 +106,8 @@ describe("a plugin of plain RxJS operators", { timeout: 60_000 }, () => {
   });
 
   it("has all but the last answered that debounceTime lets go of, and hands on the last", async () => {
-    const { send, graph, exported } = pipelineOf(debounceTime(10));
-    const outcomes = await Promise.all([send("a"), send("b"), send("c")]);
+    const { send, answersTo, graph, exported } = pipelineOf(debounceTime(10));
+    const outcomes = await answersTo(send("a"), send("b"), send("c"));
     expect(outcomes).toMatchObject([LOST, LOST, { ok: true }]);
     expect(exported).toEqual(["c"]);
     expect(graph.budget.used).toBe(0);
@@ -133,11 +140,7 @@ describe("a plugin of plain RxJS operators", { timeout: 60_000 }, () => {
 
 describe("a plugin that says that it holds deliveries", () => {
   it("is not looked at, and what it forgets is found when garbage is collected anyway", async () => {
-    const clock = new FakeClock();
-    const { send } = pipelineOf(
-      statefulProcessor(() => ({ next: () => {} })),
-      clock,
-    );
+    const { send, clock } = pipelineOf(statefulProcessor(() => ({ next: () => {} })));
     let outcome: Outcome | undefined;
     void send("a").then((answer) => (outcome = answer));
     expect(clock.pending).toBe(0);

@@ -1,4 +1,4 @@
-import { map, NEVER, Observable, share } from "rxjs";
+import { filter, map, NEVER, Observable, share } from "rxjs";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   batchFromJson,
@@ -108,6 +108,23 @@ describe("a plugin's processor", () => {
     const outcome = pipeline.send(logs("a"));
     await pipeline.stop(1);
     expect(await outcome).toMatchObject({ ok: false, refusal: { kind: "transient" } });
+  });
+
+  it("is named when it lets go of a batch, and the sender is answered", { timeout: 60_000 }, async () => {
+    const { lines, logger } = keptLog();
+    const pipeline = await run(
+      processor(() => filter(() => false)),
+      { logger },
+    );
+    expect(await pipeline.send(logs("a"))).toMatchObject({
+      ok: false,
+      refusal: {
+        kind: "transient",
+        code: "SLUICE_DELIVERY_LOST",
+        message: expect.stringContaining("processor mine failed"),
+      },
+    });
+    expect(lines).toEqual([expect.stringMatching(/^processor mine: the processor lost a delivery: .*drop\(\)/)]);
   });
 
   it("is watched while its code runs, and only then", async () => {
