@@ -3,19 +3,17 @@ import {
   Batch,
   batchFromJson,
   batchToJson,
-  compileCondition,
-  compileStatement,
-  DETECTORS,
   decodeTree,
-  dropWhere,
   eachRecord,
   editRecords,
   encodeTree,
-  PiiTreatment,
   readRecords,
   splitBatch,
-  transformBatch,
 } from "../dist/plugin.js";
+import { DETECTORS } from "../dist/processors/pii/detect/detectors.js";
+import { PiiTreatment } from "../dist/processors/pii/pii-treatment.js";
+import { compileCondition, compileStatement } from "../dist/runtime/ottl/compile/compile.js";
+import { dropWhere, transformBatch } from "../dist/runtime/ottl/compile/run.js";
 import { findAttribute } from "../dist/runtime/telemetry/views/attributes.js";
 import { KEEP, RecordWalk } from "../dist/runtime/telemetry/views/record-walk.js";
 import { Debt, Delivery } from "../dist/testing.js";

@@ -133,9 +133,9 @@ function severityTests(wantedSeverity: MatchConfig["log_severity_number"]): Matc
   ];
 }
 
-function textTest(wantedText: string, isRegexp: boolean): (found: string) => boolean {
-  if (!isRegexp) return (found) => found === wantedText;
-  const pattern = compilePattern(wantedText);
+function textTest(expectedText: string, isRegexp: boolean): (found: string) => boolean {
+  if (!isRegexp) return (found) => found === expectedText;
+  const pattern = compilePattern(expectedText);
   return (found) => pattern.test(found);
 }
 

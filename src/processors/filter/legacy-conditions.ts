@@ -57,10 +57,10 @@ export function legacyConditions(
 
 function conditionOf(properties: Properties): string {
   const regexp = properties.match_type === "regexp";
-  const fits = (path: string, wanted: string | number | boolean) =>
-    regexp && typeof wanted === "string"
-      ? `IsMatch(${path}, ${ottlLiteral(wanted)})`
-      : `${path} == ${ottlLiteral(wanted)}`;
+  const fits = (path: string, expected: string | number | boolean) =>
+    regexp && typeof expected === "string"
+      ? `IsMatch(${path}, ${ottlLiteral(expected)})`
+      : `${path} == ${ottlLiteral(expected)}`;
   const anyOf = (path: string, names: readonly string[] | null | undefined) =>
     names?.length ? [`(${names.map((name) => fits(path, name)).join(" or ")})`] : [];
   const allOf = (path: string, list: Properties["attributes"]) =>
@@ -88,7 +88,7 @@ function severityCondition(number: Properties["severity_number"]): string[] {
   return [number.match_undefined ? `(severity_number == 0 or ${atLeast})` : atLeast];
 }
 
-function librariesCondition(list: Properties["libraries"], fits: (path: string, wanted: string) => string): string[] {
+function librariesCondition(list: Properties["libraries"], fits: (path: string, expected: string) => string): string[] {
   if (!list?.length) return [];
   const each = list.map(({ name, version }) =>
     [fits("scope.name", name), ...(version ? [fits("scope.version", version)] : [])].join(" and "),

@@ -23,7 +23,7 @@ export interface FieldRuleSettings {
 /**
  * What is to be done with fields, by their key and their path. A rule means a field whose key or whose path from the
  * attribute, or from `body`, down is as it says: an exact one before one with `*`, those in the order of the config, and
- * any of them before what the key's name suggests. Answers are kept, for so many names.
+ * any of them before what the key's name suggests. So many answers are remembered.
  */
 export class FieldRules {
   private readonly settings: FieldRuleSettings;
@@ -39,8 +39,8 @@ export class FieldRules {
   /** The attribute whose key is [start, end) of `b`. */
   ofAttribute(b: Uint8Array, start: number, end: number): FieldRule {
     const slot = slotOf(b, start, end);
-    const kept = this.byKey.get(slot, b, start, end);
-    if (kept !== undefined) return kept;
+    const known = this.byKey.get(slot, b, start, end);
+    if (known !== undefined) return known;
     const key = Buffer.prototype.utf8Slice.call(b, start, end);
     return this.byKey.put(slot, b, start, end, this.createRule(key, key));
   }
@@ -84,7 +84,7 @@ const MAX_PATHS = 4096;
 const MAX_KEY_LENGTH = 256;
 const SLOTS = 1024;
 
-/** Where a key is kept: length and a few bytes tell the keys of a program apart well enough. */
+/** The slot of a key: length and a few bytes tell the keys of a program apart well enough. */
 function slotOf(b: Uint8Array, start: number, end: number): number {
   const size = end - start;
   if (size === 0) return 0;

@@ -98,14 +98,14 @@ export class TextTreatment {
     return out;
   }
 
-  /** Makes the parts, and gives the size of the whole. */
+  /** Makes what stands in the place of each match, and gives the size of the text with them. */
   private makeReplacements(b: Uint8Array, size: number): number {
     const { count, starts, ends, detectors } = matches;
     for (let i = 0; i < count; i++) {
       const detector = detectors[i]!;
-      const part = this.treatments[detector]!(b, starts[i]!, ends[i]!, detector);
-      this.replacements[i] = part;
-      size += part.length - (ends[i]! - starts[i]!);
+      const replacement = this.treatments[detector]!(b, starts[i]!, ends[i]!, detector);
+      this.replacements[i] = replacement;
+      size += replacement.length - (ends[i]! - starts[i]!);
     }
     return size;
   }

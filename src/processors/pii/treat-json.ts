@@ -31,7 +31,7 @@ const SCALAR = /[^\s,\]}]+/y;
 /** Deeper than people write. What is below is masked: one line of brackets must not make a batch impossible to treat. */
 const MAX_DEPTH = 200;
 
-/** One pass over text that is known to be JSON. `done` is how much of it is in `out`. */
+/** One pass over text that is known to be JSON. `copiedUpTo` is how much of it is in `out`. */
 class JsonWalk {
   private readonly text: string;
   private readonly treatment: JsonTreatment;

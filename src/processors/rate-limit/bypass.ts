@@ -39,10 +39,10 @@ function createBypassTest(
 }
 
 /** Compared in constant time: it may be a secret that tells who may pass. */
-function hasMetadata({ metadata }: Origin, name: string, wanted: string): boolean {
+function hasMetadata({ metadata }: Origin, name: string, expected: string): boolean {
   const values = metadata?.get(name) ?? [];
-  if (wanted === "*") return values.length > 0;
-  return values.some((value) => timingSafeEqual(digest(value), digest(wanted)));
+  if (expected === "*") return values.length > 0;
+  return values.some((value) => timingSafeEqual(digest(value), digest(expected)));
 }
 
 function digest(text: string): Buffer {

@@ -31,7 +31,7 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
   create(config, context) {
     const limiter = new Limiter(config, context.clock, errorHandler("ignore", context)!);
     const metrics = limiterMetrics(config.onExcess, context, () => limiter.size);
-    const say = limitExceededLog(config, context);
+    const logExcess = limitExceededLog(config, context);
     const excess = EXCESS_HANDLERS[config.onExcess];
     return eachBatch((batch, { origin }) => {
       const judgement = limiter.judge(batch, origin);
@@ -40,7 +40,7 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
         limiter.commit();
         return batch;
       }
-      say(judgement);
+      logExcess(judgement);
       return excess(batch, judgement, limiter, config);
     });
   },

@@ -19,7 +19,7 @@ export function followsWord(b: Uint8Array, p: number, words: RegExp): boolean {
   return words.test(latin1(b, start, p).toLowerCase());
 }
 
-/** A pattern of words in any script, for `isBehind`. */
+/** A pattern of words in any script, for `followsWord`. */
 export function wordsInLatin1(words: readonly string[]): RegExp {
   return new RegExp(words.map((word) => Buffer.from(word, "utf8").toString("latin1").toLowerCase()).join("|"));
 }

@@ -30,7 +30,7 @@ export class RedactionVisitor implements FieldVisitor {
     inBody: KeySummary;
   }[] = [];
 
-  /** With `knowsOwn` it leaves what it has redacted before. */
+  /** With `keepsOwnMasks` it leaves what it has redacted before. */
   constructor(config: RedactionConfig, keepsOwnMasks = false) {
     this.config = config;
     this.rules = new RedactionRules(config, keepsOwnMasks);

@@ -50,9 +50,9 @@ export class AstCompiler implements Compiler {
       case "compare":
         return this.comparison(node);
       case "and":
-        return allOf(node.parts.map((part) => this.condition(part)));
+        return allOf(node.operands.map((operand) => this.condition(operand)));
       case "or":
-        return anyOf(node.parts.map((part) => this.condition(part)));
+        return anyOf(node.operands.map((operand) => this.condition(operand)));
       case "not":
         return negated(this.condition(node.operand));
       case "call":
@@ -138,9 +138,9 @@ export class AstCompiler implements Compiler {
       const argument = { name: undefined, value, at: node.at, end: node.end };
       const call: CallNode = { kind: "call", name, arguments: [argument], keys: [], at: node.at, end: node.end };
       const compiler: Compiler = {
-        value: (part) => (part === value ? input : this.value(part)),
-        path: (part) => this.path(part),
-        converter: (inner, part) => this.converter(inner, part),
+        value: (inner) => (inner === value ? input : this.value(inner)),
+        path: (inner) => this.path(inner),
+        converter: (innerName, inner) => this.converter(innerName, inner),
       };
       return spec.compile(bindArguments(spec, call, compiler));
     };
@@ -150,13 +150,13 @@ export class AstCompiler implements Compiler {
   private listItemAccess(spec: PathSpec, keys: readonly AstNode[]): PathAccess {
     if (spec.type !== "list" || keys.length > 1)
       throw nodeError(keys[0]!, `stands behind a ${spec.type}, which cannot be indexed`);
-    const whole = spec.compile([]);
+    const listAccess = spec.compile([]);
     const compiled = keys.map((key) => this.key(key));
     return {
-      get: (ctx) => getAtKeys(whole.get(ctx), compiled, ctx),
+      get: (ctx) => getAtKeys(listAccess.get(ctx), compiled, ctx),
       set: (ctx, value) => {
-        const list = whole.get(ctx) ?? [];
-        whole.set(ctx, setAtKeys(list, compiled, 0, ctx, value));
+        const list = listAccess.get(ctx) ?? [];
+        listAccess.set(ctx, setAtKeys(list, compiled, 0, ctx, value));
       },
     };
   }

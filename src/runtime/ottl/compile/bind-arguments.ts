@@ -45,8 +45,8 @@ function assignArguments(spec: FunctionSpec, call: CallNode): Map<string, Argume
 }
 
 function parameterNamed(spec: FunctionSpec, argument: Argument): Parameter {
-  const wanted = toSnakeCase(argument.name!);
-  const found = spec.parameters.find(({ name }) => name === wanted);
+  const parameterName = toSnakeCase(argument.name!);
+  const found = spec.parameters.find(({ name }) => name === parameterName);
   if (found !== undefined) return found;
   const names = spec.parameters.map(({ name }) => name);
   throw new OttlSyntaxError(

@@ -4,7 +4,7 @@ import type { RecordContext } from "../paths/record-context.js";
 import { parseCondition, parseStatement } from "../syntax/parser.js";
 import { AstCompiler } from "./ast-compiler.js";
 
-/** A compiled condition. It holds no state: one serves any number of scenes. */
+/** A compiled condition. It holds no state: one serves any number of walks. */
 export interface Condition {
   readonly text: string;
   readonly context: ContextName;
@@ -16,7 +16,7 @@ export interface Condition {
 export interface Statement {
   readonly text: string;
   readonly context: ContextName;
-  /** Edits the record of the scene if its `where` holds; says whether it did. Throws an `OttlError`. */
+  /** Edits the present record if its `where` holds; answers whether it did. Throws an `OttlError`. */
   execute(ctx: RecordContext): boolean;
 }
 

@@ -49,18 +49,18 @@ export function attributeTest(
 ): Predicate | undefined {
   if ((operator !== "==" && operator !== "!=") || (typeof value !== "string" && value !== null)) return undefined;
   const text = Buffer.from(value ?? "", "utf8");
-  const wanted = operator === "==";
+  const isEqual = operator === "==";
   return (ctx) => {
     const message = select(ctx);
     if (message.edits !== undefined) return compare(message.attribute(key, encoded), value, operator);
     const { bytes } = message;
     const at = findAttribute(bytes, message.start, message.end, message.attributesTag, encoded);
     const start = at < 0 ? -1 : anyValueAt(bytes, at);
-    if (start < 0) return (value === null) === wanted;
+    if (start < 0) return (value === null) === isEqual;
     return (
       (value === null
         ? isEncodedNil(bytes, start, anyValueEnd)
-        : isEncodedText(bytes, start, anyValueEnd, value, text)) === wanted
+        : isEncodedText(bytes, start, anyValueEnd, value, text)) === isEqual
     );
   };
 }

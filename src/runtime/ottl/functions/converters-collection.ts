@@ -63,8 +63,8 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
       const target = args.list("target");
       const item = args.any("item");
       return (ctx) => {
-        const wanted = item(ctx);
-        return target(ctx).some((value) => compare(value, wanted, "=="));
+        const expected = item(ctx);
+        return target(ctx).some((value) => compare(value, expected, "=="));
       };
     },
   },

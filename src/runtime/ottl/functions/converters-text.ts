@@ -130,8 +130,8 @@ export const TEXT_CONVERTERS: readonly FunctionSpec[] = [
       const target = args.text("target");
       const start = args.int("start");
       const length = args.int("length");
-      const whole = args.literalBool("utf8_safe", false);
-      return (ctx) => substring(target(ctx), start(ctx), length(ctx), whole);
+      const keepsCharacters = args.literalBool("utf8_safe", false);
+      return (ctx) => substring(target(ctx), start(ctx), length(ctx), keepsCharacters);
     },
   },
   {

@@ -23,16 +23,16 @@ function calendarConverter(name: string, what: string, read: (calendar: Calendar
   };
 }
 
-function durationConverter(name: string, nanos: bigint, whole: boolean): FunctionSpec {
+function durationConverter(name: string, nanos: bigint, isInteger: boolean): FunctionSpec {
   return {
     name,
     parameters: parameters("duration: duration"),
-    returns: whole ? "int" : "double",
-    summary: `A duration as ${whole ? "a whole number of" : ""} ${name.toLowerCase()}.`.replace("  ", " "),
+    returns: isInteger ? "int" : "double",
+    summary: `A duration as ${isInteger ? "a whole number of" : ""} ${name.toLowerCase()}.`.replace("  ", " "),
     example: `${name}(Duration("1h"))`,
     compile(args) {
       const duration = args.duration("duration");
-      return (ctx) => (whole ? duration(ctx).nanos / nanos : Number(duration(ctx).nanos) / Number(nanos));
+      return (ctx) => (isInteger ? duration(ctx).nanos / nanos : Number(duration(ctx).nanos) / Number(nanos));
     },
   };
 }

@@ -160,9 +160,9 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
     contexts: ["metric"],
     compile(args) {
       const key = args.text("key");
-      const wanted = args.text("expected_val");
+      const expected = args.text("expected_val");
       return (ctx) => {
-        const [name, text] = [key(ctx), wanted(ctx)];
+        const [name, text] = [key(ctx), expected(ctx)];
         return attributesOfPoints(ctx).some((map) => map.has(name) && textOf(map.get(name)!) === text);
       };
     },

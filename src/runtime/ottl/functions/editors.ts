@@ -114,8 +114,8 @@ export const EDITORS: readonly FunctionSpec[] = [
     compile(args) {
       const keys = args.texts("keys");
       return editMap(args, (map, ctx) => {
-        const kept = new Set(keys.map((key) => key(ctx)));
-        for (const key of [...map.keys()]) if (!kept.has(key)) map.delete(key);
+        const keptKeys = new Set(keys.map((key) => key(ctx)));
+        for (const key of [...map.keys()]) if (!keptKeys.has(key)) map.delete(key);
         return undefined;
       });
     },

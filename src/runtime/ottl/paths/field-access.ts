@@ -200,7 +200,7 @@ function collectRepeated(field: Field, bytes: Uint8Array, start: number, end: nu
   }
 }
 
-/** Messages that are only passed around, as a whole: a span's events, a point's exemplars. */
+/** Messages that are only passed around, never looked into: a span's events, a point's exemplars. */
 export function messagesAccess(select: SelectMessage, name: string): PathAccess {
   const read = (message: EditableMessage, field: Field) => new OttlMessages(name, rawMessages(message, field));
   return optionalFieldAccess(select, name, read, (message, field, value) => {
@@ -216,13 +216,12 @@ export function rawMessages(message: EditableMessage, field: Field): Uint8Array[
   const items: Uint8Array[] = [];
   const edited = message.edits?.fields.get(field.number);
   const bytes = edited ?? message.bytes;
-  const wanted = (field.number << 3) | LENGTH_DELIMITED;
   const end = edited === undefined ? message.end : edited.length;
   for (let p = edited === undefined ? message.start : 0; p < end; ) {
     const tag = varint(bytes, p);
     const at = after;
     p = skip(bytes, at, tag);
-    if (tag !== wanted) continue;
+    if (tag !== field.tag) continue;
     varint(bytes, at);
     items.push(bytes.subarray(after, p));
   }

@@ -99,16 +99,16 @@ function statusAccess(name: "code" | "message"): PathAccess {
 /** One entry of the W3C trace state; a missing one is the empty string, a new one goes first. */
 function traceStateAccess(key: PathKey): PathAccess {
   if (typeof key.literal === "bigint") throw new OttlSyntaxError("trace_state is indexed by a string", 0);
-  const whole = fieldAccess(span, "traceState", TEXT_FIELD);
+  const textAccess = fieldAccess(span, "traceState", TEXT_FIELD);
   return {
-    get: (ctx) => traceStateEntries(whole.get(ctx) as string).get(mapKey(key, ctx)) ?? "",
+    get: (ctx) => traceStateEntries(textAccess.get(ctx) as string).get(mapKey(key, ctx)) ?? "",
     set: (ctx, value) => {
       if (typeof value !== "string") throw typeMismatch("string", value);
       const name = mapKey(key, ctx);
-      const rest = traceStateEntries(whole.get(ctx) as string);
+      const rest = traceStateEntries(textAccess.get(ctx) as string);
       if (rest.get(name) === value) return;
       rest.delete(name);
-      whole.set(ctx, [[name, value], ...rest].map(([k, v]) => `${k}=${v}`).join(","));
+      textAccess.set(ctx, [[name, value], ...rest].map(([k, v]) => `${k}=${v}`).join(","));
     },
   };
 }

@@ -20,8 +20,8 @@ import {
 } from "./message-locators.js";
 
 /**
- * What a condition or statement looks at: the present record of a walk and the messages around it. One scene serves a
- * whole walk; `begin` moves it to the next record, `finish` hands the changes to the walk. The messages around are
+ * What a condition or statement looks at: the present record of a walk and the messages around it. One object serves
+ * a walk; `begin` moves it to the next record, `finish` hands the changes to the walk. The messages around are
  * looked up only when a path leads into them, and stay found as long as their frame does.
  */
 export class RecordContext {

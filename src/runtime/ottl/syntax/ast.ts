@@ -86,7 +86,7 @@ export interface CompareNode extends TextRange {
 
 interface LogicNode extends TextRange {
   readonly kind: "and" | "or";
-  readonly parts: readonly AstNode[];
+  readonly operands: readonly AstNode[];
 }
 
 interface NotNode extends TextRange {

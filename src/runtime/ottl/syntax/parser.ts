@@ -64,12 +64,12 @@ class Parser extends TokenCursor {
     throw this.unexpected("the end, a comparison, and, or", this.isSymbol("=") ? 'did you mean "=="?' : undefined);
   }
 
-  private logicalSeries(kind: "and" | "or", part: () => AstNode): AstNode {
-    const first = part();
+  private logicalSeries(kind: "and" | "or", parseOperand: () => AstNode): AstNode {
+    const first = parseOperand();
     if (!this.isWord(kind)) return first;
-    const parts = [first];
-    while (this.takeWord(kind)) parts.push(part());
-    return { kind, parts, at: first.at, end: parts.at(-1)!.end };
+    const operands = [first];
+    while (this.takeWord(kind)) operands.push(parseOperand());
+    return { kind, operands, at: first.at, end: operands.at(-1)!.end };
   }
 
   private negation(): AstNode {

@@ -166,11 +166,11 @@ export class WireWriter {
   /** The bytes from `start` on are a message behind a length of `room` bytes that is not right any more. */
   fixLength(start: number, room: number): void {
     const size = this.length - start;
-    const wanted = varintSize(size);
-    if (wanted !== room) {
-      this.reserve(wanted);
-      this.bytes.copyWithin(start - room + wanted, start, this.length);
-      this.length += wanted - room;
+    const needed = varintSize(size);
+    if (needed !== room) {
+      this.reserve(needed);
+      this.bytes.copyWithin(start - room + needed, start, this.length);
+      this.length += needed - room;
     }
     putVarint(this.bytes, start - room, size);
   }

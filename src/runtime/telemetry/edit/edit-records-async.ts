@@ -11,9 +11,9 @@ type RecordEditor = (
 
 /**
  * As `editRecords`, for a function that may answer later. While it answers at once this is one walk over the batch. At
- * the first promise that walk is given up; the records behind it are shown one after the other, `atOnce` at a time, and
+ * the first promise that walk is given up; the records behind it are shown one after the other, `concurrency` at a time, and
  * a second walk writes what became of all of them. Every record is shown exactly once; none is any more after one has
- * failed, or once `isWanted` says no.
+ * failed, or once `shouldContinue` answers no.
  */
 export function editRecordsAsync(
   batch: Batch,

@@ -4,14 +4,14 @@ import { after, skip, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 import { type Frame, KEEP, RecordWalk, type WalkShape } from "../views/record-walk.js";
 
-/** Names the heap, from 0 on, that the record of the walk in [start, end) belongs to. */
+/** Chooses the partition, numbered from 0, for the record of the walk in [start, end). */
 type ChoosePartition = (walk: RecordWalk, start: number, end: number) => number;
 
 /**
- * Sorts the records of a walk into heaps, each a batch of its own with its records in order; heaps without any stay
- * undefined. A batch whose records all belong to one heap is that heap, uncopied. Otherwise what surrounds a record
- * (resource, scope, metric, unknown fields) is repeated in every heap that has records of it, and frames that hold no
- * record at all are left out.
+ * Sorts the records of a walk into partitions, each a batch of its own with its records in order; partitions without any
+ * are undefined. A batch whose records all go to one partition is that partition, uncopied. Otherwise what surrounds a
+ * record (resource, scope, metric, unknown fields) is repeated in every partition that has records of it, and frames that
+ * hold no record at all are left out.
  */
 export function partition(
   batch: Batch,
@@ -34,7 +34,7 @@ export function partition(
   return result;
 }
 
-/** Two heaps of one batch: the records whose mark is 0, and the others. `marks` has one for each record, in order. */
+/** Two partitions of one batch: the records whose mark is 0, and the others. `marks` has one for each record, in order. */
 export function partitionByMarks(batch: Batch, marks: Uint8Array): (Batch | undefined)[] {
   let index = 0;
   return partition(batch, SHAPES[batch.signal], 2, () => (marks[index++] === 0 ? 0 : 1));
@@ -65,7 +65,7 @@ class Partitioner {
   private readonly writers = new Map<number, PartitionWriter>();
   private readonly frames: SourceFrame[] = [];
   private index = 0;
-  /** Records that lie one behind the other and go to the same heap are copied at once. */
+  /** Records that lie one behind the other and go to the same partition are copied at once. */
   private run: { readonly writer: PartitionWriter; readonly from: number; to: number } | undefined;
 
   constructor(batch: Batch, shape: WalkShape, assignments: readonly number[]) {

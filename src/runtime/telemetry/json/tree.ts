@@ -7,7 +7,7 @@ import { WireWriter } from "../bytes/writer.js";
 
 export type { Tree, TreeValue } from "../bytes/decode.js";
 
-/** The whole batch as plain objects, with the names of OTLP/JSON. */
+/** The batch as plain objects, with the names of OTLP/JSON. */
 export function decodeTree(batch: Batch): Tree {
   return decodeMessage(REQUEST[batch.signal], batch.bytes);
 }

@@ -46,7 +46,7 @@ export function readTableLayout(file: number, fileSize: number): TableLayout | u
 
 /**
  * The end of a table from an offset on: an index of these blocks, and a footer where LevelDB looks for it. A new empty
- * `meta` is written when there is none. Undefined when there is no room for it.
+ * meta index is written when none is given. Undefined when there is no room for it.
  */
 export function makeTableEnd(
   blocks: readonly IndexEntry[],

@@ -68,8 +68,8 @@ class GrokExpander {
       if (group !== undefined) return `(?P<${this.capture(group, undefined)}>`;
       const pattern = this.customPatterns.get(name) ?? GROK_PATTERNS[name];
       if (pattern === undefined) throw new OttlError(`no such grok pattern: ${name}`);
-      const wanted = field ?? (this.namedOnly ? undefined : name);
-      const opening = wanted === undefined ? "(?:" : `(?P<${this.capture(wanted, type)}>`;
+      const captureName = field ?? (this.namedOnly ? undefined : name);
+      const opening = captureName === undefined ? "(?:" : `(?P<${this.capture(captureName, type)}>`;
       return `${opening}${this.expand(pattern, depth + 1)})`;
     });
   }

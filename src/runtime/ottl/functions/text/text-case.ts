@@ -8,8 +8,8 @@ export function upperCase(text: string): string {
   return eachLetter(text, text.toUpperCase(), (letter) => letter.toUpperCase());
 }
 
-function eachLetter(text: string, whole: string, convert: (letter: string) => string): string {
-  if (/^[\0-\x7f]*$/.test(text)) return whole;
+function eachLetter(text: string, convertedAscii: string, convert: (letter: string) => string): string {
+  if (/^[\0-\x7f]*$/.test(text)) return convertedAscii;
   return [...text]
     .map((letter) => {
       const converted = convert(letter);
