@@ -118,7 +118,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   carryOut(item: QueueItem, outcome: EntryOutcome): Promise<void> | undefined {
     if (outcome.kind === "end_bisection") this.endParts(item, outcome.cause);
     const end = this.completion.complete(item, outcome);
-    if (end instanceof Promise) return end.then((later) => this.end(item, later));
+    if (!("isPending" in end)) return end.then((later) => this.end(item, later));
     this.end(item, end);
     return undefined;
   }
