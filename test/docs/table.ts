@@ -48,7 +48,6 @@ export const TABLE: readonly Row[] = [
   { page: "docs/reliability.md", by: reliability },
   { page: "docs/routing.md", by: namesKeys("routing") },
   { page: "docs/rxjs-recipes.md", runs: ["js"], by: rxjsRecipes },
-  { page: "docs/rxjs-recipes.md", runs: ["js"], by: "test/docs/rxjs-recipes.test.ts" },
   { page: "docs/sampling.md", by: sampling },
   { page: "docs/testing.md", runs: ["js"], by: nodeTests },
   { page: "docs/versioning.md", runs: ["js"], by: versioning },

@@ -82,7 +82,7 @@ describe("the package", () => {
       .filter((path) => !mapped.includes(path))
       .map((path) => path.slice("dist/bundle/".length));
     // These have nothing of their own.
-    expect(withoutMap).toEqual(["index.js", "plugin.js", "rolldown-runtime.js"]);
+    expect(withoutMap).toEqual(["index.js", "ottl.js", "plugin.js", "rolldown-runtime.js"]);
     const sources = mapped.flatMap((path) => {
       const map = JSON.parse(readFileSync(installed(`${path}.map`), "utf8")) as { sources: string[] };
       return map.sources.map((source) => join(dirname(path), source));
