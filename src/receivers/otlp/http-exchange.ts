@@ -53,6 +53,11 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
     else this.handInCompressed(this.compression, body);
   }
 
+  /** The answer waits in no set: a large set that changes all the time keeps what was in it alive for long. */
+  protected override onHandedIn(): void {
+    this.endpoint.open.delete(this);
+  }
+
   protected override answerRefused(error: ErrorAnswer): void {
     const answer = errorAnswer(error, this.encoding, this.extraHeaders());
     answerEarly(this.request, this.response, answer, this.endpoint.clock);

@@ -8,7 +8,7 @@ import { answerOfBadUpload, Upload } from "./upload.js";
 /** What a request needs of the endpoint that it came to. */
 interface RequestEndpoint {
   readonly maxBytes: number;
-  /** Requests that are neither answered nor gone. */
+  /** Requests that may still be refused, or told that their time is up. */
   readonly open: Pick<Set<unknown>, "add" | "delete">;
   readonly handedIn: InFlightCounter;
   countRefused(error: ErrorAnswer): void;
@@ -17,7 +17,8 @@ interface RequestEndpoint {
 /**
  * One request of either transport that may be read: its body comes in, goes to the intake, and the outcome goes out.
  *
- * It is in `endpoint.open` until it is answered or the client goes away. It counts in `endpoint.handedIn` from the moment
+ * It is in `endpoint.open` until it is answered or the client goes away, or until it is handed in if its transport has no use
+ * for it after that. It counts in `endpoint.handedIn` from the moment
  * the batch is handed in until the outcome is known, even if the client has gone. What it reserved is released when it is
  * handed in or ends, whichever comes first.
  */
@@ -33,6 +34,8 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
     this.encoding = encoding;
   }
 
+  /** Called when the body is in the batch. */
+  protected onHandedIn(): void {}
   protected abstract onChunk(chunk: Buffer): void;
   protected abstract onEnd(): void;
   protected abstract answerRefused(error: ErrorAnswer): void;
@@ -75,6 +78,7 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
       const batch = this.upload.toBatch(this.encoding, body);
       this.state = "handed in";
       this.upload.release();
+      this.onHandedIn();
       accepted = this.upload.requestIntake.accept(batch, this.metadata(), this.idempotencyKey());
     } catch (error) {
       this.refuseBadUpload(error);
