@@ -84,7 +84,7 @@ export const ERRORS = {
     cause:
       "The operator of a plugin let go of a delivery: it neither handed it on nor settled it, as a plain `filter(...)` does.",
     action:
-      "Let the plugin drop on purpose: `filter((delivery) => wanted(delivery) || delivery.drop())`. The log names the component.",
+      "Mend the component that the log names: `delivery.drop()` says that data is not wanted, as the [recipes](rxjs-recipes.md) show.",
   },
   SLUICE_EXPIRED: {
     met: "dead_letter",
