@@ -140,7 +140,7 @@ export class AttemptPolicy {
   private partlyDelivered(item: QueueItem, sent: Batch, partial: PartialRejection, rejected: number): EntryOutcome {
     const error = partialSuccessError(item.entry, partial, rejected);
     item.entry = withFailure(item.entry, error, this.services.clock.now(), true);
-    const cause: DeadLetterCause = { reason: "partial_success", category: "schema", error };
+    const cause: DeadLetterCause = { reason: "partial_success", category: "schema", error, lost: rejected };
     return { kind: "partly_delivered", sent, partial, rejected, cause };
   }
 
