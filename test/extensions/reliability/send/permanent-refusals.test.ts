@@ -114,6 +114,20 @@ describe("permanent refusals", () => {
     expect(queue.metrics.value("otelcol_exporter_sent_log_records")).toBe(1);
     expect(queue.metrics.value("otelcol_exporter_send_failed_log_records")).toBe(2);
   });
+
+  it("of some records stay the reason when the queue is full before the dead letter could be written", async () => {
+    const queue = await startQueue({
+      store: failingOnce(),
+      settings: { sending_queue: { queue_size: 1, on_full: "drop_oldest" } },
+      backend: async () => ({ rejected: 1, message: "too old" }),
+    });
+    queue.send("a", "b");
+    await queue.settle();
+    queue.send("c", "d");
+    await queue.settle();
+    const reasons = (await queue.deadLetters()).map(({ failure }) => failure?.reason);
+    expect(reasons).toEqual(["partial_success", "partial_success"]);
+  });
 });
 
 /** A store that cannot write the first dead letter. */
