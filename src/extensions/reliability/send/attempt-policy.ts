@@ -77,7 +77,7 @@ export class AttemptPolicy {
     const permit = this.breaker.acquire();
     if (permit !== undefined) return permit;
     const rejects = this.services.settings.circuit_breaker.on_open === "dead_letter" && this.breaker.state === "open";
-    return { waitMs: rejects ? undefined : this.breaker.waitMs, rejects };
+    return { waitMs: this.breaker.waitMs, rejects };
   }
 
   /** No call was made. */
