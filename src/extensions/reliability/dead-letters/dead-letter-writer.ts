@@ -34,15 +34,15 @@ export class DeadLetterWriter {
     this.log = new FailureLog(services.logger, services.clock);
   }
 
-  /** Gives up an entry that is pending in the store. `lost` is the number of its records that nobody has. */
-  async write(item: QueueItem, cause: DeadLetterCause, lost = item.entry.items): Promise<WriteOutcome> {
+  /** Gives up an entry that is pending in the store. */
+  async write(item: QueueItem, cause: DeadLetterCause): Promise<WriteOutcome> {
     const { store, metrics, logger } = this.services;
     try {
       const batch = item.batch ?? (await store.payload(item.ref));
       const { failure } = this.failureOf(item.entry.exporter, batch, cause);
       const failed: Entry = { ...item.entry, state: "failed", failure };
       const written = await this.saveOrDiscard(item, batch, failed);
-      metrics.sendFailed[item.entry.signal].add(lost);
+      metrics.sendFailed[item.entry.signal].add(cause.lost ?? item.entry.items);
       if (cause.reason === "retry_exhausted") metrics.exhausted.add(1);
       if (failed.replays > 0) metrics.replaysFailed.add(1);
       if (written === "saved") this.countAndLog(failed, cause);

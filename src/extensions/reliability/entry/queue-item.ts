@@ -32,6 +32,8 @@ export interface DeadLetterCause {
   readonly reason: FailureReason;
   readonly category: string;
   readonly error: AttemptError;
+  /** The number of its records that nobody has; all of them unless it is given. */
+  readonly lost?: number;
 }
 
 export function createQueueItem(

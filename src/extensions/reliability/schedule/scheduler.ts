@@ -127,7 +127,8 @@ export class Scheduler {
     const { backlog } = this.services;
     const item = backlog.takeOldest();
     if (item === undefined) return backlog.head.hasUnloaded && (await this.loadMore());
-    await this.endWithoutSending(item, { kind: "dead_letter", cause });
+    // One whose dead letter could not be written yet keeps the reason it was given up for.
+    await this.endWithoutSending(item, { kind: "dead_letter", cause: item.deadLetterCause ?? cause });
     return true;
   }
 

@@ -77,7 +77,7 @@ export class AttemptPolicy {
     const permit = this.breaker.acquire();
     if (permit !== undefined) return permit;
     const rejects = this.services.settings.circuit_breaker.on_open === "dead_letter" && this.breaker.state === "open";
-    return { waitMs: rejects ? undefined : this.breaker.waitMs, rejects };
+    return { waitMs: this.breaker.waitMs, rejects };
   }
 
   /** No call was made. */
@@ -140,7 +140,7 @@ export class AttemptPolicy {
   private partlyDelivered(item: QueueItem, sent: Batch, partial: PartialRejection, rejected: number): EntryOutcome {
     const error = partialSuccessError(item.entry, partial, rejected);
     item.entry = withFailure(item.entry, error, this.services.clock.now(), true);
-    const cause: DeadLetterCause = { reason: "partial_success", category: "schema", error };
+    const cause: DeadLetterCause = { reason: "partial_success", category: "schema", error, lost: rejected };
     return { kind: "partly_delivered", sent, partial, rejected, cause };
   }
 

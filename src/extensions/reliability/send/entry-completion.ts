@@ -75,7 +75,7 @@ export class EntryCompletion {
     this.logPartial(partial);
     metrics.partialSuccess.add(1);
     item.delivery?.accept({ rejected, message: partial.message });
-    return this.deadLetter(item, cause, rejected);
+    return this.deadLetter(item, cause);
   }
 
   private retry(item: QueueItem, delayMs: number): EntryEnd {
@@ -84,10 +84,9 @@ export class EntryCompletion {
     return PENDING;
   }
 
-  /** `lost` is the number of its records that nobody has; all of them unless it is given. */
-  private async deadLetter(item: QueueItem, cause: DeadLetterCause, lost?: number): Promise<EntryEnd> {
+  private async deadLetter(item: QueueItem, cause: DeadLetterCause): Promise<EntryEnd> {
     const { deadLetters, backlog } = this.services;
-    const written = await deadLetters.write(item, cause, lost);
+    const written = await deadLetters.write(item, cause);
     if (written === "unwritten") {
       item.deadLetterCause = cause;
       backlog.delayForStore(item);

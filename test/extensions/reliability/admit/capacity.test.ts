@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { refusalOfHttp } from "../../../../src/runtime/kit.js";
+import { runs } from "../../../support/runs.js";
 import { startQueue } from "../queue.js";
 
 const SIZE = 12;
@@ -54,7 +55,7 @@ describe("the room in a queue", () => {
         expect(outcomes.filter(([outcome]) => outcome?.ok).length).toBe(room);
         queue.outlet.abort();
       }),
-      { numRuns: 30 },
+      runs(30),
     );
   });
 });

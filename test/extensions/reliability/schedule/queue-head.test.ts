@@ -5,6 +5,7 @@ import { DelayQueue } from "../../../../src/extensions/reliability/schedule/dela
 import { QueueHead } from "../../../../src/extensions/reliability/schedule/queue-head.js";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { FakeClock } from "../../../support/fake-clock.js";
+import { runs } from "../../../support/runs.js";
 import { newEntry } from "../store/entries.js";
 
 const LIMITS = { entries: 4, waiting: 3, bytes: 300 };
@@ -79,7 +80,7 @@ describe("the head of a queue", () => {
         }
         expect([head.isEmpty, store.stats.pending.entries]).toEqual([true, 0]);
       }),
-      { numRuns: 40 },
+      runs(40),
     );
   });
 });

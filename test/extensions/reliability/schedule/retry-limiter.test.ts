@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RetryLimiter } from "../../../../src/extensions/reliability/schedule/gate.js";
 import { FakeClock } from "../../../support/fake-clock.js";
+import { runs } from "../../../support/runs.js";
 import { down, numbers, startQueue } from "../queue.js";
 
 describe("the retry limiter", () => {
@@ -45,7 +46,7 @@ describe("the retry limiter", () => {
           });
         },
       ),
-      { numRuns: 60 },
+      runs(60),
     );
   });
 });

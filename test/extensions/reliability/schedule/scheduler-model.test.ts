@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { refusalOfHttp } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
+import { runs } from "../../../support/runs.js";
 import { type Queue, startQueue } from "../queue.js";
 
 type Step =
@@ -99,7 +100,7 @@ describe("the scheduler", () => {
         await world.queue.outlet.drain();
         expect(world.clock.pending).toBe(0);
       }),
-      { numRuns: 20 },
+      runs(20),
     );
   });
 });

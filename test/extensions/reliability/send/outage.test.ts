@@ -89,6 +89,24 @@ describe("an outage", () => {
     expect(queue.metrics.value("sluice_exporter_health_checks", { result: "well" })).toBe(2);
   });
 
+  it("ends by itself also when entries do not wait for that", async () => {
+    let isDown = true;
+    const queue = await startQueue({
+      settings: { circuit_breaker: { on_open: "dead_letter" }, retry_on_failure: { enabled: false } },
+      backend: down,
+      check: async () => {
+        if (isDown) throw new Error("down");
+      },
+    });
+    for (const body of numbers(6)) queue.send(body);
+    await queue.pass(65_000, 1000);
+    expect([queue.outlet.status().breaker.state, await queue.pending()]).toEqual(["open", []]);
+    expect(queue.metrics.value("sluice_exporter_health_checks", { result: "ill" })).toBe(2);
+    isDown = false;
+    await queue.pass(30_000, 1000);
+    expect(queue.outlet.status().breaker.state).toBe("closed");
+  });
+
   it("is not kept up by one bad entry: probes prefer entries that have not failed", async () => {
     const queue = await startQueue({
       backend: async ([body]) => {

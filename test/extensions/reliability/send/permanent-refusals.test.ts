@@ -104,7 +104,42 @@ describe("permanent refusals", () => {
       { failure: { reason: "partial_success", error: { message: "2 of 3 records were rejected: too old" } } },
     ]);
   });
+
+  it("of some records are counted once when the dead letter can be written only later", async () => {
+    const store = failingOnce();
+    const queue = await startQueue({ store, backend: async () => ({ rejected: 2, message: "too old" }) });
+    queue.send("a", "b", "c");
+    await queue.pass(6000, 1000);
+    expect(await queue.deadLetters()).toMatchObject([{ failure: { reason: "partial_success" } }]);
+    expect(queue.metrics.value("otelcol_exporter_sent_log_records")).toBe(1);
+    expect(queue.metrics.value("otelcol_exporter_send_failed_log_records")).toBe(2);
+  });
+
+  it("of some records stay the reason when the queue is full before the dead letter could be written", async () => {
+    const queue = await startQueue({
+      store: failingOnce(),
+      settings: { sending_queue: { queue_size: 1, on_full: "drop_oldest" } },
+      backend: async () => ({ rejected: 1, message: "too old" }),
+    });
+    queue.send("a", "b");
+    await queue.settle();
+    queue.send("c", "d");
+    await queue.settle();
+    const reasons = (await queue.deadLetters()).map(({ failure }) => failure?.reason);
+    expect(reasons).toEqual(["partial_success", "partial_success"]);
+  });
 });
+
+/** A store that cannot write the first dead letter. */
+function failingOnce(): MemoryStore {
+  const store = new MemoryStore({ exporter: "out" });
+  const fail = store.fail.bind(store);
+  store.fail = async () => {
+    store.fail = fail;
+    throw new StoreError("io", "cannot sync");
+  };
+  return store;
+}
 
 describe("an entry that was taken apart by a write that was said to have failed", () => {
   it("is not sent again as a whole for ever, and its parts are", async () => {

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
 import type { StoredEntry } from "../../../../src/extensions/reliability/store/store.js";
+import { runs } from "../../../support/runs.js";
 import { bodies } from "../../../support/telemetry/batches.js";
 import { failedEntry, newEntry } from "./entries.js";
 import { makePlace, type Place } from "./level-harness.js";
@@ -284,6 +285,6 @@ describe("a queue on disk", () => {
         for (const used of real.places) await used.remove();
       }
     });
-    await fc.assert(property, { numRuns: 15 });
+    await fc.assert(property, runs(15));
   });
 });
