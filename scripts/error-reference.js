@@ -65,9 +65,12 @@ function table(title, rows, cell) {
   return [
     line("code", title, "cause", "what to do"),
     line("---", "---", "---", "---"),
-    ...rows.map(([code, facts]) => line(`\`${code}\``, cell?.(facts), facts.cause, facts.action)),
+    ...rows.map(([code, facts]) => line(`\`${code}\``, cell?.(facts), inCell(facts.cause), inCell(facts.action))),
   ].join("\n");
 }
+
+/** A bar ends a cell of a table, also inside code. */
+const inCell = (text) => text.replaceAll("|", "\\|");
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [{ ERRORS }, { PROBLEMS: problems }, { API_ERRORS }] = await Promise.all([

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { type Block, indentedCode, pages, project } from "./pages.js";
+import { anchorsOf, type Block, brokenRows, indentedCode, linksOf, pages, project } from "./pages.js";
 import { removeProject } from "./project.js";
 import { GENERATED, type Row, TABLE } from "./table.js";
 
@@ -33,6 +33,14 @@ describe.each(pages.map((page) => [page.name, page] as const))("%s", (name, page
     });
   }
 
+  it("has tables whose rows have as many cells as their heads", () => {
+    expect(brokenRows(page)).toEqual([]);
+  });
+
+  it("has links that lead somewhere", () => {
+    expect(linksOf(page).filter((link) => !isThere(link))).toEqual([]);
+  });
+
   for (const { runs = [], by } of rowsOf(name)) {
     it.each(runs)("has blocks in %s", (language) => {
       expect(page.blocks.map((block) => block.language)).toContain(language);
@@ -46,6 +54,14 @@ it("the table has only pages that are there", () => {
   const names = pages.map(({ name }) => name);
   expect(TABLE.map((row: Row) => row.page).filter((name) => !names.includes(name))).toEqual([]);
 });
+
+/** Whether what a link names is there, with the heading if it names one of a page. */
+function isThere(link: string): boolean {
+  const [name = "", anchor] = link.split("#");
+  const target = pages.find((page) => page.name === name);
+  if (target === undefined || anchor === undefined) return existsSync(join(project, name));
+  return anchorsOf(target).includes(anchor);
+}
 
 /** Whether a test elsewhere is there, and says which page it is for. */
 function isNamedIn(test: string, page: string): boolean {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 
 export const project = join(import.meta.dirname, "../..");
 
@@ -51,6 +51,42 @@ export function indentedCode({ name, text }: Page): string[] {
     const begins = /^ {4}/.test(line) && lines[i - 1]?.trim() === "";
     return begins && !inBlock && !inList ? [`${name}:${i + 1}`] : [];
   });
+}
+
+/** The text of a page without its blocks; lines keep their numbers. */
+function proseOf({ text }: Page): string {
+  return text.replaceAll(/^\s*```[\s\S]*?^\s*```$/gm, (block) => block.replaceAll(/.+/g, ""));
+}
+
+/** Where a row of a table has more or fewer cells than its head, so that it is shown cut off: `page:line`. */
+export function brokenRows(page: Page): string[] {
+  let columns: number | undefined;
+  return proseOf(page)
+    .split("\n")
+    .flatMap((line, i) => {
+      const cells = line.startsWith("|") ? line.split(/(?<!\\)\|/).length : undefined;
+      const isBroken = columns !== undefined && cells !== undefined && cells !== columns;
+      columns = cells && (columns ?? cells);
+      return isBroken ? [`${page.name}:${i + 1}`] : [];
+    });
+}
+
+/** The files and folders that a page links to, seen from the root, and the heading if one is named: `docs/pii.md#keys`. */
+export function linksOf(page: Page): string[] {
+  return [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map((match) => match[1]!)
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .map((link) => (link.startsWith("#") ? page.name + link : posix.join(posix.dirname(page.name), link)));
+}
+
+/** What a link may name behind `#`, as GitHub makes it of the headings. */
+export function anchorsOf(page: Page): string[] {
+  return [...proseOf(page).matchAll(/^#+ (.*)$/gm)].map((match) =>
+    match[1]!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
 }
 
 function blocksOf(page: string, pageText: string): Block[] {

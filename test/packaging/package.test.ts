@@ -4,6 +4,7 @@ import { isBuiltin, SourceMap } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { linksOf, pages } from "../docs/pages.js";
 import { startAgentProcess } from "../support/agent-process.js";
 import { installInto, type Packed, pack, project } from "./packed.js";
 
@@ -42,9 +43,15 @@ export default defineProcessor({
 describe("the package", () => {
   it("has what is needed and nothing else", () => {
     const wanted =
-      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/sluice\.js|dist\/sluice\.schema\.json|dist\/bundle\/[\w.-]+\.js(\.map)?|dist\/.*\.d\.ts|(config|examples)\/[\w/-]+\.(yaml|js)|docs\/[\w.-]+\.(md|yaml))$/;
+      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/sluice\.js|dist\/sluice\.schema\.json|dist\/bundle\/[\w.-]+\.js(\.map)?|dist\/.*\.d\.ts|(config|examples)\/[\w/-]+\.(yaml|js)|packaging\/(Dockerfile|sluice\.(service|yaml))|docs\/[\w.-]+\.(md|yaml))$/;
     expect(packed.files.map(({ path }) => path).filter((path) => !wanted.test(path))).toEqual([]);
     expect(packed.files.filter(({ path }) => /(^|\/)(test|decisions)\//.test(path))).toEqual([]);
+  });
+
+  it("has what its pages link to, but for what is of use only in a checkout", () => {
+    const links = pages.filter(({ name }) => existsSync(installed(name))).flatMap(linksOf);
+    const missing = links.map((link) => link.split("#")[0]!).filter((file) => !existsSync(installed(file)));
+    expect(missing.filter((file) => !/^(docs\/decisions\/|bench\/|CONTRIBUTING\.md$)/.test(file))).toEqual([]);
   });
 
   it("is small", () => {

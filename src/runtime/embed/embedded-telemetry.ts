@@ -23,7 +23,8 @@ export function embeddedTelemetry(config: ResolvedConfig, logger: Logger | undef
   return createSelfTelemetry(embeddedConfig, {
     stderr,
     isTerminal: stderr.isTTY === true,
-    logger: logger && safeLogger(logger),
+    // A program in JavaScript may say null for none given, and false for no log at all.
+    logger: logger === undefined || logger === null ? undefined : safeLogger(logger),
   });
 }
 

@@ -4,8 +4,10 @@ import { type ComponentFactory, defineExporter, defineReceiver, type Intake } fr
 import type { Outcome } from "../contract/delivery.js";
 import type { Entry } from "../contract/entry.js";
 import { noMetrics, silentLogger } from "../contract/observability.js";
+import { SluiceConfigError } from "../embed/config-error.js";
 import { Agent, type AgentOptions } from "../host/agent.js";
 import { builtins } from "../host/builtins.js";
+import { callerStack, ProblemsError, thrownTo } from "../host/errors/problems-error.js";
 import { loadConfigWithPlugins } from "../host/plugins/load-config-with-plugins.js";
 import { Registry } from "../host/registry.js";
 import type { Batch } from "../telemetry/batch.js";
@@ -57,6 +59,7 @@ export interface TestDeadLetter {
  * defined. Keeps the process alive until it is stopped. Throws with all problems when the config has any.
  */
 export async function runPipeline(yaml: string, options: RunPipelineOptions = {}): Promise<TestPipeline> {
+  const calledFrom = callerStack(runPipeline);
   const { plugins = [], folder, queue = "none", ...agentOptions } = options;
   const memory = new MemoryComponents();
   const registry = await registryFor(memory, plugins.flat(), queue);
@@ -65,12 +68,11 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
     { text: yaml, name: "config.yaml", ...(folder !== undefined && { folder }) },
   ];
   const { config, problems } = await loadConfigWithPlugins({ sources, registry, addDefaults: true });
-  if (config === undefined) {
-    const lines = problems.map(({ place, path, message }) => `${place?.line}:${place?.column} ${path}: ${message}`);
-    throw new Error(`the config has problems:\n${lines.join("\n")}`);
-  }
+  if (config === undefined) throw thrownTo(calledFrom, new SluiceConfigError(problems));
   const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics, ...agentOptions });
-  await agent.start();
+  await agent.start().catch((error: unknown) => {
+    throw error instanceof ProblemsError ? thrownTo(calledFrom, error) : error;
+  });
   const keepAlive = setInterval(() => {}, 1 << 30); // the runtime's own timers keep no process alive
   return {
     send: (batch) => memory.send(batch),

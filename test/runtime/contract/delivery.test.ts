@@ -136,17 +136,17 @@ describe("a delivery", () => {
   });
 });
 
-describe("a habitat", () => {
-  it("follows debts through split and merge and refuses just those inside", () => {
-    const habitat = new HeldDebts();
+describe("held debts", () => {
+  it("are followed through split and merge, and just those inside are refused", () => {
+    const held = new HeldDebts();
     const [a, b, c] = [owed(logs("a")), owed(logs("b")), owed(logs("c"))];
-    for (const { delivery } of [a, b, c]) habitat.add(delivery.debt);
+    for (const { delivery } of [a, b, c]) held.add(delivery.debt);
     const parts = a.delivery.split([logs("a"), logs("a")]);
     const merged = Delivery.merge([parts[1]!, b.delivery], logs("x"));
-    expect(habitat.size).toBe(3);
-    habitat.remove(merged.debt);
+    expect(held.size).toBe(3);
+    held.remove(merged.debt);
     c.delivery.accept();
-    expect(habitat.refuseAll(transient)).toBe(1);
+    expect(held.refuseAll(transient)).toBe(1);
     expect(a.outcomes).toEqual([]);
     merged.accept();
     expect(a.outcomes).toEqual([{ ok: false, refusal: transient }]);

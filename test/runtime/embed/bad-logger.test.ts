@@ -47,6 +47,14 @@ describe("a logger that fails", () => {
     expect(unhandled).toEqual([]);
   });
 
+  it.each([null, false, {}])("because it is %j does not keep Sluice from running", async (none) => {
+    const kept = keeper();
+    const sluice = await started({ config: INTO_KEPT, components: kept.components, logger: none as never });
+    await sluice.logs.emit({ body: "taken" }, { failOnError: true });
+    await sluice.stop();
+    expect(metric(sluice, ACCEPTED)).toBe(1);
+  });
+
   it("does not hide why Sluice cannot start", async () => {
     const components = keeper().components.map((factory) => ({
       ...factory,

@@ -26,6 +26,16 @@ service:
 `;
 
 describe("createSluice", () => {
+  it("tells warnings from errors in the message of what it throws", async () => {
+    const config =
+      "receivers: {unused_thing: }\nexporters: {kept: {a: 1}}\nservice: {pipelines: {logs: {exporters: [kep]}}}";
+    const { message, problems } = await problemsOf(make({ config, components: keeper().components }));
+    const warned = message.split("\n").filter((line) => line.startsWith("warning: "));
+    expect(warned).toEqual([expect.stringContaining("warning: config.yaml:1:13 receivers.unused_thing: ")]);
+    expect(problems.filter(({ severity }) => severity === "warning")).toHaveLength(1);
+    expect(message).toMatch(/^config.yaml:3:\d+ service.pipelines.logs.exporters.0: /m);
+  });
+
   it("runs a config that is an object, YAML text or a file", async () => {
     const file = join(temporaryFolder(), "sluice.yaml");
     writeFileSync(file, YAML);

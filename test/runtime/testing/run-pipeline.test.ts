@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { batchFromJson, readRecords } from "../../../src/plugin.js";
+import { batchFromJson, defineExporter, readRecords } from "../../../src/plugin.js";
 import {
   expectRecords,
   FakeClock,
@@ -17,6 +17,8 @@ exporters: {${exporter}: ${config}}
 service: {pipelines: {logs: {receivers: [memory], exporters: [${exporter}]}}}
 `;
 
+const framesOf = (stack = "") => stack.split("\n").filter((line) => line.startsWith("    at "));
+
 describe("a pipeline in memory", () => {
   it("has dead letters in memory, with their records", async () => {
     const backend = faultyExporter({ poison: (record) => record.attributes.has("bad") });
@@ -32,6 +34,25 @@ describe("a pipeline in memory", () => {
     await pipeline.admin.replay({ query: {} }, { by: "test" });
     await expect.poll(() => backend.records().length).toBe(3);
     await pipeline.stop();
+  });
+
+  it("throws what is wrong with a config as createSluice does, to whoever called", async () => {
+    const error = await runPipeline(THROUGH("memroy")).catch((thrown: Error) => thrown);
+    expect(error).toMatchObject({ name: "SluiceConfigError", code: "SLUICE_CONFIG" });
+    const { message, stack } = error as Error;
+    expect(message).toContain('config.yaml:2:13 exporters.memroy: there is no exporter of type "memroy"');
+    expect(message).toContain('(did you mean "memory"?)');
+    expect(framesOf(stack)[0]).toContain("run-pipeline.test.ts");
+  });
+
+  it("throws what cannot start to whoever called", async () => {
+    const create = () => {
+      throw new Error("no");
+    };
+    const plugins = [defineExporter({ type: "broken", create })];
+    const error = await runPipeline(THROUGH("broken"), { plugins }).catch((thrown: Error) => thrown);
+    expect(error).toMatchObject({ name: "AgentStartError", code: "SLUICE_AGENT_START" });
+    expect(framesOf((error as Error).stack)[0]).toContain("run-pipeline.test.ts");
   });
 
   it("takes everything and keeps nothing with a no-op store", async () => {

@@ -137,7 +137,7 @@ export const PROBLEMS = {
   },
   plugins_not_loaded: {
     cause: "A config with plugins was loaded by a function that does not load them.",
-    action: "Use `loadConfigWithPlugins`.",
+    action: "Use the command line, `createSluice` or `runPipeline`: they load them.",
   },
   repeated_reference: {
     cause: "A receiver, exporter or extension is named twice in one list; it is used once.",

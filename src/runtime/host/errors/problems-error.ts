@@ -8,10 +8,15 @@ export class ProblemsError extends Error {
   declare readonly problems: readonly Problem[];
 
   constructor(headline: string, problems: readonly Problem[], options?: { cause?: unknown }) {
-    super([headline, ...problems.map(problemLine)].filter(Boolean).join("\n"), options);
+    super([headline, ...problems.map(lineOf)].filter(Boolean).join("\n"), options);
     // The message has them already: printed with the other properties they would be there twice.
     Object.defineProperty(this, "problems", { value: problems, enumerable: false });
   }
+}
+
+/** Warnings stand among the errors, in the order of the text, and are not what the config fails for. */
+function lineOf(problem: Problem): string {
+  return `${problem.severity === "warning" ? "warning: " : ""}${problemLine(problem)}`;
 }
 
 /** The stack of whoever calls this function, asked for in its first line, as a text without a message. */
