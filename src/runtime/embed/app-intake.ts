@@ -96,7 +96,7 @@ export class AppIntake {
   /** Counts and reports what was not even handed in. */
   refuse(signal: Signal, records: number, refusal: Refusal): void {
     this.counts[signal].refused.add(records);
-    // The log may end in this very door.
+    // The log may lead back to this very intake.
     if (this.isLogging) return;
     this.isLogging = true;
     try {

@@ -37,7 +37,7 @@ const MAX_REUSED_BYTES = 1024 * 1024;
  * - `emit` never throws and waits for nothing: the record is written to bytes at once, so that later changes to it have
  *   no effect, and handed in when the current turn of the event loop ends. While earlier batches are not yet settled,
  *   records gather for a few milliseconds.
- * - The bytes that gather are reserved at the door, so they count towards the intake's limit.
+ * - The bytes that gather are reserved at the intake, so they count towards the intake's limit.
  * - What `flush` finds is handed in before it returns its promise.
  * - Writing a record runs code of the program (getters, `toJSON`), which may emit in turn: nothing of the emitter is
  *   under way meanwhile, and each record has a writer of its own.
