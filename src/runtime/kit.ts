@@ -121,6 +121,7 @@ export {
   RECORD_CONTEXTS,
   SIGNAL_CONTEXTS,
 } from "./ottl/paths/context.js";
+export { quoteJson } from "./ottl/values/conversions.js";
 export { isOttlSyntaxError } from "./ottl/values/error.js";
 
 // Wire bytes: fields, messages and texts.
