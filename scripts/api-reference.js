@@ -125,9 +125,9 @@ function section({ exported, says, example, short }) {
 
 /** Of a class only the first paragraph of what is said of it: what follows is for those who read its code. */
 function declaration({ says, short, example, found }) {
-  const told = found.node.type === "ClassDeclaration" ? says.split("\n\n")[0] : says;
+  const description = found.node.type === "ClassDeclaration" ? says.split("\n\n")[0] : says;
   const shown = example === "" ? "" : `\n// For example: ${example}`;
-  const lines = told.split("\n").map((line) => wrapped(`// ${line}`.trimEnd(), "// "));
+  const lines = description.split("\n").map((line) => wrapped(`// ${line}`.trimEnd(), "// "));
   return `${lines.join("\n")}\n${short}${shown}`;
 }
 
@@ -205,10 +205,10 @@ function promisedNames(node, source) {
 }
 
 /** The comment that ends where the member begins. */
-function commentOf(member, body, { comments, text, wordsOf }) {
+function commentOf(member, body, { comments, text, commentText }) {
   const found = comments.findLast(({ start, end }) => start >= body.start && end <= member.start);
   const isItsOwn = found !== undefined && /^\s*$/.test(text.slice(found.end, member.start));
-  return isItsOwn && found.value.startsWith("*") ? wordsOf(found) : "";
+  return isItsOwn && found.value.startsWith("*") ? commentText(found) : "";
 }
 
 /**
@@ -262,7 +262,7 @@ function wrapped(words, indent) {
 function introOf(file) {
   const source = parsed(file);
   const first = source.comments[0];
-  return first === undefined || first.start > 0 ? "" : source.wordsOf(first);
+  return first === undefined || first.start > 0 ? "" : source.commentText(first);
 }
 
 function firstSentence(words) {

@@ -5,7 +5,7 @@ import { parseSync } from "rolldown/utils";
 
 const files = new Map();
 
-/** One file: its text, statements and comments, and `wordsOf` a comment. */
+/** One file: its text, statements and comments, and `commentText`, which reads one of the comments. */
 export function parsed(file) {
   if (!files.has(file)) files.set(file, parse(file));
   return files.get(file);
@@ -15,7 +15,7 @@ function parse(file) {
   const text = readFileSync(file, "utf8");
   const { program, comments, errors } = parseSync(file, text, { lang: file.endsWith(".d.ts") ? "dts" : "ts" });
   if (errors.length > 0) throw new Error(`${file}: ${errors[0].message}`);
-  return { file, text, comments, body: program.body, wordsOf };
+  return { file, text, comments, body: program.body, commentText };
 }
 
 /**
@@ -65,7 +65,7 @@ export function declared(name, source) {
         /^\s*(\/\/.*\s*)?$/.test(source.text.slice(end, statement.start)) &&
         end <= statement.start,
     );
-    return { key: `${source.file}#${name}`, node, source, comment: comment && wordsOf(comment) };
+    return { key: `${source.file}#${name}`, node, source, comment: comment && commentText(comment) };
   }
   return undefined;
 }
@@ -99,7 +99,7 @@ function target(file, { source }) {
 }
 
 /** Paragraphs, without the comment's marks; its lists stay lists. */
-function wordsOf({ value }) {
+function commentText({ value }) {
   return value
     .replace(/^\*+/, "")
     .split("\n")

@@ -64,7 +64,7 @@ export async function caughtUp(
 }
 
 /** @param {{ usage: import("./processes/run-subject.js").Running["usage"] }} subject */
-export function watchMemory(subject) {
+function watchMemory(subject) {
   const start = performance.now();
   /** @type {Sample[]} */
   const samples = [];

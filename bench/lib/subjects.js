@@ -20,7 +20,7 @@ import { sluiceConfig } from "./sluice-config.js";
 const file = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** @type {Subject} */
-export const bare = {
+const bare = {
   name: "bare",
   command: ({ ports, folder, queue }) => ({
     argv:

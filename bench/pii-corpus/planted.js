@@ -303,5 +303,3 @@ function withIbanCheck(/** @type {string} */ country, /** @type {string} */ acco
   const check = 98n - (BigInt(digits) % 97n);
   return `${country}${String(check).padStart(2, "0")}${account}`;
 }
-
-export const KINDS = Object.keys(MAKERS);

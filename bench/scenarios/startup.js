@@ -66,10 +66,10 @@ async function casesFor(/** @type {import("../lib/bench.js").Bench} */ bench, /*
 async function timeOf(/** @type {string[]} */ args) {
   const started = performance.now();
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
-  let said = "";
-  child.stderr.on("data", (chunk) => (said += chunk));
+  let errorOutput = "";
+  child.stderr.on("data", (chunk) => (errorOutput += chunk));
   const [code] = await once(child, "close");
-  if (code !== 0) throw new Error(`node ${args.join(" ")} ended with ${code}:\n${said}`);
+  if (code !== 0) throw new Error(`node ${args.join(" ")} ended with ${code}:\n${errorOutput}`);
   return performance.now() - started;
 }
 

@@ -28,7 +28,7 @@ export { type AttemptError, type Cycle, type Entry, FAILURE_REASONS, type Failur
 export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
 export type { Outlet, OutletFactory, OutletSettings } from "./contract/outlet.js";
-export { chooseRefusal, isGenericCode, toRefusal } from "./contract/refusal.js";
+export { BUSY_RETRY_AFTER_MS, chooseRefusal, isGenericCode, toRefusal } from "./contract/refusal.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";
 export { type ConfigPath, configPath, recordPattern } from "./contract/schema/schema.js";
@@ -121,6 +121,7 @@ export {
   RECORD_CONTEXTS,
   SIGNAL_CONTEXTS,
 } from "./ottl/paths/context.js";
+export { quoteJson } from "./ottl/values/conversions.js";
 export { isOttlSyntaxError } from "./ottl/values/error.js";
 
 // Wire bytes: fields, messages and texts.

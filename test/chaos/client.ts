@@ -30,7 +30,7 @@ interface Settings {
 
 const RETRYABLE = new Set([429, 502, 503, 504]);
 const PAUSE_MS = 10;
-const LONGEST_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 50;
 const PATIENCE_MS = 10_000;
 
 export function startClients(settings: Settings): Clients {
@@ -66,7 +66,7 @@ async function send(settings: Settings, agent: Agent, state: { sending: boolean;
       numbers = [];
     } else if (RETRYABLE.has(answer.status)) {
       state.refusals++;
-      await delay(Math.min(LONGEST_PAUSE_MS, answer.retryAfterMs));
+      await delay(Math.min(MAX_PAUSE_MS, answer.retryAfterMs));
     } else {
       ledger.reject(numbers, `${answer.status} ${answer.body.toString("latin1")}`);
       numbers = [];

@@ -44,8 +44,8 @@ export async function cleanUp(): Promise<void> {
 
 /** Starts an agent from the YAML of everything but receivers. Its only receiver is called `hand`. */
 export async function startFed(yamlOf: (directory: string) => string, options: FedOptions = {}): Promise<FedAgent> {
-  const own = mkdtempSync(join(tmpdir(), "sluice-queue-"));
-  const { directory = own, components = [], ...rest } = options;
+  const newDirectory = mkdtempSync(join(tmpdir(), "sluice-queue-"));
+  const { directory = newDirectory, components = [], ...rest } = options;
   const state: { intakes?: Readonly<Partial<Record<Signal, Intake>>> } = {};
   const receiver = defineReceiver({
     type: "hand",
@@ -60,7 +60,7 @@ export async function startFed(yamlOf: (directory: string) => string, options: F
   const metrics = countedMetrics();
   const yaml = `receivers: {hand: }\n${yamlOf(directory)}`;
   const agent = agentOf(yaml, { components: [reliability, receiver, ...components], metrics, ...rest });
-  started.push({ agent, directory: own });
+  started.push({ agent, directory: newDirectory });
   await agent.start();
   return { agent, directory, metrics, hand: (batch) => state.intakes![batch.signal]!.accept(batch) };
 }

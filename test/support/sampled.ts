@@ -17,14 +17,14 @@ export function traceId(text: string | number): string {
   return createHash("md5").update(String(text)).digest("hex");
 }
 
-export function encoded(value: unknown): object {
+function encoded(value: unknown): object {
   if (typeof value === "string") return { stringValue: value };
   if (typeof value === "boolean") return { boolValue: value };
   if (typeof value === "number") return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
   return { kvlistValue: { values: attributesOf(value as Record<string, unknown>) } };
 }
 
-export function attributesOf(attributes: Record<string, unknown>): object[] {
+function attributesOf(attributes: Record<string, unknown>): object[] {
   return Object.entries(attributes).map(([key, value]) => ({ key, value: encoded(value) }));
 }
 
@@ -55,7 +55,7 @@ export interface SpanInput {
   readonly events?: readonly { name: string; attributes?: Record<string, unknown> }[];
 }
 
-export function spanJson(input: SpanInput): object {
+function spanJson(input: SpanInput): object {
   const { trace, span, parent, name, error, code, start, end, state, flags, attributes, events } = input;
   return {
     traceId: trace,

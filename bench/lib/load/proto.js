@@ -4,7 +4,7 @@
  */
 
 /** @param {number} value */
-export function varint(value) {
+function varint(value) {
   const bytes = [];
   while (value > 127) {
     bytes.push((value & 127) | 128);

@@ -5,12 +5,12 @@
  * The text is ASCII of fixed length and stands in an attribute's string value: protobuf and JSON hold the same bytes,
  * and the generator can patch run and request in place.
  */
-export const MARKER = Buffer.from("#rec=");
+const MARKER = Buffer.from("#rec=");
 const RUN_DIGITS = 4;
 const REQUEST_DIGITS = 7;
 const INDEX_DIGITS = 4;
 const PATCHED = RUN_DIGITS + REQUEST_DIGITS;
-export const TOKEN_LENGTH = MARKER.length + PATCHED + INDEX_DIGITS;
+const TOKEN_LENGTH = MARKER.length + PATCHED + INDEX_DIGITS;
 
 /** @param {number} run @param {number} request @param {number} index */
 export function token(run, request, index) {

@@ -121,28 +121,28 @@ export class AppendFile {
   }
 
   private async repair(): Promise<void> {
-    const { whole, close } = await this.settings.framing.inspect(this.handle!, this.size);
+    const { completeBytes, close } = await this.settings.framing.inspect(this.handle!, this.size);
     if (close) {
       await writeAll(this.handle!, close);
       this.size += close.length;
-    } else if (whole < this.size) {
-      await this.moveTornEndAside(whole);
+    } else if (completeBytes < this.size) {
+      await this.moveTornEndAside(completeBytes);
     }
   }
 
-  private async moveTornEndAside(whole: number): Promise<void> {
+  private async moveTornEndAside(completeBytes: number): Promise<void> {
     const { path, logger } = this.settings;
     const torn = await unusedPath(`${path}.torn-${stampText(this.settings.now())}`);
-    const bytes = this.size - whole;
+    const bytes = this.size - completeBytes;
     logger.warn({ torn, bytes }, "the file does not end with a whole batch: its unfinished end is set aside");
-    if (whole === 0 || bytes > MAX_LINE_BYTES) {
+    if (completeBytes === 0 || bytes > MAX_LINE_BYTES) {
       await this.close();
       await rename(path, torn);
       return this.open();
     }
-    await writeFile(torn, await readBytes(this.handle!, whole, bytes));
-    await this.handle!.truncate(whole);
-    this.size = whole;
+    await writeFile(torn, await readBytes(this.handle!, completeBytes, bytes));
+    await this.handle!.truncate(completeBytes);
+    this.size = completeBytes;
   }
 }
 

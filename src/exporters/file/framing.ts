@@ -2,16 +2,16 @@ import type { FileHandle } from "node:fs/promises";
 import { type Batch, batchToJson } from "../../plugin.js";
 
 /**
- * How batches lie in a file one behind the other, and how to find where the whole ones end. A crash in the middle of a
+ * How batches lie in a file one behind the other, and how to find where the complete ones end. A crash in the middle of a
  * write leaves a torn last one, which nobody was told had been taken.
  */
 export interface Framing {
   encode(batch: Batch): Buffer;
   /**
-   * The number of bytes of whole frames at the beginning of the file. When the file is fine but for a missing line
-   * end, `close` is what to append. `whole` is 0 for a file that is of another format altogether.
+   * The number of bytes of complete frames at the beginning of the file. When the file is fine but for a missing line
+   * end, `close` is what to append. `completeBytes` is 0 for a file that is of another format altogether.
    */
-  inspect(file: FileHandle, size: number): Promise<{ readonly whole: number; readonly close?: Buffer }>;
+  inspect(file: FileHandle, size: number): Promise<{ readonly completeBytes: number; readonly close?: Buffer }>;
 }
 
 const LINE_FEED = 0x0a;
@@ -26,13 +26,13 @@ export const jsonLines: Framing = {
   encode: (batch) => Buffer.from(`${batchToJson(batch)}\n`),
 
   async inspect(file, size) {
-    if (size === 0) return { whole: 0 };
-    if ((await readBytes(file, 0, 1))[0] !== OPENING_BRACE) return { whole: 0 };
-    const whole = await endOfLastLine(file, size);
-    const unfinished = size - whole;
-    if (unfinished === 0 || unfinished > MAX_LINE_BYTES || !isJson(await readBytes(file, whole, unfinished)))
-      return { whole };
-    return { whole: size, close: Buffer.from("\n") };
+    if (size === 0) return { completeBytes: 0 };
+    if ((await readBytes(file, 0, 1))[0] !== OPENING_BRACE) return { completeBytes: 0 };
+    const completeBytes = await endOfLastLine(file, size);
+    const unfinished = size - completeBytes;
+    if (unfinished === 0 || unfinished > MAX_LINE_BYTES || !isJson(await readBytes(file, completeBytes, unfinished)))
+      return { completeBytes };
+    return { completeBytes: size, close: Buffer.from("\n") };
   },
 };
 
@@ -57,7 +57,7 @@ export const lengthPrefixed: Framing = {
       if (next > size) break;
       at = next;
     }
-    return { whole: at };
+    return { completeBytes: at };
   },
 };
 

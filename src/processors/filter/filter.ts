@@ -13,11 +13,11 @@ export const filter = defineProcessor<FilterConfig>({
   schema: filterSchema,
   create({ groups }, context) {
     const { signal, metrics } = context;
-    const mine = groups[signal].map((group) => ({ ...group, onError: errorHandler(group.mode, context) }));
+    const signalGroups = groups[signal].map((group) => ({ ...group, onError: errorHandler(group.mode, context) }));
     const dropped = metrics.counter(DROPPED[signal], { description: "Dropped by the filter." });
     return eachBatch((batch) => {
       let kept = batch;
-      for (const { conditions, onError } of mine) kept = dropWhere(kept, conditions, onError);
+      for (const { conditions, onError } of signalGroups) kept = dropWhere(kept, conditions, onError);
       if (kept.count < batch.count) dropped.add(batch.count - kept.count);
       return kept.count === 0 && kept !== batch ? null : kept;
     });

@@ -2,13 +2,9 @@ import type { Batch } from "../../plugin.js";
 import {
   ARRAY_VALUE_TAG,
   after,
-  BOOL_VALUE_TAG,
-  BYTES_VALUE_TAG,
-  DOUBLE_VALUE_TAG,
   decodeText,
   ELEMENT_TAG,
   findField,
-  INT_VALUE_TAG,
   KEY_TAG,
   KVLIST_VALUE_TAG,
   type Rewriter,
@@ -17,10 +13,10 @@ import {
   VALUE_TAG,
   varint,
 } from "../../runtime/kit.js";
+import { HOLDS_NO_TEXT, isConfidential, keyOf, leafText } from "./attribute-values.js";
 import { OPEN_BRACE, OPEN_BRACKET } from "./detect/ascii.js";
 import { matches } from "./detect/matches.js";
 import { type FieldRule, type FieldRuleSettings, FieldRules } from "./field-rules.js";
-import { leafText } from "./leaf-text.js";
 import { PreviousRecord } from "./previous-record.js";
 import { type AttributeOwner, type FieldVisitor, rewriteFields, type TextField } from "./rewrite-fields.js";
 import { STRATEGIES, type Strategy, type WholeTreatment, wholeTreatment } from "./strategies.js";
@@ -39,8 +35,8 @@ export interface PiiTreatmentSettings extends FieldRuleSettings, TextTreatmentSe
   readonly jsonBodies: boolean;
 }
 
-export const SUMMARY_COUNT = "pii.treated.count";
-export const SUMMARY_KEYS = "pii.treated.keys";
+const SUMMARY_COUNT = "pii.treated.count";
+const SUMMARY_KEYS = "pii.treated.keys";
 
 /**
  * Treats personal data and secrets in the fields of batches.
@@ -80,12 +76,7 @@ export class PiiTreatment implements FieldVisitor {
 
   /** Calls `take` with the number of each name that has been found since the last time. */
   takeCounts(take: (index: number, count: number) => void): void {
-    const { counts } = this.counts;
-    for (let i = 0; i < counts.length; i++) {
-      if (counts[i] === 0) continue;
-      take(i, counts[i]!);
-      counts[i] = 0;
-    }
+    this.counts.take(take);
   }
 
   treat(batch: Batch): Batch {
@@ -372,19 +363,3 @@ export class PiiTreatment implements FieldVisitor {
     for (let i = 0; i < count; i++) this.counts.countDetected(detectors[i]!, this.matchPath);
   };
 }
-
-function keyOf(b: Uint8Array, start: number, end: number): string {
-  const at = findField(b, start, end, KEY_TAG);
-  if (at < 0) return "";
-  const size = varint(b, at);
-  return decodeText(b, after, after + size);
-}
-
-/** Whether a value can give a secret away: an empty one cannot, and a boolean only says that there is one. */
-function isConfidential(b: Uint8Array, start: number, end: number): boolean {
-  return end > start && b[start] !== BOOL_VALUE_TAG;
-}
-
-/** Tags of booleans, integers, doubles and bytes. */
-const HOLDS_NO_TEXT = new Uint8Array(256);
-for (const tag of [BOOL_VALUE_TAG, INT_VALUE_TAG, DOUBLE_VALUE_TAG, BYTES_VALUE_TAG]) HOLDS_NO_TEXT[tag] = 1;

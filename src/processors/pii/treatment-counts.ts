@@ -3,7 +3,7 @@ import type { FieldRule } from "./field-rules.js";
 /** What was, or in a report would be, treated: for the counters, and for the summary of each record. */
 export class TreatmentCounts {
   /** By detector: built-in ones, users' patterns, then field rules and secret keys. */
-  readonly counts: number[];
+  private readonly counts: number[];
   /** Paths of what was treated in the present owner: resource, scope or record. */
   readonly keys = new Set<string>();
   hits = 0;
@@ -24,6 +24,16 @@ export class TreatmentCounts {
   countField(field: FieldRule, path: string): void {
     this.counts[this.fieldIndex + (field.decidedBy === "field" ? 0 : 1)]!++;
     this.countHit(path);
+  }
+
+  /** Calls `take` with every detector that was counted since the last time, and begins anew. */
+  take(take: (detector: number, count: number) => void): void {
+    const { counts } = this;
+    for (let i = 0; i < counts.length; i++) {
+      if (counts[i] === 0) continue;
+      take(i, counts[i]!);
+      counts[i] = 0;
+    }
   }
 
   private countHit(path: string): void {

@@ -9,10 +9,13 @@ export const transform = defineProcessor<TransformConfig>({
   signals: SIGNALS,
   schema: transformSchema,
   create({ groups }, context) {
-    const mine = groups[context.signal].map((group) => ({ ...group, onError: errorHandler(group.mode, context) }));
+    const signalGroups = groups[context.signal].map((group) => ({
+      ...group,
+      onError: errorHandler(group.mode, context),
+    }));
     return eachBatch((batch) => {
       let current = batch;
-      for (const { statements, conditions, onError } of mine)
+      for (const { statements, conditions, onError } of signalGroups)
         current = transformBatch(current, statements, conditions, onError);
       return current;
     });

@@ -1,5 +1,12 @@
 import { Batch, batchFromJson, isMalformed } from "../../plugin.js";
-import { DecompressError, decompress, type ErrorAnswer, GRPC_STATUS, type OtlpEncoding } from "../../runtime/kit.js";
+import {
+  BUSY_RETRY_AFTER_MS,
+  DecompressError,
+  decompress,
+  type ErrorAnswer,
+  GRPC_STATUS,
+  type OtlpEncoding,
+} from "../../runtime/kit.js";
 import type { RequestIntake } from "./request-intake.js";
 
 /**
@@ -57,14 +64,14 @@ export const OVERLOADED: ErrorAnswer = {
   httpStatus: 503,
   code: GRPC_STATUS.UNAVAILABLE,
   message: "too much is waiting to be delivered; come back later",
-  retryAfterMs: 1000,
+  retryAfterMs: BUSY_RETRY_AFTER_MS,
 };
 
 export const SHUTTING_DOWN: ErrorAnswer = {
   httpStatus: 503,
   code: GRPC_STATUS.UNAVAILABLE,
   message: "shutting down; send it again",
-  retryAfterMs: 1000,
+  retryAfterMs: BUSY_RETRY_AFTER_MS,
 };
 
 export function tooLarge(limit: number): ErrorAnswer {

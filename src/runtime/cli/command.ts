@@ -46,3 +46,8 @@ export interface CommandGroup {
 export function isGroup(command: Command | CommandGroup): command is CommandGroup {
   return "commands" in command;
 }
+
+/** Of every command that prints something a program may read. */
+export const JSON_OUT: Readonly<Record<string, CommandOption>> = {
+  json: { type: "boolean", description: "Print JSON, for programs." },
+};

@@ -1,4 +1,4 @@
-import type { Command, CommandGroup, CommandOption } from "./command.js";
+import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "./command.js";
 import { DLQ } from "./dlq/commands.js";
 
 const CONFIG: Record<string, CommandOption> = {
@@ -33,8 +33,6 @@ const PLUGINS: Record<string, CommandOption> = {
     description: "A package, or the path of a file, with components. May be given several times.",
   },
 };
-
-const JSON_OUT: Record<string, CommandOption> = { json: { type: "boolean", description: "Print JSON, for programs." } };
 
 export const COMMANDS: readonly (Command | CommandGroup)[] = [
   {

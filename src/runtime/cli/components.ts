@@ -43,7 +43,7 @@ export function describeComponent(factory: ComponentFactory): ComponentDescripti
     factory.kind === "exporter"
       ? commonKeys(withDefaults(DEFAULT_SETTINGS, factory.defaults) as Record<string, unknown>)
       : [];
-  const keys = [...ownKeys, ...common.filter((key) => ownKeys.every((mine) => mine.path !== key.path))];
+  const keys = [...ownKeys, ...common.filter((key) => ownKeys.every(({ path }) => path !== key.path))];
   return { kind, type, aliases, summary, signals: signalsOf(factory), keys };
 }
 

@@ -41,6 +41,9 @@ export function isGenericCode(code: string): boolean {
   return Object.values<string>(GENERIC_CODES).includes(code);
 }
 
+/** How long a sender is asked to wait when the agent has no room at the moment, or is stopping. */
+export const BUSY_RETRY_AFTER_MS = 1000;
+
 /**
  * The one error that travels through a pipeline: why data was not taken, and whether its sender should try again.
  * Anything else that is thrown counts as transient. Recognise it with `isRefusal`, so that one of a second copy of the

@@ -4,7 +4,7 @@ import type { Outcome } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { limitedLog } from "../contract/limited-log.js";
 import type { Logger, Metrics } from "../contract/observability.js";
-import { Refusal } from "../contract/refusal.js";
+import { BUSY_RETRY_AFTER_MS, Refusal } from "../contract/refusal.js";
 import { type ReceiverCounters, receiverCounters } from "../kit/receiver-counters.js";
 import type { Batch } from "../telemetry/batch.js";
 import { SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
@@ -96,7 +96,7 @@ export class AppIntake {
   /** Counts and reports what was not even handed in. */
   refuse(signal: Signal, records: number, refusal: Refusal): void {
     this.counts[signal].refused.add(records);
-    // The log may end in this very door.
+    // The log may lead back to this very intake.
     if (this.isLogging) return;
     this.isLogging = true;
     try {
@@ -145,7 +145,7 @@ function stopped(): Refusal {
 
 function overloaded(): Refusal {
   const message = "over the limit of unsettled bytes (service.intake.max_bytes)";
-  return new Refusal("throttled", message, { code: ERROR_CODES.SLUICE_OVERLOADED, retryAfterMs: 1000 });
+  return new Refusal("throttled", message, { code: ERROR_CODES.SLUICE_OVERLOADED, retryAfterMs: BUSY_RETRY_AFTER_MS });
 }
 
 function noPipeline(signal: Signal): Refusal {

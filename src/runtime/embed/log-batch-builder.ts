@@ -1,13 +1,15 @@
 import { Batch } from "../telemetry/batch.js";
+import {
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
+  RESOURCE_CONTAINER_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+} from "../telemetry/bytes/tags.js";
 import { putVarint, varintSize } from "../telemetry/bytes/wire.js";
 import { WireWriter } from "../telemetry/bytes/writer.js";
 import { type LogInput, writeAttributes, writeLogRecord } from "./log-record.js";
 
-const RESOURCE_LOGS = 10;
-const RESOURCE = 10;
-const SCOPE_LOGS = 18;
-/** Tag of an attribute in a Resource. */
-const ATTRIBUTE = 10;
 /** Tags and lengths of the messages around the records, at their longest. */
 const TAGS_AND_LENGTHS = 12;
 
@@ -17,9 +19,9 @@ export class LogBatchBuilder {
 
   constructor(attributes: Readonly<Record<string, unknown>>) {
     const writer = new WireWriter(256);
-    writer.byte(RESOURCE);
+    writer.byte(OWNER_TAG);
     writer.begin();
-    writeAttributes(writer, attributes, ATTRIBUTE);
+    writeAttributes(writer, attributes, RESOURCE_ATTRIBUTES_TAG);
     writer.end();
     this.resource = Buffer.from(writer.written());
   }
@@ -34,19 +36,16 @@ export class LogBatchBuilder {
     const { resource } = this;
     const inner = resource.length + 1 + varintSize(records.length) + records.length;
     const bytes = Buffer.allocUnsafeSlow(1 + varintSize(inner) + inner);
-    bytes[0] = RESOURCE_LOGS;
+    bytes[0] = RESOURCE_CONTAINER_TAG;
     let at = putVarint(bytes, 1, inner);
     bytes.set(resource, at);
     at += resource.length;
-    bytes[at++] = SCOPE_LOGS;
+    bytes[at++] = SCOPE_CONTAINER_TAG;
     at = putVarint(bytes, at, records.length);
     bytes.set(records, at);
     return Batch.trusted("logs", bytes, count);
   }
 }
-
-/** Of a log record among those of its scope. */
-export const LOG_RECORD_TAG = 18;
 
 /** A batch of these records, all of one resource. Throws when one of them cannot be written. */
 export function encodeLogs(
@@ -59,7 +58,7 @@ export function encodeLogs(
   for (const record of records) {
     one.length = 0;
     writeLogRecord(one, record, nowMs);
-    all.byte(LOG_RECORD_TAG);
+    all.byte(SCOPE_ITEM_TAG);
     all.lengthDelimited(one.written());
   }
   return new LogBatchBuilder(resource).build(all.written(), records.length);

@@ -2,10 +2,11 @@ import type { Clock } from "../contract/clock.js";
 import type { Outcome } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { Refusal, toRefusal } from "../contract/refusal.js";
+import { SCOPE_ITEM_TAG } from "../telemetry/bytes/tags.js";
 import { WireWriter } from "../telemetry/bytes/writer.js";
 import { type AppIntake, partlyRejected } from "./app-intake.js";
 import { type FailOnError, withoutUnhandledRejection } from "./fail-on-error.js";
-import { LOG_RECORD_TAG, LogBatchBuilder } from "./log-batch-builder.js";
+import { LogBatchBuilder } from "./log-batch-builder.js";
 import { type LogInput, writeLogRecord } from "./log-record.js";
 
 /** How one emit behaves. */
@@ -36,7 +37,7 @@ const MAX_REUSED_BYTES = 1024 * 1024;
  * - `emit` never throws and waits for nothing: the record is written to bytes at once, so that later changes to it have
  *   no effect, and handed in when the current turn of the event loop ends. While earlier batches are not yet settled,
  *   records gather for a few milliseconds.
- * - The bytes that gather are reserved at the door, so they count towards the intake's limit.
+ * - The bytes that gather are reserved at the intake, so they count towards the intake's limit.
  * - What `flush` finds is handed in before it returns its promise.
  * - Writing a record runs code of the program (getters, `toJSON`), which may emit in turn: nothing of the emitter is
  *   under way meanwhile, and each record has a writer of its own.
@@ -113,7 +114,7 @@ export class LogEmitter {
     const pending = this.pending!;
     pending.count += 1;
     results?.push(pending);
-    this.records.byte(LOG_RECORD_TAG);
+    this.records.byte(SCOPE_ITEM_TAG);
     this.records.lengthDelimited(writer.written());
     if (this.records.length >= TARGET_BATCH_BYTES) this.seal();
     this.schedule();

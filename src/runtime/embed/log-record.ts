@@ -1,4 +1,15 @@
 import { MAX_SEVERITY_NUMBER, SEVERITY_NUMBERS } from "../telemetry/bytes/enum-names.js";
+import {
+  LOG_ATTRIBUTES_TAG,
+  LOG_BODY_TAG,
+  LOG_EVENT_NAME_TAG,
+  LOG_OBSERVED_TIME_TAG,
+  LOG_SEVERITY_NUMBER_TAG,
+  LOG_SEVERITY_TEXT_TAG,
+  LOG_SPAN_ID_TAG,
+  LOG_TIME_TAG,
+  LOG_TRACE_ID_TAG,
+} from "../telemetry/bytes/tags.js";
 import type { WireWriter } from "../telemetry/bytes/writer.js";
 import { writeKeyValue, writeValue } from "../telemetry/views/value.js";
 import { telemetryValue } from "./telemetry-value.js";
@@ -25,48 +36,38 @@ export interface LogInput {
 
 const NUMBERS: Readonly<Record<string, number>> = SEVERITY_NUMBERS;
 
-/** Tags of a LogRecord's fields. */
-const TIME = 9;
-const SEVERITY_NUMBER = 16;
-const SEVERITY_TEXT = 26;
-const BODY = 42;
-const ATTRIBUTE = 50;
-const TRACE_ID = 74;
-const SPAN_ID = 82;
-const OBSERVED_TIME = 89;
-const EVENT_NAME = 98;
-
 /** Writes the body of an OTLP LogRecord. Throws when the record is none, or one of its getters does. */
 export function writeLogRecord(writer: WireWriter, record: LogInput, nowMs: number): void {
   if (typeof record !== "object" || record === null) throw new TypeError("a log record is an object with a body");
   const now = nanoseconds(nowMs);
-  writer.byte(TIME);
+  writer.byte(LOG_TIME_TAG);
   writer.fixed64(record.timestamp === undefined ? now : timeOf(record.timestamp, now));
   writeSeverity(writer, record);
-  if (record.body !== undefined) writeMessage(writer, BODY, () => writeValue(writer, telemetryValue(record.body)));
+  if (record.body !== undefined)
+    writeMessage(writer, LOG_BODY_TAG, () => writeValue(writer, telemetryValue(record.body)));
   writeAttributes(writer, record.attributes);
-  writeId(writer, TRACE_ID, record.traceId, 32, "trace_id");
-  writeId(writer, SPAN_ID, record.spanId, 16, "span_id");
-  writer.byte(OBSERVED_TIME);
+  writeId(writer, LOG_TRACE_ID_TAG, record.traceId, 32, "trace_id");
+  writeId(writer, LOG_SPAN_ID_TAG, record.spanId, 16, "span_id");
+  writer.byte(LOG_OBSERVED_TIME_TAG);
   writer.fixed64(now);
-  if (record.name !== undefined) writeText(writer, EVENT_NAME, String(record.name));
+  if (record.name !== undefined) writeText(writer, LOG_EVENT_NAME_TAG, String(record.name));
 }
 
 function writeSeverity(writer: WireWriter, { severity, severityNumber }: LogInput): void {
   const text = severity === undefined ? "" : String(severity);
   const number = severityNumber ?? NUMBERS[text] ?? NUMBERS[text.toLowerCase()] ?? 0;
   if (Number.isInteger(number) && number > 0 && number <= MAX_SEVERITY_NUMBER) {
-    writer.byte(SEVERITY_NUMBER);
+    writer.byte(LOG_SEVERITY_NUMBER_TAG);
     writer.varint(number);
   }
-  if (text !== "") writeText(writer, SEVERITY_TEXT, text);
+  if (text !== "") writeText(writer, LOG_SEVERITY_TEXT_TAG, text);
 }
 
 /** An attribute without a value is left out. A map is as good as an object. */
 export function writeAttributes(
   writer: WireWriter,
   attributes: Readonly<Record<string, unknown>> | undefined,
-  tag = ATTRIBUTE,
+  tag = LOG_ATTRIBUTES_TAG,
 ): void {
   if (attributes === undefined || attributes === null) return;
   if (attributes instanceof Map) return writeAttributes(writer, Object.fromEntries(attributes), tag);
@@ -87,7 +88,7 @@ function writeAttribute(writer: WireWriter, key: string, value: unknown, tag: nu
 function writeId(writer: WireWriter, tag: number, id: string | undefined, digits: number, otherwise: string): void {
   if (id === undefined || id === null || id === "") return;
   if (typeof id !== "string" || id.length !== digits || !HEX.test(id)) {
-    return writeAttribute(writer, otherwise, id, ATTRIBUTE);
+    return writeAttribute(writer, otherwise, id, LOG_ATTRIBUTES_TAG);
   }
   writer.byte(tag);
   writer.lengthDelimited(Buffer.from(id, "hex"));

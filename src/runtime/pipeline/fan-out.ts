@@ -8,8 +8,8 @@ export function fanOut(consumers: readonly DeliveryConsumer[]): DeliveryConsumer
   const guardedConsumers = consumers.map(refuseOnThrow);
   return (delivery) => {
     const parts = delivery.copies(guardedConsumers.length);
-    guardedConsumers.forEach((inlet, i) => {
-      inlet(parts[i]!);
+    guardedConsumers.forEach((consumer, i) => {
+      consumer(parts[i]!);
     });
   };
 }

@@ -2,7 +2,7 @@ import { checkHandedIn } from "../contract/border/check-output.js";
 import type { Intake } from "../contract/component.js";
 import { ACCEPTED, Debt, Delivery, type Origin, type Outcome } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
-import { Refusal } from "../contract/refusal.js";
+import { BUSY_RETRY_AFTER_MS, Refusal } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
 import type { IntakeBudget } from "./intake-budget.js";
@@ -18,9 +18,6 @@ export interface IntakeSettings {
   /** False once the agent drains: what comes then is refused, retryably. */
   readonly isOpen: () => boolean;
 }
-
-/** How long a client is asked to wait when the agent holds as much as it may. */
-const RETRY_AFTER_MS = 1000;
 
 /** The intake of the pipelines that read one signal from one receiver. */
 export function createIntake({ receiver, signal, budget, consumer, isOpen }: IntakeSettings): Intake {
@@ -49,11 +46,11 @@ export function createIntake({ receiver, signal, budget, consumer, isOpen }: Int
 export function shutdownRefusal(): Refusal {
   return new Refusal("transient", "shutting down", {
     code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
-    retryAfterMs: RETRY_AFTER_MS,
+    retryAfterMs: BUSY_RETRY_AFTER_MS,
   });
 }
 
 function overloadRefusal(budget: IntakeBudget): Refusal {
   const message = `over the limit of ${budget.limit} unsettled bytes (service.intake.max_bytes)`;
-  return new Refusal("throttled", message, { code: ERROR_CODES.SLUICE_OVERLOADED, retryAfterMs: RETRY_AFTER_MS });
+  return new Refusal("throttled", message, { code: ERROR_CODES.SLUICE_OVERLOADED, retryAfterMs: BUSY_RETRY_AFTER_MS });
 }

@@ -1,7 +1,7 @@
 import type { Intake } from "../contract/component.js";
 import { ACCEPTED, type Outcome } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
-import { Refusal } from "../contract/refusal.js";
+import { BUSY_RETRY_AFTER_MS, Refusal } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";
 
 /** An intake that remembers what it got and answers as told. */
@@ -17,7 +17,7 @@ export class TestIntake implements Intake {
     if (batch.byteLength > this.room) {
       const refusal = new Refusal("throttled", "over the limit", {
         code: ERROR_CODES.SLUICE_OVERLOADED,
-        retryAfterMs: 1000,
+        retryAfterMs: BUSY_RETRY_AFTER_MS,
       });
       return { ok: false, refusal };
     }

@@ -42,7 +42,7 @@ export async function startApi(config: object = { endpoint: "127.0.0.1:0" }): Pr
     error: note("error"),
     child: () => logger,
   };
-  const tools = { clock: systemClock, logger, metrics: noMetrics, generation: "2" };
+  const services = { clock: systemClock, logger, metrics: noMetrics, generation: "2" };
   const host: Api["host"] = {
     state: "ready",
     admin: createAdmin(
@@ -50,7 +50,7 @@ export async function startApi(config: object = { endpoint: "127.0.0.1:0" }): Pr
         ["a", a],
         ["b/x", b],
       ]),
-      tools,
+      services,
     ),
   };
   const context = {

@@ -1,4 +1,4 @@
-import { Batch, batchFromJson, readRecords } from "../../../src/plugin.js";
+import { type Batch, batchFromJson, readRecords } from "../../../src/plugin.js";
 
 /** A batch of log records whose bodies are these texts. */
 export function logs(...bodies: string[]): Batch {
@@ -14,5 +14,3 @@ export function bodies(batch: Batch): string[] {
   });
   return found;
 }
-
-export const emptyLogs = Batch.empty("logs");

@@ -20,7 +20,7 @@ export interface Edit {
   readonly changes: readonly Change[];
 }
 
-export const value: fc.Arbitrary<Value> = fc.letrec<{ value: Value }>((tie) => ({
+const value: fc.Arbitrary<Value> = fc.letrec<{ value: Value }>((tie) => ({
   value: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
     text,
@@ -114,7 +114,7 @@ function changeAttribute({ owner, field, name }: NonNullable<Slot>, key: string,
 }
 
 /** An AnyValue as a tree. */
-export function anyValueOf(value: Value): Tree {
+function anyValueOf(value: Value): Tree {
   if (value === null) return {};
   if (typeof value === "string") return { stringValue: value };
   if (typeof value === "boolean") return { boolValue: value };

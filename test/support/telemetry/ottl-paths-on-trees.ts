@@ -47,7 +47,7 @@ function indexed(owner: Tree, list: string, wanted: boolean): [Tree, number][] {
   return wanted ? listOf(owner, list).map((item, i) => [item, i]) : [];
 }
 
-export function dataKind(metric: Tree): (typeof DATA_KINDS)[number] | undefined {
+function dataKind(metric: Tree): (typeof DATA_KINDS)[number] | undefined {
   return DATA_KINDS.find((kind) => metric[kind] !== undefined);
 }
 

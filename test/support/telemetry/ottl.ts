@@ -7,16 +7,16 @@ import { RecordContext } from "../../../src/runtime/ottl/paths/record-context.js
 import { parseValue } from "../../../src/runtime/ottl/syntax/parser.js";
 import type { OttlMap, OttlValue } from "../../../src/runtime/ottl/values/value.js";
 import { Batch } from "../../../src/runtime/telemetry/batch.js";
-import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
+import { encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
 import { KEEP, RecordWalk } from "../../../src/runtime/telemetry/views/record-walk.js";
 
 /** Small batches with something in every field, and short ways to ask conditions and statements about them. */
 
 export const text = (stringValue: string): Tree => ({ stringValue });
 export const int = (intValue: bigint): Tree => ({ intValue });
-export const double = (doubleValue: number): Tree => ({ doubleValue });
+const double = (doubleValue: number): Tree => ({ doubleValue });
 export const list = (...values: Tree[]): Tree => ({ arrayValue: { values } });
-export const map = (entries: { [key: string]: Tree }): Tree => ({ kvlistValue: { values: attributes(entries) } });
+const map = (entries: { [key: string]: Tree }): Tree => ({ kvlistValue: { values: attributes(entries) } });
 export const attributes = (entries: { [key: string]: Tree }): Tree[] =>
   Object.entries(entries).map(([key, value]) => ({ key, value }));
 
@@ -167,7 +167,7 @@ export function evaluate(expression: string, context: ContextName = "log", batch
   return found![0];
 }
 
-export function plain(value: OttlValue): unknown {
+function plain(value: OttlValue): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (value instanceof Map) return Object.fromEntries([...(value as OttlMap)].map(([key, item]) => [key, plain(item)]));
   return value instanceof Uint8Array ? new Uint8Array(value) : value;
@@ -209,14 +209,4 @@ export function evaluateAfter(
   batch = batchFor(context),
 ): unknown {
   return evaluate(expression, context, edited(statements, context, batch));
-}
-
-/** The first log record, span, metric of a batch as a tree. */
-export function firstOf(batch: Batch): Tree {
-  let tree: unknown = decodeTree(batch);
-  for (let level = 0; level < 3; level++) {
-    const lists = Object.values(tree as Tree).filter((value) => Array.isArray(value));
-    tree = (lists[0] as Tree[])[0];
-  }
-  return tree as Tree;
 }

@@ -18,7 +18,7 @@ export const int64 = fc.oneof(
   fc.bigInt(-I63, I63 - 1n),
 );
 export const uint32 = fc.oneof(fc.constantFrom(0, 1, 127, 128, 2 ** 31, 2 ** 32 - 1), fc.nat({ max: 2 ** 32 - 1 }));
-export const int32 = fc.oneof(fc.constantFrom(0, -1, 2 ** 31 - 1, -(2 ** 31)), fc.integer());
+const int32 = fc.oneof(fc.constantFrom(0, -1, 2 ** 31 - 1, -(2 ** 31)), fc.integer());
 export const double = fc.double();
 export const text = fc.oneof(
   { weight: 24, arbitrary: fc.string({ unit: "binary", maxLength: 12 }) },

@@ -1,23 +1,23 @@
 import { Refusal } from "../../../plugin.js";
-import { type AttemptError, ERROR_CODES } from "../../../runtime/kit.js";
+import { type AttemptError, BUSY_RETRY_AFTER_MS, ERROR_CODES } from "../../../runtime/kit.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 import { isStoreError } from "../store/store.js";
 
 /** When a client may try again whose delivery found no room, or could not be written. */
-const RETRY_AFTER_MS = 5000;
+const QUEUE_RETRY_AFTER_MS = 5000;
 const QUEUE_FULL_MESSAGE = "the sending queue is full";
 
 export function queueFullRefusal(): Refusal {
   return new Refusal("throttled", QUEUE_FULL_MESSAGE, {
     code: ERROR_CODES.SLUICE_QUEUE_FULL,
-    retryAfterMs: RETRY_AFTER_MS,
+    retryAfterMs: QUEUE_RETRY_AFTER_MS,
   });
 }
 
 export function stoppingRefusal(id: string): Refusal {
   return new Refusal("transient", `exporter ${id} is stopping`, {
     code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
-    retryAfterMs: 1000,
+    retryAfterMs: BUSY_RETRY_AFTER_MS,
   });
 }
 
@@ -26,7 +26,7 @@ export function writeFailedRefusal(error: unknown): Refusal {
   const message = `the queue cannot be written${isFull ? ": the disk is full" : ""}`;
   return new Refusal("transient", message, {
     code: ERROR_CODES.SLUICE_QUEUE_WRITE,
-    retryAfterMs: RETRY_AFTER_MS,
+    retryAfterMs: QUEUE_RETRY_AFTER_MS,
     cause: error,
   });
 }

@@ -1,4 +1,5 @@
 import type { DeadLetterQuery, DeadLetterStats, Entry } from "../../../runtime/kit.js";
+import { ZERO_AMOUNT } from "../store/amounts.js";
 import { type Controls, searchDeadLetters } from "./dead-letters.js";
 
 type SignatureGroup = {
@@ -10,7 +11,7 @@ const MAX_GROUPS = 1000;
 
 /** Counts what a query finds, by reason, exporter and signature; the most frequent signatures come first. */
 export async function countDeadLetters(controls: Controls, query: DeadLetterQuery): Promise<DeadLetterStats> {
-  const total = { entries: 0, items: 0, bytes: 0 };
+  const total = { ...ZERO_AMOUNT };
   let oldestAt: number | undefined;
   const byReason = new Map<string, number>();
   const byExporter = new Map<string, number>();

@@ -28,7 +28,7 @@ export async function replaySkipReason(
 }
 
 /** The backend has taken a part of it already: all of it would arrive again. */
-export function isPartlyDelivered({ failure }: Entry): boolean {
+function isPartlyDelivered({ failure }: Entry): boolean {
   return failure?.reason === "partial_success";
 }
 

@@ -1,8 +1,8 @@
 import type { Clock } from "../../../plugin.js";
 
 /** Requests per second at the beginning and at the end of a ramp; after it there is no limit. */
-export const RAMP_START_RATE = 10;
-export const RAMP_END_RATE = 1000;
+const RAMP_START_RATE = 10;
+const RAMP_END_RATE = 1000;
 
 /**
  * Lets the rate of requests rise slowly after an outage, so that a backend that has just come back is not run over by

@@ -4,7 +4,7 @@ import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
 
 /** Refusals after which the rest of a bisection is not tried any more, unless one of its parts was taken before. */
-export const MAX_REFUSALS = 16;
+const MAX_REFUSALS = 16;
 
 /** Whether sending the entry in parts is worth it: the data is to blame, and only some of it may be. */
 export function canBisect(entry: Entry, error: AttemptError): boolean {

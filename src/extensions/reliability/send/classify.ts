@@ -44,7 +44,7 @@ function toAttemptError(refusal: Refusal, name: string, kind: RefusalKind): Atte
 }
 
 /** A name that stays the same for the same kind of trouble: the peer's word for it, a code, or the error's name. */
-export function classOf(refusal: Refusal): string {
+function classOf(refusal: Refusal): string {
   if (refusal.status !== undefined) return refusal.status;
   if (!isGenericCode(refusal.code)) return refusal.code;
   const { cause } = refusal;

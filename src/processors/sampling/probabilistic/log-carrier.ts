@@ -1,5 +1,5 @@
 import type { Value } from "../../../plugin.js";
-import { after, attributeValue, type RecordWalk, varint } from "../../../runtime/kit.js";
+import { after, attributeValue, quoteJson, type RecordWalk, varint } from "../../../runtime/kit.js";
 import { type Bits56, isLess, parseRandomness, parseThreshold, thresholdFor, thresholdText, toHex } from "../bits56.js";
 import { LOG_SHAPE, RecordScan } from "../record-scan.js";
 import { RecordStamp, replaceFields, textAttribute } from "../record-stamp.js";
@@ -125,21 +125,14 @@ function textOfValue(value: Value): string {
 /** Go's JSON: keys in order, and what could end a script escaped. */
 function jsonText(value: Value): string {
   if (value === null) return "null";
-  if (typeof value === "string") return quoted(value);
+  if (typeof value === "string") return quoteJson(value);
   if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
   if (typeof value !== "object") return String(value);
-  if (value instanceof Uint8Array) return quoted(Buffer.from(value).toString("base64"));
+  if (value instanceof Uint8Array) return quoteJson(Buffer.from(value).toString("base64"));
   if (Array.isArray(value)) return `[${value.map(jsonText).join(",")}]`;
   const map = value as { [key: string]: Value };
   const keys = Object.keys(map).sort();
-  return `{${keys.map((key) => `${quoted(key)}:${jsonText(map[key]!)}`).join(",")}}`;
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text).replace(
-    /[<>&\u2028\u2029]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return `{${keys.map((key) => `${quoteJson(key)}:${jsonText(map[key]!)}`).join(",")}}`;
 }
 
 function goText(value: number): string {

@@ -15,7 +15,7 @@ export function probabilisticPolicy(percentage: number, salt: string): Evaluate 
 }
 
 /** A share of 2^64 - 1, rounded to 64 significant bits and then cut off. */
-export function shareOfUint64(ratio: number): bigint {
+function shareOfUint64(ratio: number): bigint {
   if (ratio <= 0) return 0n;
   if (ratio >= 1) return MAX_UINT64;
   const view = new DataView(new ArrayBuffer(8));

@@ -1,5 +1,5 @@
 import { FAILURE_REASONS } from "../../contract/entry.js";
-import type { Command, CommandGroup, CommandOption } from "../command.js";
+import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "../command.js";
 
 const CONNECTION_OPTIONS: Record<string, CommandOption> = {
   api: {
@@ -33,7 +33,6 @@ const FILTERS: Record<string, CommandOption> = {
   until: { type: "string", value: "TIME", description: "Failed before." },
 };
 
-const JSON_OUT: Record<string, CommandOption> = { json: { type: "boolean", description: "Print JSON, for programs." } };
 const YES: Record<string, CommandOption> = { yes: { type: "boolean", short: "y", description: "Do not ask." } };
 const ALL: Record<string, CommandOption> = { all: { type: "boolean", description: "Every dead letter." } };
 const DRY_RUN: Record<string, CommandOption> = {

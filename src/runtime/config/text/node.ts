@@ -55,13 +55,13 @@ export function nodeAt(root: Node | undefined, path: ConfigPath): Node | undefin
   return node;
 }
 
-export function childOf(node: Node | undefined, key: string | number): Node | undefined {
+function childOf(node: Node | undefined, key: string | number): Node | undefined {
   if (node?.kind === "map") return node.entries.get(String(key))?.value;
   if (node?.kind === "list") return node.items[Number(key)];
   return undefined;
 }
 
-export function keySpan(node: Node | undefined, key: string | number): Span | undefined {
+function keySpan(node: Node | undefined, key: string | number): Span | undefined {
   return node?.kind === "map" ? node.entries.get(String(key))?.key : undefined;
 }
 

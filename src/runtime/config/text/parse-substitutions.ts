@@ -47,11 +47,6 @@ export function parseSubstitutions(text: string, depth = 0): readonly TextPart[]
   return parts;
 }
 
-/** A text that `parseSubstitutions` reads back as itself. */
-export function escapeDollars(text: string): string {
-  return text.replaceAll("$", "$$$$");
-}
-
 interface DollarToken {
   readonly part: TextPart;
   readonly end: number;

@@ -47,14 +47,14 @@ function shortPath(file: string): string {
 
 /** This Sluice, or a second copy that a plugin brought along. */
 function isSluiceFile(file: string): boolean {
-  own ??= ownFolders();
-  return own.some((folder) => file.startsWith(folder)) || file === process.execPath || INSTALLED.test(file);
+  sluiceFolders ??= findSluiceFolders();
+  return sluiceFolders.some((folder) => file.startsWith(folder)) || file === process.execPath || INSTALLED.test(file);
 }
 
 const INSTALLED = /[\\/]node_modules[\\/]sluice[\\/]dist[\\/]/;
-let own: readonly string[] | undefined;
+let sluiceFolders: readonly string[] | undefined;
 
-function ownFolders(): string[] {
+function findSluiceFolders(): string[] {
   const folder = packageFolder();
   return folder === undefined ? [] : ["dist", "src"].map((name) => join(folder, name) + sep);
 }

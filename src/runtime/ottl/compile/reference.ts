@@ -38,8 +38,8 @@ function functionText(spec: FunctionSpec): string {
 }
 
 function contextText(context: (typeof CONTEXTS)[number]): string {
-  const own = Object.entries(PATHS[context]).filter(([path]) => !path.startsWith(`${context}.`));
-  const table = own.map(([path, { type }]) => `| \`${path}\` | ${type} |`);
+  const paths = Object.entries(PATHS[context]).filter(([path]) => !path.startsWith(`${context}.`));
+  const table = paths.map(([path, { type }]) => `| \`${path}\` | ${type} |`);
   const enums = [...ENUMS[context]].map(([name, value]) => `\`${name}\` (${value})`);
   return [
     `### ${context}`,

@@ -38,7 +38,8 @@ function toJson(value: OttlValue): string {
   throw new OttlError(`${typeName(value)} has no form as text`);
 }
 
-function quoteJson(text: string): string {
+/** A text as JSON the way Go writes it, which escapes what HTML would take for markup. */
+export function quoteJson(text: string): string {
   return JSON.stringify(text).replace(
     /[<>&\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,

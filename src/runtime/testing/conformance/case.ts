@@ -28,7 +28,7 @@ export interface CaseContext {
   readonly patienceMs: number;
 }
 
-export type Cases = Readonly<Record<string, (tools: CaseContext) => Promise<void>>>;
+export type Cases = Readonly<Record<string, (context: CaseContext) => Promise<void>>>;
 
 /** Makes a suite of named functions. Each gets chance of its own, so that it can be run alone. */
 export function suiteOf(cases: Cases, { seed, patienceMs = PATIENCE_MS, skip = [] }: ConformanceOptions) {
@@ -43,8 +43,8 @@ export function suiteOf(cases: Cases, { seed, patienceMs = PATIENCE_MS, skip = [
 }
 
 /** A name without a signal means the case for all signals. */
-function isNamed(name: string, said: string): boolean {
-  return name === said || name.startsWith(`${said} (`);
+function isNamed(name: string, wanted: string): boolean {
+  return name === wanted || name.startsWith(`${wanted} (`);
 }
 
 async function runSeeded(seed: number, run: (random: Random) => Promise<void>): Promise<void> {

@@ -67,16 +67,16 @@ class ProcessorCases {
     const { poison } = this.options;
     return {
       "settles every delivery": (context) => this.settles(context),
-      "hands on what it accepts": (tools) => this.handsOn(tools),
-      "calls nothing safe before those behind it do": (tools) => this.waits(tools),
-      "brings out what it holds when its input ends": (tools) => this.drains(tools),
-      "lets go of everything when it is stopped": (tools) => this.aborts(tools),
-      "begins anew when it is made again": (tools) => this.restarts(tools),
-      "does not write into the bytes it is given": (tools) => this.leavesInput(tools),
-      "passes on as the same bytes what it does not change": (tools) => this.keepsBytes(tools),
-      "keeps fields it does not know": (tools) => this.keepsUnknown(tools),
-      "lets dead letters of others pass by": (tools) => this.passesSetbacks(tools),
-      ...(poison && { "goes on after a batch it throws on": (tools) => this.survives(tools, poison(this.signal)) }),
+      "hands on what it accepts": (context) => this.handsOn(context),
+      "calls nothing safe before those behind it do": (context) => this.waits(context),
+      "brings out what it holds when its input ends": (context) => this.drains(context),
+      "lets go of everything when it is stopped": (context) => this.aborts(context),
+      "begins anew when it is made again": (context) => this.restarts(context),
+      "does not write into the bytes it is given": (context) => this.leavesInput(context),
+      "passes on as the same bytes what it does not change": (context) => this.keepsBytes(context),
+      "keeps fields it does not know": (context) => this.keepsUnknown(context),
+      "lets dead letters of others pass by": (context) => this.passesSetbacks(context),
+      ...(poison && { "goes on after a batch it throws on": (context) => this.survives(context, poison(this.signal)) }),
     };
   }
 

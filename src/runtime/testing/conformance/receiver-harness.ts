@@ -84,10 +84,10 @@ export class ReceiverHarness {
 
   /** What the client is told. A client that fails has not reached anybody. */
   send(batch: Batch): Promise<ClientAnswer> {
-    const answer = this.options.send!(batch, this.port).catch((): ClientAnswer => "unreachable");
-    const told = this.withTimeout(answer, "the client got no answer");
-    told.catch(() => {}); // a case that has failed already waits for it no more
-    return told;
+    const sent = this.options.send!(batch, this.port).catch((): ClientAnswer => "unreachable");
+    const answer = this.withTimeout(sent, "the client got no answer");
+    answer.catch(() => {}); // a case that has failed already waits for it no more
+    return answer;
   }
 
   /** Waits until so many batches have been handed in. */

@@ -68,9 +68,12 @@ const LIFECYCLE_CASES: Readonly<Record<string, ReceiverCase>> = {
     for (const [key, done] of settle) done(refused !== undefined && key === keyOf(refused) ? NOT_NOW : ACCEPTED);
     trial.intake.answer = () => ACCEPTED;
     check(!isStopped, "stop ended before what was handed in had been answered");
-    const told = await Promise.all(answers);
-    const isTrue = told.length === 0 || (told[0] === "accepted" && told[1] === "retry");
-    check(isTrue, `during a stop clients were told "${told.join('" and "')}", and "accepted" and "retry" were true`);
+    const received = await Promise.all(answers);
+    const isTrue = received.length === 0 || (received[0] === "accepted" && received[1] === "retry");
+    check(
+      isTrue,
+      `during a stop clients were told "${received.join('" and "')}", and "accepted" and "retry" were true`,
+    );
     await trial.withTimeout(stopping, "stop did not end");
     await trial.stop(receiver);
   },
@@ -81,8 +84,8 @@ const LIFECYCLE_CASES: Readonly<Record<string, ReceiverCase>> = {
     await trial.stop(receiver);
     const before = trial.intake.batches.length;
     if (trial.options.send !== undefined) {
-      const told = await trial.send(trial.batch());
-      check(told === "retry" || told === "unreachable", `it was stopped, and a client was told "${told}"`);
+      const answer = await trial.send(trial.batch());
+      check(answer === "retry" || answer === "unreachable", `it was stopped, and a client was told "${answer}"`);
     }
     await flushPromises();
     check(trial.intake.batches.length === before, "it was stopped and still handed something in");
@@ -96,8 +99,8 @@ const LIFECYCLE_CASES: Readonly<Record<string, ReceiverCase>> = {
     const before = trial.intake.batches.length;
     const second = await trial.startAgain();
     if (trial.options.send !== undefined) {
-      const told = await trial.send(trial.batch());
-      check(told === "accepted", `after a restart a client was told "${told}"`);
+      const answer = await trial.send(trial.batch());
+      check(answer === "accepted", `after a restart a client was told "${answer}"`);
     }
     await trial.waitForBatches(before + 1);
     await trial.stop(second);
@@ -108,8 +111,8 @@ const ANSWER_CASES: Readonly<Record<string, ReceiverCase>> = {
   async "hands in everything once, with many clients at the same time"(trial) {
     const receiver = await trial.start();
     const sent = Array.from({ length: MANY }, () => trial.batch());
-    const told = await Promise.all(sent.map((batch) => trial.send(batch)));
-    const other = told.find((answer) => answer !== "accepted");
+    const answers = await Promise.all(sent.map((batch) => trial.send(batch)));
+    const other = answers.find((answer) => answer !== "accepted");
     check(other === undefined, `everything was accepted, and a client was told "${other}"`);
     trial.checkHandedIn(sent);
     await trial.stop(receiver);
@@ -125,11 +128,11 @@ const ANSWER_CASES: Readonly<Record<string, ReceiverCase>> = {
       return outcome;
     };
     const sent = Array.from({ length: MANY }, () => trial.batch());
-    const told = await Promise.all(sent.map((batch) => trial.send(batch)));
+    const answers = await Promise.all(sent.map((batch) => trial.send(batch)));
     trial.checkHandedIn(sent);
     sent.forEach((batch, i) => {
       const expected = answerTo(outcomes.get(keyOf(batch)) ?? ACCEPTED);
-      check(told[i] === expected, `a client was told "${told[i]}", and "${expected}" was true`);
+      check(answers[i] === expected, `a client was told "${answers[i]}", and "${expected}" was true`);
     });
     await trial.stop(receiver);
   },
@@ -137,8 +140,8 @@ const ANSWER_CASES: Readonly<Record<string, ReceiverCase>> = {
   async "asks clients to try again while the intake has no room"(trial) {
     const receiver = await trial.start();
     trial.intake.room = 0;
-    const told = await trial.send(trial.batch());
-    check(told === "retry", `the intake had no room, and a client was told "${told}"`);
+    const answer = await trial.send(trial.batch());
+    check(answer === "retry", `the intake had no room, and a client was told "${answer}"`);
     trial.intake.room = Number.POSITIVE_INFINITY;
     check((await trial.send(trial.batch())) === "accepted", "the intake had room again, and a client was refused");
     await trial.stop(receiver);
@@ -149,14 +152,17 @@ const PARTIAL_REQUEST_CASES: Readonly<Record<string, ReceiverCase>> = {
   async "refuses what it has read only in part when it is stopped, and waits for no silent client"(trial) {
     const receiver = await trial.start();
     const { answer } = await trial.options.sendPart!(trial.batch(), trial.port);
-    const told = answer.catch((): ClientAnswer => "unreachable");
+    const answered = answer.catch((): ClientAnswer => "unreachable");
     await flushPromises();
     await trial.stop(receiver);
-    const said = await trial.withTimeout(
-      told,
+    const received = await trial.withTimeout(
+      answered,
       "a client that had sent a part got no answer, and its connection stayed",
     );
-    check(said === "retry" || said === "unreachable", `a client had sent only a part, and was told "${said}"`);
+    check(
+      received === "retry" || received === "unreachable",
+      `a client had sent only a part, and was told "${received}"`,
+    );
     check(trial.intake.batches.length === 0, "a part of a request was handed in");
   },
 };

@@ -10,8 +10,8 @@ import { newEntry } from "../store/entries.js";
 import { control, deadLetter, type FakeControl } from "./controls.js";
 
 function adminOf(...controls: FakeControl[]): Admin {
-  const tools = { clock: new FakeClock(), logger: silentLogger, metrics: noMetrics, generation: "2" };
-  return createAdmin(new Map(controls.map((each) => [each.id, each])), tools);
+  const services = { clock: new FakeClock(), logger: silentLogger, metrics: noMetrics, generation: "2" };
+  return createAdmin(new Map(controls.map((each) => [each.id, each])), services);
 }
 
 async function all(admin: Admin, query: DeadLetterQuery = {}): Promise<string[]> {

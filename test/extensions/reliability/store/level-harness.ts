@@ -13,10 +13,10 @@ export function makePlace() {
   return {
     root,
     directory,
-    store: (settings: Partial<LevelStoreSettings> = {}, tools: LevelStoreOptions = {}) =>
+    store: (settings: Partial<LevelStoreSettings> = {}, options: LevelStoreOptions = {}) =>
       new LevelStore(
         { exporter: "otlp_http/test", directory, durability: "process", intervalMs: 10, ...settings },
-        tools,
+        options,
       ),
     remove: () => rm(root, { recursive: true, force: true }),
   };

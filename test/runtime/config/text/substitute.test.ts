@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toPlain } from "../../../../src/runtime/config/text/node.js";
-import { escapeDollars, parseSubstitutions } from "../../../../src/runtime/config/text/parse-substitutions.js";
+import { parseSubstitutions } from "../../../../src/runtime/config/text/parse-substitutions.js";
 import { brief, loadText } from "../load-text.js";
 
 const env = {
@@ -142,7 +142,7 @@ describe("substitution", () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.string(), fc.constantFrom("$", "${", "}", "env:", "X", ":-"))), (parts) => {
         const text = parts.join("");
-        expect(parseSubstitutions(escapeDollars(text))).toEqual([text]);
+        expect(parseSubstitutions(text.replaceAll("$", "$$$$"))).toEqual([text]);
       }),
     );
   });

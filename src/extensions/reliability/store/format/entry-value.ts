@@ -40,7 +40,7 @@ export function isIndexed(id: string, ref: EntryRef): boolean {
 }
 
 /** Bytes of payload in one value: small enough for LevelDB to move around, large enough to be rare. */
-export const MAX_CHUNK_BYTES = 256 * 1024;
+const MAX_CHUNK_BYTES = 256 * 1024;
 
 /** A payload in pieces of at most CHUNK, each as the parts it lies in. */
 export function chunksOf(batch: Batch): Uint8Array[][] {

@@ -2,10 +2,9 @@ import { toBool, toDouble, toInt } from "../../values/conversions.js";
 import { OttlError } from "../../values/error.js";
 import type { OttlMap, OttlValue } from "../../values/value.js";
 import { GROK_PATTERNS } from "./grok-patterns.js";
-import { compilePattern } from "./pattern.js";
+import { compilePattern, MAX_PATTERN_LENGTH } from "./pattern.js";
 
 const MAX_DEPTH = 20;
-const MAX_PATTERN_LENGTH = 100_000;
 
 interface Capture {
   readonly name: string;

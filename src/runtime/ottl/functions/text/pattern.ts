@@ -6,7 +6,7 @@ import { MAX_TEXT_LENGTH, textTooLong } from "../../values/limits.js";
 export type { Pattern } from "../../../kit/match/pattern.js";
 
 /** What users write is far shorter; what comes out of the data may be anything. */
-const MAX_PATTERN_LENGTH = 100_000;
+export const MAX_PATTERN_LENGTH = 100_000;
 
 /** Throws an `OttlError` with the reason when it is no pattern. */
 export function compilePattern(text: string): Pattern {

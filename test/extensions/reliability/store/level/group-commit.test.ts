@@ -15,11 +15,11 @@ it.each([true, false])("writes what is added as soon as the last commit is known
   // Whoever waits for a promise goes on some turns of the microtask queue later: none of them may be the wrong one.
   for (let turns = 0; turns < 12; turns++) {
     await new Promise<void>((resolve) => {
-      const goOn = async () => {
+      const addSecond = async () => {
         for (let i = 0; i < turns; i++) await undefined;
         commits.add(change("second", lazy, resolve));
       };
-      commits.add(change("first", false, () => void goOn()));
+      commits.add(change("first", false, () => void addSecond()));
     });
   }
   expect(written.flat()).toHaveLength(24);

@@ -3,8 +3,11 @@ import {
   BOOL_VALUE_TAG,
   BYTES_VALUE_TAG,
   DOUBLE_VALUE_TAG,
+  decodeText,
   double,
+  findField,
   INT_VALUE_TAG,
+  KEY_TAG,
   varint,
   varint64,
 } from "../../runtime/kit.js";
@@ -28,3 +31,20 @@ export function leafText(b: Uint8Array, tag: number, at: number, end: number, is
       return undefined;
   }
 }
+
+/** The key of the KeyValue [start, end). */
+export function keyOf(b: Uint8Array, start: number, end: number): string {
+  const at = findField(b, start, end, KEY_TAG);
+  if (at < 0) return "";
+  const size = varint(b, at);
+  return decodeText(b, after, after + size);
+}
+
+/** Whether a value can give a secret away: an empty one cannot, and a boolean only says that there is one. */
+export function isConfidential(b: Uint8Array, start: number, end: number): boolean {
+  return end > start && b[start] !== BOOL_VALUE_TAG;
+}
+
+/** 1 at the tags of booleans, integers, doubles and bytes. */
+export const HOLDS_NO_TEXT = new Uint8Array(256);
+for (const tag of [BOOL_VALUE_TAG, INT_VALUE_TAG, DOUBLE_VALUE_TAG, BYTES_VALUE_TAG]) HOLDS_NO_TEXT[tag] = 1;
