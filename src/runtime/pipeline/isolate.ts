@@ -137,7 +137,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
     };
     const end = () => {
       unsubscribeCurrent();
-      heldDebts.refuseAll(abortRefusal(settings.id));
+      heldDebts.close(abortRefusal(settings.id));
     };
     const isRunning = () => current !== undefined && !current.closed;
 
