@@ -312,10 +312,11 @@ export class Debt {
     if (this.open) holder?.track(this, true);
   }
 
+  /** Who divides it a second time, as two subscribers of a shared stream may, adds to the parts that it waits for. */
   private replaceWithParts(parts: number): void {
-    if (!this.open) return;
+    if (!this.open && !this.isDivided) return;
     this.open = false;
-    this.unsettledParts = parts;
+    this.unsettledParts += parts;
     this.moveTo(undefined);
   }
 

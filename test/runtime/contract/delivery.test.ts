@@ -25,6 +25,22 @@ describe("a delivery", () => {
     expect(outcomes).toEqual([{ ok: false, refusal: permanent }]);
   });
 
+  it("is settled when all parts are, also those of a second split", () => {
+    const { delivery, outcomes } = owed(logs("a", "b"));
+    const pieces = [logs("a"), logs("b")];
+    const [once, again] = [delivery.split(pieces), delivery.split(pieces)];
+    for (const part of once) part.accept();
+    expect(outcomes).toEqual([]);
+    for (const part of again) part.refuse(transient);
+    expect(outcomes).toEqual([{ ok: false, refusal: transient }]);
+  });
+
+  it("is settled once when it was merged with itself", () => {
+    const { delivery, outcomes } = owed(logs("a"));
+    Delivery.merge([delivery, delivery.with(logs("b"))], logs("a", "b")).accept();
+    expect(outcomes).toEqual([ACCEPTED]);
+  });
+
   it("is accepted by a split into nothing, which is a deliberate drop", () => {
     const { delivery, outcomes } = owed(logs("a"));
     expect(delivery.split([])).toEqual([]);
