@@ -266,6 +266,11 @@ export class Debt {
     return this.unsettledParts > 0;
   }
 
+  /** @internal True once its sender was told to keep the data. */
+  get isRefused(): boolean {
+    return !this.open && !this.isDivided && !this.outcome.ok;
+  }
+
   /** The one lease that all deliveries of this debt share while it is where it is. */
   lease(): object | undefined {
     const watch = this.holder?.watch;
@@ -297,9 +302,9 @@ export class Debt {
   settle(outcome: Outcome): void {
     if (!this.open) return;
     this.open = false;
-    const explained = this.holder?.mapOutcome(outcome) ?? outcome;
+    this.outcome = this.holder?.mapOutcome(outcome) ?? outcome;
     this.moveTo(undefined);
-    this.conclude(explained);
+    this.conclude(this.outcome);
   }
 
   /** @internal for `HeldDebts` */

@@ -110,6 +110,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
     const handOn = (delivery: Delivery) => {
       const refusal = checkOutput(delivery, settings);
       if (refusal !== undefined) return delivery.refuse(refusal);
+      if (delivery.debt.isRefused) return; // its sender has it, and sends it again: it would arrive twice
       heldDebts.remove(delivery.debt);
       if (delivery.setback === undefined) settings.outgoing.add(delivery.batch.count);
       else settings.onSetback?.();

@@ -131,6 +131,21 @@ describe("a plugin of plain RxJS operators", { timeout: 60_000 }, () => {
     expect(graph.budget.used).toBe(0);
   });
 
+  it("cannot hand on what its sender was told to send again", async () => {
+    let late: Delivery | undefined;
+    const { send, exported } = pipelineOf(
+      mergeMap((delivery) => {
+        if (late !== undefined) return [late, delivery];
+        late = delivery;
+        delivery.refuse(new Refusal("transient", "too busy"));
+        return [];
+      }),
+    );
+    expect(await send("a")).toMatchObject({ ok: false });
+    expect(await send("b")).toMatchObject({ ok: true });
+    expect(exported).toEqual(["b"]);
+  });
+
   it("is made anew when take ends its stream", async () => {
     const { send, graph } = pipelineOf(take(1));
     expect([await send("a"), await send("b")]).toMatchObject([{ ok: true }, { ok: true }]);
