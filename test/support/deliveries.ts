@@ -13,17 +13,20 @@ export function owed(batch: Batch, origin: Partial<Origin> = {}): { delivery: De
 export function feed(processor: Processor): {
   source: Subject<Delivery>;
   out: Delivery[];
+  errors: unknown[];
   isComplete: () => boolean;
   unsubscribe: () => void;
 } {
   const source = new Subject<Delivery>();
   const out: Delivery[] = [];
+  const errors: unknown[] = [];
   let complete = false;
   const subscription = processor(source).subscribe({
     next: (delivery) => out.push(delivery),
+    error: (error) => errors.push(error),
     complete: () => {
       complete = true;
     },
   });
-  return { source, out, isComplete: () => complete, unsubscribe: () => subscription.unsubscribe() };
+  return { source, out, errors, isComplete: () => complete, unsubscribe: () => subscription.unsubscribe() };
 }

@@ -1,7 +1,7 @@
 import type { Batch } from "../telemetry/batch.js";
 import { validateSetback } from "./border/read-answers.js";
 import { type DeadLetter, isDeadLetter, type Setback } from "./dead-letter.js";
-import { chooseRefusal, type Refusal, toRefusal } from "./refusal.js";
+import { chooseRefusal, expectedRefusal, type Refusal, toRefusal } from "./refusal.js";
 
 /**
  * A delivery is a batch and the debt to whoever handed it in.
@@ -154,6 +154,7 @@ export interface DebtWatch {
 export class HeldDebts {
   /** Set for components that may let go of a delivery without settling it. */
   watch: DebtWatch | undefined;
+  isClosed = false;
   private readonly debts = new Set<Debt>();
   private readonly mapRefusal: ((refusal: Refusal) => Refusal) | undefined;
 
@@ -187,6 +188,12 @@ export class HeldDebts {
     return inside.length;
   }
 
+  /** Refuses all that is inside. The component has ended: a refusal that it would have caught goes on to the sender. */
+  close(refusal: Refusal): void {
+    this.isClosed = true;
+    this.refuseAll(refusal);
+  }
+
   /** @internal called by Debt alone */
   mapOutcome(outcome: Outcome): Outcome {
     return outcome.ok || this.mapRefusal === undefined
@@ -213,6 +220,8 @@ export class Debt {
   private readonly creditors: readonly Debt[];
   private readonly onSettled: ((outcome: Outcome) => void) | undefined;
   private readonly onRefused: OnRefused | undefined;
+  /** The component that `onRefused` is of: what comes back is inside it again. */
+  private catcher: HeldDebts | undefined;
 
   constructor(
     onSettled: ((outcome: Outcome) => void) | undefined,
@@ -227,7 +236,7 @@ export class Debt {
   /** @internal for `Delivery.merge` */
   static join(debts: readonly Debt[]): Debt {
     const joined = new Debt(undefined, debts);
-    joined.moveTo(debts[0]?.holder);
+    joined.moveTo(debts.find((debt) => debt.open)?.holder); // one that was settled before is nowhere
     for (const debt of debts) debt.replaceWithParts(1);
     return joined;
   }
@@ -246,6 +255,7 @@ export class Debt {
    */
   catchRefusal(onRefused: OnRefused): Debt {
     const debt = new Debt(undefined, [this], onRefused);
+    debt.catcher = this.holder;
     debt.moveTo(this.holder);
     this.replaceWithParts(1);
     return debt;
@@ -254,6 +264,11 @@ export class Debt {
   /** True once others are owed in its place: it cannot be settled by itself any more. */
   get isDivided(): boolean {
     return this.unsettledParts > 0;
+  }
+
+  /** @internal True once its sender was told to keep the data. */
+  get isRefused(): boolean {
+    return !this.open && !this.isDivided && !this.outcome.ok;
   }
 
   /** The one lease that all deliveries of this debt share while it is where it is. */
@@ -287,9 +302,9 @@ export class Debt {
   settle(outcome: Outcome): void {
     if (!this.open) return;
     this.open = false;
-    const explained = this.holder?.mapOutcome(outcome) ?? outcome;
+    this.outcome = this.holder?.mapOutcome(outcome) ?? outcome;
     this.moveTo(undefined);
-    this.conclude(explained);
+    this.conclude(this.outcome);
   }
 
   /** @internal for `HeldDebts` */
@@ -302,10 +317,11 @@ export class Debt {
     if (this.open) holder?.track(this, true);
   }
 
+  /** Who divides it a second time, as two subscribers of a shared stream may, adds to the parts that it waits for. */
   private replaceWithParts(parts: number): void {
-    if (!this.open) return;
+    if (!this.open && !this.isDivided) return;
     this.open = false;
-    this.unsettledParts = parts;
+    this.unsettledParts += parts;
     this.moveTo(undefined);
   }
 
@@ -317,13 +333,26 @@ export class Debt {
   }
 
   private conclude(outcome: Outcome): void {
-    if (!outcome.ok && this.onRefused !== undefined) {
-      this.onRefused(new Debt(undefined, this.creditors), outcome.refusal);
+    if (!outcome.ok && this.onRefused !== undefined && this.catcher?.isClosed !== true) {
+      this.comeBack(this.onRefused, expectedRefusal(outcome.refusal));
       return;
     }
     const reported = this.creditors.length > 1 ? withoutCount(outcome) : outcome;
     for (const creditor of this.creditors) creditor.partSettled(reported);
     this.onSettled?.(outcome);
+  }
+
+  /** A throw is the failure of the component that caught the refusal, not of whoever refused. */
+  private comeBack(onRefused: OnRefused, refusal: Refusal): void {
+    const again = new Debt(undefined, this.creditors);
+    again.moveTo(this.catcher);
+    try {
+      onRefused(again, refusal);
+    } catch (error) {
+      const outcome = { ok: false, refusal: toRefusal(error) } as const;
+      if (again.open && again.holder === this.catcher) again.settle(outcome);
+      else this.catcher?.mapOutcome(outcome); // it was handed on or divided: the throw is only told
+    }
   }
 }
 

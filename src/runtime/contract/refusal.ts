@@ -78,6 +78,13 @@ export function isRefusal(error: unknown): error is Refusal {
   return typeof error === "object" && error !== null && (error as Record<symbol, unknown>)[BRAND] === true;
 }
 
+/** The same refusal for somebody whose mistake it was not. */
+export function expectedRefusal(refusal: Refusal): Refusal {
+  if (!refusal.unexpected) return refusal;
+  const { kind, message, cause } = refusal;
+  return new Refusal(kind, message, { ...(refusal as RefusalOptions), cause, unexpected: false });
+}
+
 /** Any thrown value as a refusal: malformed data is permanent, everything unknown is transient. Never throws. */
 export function toRefusal(error: unknown): Refusal {
   return asKnownRefusal(error) ?? new Refusal("transient", errorMessage(error), { cause: error, unexpected: true });

@@ -110,6 +110,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
     const handOn = (delivery: Delivery) => {
       const refusal = checkOutput(delivery, settings);
       if (refusal !== undefined) return delivery.refuse(refusal);
+      if (delivery.debt.isRefused) return; // its sender has it, and sends it again: it would arrive twice
       heldDebts.remove(delivery.debt);
       if (delivery.setback === undefined) settings.outgoing.add(delivery.batch.count);
       else settings.onSetback?.();
@@ -137,7 +138,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
     };
     const end = () => {
       unsubscribeCurrent();
-      heldDebts.refuseAll(abortRefusal(settings.id));
+      heldDebts.close(abortRefusal(settings.id));
     };
     const isRunning = () => current !== undefined && !current.closed;
 

@@ -25,6 +25,22 @@ describe("a delivery", () => {
     expect(outcomes).toEqual([{ ok: false, refusal: permanent }]);
   });
 
+  it("is settled when all parts are, also those of a second split", () => {
+    const { delivery, outcomes } = owed(logs("a", "b"));
+    const pieces = [logs("a"), logs("b")];
+    const [once, again] = [delivery.split(pieces), delivery.split(pieces)];
+    for (const part of once) part.accept();
+    expect(outcomes).toEqual([]);
+    for (const part of again) part.refuse(transient);
+    expect(outcomes).toEqual([{ ok: false, refusal: transient }]);
+  });
+
+  it("is settled once when it was merged with itself", () => {
+    const { delivery, outcomes } = owed(logs("a"));
+    Delivery.merge([delivery, delivery.with(logs("b"))], logs("a", "b")).accept();
+    expect(outcomes).toEqual([ACCEPTED]);
+  });
+
   it("is accepted by a split into nothing, which is a deliberate drop", () => {
     const { delivery, outcomes } = owed(logs("a"));
     expect(delivery.split([])).toEqual([]);
@@ -69,6 +85,15 @@ describe("a delivery", () => {
     expect([returns, outcomes]).toEqual([0, []]);
     c.refuse(permanent);
     expect([returns, outcomes]).toEqual([1, [ACCEPTED]]);
+  });
+
+  it("is refused when whoever caught its refusal throws, and whoever refused it hears nothing of that", () => {
+    const { delivery, outcomes } = owed(logs("a"));
+    const first = delivery.catchRefusal(() => {
+      throw new Error("a mistake");
+    });
+    first.refuse(permanent);
+    expect(outcomes).toMatchObject([{ ok: false, refusal: { kind: "transient", message: "a mistake" } }]);
   });
 
   it("does not come back to a sender who was answered before", () => {
@@ -151,5 +176,53 @@ describe("held debts", () => {
     merged.accept();
     expect(a.outcomes).toEqual([{ ok: false, refusal: transient }]);
     expect(b.outcomes).toEqual([ACCEPTED]);
+  });
+
+  it("holds a merged debt of which the first was settled before", () => {
+    const heldDebts = new HeldDebts();
+    const [a, b] = [owed(logs("a")), owed(logs("b"))];
+    for (const { delivery } of [a, b]) heldDebts.add(delivery.debt);
+    a.delivery.accept();
+    Delivery.merge([a.delivery, b.delivery], logs("a", "b"));
+    expect(heldDebts.refuseAll(transient)).toBe(1);
+    expect(b.outcomes).toEqual([{ ok: false, refusal: transient }]);
+  });
+
+  it("holds what comes back into the component by a caught refusal", () => {
+    const heldDebts = new HeldDebts();
+    const { delivery, outcomes } = owed(logs("a"));
+    heldDebts.add(delivery.debt);
+    const first = delivery.catchRefusal(() => {});
+    heldDebts.remove(first.debt);
+    first.refuse(permanent);
+    expect(outcomes).toEqual([]);
+    heldDebts.refuseAll(transient);
+    expect(outcomes).toEqual([{ ok: false, refusal: transient }]);
+  });
+
+  it("lets a refusal through to the sender once the component that would have caught it has ended", () => {
+    const heldDebts = new HeldDebts();
+    const { delivery, outcomes } = owed(logs("a"));
+    heldDebts.add(delivery.debt);
+    const first = delivery.catchRefusal(() => {});
+    heldDebts.remove(first.debt);
+    heldDebts.close(transient);
+    first.refuse(permanent);
+    expect(outcomes).toEqual([{ ok: false, refusal: permanent }]);
+  });
+
+  it("does not take the mistake of another for that of the component it comes back to", () => {
+    const unexpected: Refusal[] = [];
+    const heldDebts = new HeldDebts((refusal) => {
+      if (refusal.unexpected) unexpected.push(refusal);
+      return refusal;
+    });
+    const { delivery, outcomes } = owed(logs("a"));
+    heldDebts.add(delivery.debt);
+    const first = delivery.catchRefusal((again, refusal) => again.refuse(refusal));
+    heldDebts.remove(first.debt);
+    first.refuse(new Error("a mistake of the exporter"));
+    expect(outcomes).toMatchObject([{ ok: false, refusal: { message: "a mistake of the exporter" } }]);
+    expect(unexpected).toEqual([]);
   });
 });

@@ -32,7 +32,14 @@ function tailSamplingProcessor(config: TailSamplingConfig, context: ProcessorCon
       (error) => out.error(error),
     );
     return {
-      next: (delivery) => sampler.take(delivery, sampler.sort(delivery)),
+      next(delivery) {
+        const sorted = sampler.sort(delivery);
+        try {
+          sampler.take(delivery, sorted);
+        } catch (error) {
+          out.error(error); // some of it may wait, and other traces may have been taken out: only all can be refused
+        }
+      },
       drain: () => sampler.drain(),
       abort: () => sampler.discard(),
     };

@@ -31,6 +31,7 @@ export class LostDeliveries implements DebtWatch {
   private readonly leases: FinalizationRegistry<Debt>;
   private readonly fresh: Debt[] = [];
   private depth = 0;
+  private isStopped = false;
   private cancelTimer: (() => void) | undefined;
   private lastOldest: Debt | undefined;
 
@@ -40,8 +41,12 @@ export class LostDeliveries implements DebtWatch {
   }
 
   leaseCreated(debt: Debt): void {
-    if (this.depth > 0) this.fresh.push(debt);
-    else this.release(debt);
+    if (this.depth > 0) {
+      this.fresh.push(debt);
+      return;
+    }
+    this.release(debt);
+    this.lookLater();
   }
 
   /**
@@ -59,6 +64,7 @@ export class LostDeliveries implements DebtWatch {
   }
 
   stop(): void {
+    this.isStopped = true;
     this.cancelTimer?.();
     this.cancelTimer = undefined;
     this.lastOldest = undefined;
@@ -77,7 +83,8 @@ export class LostDeliveries implements DebtWatch {
 
   private lookLater(): void {
     const { garbageCollection, heldDebts, clock } = this.settings;
-    if (this.cancelTimer !== undefined || garbageCollection === undefined || heldDebts.size === 0) return;
+    if (this.isStopped || this.cancelTimer !== undefined) return;
+    if (garbageCollection === undefined || heldDebts.size === 0) return;
     this.cancelTimer = clock.after(LOOK_INTERVAL_MS, () => this.look(garbageCollection));
   }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Batch, type Delivery, type Outcome, readRecords } from "../../../../src/plugin.js";
+import { Batch, type Delivery, type Metrics, type Outcome, readRecords } from "../../../../src/plugin.js";
 import { tailSampling } from "../../../../src/processors/sampling/tail/tail-sampling.js";
 import { owed } from "../../../support/deliveries.js";
 import { liveHeap } from "../../../support/live-heap.js";
@@ -50,6 +50,21 @@ const span = (trace: number, n: number, more: Partial<SpanInput> = {}): SpanInpu
 const ACCEPTED = { ok: true, rejected: 0, message: "" };
 
 describe("tail_sampling", () => {
+  it("fails as a whole when it throws over one of its traces, since others may be gone from those that wait", () => {
+    const { metrics } = counting();
+    const failing: Metrics = {
+      ...metrics,
+      counter: (name, options, attributes) =>
+        name.includes("early") ? { add: () => expect.fail("a mistake") } : metrics.counter(name, options, attributes),
+    };
+    const config = { policies: [ALL], num_traces: 1 };
+    const { source, errors, out } = processing(tailSampling, config, "traces", { metrics: failing });
+    const [first, second] = [owed(spanBatch([span(1, 1)])), owed(spanBatch([span(2, 1)]))];
+    for (const { delivery } of [first, second]) source.next(delivery);
+    expect(errors).toMatchObject([{ message: "a mistake" }]);
+    expect([...out, ...first.outcomes, ...second.outcomes]).toEqual([]);
+  });
+
   it("keeps a whole trace for one erroneous span in it, and drops traces without one", () => {
     const { send, clock, out } = sampling({});
     const first = send([span(1, 1), span(2, 1), span(1, 2)]);

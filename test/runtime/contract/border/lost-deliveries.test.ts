@@ -6,6 +6,7 @@ import {
   type Logger,
   type Outcome,
   type Processor,
+  Refusal,
   splitBatch,
   statefulProcessor,
 } from "../../../../src/plugin.js";
@@ -16,7 +17,7 @@ import { sketch } from "../../../support/plan.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 
 /** A pipeline with one processor of a plugin between a receiver and an exporter. */
-function pipelineOf(processor: Processor) {
+function pipelineOf(processor: Processor, isTaken: (body: string) => boolean = () => true) {
   const clock = new FakeClock();
   const warnings: string[] = [];
   const exported: string[] = [];
@@ -28,7 +29,14 @@ function pipelineOf(processor: Processor) {
   const { graph, intake } = sketch(
     {
       processors: { mine: () => processor },
-      exporters: { out: { send: async (batch) => void exported.push(...bodies(batch)) as never } },
+      exporters: {
+        out: {
+          send: async (batch) => {
+            if (!bodies(batch).every(isTaken)) throw new Refusal("permanent", "not taken");
+            exported.push(...bodies(batch));
+          },
+        },
+      },
       pipelines: { logs: { receivers: ["in"], processors: ["mine"], exporters: ["out"] } },
     },
     { plugins: true, clock, logger: logger("") },
@@ -111,6 +119,31 @@ describe("a plugin of plain RxJS operators", { timeout: 60_000 }, () => {
     expect(outcomes).toMatchObject([LOST, LOST, { ok: true }]);
     expect(exported).toEqual(["c"]);
     expect(graph.budget.used).toBe(0);
+  });
+
+  it("has the sender answered when it forgets what came back by a caught refusal", async () => {
+    const { send, answersTo, graph } = pipelineOf(
+      map((delivery) => delivery.catchRefusal(() => {})),
+      (body) => body !== "bad",
+    );
+    expect(await send("a")).toMatchObject({ ok: true });
+    expect(await answersTo(send("bad"))).toMatchObject([LOST]);
+    expect(graph.budget.used).toBe(0);
+  });
+
+  it("cannot hand on what its sender was told to send again", async () => {
+    let late: Delivery | undefined;
+    const { send, exported } = pipelineOf(
+      mergeMap((delivery) => {
+        if (late !== undefined) return [late, delivery];
+        late = delivery;
+        delivery.refuse(new Refusal("transient", "too busy"));
+        return [];
+      }),
+    );
+    expect(await send("a")).toMatchObject({ ok: false });
+    expect(await send("b")).toMatchObject({ ok: true });
+    expect(exported).toEqual(["b"]);
   });
 
   it("is made anew when take ends its stream", async () => {
