@@ -18,7 +18,7 @@ export { SluiceConfigError } from "./runtime/embed/config-error.js";
 
 // What goes in, and what becomes of it.
 
-export type { Outcome } from "./runtime/contract/delivery.js";
+export type { Outcome } from "./runtime/contract/debt.js";
 export { isRefusal, Refusal, type RefusalKind, type RefusalOptions } from "./runtime/contract/refusal.js";
 export type { EmitOptions, LogEmitter } from "./runtime/embed/log-emitter.js";
 export type { LogInput, SeverityName } from "./runtime/embed/log-record.js";

@@ -9,19 +9,21 @@ export {
   CONTRACT_VERSION,
   type ComponentFactory,
   type ConnectorFactory,
-  defineConnector,
-  defineExporter,
-  defineExtension,
-  defineProcessor,
-  defineReceiver,
   type ExporterFactory,
   type ExtensionFactory,
   type ProcessorFactory,
   type ReceiverFactory,
   type ReplayStep,
-  StartError,
   type Zone,
 } from "./runtime/contract/component.js";
+export {
+  defineConnector,
+  defineExporter,
+  defineExtension,
+  defineProcessor,
+  defineReceiver,
+} from "./runtime/contract/define.js";
+export { StartError } from "./runtime/contract/start-error.js";
 
 // What a `create` function is given, and what it returns.
 
@@ -64,7 +66,8 @@ export {
 // Deliveries: a batch and the debt to its sender; refusals and dead letters.
 
 export { type DeadLetter, deadLetter, type Setback } from "./runtime/contract/dead-letter.js";
-export { Delivery, type Origin, type Outcome, type PartialRejection } from "./runtime/contract/delivery.js";
+export type { Outcome } from "./runtime/contract/debt.js";
+export { Delivery, type Origin, type PartialRejection } from "./runtime/contract/delivery.js";
 export type { FailureReason } from "./runtime/contract/entry.js";
 export {
   isRefusal,

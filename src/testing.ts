@@ -21,7 +21,8 @@ export {
 
 // Stand-ins: time, chance, an intake, deliveries, a backend that fails as told.
 
-export { Debt, Delivery } from "./runtime/contract/delivery.js";
+export { Debt } from "./runtime/contract/debt.js";
+export { Delivery } from "./runtime/contract/delivery.js";
 export { FakeClock, flushPromises } from "./runtime/testing/fake-clock.js";
 export { type Faults, type FaultyExporter, faultyExporter } from "./runtime/testing/faulty-exporter.js";
 export { schedulerClock, type TestDelivery, testDelivery } from "./runtime/testing/marbles.js";

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from "vitest";
-import { ACCEPTED } from "../../src/runtime/contract/delivery.js";
+import { ACCEPTED } from "../../src/runtime/contract/debt.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { bodies, logs } from "../support/telemetry/batches.js";
 import { cleanUp, startFed } from "./agent.js";

@@ -8,8 +8,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { healthCheck } from "../../src/extensions/health-check.js";
 import type { Host } from "../../src/plugin.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
-import { isStartError } from "../../src/runtime/contract/component.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
+import { isStartError } from "../../src/runtime/contract/start-error.js";
 import type { Admin, ExporterStatus } from "../../src/runtime/kit.js";
 
 function hasOpenssl(): boolean {

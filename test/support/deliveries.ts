@@ -1,6 +1,7 @@
 import { Subject } from "rxjs";
 import type { Batch, Delivery, Origin, Outcome, Processor } from "../../src/plugin.js";
-import { Debt, Delivery as DeliveryClass } from "../../src/runtime/contract/delivery.js";
+import { Debt } from "../../src/runtime/contract/debt.js";
+import { Delivery as DeliveryClass } from "../../src/runtime/contract/delivery.js";
 
 /** A delivery and the list its outcome is written to. */
 export function owed(batch: Batch, origin: Partial<Origin> = {}): { delivery: Delivery; outcomes: Outcome[] } {

@@ -1,5 +1,6 @@
-import { defineProcessor, type ProcessorContext, type ProcessorFactory } from "../../runtime/contract/component.js";
+import type { ProcessorContext, ProcessorFactory } from "../../runtime/contract/component.js";
 import { deadLetter } from "../../runtime/contract/dead-letter.js";
+import { defineProcessor } from "../../runtime/contract/define.js";
 import { type BatchResult, eachBatch } from "../../runtime/contract/operators/each-batch.js";
 import { Refusal } from "../../runtime/contract/refusal.js";
 import type { Batch } from "../../runtime/telemetry/batch.js";

@@ -1,18 +1,17 @@
 import type { OperatorFunction } from "rxjs";
 import type { ZodType } from "zod";
 import type { Batch } from "../telemetry/batch.js";
-import { SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
 import type { AnyRecordView } from "../telemetry/edit/edit-records.js";
 import type { DataPointView } from "../telemetry/views/data-point-view.js";
 import type { LogRecordView } from "../telemetry/views/log-record-view.js";
 import type { SpanView } from "../telemetry/views/span-view.js";
 import type { Admin } from "./admin.js";
 import type { Clock } from "./clock.js";
-import type { Delivery, Origin, Outcome, PartialRejection } from "./delivery.js";
-import { ERROR_CODES, hasErrorCode } from "./error-codes.js";
+import type { Outcome } from "./debt.js";
+import type { Delivery, Origin, PartialRejection } from "./delivery.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { OutletFactory } from "./outlet.js";
-import { type ConfigSchema, configSchema } from "./schema/config-schema.js";
 
 /**
  * The number of the contract that a component is built for. It is raised when the interfaces of components change; a
@@ -105,6 +104,7 @@ export type Processor<View extends AnyRecordView = AnyRecordView> = OperatorFunc
 
 /** Exists for the type checker alone: by it `eachRecord` knows the signals of the processor it is in. */
 declare const VIEW: unique symbol;
+
 interface ViewBrand<View> {
   /** A method, so that a processor for any record is one for log records, and the other way round. */
   see(record: View): void;
@@ -117,7 +117,7 @@ interface ViewsBySignal {
 }
 
 /** The kind of record that batches of a signal have. A conditional type keeps what is not inferred yet apart. */
-type RecordViewOf<S extends Signal> = S extends Signal ? ViewsBySignal[S] : never;
+export type RecordViewOf<S extends Signal> = S extends Signal ? ViewsBySignal[S] : never;
 
 /** What a connector is given: the pipelines on both of its sides. */
 export interface ConnectorContext extends ComponentContext {
@@ -260,146 +260,3 @@ export type ComponentFactory =
   | ExporterFactory
   | ConnectorFactory
   | ExtensionFactory;
-
-/**
- * What a component's author writes. Without a schema any config is taken, as it stands in the YAML; a processor,
- * receiver or exporter that names no signals takes all of them.
- */
-type FactoryDefinition<F extends { kind: unknown; contract: unknown }, C> = Omit<
-  F,
-  "kind" | "contract" | "schema" | "summary" | "signals"
-> & {
-  readonly schema?: ConfigSchema<C>;
-  readonly summary?: string;
-};
-interface SignalsOption {
-  readonly signals?: readonly Signal[];
-}
-/** What `create` gets of a component without a schema. */
-type AnyConfig = Record<string, unknown>;
-
-/**
- * Makes a type of receiver of its name, its schema and a function that makes one. Without a schema `create` gets what
- * stands in the YAML; without `signals` it takes all of them.
- *
- * @example
- * const hello = defineReceiver({
- *   type: "hello",
- *   signals: ["logs"],
- *   create: (_config, { intakes, logger }) => ({
- *     async start() {
- *       const outcome = await intakes.logs?.accept(batchFromJson("logs", '{"resourceLogs":[]}'));
- *       if (outcome?.ok === false) logger.warn({ reason: outcome.refusal.message }, "nobody takes it");
- *     },
- *     stop: async () => {},
- *   }),
- * });
- */
-export function defineReceiver<C = AnyConfig>(definition: FactoryDefinition<ReceiverFactory<C>, C> & SignalsOption) {
-  return completeDefinition("receiver", definition, { signals: SIGNALS }) as ReceiverFactory;
-}
-
-interface ProcessorDefinition<C, S extends Signal> extends Omit<FactoryDefinition<ProcessorFactory<C>, C>, "create"> {
-  readonly signals?: readonly S[];
-  create(config: C, context: ProcessorContext): Processor<RecordViewOf<S>>;
-}
-
-/**
- * Makes a type of processor of its name, its schema and a function that makes one, as with `eachRecord`. Every pipeline
- * that names it gets one of its own. With `signals: ["logs"]` the records that `eachRecord` shows are log records, and so
- * on; for TypeScript to see that, `create` must take a parameter.
- *
- * @example
- * const addRegion = defineProcessor({
- *   type: "add_region",
- *   signals: ["logs"],
- *   schema: z.strictObject({ region: z.string() }),
- *   create: ({ region }) => eachRecord((record) => void record.attributes.set("cloud.region", region)),
- * });
- */
-export function defineProcessor<C = AnyConfig, S extends Signal = Signal>(definition: ProcessorDefinition<C, S>) {
-  return completeDefinition("processor", definition, { signals: SIGNALS }) as ProcessorFactory;
-}
-
-/**
- * Makes a type of exporter of its name, its schema and a function that makes one. Queue, retries, circuit breaker and
- * dead letters are around it, and their keys in its config beside those of the schema.
- *
- * @example
- * const post = defineExporter({
- *   type: "post",
- *   schema: z.strictObject({ url: z.url(), token: secret().optional() }),
- *   create: ({ url }) => ({
- *     async send(batch, abort) {
- *       const response = await fetch(url, { method: "POST", body: batchToJson(batch), signal: abort });
- *       if (response.ok) return undefined;
- *       const kind = response.status === 400 ? "permanent" : "transient";
- *       throw new Refusal(kind, `${url} answered ${response.status}`, { status: `HTTP ${response.status}` });
- *     },
- *   }),
- * });
- */
-export function defineExporter<C = AnyConfig>(definition: FactoryDefinition<ExporterFactory<C>, C> & SignalsOption) {
-  return completeDefinition("exporter", definition, { signals: SIGNALS }) as ExporterFactory;
-}
-
-/**
- * Makes a type of connector of its name, its routes, its schema and a function that makes one. A connector is an
- * exporter to the pipeline that ends in it and a receiver to those that begin with it.
- *
- * @example
- * const first = defineConnector({
- *   type: "first",
- *   routes: [{ from: "logs", to: "logs" }],
- *   create: (_config, { targets }) => map((delivery) => delivery.to(targets.slice(0, 1))),
- * });
- */
-export function defineConnector<C = AnyConfig>(definition: FactoryDefinition<ConnectorFactory<C>, C>) {
-  return completeDefinition("connector", definition) as ConnectorFactory;
-}
-
-/**
- * Makes a type of extension of its name, its schema and a function that makes one. It runs only if `service.extensions`
- * names it.
- *
- * @example
- * const greeter = defineExtension({
- *   type: "greeter",
- *   create: (_config, { logger }) => ({ start: async () => logger.info({}, "hello"), stop: async () => {} }),
- * });
- */
-export function defineExtension<C = AnyConfig>(definition: FactoryDefinition<ExtensionFactory<C>, C>) {
-  return completeDefinition("extension", definition) as ExtensionFactory;
-}
-
-function completeDefinition(
-  kind: ComponentKind,
-  definition: { readonly schema?: ConfigSchema },
-  defaults: object = {},
-): unknown {
-  const schema = configSchema(definition.schema);
-  return { summary: "", ...defaults, ...definition, schema, kind, contract: CONTRACT_VERSION };
-}
-
-/**
- * Says that a component cannot start as configured: thrown by `start`, it becomes a problem with its place in the
- * config, and nothing is left running. `path` is the key in its config that is to blame, if one is.
- *
- * @example
- * throw new StartError("the port is taken", ["endpoint"]);
- */
-export class StartError extends Error {
-  override readonly name = "StartError";
-  readonly code = ERROR_CODES.SLUICE_START;
-  readonly path: readonly string[];
-
-  constructor(message: string, path: readonly string[] = [], options?: { cause?: unknown }) {
-    super(message, options);
-    this.path = path;
-  }
-}
-
-/** Told by its code, so that one of another copy of the package counts too. */
-export function isStartError(error: unknown): error is StartError {
-  return hasErrorCode(error, ERROR_CODES.SLUICE_START);
-}

@@ -1,7 +1,8 @@
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
 import { validateRejection } from "./border/read-answers.js";
 import { refusalOfSetback, type Setback } from "./dead-letter.js";
-import { type Delivery, HeldDebts, type PartialRejection } from "./delivery.js";
+import { HeldDebts } from "./debt.js";
+import type { Delivery, PartialRejection } from "./delivery.js";
 import { ERROR_CODES } from "./error-codes.js";
 import { limitedLog } from "./limited-log.js";
 import type { Counter, Metrics } from "./observability.js";

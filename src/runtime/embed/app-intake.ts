@@ -1,6 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Clock } from "../contract/clock.js";
-import type { Outcome } from "../contract/delivery.js";
+import type { Outcome } from "../contract/debt.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { limitedLog } from "../contract/limited-log.js";
 import type { Logger, Metrics } from "../contract/observability.js";

@@ -1,5 +1,5 @@
 import type { Clock } from "../contract/clock.js";
-import type { Outcome } from "../contract/delivery.js";
+import type { Outcome } from "../contract/debt.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { Refusal, toRefusal } from "../contract/refusal.js";
 import { SCOPE_ITEM_TAG } from "../telemetry/bytes/tags.js";

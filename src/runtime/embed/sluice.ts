@@ -2,7 +2,7 @@ import type { ResolvedConfig } from "../config/resolve/spec.js";
 import { problemLine } from "../config/text/problem.js";
 import type { Admin, ExporterStatus, ReplayOptions, ReplayReport, Selection } from "../contract/admin.js";
 import { type Clock, systemClock } from "../contract/clock.js";
-import type { Outcome } from "../contract/delivery.js";
+import type { Outcome } from "../contract/debt.js";
 import type { Logger } from "../contract/observability.js";
 import type { Refusal } from "../contract/refusal.js";
 import { waitAtMost } from "../contract/wait-at-most.js";

@@ -1,6 +1,7 @@
 import { checkHandedIn } from "../contract/border/check-output.js";
 import type { Intake } from "../contract/component.js";
-import { ACCEPTED, Debt, Delivery, type Origin, type Outcome } from "../contract/delivery.js";
+import { ACCEPTED, Debt, type Outcome } from "../contract/debt.js";
+import { Delivery, type Origin } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { BUSY_RETRY_AFTER_MS, Refusal } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";

@@ -10,7 +10,8 @@ import { DELIVERY_LOST, LostDeliveries } from "../contract/border/lost-deliverie
 import { processorInput } from "../contract/border/processor-input.js";
 import type { Clock } from "../contract/clock.js";
 import type { Processor } from "../contract/component.js";
-import { type Delivery, HeldDebts } from "../contract/delivery.js";
+import { HeldDebts } from "../contract/debt.js";
+import type { Delivery } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { errorMessage } from "../contract/error-message.js";
 import { limitedLog } from "../contract/limited-log.js";

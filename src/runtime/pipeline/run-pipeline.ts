@@ -1,6 +1,7 @@
 import { type Observable, Subject, type Subscription } from "rxjs";
 import type { Processor } from "../contract/component.js";
-import { type Delivery, HeldDebts } from "../contract/delivery.js";
+import { HeldDebts } from "../contract/debt.js";
+import type { Delivery } from "../contract/delivery.js";
 import type { Logger } from "../contract/observability.js";
 import { type DeliveryConsumer, shutdownRefusal } from "./intake.js";
 

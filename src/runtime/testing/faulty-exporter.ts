@@ -1,5 +1,6 @@
 import type { Clock } from "../contract/clock.js";
-import { defineExporter, type ExporterFactory } from "../contract/component.js";
+import type { ExporterFactory } from "../contract/component.js";
+import { defineExporter } from "../contract/define.js";
 import { Refusal, type RefusalKind } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";
 import { type AnyRecordView, readRecords } from "../telemetry/edit/edit-records.js";

@@ -1,6 +1,7 @@
 import type { SchedulerLike } from "rxjs";
 import type { Clock } from "../contract/clock.js";
-import { Debt, Delivery, type Origin, type Outcome } from "../contract/delivery.js";
+import { Debt, type Outcome } from "../contract/debt.js";
+import { Delivery, type Origin } from "../contract/delivery.js";
 import type { Batch } from "../telemetry/batch.js";
 
 /** A delivery that a test hands to a processor, and what was answered to its sender. */

@@ -1,7 +1,8 @@
 import { reliabilityWithStores } from "../../extensions/reliability/reliability.js";
 import type { Admin } from "../contract/admin.js";
-import { type ComponentFactory, defineExporter, defineReceiver, type Intake } from "../contract/component.js";
-import type { Outcome } from "../contract/delivery.js";
+import type { ComponentFactory, Intake } from "../contract/component.js";
+import type { Outcome } from "../contract/debt.js";
+import { defineExporter, defineReceiver } from "../contract/define.js";
 import type { Entry } from "../contract/entry.js";
 import { noMetrics, silentLogger } from "../contract/observability.js";
 import { SluiceConfigError } from "../embed/config-error.js";

@@ -1,5 +1,5 @@
 import type { Intake } from "../contract/component.js";
-import { ACCEPTED, type Outcome } from "../contract/delivery.js";
+import { ACCEPTED, type Outcome } from "../contract/debt.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { BUSY_RETRY_AFTER_MS, Refusal } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";

@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
-import { isStartError } from "../../../src/runtime/contract/component.js";
+import { isStartError } from "../../../src/runtime/contract/start-error.js";
 import type { Entry } from "../../../src/runtime/kit.js";
 import { deadLetter } from "../reliability/operate/controls.js";
 import { startApi } from "./harness.js";

@@ -1,13 +1,13 @@
 import { EMPTY } from "rxjs";
 import { z } from "zod";
+import type { ComponentFactory } from "../../../src/runtime/contract/component.js";
 import {
-  type ComponentFactory,
   defineConnector,
   defineExporter,
   defineExtension,
   defineProcessor,
   defineReceiver,
-} from "../../../src/runtime/contract/component.js";
+} from "../../../src/runtime/contract/define.js";
 import {
   caseInsensitiveEnum,
   deprecated,

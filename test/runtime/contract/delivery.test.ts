@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
-import { ACCEPTED, Delivery, HeldDebts } from "../../../src/runtime/contract/delivery.js";
+import { ACCEPTED, HeldDebts } from "../../../src/runtime/contract/debt.js";
+import { Delivery } from "../../../src/runtime/contract/delivery.js";
 import { owed } from "../../support/deliveries.js";
 import { logs } from "../../support/telemetry/batches.js";
 

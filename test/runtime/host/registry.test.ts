@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { defineExtension } from "../../../src/runtime/contract/component.js";
+import { defineExtension } from "../../../src/runtime/contract/define.js";
 import { noEffectReason, Registry } from "../../../src/runtime/host/registry.js";
 import { fakes } from "../config/fakes.js";
 

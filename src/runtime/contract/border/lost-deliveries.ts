@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.js";
-import type { Debt, DebtWatch, HeldDebts } from "../delivery.js";
+import type { Debt, DebtWatch, HeldDebts } from "../debt.js";
 import { ERROR_CODES } from "../error-codes.js";
 import { Refusal } from "../refusal.js";
 import type { GarbageCollection } from "./garbage-collection.js";

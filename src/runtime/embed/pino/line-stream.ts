@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Outcome } from "../../contract/delivery.js";
+import type { Outcome } from "../../contract/debt.js";
 import { encodeLogs } from "../log-batch-builder.js";
 import type { Sluice } from "../sluice.js";
 import { DEFAULT_FORMAT, type LineFormat } from "./line-format.js";

@@ -1,4 +1,4 @@
-import type { Outcome } from "../../contract/delivery.js";
+import type { Outcome } from "../../contract/debt.js";
 import { ERROR_CODES } from "../../contract/error-codes.js";
 import { Refusal, toRefusal } from "../../contract/refusal.js";
 import { keepAliveTimer, waitAtMost } from "../../contract/wait-at-most.js";

@@ -1,6 +1,6 @@
 import type { IMetricReader } from "@opentelemetry/sdk-metrics";
-import { StartError } from "../../contract/component.js";
 import type { Logger } from "../../contract/observability.js";
+import { StartError } from "../../contract/start-error.js";
 import { formatAddress, type HostPort, parseHostPort } from "../../kit/net/endpoint.js";
 import { isPortInUse } from "../../kit/net/listen.js";
 import { type SimpleHttpServer, startSimpleHttpServer } from "../../kit/net/simple-http-server.js";

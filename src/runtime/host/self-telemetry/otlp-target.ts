@@ -1,5 +1,5 @@
 import type { OtlpTarget } from "../../config/schema/service-schema.js";
-import { StartError } from "../../contract/component.js";
+import { StartError } from "../../contract/start-error.js";
 import { tlsClient } from "../../kit/net/tls-config.js";
 import { loadClientTls } from "../../kit/net/tls-load.js";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { StartError } from "../../contract/component.js";
 import { packageVersion } from "../../contract/package-info.js";
+import { StartError } from "../../contract/start-error.js";
 
 export type ResourceAttributes = Record<string, string | number | boolean | string[]>;
 

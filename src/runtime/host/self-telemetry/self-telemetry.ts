@@ -1,8 +1,8 @@
 import { cpuUsage, memoryUsage } from "node:process";
 import type { ResolvedConfig } from "../../config/resolve/spec.js";
 import type { Place, Problem } from "../../config/text/problem.js";
-import { isStartError } from "../../contract/component.js";
 import type { Logger } from "../../contract/observability.js";
+import { isStartError } from "../../contract/start-error.js";
 import { keepAliveTimer, waitAtMost } from "../../contract/wait-at-most.js";
 import { painterFor } from "../../kit/text/terminal.js";
 import { LogStream } from "./log-stream.js";

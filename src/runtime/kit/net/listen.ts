@@ -1,6 +1,6 @@
 import type { AddressInfo, Server } from "node:net";
-import { StartError } from "../../contract/component.js";
 import type { Logger } from "../../contract/observability.js";
+import { StartError } from "../../contract/start-error.js";
 import { formatAddress, type ListenAddress } from "./endpoint.js";
 
 /**

@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import process from "node:process";
 import type { SecureContextOptions, SecureVersion, Server } from "node:tls";
 import type { Clock } from "../../contract/clock.js";
-import { StartError } from "../../contract/component.js";
 import type { Logger } from "../../contract/observability.js";
+import { StartError } from "../../contract/start-error.js";
 import type { TlsClientConfig, TlsServerConfig, TlsVersion } from "./tls-config.js";
 
 /** What Node.js is given for a TLS server. */

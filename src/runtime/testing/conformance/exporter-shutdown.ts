@@ -1,4 +1,4 @@
-import type { Outcome } from "../../contract/delivery.js";
+import type { Outcome } from "../../contract/debt.js";
 import { check, eventually } from "../eventually.js";
 import { runPipeline, type TestPipeline } from "../run-pipeline.js";
 import { SAMPLE_ID, sampleIds } from "../samples.js";

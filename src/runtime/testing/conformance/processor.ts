@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ProcessorFactory } from "../../contract/component.js";
 import type { Setback } from "../../contract/dead-letter.js";
-import { Debt, Delivery, type Outcome } from "../../contract/delivery.js";
+import { Debt, type Outcome } from "../../contract/debt.js";
+import { Delivery } from "../../contract/delivery.js";
 import { ERROR_CODES } from "../../contract/error-codes.js";
 import { noMetrics, silentLogger } from "../../contract/observability.js";
 import { Refusal } from "../../contract/refusal.js";

@@ -1,5 +1,5 @@
 import type { ReceiverFactory } from "../../contract/component.js";
-import { ACCEPTED, type Outcome } from "../../contract/delivery.js";
+import { ACCEPTED, type Outcome } from "../../contract/debt.js";
 import { Refusal } from "../../contract/refusal.js";
 import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";

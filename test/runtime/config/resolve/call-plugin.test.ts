@@ -1,14 +1,8 @@
 import { EMPTY } from "rxjs";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import {
-  type ComponentFactory,
-  defineConnector,
-  defineExtension,
-  defineProcessor,
-  type HeldBytesLimit,
-  type NamedPipeline,
-} from "../../../../src/runtime/contract/component.js";
+import type { ComponentFactory, HeldBytesLimit, NamedPipeline } from "../../../../src/runtime/contract/component.js";
+import { defineConnector, defineExtension, defineProcessor } from "../../../../src/runtime/contract/define.js";
 import { secret } from "../../../../src/runtime/contract/schema/schema.js";
 import { Registry } from "../../../../src/runtime/host/registry.js";
 import { fakes } from "../fakes.js";

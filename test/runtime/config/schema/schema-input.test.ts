@@ -6,7 +6,7 @@ import { EMPTY } from "rxjs";
 import { afterAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type ConfigSource, loadConfig } from "../../../../src/runtime/config/load.js";
-import { defineProcessor } from "../../../../src/runtime/contract/component.js";
+import { defineProcessor } from "../../../../src/runtime/contract/define.js";
 import { Registry } from "../../../../src/runtime/host/registry.js";
 import { builtins } from "../../../support/builtins.js";
 import { fakes } from "../fakes.js";

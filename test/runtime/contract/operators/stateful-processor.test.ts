@@ -7,7 +7,7 @@ import {
   Refusal,
   statefulProcessor,
 } from "../../../../src/plugin.js";
-import { Debt, type Outcome } from "../../../../src/runtime/contract/delivery.js";
+import { Debt, type Outcome } from "../../../../src/runtime/contract/debt.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 
 /** A stateful processor between a source and a list of what happens. */

@@ -1,0 +1,253 @@
+import { chooseRefusal, expectedRefusal, type Refusal, toRefusal } from "./refusal.js";
+
+/** How a debt was settled: taken, perhaps without the `rejected` records that a backend will not have, or refused. */
+export type Outcome =
+  | { readonly ok: true; readonly rejected: number; readonly message: string }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+/** All of it was taken. */
+export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
+
+/** Watches whether the debts inside a component still have deliveries: an object that only these hold is their lease. */
+export interface DebtWatch {
+  /** The debt has a new lease, which it holds itself until `releaseLease`. */
+  leaseCreated(debt: Debt): void;
+}
+
+/** The debts that are inside one component at the moment. */
+export class HeldDebts {
+  /** Set for components that may let go of a delivery without settling it. */
+  watch: DebtWatch | undefined;
+  isClosed = false;
+  private readonly debts = new Set<Debt>();
+  private readonly mapRefusal: ((refusal: Refusal) => Refusal) | undefined;
+
+  /** `mapRefusal` sees every refusal of what is inside, and gives the one that is passed on. */
+  constructor(mapRefusal?: (refusal: Refusal) => Refusal) {
+    this.mapRefusal = mapRefusal;
+  }
+
+  get size(): number {
+    return this.debts.size;
+  }
+
+  /** The one that has been inside for the longest. */
+  get oldest(): Debt | undefined {
+    for (const debt of this.debts) return debt;
+    return undefined;
+  }
+
+  add(debt: Debt): void {
+    debt.moveTo(this);
+  }
+
+  remove(debt: Debt): void {
+    debt.moveTo(undefined);
+  }
+
+  /** Refuses all that is inside; returns how many there were. */
+  refuseAll(refusal: Refusal): number {
+    const inside = [...this.debts];
+    for (const debt of inside) debt.settle({ ok: false, refusal });
+    return inside.length;
+  }
+
+  /** Refuses all that is inside. The component has ended: a refusal that it would have caught goes on to the sender. */
+  close(refusal: Refusal): void {
+    this.isClosed = true;
+    this.refuseAll(refusal);
+  }
+
+  /** @internal called by Debt alone */
+  mapOutcome(outcome: Outcome): Outcome {
+    return outcome.ok || this.mapRefusal === undefined
+      ? outcome
+      : { ok: false, refusal: this.mapRefusal(outcome.refusal) };
+  }
+
+  /** @internal called by Debt alone */
+  track(debt: Debt, inside: boolean): void {
+    if (inside) this.debts.add(debt);
+    else this.debts.delete(debt);
+  }
+}
+
+/** What is owed to the sender of a batch. Made by the intake; everyone else goes through `Delivery`. */
+export class Debt {
+  private open = true;
+  private unsettledParts = 0;
+  private outcome: Outcome = ACCEPTED;
+  private combineRejected: CombineRejected = sum;
+  private holder: HeldDebts | undefined;
+  private heldLease: object | undefined;
+  private releasedLease: WeakRef<object> | undefined;
+  private readonly creditors: readonly Debt[];
+  private readonly onSettled: ((outcome: Outcome) => void) | undefined;
+  private readonly onRefused: OnRefused | undefined;
+  /** The component that `onRefused` is of: what comes back is inside it again. */
+  private catcher: HeldDebts | undefined;
+
+  constructor(
+    onSettled: ((outcome: Outcome) => void) | undefined,
+    creditors: readonly Debt[] = [],
+    onRefused?: OnRefused,
+  ) {
+    this.onSettled = onSettled;
+    this.creditors = creditors;
+    this.onRefused = onRefused;
+  }
+
+  /** @internal for `Delivery.merge` */
+  static join(debts: readonly Debt[]): Debt {
+    const joined = new Debt(undefined, debts);
+    joined.moveTo(debts.find((debt) => debt.open)?.holder); // one that was settled before is nowhere
+    for (const debt of debts) debt.replaceWithParts(1);
+    return joined;
+  }
+
+  /** @internal `combineRejected` makes one number of what two parts had rejected. */
+  divide(count: number, combineRejected: CombineRejected = sum): Debt[] {
+    this.combineRejected = combineRejected;
+    const parts = Array.from({ length: count }, () => new Debt(undefined, [this]));
+    for (const part of parts) part.moveTo(this.holder);
+    this.replaceWithParts(count);
+    return parts;
+  }
+
+  /**
+   * @internal A debt in the place of this one, whose refusal is told to `onRefused` with one that is owed in its stead.
+   */
+  catchRefusal(onRefused: OnRefused): Debt {
+    const debt = new Debt(undefined, [this], onRefused);
+    debt.catcher = this.holder;
+    debt.moveTo(this.holder);
+    this.replaceWithParts(1);
+    return debt;
+  }
+
+  /** True once others are owed in its place: it cannot be settled by itself any more. */
+  get isDivided(): boolean {
+    return this.unsettledParts > 0;
+  }
+
+  /** @internal True once its sender was told to keep the data. */
+  get isRefused(): boolean {
+    return !this.open && !this.isDivided && !this.outcome.ok;
+  }
+
+  /** The one lease that all deliveries of this debt share while it is where it is. */
+  lease(): object | undefined {
+    const watch = this.holder?.watch;
+    if (watch === undefined || !this.open) return undefined;
+    const existing = this.heldLease ?? this.releasedLease?.deref();
+    if (existing !== undefined) return existing;
+    const lease = {};
+    this.heldLease = lease;
+    watch.leaseCreated(this);
+    return lease;
+  }
+
+  /** From here on only deliveries hold the lease, which is given; undefined when the debt is not owed in that place. */
+  releaseLease(holder: HeldDebts): object | undefined {
+    const lease = this.heldLease;
+    if (lease === undefined || !this.open || this.holder !== holder) return undefined;
+    this.heldLease = undefined;
+    this.releasedLease = new WeakRef(lease);
+    return lease;
+  }
+
+  /** No delivery holds a lease on it, though it is still owed in that place. */
+  isLostIn(holder: HeldDebts): boolean {
+    const hasLease = this.heldLease !== undefined || this.releasedLease?.deref() !== undefined;
+    return this.open && this.holder === holder && !hasLease;
+  }
+
+  /** Ends the debt; a second settlement is ignored. */
+  settle(outcome: Outcome): void {
+    if (!this.open) return;
+    this.open = false;
+    this.outcome = this.holder?.mapOutcome(outcome) ?? outcome;
+    this.moveTo(undefined);
+    this.conclude(this.outcome);
+  }
+
+  /** @internal for `HeldDebts` */
+  moveTo(holder: HeldDebts | undefined): void {
+    if (this.holder === holder) return;
+    this.holder?.track(this, false);
+    this.holder = holder;
+    this.heldLease = undefined;
+    this.releasedLease = undefined;
+    if (this.open) holder?.track(this, true);
+  }
+
+  /** Who divides it a second time, as two subscribers of a shared stream may, adds to the parts that it waits for. */
+  private replaceWithParts(parts: number): void {
+    if (!this.open && !this.isDivided) return;
+    this.open = false;
+    this.unsettledParts += parts;
+    this.moveTo(undefined);
+  }
+
+  private partSettled(outcome: Outcome): void {
+    if (this.unsettledParts === 0) return; // was settled before it was divided
+    this.outcome = combine(this.outcome, outcome, this.combineRejected);
+    this.unsettledParts -= 1;
+    if (this.unsettledParts === 0) this.conclude(this.outcome);
+  }
+
+  private conclude(outcome: Outcome): void {
+    if (!outcome.ok && this.onRefused !== undefined && this.catcher?.isClosed !== true) {
+      this.comeBack(this.onRefused, expectedRefusal(outcome.refusal));
+      return;
+    }
+    const reported = this.creditors.length > 1 ? withoutCount(outcome) : outcome;
+    for (const creditor of this.creditors) creditor.partSettled(reported);
+    this.onSettled?.(outcome);
+  }
+
+  /** A throw is the failure of the component that caught the refusal, not of whoever refused. */
+  private comeBack(onRefused: OnRefused, refusal: Refusal): void {
+    const again = new Debt(undefined, this.creditors);
+    again.moveTo(this.catcher);
+    try {
+      onRefused(again, refusal);
+    } catch (error) {
+      const outcome = { ok: false, refusal: toRefusal(error) } as const;
+      if (again.open && again.holder === this.catcher) again.settle(outcome);
+      else this.catcher?.mapOutcome(outcome); // it was handed on or divided: the throw is only told
+    }
+  }
+}
+
+type OnRefused = (again: Debt, refusal: Refusal) => void;
+
+/** Pieces of a batch have different records; of copies, the larger count is what at least one branch does not have. */
+type CombineRejected = (a: number, b: number) => number;
+
+function sum(a: number, b: number): number {
+  return a + b;
+}
+
+function combine(a: Outcome, b: Outcome, combineRejected: CombineRejected): Outcome {
+  if (!a.ok) return b.ok ? a : { ok: false, refusal: chooseRefusal(a.refusal, b.refusal) };
+  if (!b.ok) return b;
+  if (a.message === "" && a.rejected === 0) return b;
+  if (b.message === "" && b.rejected === 0) return a;
+  return { ok: true, rejected: combineRejected(a.rejected, b.rejected), message: joinMessages(a.message, b.message) };
+}
+
+/** Many pieces tend to have the same to say. */
+function joinMessages(a: string, b: string): string {
+  if (b === "" || a.includes(b) || a.length > MAX_JOINED_LENGTH) return a;
+  return a === "" ? b : `${a}; ${b}`;
+}
+
+const MAX_JOINED_LENGTH = 500;
+
+/** Of a merged batch nobody knows whose records were rejected: each sender gets the words as a warning, no count. */
+function withoutCount(outcome: Outcome): Outcome {
+  if (!outcome.ok || outcome.rejected === 0) return outcome;
+  const message = `${outcome.rejected} records of a batch of several senders were rejected: ${outcome.message}`;
+  return { ok: true, rejected: 0, message };
+}

@@ -1,0 +1,136 @@
+import { SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
+import {
+  CONTRACT_VERSION,
+  type ComponentKind,
+  type ConnectorFactory,
+  type ExporterFactory,
+  type ExtensionFactory,
+  type Processor,
+  type ProcessorContext,
+  type ProcessorFactory,
+  type ReceiverFactory,
+  type RecordViewOf,
+} from "./component.js";
+import { type ConfigSchema, configSchema } from "./schema/config-schema.js";
+
+/**
+ * What a component's author writes. Without a schema any config is taken, as it stands in the YAML; a processor,
+ * receiver or exporter that names no signals takes all of them.
+ */
+type FactoryDefinition<F extends { kind: unknown; contract: unknown }, C> = Omit<
+  F,
+  "kind" | "contract" | "schema" | "summary" | "signals"
+> & {
+  readonly schema?: ConfigSchema<C>;
+  readonly summary?: string;
+};
+
+interface SignalsOption {
+  readonly signals?: readonly Signal[];
+}
+
+/** What `create` gets of a component without a schema. */
+type AnyConfig = Record<string, unknown>;
+
+/**
+ * Makes a type of receiver of its name, its schema and a function that makes one. Without a schema `create` gets what
+ * stands in the YAML; without `signals` it takes all of them.
+ *
+ * @example
+ * const hello = defineReceiver({
+ *   type: "hello",
+ *   signals: ["logs"],
+ *   create: (_config, { intakes, logger }) => ({
+ *     async start() {
+ *       const outcome = await intakes.logs?.accept(batchFromJson("logs", '{"resourceLogs":[]}'));
+ *       if (outcome?.ok === false) logger.warn({ reason: outcome.refusal.message }, "nobody takes it");
+ *     },
+ *     stop: async () => {},
+ *   }),
+ * });
+ */
+export function defineReceiver<C = AnyConfig>(definition: FactoryDefinition<ReceiverFactory<C>, C> & SignalsOption) {
+  return completeDefinition("receiver", definition, { signals: SIGNALS }) as ReceiverFactory;
+}
+
+interface ProcessorDefinition<C, S extends Signal> extends Omit<FactoryDefinition<ProcessorFactory<C>, C>, "create"> {
+  readonly signals?: readonly S[];
+  create(config: C, context: ProcessorContext): Processor<RecordViewOf<S>>;
+}
+
+/**
+ * Makes a type of processor of its name, its schema and a function that makes one, as with `eachRecord`. Every pipeline
+ * that names it gets one of its own. With `signals: ["logs"]` the records that `eachRecord` shows are log records, and so
+ * on; for TypeScript to see that, `create` must take a parameter.
+ *
+ * @example
+ * const addRegion = defineProcessor({
+ *   type: "add_region",
+ *   signals: ["logs"],
+ *   schema: z.strictObject({ region: z.string() }),
+ *   create: ({ region }) => eachRecord((record) => void record.attributes.set("cloud.region", region)),
+ * });
+ */
+export function defineProcessor<C = AnyConfig, S extends Signal = Signal>(definition: ProcessorDefinition<C, S>) {
+  return completeDefinition("processor", definition, { signals: SIGNALS }) as ProcessorFactory;
+}
+
+/**
+ * Makes a type of exporter of its name, its schema and a function that makes one. Queue, retries, circuit breaker and
+ * dead letters are around it, and their keys in its config beside those of the schema.
+ *
+ * @example
+ * const post = defineExporter({
+ *   type: "post",
+ *   schema: z.strictObject({ url: z.url(), token: secret().optional() }),
+ *   create: ({ url }) => ({
+ *     async send(batch, abort) {
+ *       const response = await fetch(url, { method: "POST", body: batchToJson(batch), signal: abort });
+ *       if (response.ok) return undefined;
+ *       const kind = response.status === 400 ? "permanent" : "transient";
+ *       throw new Refusal(kind, `${url} answered ${response.status}`, { status: `HTTP ${response.status}` });
+ *     },
+ *   }),
+ * });
+ */
+export function defineExporter<C = AnyConfig>(definition: FactoryDefinition<ExporterFactory<C>, C> & SignalsOption) {
+  return completeDefinition("exporter", definition, { signals: SIGNALS }) as ExporterFactory;
+}
+
+/**
+ * Makes a type of connector of its name, its routes, its schema and a function that makes one. A connector is an
+ * exporter to the pipeline that ends in it and a receiver to those that begin with it.
+ *
+ * @example
+ * const first = defineConnector({
+ *   type: "first",
+ *   routes: [{ from: "logs", to: "logs" }],
+ *   create: (_config, { targets }) => map((delivery) => delivery.to(targets.slice(0, 1))),
+ * });
+ */
+export function defineConnector<C = AnyConfig>(definition: FactoryDefinition<ConnectorFactory<C>, C>) {
+  return completeDefinition("connector", definition) as ConnectorFactory;
+}
+
+/**
+ * Makes a type of extension of its name, its schema and a function that makes one. It runs only if `service.extensions`
+ * names it.
+ *
+ * @example
+ * const greeter = defineExtension({
+ *   type: "greeter",
+ *   create: (_config, { logger }) => ({ start: async () => logger.info({}, "hello"), stop: async () => {} }),
+ * });
+ */
+export function defineExtension<C = AnyConfig>(definition: FactoryDefinition<ExtensionFactory<C>, C>) {
+  return completeDefinition("extension", definition) as ExtensionFactory;
+}
+
+function completeDefinition(
+  kind: ComponentKind,
+  definition: { readonly schema?: ConfigSchema },
+  defaults: object = {},
+): unknown {
+  const schema = configSchema(definition.schema);
+  return { summary: "", ...defaults, ...definition, schema, kind, contract: CONTRACT_VERSION };
+}
