@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { isRecord } from "../../contract/schema/exporter-settings.js";
 import { byteSizeText, durationText } from "../../contract/schema/units.js";
 import { visitKeys } from "./visit-schema.js";
 import { defaultOf, enumValues, formatsOf, isRequired, metaOf, type ValueKind, valueKinds } from "./zod-schema.js";
@@ -40,10 +41,6 @@ export function withDefaults(defaults: unknown, written: unknown): unknown {
   const merged = new Map(Object.entries(defaults));
   for (const [key, value] of Object.entries(written)) merged.set(key, withDefaults(merged.get(key), value));
   return Object.fromEntries(merged);
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function describeKey(path: string, schema: z.ZodType): KeyDescription {

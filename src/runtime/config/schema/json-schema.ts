@@ -1,10 +1,9 @@
 import { z } from "zod";
 import type { ComponentFactory, ComponentKind } from "../../contract/component.js";
-import { uncheckedExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
+import { isRecord, uncheckedExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
 import type { Registry } from "../../host/registry.js";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
 import { SECTIONS, type SectionName } from "./component-id.js";
-import { isRecord } from "./describe-keys.js";
 import { serviceSchema } from "./service-schema.js";
 import { layerKind, metaOf, valueOr } from "./zod-schema.js";
 

@@ -237,6 +237,7 @@ function mergeLayers(under: unknown, over: unknown): unknown {
   return merged;
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+/** A map as YAML has it: an object that is no list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

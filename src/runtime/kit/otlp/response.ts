@@ -1,5 +1,6 @@
 import type { PartialRejection } from "../../contract/delivery.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
+import { toSnakeCase } from "../text/snake-case.js";
 import { bytesField, intField, readFields, textField, writeFields } from "./proto-fields.js";
 import { parseJsonObject } from "./rpc-status.js";
 import { OTLP_SERVICES, type OtlpEncoding } from "./services.js";
@@ -41,8 +42,4 @@ function readJson(name: string, body: Uint8Array): PartialRejection {
     rejected: Number.isFinite(rejected) && rejected > 0 ? rejected : 0,
     message: typeof message === "string" ? message : "",
   };
-}
-
-function toSnakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

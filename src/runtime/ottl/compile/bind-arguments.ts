@@ -1,4 +1,5 @@
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
+import { toSnakeCase } from "../../kit/text/snake-case.js";
 import { type CallArguments, type FunctionSpec, type Parameter, signature } from "../functions/function-spec.js";
 import { cachedPattern, compileGlob, compilePattern, type Pattern } from "../functions/text/pattern.js";
 import type { Getter, PathAccess } from "../paths/path-access.js";
@@ -55,10 +56,6 @@ function parameterNamed(spec: FunctionSpec, argument: Argument): Parameter {
     argument.name!.length,
     didYouMean(argument.name!, names).suggestion,
   );
-}
-
-function toSnakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 class BoundArguments implements CallArguments {
