@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { caseInsensitiveEnum } from "../../contract/schema/schema.js";
+import { NoAnswerError } from "../net/no-answer-error.js";
 import { refusalOfAbort, refusalOfConnection } from "./refusals.js";
 
 /** What the exporters of both transports have in common. */
@@ -17,17 +18,6 @@ export function compression() {
 
 /** An answer that says something has at most a few hundred bytes. */
 export const MAX_ANSWER_BYTES = 64 * 1024;
-
-/** No answer came. `stale` means that the connection had worked before and ended before the answer began. */
-export class NoAnswerError extends Error {
-  override readonly name = "NoAnswer";
-  readonly stale: boolean;
-
-  constructor(cause: unknown, stale: boolean) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
-    this.stale = stale;
-  }
-}
 
 /**
  * Sends, and when that meets a stale connection, once more on a new one: that the server has closed a connection meanwhile

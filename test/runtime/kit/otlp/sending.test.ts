@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { NoAnswerError, sendTwiceIfStale } from "../../../../src/runtime/kit/otlp/sending.js";
+import { NoAnswerError } from "../../../../src/runtime/kit/net/no-answer-error.js";
+import { sendTwiceIfStale } from "../../../../src/runtime/kit/otlp/sending.js";
 
 const reset = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
 const stale = new NoAnswerError(reset, true);
