@@ -36,6 +36,7 @@ export const ROOMS = [
     path: "src/runtime/contract/border/",
     purpose: "guards against careless plugins: what they make, hand on, answer, throw and let go of",
   },
+  { path: "src/runtime/contract/calls/", purpose: "calls of exporters: their signals and their time" },
   {
     path: "src/runtime/contract/operators/",
     purpose: "what processors are made with: eachBatch, eachRecord, statefulProcessor, batching",

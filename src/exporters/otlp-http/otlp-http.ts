@@ -44,6 +44,8 @@ export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
 
 const DEFAULT_CONNECTIONS = 100;
 
+type Body = readonly Uint8Array[];
+
 class OtlpHttpExporter implements Exporter {
   private readonly config: OtlpHttpConfig;
   private readonly context: ExporterContext;
@@ -66,27 +68,30 @@ class OtlpHttpExporter implements Exporter {
     }
   }
 
-  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
+  send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
     const target = this.targets.get(batch.signal);
-    const client = this.clients.get(target?.origin ?? "");
-    if (target === undefined || client === undefined) throw noEndpoint(batch.signal);
-    const body = await this.encodeBody(batch);
+    if (target === undefined) return Promise.reject(noEndpoint(batch.signal));
     const head = withKey(target.head, options?.idempotencyKey);
-    const answer = await sendTwiceIfStale(target.url, abort, (isResend) => client.request(head, body, abort, isResend));
-    return this.readAnswer(answer, batch.signal);
+    const body = this.encodeBody(batch);
+    if (!(body instanceof Promise)) return this.post(target, head, body, abort, batch.signal);
+    return body.then((encoded) => this.post(target, head, encoded, abort, batch.signal));
   }
 
   async stop(): Promise<void> {
     for (const client of this.clients.values()) client.close();
   }
 
-  private async encodeBody(batch: Batch): Promise<readonly Uint8Array[]> {
+  private encodeBody(batch: Batch): Body | Promise<Body> {
     const { encoding, compression, compression_params: params } = this.config;
-    if (encoding === "json") {
-      const text = Buffer.from(batchToJson(batch));
-      return [compression === "gzip" ? await gzip(text, params?.level) : text];
-    }
-    return compression === "gzip" ? [await gzip(batch.bytes, params?.level)] : batch.chunks;
+    if (compression === "none") return encoding === "json" ? [Buffer.from(batchToJson(batch))] : batch.chunks;
+    const packed = gzip(encoding === "json" ? Buffer.from(batchToJson(batch)) : batch.bytes, params?.level);
+    return packed instanceof Promise ? packed.then((bytes) => [bytes]) : [packed];
+  }
+
+  private post(target: HttpTarget, head: RequestHead, body: Body, abort: AbortSignal, signal: Signal) {
+    const client = this.clients.get(target.origin)!;
+    const send = (isResend: boolean) => client.request(head, body, abort, isResend);
+    return sendTwiceIfStale(target.url, abort, send).then((answer) => this.readAnswer(answer, signal));
   }
 
   private readAnswer({ status, headers, body }: Http1Answer, signal: Signal): PartialRejection | undefined {

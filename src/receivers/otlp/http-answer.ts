@@ -41,7 +41,9 @@ export function errorAnswer(
 export function answerComplete(response: ServerResponse, answer: HttpAnswer, writeTimeoutMs: number): void {
   if (response.destroyed) return;
   response.writeHead(answer.status, answer.headers);
-  response.end(answer.body);
+  // An empty body would be a second buffer to write.
+  if (answer.body.length === 0) response.end();
+  else response.end(answer.body);
   if (!response.writableFinished && writeTimeoutMs > 0) response.socket?.setTimeout(writeTimeoutMs);
 }
 

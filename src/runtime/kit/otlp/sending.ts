@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Refusal } from "../../contract/refusal.js";
 import { caseInsensitiveEnum } from "../../contract/schema/schema.js";
 import { NoAnswerError } from "../net/no-answer-error.js";
 import { refusalOfAbort, refusalOfConnection } from "./refusals.js";
@@ -24,19 +25,21 @@ export const MAX_ANSWER_BYTES = 64 * 1024;
  * says nothing about the server. It may have got the first request; sending again is what any retry would do. Whatever
  * keeps an answer from coming is thrown as a refusal.
  */
-export async function sendTwiceIfStale<Answer>(
+export function sendTwiceIfStale<Answer>(
   peer: string,
   abort: AbortSignal,
   send: (isResend: boolean) => Promise<Answer>,
 ): Promise<Answer> {
-  for (let isResend = false; ; isResend = true) {
-    if (abort.aborted) throw refusalOfAbort(peer, abort);
-    try {
-      return await send(isResend);
-    } catch (error) {
-      if (abort.aborted) throw refusalOfAbort(peer, abort);
-      const isNoAnswer = error instanceof NoAnswerError;
-      if (isResend || !(isNoAnswer && error.stale)) throw refusalOfConnection(peer, isNoAnswer ? error.cause : error);
-    }
-  }
+  if (abort.aborted) return Promise.reject(refusalOfAbort(peer, abort));
+  return send(false).catch((error: unknown) => {
+    if (abort.aborted || !(error instanceof NoAnswerError && error.stale)) throw refusalOf(peer, abort, error);
+    return send(true).catch((again: unknown) => {
+      throw refusalOf(peer, abort, again);
+    });
+  });
+}
+
+function refusalOf(peer: string, abort: AbortSignal, error: unknown): Refusal {
+  if (abort.aborted) return refusalOfAbort(peer, abort);
+  return refusalOfConnection(peer, error instanceof NoAnswerError ? error.cause : error);
 }
