@@ -91,10 +91,11 @@ class OtlpHttpExporter implements Exporter {
   private post(target: HttpTarget, head: RequestHead, body: Body, abort: AbortSignal, signal: Signal) {
     const client = this.clients.get(target.origin)!;
     const send = (isResend: boolean) => client.request(head, body, abort, isResend);
-    return sendTwiceIfStale(target.url, abort, send).then((answer) => this.readAnswer(answer, signal));
+    return sendTwiceIfStale(target.url, abort, send, (answer) => this.readAnswer(answer, signal));
   }
 
   private readAnswer({ status, headers, body }: Http1Answer, signal: Signal): PartialRejection | undefined {
+    if (status === 200 && body.length === 0) return undefined;
     const encoding = encodingOf(headers.get("content-type"));
     if (status >= 200 && status < 300) return decodeResponse(signal, encoding ?? this.config.encoding, body);
     const detail = encoding ? decodeStatus(body, encoding).message : "";

@@ -44,7 +44,8 @@ export function answerComplete(response: ServerResponse, answer: HttpAnswer, wri
   // An empty body would be a second buffer to write.
   if (answer.body.length === 0) response.end();
   else response.end(answer.body);
-  if (!response.writableFinished && writeTimeoutMs > 0) response.socket?.setTimeout(writeTimeoutMs);
+  const { socket } = response;
+  if (writeTimeoutMs > 0 && socket !== null && socket.writableLength > 0) socket.setTimeout(writeTimeoutMs);
 }
 
 /**

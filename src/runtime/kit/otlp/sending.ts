@@ -23,17 +23,18 @@ export const MAX_ANSWER_BYTES = 64 * 1024;
 /**
  * Sends, and when that meets a stale connection, once more on a new one: that the server has closed a connection meanwhile
  * says nothing about the server. It may have got the first request; sending again is what any retry would do. Whatever
- * keeps an answer from coming is thrown as a refusal.
+ * keeps an answer from coming is thrown as a refusal. Resolves with what `read` makes of the answer.
  */
-export function sendTwiceIfStale<Answer>(
+export function sendTwiceIfStale<Answer, Result>(
   peer: string,
   abort: AbortSignal,
   send: (isResend: boolean) => Promise<Answer>,
-): Promise<Answer> {
+  read: (answer: Answer) => Result,
+): Promise<Result> {
   if (abort.aborted) return Promise.reject(refusalOfAbort(peer, abort));
-  return send(false).catch((error: unknown) => {
+  return send(false).then(read, (error: unknown) => {
     if (abort.aborted || !(error instanceof NoAnswerError && error.stale)) throw refusalOf(peer, abort, error);
-    return send(true).catch((again: unknown) => {
+    return send(true).then(read, (again: unknown) => {
       throw refusalOf(peer, abort, again);
     });
   });

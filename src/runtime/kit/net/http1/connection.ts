@@ -6,6 +6,7 @@ import type { TlsClientOptions } from "../tls-load.js";
 import { AnswerFormatError } from "./answer-head.js";
 import { AnswerReader } from "./answer-reader.js";
 import type { Exchange } from "./exchange.js";
+import type { RequestHead } from "./request-head.js";
 
 /** Where a client's connections lead. */
 export interface Http1Origin {
@@ -34,7 +35,7 @@ const BODY_TIMEOUT_MS = 10_000;
 /** Answers are short. */
 const READ_BUFFER_BYTES = 8 * 1024;
 /** Up to this size copying the body behind its head costs less than giving the kernel two buffers. */
-const MAX_JOINED_BYTES = 16 * 1024;
+const WRITE_BUFFER_BYTES = 16 * 1024;
 /** So much of a body is given to the socket at a time. */
 const WRITE_BYTES = 1024 * 1024;
 const KEEP_ALIVE_PROBE_MS = 1000;
@@ -51,7 +52,10 @@ export class Http1Connection {
   private readonly pool: ConnectionPool;
   private readonly socket: Socket;
   private readonly reader: AnswerReader;
-  private readonly buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+  private readonly readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+  private writeBuffer: Buffer | undefined;
+  /** The head that the write buffer begins with. */
+  private writtenHead: RequestHead | undefined;
   private exchange: Exchange | undefined;
   private isReady = false;
   private wasUsed = false;
@@ -104,7 +108,7 @@ export class Http1Connection {
 
   private openSocket(): Socket {
     const { host, port, tls } = this.pool.origin;
-    const onread = { buffer: this.buffer, callback: (bytes: number) => this.onRead(bytes) };
+    const onread = { buffer: this.readBuffer, callback: (bytes: number) => this.onRead(bytes) };
     const options = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, onread };
     if (tls === undefined) return connect(options).once("connect", () => this.onReady());
     const servername = tls.servername ?? (isIP(host) ? "" : host);
@@ -123,15 +127,30 @@ export class Http1Connection {
 
   private write({ head, body, byteLength }: Exchange): void {
     this.reader.expectAnswer(head.method);
-    const text = `${head.text}Content-Length: ${byteLength}\r\n\r\n`;
-    if (byteLength <= MAX_JOINED_BYTES) {
-      this.socket.write(joined(text, body, byteLength));
+    const length = `Content-Length: ${byteLength}\r\n\r\n`;
+    if (head.text.length + length.length + byteLength <= WRITE_BUFFER_BYTES) {
+      this.socket.write(this.joined(head, length, body));
       return;
     }
     this.socket.cork();
-    this.socket.write(text, "latin1");
+    this.socket.write(head.text + length, "latin1");
     this.writeBody(body);
     this.socket.uncork();
+  }
+
+  /** The whole request in the connection's own buffer, which is free: the last request was written when it was answered. */
+  private joined(head: RequestHead, length: string, body: readonly Uint8Array[]): Buffer {
+    this.writeBuffer ??= Buffer.allocUnsafeSlow(WRITE_BUFFER_BYTES);
+    const bytes = this.writeBuffer;
+    if (head !== this.writtenHead) bytes.write(head.text, 0, "latin1");
+    this.writtenHead = head;
+    let at = head.text.length;
+    at += bytes.write(length, at, "latin1");
+    for (const piece of body) {
+      bytes.set(piece, at);
+      at += piece.length;
+    }
+    return bytes.subarray(0, at);
   }
 
   /** Writes a part of the body, and the next when the socket has taken it. */
@@ -155,7 +174,7 @@ export class Http1Connection {
     if (exchange === undefined || !this.isReady) this.end(new AnswerFormatError("an answer came before the request"));
     else {
       try {
-        const used = reader.read(this.buffer, bytes);
+        const used = reader.read(this.readBuffer, bytes);
         if (reader.isComplete) this.finish(exchange, used === bytes);
         else if (reader.head !== undefined) this.cancelBodyTimer ??= this.limitBody();
       } catch (error) {
@@ -195,16 +214,6 @@ export class Http1Connection {
 }
 
 const EMPTY = Buffer.alloc(0);
-
-function joined(head: string, body: readonly Uint8Array[], byteLength: number): Buffer {
-  const bytes = Buffer.allocUnsafe(head.length + byteLength);
-  let at = bytes.write(head, 0, "latin1");
-  for (const piece of body) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
-}
 
 /** What Node.js says when the other side ends a connection instead of answering. */
 function hangUp(): Error {
