@@ -66,7 +66,8 @@ export function parseField(line: string): { readonly name: string; readonly valu
   const colon = line.indexOf(":");
   const name = line.slice(0, colon);
   const value = line.slice(colon + 1);
-  if (!TOKEN.test(name) || !FIELD_VALUE.test(value)) throw new AnswerFormatError("a header of the answer is malformed");
+  if (colon === -1 || !TOKEN.test(name) || !FIELD_VALUE.test(value))
+    throw new AnswerFormatError("a header of the answer is malformed");
   return { name: name.toLowerCase(), value: trimBlanks(value) };
 }
 
