@@ -1,7 +1,7 @@
-import type { Clock } from "./clock.js";
-import type { Delivery, Origin } from "./delivery.js";
-import { Batcher } from "./operators/batcher.js";
-import type { Batching } from "./outlet.js";
+import type { Clock } from "../clock.js";
+import type { Delivery, Origin } from "../delivery.js";
+import type { Batching } from "../outlet.js";
+import { Batcher } from "./batcher.js";
 
 /** While fewer sends are under way nothing waits: the other side has room for one more. */
 const MIN_BUSY_SENDS = 4;
