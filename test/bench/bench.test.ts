@@ -27,12 +27,6 @@ describe("npm run bench, passthrough", () => {
     }
   });
 
-  it("carries metrics, packed", async () => {
-    const { code, report } = await quickReport("--subjects=bare", "--signal=metrics", "--encoding=gzip", "--rounds=1");
-    expect(code).toBe(0);
-    expect(report.results[0]).toMatchObject({ signal: "metrics", encoding: "gzip", lost: 0 });
-  });
-
   it("fails when a subject loses records it acknowledged, or delivers them twice", async () => {
     const args = ["--rounds=1", "--settle=2", "--peer", cheat("lose"), "--peer", cheat("repeat")];
     const { code, report, stderr } = await quickReport("--subjects=bare", ...args);
@@ -87,7 +81,8 @@ describe("npm run bench, with several scenarios by their bare names", () => {
     folder = await mkdtemp(join(tmpdir(), "bench-test-"));
     const file = join(folder, "result.json");
     const scenarios = ["passthrough", "emit", "durable", "process", "outage", "pii-quality"];
-    bench = await runBench(...SHORTEST, "--subjects=bare", "--rounds=1", "--json", file, ...scenarios);
+    const load = ["--signal=metrics", "--encoding=gzip", "--rounds=1"];
+    bench = await runBench(...SHORTEST, "--subjects=bare", ...load, "--json", file, ...scenarios);
     report = JSON.parse(await readFile(file, "utf8")) as Report;
     return () => rm(folder, { recursive: true, force: true });
   });
@@ -97,7 +92,10 @@ describe("npm run bench, with several scenarios by their bare names", () => {
     expect(bench.code).toBe(0);
     expect(bench.stdout).toMatch(/^subject +encoding +rec\/req +records\/s +CPU us\/rec/m);
     expect(report).toMatchObject({ ok: true, failures: [] });
-    expect(rowsOf("passthrough")).toHaveLength(1);
+  });
+
+  it("carries metrics, packed", () => {
+    expect(rowsOf("passthrough")).toMatchObject([{ signal: "metrics", encoding: "gzip", lost: 0 }]);
   });
 
   it("reports how long a call of emit takes, as a ratio to a plain one", () => {
