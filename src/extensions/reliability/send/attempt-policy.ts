@@ -70,6 +70,11 @@ export class AttemptPolicy {
     });
   }
 
+  /** The queue has been opened; so many entries are left from before. */
+  onOpened(entries: number): void {
+    this.ramp.startWithBacklog(entries);
+  }
+
   /** The right to make one call now, which ends with `decide`, `reportHealth` or `giveBack`. */
   acquire(): Permit | Hold {
     const rampMs = this.ramp.waitMs();
@@ -115,7 +120,7 @@ export class AttemptPolicy {
   /** A call is made for the item. */
   countAttempt(item: QueueItem): void {
     item.hasRetryTurn = false;
-    this.ramp.countRequest();
+    this.ramp.countRequest(item.entry.enqueuedAt);
     if (item.entry.calls > 0) this.services.metrics.retried(item.entry.calls);
   }
 
