@@ -27,6 +27,10 @@ export interface GroupCommitSettings {
 /**
  * Writes changes in the order they come, one commit at a time: while one is under way, others gather into the next.
  * That makes fsync affordable, since its cost is shared by all who wait.
+ *
+ * A commit begins at the end of the turn of the event loop, when everything that was read from sockets in that turn has
+ * been added: an idle store's only change is written at once, and a busy one's groups grow with its load. No timer is
+ * involved, so nobody waits for changes that may not come.
  */
 export class GroupCommit {
   private readonly settings: GroupCommitSettings;
@@ -77,9 +81,8 @@ export class GroupCommit {
   }
 
   private async run(): Promise<void> {
-    // Those who call in the same turn of the event loop are in the same commit.
-    await Promise.resolve();
     while (this.waiting.length > 0) {
+      await endOfTurn();
       const changes = this.takeNext();
       try {
         await this.settings.commit(changes);
@@ -109,6 +112,12 @@ export class GroupCommit {
     }
     return this.waiting.splice(0, count);
   }
+}
+
+function endOfTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }
 
 const MAX_COMMIT_BYTES = 8 * 1024 * 1024;
