@@ -1,5 +1,6 @@
 import type { Batch } from "../../../../plugin.js";
 import type { EntryInfo } from "../format/entry-value.js";
+import { FORMAT } from "../format/frame.js";
 import { type Meta, newMeta } from "../format/meta.js";
 import { entryId, sequenceOfId } from "../new-entry.js";
 import type { EntryRef, LevelStoreSettings } from "../store.js";
@@ -47,7 +48,7 @@ export class StoreState {
   /** Begins anew with a database that has just been opened. */
   async reset(db: LevelDb, meta: Meta): Promise<void> {
     this.uncountedBytes = MAX_UNCOUNTED_BYTES;
-    this.meta = { ...meta, last: Math.max(meta.last, this.meta.last) };
+    this.meta = { ...meta, format: FORMAT, last: Math.max(meta.last, this.meta.last) };
     this.clearCaches();
     this.oldest?.stop();
     this.oldest = new OldestEntries(
