@@ -29,8 +29,9 @@ export interface GroupCommitSettings {
  * That makes fsync affordable, since its cost is shared by all who wait.
  *
  * A commit begins at the end of the turn of the event loop, when everything that was read from sockets in that turn has
- * been added: an idle store's only change is written at once, and a busy one's groups grow with its load. No timer is
- * involved, so nobody waits for changes that may not come.
+ * been added: an idle store's only change is written at once, and a busy one's groups grow with its load. When much has
+ * gathered behind a commit, the next one follows without that: the disk is what is waited for then. No timer is involved,
+ * so nobody waits for changes that may not come.
  */
 export class GroupCommit {
   private readonly settings: GroupCommitSettings;
@@ -81,8 +82,8 @@ export class GroupCommit {
   }
 
   private async run(): Promise<void> {
-    while (this.waiting.length > 0) {
-      await endOfTurn();
+    for (let isFirst = true; this.waiting.length > 0; isFirst = false) {
+      if (isFirst || !this.hasMuchToWrite()) await endOfTurn();
       const changes = this.takeNext();
       try {
         await this.settings.commit(changes);
@@ -100,6 +101,14 @@ export class GroupCommit {
     if (this.waiting.some((change) => !change.lazy)) return false;
     if (lazy.length > 0) this.timer ??= setTimeout(() => this.start(), this.settings.retryMs).unref();
     return true;
+  }
+
+  private hasMuchToWrite(): boolean {
+    let bytes = 0;
+    return this.waiting.some((change) => {
+      bytes += change.bytes;
+      return bytes >= MIN_BYTES_TO_HURRY;
+    });
   }
 
   private takeNext(): StoreChange[] {
@@ -120,5 +129,7 @@ function endOfTurn(): Promise<void> {
   });
 }
 
+/** Writing so much takes longer than what a larger group would save. */
+const MIN_BYTES_TO_HURRY = 64 * 1024;
 const MAX_COMMIT_BYTES = 8 * 1024 * 1024;
 const MAX_COMMIT_CHANGES = 4096;
