@@ -19,6 +19,14 @@ export function concurrencyFor(/** @type {number} */ records) {
   return records < 10 ? 64 : records < 500 ? 32 : 8;
 }
 
+/** Few clients do not make code hot in the time of a warm-up: what is measured then would be Node's interpreter. */
+const MIN_WARMUP_CLIENTS = 16;
+
+/** The load of a warm-up. @template {{ concurrency: number }} T @param {T} load @returns {T} */
+export function warmingUp(load) {
+  return { ...load, concurrency: Math.max(load.concurrency, MIN_WARMUP_CLIENTS) };
+}
+
 /**
  * Results, one a subject, and failures.
  *
@@ -40,7 +48,7 @@ export async function runCell(bench, scenario, cell, variation = {}) {
       const one = await startSubject(subject, { ...load, ...bench.setting, ...place });
       running.push(one);
       rounds.set(one.name, []);
-      const warmup = await measure(bench.roles, one, { ...load, seconds: options.warmup });
+      const warmup = await measure(bench.roles, one, { ...warmingUp(load), seconds: options.warmup });
       failures.push(...recordProblems(titleOf(one.name, cell, "warm-up"), warmup));
     }
     for (let i = 0; i < options.rounds; i++) {

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
+import { warmingUp } from "../lib/cell.js";
 import { PATIENT } from "../lib/durable.js";
 import { protoRequest } from "../lib/load/records.js";
 import { measure, recordProblems } from "../lib/measure.js";
@@ -42,7 +43,11 @@ export async function run(bench) {
       const putP50 = await puts.run(seconds);
       if (i >= 0) putP50s.push(putP50);
       for (const one of running) {
-        const round = await measure(roles, one, { ...load, seconds, settle: options.settle });
+        const round = await measure(roles, one, {
+          ...(i < 0 ? warmingUp(load) : load),
+          seconds,
+          settle: options.settle,
+        });
         outcome.failures.push(...recordProblems(`${one.name}, answer`, round));
         if (i >= 0) rounds.get(one.name)?.push({ ...round, putRatio: round.p50Ms / putP50 });
       }
