@@ -27,7 +27,8 @@ export { directOutlet } from "./contract/direct-outlet.js";
 export { type AttemptError, type Cycle, type Entry, FAILURE_REASONS, type Failure } from "./contract/entry.js";
 export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
-export type { Outlet, OutletFactory, OutletSettings } from "./contract/outlet.js";
+export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";
+export type { Batching, Outlet, OutletFactory, OutletSettings } from "./contract/outlet.js";
 export { BUSY_RETRY_AFTER_MS, chooseRefusal, isGenericCode, toRefusal } from "./contract/refusal.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";
@@ -59,6 +60,7 @@ export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } 
 
 // OTLP: how requests and answers look over HTTP and gRPC.
 
+export { entriesOfKey, GroupKey, type KeyedEntry } from "./kit/otlp/group-key.js";
 export {
   claimedLength,
   type FrameFault,

@@ -9,6 +9,7 @@ import type { Delivery, PartialRejection } from "./delivery.js";
 import { ERROR_CODES } from "./error-codes.js";
 import { limitedLog } from "./limited-log.js";
 import type { Counter, Metrics } from "./observability.js";
+import { MergeWhileBusy } from "./operators/merge-while-busy.js";
 import { Semaphore } from "./operators/semaphore.js";
 import type { OutletFactory } from "./outlet.js";
 import { Refusal, toRefusal } from "./refusal.js";
@@ -28,10 +29,15 @@ interface PendingSend extends TimedCall {
   isEnded: boolean;
   /** Set while an exporter that was told to give up has not done so. */
   cancelGrace: (() => void) | undefined;
+  readonly onEnded: (() => void) | undefined;
 }
 
-/** Sends each delivery as it comes, so many at once, and settles it by what comes of it: the sender waits for the export. */
-export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaults, clock, logger, metrics }) => {
+/**
+ * Sends each delivery as it comes, so many at once, and settles it by what comes of it: the sender waits for the export.
+ * Pipelines that want their records merged have them merged while the exporter is busy.
+ */
+export const directOutlet: OutletFactory = (outletSettings) => {
+  const { id, exporter, settings, typeDefaults, batching, clock, logger, metrics } = outletSettings;
   const counters = createCounters(id, metrics);
   const heldDebts = new HeldDebts();
   const controllers = new AbortPool();
@@ -79,6 +85,7 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
     }
     controllers.giveBack(call.controller);
     sending -= 1;
+    call.onEnded?.();
     if (sending === 0) onIdle?.();
   };
   const fail = (call: PendingSend, error: unknown) => {
@@ -99,26 +106,39 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
     );
   };
 
+  const begin = (delivery: Delivery, onEnded?: () => void) => {
+    const call = createCall(delivery, controllers.take(), onEnded);
+    sending += 1;
+    heldDebts.add(delivery.debt);
+    deadlines.add(call);
+    const turn = concurrency.acquire(call.controller.signal);
+    if (turn === undefined) return send(call);
+    turn.then(
+      () => send(call),
+      (error: unknown) => fail(call, error),
+    );
+  };
+  const mergers = new Map<string, MergeWhileBusy>();
+  for (const [pipeline, wanted] of batching ?? []) {
+    const merger = new MergeWhileBusy(wanted, clock, (merged) => begin(merged, () => merger.sent()));
+    mergers.set(pipeline, merger);
+  }
+
   return {
-    accept(delivery) {
+    accept(delivery, pipeline) {
       if (delivery.setback !== undefined) return settleSetback(delivery, delivery.setback);
-      const call = createCall(delivery, controllers.take());
-      sending += 1;
+      const merger = mergers.get(pipeline);
+      if (merger === undefined) return begin(delivery);
       heldDebts.add(delivery.debt);
-      deadlines.add(call);
-      const turn = concurrency.acquire(call.controller.signal);
-      if (turn === undefined) send(call);
-      else
-        turn.then(
-          () => send(call),
-          (error: unknown) => fail(call, error),
-        );
+      merger.add(delivery);
     },
     drain: async () => {
+      for (const merger of mergers.values()) merger.flush();
       if (!aborted && sending > 0) await new Promise<void>((resolve) => (onIdle = resolve));
       deadlines.stop();
     },
     abort() {
+      for (const merger of mergers.values()) merger.stop();
       const refusal = new Refusal("transient", `exporter ${id} was stopped`, {
         code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
       });
@@ -131,13 +151,14 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
   };
 };
 
-function createCall(delivery: Delivery, controller: AbortController): PendingSend {
+function createCall(delivery: Delivery, controller: AbortController, onEnded?: () => void): PendingSend {
   return {
     delivery,
     controller,
     hasTurn: false,
     isEnded: false,
     cancelGrace: undefined,
+    onEnded,
     deadline: 0,
     previous: undefined,
     next: undefined,

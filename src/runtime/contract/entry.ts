@@ -19,6 +19,8 @@ export interface Entry {
   /** Milliseconds since the epoch, as all times here. */
   readonly enqueuedAt: number;
   readonly source: { readonly receiver: string; readonly transport: string };
+  /** Tells apart what a pipeline does not want merged: a hash of the client metadata that it names. */
+  readonly batchKey?: string;
   readonly state: "pending" | "failed";
   /** Attempts of the present cycle that count against max_retries, and how many were really made. */
   readonly attempts: number;
