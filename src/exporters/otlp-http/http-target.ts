@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { SIGNALS, type Signal } from "../../plugin.js";
 import { contentTypeOf, OTLP_SERVICES, type RequestHead, requestHead } from "../../runtime/kit.js";
 import type { OtlpHttpConfig } from "./config.js";
@@ -23,6 +24,13 @@ export function httpTargets(config: OtlpHttpConfig): ReadonlyMap<Signal, HttpTar
     if (url !== undefined) targets.set(signal, createTarget(url, config));
   }
   return targets;
+}
+
+/** The name of the server that a configured Host header means, which its certificate must have; undefined when there is none. */
+export function hostHeaderName({ headers }: OtlpHttpConfig): string | undefined {
+  const [, host] = Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === "host") ?? [];
+  const name = host?.replace(/:\d+$/, "");
+  return name === undefined || name === "" || name.startsWith("[") || isIP(name) ? undefined : name;
 }
 
 /** The signal's own endpoint, or the common one with the signal's path behind it; undefined when there is neither. */

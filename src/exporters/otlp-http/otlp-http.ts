@@ -29,7 +29,7 @@ import {
   sendTwiceIfStale,
 } from "../../runtime/kit.js";
 import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
-import { type HttpTarget, httpTargets } from "./http-target.js";
+import { type HttpTarget, hostHeaderName, httpTargets } from "./http-target.js";
 
 /** Sends OTLP over HTTP. */
 export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
@@ -60,7 +60,9 @@ class OtlpHttpExporter implements Exporter {
   }
 
   async start(): Promise<void> {
-    const tls = this.config.tls ? await loadClientTls(this.config.tls, ["tls"]) : { rejectUnauthorized: true };
+    const loaded = this.config.tls ? await loadClientTls(this.config.tls, ["tls"]) : { rejectUnauthorized: true };
+    const servername = hostHeaderName(this.config);
+    const tls = servername === undefined ? loaded : { servername, ...loaded };
     const settings = clientSettings(this.config, this.context.clock);
     for (const { origin, host, port, isSecure } of this.targets.values()) {
       if (this.clients.has(origin)) continue;
