@@ -1,7 +1,7 @@
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
 import { validateRejection } from "./border/read-answers.js";
 import { AbortPool } from "./calls/abort-pool.js";
-import { Deadlines, type TimedCall } from "./calls/deadlines.js";
+import { type CallWithDeadline, Deadlines } from "./calls/deadlines.js";
 import type { Exporter } from "./component.js";
 import { refusalOfSetback, type Setback } from "./dead-letter.js";
 import { HeldDebts } from "./debt.js";
@@ -22,7 +22,7 @@ const MAX_CONCURRENT_SENDS = 256;
 const ABORT_GRACE_MS = 1000;
 
 /** One send under way, or waiting for its turn. */
-interface PendingSend extends TimedCall {
+interface PendingSend extends CallWithDeadline {
   readonly delivery: Delivery;
   readonly controller: AbortController;
   hasTurn: boolean;

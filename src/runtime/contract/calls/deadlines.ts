@@ -1,10 +1,10 @@
 import type { Clock } from "../clock.js";
 
 /** A call whose time is limited. The links are those of the list it is in. */
-export interface TimedCall {
+export interface CallWithDeadline {
   deadline: number;
-  previous: TimedCall | undefined;
-  next: TimedCall | undefined;
+  previous: CallWithDeadline | undefined;
+  next: CallWithDeadline | undefined;
 }
 
 /**
@@ -12,12 +12,12 @@ export interface TimedCall {
  * call begins or ends: a timer for each call costs more than what it watches. When it fires, those whose time is up leave the
  * list and are told of.
  */
-export class Deadlines<Call extends TimedCall> {
+export class Deadlines<Call extends CallWithDeadline> {
   private readonly clock: Clock;
   private readonly timeoutMs: number;
   private readonly onExpired: (call: Call) => void;
-  private oldest: TimedCall | undefined;
-  private newest: TimedCall | undefined;
+  private oldest: CallWithDeadline | undefined;
+  private newest: CallWithDeadline | undefined;
   private cancelTimer: (() => void) | undefined;
 
   /** A timeout of 0 means that there is no limit. */

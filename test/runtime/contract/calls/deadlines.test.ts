@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Deadlines, type TimedCall } from "../../../../src/runtime/contract/calls/deadlines.js";
+import { type CallWithDeadline, Deadlines } from "../../../../src/runtime/contract/calls/deadlines.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 
-interface NumberedCall extends TimedCall {
+interface NumberedCall extends CallWithDeadline {
   readonly id: number;
 }
 const call = (id: number): NumberedCall => ({ id, deadline: 0, previous: undefined, next: undefined });

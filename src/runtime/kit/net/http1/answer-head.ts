@@ -11,13 +11,13 @@ export class AnswerFormatError extends Error {
 }
 
 /** How the end of a body is known. */
-type Framing = "none" | "length" | "chunked" | "close";
+type BodyFraming = "none" | "length" | "chunked" | "close";
 
 export interface AnswerHead {
   readonly status: number;
   /** By lower-case name. Repeated ones are joined by commas, or the first counts where a list makes no sense. */
   readonly headers: ReadonlyMap<string, string>;
-  readonly framing: Framing;
+  readonly framing: BodyFraming;
   /** Bytes of a body whose framing is its length. */
   readonly length: number;
   /** Whether the other side keeps the connection after this answer. */
@@ -92,7 +92,7 @@ function addField(headers: Map<string, string>, line: string): void {
   else if (!FIRST_COUNTS.has(name)) headers.set(name, `${before}, ${value}`);
 }
 
-function framingOf(headers: ReadonlyMap<string, string>, isOld: boolean): Framing {
+function framingOf(headers: ReadonlyMap<string, string>, isOld: boolean): BodyFraming {
   const coding = headers.get("transfer-encoding");
   const length = headers.get("content-length");
   if (coding !== undefined) {
