@@ -147,7 +147,7 @@ describe("an answer that is not as it should be", () => {
     ["has a chunk size with a sign", `${head("Transfer-Encoding: chunked")}+2\r\nok\r\n0\r\n\r\n`],
     ["has a chunk size that is empty", `${head("Transfer-Encoding: chunked")}\r\nok\r\n0\r\n\r\n`],
     ["has a chunk size beyond all bounds", `${head("Transfer-Encoding: chunked")}fffffffff\r\nok\r\n`],
-    ["has a chunk size with LF only", `${head("Transfer-Encoding: chunked")}2\nok\r\n0\r\n\r\n`],
+    ["has a chunk size with LF only", `${head("Transfer-Encoding: chunked")}22\nok\r\n0\r\n\r\n`],
     ["has a chunk size with blanks behind", `${head("Transfer-Encoding: chunked")}2 \r\nok\r\n0\r\n\r\n`],
     ["has a longer chunk than it says", `${head("Transfer-Encoding: chunked")}2\r\noko\r\n0\r\n\r\n`],
     ["has an endless chunk extension", `${head("Transfer-Encoding: chunked")}2;${"x".repeat(5000)}`],

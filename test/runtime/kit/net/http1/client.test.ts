@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import { requestHead } from "../../../../../src/runtime/kit/net/http1/request-head.js";
 import { NoAnswerError } from "../../../../../src/runtime/kit/net/no-answer-error.js";
 import { FakeClock } from "../../../../support/fake-clock.js";
 import { until } from "../../../../support/until.js";
@@ -24,6 +25,17 @@ describe("a client's connections", () => {
     for (let i = 0; i < 3; i++) expect((await client.request(HEAD, BODY)).body.toString()).toBe("ok");
     const request = "POST /v1/logs HTTP/1.1\r\nHost: test\r\nContent-Length: 11\r\n\r\nhello world";
     expect(server.requests).toEqual([request, request, request]);
+    expect(server.accepted).toBe(1);
+  });
+
+  it("carry requests with different heads in turn", async () => {
+    const server = await startRawServer(answer);
+    const client = clientOf(server);
+    const other = requestHead("PUT", "/other", { Host: "other", "X-Key": "k" });
+    for (const head of [HEAD, other, HEAD, other]) await client.request(head, BODY);
+    const paths = server.requests.map((request) => request.split(" HTTP")[0]);
+    expect(paths).toEqual(["POST /v1/logs", "PUT /other", "POST /v1/logs", "PUT /other"]);
+    expect(server.requests[3]).toBe(`${other.text}Content-Length: 11\r\n\r\nhello world`);
     expect(server.accepted).toBe(1);
   });
 
