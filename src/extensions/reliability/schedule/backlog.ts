@@ -9,6 +9,9 @@ import { GroupBuilder, type SendGroup } from "./send-group.js";
 /** How long to wait before the store is asked again after it failed. */
 export const STORE_RETRY_MS = 5000;
 
+/** Retries of several pipelines that are due lie between each other: so many are passed over to find those that go together. */
+const MAX_PASSED_OVER = 256;
+
 /**
  * All entries that are not being sent, and whose turn is next: parts of what was taken apart, retries that are due, and the
  * others in the order they came, as many together as may be sent in one request. Retries and first attempts take turns, so
@@ -158,17 +161,19 @@ export class Backlog {
     return this.isFlushing ? Number.POSITIVE_INFINITY : this.now;
   }
 
-  /** The next retry, with those behind it that are due too and may be sent with it. */
+  /** The next retry, with those that are due too and may be sent with it. */
   private nextRetry(): SendGroup | undefined {
     const first = this.waiting.take(this.now);
     if (first === undefined) return undefined;
-    if (first.batching === undefined) return { items: [first] };
     const group = new GroupBuilder(first, this.maxRetries);
-    for (;;) {
-      const next = this.waiting.first;
-      if (next === undefined || next.dueAt > this.now || !group.add(next)) return { items: group.items };
-      this.waiting.take(this.now);
+    const others: QueueItem[] = [];
+    while (!group.isFull && others.length < MAX_PASSED_OVER) {
+      const next = this.waiting.take(this.now);
+      if (next === undefined) break;
+      if (!group.add(next)) others.push(next);
     }
+    for (const other of others) this.waiting.add(other);
+    return { items: group.items };
   }
 
   private nextFresh(): SendGroup | undefined {

@@ -32,6 +32,11 @@ export function newGroupBisection(): GroupBisection {
 /** An entry that has failed by itself once is sent with at most so many others, and with fewer after every failure. */
 const MAX_RETRIED_TOGETHER = 512;
 
+/** It has been sent before: the rate limit of retries holds for it. */
+export function isRetry({ entry }: QueueItem): boolean {
+  return entry.calls > 0;
+}
+
 /** Puts entries together as long as they may be sent in one request. */
 export class GroupBuilder {
   readonly items: QueueItem[];
@@ -41,6 +46,7 @@ export class GroupBuilder {
   private size: number;
   private bytes: number;
   private maxEntries: number;
+  private isClosed = false;
 
   constructor(first: QueueItem, maxRetries: number) {
     this.items = [first];
@@ -52,20 +58,33 @@ export class GroupBuilder {
     if (first.batching !== undefined) this.key.add(first.entry);
   }
 
+  /** No more is to be added: there is no room, or there was none for one of the same kind. */
+  get isFull(): boolean {
+    return this.isClosed || this.batching === undefined || this.items.length >= this.maxEntries;
+  }
+
   /** False, leaving it out, when the item is not to be sent with those that are here. */
   add(item: QueueItem): boolean {
     const { batching } = this;
-    if (batching === undefined || item.batching !== batching || item.batchKey !== this.items[0]!.batchKey) return false;
+    const maxEntries = Math.min(this.maxEntries, maxEntriesWith(item, this.maxRetries));
+    if (batching === undefined || !this.isSameKind(item) || this.items.length >= maxEntries) return false;
     const size = this.size + sizeIn(batching, item);
     const bytes = this.bytes + item.entry.bytes;
-    const maxEntries = Math.min(this.maxEntries, maxEntriesWith(item, this.maxRetries));
     const isTooMuch = (batching.maxSize > 0 && size > batching.maxSize) || bytes > MAX_MERGED_BYTES;
-    if (isTooMuch || this.items.length >= maxEntries || !this.key.add(item.entry)) return false;
+    this.isClosed = isTooMuch || !this.key.add(item.entry);
+    if (this.isClosed) return false;
     this.items.push(item);
     this.size = size;
     this.bytes = bytes;
     this.maxEntries = maxEntries;
     return true;
+  }
+
+  /** First attempts are not sent with retries: those may have to wait for their rate limit, or be given up by it. */
+  private isSameKind(item: QueueItem): boolean {
+    const first = this.items[0]!;
+    const isSameLine = item.batching === this.batching && item.batchKey === first.batchKey;
+    return isSameLine && isRetry(item) === isRetry(first);
   }
 }
 
