@@ -92,12 +92,14 @@ export class Backlog {
 
   /** The oldest, whether its turn has come or not. */
   takeOldest(): QueueItem | undefined {
-    return this.head.takeFirst() ?? this.waiting.take(Number.POSITIVE_INFINITY);
+    const forever = Number.POSITIVE_INFINITY;
+    return this.head.takeFirst() ?? this.takeUrgentQueuedBefore(forever) ?? this.waiting.take(forever);
   }
 
   /** Takes out an entry that was queued before `time`, whether its turn has come or not. */
   takeQueuedBefore(time: number): QueueItem | undefined {
-    if ((this.urgent.at(-1)?.items[0]?.queuedSince ?? time) < time) return this.takeFirstUrgent();
+    const urgent = this.takeUrgentQueuedBefore(time);
+    if (urgent !== undefined) return urgent;
     if ((this.head.first?.queuedSince ?? time) < time) return this.head.takeFirst();
     if (this.expired.length === 0) this.expired.push(...this.waiting.takeQueuedBefore(time));
     return this.expired.pop();
@@ -105,11 +107,8 @@ export class Backlog {
 
   /** Since when the oldest of them waits, or before; undefined when there is none. */
   get oldestQueuedSince(): number | undefined {
-    const times = [
-      this.urgent.at(-1)?.items[0]?.queuedSince,
-      this.head.first?.queuedSince,
-      this.waiting.oldestQueuedSince,
-    ];
+    const ofUrgent = this.urgent.map(({ items }) => items[0]!.queuedSince);
+    const times = [...ofUrgent, this.head.first?.queuedSince, this.waiting.oldestQueuedSince];
     const known = times.filter((time) => time !== undefined);
     return known.length === 0 ? undefined : Math.min(...known);
   }
@@ -191,19 +190,24 @@ export class Backlog {
 
   /** Halves of what was refused last come first; when that has led to two bad entries and nothing was taken, the largest part. */
   private takeUrgent(): SendGroup | undefined {
-    const last = this.urgent.at(-1);
-    const bisection = last?.bisection;
-    if (bisection === undefined || bisection.hasSuccess || bisection.badEntries < 2) return this.urgent.pop();
-    let largest = this.urgent.length - 1;
-    for (const [i, group] of this.urgent.entries()) {
-      if (group.bisection === bisection && group.items.length > this.urgent[largest]!.items.length) largest = i;
+    const last = this.urgent.findLastIndex(({ bisection }) => !bisection?.isBusy || bisection.hasSuccess);
+    if (last === -1) return undefined;
+    const { bisection } = this.urgent[last]!;
+    let next = last;
+    if (bisection !== undefined && !bisection.hasSuccess && bisection.badEntries >= 2) {
+      for (const [i, group] of this.urgent.entries()) {
+        if (group.bisection === bisection && group.items.length > this.urgent[next]!.items.length) next = i;
+      }
     }
-    return this.urgent.splice(largest, 1)[0];
+    return this.urgent.splice(next, 1)[0];
   }
 
-  private takeFirstUrgent(): QueueItem | undefined {
-    const { items, bisection } = this.urgent.pop()!;
-    if (items.length > 1) this.urgent.push({ items: items.slice(1), bisection });
+  /** Takes the first entry out of the last of those groups that begin with one queued before `time`. */
+  private takeUrgentQueuedBefore(time: number): QueueItem | undefined {
+    const at = this.urgent.findLastIndex(({ items }) => items[0]!.queuedSince < time);
+    if (at === -1) return undefined;
+    const { items, bisection } = this.urgent[at]!;
+    this.urgent.splice(at, 1, ...(items.length > 1 ? [{ items: items.slice(1), bisection }] : []));
     return items[0];
   }
 }

@@ -10,6 +10,8 @@ export interface SendGroup {
 
 /** What is known of a group that was refused and is sent again in parts, to find the entries that are to blame. */
 export interface GroupBisection {
+  /** A part of it is being sent. Until one was taken the others wait for that, as refusals are counted up to an end. */
+  isBusy: boolean;
   refusals: number;
   /** One of its parts was taken: the other side does not refuse everything. */
   hasSuccess: boolean;
@@ -26,7 +28,7 @@ export function halvesOfGroup({ items }: SendGroup, bisection: GroupBisection): 
 }
 
 export function newGroupBisection(): GroupBisection {
-  return { refusals: 0, hasSuccess: false, badEntries: 0, endCause: undefined };
+  return { isBusy: false, refusals: 0, hasSuccess: false, badEntries: 0, endCause: undefined };
 }
 
 /** An entry that has failed by itself once is sent with at most so many others, and with fewer after every failure. */

@@ -114,8 +114,9 @@ export class AttemptPolicy {
   }
 
   /** A call is made for these. */
-  countAttempt(items: readonly QueueItem[]): void {
+  countAttempt({ items, bisection }: SendGroup): void {
     this.ramp.countRequest();
+    if (bisection !== undefined) bisection.isBusy = true;
     for (const item of items) {
       item.hasRetryTurn = false;
       if (item.entry.calls > 0) this.services.metrics.retried(item.entry.calls);
@@ -124,6 +125,7 @@ export class AttemptPolicy {
 
   /** What follows from the result of a call; the breaker is told, and the attempt is noted on the entries. */
   decide(group: SendGroup, permit: Permit, result: AttemptResult): GroupOutcome {
+    if (group.bisection !== undefined) group.bisection.isBusy = false;
     switch (result.kind) {
       case "delivered":
         return this.delivered(group, permit, result);
@@ -294,11 +296,12 @@ function outcomeOfEach(
   return { outcomes: items.map(decide), regrouped: [] };
 }
 
-/** Those that can be read are sent without the others. */
+/** Those that can be read are sent without the others, in the turn they have. */
 function unreadableOutcome({ items, bisection }: SendGroup, causes: readonly unknown[]): GroupOutcome {
   const outcomes = causes.map((cause): EntryOutcome | undefined =>
     cause === undefined ? undefined : { kind: "unreadable", cause },
   );
   const readable = items.filter((_item, i) => causes[i] === undefined);
+  for (const item of readable) item.hasRetryTurn = true;
   return { outcomes, regrouped: readable.length === 0 ? [] : [{ items: readable, bisection }] };
 }
