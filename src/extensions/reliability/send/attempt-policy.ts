@@ -54,6 +54,7 @@ export class AttemptPolicy {
   private readonly ramp: Ramp;
   private readonly backoff: Backoff;
   private readonly poison: PoisonDetector;
+  private readonly logPartial: (partial: PartialRejection) => void;
   private readonly logRetry: (what: { readonly error: AttemptError; readonly delayMs: number }) => void;
 
   constructor(services: AttemptPolicyServices) {
@@ -65,6 +66,9 @@ export class AttemptPolicy {
     this.gate = new Gate(settings, clock, metrics);
     this.backoff = createBackoff(settings.retry_on_failure, random);
     this.poison = new PoisonDetector(clock);
+    this.logPartial = limitedLog(clock, (partial, suppressed) =>
+      logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
+    );
     this.logRetry = limitedLog(clock, ({ error, delayMs }, suppressed) => {
       const details = { error: error.class, message: error.message, retryInMs: Math.round(delayMs), suppressed };
       logger.warn(details, "sending failed; it stays in the queue and is tried again");
@@ -153,12 +157,9 @@ export class AttemptPolicy {
     this.recent.sent();
     if (bisection !== undefined) bisection.hasSuccess = true;
     for (const item of items) this.services.bisections.delivered(item);
+    if (partial !== undefined) this.logPartial(partial);
     if ((partial?.rejected ?? 0) > 0) return this.partlyDelivered(items, sent, partial!);
-    return outcomeOfEach(items, (_item, i) => ({
-      kind: "delivered",
-      sent: sent[i]!,
-      partial: i === 0 ? partial : undefined,
-    }));
+    return outcomeOfEach(items, (_item, i) => ({ kind: "delivered", sent: sent[i]! }));
   }
 
   /** Which records were rejected is not known, so all of the request is kept, marked as one that was mostly taken. */
@@ -167,6 +168,7 @@ export class AttemptPolicy {
     sent: readonly Batch[],
     partial: PartialRejection,
   ): GroupOutcome {
+    this.services.metrics.partialSuccess.add(1);
     const error = partialSuccessError(items, partial);
     let uncounted = partial.rejected;
     return outcomeOfEach(items, (item, i) => {
