@@ -99,9 +99,9 @@ export function sizeIn({ sizer }: Batching, { entry }: QueueItem): number {
  * How many entries may be in a group with this one. One bad entry makes a whole request fail; the more often that happened,
  * the smaller the groups are, and the last attempt is made for each alone: none is given up for the company it was in.
  */
-function maxEntriesWith({ entry: { attempts } }: QueueItem, maxRetries: number): number {
+function maxEntriesWith({ entry: { attempts }, mustBeAlone }: QueueItem, maxRetries: number): number {
   if (attempts === 0) return Number.POSITIVE_INFINITY;
-  return attempts >= maxRetries ? 1 : Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (attempts - 1)));
+  return mustBeAlone || attempts >= maxRetries ? 1 : Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (attempts - 1)));
 }
 
 /** The idempotency key of a request. */

@@ -33,6 +33,16 @@ export interface AttemptPolicyServices {
   readonly canCheckHealth: boolean;
 }
 
+/** A call that failed, and may be made again. */
+interface CallFailure {
+  readonly error: AttemptError;
+  /** It was not part of an outage. */
+  readonly counts: boolean;
+  readonly isPoison: boolean;
+  /** It was made for one entry. */
+  readonly isAlone: boolean;
+}
+
 /** Why no call may be made at the moment. */
 export interface Hold {
   /** Milliseconds until it is worth asking again; undefined when a result, or an operator, decides that. */
@@ -196,7 +206,9 @@ export class AttemptPolicy {
     const counts = this.breaker.report(permit, "failure");
     const isPoison = this.isPoison(group, error) && counts;
     const delays = new Map<number, number>();
-    const outcomes = outcomeOfEach(group.items, (item) => this.failedEntry(item, error, counts, isPoison, delays));
+    const isAlone = group.items.length === 1;
+    const decide = (item: QueueItem) => this.failedEntry(item, { error, counts, isPoison, isAlone }, delays);
+    const outcomes = outcomeOfEach(group.items, decide);
     // Of a breaker that is open, or was opened by this, the log has been told.
     const [delayMs] = delays.values();
     if (this.breaker.state === "closed" && delayMs !== undefined) this.logRetry({ error, delayMs });
@@ -212,15 +224,17 @@ export class AttemptPolicy {
   /** Entries that have failed equally often wait equally long, so that they can be sent together again. */
   private failedEntry(
     item: QueueItem,
-    error: AttemptError,
-    counts: boolean,
-    isPoison: boolean,
+    { error, counts, isPoison, isAlone }: CallFailure,
     delays: Map<number, number>,
   ): EntryOutcome {
     const { clock } = this.services;
     item.failingSince ??= clock.monotonic();
     item.entry = withFailure(item.entry, error, clock.now(), counts);
     if (counts && this.isExhausted(item)) return deadLetter("retry_exhausted", error);
+    if (counts && this.isOutOfTime(item)) {
+      if (isAlone) return deadLetter("retry_exhausted", error);
+      item.mustBeAlone = true;
+    }
     if (isPoison) return deadLetter("poison", error);
     const failures = Math.max(1, item.entry.attempts);
     const delayMs = delays.get(failures) ?? this.backoff(failures, error.retryAfterMs);
@@ -267,9 +281,13 @@ export class AttemptPolicy {
     return isDivisible ? { kind: "bisect", batch, cause: outcome.cause } : outcome;
   }
 
-  private isExhausted({ entry, failingSince }: QueueItem): boolean {
-    const { enabled, max_retries, max_elapsed_time } = this.services.settings.retry_on_failure;
-    if (!enabled || entry.attempts > max_retries) return true;
+  private isExhausted({ entry }: QueueItem): boolean {
+    const { enabled, max_retries } = this.services.settings.retry_on_failure;
+    return !enabled || entry.attempts > max_retries;
+  }
+
+  private isOutOfTime({ failingSince }: QueueItem): boolean {
+    const { max_elapsed_time } = this.services.settings.retry_on_failure;
     return max_elapsed_time > 0 && this.services.clock.monotonic() - failingSince! >= max_elapsed_time;
   }
 

@@ -238,12 +238,17 @@ describe("a merged request that fails", () => {
     expect(queue.calls).toEqual([numbers(10), numbers(10)]);
   });
 
-  it("takes no other entry into death: the last attempt is made for each alone", async () => {
+  it.each<[string, object]>([
+    ["their number", {}],
+    ["their time", { max_elapsed_time: "3s", jitter: "none" }],
+    ["one retry", { max_retries: 1 }],
+  ])("takes no other entry into death: the last attempt is made for each alone, when %s ends", async (_what, retry) => {
     const backend: Backend = async (bodies) => {
       if (bodies.includes("r7")) throw http(500);
       return undefined;
     };
-    const queue = await startQueue({ batching: {}, backend, settings: { circuit_breaker: { enabled: false } } });
+    const settings = { circuit_breaker: { enabled: false }, retry_on_failure: retry };
+    const queue = await startQueue({ batching: {}, backend, settings });
     await sendEach(queue, numbers(20));
     await queue.pass(300_000, 500);
     expect(queue.taken.toSorted()).toEqual(
