@@ -41,7 +41,7 @@ export interface AdmittedEntries {
   /** Nothing is pending, as far as is known. */
   readonly isEmpty: boolean;
   add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void;
-  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none. */
+  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none, or it has to stay. */
   dropOldest(cause: DeadLetterCause): Promise<boolean>;
 }
 

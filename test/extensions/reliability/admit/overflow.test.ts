@@ -24,6 +24,18 @@ describe("a full queue", () => {
     expect(later).toMatchObject([{ ok: true }]);
   });
 
+  it("refuses what comes when the oldest has to go and its dead letter cannot be written", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    store.fail = async () => {
+      throw new StoreError("io", "no space left");
+    };
+    const queue = await startQueue({ store, settings: withQueue({ on_full: "drop_oldest" }), backend: hangs });
+    const outcomes = ["a", "b", "c"].map((body) => queue.send(body));
+    await queue.settle();
+    expect(outcomes).toMatchObject([[{ ok: true }], [{ ok: true }], [{ ok: false, refusal: { kind: "throttled" } }]]);
+    expect(await queue.pending()).toEqual(["a", "b"]);
+  });
+
   it("takes all pieces of a delivery or none, so that a client that comes back sends nothing twice", async () => {
     const settings = { sending_queue: { queue_size: 3 } };
     const queue = await startQueue({ batching: { maxSize: 2, minSize: 2 }, settings, backend: hangs });
