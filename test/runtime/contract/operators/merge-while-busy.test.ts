@@ -60,41 +60,44 @@ const settle = async () => {
 };
 
 describe("merging while the exporter is busy", () => {
-  it.each(["drain", "abort"] as const)("tells every sender once, as it was, and leaves nothing behind (%s)", async (end) => {
-    await fc.assert(
-      fc.asyncProperty(batching, fc.array(step, { maxLength: 40, size: "max" }), async (wanted, steps) => {
-        const { outlet, world } = startOutlet(wanted);
-        const sent: { readonly texts: string[]; readonly outcomes: { readonly ok: boolean }[] }[] = [];
-        for (const each of steps) {
-          if (each.do === "send") {
-            const texts = Array.from({ length: each.count }, (_, i) => `${sent.length}.${i}`);
-            const origin = { metadata: new Map([["tenant", [each.tenant]]]) };
-            const { delivery, outcomes } = owed(logs(...texts), origin);
-            sent.push({ texts, outcomes });
-            outlet.accept(delivery, "logs");
-          } else if (each.do === "pass") world.clock.advance(each.ms);
-          else if (each.do === "answer") world.open.shift()?.end();
-          else if (each.do === "refuse") world.open.shift()?.end(new Refusal("transient", "no"));
-          else world.throws = each.do === "throw";
+  it.each(["drain", "abort"] as const)(
+    "tells every sender once, as it was, and leaves nothing behind (%s)",
+    async (end) => {
+      await fc.assert(
+        fc.asyncProperty(batching, fc.array(step, { maxLength: 40, size: "max" }), async (wanted, steps) => {
+          const { outlet, world } = startOutlet(wanted);
+          const sent: { readonly texts: string[]; readonly outcomes: { readonly ok: boolean }[] }[] = [];
+          for (const each of steps) {
+            if (each.do === "send") {
+              const texts = Array.from({ length: each.count }, (_, i) => `${sent.length}.${i}`);
+              const origin = { metadata: new Map([["tenant", [each.tenant]]]) };
+              const { delivery, outcomes } = owed(logs(...texts), origin);
+              sent.push({ texts, outcomes });
+              outlet.accept(delivery, "logs");
+            } else if (each.do === "pass") world.clock.advance(each.ms);
+            else if (each.do === "answer") world.open.shift()?.end();
+            else if (each.do === "refuse") world.open.shift()?.end(new Refusal("transient", "no"));
+            else world.throws = each.do === "throw";
+            await settle();
+            const waits = sent.filter(({ outcomes }) => outcomes.length === 0).length;
+            if (waits > 0) expect(world.open.length).toBeGreaterThan(0);
+          }
+          const ended = end === "drain" ? outlet.drain() : outlet.abort();
+          for (let i = 0; i < 50 && world.open.length > 0; i++) {
+            world.open.shift()!.end();
+            await settle();
+          }
+          await ended;
           await settle();
-          const waits = sent.filter(({ outcomes }) => outcomes.length === 0).length;
-          if (waits > 0) expect(world.open.length).toBeGreaterThan(0);
-        }
-        const ended = end === "drain" ? outlet.drain() : outlet.abort();
-        for (let i = 0; i < 50 && world.open.length > 0; i++) {
-          world.open.shift()!.end();
-          await settle();
-        }
-        await ended;
-        await settle();
-        expect(sent.map(({ outcomes }) => outcomes.length)).toEqual(sent.map(() => 1));
-        expect(new Set(world.taken).size).toBe(world.taken.length);
-        for (const { texts, outcomes } of sent) {
-          if (outcomes[0]!.ok) expect(world.taken).toEqual(expect.arrayContaining(texts));
-        }
-        expect(world.clock.pending).toBe(0);
-      }),
-      runs(40),
-    );
-  });
+          expect(sent.map(({ outcomes }) => outcomes.length)).toEqual(sent.map(() => 1));
+          expect(new Set(world.taken).size).toBe(world.taken.length);
+          for (const { texts, outcomes } of sent) {
+            if (outcomes[0]!.ok) expect(world.taken).toEqual(expect.arrayContaining(texts));
+          }
+          expect(world.clock.pending).toBe(0);
+        }),
+        runs(40),
+      );
+    },
+  );
 });
