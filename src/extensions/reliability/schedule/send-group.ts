@@ -101,7 +101,8 @@ export function sizeIn({ sizer }: Batching, { entry }: QueueItem): number {
  */
 function maxEntriesWith({ entry: { attempts }, mustBeAlone }: QueueItem, maxRetries: number): number {
   if (attempts === 0) return Number.POSITIVE_INFINITY;
-  return mustBeAlone || attempts >= maxRetries ? 1 : Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (attempts - 1)));
+  if (mustBeAlone || attempts >= maxRetries) return 1;
+  return Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (attempts - 1)));
 }
 
 /** The idempotency key of a request. */
