@@ -77,6 +77,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.lifecycle.admission.recount();
     this.registerGauges();
     this.stopMaintenance = this.outletSettings.startMaintenance(this);
+    this.lifecycle.policy.onOpened(this.store.stats.pending.entries);
     this.lifecycle.scheduler.start();
   }
 

@@ -85,6 +85,11 @@ export class AttemptPolicy {
     });
   }
 
+  /** The queue has been opened; so many entries are left from before. */
+  onOpened(entries: number): void {
+    this.ramp.startWithBacklog(entries);
+  }
+
   /** The right to make one call now, which ends with `decide`, `reportHealth` or `giveBack`. */
   acquire(): Permit | Hold {
     const rampMs = this.ramp.waitMs();
@@ -129,12 +134,14 @@ export class AttemptPolicy {
 
   /** A call is made for these. */
   countAttempt({ items, bisection }: SendGroup): void {
-    this.ramp.countRequest();
     if (bisection !== undefined) bisection.isBusy = true;
+    let newest = Number.NEGATIVE_INFINITY;
     for (const item of items) {
+      newest = Math.max(newest, item.entry.enqueuedAt);
       item.hasRetryTurn = false;
       if (item.entry.calls > 0) this.services.metrics.retried(item.entry.calls);
     }
+    this.ramp.countRequest(newest);
   }
 
   /** What follows from the result of a call; the breaker is told, and the attempt is noted on the entries. */
