@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Outcome } from "../../src/plugin.js";
+import { type Outcome, Refusal } from "../../src/plugin.js";
 import { batch } from "../../src/processors/batch.js";
 import { directOutlet } from "../../src/runtime/contract/direct-outlet.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
@@ -61,6 +61,21 @@ describe("batch in front of an exporter without a queue", () => {
     sends[4]!.end(new Error("down"));
     await settle();
     expect(outcomes.slice(4)).toMatchObject([[{ ok: false }], [{ ok: false }]]);
+  });
+
+  it("sends what was refused for good with others again, alone: only the bad one is refused", async () => {
+    const { send, sends, sent } = direct({});
+    const outcomes = ["1", "2", "3", "4", "good", "bad"].map((body) => send(body));
+    sends[0]!.end();
+    await settle();
+    expect(sent().slice(4)).toEqual([["good", "bad"]]);
+    sends[4]!.end(new Refusal("permanent", "no"));
+    await settle();
+    expect(sent().slice(5)).toEqual([["good"], ["bad"]]);
+    sends[5]!.end();
+    sends[6]!.end(new Refusal("permanent", "bad record"));
+    await settle();
+    expect(outcomes.slice(4)).toMatchObject([[{ ok: true }], [{ ok: false, refusal: { message: "bad record" } }]]);
   });
 
   it("lets nothing wait longer than timeout, and not when there are enough", () => {

@@ -1,7 +1,9 @@
-import type { Batch, PartialRejection } from "../../../plugin.js";
+import type { Batch, FailureReason, PartialRejection } from "../../../plugin.js";
+import type { AttemptError } from "../../../runtime/kit.js";
 import type { SendGroup } from "../schedule/send-group.js";
+import { errorCategory } from "../send/classify.js";
 import type { StoredEntry } from "../store/store.js";
-import type { DeadLetterCause } from "./queue-item.js";
+import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 
 /**
  * What becomes of an entry whose turn has come. It is decided once, from the result of a call (send/attempt-policy.ts) or
@@ -54,3 +56,15 @@ export interface DropOutcome {
 export type EntryEnd =
   | { readonly isPending: true }
   | { readonly isPending: false; readonly parts: readonly StoredEntry[] };
+
+export function deadLetter(reason: FailureReason, error: AttemptError): DeadLetterOutcome {
+  return { kind: "dead_letter", cause: { reason, category: errorCategory(error), error } };
+}
+
+/** Every entry has an outcome of its own, and none is sent again with others. */
+export function outcomeOfEach(
+  items: readonly QueueItem[],
+  decide: (item: QueueItem, index: number) => EntryOutcome,
+): GroupOutcome {
+  return { outcomes: items.map(decide), regrouped: [] };
+}

@@ -13,6 +13,8 @@ export interface GroupBisection {
   /** A part of it is being sent. Until one was taken the others wait for that, as refusals are counted up to an end. */
   isBusy: boolean;
   refusals: number;
+  /** After so many the rest is not tried any more, unless a part was taken before. */
+  readonly maxRefusals: number;
   /** One of its parts was taken: the other side does not refuse everything. */
   hasSuccess: boolean;
   /** Single entries that were refused before that. */
@@ -27,8 +29,8 @@ export function halvesOfGroup({ items }: SendGroup, bisection: GroupBisection): 
   return [items.slice(0, middle), items.slice(middle)].map((half) => ({ items: half, bisection }));
 }
 
-export function newGroupBisection(): GroupBisection {
-  return { isBusy: false, refusals: 0, hasSuccess: false, badEntries: 0, endCause: undefined };
+export function newGroupBisection(maxRefusals: number): GroupBisection {
+  return { isBusy: false, refusals: 0, maxRefusals, hasSuccess: false, badEntries: 0, endCause: undefined };
 }
 
 /** An entry that has failed by itself once is sent with at most so many others, and with fewer after every failure. */

@@ -1,26 +1,25 @@
-import {
-  type Batch,
-  type Clock,
-  type FailureReason,
-  type Logger,
-  limitedLog,
-  type PartialRejection,
-} from "../../../plugin.js";
+import { type Batch, type Clock, type Logger, limitedLog, type PartialRejection } from "../../../plugin.js";
 import type { AttemptError, CompleteSettings } from "../../../runtime/kit.js";
-import type { DeadLetterOutcome, EntryOutcome, GroupOutcome } from "../entry/outcome.js";
+import {
+  type DeadLetterOutcome,
+  deadLetter,
+  type EntryOutcome,
+  type GroupOutcome,
+  outcomeOfEach,
+} from "../entry/outcome.js";
 import { BREAKER_OPEN, partialSuccessError } from "../entry/queue-errors.js";
-import { type DeadLetterCause, type QueueItem, withDelay, withFailure, withRefusal } from "../entry/queue-item.js";
+import { type DeadLetterCause, type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { type Backoff, createBackoff } from "../schedule/backoff.js";
 import { Gate } from "../schedule/gate.js";
 import { Ramp } from "../schedule/ramp.js";
-import { type GroupBisection, halvesOfGroup, newGroupBisection, type SendGroup } from "../schedule/send-group.js";
+import type { SendGroup } from "../schedule/send-group.js";
 import type { AttemptResult } from "./attempt-sender.js";
-import { type Bisections, canBisect, isWorthBisecting, MAX_REFUSALS } from "./bisect.js";
+import type { Bisections } from "./bisect.js";
 import { Breaker, type BreakerState, type Permit } from "./breaker.js";
-import { errorCategory } from "./classify.js";
 import { PoisonDetector } from "./poison-detector.js";
 import { RecentCalls } from "./recent-calls.js";
+import { RefusalPolicy } from "./refusal-policy.js";
 
 export interface AttemptPolicyServices {
   readonly settings: CompleteSettings;
@@ -52,7 +51,7 @@ export interface Hold {
 }
 
 /**
- * Where ramp, breaker, retry limit, backoff, poison detection and bisection meet. They answer three questions: may a call
+ * Where ramp, breaker, retry limit, backoff, poison detection and refusals meet. They answer three questions: may a call
  * be made now (`acquire`), may this entry be sent now (`gate`), and what follows from the result of its call (`decide`).
  * Nothing is carried out here: the answers are values.
  */
@@ -64,6 +63,7 @@ export class AttemptPolicy {
   private readonly ramp: Ramp;
   private readonly backoff: Backoff;
   private readonly poison: PoisonDetector;
+  private readonly refusals: RefusalPolicy;
   private readonly logPartial: (partial: PartialRejection) => void;
   private readonly logRetry: (what: { readonly error: AttemptError; readonly delayMs: number }) => void;
 
@@ -76,6 +76,7 @@ export class AttemptPolicy {
     this.gate = new Gate(settings, clock, metrics);
     this.backoff = createBackoff(settings.retry_on_failure, random);
     this.poison = new PoisonDetector(clock);
+    this.refusals = new RefusalPolicy(services);
     this.logPartial = limitedLog(clock, (partial, suppressed) =>
       logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
     );
@@ -154,7 +155,7 @@ export class AttemptPolicy {
         return this.failed(group, permit, result.batches, result.error);
       case "unfit":
         this.giveBack(permit);
-        return this.unfit(group.items[0]!, result.batch, result.error);
+        return this.refusals.unfit(group.items[0]!, result.batch, result.error);
       case "unreadable":
         this.giveBack(permit);
         return unreadableOutcome(group, result.causes);
@@ -198,17 +199,12 @@ export class AttemptPolicy {
     });
   }
 
-  private unfit(item: QueueItem, batch: Batch, error: AttemptError): GroupOutcome {
-    item.entry = withRefusal(item.entry, error, this.services.clock.now());
-    return outcomeOfEach([item], () => this.refused(item, batch, error));
-  }
-
   private failed(group: SendGroup, permit: Permit, batches: readonly Batch[], error: AttemptError): GroupOutcome {
     this.recent.failed(error);
     if (error.kind === "permanent") {
       this.breaker.report(permit, "answered");
       this.services.metrics.permanent.add(1);
-      return this.groupRefused(group, batches, error);
+      return this.refusals.refused(group, batches, error);
     }
     const counts = this.breaker.report(permit, "failure");
     const isPoison = this.isPoison(group, error) && counts;
@@ -250,44 +246,6 @@ export class AttemptPolicy {
     return { kind: "retry", delayMs };
   }
 
-  /** A group that was refused for good is sent again in halves, until the entries that are to blame are alone. */
-  private groupRefused(group: SendGroup, batches: readonly Batch[], error: AttemptError): GroupOutcome {
-    const { items } = group;
-    const at = this.services.clock.now();
-    const bisection = this.countRefusal(group, error);
-    const isAlone = items.length === 1;
-    const isFutile = bisection?.endCause !== undefined;
-    for (const item of items)
-      item.entry = withFailure(item.entry, error, at, isAlone || isFutile || bisection === undefined);
-    if (isAlone && !isFutile) return outcomeOfEach(items, (item) => this.refused(item, batches[0]!, error));
-    if (bisection === undefined || isFutile) return outcomeOfEach(items, () => deadLetter("permanent", error));
-    for (const item of items) item.hasRetryTurn = true;
-    this.services.metrics.bisections.add(1);
-    return { outcomes: items.map(() => undefined), regrouped: halvesOfGroup(group, bisection) };
-  }
-
-  /** Undefined when it is of no use to look for the entries that are to blame. */
-  private countRefusal(group: SendGroup, error: AttemptError): GroupBisection | undefined {
-    const { items } = group;
-    if (items.length === 1 && group.bisection === undefined) return undefined;
-    if (items.length > 1 && !isWorthBisecting(error)) return undefined;
-    const bisection = group.bisection ?? newGroupBisection();
-    bisection.refusals += 1;
-    if (items.length === 1) bisection.badEntries += 1;
-    if (!bisection.hasSuccess && bisection.refusals >= MAX_REFUSALS)
-      bisection.endCause ??= deadLetter("permanent", error).cause;
-    return bisection;
-  }
-
-  /** Refused for good: only the bad records of it, if they can be found, and otherwise all of it. */
-  private refused(item: QueueItem, batch: Batch, error: AttemptError): EntryOutcome {
-    const isDivisible = canBisect(item.entry, error);
-    const outcome = deadLetter("permanent", error);
-    if (item.entry.parent === undefined && !isDivisible) return outcome;
-    if (this.services.bisections.refused(item)) return { kind: "end_bisection", cause: outcome.cause };
-    return isDivisible ? { kind: "bisect", batch, cause: outcome.cause } : outcome;
-  }
-
   private isExhausted({ entry }: QueueItem): boolean {
     const { enabled, max_retries } = this.services.settings.retry_on_failure;
     return !enabled || entry.attempts > max_retries;
@@ -310,17 +268,6 @@ export class AttemptPolicy {
     const level = to === "open" ? "warn" : "info";
     logger[level]({ from, to, forced: this.breaker.forced, ...why }, `circuit breaker: ${to.replace("_", " ")}`);
   }
-}
-
-function deadLetter(reason: FailureReason, error: AttemptError): DeadLetterOutcome {
-  return { kind: "dead_letter", cause: { reason, category: errorCategory(error), error } };
-}
-
-function outcomeOfEach(
-  items: readonly QueueItem[],
-  decide: (item: QueueItem, index: number) => EntryOutcome,
-): GroupOutcome {
-  return { outcomes: items.map(decide), regrouped: [] };
 }
 
 /** Those that can be read are sent without the others, in the turn they have. */

@@ -208,6 +208,14 @@ describe("a merged request that is refused for good", () => {
     expect((await queue.deadLetters()).length).toBe(20);
   });
 
+  it("finds a good entry among thousands, though bad ones are in front and in both halves", async () => {
+    const bad = (body: string) => ["r0", "r1", "r1100"].includes(body);
+    const queue = await startQueue({ batching: {}, backend: refusing(bad) });
+    await sendEach(queue, numbers(2000));
+    await queue.pass(200);
+    expect(queue.taken.length).toBe(1997);
+  });
+
   it("dies whole when no part of it can be taken", async () => {
     const queue = await startQueue({
       batching: {},
