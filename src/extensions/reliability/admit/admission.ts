@@ -33,6 +33,8 @@ export interface AdmissionServices {
   readonly filter: DeadLetterFilter;
   readonly deadLetters: DeadLetterWriter;
   readonly queue: AdmittedEntries;
+  /** Keep what the receiver kept of the client's headers: for those who hand the batch to processors. */
+  readonly keepsMetadata?: boolean;
 }
 
 /** Where entries go that the store has taken. */
@@ -188,7 +190,9 @@ export class Admission {
   ): NewEntry {
     const { clock, generation, deadLetters, id } = this.services;
     const source = { receiver: origin.receiver, transport: origin.transport };
-    const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation };
+    const metadata = this.services.keepsMetadata ? origin.metadata : undefined;
+    const fields = metadata === undefined ? {} : { fields: { metadata: Object.fromEntries(metadata) } };
+    const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation, ...fields };
     if (deadLetterCause === undefined) return fresh;
     const { failure } = deadLetters.failureOf(id, batch, deadLetterCause);
     return { ...fresh, fields: { state: "failed", failure } };
