@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Dice } from "../support/telemetry/wire-forms.js";
-import { startClients } from "./client.js";
+import { type Clients, startClients } from "./client.js";
 import { BAD_MOODS, type FaultySink } from "./faulty-sink.js";
 import type { Ledger, Verdict } from "./ledger.js";
 import type { Victim } from "./victim.js";
@@ -18,6 +18,8 @@ export interface CampaignSettings {
   readonly ledger: Ledger;
   readonly sink: FaultySink;
   readonly resendUnanswered?: boolean;
+  /** The clients; without, those that send log records. */
+  readonly startLoad?: (port: () => number | undefined) => Clients;
   /** Records that may stay away: the backend refuses them for good. */
   readonly isBad?: (number: number) => boolean;
   /** How long the last records may take. */
@@ -97,14 +99,11 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
   const { victim, ledger, sink, seed, say = () => {} } = settings;
   const started = performance.now();
   const dice = new Dice(seed);
-  const clients = startClients({
-    ledger,
-    dice: new Dice(seed + 1),
-    port: () => victim.port,
-    clients: 8,
-    maxRecords: 20,
-    resendUnanswered: settings.resendUnanswered ?? true,
-  });
+  const { resendUnanswered = true, startLoad = startLogClients } = settings;
+  const clients = startLoad(() => victim.port);
+  function startLogClients(port: () => number | undefined): Clients {
+    return startClients({ ledger, dice: new Dice(seed + 1), port, clients: 8, maxRecords: 20, resendUnanswered });
+  }
   const moments: Record<string, number> = {};
   let kills = 0;
   try {
