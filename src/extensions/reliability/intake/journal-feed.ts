@@ -97,8 +97,10 @@ export class JournalFeed implements AdmittedEntries {
     return this.isPaused;
   }
 
+  /** A start is a new chance: nothing waits for the time of its retry. */
   start(): void {
     this.isStarted = true;
+    this.head.retryNow();
     this.pump();
   }
 

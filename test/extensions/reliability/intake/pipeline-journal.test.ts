@@ -100,15 +100,13 @@ describe("a pipeline whose processor holds deliveries", () => {
     await hand(logs("bad"));
     held.splice(0)[0]!.refuse(new Refusal("permanent", "will not do"));
     const list = async () => (await agent.admin!.listDeadLetters({ exporter: "intake/logs" })).entries;
-    await expect
-      .poll(list)
-      .toMatchObject([
-        {
-          exporter: "intake/logs",
-          pipeline: "logs",
-          failure: { reason: "permanent", error: { message: "will not do" } },
-        },
-      ]);
+    await expect.poll(list).toMatchObject([
+      {
+        exporter: "intake/logs",
+        pipeline: "logs",
+        failure: { reason: "permanent", error: { message: "will not do" } },
+      },
+    ]);
     const [dead] = await list();
     await agent.admin!.replay({ ids: [dead!.id] }, { by: "test" });
     await expect.poll(() => bodiesHeld()).toEqual(["bad"]);
