@@ -145,17 +145,22 @@ describe("a sampler behind a journal", () => {
     );
   });
 
-  it("passes nothing on twice while it does not crash", () => {
+  it("passes nothing on twice unless a crash has taken its notes", () => {
+    const round = fc.record({
+      takes: fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
+      crashes: fc.boolean(),
+    });
     fc.assert(
-      fc.property(fc.array(fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }), { maxLength: 8 }), (refusals) => {
+      fc.property(fc.array(round, { maxLength: 8 }), (rounds) => {
         const sampler = new JournalledSampler();
         sampler.put([...spansOf(1, 0), ...spansOf(2, 0), ...spansOf(3, 0)]);
         sampler.clock.advance(WAIT / 2);
         sampler.put([...spansOf(1, 1), ...spansOf(2, 1), ...spansOf(3, 1), ...spansOf(4, 0)]);
         sampler.clock.advance(WAIT / 2);
         sampler.put(spansOf(4, 1));
-        for (const takes of refusals) {
+        for (const { takes, crashes } of rounds) {
           sampler.settle((i) => takes[i % takes.length]!);
+          if (crashes) sampler.crash(0);
           sampler.clock.advance(WAIT / 4);
         }
         sampler.clock.advance(2 * WAIT);
