@@ -53,7 +53,7 @@ async function fill(victim: Victim, ledger: Ledger, requests: number): Promise<v
 
 /** Waits until nothing is missing, or nothing has come for a while. */
 async function settle(ledger: Ledger, sink: FaultySink): Promise<void> {
-  for (let quiet = 0; quiet < 25 && ledger.missing().length > 0; quiet++) {
+  for (let quiet = 0; quiet < 75 && ledger.missing().length > 0; quiet++) {
     const heard = sink.requests;
     await delay(20);
     if (sink.requests > heard) quiet = 0;

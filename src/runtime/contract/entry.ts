@@ -19,7 +19,7 @@ export interface Entry {
   /** Milliseconds since the epoch, as all times here. */
   readonly enqueuedAt: number;
   readonly source: { readonly receiver: string; readonly transport: string };
-  /** What the receiver kept of the client's headers; only in a pipeline's journal, whose processors may ask for it. */
+  /** @internal What the receiver kept of the client's headers; only in a pipeline's journal, whose processors may ask for it. */
   readonly metadata?: Readonly<Record<string, readonly string[]>>;
   readonly state: "pending" | "failed";
   /** Attempts of the present cycle that count against max_retries, and how many were really made. */

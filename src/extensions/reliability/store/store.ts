@@ -39,7 +39,7 @@ export interface QueueStore {
   payload(ref: EntryRef): Promise<Batch>;
 
   readonly stats: StoreStats;
-  /** What a pipeline's journal keeps beside its entries. A store without it is good enough for an exporter. */
+  /** @internal What a pipeline's journal keeps beside its entries. A store without it is good enough for an exporter. */
   readonly notes?: NoteStore;
 }
 
