@@ -18,9 +18,11 @@ export interface Holding {
   /** The bodies of what it has held so far, in order. */
   readonly seen: string[];
   readonly arrived: string[];
-  /** Hands on all that is held. */
-  release(): void;
+  /** Hands on all that is held; gives what has arrived so far. */
+  release(): string[];
   bodiesHeld(): string[];
+  /** Records of any signal that the exporter has kept. */
+  arrivedRecords(): number;
 }
 
 /** `answer` is what the exporter says to a batch: nothing when it keeps it, or what it throws. */
@@ -28,6 +30,7 @@ export function holding(answer: () => Refusal | PartialRejection | undefined = (
   const held: Delivery[] = [];
   const seen: string[] = [];
   const arrived: string[] = [];
+  let records = 0;
   let handOn: (delivery: Delivery) => void = () => {};
   const hold = defineProcessor({
     type: "hold",
@@ -56,6 +59,7 @@ export function holding(answer: () => Refusal | PartialRejection | undefined = (
       async send(batch) {
         const said = answer();
         if (said instanceof Refusal) throw said;
+        records += batch.count;
         arrived.push(...bodiesOf(batch));
         return said;
       },
@@ -63,7 +67,9 @@ export function holding(answer: () => Refusal | PartialRejection | undefined = (
   });
   const release = () => {
     for (const delivery of held.splice(0)) handOn(delivery);
+    return arrived;
   };
   const bodiesHeld = () => held.flatMap(({ batch }) => bodiesOf(batch));
-  return { components: [hold, collect], held, seen, arrived, release, bodiesHeld };
+  const arrivedRecords = () => records;
+  return { components: [hold, collect], held, seen, arrived, release, bodiesHeld, arrivedRecords };
 }
