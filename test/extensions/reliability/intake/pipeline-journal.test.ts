@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { openOfflineQueues } from "../../../../src/extensions/reliability/operate/offline-queues.js";
 import { reliabilityWithStores } from "../../../../src/extensions/reliability/reliability.js";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { deadLetter, defineProcessor, eachBatch, type Logger, Refusal, SIGNALS } from "../../../../src/plugin.js";
@@ -114,6 +115,25 @@ describe("a pipeline whose processor holds deliveries", () => {
     release();
     await expect.poll(() => arrived).toEqual(["bad"]);
     expect(await list()).toEqual([]);
+  });
+
+  it("has its dead letters replayed while no agent runs, into the pipeline of the next one", async () => {
+    const first = holding();
+    const before = await start({}, { components: first.components });
+    await before.hand(logs("bad"), { metadata: new Map([["authorization", ["secret"]]]) });
+    await expect.poll(() => first.held.length).toBe(1);
+    first.held.splice(0)[0]!.refuse(new Refusal("permanent", "will not do"));
+    await expect.poll(() => statusOf(before.agent).deadLetters.entries).toBe(1);
+    await before.agent.stop(100);
+    const { admin, close } = await openOfflineQueues(before.directory);
+    const { entries } = await admin.listDeadLetters({ exporter: "intake/logs" });
+    expect(JSON.stringify([entries, await admin.deadLetter(entries[0]!.id)])).not.toContain("secret");
+    await admin.replay({ query: { exporter: "intake/logs" } }, { by: "test" });
+    await close();
+    const second = holding();
+    await start({}, { components: second.components, directory: before.directory });
+    await expect.poll(() => second.bodiesHeld()).toEqual(["bad"]);
+    expect(second.held[0]!.origin.metadata?.get("authorization")).toEqual(["secret"]);
   });
 
   it("lets no more into the pipeline than service.intake.max_bytes; the rest waits on disk, in order", async () => {
