@@ -23,7 +23,7 @@ class Bench {
     this.inside = [];
     const inside = this.inside;
     this.journal = new PipelineJournal({
-      ...{ id: "intake/logs", pipeline: "logs", signal: "logs", isTaking: true, windowBytes: 200 },
+      ...{ id: "intake/logs", pipeline: "logs", signal: "logs", isTaking: true, windowBytes: 60 },
       ...{ generation: "1", settings: journalSettings({}), startMaintenance: () => () => {} },
       ...{ clock: this.clock, random: () => 0.5, logger: silentLogger, metrics: noMetrics },
       createStore: () => this.store,
