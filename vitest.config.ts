@@ -1,7 +1,13 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { CONDITION_LIMIT_MS, TEST_LIMIT_MS } from "./test/support/limits.js";
 
+/** `npm test` has just built everything: its tests run what was built, which need not be translated a second time. */
+const isBuilt = process.env["npm_lifecycle_event"] === "test";
+const dist = fileURLToPath(new URL("dist/", import.meta.url));
+
 export default defineConfig({
+  ...(isBuilt && { resolve: { alias: [{ find: /^(?:\.\.\/)+src\/(.+\.js)$/, replacement: `${dist}$1` }] } }),
   test: {
     include: ["test/**/*.test.ts"],
     testTimeout: TEST_LIMIT_MS,
@@ -13,5 +19,6 @@ export default defineConfig({
     isolate: false,
     // Most tests wait for sockets, disks and child processes, so two at a time pay also on two cores.
     maxWorkers: 2,
+    server: { deps: { external: [/\/dist\//] } },
   },
 });

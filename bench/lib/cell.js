@@ -9,8 +9,9 @@ import { median, spread } from "./statistics.js";
  * @typedef {{ encoding: import("./load/supply.js").Encoding, records: number, concurrency: number, hits?: number }} Cell
  * @typedef {import("./measure.js").Round} Round
  * @typedef {Map<string, Round[]>} Rounds by name of the subject
- * @typedef {{ place?: Pick<import("./subjects.js").Place, "queue">, baseline?: string,
- *   subjects?: import("./subjects.js").Subject[] }} Variation what differs from passthrough
+ * @typedef {{ place?: Pick<import("./subjects.js").Place, "queue" | "client">, baseline?: string | ((name: string) => string),
+ *   subjects?: import("./subjects.js").Subject[], halfLoad?: boolean }} Variation what differs from passthrough; halfLoad:
+ *   latencies at half of what was reached are measured too; a baseline may be another one for each subject
  */
 
 /** Enough requests under way to keep a subject busy; small requests need more of them. */
@@ -18,13 +19,22 @@ export function concurrencyFor(/** @type {number} */ records) {
   return records < 10 ? 64 : records < 500 ? 32 : 8;
 }
 
+/** Few clients do not make code hot in the time of a warm-up: what is measured then would be Node's interpreter. */
+const MIN_WARMUP_CLIENTS = 16;
+
+/** The load of a warm-up. @template {{ concurrency: number }} T @param {T} load @returns {T} */
+export function warmingUp(load) {
+  return { ...load, concurrency: Math.max(load.concurrency, MIN_WARMUP_CLIENTS) };
+}
+
 /**
  * Results, one a subject, and failures.
  *
  * @param {import("./bench.js").Bench} bench @param {string} scenario @param {Cell} cell @param {Variation} variation
  */
-export async function runCell(bench, scenario, cell, { place = {}, baseline = "bare", subjects } = {}) {
+export async function runCell(bench, scenario, cell, variation = {}) {
   const { options } = bench;
+  const { place = {}, baseline = "bare", subjects, halfLoad = false } = variation;
   const load = { ...cell, signal: options.signal, settle: options.settle };
   /** @type {import("./processes/run-subject.js").Running[]} */
   const running = [];
@@ -38,7 +48,7 @@ export async function runCell(bench, scenario, cell, { place = {}, baseline = "b
       const one = await startSubject(subject, { ...load, ...bench.setting, ...place });
       running.push(one);
       rounds.set(one.name, []);
-      const warmup = await measure(bench.roles, one, { ...load, seconds: options.warmup });
+      const warmup = await measure(bench.roles, one, { ...warmingUp(load), seconds: options.warmup });
       failures.push(...recordProblems(titleOf(one.name, cell, "warm-up"), warmup));
     }
     for (let i = 0; i < options.rounds; i++) {
@@ -50,7 +60,7 @@ export async function runCell(bench, scenario, cell, { place = {}, baseline = "b
         rounds.get(one.name)?.push(round);
       }
     }
-    if (place.queue !== undefined) {
+    if (halfLoad) {
       for (const one of running) {
         const title = titleOf(one.name, cell, "half load");
         bench.progress.say(`${scenario}: ${title}`);
@@ -68,8 +78,8 @@ export async function runCell(bench, scenario, cell, { place = {}, baseline = "b
     subject: name,
     signal: options.signal,
     ...cell,
-    ...summarise(list, rounds.get(baseline)),
-    ...halfLoad(halves.get(name)?.[0]),
+    ...summarise(list, rounds.get(typeof baseline === "string" ? baseline : baseline(name))),
+    ...atHalfLoad(halves.get(name)?.[0]),
   }));
   return { results, failures };
 }
@@ -102,12 +112,12 @@ function summarise(/** @type {Round[]} */ rounds, /** @type {Round[] | undefined
   };
 }
 
-function halfLoad(/** @type {Round | undefined} */ round) {
+function atHalfLoad(/** @type {Round | undefined} */ round) {
   if (round === undefined) return {};
   const { p50Ms, p99Ms, recordsPerSecond, withheld } = round;
   return { halfLoad: { p50Ms, p99Ms, recordsPerSecond, withheld } };
 }
 
 function titleOf(/** @type {string} */ subject, /** @type {Cell} */ cell, /** @type {string} */ when) {
-  return `${subject}, ${cell.encoding}, ${cell.records} records a request, ${when}`;
+  return `${subject}, ${cell.encoding}, ${cell.concurrency} clients, ${cell.records} records a request, ${when}`;
 }

@@ -15,7 +15,7 @@ export async function runDurable(bench, scenario, durability) {
   for (const records of bench.options.records) {
     const cell = { encoding, records, concurrency: bench.options.concurrency ?? concurrencyFor(records) };
     const place = { queue: { durability, exporter: PATIENT } };
-    const { results, failures } = await runCell(bench, scenario, cell, { place });
+    const { results, failures } = await runCell(bench, scenario, cell, { place, halfLoad: true });
     outcome.results.push(...results);
     outcome.failures.push(...failures);
   }
@@ -24,7 +24,7 @@ export async function runDurable(bench, scenario, durability) {
 }
 
 /** The generator takes CPU from the sink: a slow answer is no reason to send twice. */
-const PATIENT = { timeout: "60s" };
+export const PATIENT = { timeout: "60s" };
 
 const COLUMNS =
   "subject,rec/req,records/s,delivered/s,CPU us/rec,ratio (min-max),p50 ms,p99 ms,half: p50,half: p99,out/in,RSS MiB,anon MiB,refused,delivered";

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { CLIENTS } from "./forward.js";
 import { SIGNALS } from "./load/records.js";
 import { ENCODINGS } from "./load/supply.js";
 import { BUILTIN, peer } from "./subjects.js";
@@ -10,8 +11,12 @@ import { BUILTIN, peer } from "./subjects.js";
  */
 export const HELP = `Usage: npm run bench -- [scenario ...] [options]
 
-  --scenario a,b        what to measure (default: passthrough); --list names them all
+  --scenario a,b        what to measure (default: shapes,passthrough); --list names them all
   --records 1,100,1000  records a request
+  --clients 1,4,16,64   shapes: connections, each with one request at a time
+  --batching a,b        shapes: with, without (default: both) a batch processor
+  --queue a,b           shapes: durable, off (default: both)
+  --client name         how the bare forwarder sends: node (node:http's client, the default) or sockets
   --encoding a,b        proto, json, gzip, grpc (default: all)
   --signal name         logs (default), traces or metrics
   --subjects a,b        bare, sluice (default: both); bare is the baseline of the ratios
@@ -30,16 +35,25 @@ export const HELP = `Usage: npm run bench -- [scenario ...] [options]
   --backlog n           backlog: records that wait (default: 1000000)
   --profile folder      write a CPU profile of every Node subject there
   --json [file]         results as JSON into the file, or instead of the tables
-  --quick               one short look: 2 rounds of 0.3 s, 100 records, protobuf
+  --quick               one short look: 2 rounds of 0.3 s, 4 clients, 100 records, protobuf
   --help, --list
 `;
 
-const QUICK = { rounds: "2", seconds: "0.3", warmup: "0.2", settle: "0.5", records: "100", encoding: "proto" };
+const QUICK = {
+  rounds: "2",
+  seconds: "0.3",
+  warmup: "0.2",
+  settle: "0.5",
+  clients: "4",
+  records: "100",
+  encoding: "proto",
+};
 const USUAL = {
   rounds: "5",
   seconds: "2",
   warmup: "1",
   settle: "5",
+  clients: "1,4,16,64",
   records: "1,100,1000",
   encoding: ENCODINGS.join(),
 };
@@ -62,16 +76,28 @@ function interpret(/** @type {string[]} */ argv) {
     args: namedJson(argv),
     allowPositionals: true,
     options: {
-      scenario: { ...text, default: "passthrough" },
+      scenario: { ...text, default: "shapes,passthrough" },
       signal: { ...text, default: "logs" },
       subjects: { ...text, default: "bare,sluice" },
       peer: { ...text, multiple: true, default: [] },
       batch: { ...text, default: "5ms/1000" },
+      batching: { ...text, default: "without,with" },
+      queue: { ...text, default: "off,durable" },
+      client: { ...text, default: "node" },
       "sink-port": { ...text, default: "0" },
       "sink-rate": { ...text, default: "30000" },
       overload: { ...text, default: "3" },
       backlog: { ...text, default: "1000000" },
-      ...{ records: text, encoding: text, rounds: text, seconds: text, warmup: text, settle: text, concurrency: text },
+      ...{
+        clients: text,
+        records: text,
+        encoding: text,
+        rounds: text,
+        seconds: text,
+        warmup: text,
+        settle: text,
+        concurrency: text,
+      },
       ...{ intake: text, profile: text, json: text, quick: flag, help: flag, list: flag },
     },
   });
@@ -83,6 +109,12 @@ function interpret(/** @type {string[]} */ argv) {
     encodings: /** @type {import("./load/supply.js").Encoding[]} */ (
       chosen.encoding.split(",").map((name) => oneOf(ENCODINGS, name, "--encoding"))
     ),
+    clients: chosen.clients.split(",").map((n) => count(n, "--clients")),
+    batching: /** @type {import("./subjects.js").Batching[]} */ (
+      chosen.batching.split(",").map((name) => oneOf(["without", "with"], name, "--batching"))
+    ),
+    queues: chosen.queue.split(",").map((name) => oneOf(["off", "durable"], name, "--queue")),
+    client: oneOf(Object.keys(CLIENTS), chosen.client, "--client"),
     records: chosen.records.split(",").map((n) => count(n, "--records", 10_000)),
     subjects: subjectsOf(chosen.subjects, chosen.peer),
     rounds: count(chosen.rounds, "--rounds"),

@@ -1,12 +1,13 @@
 /**
  * The agent's configuration for a place between client and sink: otlp -> batch -> otlphttp. Without a queue the client
  * waits for the export; with one it is answered when the batch is on disk, in the place's folder. Batches are flushed at
- * 1000 records or after 5 ms unless told otherwise.
+ * 1000 records or after 5 ms unless told otherwise; a place with `batching` has `batch: {}`, or no batch processor.
  *
  * @param {import("./subjects.js").Place} place
  */
 export function sluiceConfig(place) {
-  const { ports, signal, batch, intake, queue, folder, processors = {} } = place;
+  const { ports, signal, intake, queue, folder } = place;
+  const processors = { ...place.processors, ...batchOf(place) };
   const reliability = queue === undefined ? {} : { reliability: { directory: `${folder}/queue` } };
   const exporters = exportersOf(place);
   return JSON.stringify(
@@ -20,7 +21,7 @@ export function sluiceConfig(place) {
           },
         },
       },
-      processors: { ...processors, batch: { timeout: batch.timeout, send_batch_size: batch.size } },
+      processors,
       exporters,
       service: {
         extensions: ["health_check", ...Object.keys(reliability)],
@@ -29,7 +30,7 @@ export function sluiceConfig(place) {
         pipelines: {
           [signal]: {
             receivers: ["otlp"],
-            processors: [...Object.keys(processors), "batch"],
+            processors: Object.keys(processors),
             exporters: Object.keys(exporters),
           },
         },
@@ -38,6 +39,12 @@ export function sluiceConfig(place) {
     null,
     2,
   );
+}
+
+/** @returns {Record<string, object>} */
+function batchOf(/** @type {import("./subjects.js").Place} */ { batch, batching }) {
+  if (batching === "without") return {};
+  return { batch: batching === "with" ? {} : { timeout: batch.timeout, send_batch_size: batch.size } };
 }
 
 function exportersOf(/** @type {import("./subjects.js").Place} */ { ports, encoding, queue }) {

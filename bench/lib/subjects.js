@@ -8,25 +8,30 @@ import { sluiceConfig } from "./sluice-config.js";
  * @typedef {{ http: number, grpc: number, health: number, sink: number }} Ports
  * @typedef {{ ports: Ports, signal: import("./load/records.js").Signal, encoding: import("./load/supply.js").Encoding,
  *   batch: { timeout: string, size: number }, intake?: string | undefined, folder: string, queue?: Queue,
- *   processors?: Record<string, object> }} Place processors come before the batch processor
+ *   processors?: Record<string, object>, batching?: Batching, client?: string }} Place processors come before the batch
+ *   processor; client: how the bare forwarder sends
+ * @typedef {"with" | "without"} Batching a batch processor with its defaults, or none; else one with the place's settings
  * @typedef {{ durability: "fsync" | "process", exporter?: object, beside?: number }} Queue
  *   keep everything on disk before answering; `exporter` are more keys of the agent's exporter, `beside` is the port of
  *   a second exporter's backend
  * @typedef {{ argv?: string[], shell?: string, env?: Record<string, string>, files?: Record<string, string> }} Command
  *   argv is run with this Node; shell by the shell; files are written into the place's folder first
- * @typedef {{ name: string, fixedPorts?: boolean, skips?(encoding: string): boolean,
- *   command(place: Place): Command }} Subject
+ * @typedef {{ name: string, fixedPorts?: boolean, ignoresBatching?: boolean, skips?(encoding: string): boolean,
+ *   command(place: Place): Command }} Subject ignoresBatching: there is one form of it, which does what it does
  */
 const file = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** @type {Subject} */
 const bare = {
   name: "bare",
-  command: ({ ports, folder, queue }) => ({
-    argv:
-      queue === undefined
+  command: ({ ports, folder, queue, batching, client = "node" }) => ({
+    argv: [
+      ...(queue === undefined
         ? [file("../roles/bare.js"), `${ports.http}`, `${ports.sink}`, `${ports.grpc}`]
-        : [file("../roles/bare-durable.js"), `${ports.http}`, `${ports.sink}`, `${folder}/queue`, queue.durability],
+        : [file("../roles/bare-durable.js"), `${ports.http}`, `${ports.sink}`, `${folder}/queue`, queue.durability]),
+      ...(batching === "with" ? ["--merging"] : []),
+      `--client=${client}`,
+    ],
   }),
 };
 
@@ -44,14 +49,21 @@ export function sluiceWith(/** @type {string} */ name, /** @type {Record<string,
   return { name, command: (place) => sluice.command({ ...place, processors }) };
 }
 
+/** The same program with a batch processor and without: the bare forwarder merges, or does not. @returns {Subject} */
+export function withBatching(/** @type {Subject} */ subject, /** @type {Batching} */ batching) {
+  const name = batching === "with" ? `${subject.name}+batch` : subject.name;
+  return { ...subject, name, command: (place) => subject.command({ ...place, batching }) };
+}
+
 /** @type {Record<string, Subject>} */
 export const BUILTIN = { bare, sluice };
 
 /**
  * Another program, from `name=command`. `{listen}`, `{grpc}`, `{sink}` and `{health}` in the command become ports, and
  * BENCH_LISTEN, BENCH_GRPC, BENCH_SINK, BENCH_HEALTH, BENCH_COMPRESSION, BENCH_SIGNAL, BENCH_DURABILITY (none, fsync or
- * process) and BENCH_FOLDER, a folder for what it keeps, are in its environment. A
- * command that says nowhere where to listen is taken to listen on 4318; one that never speaks of gRPC sits gRPC out.
+ * process), BENCH_BATCH (with or without) and BENCH_FOLDER, a folder for what it keeps, are in its environment. A
+ * command that says nowhere where to listen is taken to listen on 4318; one that never speaks of gRPC sits gRPC out, and
+ * one that never speaks of BENCH_BATCH has one form only.
  *
  * @param {string} text @returns {Subject}
  */
@@ -63,8 +75,9 @@ export function peer(text) {
   return {
     name: text.slice(0, at),
     fixedPorts: !/\{listen\}|BENCH_LISTEN/.test(command),
+    ignoresBatching: !command.includes("BENCH_BATCH"),
     skips: (encoding) => encoding === "grpc" && !speaksGrpc,
-    command: ({ ports, encoding, signal, folder, queue }) => ({
+    command: ({ ports, encoding, signal, folder, queue, batching = "with" }) => ({
       shell: command.replace(/\{(listen|grpc|sink|health)\}/g, (_, name) =>
         String(ports[/** @type {keyof Ports} */ (name === "listen" ? "http" : name)]),
       ),
@@ -77,6 +90,7 @@ export function peer(text) {
         BENCH_SIGNAL: signal,
         BENCH_FOLDER: folder,
         BENCH_DURABILITY: queue?.durability ?? "none",
+        BENCH_BATCH: batching,
       },
     }),
   };

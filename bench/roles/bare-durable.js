@@ -1,23 +1,30 @@
 import http from "node:http";
+import { parseArgs } from "node:util";
 import { ClassicLevel } from "classic-level";
+import { CLIENTS, merging } from "../lib/forward.js";
 
 /**
  * The bare forwarder with a queue on disk, the baseline of a durable agent: takes a request on node:http, writes it to
- * LevelDB, answers, sends it on with node:http, and deletes it. While one write is under way, what comes is gathered
- * for the next one (group commit), and deletes ride along. The same store settings as the agent's, and nothing else: no
- * checks, no checksums, no bounds, no batching, no reading back after a start.
+ * LevelDB, answers, sends it on, by itself or with --merging together with others, and deletes it. While one write is
+ * under way, what comes is gathered for the next one (group commit), and deletes ride along. The same store settings as
+ * the agent's, and nothing else: no checks, no checksums, no bounds, no reading back after a start.
  *
- *     node bench/roles/bare-durable.js <listen port> <sink port> <folder> <fsync|process>
+ *     node bench/roles/bare-durable.js <listen port> <sink port> <folder> <fsync|process> [--merging] [--client node|sockets]
  */
-const [listen, sink, folder, durability] = process.argv.slice(2);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { merging: { type: "boolean", default: false }, client: { type: "string", default: "node" } },
+});
+const [listen, sink, folder, durability] = positionals;
 const CONSUMERS = 10;
 const RETRY_MS = 100;
-const agent = new http.Agent({ keepAlive: true, maxSockets: CONSUMERS });
+const alone = CLIENTS[values.client](Number(sink), CONSUMERS);
+const send = values.merging ? merging(alone) : alone;
 const options = { keyEncoding: "buffer", valueEncoding: "buffer", compression: false, writeBufferSize: 32 << 20 };
 const db = new ClassicLevel(folder, /** @type {any} */ (options));
 await db.open();
 
-/** @typedef {{ key: Buffer, url: string, type: string, body: Buffer, response: http.ServerResponse }} Entry */
+/** @typedef {{ key: Buffer, request: import("../lib/forward.js").Forwarded, response: http.ServerResponse }} Entry */
 /** @type {any[]} */
 let operations = [];
 /** @type {Entry[]} */
@@ -34,7 +41,8 @@ const server = http.createServer((request, response) => {
     const key = Buffer.allocUnsafe(8);
     key.writeBigUInt64BE(++sequence);
     operations.push({ type: "put", key, value: body });
-    gathered.push({ key, url: request.url ?? "/", type: request.headers["content-type"] ?? "", body, response });
+    const forwarded = { path: request.url ?? "/", type: request.headers["content-type"] ?? "", chunks: [body] };
+    gathered.push({ key, request: forwarded, response });
     if (!writing) write();
   });
 });
@@ -47,7 +55,7 @@ async function write() {
     gathered = [];
     await db.batch(batch, { sync: durability === "fsync" });
     for (const entry of entries) {
-      entry.response.writeHead(200, { "content-type": entry.type, "content-length": 0 }).end();
+      entry.response.writeHead(200, { "content-type": entry.request.type, "content-length": 0 }).end();
       forward(entry);
     }
   }
@@ -55,16 +63,10 @@ async function write() {
 }
 
 function forward(/** @type {Entry} */ entry) {
-  const { key, url, type, body } = entry;
-  const headers = { "content-type": type, "content-length": body.length };
-  const again = () => setTimeout(forward, RETRY_MS, entry);
-  const target = { host: "127.0.0.1", port: Number(sink), method: "POST", path: url, headers, agent };
-  const request = http.request(target, (response) => {
-    response.resume();
-    response.on("end", () => (response.statusCode === 200 ? operations.push({ type: "del", key }) : again()));
+  send(entry.request, ({ status }) => {
+    if (status === 200) operations.push({ type: "del", key: entry.key });
+    else setTimeout(forward, RETRY_MS, entry);
   });
-  request.on("error", again);
-  request.end(body);
 }
 
 server.listen(Number(listen), "127.0.0.1");

@@ -1,47 +1,35 @@
 import http from "node:http";
 import http2 from "node:http2";
+import { parseArgs } from "node:util";
+import { CLIENTS, merging } from "../lib/forward.js";
 
 /**
- * The bare forwarder, the baseline: takes a request on node:http (or gRPC on node:http2), puts its chunks together,
- * sends them on with node:http over kept-alive connections, and answers when the upstream has answered.
- * It reads nothing, checks nothing and bounds nothing: what is left is what moving the bytes costs on Node.
+ * The bare forwarder, the baseline: takes a request on node:http (or gRPC on node:http2), sends its bytes on over
+ * kept-alive connections, and answers when the upstream has answered. Each request by itself, or, with --merging,
+ * together with those that came meanwhile. It reads nothing, checks nothing and bounds nothing: what is left is what
+ * moving the bytes costs on Node.
  *
- *     node bench/roles/bare.js <listen port> <sink port> [<gRPC port>]
+ *     node bench/roles/bare.js <listen port> <sink port> [<gRPC port>] [--merging] [--client node|sockets]
  */
-const [listen, sink, grpc] = process.argv.slice(2).map(Number);
-const agent = new http.Agent({ keepAlive: true, maxSockets: 256 });
-
-/** Sends a body on; `done` gets the upstream's status, 502 if there is none. */
-function forward(
-  /** @type {string} */ path,
-  /** @type {http.OutgoingHttpHeaders} */ headers,
-  /** @type {Buffer} */ body,
-  /** @type {(status: number, type: string | undefined, body: Buffer) => void} */ done,
-) {
-  const options = { host: "127.0.0.1", port: sink, method: "POST", path, headers, agent };
-  const request = http.request(options, (response) => {
-    /** @type {Buffer[]} */
-    const chunks = [];
-    response.on("data", (chunk) => chunks.push(chunk));
-    response.on("end", () => done(response.statusCode ?? 502, response.headers["content-type"], Buffer.concat(chunks)));
-  });
-  request.on("error", () => done(502, undefined, Buffer.alloc(0)));
-  request.end(body);
-}
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { merging: { type: "boolean", default: false }, client: { type: "string", default: "node" } },
+});
+const [listen, sink, grpc] = positionals.map(Number);
+const alone = CLIENTS[values.client](sink, 256);
+const send = values.merging ? merging(alone) : alone;
 
 const server = http.createServer((request, response) => {
   /** @type {Buffer[]} */
   const chunks = [];
   request.on("data", (chunk) => chunks.push(chunk));
   request.on("end", () => {
-    const body = Buffer.concat(chunks);
     const { "content-type": type = "", "content-encoding": encoding } = request.headers;
-    const headers = { "content-type": type, "content-length": body.length };
-    forward(request.url ?? "/", encoding ? { ...headers, "content-encoding": encoding } : headers, body, answer);
+    send({ path: request.url ?? "/", type, encoding, chunks }, (answer) => {
+      const headers = { "content-type": answer.type ?? type, "content-length": answer.body.length };
+      response.writeHead(answer.status, headers).end(answer.body);
+    });
   });
-  function answer(/** @type {number} */ status, /** @type {string | undefined} */ type, /** @type {Buffer} */ body) {
-    response.writeHead(status, { "content-type": type ?? "text/plain", "content-length": body.length }).end(body);
-  }
 });
 server.listen(listen, "127.0.0.1");
 
@@ -70,7 +58,7 @@ if (grpc) {
     stream.on("end", () => {
       const body = Buffer.concat(chunks).subarray(PREFIX);
       const path = PATHS.get(headers[":path"] ?? "") ?? "/";
-      forward(path, { "content-type": "application/x-protobuf", "content-length": body.length }, body, (status) => {
+      send({ path, type: "application/x-protobuf", chunks: [body] }, ({ status }) => {
         stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
         stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": status === 200 ? "0" : "14" }));
         stream.end(EMPTY_MESSAGE);

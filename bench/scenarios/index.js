@@ -7,6 +7,8 @@
  * @type {Record<string, () => Promise<Scenario>>}
  */
 export const SCENARIOS = {
+  shapes: () => import("./shapes.js"),
+  answer: () => import("./answer.js"),
   passthrough: () => import("./passthrough.js"),
   durable: () => import("./durable.js"),
   process: () => import("./process.js"),

@@ -27,7 +27,9 @@ export { directOutlet } from "./contract/direct-outlet.js";
 export { type AttemptError, type Cycle, type Entry, FAILURE_REASONS, type Failure } from "./contract/entry.js";
 export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
+export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";
 export type {
+  Batching,
   Journal,
   JournalFactory,
   JournalNotes,
@@ -63,6 +65,7 @@ export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } 
 
 // OTLP: how requests and answers look over HTTP and gRPC.
 
+export { entriesOfKey, GroupKey, type KeyedEntry } from "./kit/otlp/group-key.js";
 export {
   claimedLength,
   type FrameFault,

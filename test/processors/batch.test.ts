@@ -1,135 +1,128 @@
-import { describe, expect, it } from "vitest";
-import { batchFromJson, type Delivery, type ProcessorContext } from "../../src/plugin.js";
+import { afterEach, describe, expect, it } from "vitest";
+import type { Outcome } from "../../src/plugin.js";
 import { batch } from "../../src/processors/batch.js";
-import { noMetrics } from "../../src/runtime/contract/observability.js";
-import { silentLogger } from "../../src/runtime/kit.js";
-import { feed, owed } from "../support/deliveries.js";
+import { directOutlet } from "../../src/runtime/contract/direct-outlet.js";
+import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
+import { owed } from "../support/deliveries.js";
 import { FakeClock } from "../support/fake-clock.js";
+import { cleanUp, startFed } from "../support/fed-agent.js";
+import { startSink } from "../support/otlp-sink.js";
 import { bodies, logs } from "../support/telemetry/batches.js";
 
-function batching(config: Record<string, unknown>) {
+const settle = async () => {
+  for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+};
+
+/** An exporter without a queue whose sends end when they are told to. */
+function direct(config: Record<string, unknown>) {
   const clock = new FakeClock();
-  const context: ProcessorContext = {
-    id: "batch",
-    kind: "processor",
-    signal: "logs",
-    pipeline: "logs",
-    logger: silentLogger,
-    metrics: noMetrics,
+  const sends: { readonly bodies: string[]; end(error?: Error): void }[] = [];
+  const { metadataKeys = [], ...settings } = batch.batching!(batch.schema.parse(config));
+  const outlet = directOutlet({
+    id: "out",
+    exporter: {
+      send: (sent) =>
+        new Promise((resolve, reject) => {
+          sends.push({ bodies: bodies(sent), end: (error) => (error ? reject(error) : resolve(undefined)) });
+        }),
+    },
+    settings: { timeout: 60_000 },
+    typeDefaults: {},
+    batching: new Map([["logs", { ...settings, metadataKeys }]]),
     clock,
     random: Math.random,
+    logger: silentLogger,
+    metrics: noMetrics,
+  });
+  const send = (body: string, tenant?: string): Outcome[] => {
+    const { delivery, outcomes } = owed(logs(body), tenant ? { metadata: new Map([["tenant", [tenant]]]) } : {});
+    outlet.accept(delivery, "logs");
+    return outcomes;
   };
-  return { clock, ...feed(batch.create(batch.schema.parse(config), context)) };
+  return { clock, outlet, sends, send, sent: () => sends.map((each) => each.bodies) };
 }
 
-const texts = (out: readonly Delivery[]) => out.map((delivery) => bodies(delivery.batch));
+describe("batch in front of an exporter without a queue", () => {
+  it("sends at once while the exporter is idle", () => {
+    const { send, sent, clock } = direct({});
+    send("a");
+    expect(sent()).toEqual([["a"]]);
+    expect(clock.pending).toBe(1); // the timeout of the send
+  });
 
-describe("the batch processor", () => {
-  it("acknowledges nothing while records wait, and everyone when the merged batch is settled", () => {
-    const { source, out, clock } = batching({ timeout: "200ms" });
-    const [a, b] = [owed(logs("a")), owed(logs("b"))];
-    source.next(a.delivery);
-    source.next(b.delivery);
-    expect(out).toEqual([]);
+  it("gathers while it is busy, sends what has gathered when a send ends, and tells each sender", async () => {
+    const { send, sends, sent } = direct({});
+    const outcomes = ["a", "b", "c", "d", "e", "f"].map((body) => send(body));
+    expect(sent()).toEqual([["a"], ["b"], ["c"], ["d"]]);
+    sends[1]!.end();
+    await settle();
+    expect(sent().slice(4)).toEqual([["e", "f"]]);
+    expect(outcomes.map((each) => each.length)).toEqual([0, 1, 0, 0, 0, 0]);
+    sends[4]!.end(new Error("down"));
+    await settle();
+    expect(outcomes.slice(4)).toMatchObject([[{ ok: false }], [{ ok: false }]]);
+  });
+
+  it("lets nothing wait longer than timeout, and not when there are enough", () => {
+    const { send, sent, clock } = direct({ timeout: "200ms", send_batch_size: 3 });
+    for (const body of ["a", "b", "c", "d", "e", "f"]) send(body);
     clock.advance(200);
-    expect(texts(out)).toEqual([["a", "b"]]);
-    expect([...a.outcomes, ...b.outcomes]).toEqual([]);
-    out[0]!.accept();
-    expect([...a.outcomes, ...b.outcomes]).toMatchObject([{ ok: true }, { ok: true }]);
+    expect(sent().slice(4)).toEqual([["e", "f"]]);
+    for (const body of ["g", "h", "i"]) send(body);
+    expect(sent().slice(5)).toEqual([["g", "h", "i"]]);
   });
 
-  it("sends at send_batch_size without waiting for the timeout", () => {
-    const { source, out, clock } = batching({ send_batch_size: 3 });
-    source.next(owed(logs("a", "b")).delivery);
-    source.next(owed(logs("c", "d")).delivery);
-    expect(texts(out)).toEqual([["a", "b", "c", "d"]]);
-    expect(clock.pending).toBe(0);
+  it("keeps the clients of different metadata apart", async () => {
+    const { send, sends, sent } = direct({ metadata_keys: ["tenant"] });
+    for (const body of ["1", "2", "3", "4"]) send(body);
+    send("a1", "a");
+    send("b1", "b");
+    send("a2", "a");
+    sends[0]!.end();
+    sends[1]!.end();
+    await settle();
+    expect(sent().slice(4)).toEqual([["a1", "a2"], ["b1"]]);
   });
 
-  it("measures the timeout from the first record that waits", () => {
-    const { source, out, clock } = batching({ timeout: "100ms" });
-    source.next(owed(logs("a")).delivery);
-    clock.advance(60);
-    source.next(owed(logs("b")).delivery);
-    clock.advance(40);
-    expect(texts(out)).toEqual([["a", "b"]]);
-  });
+  it("sends what waits when it drains, and refuses it when it is aborted", async () => {
+    const drained = direct({});
+    for (const body of ["1", "2", "3", "4", "a"]) drained.send(body);
+    const done = drained.outlet.drain();
+    expect(drained.sent().at(-1)).toEqual(["a"]);
+    for (const { end } of drained.sends) end();
+    await done;
+    expect(drained.clock.pending).toBe(0);
 
-  it("sends before what it merges grows over the usual limit of gRPC", () => {
-    const { source, out, clock } = batching({});
-    const large = "x".repeat(2 * 1024 * 1024);
-    for (const body of ["a", large, large, "b"]) source.next(owed(logs(body)).delivery);
-    expect(texts(out)).toEqual([["a", large]]);
-    clock.advance(200);
-    expect(texts(out).slice(1)).toEqual([[large, "b"]]);
+    const aborted = direct({});
+    const outcomes = ["1", "2", "3", "4", "a"].map((body) => aborted.send(body));
+    aborted.outlet.abort();
+    await settle();
+    expect(outcomes).toMatchObject(Array(5).fill([{ ok: false, refusal: { kind: "transient" } }]));
+    expect(aborted.sent()).toHaveLength(4);
   });
+});
 
-  it("refuses a request that would be many times as large in pieces, and nobody it was merged with", () => {
-    const { source, out } = batching({ send_batch_size: 2, send_batch_max_size: 2 });
-    const resource = { attributes: [{ key: "k", value: { stringValue: "x".repeat(1024 * 1024) } }] };
-    const scopeLogs = [{ logRecords: Array(100).fill({ severityNumber: 1 }) }];
-    const hostile = owed(batchFromJson("logs", JSON.stringify({ resourceLogs: [{ resource, scopeLogs }] })));
-    const other = owed(logs("a"));
-    source.next(other.delivery);
-    source.next(hostile.delivery);
-    expect(hostile.outcomes).toMatchObject([{ ok: false, refusal: { kind: "permanent" } }]);
-    expect(texts(out)).toEqual([["a"]]);
-    expect(other.outcomes).toEqual([]);
-  });
+describe("batch in a config", () => {
+  afterEach(cleanUp);
 
-  it("cuts at send_batch_max_size and settles the sender when every piece is settled", () => {
-    const { source, out } = batching({ send_batch_size: 2, send_batch_max_size: 2 });
-    const { delivery, outcomes } = owed(logs("a", "b", "c"));
-    source.next(delivery);
-    expect(texts(out)).toEqual([["a", "b"], ["c"]]);
-    out[0]!.accept();
-    expect(outcomes).toEqual([]);
-    out[1]!.accept();
-    expect(outcomes).toHaveLength(1);
-  });
-
-  it("sends at once with a timeout of zero", () => {
-    const { source, out } = batching({ timeout: "0s" });
-    source.next(owed(logs("a")).delivery);
-    expect(texts(out)).toEqual([["a"]]);
-  });
-
-  it("keeps the clients of different metadata apart", () => {
-    const { source, out, clock } = batching({ metadata_keys: ["X-Tenant"] });
-    const from = (tenant: string) => ({ metadata: new Map([["x-tenant", [tenant]]]) });
-    source.next(owed(logs("a1"), from("a")).delivery);
-    source.next(owed(logs("b1"), from("b")).delivery);
-    source.next(owed(logs("a2"), from("a")).delivery);
-    clock.advance(200);
-    expect(texts(out)).toEqual([["a1", "a2"], ["b1"]]);
-  });
-
-  it("refuses, retryably, more combinations of metadata than it may hold", () => {
-    const { source } = batching({ metadata_keys: ["t"], metadata_cardinality_limit: 1 });
-    source.next(owed(logs("a"), { metadata: new Map([["t", ["1"]]]) }).delivery);
-    const { delivery, outcomes } = owed(logs("b"), { metadata: new Map([["t", ["2"]]]) });
-    source.next(delivery);
-    expect(outcomes).toMatchObject([{ ok: false, refusal: { kind: "throttled" } }]);
-  });
-
-  it("flushes what waits when the pipeline drains", () => {
-    const { source, out, isComplete, clock } = batching({});
-    source.next(owed(logs("a")).delivery);
-    source.complete();
-    expect(texts(out)).toEqual([["a"]]);
-    expect(isComplete()).toBe(true);
-    expect(clock.pending).toBe(0);
-  });
-
-  it("leaves no timer behind when it is aborted, and settles nothing by itself", () => {
-    const { source, out, unsubscribe, clock } = batching({});
-    const { delivery, outcomes } = owed(logs("a"));
-    source.next(delivery);
-    unsubscribe();
-    clock.advance(1000);
-    expect(clock.pending).toBe(0);
-    expect(out).toEqual([]);
-    expect(outcomes).toEqual([]);
+  it("merges also behind a connector, for the exporter it leads to, and answers at once", async () => {
+    const sink = await startSink();
+    const agent = await startFed(
+      (directory) => `
+processors: {batch: {timeout: 1h, send_batch_size: 3}}
+connectors: {forward: }
+exporters: {otlp_http: {endpoint: "${sink.url}"}}
+extensions: {reliability: {directory: ${JSON.stringify(directory)}}}
+service:
+  extensions: [reliability]
+  pipelines:
+    logs/in: {receivers: [hand], processors: [batch], exporters: [forward]}
+    logs/out: {receivers: [forward], exporters: [otlp_http]}
+`,
+    );
+    for (const body of ["a", "b", "c"]) expect(await agent.hand(logs(body))).toMatchObject({ ok: true });
+    await expect.poll(() => sink.batches.map(bodies)).toEqual([["a", "b", "c"]]);
+    await sink.close();
   });
 
   it("refuses a maximum below the size at which it sends", () => {

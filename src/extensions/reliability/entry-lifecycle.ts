@@ -11,14 +11,15 @@ import { type CompleteSettings, ERROR_CODES } from "../../runtime/kit.js";
 import { Admission, type AdmittedEntries } from "./admit/admission.js";
 import type { DeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
-import type { EntryEnd, EntryOutcome } from "./entry/outcome.js";
-import type { DeadLetterCause, QueueItem } from "./entry/queue-item.js";
+import type { EntryEnd, EntryOutcome, GroupOutcome } from "./entry/outcome.js";
+import type { BatchingOf, DeadLetterCause, QueueItem } from "./entry/queue-item.js";
 import type { DamageReporter } from "./operate/damage-reporter.js";
 import type { QueueMetrics } from "./operate/queue-metrics.js";
 import { Backlog } from "./schedule/backlog.js";
 import { maxDelay } from "./schedule/backoff.js";
 import { DEFAULT_HEAD_LIMITS, type HeadLimits } from "./schedule/queue-head.js";
 import { Scheduler, type Turns } from "./schedule/scheduler.js";
+import type { SendGroup } from "./schedule/send-group.js";
 import { AttemptPolicy } from "./send/attempt-policy.js";
 import { AttemptSender } from "./send/attempt-sender.js";
 import { Bisections } from "./send/bisect.js";
@@ -33,8 +34,8 @@ export interface EntryLifecycleServices {
   readonly id: string;
   readonly exporter: Exporter;
   readonly settings: CompleteSettings;
-  /** Merge before the queue. */
-  readonly isBatching: boolean;
+  /** How entries are merged when they are sent. */
+  readonly batchingOf: BatchingOf;
   /** Names the config the agent runs with. */
   readonly generation: string;
   readonly clock: Clock;
@@ -56,9 +57,11 @@ export interface EntryLifecycleServices {
  *
  * 1. admit: a delivery becomes an entry in the store, or is refused.
  * 2. schedule: the entry waits in the backlog until the scheduler gives it a slot.
- * 3. send: one attempt is made, and the policies make an outcome of its result.
+ * 3. send: one attempt is made, for the entry and others that are merged with it into one request, and the policies make an
+ *    outcome of its result for each of them.
  * 4. outcome: it is carried out, in the store and for the client that waits.
- * 5. end: the entry has left the queue, or waits for its next turn; others may have its slot.
+ * 5. end: the entry has left the queue, or waits for its next turn; when all that were sent together have, others may have
+ *    their slot.
  *
  * Invariants:
  * - An entry leaves the queue only by being delivered, dead-lettered, dropped as the config says, or replaced by its parts,
@@ -82,7 +85,12 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     const logStoreError = limitedLog(clock, (error, suppressed) => {
       if (!this.sender.isAborted) logger.error({ err: error, suppressed }, "the queue cannot be read; will try again");
     });
-    const limits = { maxWaitMs: maxDelay(settings.retry_on_failure), ...(services.limits ?? DEFAULT_HEAD_LIMITS) };
+    const limits: HeadLimits = {
+      maxWaitMs: maxDelay(settings.retry_on_failure),
+      maxRetries: settings.retry_on_failure.max_retries,
+      batchingOf: services.batchingOf,
+      ...(services.limits ?? DEFAULT_HEAD_LIMITS),
+    };
     const backlog = new Backlog(store, clock, limits, bisections, (error) => this.onLoaded(error));
     const policy = new AttemptPolicy({ ...services, bisections, canCheckHealth: exporter.check !== undefined });
     const classify = createClassifier(settings.retry_on_failure);
@@ -108,10 +116,28 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     this.scheduler.pump();
   }
 
-  /** 3. Send. The item's turn has come. */
-  attempt(item: QueueItem, permit: Permit): void {
-    this.policy.countAttempt(item);
-    this.sender.attempt(item, (result) => void this.carryOut(item, this.policy.decide(item, permit, result)));
+  /** 3. Send. The turn of these has come. */
+  attempt(group: SendGroup, permit: Permit): void {
+    const { items } = group;
+    this.policy.countAttempt(items);
+    this.sender.attempt(items, (result) => this.finish(items, this.policy.decide(group, permit, result)));
+  }
+
+  /** The slot is given back when the outcome of every one has been carried out. */
+  private finish(items: readonly QueueItem[], { outcomes, regrouped }: GroupOutcome): void {
+    let open = 1;
+    const onCarriedOut = () => {
+      open -= 1;
+      if (open === 0) this.scheduler.releaseSlot();
+    };
+    for (const [i, outcome] of outcomes.entries()) {
+      const carriedOut = outcome === undefined ? undefined : this.carryOut(items[i]!, outcome);
+      if (carriedOut === undefined) continue;
+      open += 1;
+      void carriedOut.then(onCarriedOut);
+    }
+    this.backlog.addUrgent(regrouped);
+    onCarriedOut();
   }
 
   /** 4. Outcome, of an attempt or decided without one. Gives a promise when the store must be waited for. */
@@ -125,10 +151,9 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
 
   /** 5. End. */
   private end(item: QueueItem, end: EntryEnd): void {
-    if (end.isPending) return this.scheduler.release(item);
-    this.backlog.head.remove(item);
-    this.scheduler.release(item);
-    this.admission.entryRemoved(item.entry, end.parts);
+    if (!end.isPending) this.backlog.head.remove(item);
+    this.backlog.release(item);
+    if (!end.isPending) this.admission.entryRemoved(item.entry, end.parts);
   }
 
   /** Parts of the same bisection that have not been sent end like the item. */
@@ -174,6 +199,8 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   /** Begins nothing new; resolves when nothing is being put or sent. What waits for a retry stays in the store. */
   async drain(): Promise<void> {
     await this.admission.drain();
+    this.backlog.flush();
+    this.scheduler.pump();
     await this.scheduler.drain();
     this.sender.stop();
     this.acceptWaiting();

@@ -1,7 +1,8 @@
 import { type Delivery, StartError } from "../../plugin.js";
-import type { CompleteSettings, Entry, ExporterStatus, Outlet, OutletSettings } from "../../runtime/kit.js";
+import type { Batching, CompleteSettings, Entry, ExporterStatus, Outlet, OutletSettings } from "../../runtime/kit.js";
 import { createDeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
 import { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
+import type { BatchingOf } from "./entry/queue-item.js";
 import { EntryLifecycle } from "./entry-lifecycle.js";
 import { DamageReporter } from "./operate/damage-reporter.js";
 import type { ExporterControl } from "./operate/exporter-control.js";
@@ -13,7 +14,7 @@ import type { OpenReport, QueueStore, StoreError } from "./store/store.js";
 
 export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
   readonly settings: CompleteSettings;
-  /** Merge before the queue: sending_queue.batch is written somewhere. */
+  /** sending_queue.batch is written somewhere: it counts for all pipelines. */
   readonly isBatching: boolean;
   /** `onDamage` is to be told when the store had to be opened again, or set an entry aside, while in use. */
   readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
@@ -67,6 +68,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.lifecycle = new EntryLifecycle({
       ...outletSettings,
       ...{ store, metrics, filter, deadLetters, damageReporter, prepare },
+      batchingOf: createBatchingOf(outletSettings),
     });
   }
 
@@ -75,6 +77,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.lifecycle.admission.recount();
     this.registerGauges();
     this.stopMaintenance = this.outletSettings.startMaintenance(this);
+    this.lifecycle.policy.onOpened(this.store.stats.pending.entries);
     this.lifecycle.scheduler.start();
   }
 
@@ -172,4 +175,14 @@ export class QueueOutlet implements Outlet, ExporterControl {
       oldestDeadLetterSeconds: () => ageInSeconds(store.stats.oldestFailedAt),
     });
   }
+}
+
+/** What is written under sending_queue.batch wins over the pipeline's own processor, which still says what is kept apart. */
+function createBatchingOf({ settings, isBatching, batching }: QueueOutletSettings): BatchingOf {
+  if (!isBatching) return (pipeline) => batching?.get(pipeline);
+  const { flush_timeout: timeoutMs, min_size: minSize, max_size: maxSize, sizer } = settings.sending_queue.batch;
+  const own: Batching = { timeoutMs, minSize, maxSize, sizer, metadataKeys: [] };
+  const merged = new Map<string, Batching>();
+  for (const [pipeline, { metadataKeys }] of batching ?? []) merged.set(pipeline, { ...own, metadataKeys });
+  return (pipeline) => merged.get(pipeline) ?? own;
 }

@@ -1,5 +1,5 @@
-import type { Clock, Counter, Outcome } from "../../plugin.js";
-import { ACCEPTED } from "../../runtime/kit.js";
+import { type Batch, type Clock, type Counter, editRecords, type Outcome } from "../../plugin.js";
+import { ACCEPTED, entriesOfKey, type KeyedEntry } from "../../runtime/kit.js";
 
 interface DedupSettings {
   readonly max_entries: number;
@@ -8,10 +8,10 @@ interface DedupSettings {
 }
 
 /**
- * Recognises requests that were taken before, by the idempotency key their sender gives them, and answers them with
- * success without taking them again. A key is remembered only once everything of its request was accepted; a second
- * request with the same key that comes meanwhile waits for that. Bounded in number and time, and lives as long as the
- * receiver.
+ * Recognises what was taken before, by the idempotency key its sender gives it, and answers with success without taking it
+ * again. A key may name the several entries that a request was merged of; those of them that were taken before are left out
+ * of it, however they are grouped this time. A key is remembered only once everything of its request was accepted; what comes
+ * with the same key meanwhile waits for that. Bounded in number and time, and lives as long as the receiver.
  */
 export class Dedup {
   private readonly settings: DedupSettings;
@@ -27,26 +27,52 @@ export class Dedup {
     this.duplicates = duplicates;
   }
 
-  async accept(key: string, handIn: () => Promise<Outcome>): Promise<Outcome> {
+  async accept(key: string, batch: Batch, handIn: (batch: Batch) => Promise<Outcome>): Promise<Outcome> {
+    const entries = entriesOfKey(key, batch.count) ?? [{ id: key, items: batch.count }];
     for (;;) {
-      if (this.wasAccepted(key)) {
-        this.duplicates.add(1);
-        return ACCEPTED;
-      }
-      const first = this.inProgress.get(key);
-      if (first === undefined) return this.acceptFirst(key, handIn);
-      await first;
-      if (!this.wasAccepted(key) && !this.inProgress.has(key)) return this.acceptFirst(key, handIn);
+      const earlier = this.anyInProgress(entries);
+      if (earlier === undefined) return this.acceptNew(entries, batch, handIn);
+      await earlier;
     }
   }
 
-  private async acceptFirst(key: string, handIn: () => Promise<Outcome>): Promise<Outcome> {
-    const pending = handIn();
-    this.inProgress.set(key, pending);
+  /** Nothing is waited for between looking and taking, so no two requests take the same entry. */
+  private async acceptNew(
+    entries: readonly KeyedEntry[],
+    batch: Batch,
+    handIn: (batch: Batch) => Promise<Outcome>,
+  ): Promise<Outcome> {
+    const fresh = entries.filter(({ id }) => !this.wasAccepted(id));
+    if (fresh.length < entries.length) this.duplicates.add(entries.length - fresh.length);
+    if (fresh.length === 0) return ACCEPTED;
+    const pending = handIn(fresh.length === entries.length ? batch : this.withoutAccepted(entries, batch));
+    for (const { id } of fresh) this.inProgress.set(id, pending);
     const outcome = await pending;
-    this.inProgress.delete(key);
-    if (outcome.ok && outcome.rejected === 0) this.remember(key);
+    for (const { id } of fresh) {
+      this.inProgress.delete(id);
+      if (outcome.ok && outcome.rejected === 0) this.remember(id);
+    }
     return outcome;
+  }
+
+  private anyInProgress(entries: readonly KeyedEntry[]): Promise<Outcome> | undefined {
+    if (this.inProgress.size === 0) return undefined;
+    for (const { id } of entries) {
+      const pending = this.inProgress.get(id);
+      if (pending !== undefined) return pending;
+    }
+    return undefined;
+  }
+
+  /** The records of an entry lie together, in the order in which the key names them. */
+  private withoutAccepted(entries: readonly KeyedEntry[], batch: Batch): Batch {
+    let at = 0;
+    let left = entries[0]!.items;
+    return editRecords(batch, () => {
+      while (left === 0) left = entries[++at]!.items;
+      left -= 1;
+      return this.wasAccepted(entries[at]!.id) ? "drop" : "keep";
+    });
   }
 
   private wasAccepted(key: string): boolean {

@@ -39,7 +39,7 @@ export class RequestIntake {
   accept(batch: Batch, metadata: Origin["metadata"], key: string | undefined): Promise<Outcome> {
     if (batch.count === 0) return ACCEPTED_EMPTY;
     if (this.dedup === undefined || key === undefined) return this.handIn(batch, metadata);
-    return this.dedup.accept(key, () => this.handIn(batch, metadata));
+    return this.dedup.accept(key, batch, (fresh) => this.handIn(fresh, metadata));
   }
 
   private handIn(batch: Batch, metadata: Origin["metadata"]): Promise<Outcome> {

@@ -11,6 +11,7 @@ import type { Clock } from "./clock.js";
 import type { Outcome } from "./debt.js";
 import type { Delivery, Origin, PartialRejection } from "./delivery.js";
 import type { Logger, Metrics } from "./observability.js";
+import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalFactory, JournalNotes, OutletFactory } from "./outlet.js";
 
 /**
@@ -218,6 +219,8 @@ export interface ReceiverFactory<Config = unknown> extends FactoryBase<"receiver
 export interface ProcessorFactory<Config = unknown> extends FactoryBase<"processor", Config> {
   readonly signals: readonly Signal[];
   readonly zone?: Zone;
+  /** For processors that only ask for larger requests: what the runtime merges when it sends, behind the queue. */
+  batching?(config: Config): BatcherSettings & { readonly metadataKeys?: readonly string[] };
   /**
    * For processors that hold deliveries back: what comes to their pipeline is kept on disk first, and clients do not wait. A
    * limit that is not below that of the whole agent gets a warning.

@@ -6,6 +6,7 @@ import type { Delivery, PartialRejection } from "./delivery.js";
 import { ERROR_CODES } from "./error-codes.js";
 import { limitedLog } from "./limited-log.js";
 import type { Counter, Metrics } from "./observability.js";
+import { MergeWhileBusy } from "./operators/merge-while-busy.js";
 import { Semaphore } from "./operators/semaphore.js";
 import type { OutletFactory } from "./outlet.js";
 import { Refusal, toRefusal } from "./refusal.js";
@@ -25,8 +26,12 @@ interface PendingSend {
   abandon: (refusal: Refusal) => void;
 }
 
-/** Sends each delivery as it comes, so many at once, and settles it by what comes of it: the sender waits for the export. */
-export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaults, clock, logger, metrics }) => {
+/**
+ * Sends each delivery as it comes, so many at once, and settles it by what comes of it: the sender waits for the export.
+ * Pipelines that want their records merged have them merged while the exporter is busy.
+ */
+export const directOutlet: OutletFactory = (outletSettings) => {
+  const { id, exporter, settings, typeDefaults, batching, clock, logger, metrics } = outletSettings;
   const counters = createCounters(id, metrics);
   const heldDebts = new HeldDebts();
   const sending = new Set<PendingSend>();
@@ -80,25 +85,41 @@ export const directOutlet: OutletFactory = ({ id, exporter, settings, typeDefaul
     }
   };
 
+  const begin = (delivery: Delivery, onEnded = () => {}) => {
+    const call: PendingSend = { controller: new AbortController(), cancelTimer: () => {}, abandon: () => {} };
+    sending.add(call);
+    heldDebts.add(delivery.debt);
+    if (timeoutMs > 0) call.cancelTimer = clock.after(timeoutMs, () => onTimeout(call));
+    void send(delivery, call).finally(() => {
+      call.cancelTimer();
+      sending.delete(call);
+      onEnded();
+      if (sending.size === 0) onIdle?.();
+    });
+  };
+  const mergers = new Map<string, MergeWhileBusy>();
+  for (const [pipeline, wanted] of batching ?? []) {
+    const merger = new MergeWhileBusy(wanted, clock, (merged) => begin(merged, () => merger.sent()));
+    mergers.set(pipeline, merger);
+  }
+
   return {
-    accept(delivery) {
+    accept(delivery, pipeline) {
       if (delivery.setback !== undefined) return settleSetback(delivery, delivery.setback);
-      const call: PendingSend = { controller: new AbortController(), cancelTimer: () => {}, abandon: () => {} };
-      sending.add(call);
+      const merger = mergers.get(pipeline);
+      if (merger === undefined) return begin(delivery);
       heldDebts.add(delivery.debt);
-      if (timeoutMs > 0) call.cancelTimer = clock.after(timeoutMs, () => onTimeout(call));
-      void send(delivery, call).finally(() => {
-        call.cancelTimer();
-        sending.delete(call);
-        if (sending.size === 0) onIdle?.();
-      });
+      merger.add(delivery);
     },
-    drain: () =>
-      new Promise((resolve) => {
+    drain() {
+      for (const merger of mergers.values()) merger.flush();
+      return new Promise((resolve) => {
         if (aborted || sending.size === 0) resolve();
         else onIdle = resolve;
-      }),
+      });
+    },
     abort() {
+      for (const merger of mergers.values()) merger.stop();
       const refusal = new Refusal("transient", `exporter ${id} was stopped`, {
         code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
       });

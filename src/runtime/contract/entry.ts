@@ -19,6 +19,8 @@ export interface Entry {
   /** Milliseconds since the epoch, as all times here. */
   readonly enqueuedAt: number;
   readonly source: { readonly receiver: string; readonly transport: string };
+  /** Tells apart what a pipeline does not want merged: a hash of the client metadata that it names. */
+  readonly batchKey?: string;
   /** @internal What the receiver kept of the client's headers; only in a pipeline's journal, whose processors may ask for it. */
   readonly metadata?: Readonly<Record<string, readonly string[]>>;
   readonly state: "pending" | "failed";

@@ -110,13 +110,6 @@ export const ERRORS = {
     cause: "The process uses more memory than the `memory_limiter` processor allows.",
     action: "Nothing, if it is short: senders come back. Else raise the limit, give the process more, or send less.",
   },
-  SLUICE_METADATA_CARDINALITY: {
-    met: "refusal",
-    kind: "throttled",
-    cause:
-      "More combinations of `metadata_keys` came than `metadata_cardinality_limit` of the `batch` processor allows.",
-    action: "Group by keys that have fewer values, or raise the limit; each combination has its own batch in memory.",
-  },
   SLUICE_NO_BATCH: {
     met: "refusal",
     cause:

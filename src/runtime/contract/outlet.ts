@@ -4,6 +4,7 @@ import type { Clock } from "./clock.js";
 import type { Exporter } from "./component.js";
 import type { Delivery } from "./delivery.js";
 import type { Logger, Metrics } from "./observability.js";
+import type { BatcherSettings } from "./operators/batcher.js";
 import type { DurableIntake } from "./plan.js";
 import type { ExporterSettings } from "./schema/exporter-settings.js";
 
@@ -26,6 +27,12 @@ export interface Outlet {
   stop?(): Promise<void>;
 }
 
+/** How the records of a pipeline are merged when they are sent. */
+export interface Batching extends BatcherSettings {
+  /** Client metadata that keeps records apart, by lower-case name. */
+  readonly metadataKeys: readonly string[];
+}
+
 /** What an outlet is made from: its exporter, the settings and the services of the agent. */
 export interface OutletSettings {
   readonly id: string;
@@ -36,6 +43,8 @@ export interface OutletSettings {
   readonly typeDefaults: ExporterSettings;
   /** The signals of the pipelines that end in this exporter. */
   readonly signals?: readonly Signal[];
+  /** What the pipelines that end in this exporter want merged, by pipeline; those that want nothing merged have none. */
+  readonly batching?: ReadonlyMap<string, Batching>;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;

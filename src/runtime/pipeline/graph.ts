@@ -20,6 +20,7 @@ import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } fr
 import type { PluginTracker } from "../contract/plugin-tracker.js";
 import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
+import { batchingByPipeline } from "./batching.js";
 import { fanOut, routeToTargets } from "./fan-out.js";
 import { createIntake, type DeliveryConsumer } from "./intake.js";
 import { IntakeBudget } from "./intake-budget.js";
@@ -139,7 +140,8 @@ class GraphBuilder {
     const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
     const pipelines = this.plan.pipelines.filter(({ exporters }) => exporters.includes(id));
     const signals = [...new Set(pipelines.map(({ signal }) => signal))];
-    const outletSettings = { id, exporter, settings, typeDefaults, signals, prepareReplay };
+    const batching = batchingByPipeline(this.plan, pipelines);
+    const outletSettings = { id, exporter, settings, typeDefaults, signals, batching, prepareReplay };
     const outlet = this.settings.outletFactory({ ...outletSettings, clock, random, logger, metrics });
     return { spec, exporter, outlet };
   }

@@ -4,7 +4,13 @@ import type { HeadLimits } from "../../../src/extensions/reliability/schedule/qu
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
 import type { QueueStore } from "../../../src/extensions/reliability/store/store.js";
 import type { Batch, Logger, Outcome, PartialRejection, Signal } from "../../../src/plugin.js";
-import { completeSettings, type Entry, exporterSettingsSchema, refusalOfHttp } from "../../../src/runtime/kit.js";
+import {
+  type Batching,
+  completeSettings,
+  type Entry,
+  exporterSettingsSchema,
+  refusalOfHttp,
+} from "../../../src/runtime/kit.js";
 import { owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
@@ -24,6 +30,8 @@ export interface Queue {
   readonly keys: string[];
   readonly lines: { readonly level: string; readonly message: string; readonly fields: Record<string, unknown> }[];
   send(...bodies: string[]): Outcome[];
+  /** The same for a client with this metadata. */
+  sendFrom(tenant: string, ...bodies: string[]): Outcome[];
   /** Lets everything happen that can without time passing. */
   settle(): Promise<void>;
   /** Moves time on in steps, letting everything happen after each. */
@@ -46,6 +54,8 @@ export interface QueueOptions {
   readonly limits?: HeadLimits;
   readonly check?: () => Promise<void>;
   readonly signals?: readonly Signal[];
+  /** What the pipeline wants merged. */
+  readonly batching?: Partial<Batching>;
   readonly prepareReplay?: (batch: Batch, pipeline: string) => Batch;
 }
 
@@ -69,6 +79,8 @@ export const refusing =
 
 /** The bodies r0, r1, ... */
 export const numbers = (count: number) => Array.from({ length: count }, (_, i) => `r${i}`);
+
+const BATCHING: Batching = { timeoutMs: 200, minSize: 8192, maxSize: 0, sizer: "items", metadataKeys: [] };
 
 /** A queue with a backend that is a function, on a clock that stands still. Started. */
 export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
@@ -102,12 +114,18 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     logger: loggerTo(lines),
     metrics,
     ...(options.signals && { signals: options.signals }),
+    ...(options.batching && { batching: new Map([["logs", { ...BATCHING, ...options.batching }]]) }),
     ...(options.prepareReplay && { prepareReplay: options.prepareReplay }),
     ...(options.limits && { limits: options.limits }),
     startMaintenance: () => () => {},
   });
   const backend: Backend = options.backend ?? (async () => undefined);
   const { store } = outlet;
+  const sendFrom = (tenant: string, ...texts: string[]) => {
+    const { delivery, outcomes } = owed(logs(...texts), { metadata: new Map([["tenant", [tenant]]]) });
+    outlet.accept(delivery, "logs");
+    return outcomes;
+  };
   await outlet.start();
   const settle = async () => {
     for (let i = 0; i < 20; i++) await new Promise(setImmediate);
@@ -126,11 +144,8 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     keys,
     lines,
     settle,
-    send(...texts) {
-      const { delivery, outcomes } = owed(logs(...texts));
-      outlet.accept(delivery, "logs");
-      return outcomes;
-    },
+    send: (...texts) => sendFrom("any", ...texts),
+    sendFrom,
     async pass(ms, step = ms) {
       await settle();
       for (let gone = 0; gone < ms; gone += step) {

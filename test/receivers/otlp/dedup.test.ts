@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { type Outcome, Refusal } from "../../../src/plugin.js";
+import { type Batch, type Outcome, Refusal } from "../../../src/plugin.js";
 import { Dedup } from "../../../src/receivers/otlp/dedup.js";
 import type { Agent } from "../../../src/runtime/host/agent.js";
+import { GroupKey, type KeyedEntry } from "../../../src/runtime/kit.js";
 import { agentOf } from "../../support/agent.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { startSink } from "../../support/otlp-sink.js";
@@ -27,9 +28,9 @@ describe("deduplication", () => {
   it("takes a key once, and answers the second time without taking it", async () => {
     const { it, duplicates } = dedup();
     const take = taking(OK);
-    expect([await it.accept("a", take), await it.accept("a", take)]).toEqual([OK, OK]);
+    expect([await it.accept("a", logs("r"), take), await it.accept("a", logs("r"), take)]).toEqual([OK, OK]);
     expect([take.count, duplicates.count]).toEqual([1, 1]);
-    await it.accept("b", take);
+    await it.accept("b", logs("r"), take);
     expect(take.count).toBe(2);
   });
 
@@ -39,7 +40,7 @@ describe("deduplication", () => {
   ])("does not remember what was %s", async (_what, first) => {
     const { it } = dedup();
     const take = taking(first, OK);
-    expect([await it.accept("a", take), await it.accept("a", take)]).toEqual([first, OK]);
+    expect([await it.accept("a", logs("r"), take), await it.accept("a", logs("r"), take)]).toEqual([first, OK]);
     expect(take.count).toBe(2);
   });
 
@@ -50,7 +51,11 @@ describe("deduplication", () => {
     ] as const) {
       const { it } = dedup();
       const take = taking(first, OK);
-      const outcomes = await Promise.all([it.accept("a", take), it.accept("a", take), it.accept("a", take)]);
+      const outcomes = await Promise.all([
+        it.accept("a", logs("r"), take),
+        it.accept("a", logs("r"), take),
+        it.accept("a", logs("r"), take),
+      ]);
       expect(take.count).toBe(taken);
       expect(outcomes.slice(1)).toEqual([OK, OK]);
     }
@@ -59,11 +64,73 @@ describe("deduplication", () => {
   it("forgets after its time, and the oldest beyond its number", async () => {
     const { it, clock } = dedup({ max_entries: 2 });
     const take = taking(OK);
-    for (const key of ["a", "b", "c", "a"]) await it.accept(key, take);
+    for (const key of ["a", "b", "c", "a"]) await it.accept(key, logs("r"), take);
     expect(take.count).toBe(4);
     clock.advance(1000);
-    await it.accept("a", take);
+    await it.accept("a", logs("r"), take);
     expect(take.count).toBe(5);
+  });
+});
+
+/** Takes everything, and remembers the records. */
+function takingBodies(outcome: Outcome = OK) {
+  const taken: string[][] = [];
+  const take = async (batch: Batch) => {
+    taken.push(bodies(batch));
+    return outcome;
+  };
+  return { taken, take };
+}
+
+const keyOf = (...entries: KeyedEntry[]) => {
+  const key = new GroupKey();
+  for (const entry of entries) expect(key.add(entry)).toBe(true);
+  return key.text;
+};
+const entry = (id: string, items = 1): KeyedEntry => ({ id, items });
+
+describe("deduplication of merged requests", () => {
+  it("leaves out the entries that were taken before, however they are grouped", async () => {
+    const { it, duplicates } = dedup();
+    const { taken, take } = takingBodies();
+    await it.accept(keyOf(entry("t-1", 2), entry("t-2")), logs("a", "b", "c"), take);
+    await it.accept(keyOf(entry("t-2"), entry("t-3", 2), entry("t-1", 2)), logs("c", "d", "e", "a", "b"), take);
+    await it.accept("t-3", logs("d", "e"), take);
+    await it.accept(keyOf(entry("t-1", 2), entry("t-3", 2)), logs("a", "b", "d", "e"), take);
+    expect(taken).toEqual([
+      ["a", "b", "c"],
+      ["d", "e"],
+    ]);
+    expect(duplicates.count).toBe(5);
+  });
+
+  it("takes all of it again when it was refused", async () => {
+    const { it } = dedup();
+    const key = keyOf(entry("t-1"), entry("t-2"));
+    expect(await it.accept(key, logs("a", "b"), takingBodies(NO).take)).toEqual(NO);
+    const { taken, take } = takingBodies();
+    await it.accept(key, logs("a", "b"), take);
+    expect(taken).toEqual([["a", "b"]]);
+  });
+
+  it("takes no entry twice when requests that share some come at the same time", async () => {
+    const { it } = dedup({ max_entries: 1000 });
+    const { taken, take } = takingBodies();
+    const slowly = (batch: Batch) => new Promise(setImmediate).then(() => take(batch));
+    const name = (i: number) => entry(`t-${i}`);
+    const groups = [[1, 2, 3], [3, 4], [2, 3, 4, 5], [1], [5, 1]];
+    await Promise.all(groups.map((ids) => it.accept(keyOf(...ids.map(name)), logs(...ids.map(String)), slowly)));
+    expect(taken.flat().sort()).toEqual(["1", "2", "3", "4", "5"]);
+  });
+
+  it("takes a key that does not fit the records as it stands", async () => {
+    const { it } = dedup();
+    const { taken, take } = takingBodies();
+    const key = keyOf(entry("t-1"), entry("t-2"));
+    await it.accept(key, logs("a", "b", "c"), take);
+    await it.accept("t-1", logs("a"), take);
+    await it.accept(key, logs("a", "b", "c"), take);
+    expect(taken).toEqual([["a", "b", "c"], ["a"]]);
   });
 });
 

@@ -2,7 +2,7 @@ import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
 import { otlpReceiverSchema } from "../../../src/receivers/otlp/config.js";
 import { OtlpReceiver } from "../../../src/receivers/otlp/otlp.js";
-import { systemClock } from "../../../src/runtime/contract/clock.js";
+import { type Clock, systemClock } from "../../../src/runtime/contract/clock.js";
 import type { Intake, ReceiverContext } from "../../../src/runtime/contract/component.js";
 import { ACCEPTED, type Outcome } from "../../../src/runtime/contract/debt.js";
 import type { Origin } from "../../../src/runtime/contract/delivery.js";
@@ -70,6 +70,7 @@ export interface Running {
 export async function startReceiver(
   protocols: Record<string, unknown>,
   signals: readonly Signal[] = SIGNALS,
+  clock: Clock = systemClock,
 ): Promise<Running> {
   const intakes = { logs: new FakeIntake(), traces: new FakeIntake(), metrics: new FakeIntake() };
   const metrics = new FakeMetrics();
@@ -78,7 +79,7 @@ export async function startReceiver(
     kind: "receiver",
     logger: silentLogger,
     metrics,
-    clock: systemClock,
+    clock,
     random: () => 0.5,
     intakes: Object.fromEntries(signals.map((signal) => [signal, intakes[signal]])),
   };

@@ -3,6 +3,7 @@ import { filter, map, Observable, type OperatorFunction } from "rxjs";
 import { describe, expect, it } from "vitest";
 import {
   Batch,
+  Batcher,
   Delivery,
   type Exporter,
   eachBatch,
@@ -12,11 +13,8 @@ import {
   splitBatch,
   statefulProcessor,
 } from "../../../src/plugin.js";
-import { batch as batchProcessor } from "../../../src/processors/batch.js";
 import { collectGarbage } from "../../../src/runtime/contract/border/garbage-collection.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { noMetrics } from "../../../src/runtime/contract/observability.js";
-import { silentLogger } from "../../../src/runtime/kit.js";
 import { sketch } from "../../support/plan.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 
@@ -87,15 +85,14 @@ function processorOf(kind: Behaviour, dropped: Set<string>): () => Processor {
       return () => eachBatch((batch) => splitBatch(batch, { records: 1 }));
     case "batch":
       return () =>
-        batchProcessor.create(batchProcessor.schema.parse({ timeout: "1ms", send_batch_size: 5 }), {
-          id: "batch",
-          kind: "processor",
-          signal: "logs",
-          pipeline: "logs",
-          logger: silentLogger,
-          metrics: noMetrics,
-          clock: systemClock,
-          random: Math.random,
+        statefulProcessor((out) => {
+          const settings = { timeoutMs: 1, minSize: 5, maxSize: 0, sizer: "items" } as const;
+          const batcher = new Batcher(settings, systemClock, (delivery) => out.next(delivery));
+          return {
+            next: (delivery) => batcher.add(delivery),
+            drain: () => batcher.flush(),
+            abort: () => void batcher.takeWaiting(),
+          };
         });
     case "die": {
       const now = isEvery(3);

@@ -1,17 +1,18 @@
+import { createHash } from "node:crypto";
 import {
   type Batch,
-  Batcher,
   type Clock,
   type Delivery,
   type Logger,
   limitedLog,
-  type Refusal,
+  type Origin,
+  Refusal,
   type Setback,
 } from "../../../plugin.js";
-import type { CompleteSettings, Entry } from "../../../runtime/kit.js";
+import { type Batching, type CompleteSettings, type Entry, piecesOf } from "../../../runtime/kit.js";
 import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
-import type { DeadLetterCause } from "../entry/queue-item.js";
+import type { BatchingOf, DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { ZERO_AMOUNT } from "../store/amounts.js";
 import type { NewEntry, QueueStore, StoredEntry } from "../store/store.js";
@@ -22,8 +23,8 @@ import { QUEUE_FULL, stoppingRefusal, writeFailedRefusal } from "./refusals.js";
 export interface AdmissionServices {
   readonly id: string;
   readonly settings: CompleteSettings;
-  /** Merge before the queue. */
-  readonly isBatching: boolean;
+  /** What is larger than may be sent in one request becomes several entries. */
+  readonly batchingOf: BatchingOf;
   /** Names the config the agent runs with. */
   readonly generation: string;
   readonly clock: Clock;
@@ -47,15 +48,12 @@ export interface AdmittedEntries {
 }
 
 /**
- * The way into the queue: merges if told to, makes room or refuses when it is full, and accepts a delivery when the store
- * has it. What a processor took out of its pipeline, and what finds no room, goes into the same store as dead letters.
+ * The way into the queue: makes room or refuses when it is full, and accepts a delivery when the store has it. What a processor took out of its pipeline, and what finds no room, goes into the same store as dead letters.
  */
 export class Admission {
   private readonly services: AdmissionServices;
   private readonly capacity: Capacity;
   private readonly overflow: Overflow;
-  /** One batcher for each pipeline. */
-  private readonly batchers = new Map<string, Batcher>();
   private readonly logWriteFailure: (error: unknown) => void;
   /** Deliveries whose put is under way, and those of them that are put into the queue, not beside it as dead letters. */
   private readonly pendingPuts = new Set<Delivery>();
@@ -83,8 +81,7 @@ export class Admission {
 
   accept(delivery: Delivery, pipeline: string): void {
     if (delivery.setback !== undefined) this.deadLetterSetback({ delivery, pipeline }, delivery.setback);
-    else if (this.services.isBatching) this.batcherOf(pipeline).add(delivery);
-    else this.enqueue(delivery, pipeline);
+    else this.enqueuePieces(delivery, pipeline);
   }
 
   /** These came into the queue another way. */
@@ -109,7 +106,6 @@ export class Admission {
 
   /** Called when nothing more comes. Resolves when all that came is in the store or was refused. */
   async drain(): Promise<void> {
-    for (const batcher of this.batchers.values()) batcher.flush();
     this.overflow.stop(stoppingRefusal(this.services.id));
     if (this.pendingPuts.size === 0 || this.isAborted) return;
     await new Promise<void>((resolve) => {
@@ -120,25 +116,16 @@ export class Admission {
   abort(): void {
     this.isAborted = true;
     const refusal = stoppingRefusal(this.services.id);
-    for (const batcher of this.batchers.values())
-      for (const delivery of batcher.takeWaiting()) delivery.refuse(refusal);
     this.overflow.stop(refusal);
     for (const delivery of this.pendingPuts) delivery.refuse(refusal);
     this.onAllPut?.();
   }
 
-  private batcherOf(pipeline: string): Batcher {
-    const known = this.batchers.get(pipeline);
-    if (known !== undefined) return known;
-    const { flush_timeout: timeoutMs, min_size: minSize, max_size: maxSize, sizer } = this.batchSettings;
-    const settings = { timeoutMs, minSize, maxSize, sizer };
-    const batcher = new Batcher(settings, this.services.clock, (merged) => this.enqueue(merged, pipeline));
-    this.batchers.set(pipeline, batcher);
-    return batcher;
-  }
-
-  private get batchSettings() {
-    return this.services.settings.sending_queue.batch;
+  private enqueuePieces(delivery: Delivery, pipeline: string): void {
+    const batching = this.services.batchingOf(pipeline);
+    const pieces = batching === undefined ? [delivery.batch] : piecesOf(delivery.batch, batching);
+    if (pieces instanceof Refusal) return this.refuse({ delivery, pipeline }, pieces);
+    for (const piece of delivery.split(pieces)) this.enqueue(piece, pipeline);
   }
 
   private enqueue(delivery: Delivery, pipeline: string): void {
@@ -190,12 +177,17 @@ export class Admission {
   ): NewEntry {
     const { clock, generation, deadLetters, id } = this.services;
     const source = { receiver: origin.receiver, transport: origin.transport };
+    const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin);
     const metadata = this.services.keepsMetadata ? origin.metadata : undefined;
-    const fields = metadata === undefined ? {} : { fields: { metadata: Object.fromEntries(metadata) } };
-    const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation, ...fields };
-    if (deadLetterCause === undefined) return fresh;
+    const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation };
+    const kept = {
+      ...(batchKey === undefined ? {} : { batchKey }),
+      ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata) }),
+    };
+    const fields = batchKey === undefined && metadata === undefined ? {} : { fields: kept };
+    if (deadLetterCause === undefined) return { ...fresh, ...fields };
     const { failure } = deadLetters.failureOf(id, batch, deadLetterCause);
-    return { ...fresh, fields: { state: "failed", failure } };
+    return { ...fresh, fields: { ...fields.fields, state: "failed", failure } };
   }
 
   /** An entry that is on its way into the store cannot be given up yet: then this waits until its put is done. */
@@ -243,6 +235,15 @@ export class Admission {
     delivery.refuse(refusal);
   }
 }
+
+/** A hash, because the values may be secret and an entry is shown to people. Undefined when nothing is kept apart. */
+function batchKeyOf(batching: Batching | undefined, { metadata }: Origin): string | undefined {
+  if (batching === undefined || batching.metadataKeys.length === 0) return undefined;
+  const values = batching.metadataKeys.map((key) => metadata?.get(key) ?? null);
+  return createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, BATCH_KEY_LENGTH);
+}
+
+const BATCH_KEY_LENGTH = 16;
 
 function causeOf({ reason, category, code, message }: Setback): DeadLetterCause {
   return { reason, category, error: { kind: "permanent", class: code, code, message } };

@@ -1,4 +1,5 @@
 import type { Batch, PartialRejection } from "../../../plugin.js";
+import type { SendGroup } from "../schedule/send-group.js";
 import type { StoredEntry } from "../store/store.js";
 import type { DeadLetterCause } from "./queue-item.js";
 
@@ -9,11 +10,12 @@ import type { DeadLetterCause } from "./queue-item.js";
 export type EntryOutcome =
   /** The other side has all of it; `partial` is what it remarked. */
   | { readonly kind: "delivered"; readonly sent: Batch; readonly partial: PartialRejection | undefined }
-  /** The other side rejected some records for good, and did not say which. */
+  /** The other side rejected some records for good, and did not say which. `partial` is what its client is told. */
   | {
       readonly kind: "partly_delivered";
       readonly sent: Batch;
       readonly partial: PartialRejection;
+      /** How many of its records count as rejected. */
       readonly rejected: number;
       readonly cause: DeadLetterCause;
     }
@@ -29,6 +31,14 @@ export type EntryOutcome =
   | { readonly kind: "unreadable"; readonly cause: unknown }
   /** The agent stops: the entry stays in the store as it is. */
   | { readonly kind: "cancelled" };
+
+/** What becomes of entries that were sent together. */
+export interface GroupOutcome {
+  /** Of each entry, in their order; undefined for those that are in `regrouped`. */
+  readonly outcomes: readonly (EntryOutcome | undefined)[];
+  /** These are sent next, before all others. */
+  readonly regrouped: readonly SendGroup[];
+}
 
 export interface DeadLetterOutcome {
   readonly kind: "dead_letter";

@@ -1,5 +1,5 @@
 import { type PartialRejection, Refusal } from "../../../plugin.js";
-import { type AttemptError, type Entry, ERROR_CODES, type ErrorCode } from "../../../runtime/kit.js";
+import { type AttemptError, ERROR_CODES, type ErrorCode } from "../../../runtime/kit.js";
 import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 
 /** Characters of an error's message that are kept with an entry: backends echo whole requests. */
@@ -40,13 +40,18 @@ export function lostRefusal(): Refusal {
   return new Refusal("transient", "the queue lost it to damage");
 }
 
-/** The other side took the batch, and rejected some of its records for good. */
-export function partialSuccessError(entry: Entry, { message }: PartialRejection, rejected: number): AttemptError {
+/** The other side took a request of these entries, and rejected some of its records for good. */
+export function partialSuccessError(
+  items: readonly QueueItem[],
+  { rejected, message }: PartialRejection,
+): AttemptError {
+  const records = items.reduce((sum, { entry }) => sum + entry.items, 0);
+  const where = items.length === 1 ? "" : `, sent as ${items.length} entries in one request,`;
   return {
     kind: "permanent",
     class: "partial_success",
     code: ERROR_CODES.SLUICE_PARTIAL_SUCCESS,
     category: "schema",
-    message: `${rejected} of ${entry.items} records were rejected: ${message}`.slice(0, MAX_ERROR_MESSAGE),
+    message: `${rejected} of ${records} records${where} were rejected: ${message}`.slice(0, MAX_ERROR_MESSAGE),
   };
 }

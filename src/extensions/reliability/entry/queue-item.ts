@@ -1,5 +1,5 @@
 import type { Batch, Delivery, FailureReason } from "../../../plugin.js";
-import type { AttemptError, Entry } from "../../../runtime/kit.js";
+import type { AttemptError, Batching, Entry } from "../../../runtime/kit.js";
 import type { FailureStreak } from "../send/poison-detector.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 
@@ -10,6 +10,9 @@ export interface QueueItem {
   entry: Entry;
   /** The payload, if it is in memory; otherwise it is read from the store. */
   batch: Batch | undefined;
+  /** How it is merged with others that have the same and the same `batchKey`; undefined when it is sent alone. */
+  readonly batching: Batching | undefined;
+  readonly batchKey: string;
   /** Whom to tell what became of it, when the client waits for that. */
   delivery: Delivery | undefined;
   /** Monotonic time since which it waits: when it came, or was replayed. So its age is right also when the clock is set. */
@@ -36,11 +39,15 @@ export interface DeadLetterCause {
   readonly lost?: number;
 }
 
+/** How entries of a pipeline are merged; undefined when they are not. */
+export type BatchingOf = (pipeline: string) => Batching | undefined;
+
 export function createQueueItem(
   { ref, entry }: StoredEntry,
   now: number,
   monotonic: number,
   maxWaitMs: number,
+  batchingOf: BatchingOf = () => undefined,
 ): QueueItem {
   const toMonotonic = (time: number) => monotonic - Math.max(0, now - time);
   const bornAt = toMonotonic(entry.cycles.at(-1)?.replayedAt ?? entry.enqueuedAt);
@@ -49,10 +56,14 @@ export function createQueueItem(
   const isWaiting = entry.lastAttemptAt !== undefined && lastDelay !== undefined;
   const triedAt = entry.lastAttemptAt === undefined ? Number.NEGATIVE_INFINITY : toMonotonic(entry.lastAttemptAt);
   const dueAt = isWaiting ? triedAt + Math.min(lastDelay!, maxWaitMs) : 0;
+  // A bad record may be in a part of what was refused, and in what was a dead letter: they take nobody along.
+  const isSuspect = entry.parent !== undefined || entry.replays > 0;
   const nothing = { batch: undefined, delivery: undefined, failureStreak: undefined, deadLetterCause: undefined };
   return {
     ref,
     entry,
+    batching: isSuspect ? undefined : batchingOf(entry.pipeline),
+    batchKey: entry.batchKey === undefined ? entry.pipeline : `${entry.pipeline} ${entry.batchKey}`,
     queuedSince: bornAt,
     failingSince,
     lastTriedAt: triedAt,

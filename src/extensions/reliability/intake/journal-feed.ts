@@ -1,4 +1,12 @@
-import { type Batch, type Clock, Delivery, type Logger, limitedLog, type Outcome } from "../../../plugin.js";
+import {
+  type Batch,
+  type Clock,
+  Delivery,
+  type Logger,
+  limitedLog,
+  type Outcome,
+  type PartialRejection,
+} from "../../../plugin.js";
 import { type AttemptError, type CompleteSettings, Debt, type Entry } from "../../../runtime/kit.js";
 import type { AdmittedEntries } from "../admit/admission.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
@@ -154,7 +162,7 @@ export class JournalFeed implements AdmittedEntries {
   private next(): QueueItem | undefined {
     if (this.isPaused || !this.isStarted) return undefined;
     const retry = this.waiting.take(this.services.clock.monotonic());
-    return retry ?? (this.usedBytes < this.services.windowBytes ? this.head.take() : undefined);
+    return retry ?? (this.usedBytes < this.services.windowBytes ? this.head.takeFirst() : undefined);
   }
 
   private handOn(item: QueueItem): void {
@@ -190,7 +198,7 @@ export class JournalFeed implements AdmittedEntries {
     if (outcome.ok) {
       this.recent.sent();
       if (outcome.message !== "") this.logPartial(outcome.message);
-      if (outcome.rejected > 0) return void this.deadLetter(item, partialCause(item.entry, outcome));
+      if (outcome.rejected > 0) return void this.deadLetter(item, partialCause(item, outcome));
       this.services.store.ack(item.ref);
       return this.end(item);
     }
@@ -262,7 +270,7 @@ export class JournalFeed implements AdmittedEntries {
 }
 
 /** Which records were rejected is not known, so all of the delivery is kept, marked as one that was mostly taken. */
-function partialCause(entry: Entry, outcome: { readonly rejected: number; readonly message: string }): DeadLetterCause {
-  const error = partialSuccessError(entry, outcome, outcome.rejected);
+function partialCause(item: QueueItem, outcome: PartialRejection): DeadLetterCause {
+  const error = partialSuccessError([item], outcome);
   return { reason: "partial_success", category: "schema", error, lost: outcome.rejected };
 }

@@ -87,7 +87,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.admission = new Admission({
       ...journalSettings,
       ...{ store, metrics, filter, deadLetters, queue: this.feed },
-      isBatching: false,
+      batchingOf: () => undefined,
       keepsMetadata: true,
     });
   }

@@ -26,14 +26,19 @@ export class DelayQueue {
     let at = heap.push(item) - 1;
     while (at > 0) {
       const above = (at - 1) >> 1;
-      if (heap[above]!.dueAt <= item.dueAt) break;
+      if (!isBefore(item, heap[above]!)) break;
       heap[at] = heap[above]!;
       at = above;
     }
     heap[at] = item;
   }
 
-  /** The earliest, if it is due by then. */
+  /** The earliest. */
+  get first(): QueueItem | undefined {
+    return this.heap[0];
+  }
+
+  /** Takes out the earliest, if it is due by then. */
   take(until: number): QueueItem | undefined {
     const first = this.heap[0];
     if (first === undefined || first.dueAt > until) return undefined;
@@ -70,11 +75,16 @@ export class DelayQueue {
     for (;;) {
       let below = 2 * at + 1;
       if (below >= heap.length) break;
-      if (below + 1 < heap.length && heap[below + 1]!.dueAt < heap[below]!.dueAt) below += 1;
-      if (heap[below]!.dueAt >= item.dueAt) break;
+      if (below + 1 < heap.length && isBefore(heap[below + 1]!, heap[below]!)) below += 1;
+      if (!isBefore(heap[below]!, item)) break;
       heap[at] = heap[below]!;
       at = below;
     }
     heap[at] = item;
   }
+}
+
+/** Those that are due at the same time keep the order of the queue. */
+function isBefore(a: QueueItem, b: QueueItem): boolean {
+  return a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.ref < b.ref);
 }

@@ -6,17 +6,17 @@ import type { QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { errorCategory } from "../send/classify.js";
 
-/** What is to be done with an entry whose turn has come: send it, let it wait, or end it without a call. */
+/** What is to be done with entries whose turn has come together: send them, let them wait, or end them without a call. */
 export type GateDecision =
   | { readonly kind: "send" }
   | { readonly kind: "wait"; readonly ms: number }
-  | DeadLetterOutcome
-  | DropOutcome;
+  | { readonly kind: "end" };
 
 const SEND: GateDecision = { kind: "send" };
-const DROP: GateDecision = { kind: "drop" };
+const END: GateDecision = { kind: "end" };
+const DROP: DropOutcome = { kind: "drop" };
 
-/** Decides whether an entry may be sent now: not if it has expired, and a retry not over the rate limit of retries. */
+/** Decides whether entries may be sent now: not if they have expired, and a retry not over the rate limit of retries. */
 export class Gate {
   private readonly settings: CompleteSettings;
   private readonly clock: Clock;
@@ -36,26 +36,33 @@ export class Gate {
     return max_age === 0 ? undefined : this.clock.monotonic() - max_age;
   }
 
-  decide(item: QueueItem): GateDecision {
+  /** How an entry ends that is not to be sent in any case; undefined for others. */
+  endOf(item: QueueItem): DeadLetterOutcome | undefined {
     if (item.deadLetterCause !== undefined) return { kind: "dead_letter", cause: item.deadLetterCause };
-    if (item.queuedSince < (this.oldestAllowed ?? item.queuedSince)) return expiredOutcome(item);
-    if (item.entry.calls === 0 || item.hasRetryTurn) return SEND;
-    const decision = this.takeRetryTurn(item);
+    return item.queuedSince < (this.oldestAllowed ?? item.queuedSince) ? expiredOutcome(item) : undefined;
+  }
+
+  /** Decides on entries that would be one request: they need one turn if any of them is a retry. */
+  decide(items: readonly QueueItem[]): GateDecision {
+    if (!items.some(({ entry, hasRetryTurn }) => entry.calls > 0 && !hasRetryTurn)) return SEND;
+    const decision = this.takeRetryTurn(items);
     (decision === SEND ? this.metrics.limiterAllowed : this.metrics.limiterLimited).add(1);
     return decision;
   }
 
-  private takeRetryTurn(item: QueueItem): GateDecision {
-    const { on_excess } = this.settings.retry_on_failure.rate_limit;
-    if (on_excess === "delay") {
-      const ms = this.limiter.reserve();
-      item.hasRetryTurn = true;
-      return ms === 0 ? SEND : { kind: "wait", ms };
-    }
-    if (this.limiter.tryTake()) return SEND;
-    if (on_excess === "drop") return DROP;
-    const error = item.entry.lastError ?? RETRY_LIMITED;
+  /** How an entry ends that is over the rate limit of retries. */
+  excessOutcome({ entry }: QueueItem): DeadLetterOutcome | DropOutcome {
+    if (this.settings.retry_on_failure.rate_limit.on_excess === "drop") return DROP;
+    const error = entry.lastError ?? RETRY_LIMITED;
     return { kind: "dead_letter", cause: { reason: "rate_limited", category: errorCategory(error), error } };
+  }
+
+  private takeRetryTurn(items: readonly QueueItem[]): GateDecision {
+    const { on_excess } = this.settings.retry_on_failure.rate_limit;
+    if (on_excess !== "delay") return this.limiter.tryTake() ? SEND : END;
+    const ms = this.limiter.reserve();
+    for (const item of items) item.hasRetryTurn = true;
+    return ms === 0 ? SEND : { kind: "wait", ms };
   }
 }
 

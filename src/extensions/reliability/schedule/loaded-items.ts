@@ -1,5 +1,5 @@
 import type { Batch, Clock, Delivery } from "../../../plugin.js";
-import { createQueueItem, type QueueItem } from "../entry/queue-item.js";
+import { type BatchingOf, createQueueItem, type QueueItem } from "../entry/queue-item.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 
 /**
@@ -10,6 +10,7 @@ export class LoadedItems {
   private readonly clock: Clock;
   private readonly maxBytes: number;
   private readonly maxWaitMs: number;
+  private readonly batchingOf: BatchingOf | undefined;
   private readonly items = new Map<EntryRef, QueueItem>();
   /** Deliveries whose entries are not in memory. */
   private readonly deliveries = new Map<EntryRef, Delivery>();
@@ -17,10 +18,11 @@ export class LoadedItems {
   /** Entries that were tried before this monotonic time do not wait for their retry any more. */
   private retryNowAt = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock, maxBytes: number, maxWaitMs = Number.POSITIVE_INFINITY) {
+  constructor(clock: Clock, maxBytes: number, maxWaitMs = Number.POSITIVE_INFINITY, batchingOf?: BatchingOf) {
     this.clock = clock;
     this.maxBytes = maxBytes;
     this.maxWaitMs = maxWaitMs;
+    this.batchingOf = batchingOf;
   }
 
   get isEmpty(): boolean {
@@ -33,7 +35,7 @@ export class LoadedItems {
 
   add(stored: StoredEntry, batch?: Batch, delivery?: Delivery): QueueItem {
     const monotonic = this.clock.monotonic();
-    const item = createQueueItem(stored, this.clock.now(), monotonic, this.maxWaitMs);
+    const item = createQueueItem(stored, this.clock.now(), monotonic, this.maxWaitMs, this.batchingOf);
     if (item.lastTriedAt < this.retryNowAt) item.dueAt = Math.min(item.dueAt, monotonic);
     item.delivery = delivery ?? this.deliveries.get(item.ref);
     this.deliveries.delete(item.ref);

@@ -1,8 +1,9 @@
 import type { Batch, Clock, Delivery } from "../../../plugin.js";
-import type { QueueItem } from "../entry/queue-item.js";
+import type { BatchingOf, QueueItem } from "../entry/queue-item.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import type { DelayQueue } from "./delay-queue.js";
 import { LoadedItems } from "./loaded-items.js";
+import { ReadyEntries } from "./ready-entries.js";
 
 export interface HeadLimits {
   /** Entries in memory that wait for their turn. */
@@ -13,6 +14,8 @@ export interface HeadLimits {
   readonly bytes: number;
   /** Milliseconds that an entry waits for its retry; what was written under other settings is held to it too. */
   readonly maxWaitMs?: number;
+  readonly maxRetries?: number;
+  readonly batchingOf?: BatchingOf;
 }
 
 export const DEFAULT_HEAD_LIMITS: HeadLimits = { entries: 2048, waiting: 10_000, bytes: 32 * 1024 * 1024 };
@@ -34,7 +37,7 @@ export class QueueHead {
   private readonly limits: HeadLimits;
   private readonly waiting: DelayQueue;
   private readonly onLoaded: (error?: unknown) => void;
-  private readonly ready = new ReadyQueue();
+  private readonly ready: ReadyEntries;
   private readonly loaded: LoadedItems;
   private cursor: EntryRef | undefined;
   private hasMoreInStore = true;
@@ -58,7 +61,8 @@ export class QueueHead {
     this.limits = limits;
     this.waiting = waiting;
     this.onLoaded = onLoaded;
-    this.loaded = new LoadedItems(clock, limits.bytes, limits.maxWaitMs);
+    this.ready = new ReadyEntries(limits.maxRetries ?? Number.POSITIVE_INFINITY);
+    this.loaded = new LoadedItems(clock, limits.bytes, limits.maxWaitMs, limits.batchingOf);
   }
 
   /** Entries that are ready to be taken. */
@@ -100,8 +104,29 @@ export class QueueHead {
     return this.loaded.add(stored, batch, delivery);
   }
 
-  take(): QueueItem | undefined {
-    return this.ready.take();
+  /** Takes out the oldest that is ready. */
+  takeFirst(): QueueItem | undefined {
+    return this.ready.takeFirst();
+  }
+
+  /** Something that is ready may be sent at that monotonic time. */
+  isDue(now: number): boolean {
+    return this.ready.isDue(this.isCrowded ? Number.POSITIVE_INFINITY : now);
+  }
+
+  /** Monotonic time at which something that is ready and waits for others is sent without them. */
+  get dueAt(): number | undefined {
+    return this.ready.dueAt;
+  }
+
+  /** Takes out entries that are to be sent together. */
+  takeGroup(now: number): readonly QueueItem[] | undefined {
+    return this.ready.takeGroup(this.isCrowded ? Number.POSITIVE_INFINITY : now);
+  }
+
+  /** More is in the store than there is room for here: what is here waits for nobody. */
+  private get isCrowded(): boolean {
+    return this.hasMoreInStore && this.size * 2 > this.limits.entries;
   }
 
   /** The entry is pending no more. */
@@ -229,36 +254,4 @@ function rangeCovering(a: RefRange | undefined, b: RefRange | undefined): RefRan
 /** What is left of it behind an entry; undefined when that is nothing. */
 function restAfter(range: RefRange, ref: EntryRef): RefRange | undefined {
   return ref < range.to ? { from: Math.max(range.from, ref + 1), to: range.to } : undefined;
-}
-
-/** First in, first out, in an array: the first one is at `start`. */
-class ReadyQueue {
-  private items: QueueItem[] = [];
-  private start = 0;
-
-  get size(): number {
-    return this.items.length - this.start;
-  }
-
-  get first(): QueueItem | undefined {
-    return this.items[this.start];
-  }
-
-  add(item: QueueItem): void {
-    this.items.push(item);
-  }
-
-  take(): QueueItem | undefined {
-    const item = this.items[this.start];
-    if (item === undefined) return undefined;
-    this.start += 1;
-    if (this.start === this.items.length) {
-      this.items = [];
-      this.start = 0;
-    } else if (this.start > 1024 && this.start * 2 > this.items.length) {
-      this.items = this.items.slice(this.start);
-      this.start = 0;
-    }
-    return item;
-  }
 }

@@ -5,6 +5,7 @@ import type { AttemptPolicy, Hold } from "../send/attempt-policy.js";
 import type { Permit } from "../send/breaker.js";
 import { type Backlog, STORE_RETRY_MS } from "./backlog.js";
 import { expiredOutcome } from "./gate.js";
+import type { SendGroup } from "./send-group.js";
 
 export interface SchedulerServices {
   readonly clock: Clock;
@@ -16,9 +17,10 @@ export interface SchedulerServices {
   readonly logStoreError: (error: unknown) => void;
 }
 
-/** What is done with the slots that the scheduler gives away. Each is given back once, with `release` or `releaseSlot`. */
+/** What is done with the slots that the scheduler gives away. */
 export interface Turns {
-  attempt(item: QueueItem, permit: Permit): void;
+  /** Gives its slot back with `releaseSlot`, as `checkHealth` does. */
+  attempt(group: SendGroup, permit: Permit): void;
   checkHealth(permit: Permit): void;
   /** Carries out what was decided of an item without a call. */
   carryOut(item: QueueItem, outcome: EntryOutcome): Promise<void> | undefined;
@@ -104,12 +106,7 @@ export class Scheduler {
     backlog.head.refill();
   }
 
-  /** The item's turn is over; others may have its slot. */
-  release(item: QueueItem): void {
-    this.services.backlog.release(item);
-    this.releaseSlot();
-  }
-
+  /** A turn is over; others may have its slot. */
   releaseSlot(): void {
     this.usedSlots -= 1;
     if (this.usedSlots === 0) this.onIdle?.();
@@ -119,7 +116,10 @@ export class Scheduler {
   /** Gives the item a slot, though none may be free, to end without being sent. */
   endWithoutSending(item: QueueItem, outcome: EntryOutcome): Promise<void> | undefined {
     this.usedSlots += 1;
-    return this.services.turns.carryOut(item, outcome);
+    const carriedOut = this.services.turns.carryOut(item, outcome);
+    if (carriedOut !== undefined) return carriedOut.then(() => this.releaseSlot());
+    this.releaseSlot();
+    return undefined;
   }
 
   /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none. */
@@ -165,41 +165,63 @@ export class Scheduler {
       turns.checkHealth(permit);
       return true;
     }
-    const item = this.takeSendable(permit.probe);
-    if (item === undefined) policy.giveBack(permit);
+    const group = this.takeSendable(permit.probe);
+    if (group === undefined) policy.giveBack(permit);
     else {
       this.usedSlots += 1;
-      turns.attempt(item, permit);
+      turns.attempt(group, permit);
     }
-    return item !== undefined;
+    return group !== undefined;
   }
 
   private onHold({ waitMs, rejects }: Hold): boolean {
     if (waitMs !== undefined) this.wakeTimer.wakeWithin(waitMs);
-    const item = rejects ? this.takeSendable(false) : undefined;
-    if (item !== undefined) void this.endWithoutSending(item, this.services.policy.rejection());
-    return item !== undefined;
+    const group = rejects ? this.takeSendable(false) : undefined;
+    for (const item of group?.items ?? []) void this.endWithoutSending(item, this.services.policy.rejection());
+    return group !== undefined;
   }
 
-  /** The entry to send next; those that must not be sent now are dealt with on the way. */
-  private takeSendable(probe: boolean): QueueItem | undefined {
+  /** What to send next; entries that must not be sent now are dealt with on the way. */
+  private takeSendable(probe: boolean): SendGroup | undefined {
     const { backlog, policy } = this.services;
     while (this.hasFreeSlot()) {
-      const item = backlog.next(probe);
-      if (item === undefined) return undefined;
-      const decision = policy.gate.decide(item);
-      if (decision.kind === "send") return item;
-      if (decision.kind === "wait") backlog.delay(item, decision.ms);
-      else void this.endWithoutSending(item, decision);
+      const next = backlog.next(probe);
+      if (next === undefined) return undefined;
+      const group = this.endThoseNotToSend(next);
+      if (group.items.length === 0) continue;
+      const decision = policy.gate.decide(group.items);
+      if (decision.kind === "send") return group;
+      for (const item of group.items) {
+        if (decision.kind === "wait") backlog.delay(item, decision.ms);
+        else void this.endWithoutSending(item, policy.gate.excessOutcome(item));
+      }
     }
     return undefined;
   }
 
+  /** Ends those of a group that must not be sent in any case; gives the others. */
+  private endThoseNotToSend(group: SendGroup): SendGroup {
+    const { gate } = this.services.policy;
+    const endCause = group.bisection?.endCause;
+    const endOf = (item: QueueItem): EntryOutcome | undefined =>
+      endCause === undefined ? gate.endOf(item) : { kind: "dead_letter", cause: endCause };
+    if (group.items.every((item) => endOf(item) === undefined)) return group;
+    const items = group.items.filter((item) => {
+      const outcome = endOf(item);
+      if (outcome !== undefined) void this.endWithoutSending(item, outcome);
+      return outcome === undefined;
+    });
+    return { ...group, items };
+  }
+
   private scheduleWake(): void {
-    const { dueIn, oldestQueuedSince } = this.services.backlog;
+    const { dueIn, mergeDueIn } = this.services.backlog;
     if (dueIn !== undefined && dueIn > 0) this.wakeTimer.wakeWithin(dueIn);
+    if (mergeDueIn !== undefined && mergeDueIn > 0) this.wakeTimer.wakeWithin(mergeDueIn);
     const { oldestAllowed } = this.services.policy.gate;
-    if (oldestAllowed === undefined || oldestQueuedSince === undefined) return;
+    if (oldestAllowed === undefined) return;
+    const { oldestQueuedSince } = this.services.backlog;
+    if (oldestQueuedSince === undefined) return;
     // One that has become too old since this began to look goes next time.
     if (oldestQueuedSince >= oldestAllowed || this.hasFreeSlot())
       this.wakeTimer.wakeWithin(oldestQueuedSince - oldestAllowed + 1);

@@ -7,15 +7,16 @@ import {
   type PartialRejection,
 } from "../../../plugin.js";
 import type { AttemptError, CompleteSettings } from "../../../runtime/kit.js";
-import type { DeadLetterOutcome, EntryOutcome } from "../entry/outcome.js";
+import type { DeadLetterOutcome, EntryOutcome, GroupOutcome } from "../entry/outcome.js";
 import { BREAKER_OPEN, partialSuccessError } from "../entry/queue-errors.js";
 import { type DeadLetterCause, type QueueItem, withDelay, withFailure, withRefusal } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { type Backoff, createBackoff } from "../schedule/backoff.js";
 import { Gate } from "../schedule/gate.js";
 import { Ramp } from "../schedule/ramp.js";
+import { type GroupBisection, halvesOfGroup, newGroupBisection, type SendGroup } from "../schedule/send-group.js";
 import type { AttemptResult } from "./attempt-sender.js";
-import { type Bisections, canBisect } from "./bisect.js";
+import { type Bisections, canBisect, isWorthBisecting, MAX_REFUSALS } from "./bisect.js";
 import { Breaker, type BreakerState, type Permit } from "./breaker.js";
 import { errorCategory } from "./classify.js";
 import { PoisonDetector } from "./poison-detector.js";
@@ -70,6 +71,11 @@ export class AttemptPolicy {
     });
   }
 
+  /** The queue has been opened; so many entries are left from before. */
+  onOpened(entries: number): void {
+    this.ramp.startWithBacklog(entries);
+  }
+
   /** The right to make one call now, which ends with `decide`, `reportHealth` or `giveBack`. */
   acquire(): Permit | Hold {
     const rampMs = this.ramp.waitMs();
@@ -112,53 +118,147 @@ export class AttemptPolicy {
     return deadLetter("circuit_open", error);
   }
 
-  /** A call is made for the item. */
-  countAttempt(item: QueueItem): void {
-    item.hasRetryTurn = false;
-    this.ramp.countRequest();
-    if (item.entry.calls > 0) this.services.metrics.retried(item.entry.calls);
-  }
-
-  /** What follows from the result of a call; the breaker is told, and the attempt is noted on the item's entry. */
-  decide(item: QueueItem, permit: Permit, result: AttemptResult): EntryOutcome {
-    if (result.kind === "delivered") {
-      this.breaker.report(permit, "success");
-      this.poison.succeeded();
-      this.recent.sent();
-      this.services.bisections.delivered(item);
-      const rejected = result.partial?.rejected ?? 0;
-      return rejected > 0 ? this.partlyDelivered(item, result.sent, result.partial!, rejected) : result;
+  /** A call is made for these. */
+  countAttempt(items: readonly QueueItem[]): void {
+    let newest = Number.NEGATIVE_INFINITY;
+    for (const item of items) {
+      newest = Math.max(newest, item.entry.enqueuedAt);
+      item.hasRetryTurn = false;
+      if (item.entry.calls > 0) this.services.metrics.retried(item.entry.calls);
     }
-    if (result.kind === "failed") return this.failed(item, permit, result.batch, result.error);
-    this.breaker.report(permit, "cancelled");
-    if (result.kind !== "unfit") return result;
-    item.entry = withRefusal(item.entry, result.error, this.services.clock.now());
-    return this.refused(item, result.batch, result.error);
+    this.ramp.countRequest(newest);
   }
 
-  /** Which records were rejected is not known, so the whole batch is kept, marked as one that was mostly taken. */
-  private partlyDelivered(item: QueueItem, sent: Batch, partial: PartialRejection, rejected: number): EntryOutcome {
-    const error = partialSuccessError(item.entry, partial, rejected);
-    item.entry = withFailure(item.entry, error, this.services.clock.now(), true);
-    const cause: DeadLetterCause = { reason: "partial_success", category: "schema", error, lost: rejected };
-    return { kind: "partly_delivered", sent, partial, rejected, cause };
+  /** What follows from the result of a call; the breaker is told, and the attempt is noted on the entries. */
+  decide(group: SendGroup, permit: Permit, result: AttemptResult): GroupOutcome {
+    switch (result.kind) {
+      case "delivered":
+        return this.delivered(group, permit, result);
+      case "failed":
+        return this.failed(group, permit, result.batches, result.error);
+      case "unfit":
+        this.giveBack(permit);
+        return this.unfit(group.items[0]!, result.batch, result.error);
+      case "unreadable":
+        this.giveBack(permit);
+        return unreadableOutcome(group, result.causes);
+      case "cancelled":
+        this.giveBack(permit);
+        return outcomeOfEach(group.items, () => result);
+    }
   }
 
-  private failed(item: QueueItem, permit: Permit, batch: Batch, error: AttemptError): EntryOutcome {
-    const { metrics, clock } = this.services;
+  private delivered(
+    { items, bisection }: SendGroup,
+    permit: Permit,
+    { sent, partial }: Extract<AttemptResult, { kind: "delivered" }>,
+  ): GroupOutcome {
+    this.breaker.report(permit, "success");
+    this.poison.succeeded();
+    this.recent.sent();
+    if (bisection !== undefined) bisection.hasSuccess = true;
+    for (const item of items) this.services.bisections.delivered(item);
+    if ((partial?.rejected ?? 0) > 0) return this.partlyDelivered(items, sent, partial!);
+    return outcomeOfEach(items, (_item, i) => ({
+      kind: "delivered",
+      sent: sent[i]!,
+      partial: i === 0 ? partial : undefined,
+    }));
+  }
+
+  /** Which records were rejected is not known, so all of the request is kept, marked as one that was mostly taken. */
+  private partlyDelivered(
+    items: readonly QueueItem[],
+    sent: readonly Batch[],
+    partial: PartialRejection,
+  ): GroupOutcome {
+    const error = partialSuccessError(items, partial);
+    let uncounted = partial.rejected;
+    return outcomeOfEach(items, (item, i) => {
+      const rejected = Math.min(uncounted, sent[i]!.count);
+      uncounted -= rejected;
+      item.entry = withFailure(item.entry, error, this.services.clock.now(), true);
+      const cause: DeadLetterCause = { reason: "partial_success", category: "schema", error, lost: rejected };
+      const told = items.length === 1 ? partial : { rejected: 0, message: error.message };
+      return { kind: "partly_delivered", sent: sent[i]!, partial: told, rejected, cause };
+    });
+  }
+
+  private unfit(item: QueueItem, batch: Batch, error: AttemptError): GroupOutcome {
+    item.entry = withRefusal(item.entry, error, this.services.clock.now());
+    return outcomeOfEach([item], () => this.refused(item, batch, error));
+  }
+
+  private failed(group: SendGroup, permit: Permit, batches: readonly Batch[], error: AttemptError): GroupOutcome {
     this.recent.failed(error);
     if (error.kind === "permanent") {
       this.breaker.report(permit, "answered");
-      metrics.permanent.add(1);
-      item.entry = withFailure(item.entry, error, clock.now(), true);
-      return this.refused(item, batch, error);
+      this.services.metrics.permanent.add(1);
+      return this.groupRefused(group, batches, error);
     }
     const counts = this.breaker.report(permit, "failure");
-    const isPoison = this.poison.failed(item, error) && counts;
+    const isPoison = this.isPoison(group, error) && counts;
+    const delays = new Map<number, number>();
+    const outcomes = outcomeOfEach(group.items, (item) => this.failedEntry(item, error, counts, isPoison, delays));
+    // Of a breaker that is open, or was opened by this, the log has been told.
+    const [delayMs] = delays.values();
+    if (this.breaker.state === "closed" && delayMs !== undefined) this.logRetry({ error, delayMs });
+    return outcomes;
+  }
+
+  private isPoison({ items }: SendGroup, error: AttemptError): boolean {
+    if (items.length === 1) return this.poison.failed(items[0]!, error);
+    this.poison.failedTogether();
+    return false;
+  }
+
+  /** Entries that have failed equally often wait equally long, so that they can be sent together again. */
+  private failedEntry(
+    item: QueueItem,
+    error: AttemptError,
+    counts: boolean,
+    isPoison: boolean,
+    delays: Map<number, number>,
+  ): EntryOutcome {
+    const { clock } = this.services;
     item.failingSince ??= clock.monotonic();
     item.entry = withFailure(item.entry, error, clock.now(), counts);
     if (counts && this.isExhausted(item)) return deadLetter("retry_exhausted", error);
-    return isPoison ? deadLetter("poison", error) : this.retry(item, error);
+    if (isPoison) return deadLetter("poison", error);
+    const failures = Math.max(1, item.entry.attempts);
+    const delayMs = delays.get(failures) ?? this.backoff(failures, error.retryAfterMs);
+    delays.set(failures, delayMs);
+    item.entry = withDelay(item.entry, delayMs);
+    return { kind: "retry", delayMs };
+  }
+
+  /** A group that was refused for good is sent again in halves, until the entries that are to blame are alone. */
+  private groupRefused(group: SendGroup, batches: readonly Batch[], error: AttemptError): GroupOutcome {
+    const { items } = group;
+    const at = this.services.clock.now();
+    const bisection = this.countRefusal(group, error);
+    const isAlone = items.length === 1;
+    const isFutile = bisection?.endCause !== undefined;
+    for (const item of items)
+      item.entry = withFailure(item.entry, error, at, isAlone || isFutile || bisection === undefined);
+    if (isAlone && !isFutile) return outcomeOfEach(items, (item) => this.refused(item, batches[0]!, error));
+    if (bisection === undefined || isFutile) return outcomeOfEach(items, () => deadLetter("permanent", error));
+    for (const item of items) item.hasRetryTurn = true;
+    this.services.metrics.bisections.add(1);
+    return { outcomes: items.map(() => undefined), regrouped: halvesOfGroup(group, bisection) };
+  }
+
+  /** Undefined when it is of no use to look for the entries that are to blame. */
+  private countRefusal(group: SendGroup, error: AttemptError): GroupBisection | undefined {
+    const { items } = group;
+    if (items.length === 1 && group.bisection === undefined) return undefined;
+    if (items.length > 1 && !isWorthBisecting(error)) return undefined;
+    const bisection = group.bisection ?? newGroupBisection();
+    bisection.refusals += 1;
+    if (items.length === 1) bisection.badEntries += 1;
+    if (!bisection.hasSuccess && bisection.refusals >= MAX_REFUSALS)
+      bisection.endCause ??= deadLetter("permanent", error).cause;
+    return bisection;
   }
 
   /** Refused for good: only the bad records of it, if they can be found, and otherwise all of it. */
@@ -174,14 +274,6 @@ export class AttemptPolicy {
     const { enabled, max_retries, max_elapsed_time } = this.services.settings.retry_on_failure;
     if (!enabled || entry.attempts > max_retries) return true;
     return max_elapsed_time > 0 && this.services.clock.monotonic() - failingSince! >= max_elapsed_time;
-  }
-
-  private retry(item: QueueItem, error: AttemptError): EntryOutcome {
-    const delayMs = this.backoff(Math.max(1, item.entry.attempts), error.retryAfterMs);
-    // Of a breaker that is open, or was opened by this, the log has been told.
-    if (this.breaker.state === "closed") this.logRetry({ error, delayMs });
-    item.entry = withDelay(item.entry, delayMs);
-    return { kind: "retry", delayMs };
   }
 
   private onBreakerChange(to: BreakerState, from: BreakerState): void {
@@ -200,4 +292,20 @@ export class AttemptPolicy {
 
 function deadLetter(reason: FailureReason, error: AttemptError): DeadLetterOutcome {
   return { kind: "dead_letter", cause: { reason, category: errorCategory(error), error } };
+}
+
+function outcomeOfEach(
+  items: readonly QueueItem[],
+  decide: (item: QueueItem, index: number) => EntryOutcome,
+): GroupOutcome {
+  return { outcomes: items.map(decide), regrouped: [] };
+}
+
+/** Those that can be read are sent without the others. */
+function unreadableOutcome({ items, bisection }: SendGroup, causes: readonly unknown[]): GroupOutcome {
+  const outcomes = causes.map((cause): EntryOutcome | undefined =>
+    cause === undefined ? undefined : { kind: "unreadable", cause },
+  );
+  const readable = items.filter((_item, i) => causes[i] === undefined);
+  return { outcomes, regrouped: readable.length === 0 ? [] : [{ items: readable, bisection }] };
 }

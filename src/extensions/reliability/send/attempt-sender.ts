@@ -1,18 +1,23 @@
-import type { Batch, Exporter, PartialRejection, Refusal } from "../../../plugin.js";
+import { Batch, type Exporter, type PartialRejection, type Refusal } from "../../../plugin.js";
 import { type AttemptError, validateRejection } from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
+import { keyOfGroup } from "../schedule/send-group.js";
 import type { QueueStore } from "../store/store.js";
 import type { CallTimeout } from "./call-timeout.js";
 import type { Classify } from "./classify.js";
-import type { PrepareReplayed } from "./replay-preparation.js";
+import type { PreparedBatch, PrepareReplayed } from "./replay-preparation.js";
 
-/** What came of an attempt to send an entry. `batch` is what is stored; `sent` is what the other side took. */
+/**
+ * What came of an attempt to send entries as one request. `batches` are what is stored of each of them; `sent` is what the
+ * other side took of each.
+ */
 export type AttemptResult =
-  | { readonly kind: "delivered"; readonly sent: Batch; readonly partial: PartialRejection | undefined }
-  | { readonly kind: "failed"; readonly batch: Batch; readonly error: AttemptError }
-  /** Its pipeline's replay steps refuse it; the other side has no part in it. */
+  | { readonly kind: "delivered"; readonly sent: readonly Batch[]; readonly partial: PartialRejection | undefined }
+  | { readonly kind: "failed"; readonly batches: readonly Batch[]; readonly error: AttemptError }
+  /** The replay steps of its pipeline refuse the only one; the other side has no part in it. */
   | { readonly kind: "unfit"; readonly batch: Batch; readonly error: AttemptError }
-  | { readonly kind: "unreadable"; readonly cause: unknown }
+  /** Nothing was sent: what kept each of them from being read, if anything. */
+  | { readonly kind: "unreadable"; readonly causes: readonly unknown[] }
   /** It was broken off from here, or not made because of that. */
   | { readonly kind: "cancelled" };
 
@@ -26,7 +31,7 @@ export interface AttemptSenderServices {
   readonly timeout: CallTimeout;
 }
 
-/** Makes one attempt: reads the payload if it is not in memory, prepares it if it was replayed, sends it within its time. */
+/** Makes one attempt: reads payloads that are not in memory, prepares what was replayed, sends it all within its time. */
 export class AttemptSender {
   private readonly services: AttemptSenderServices;
   private hasAborted = false;
@@ -41,12 +46,18 @@ export class AttemptSender {
   }
 
   /** `done` is called exactly once. */
-  attempt(item: QueueItem, done: (result: AttemptResult) => void): void {
-    if (item.batch !== undefined) return this.send(item, item.batch, done);
-    this.services.store.payload(item.ref).then(
-      (batch) => this.send(item, batch, done),
-      (cause: unknown) => done({ kind: "unreadable", cause }),
-    );
+  attempt(items: readonly QueueItem[], done: (result: AttemptResult) => void): void {
+    const batches = inMemory(items);
+    if (batches !== undefined) return this.send(items, batches, done);
+    void Promise.all(items.map((item) => this.read(item))).then((read) => {
+      const causes = read.map(({ cause }) => cause);
+      if (causes.some((cause) => cause !== undefined)) return done({ kind: "unreadable", causes });
+      this.send(
+        items,
+        read.map(({ batch }) => batch!),
+        done,
+      );
+    });
   }
 
   /** Tells every call to give up, now; one whose payload is still being read is not made. */
@@ -68,16 +79,42 @@ export class AttemptSender {
     );
   }
 
-  private send(item: QueueItem, batch: Batch, done: (result: AttemptResult) => void): void {
-    const { exporter, prepare, classify, timeout } = this.services;
+  private async read({ batch, ref }: QueueItem): Promise<{ readonly batch?: Batch; readonly cause?: unknown }> {
+    try {
+      return { batch: batch ?? (await this.services.store.payload(ref)) };
+    } catch (error) {
+      return { cause: error ?? new Error("unreadable") };
+    }
+  }
+
+  private send(items: readonly QueueItem[], batches: readonly Batch[], done: (result: AttemptResult) => void): void {
+    const { exporter, classify, timeout } = this.services;
     if (this.hasAborted) return done(CANCELLED);
-    const prepared = item.entry.replays === 0 ? { batch } : prepare(item.entry, batch);
-    if (prepared.batch === undefined) return done({ kind: "unfit", batch, error: prepared.error });
-    const { batch: sent } = prepared;
+    const prepared = this.prepare(items, batches);
+    if (prepared.batch === undefined) return done({ kind: "unfit", batch: batches[0]!, error: prepared.error });
+    const { batch } = prepared;
+    const sent = items.length === 1 ? [batch] : batches;
     timeout.run(
-      (abort) => exporter.send(sent, abort, { idempotencyKey: item.entry.id }),
-      (answer) => done({ kind: "delivered", sent, partial: validateRejection(answer, sent.count) }),
-      (cause) => done(this.hasAborted ? CANCELLED : { kind: "failed", batch, error: classify(cause) }),
+      (abort) => exporter.send(batch, abort, { idempotencyKey: keyOfGroup(items) }),
+      (answer) => done({ kind: "delivered", sent, partial: validateRejection(answer, batch.count) }),
+      (cause) => done(this.hasAborted ? CANCELLED : { kind: "failed", batches, error: classify(cause) }),
     );
   }
+
+  /** What was replayed is always sent alone. */
+  private prepare(items: readonly QueueItem[], batches: readonly Batch[]): PreparedBatch {
+    const [{ entry }] = items as [QueueItem];
+    if (items.length > 1) return { batch: Batch.merge(batches) };
+    return entry.replays === 0 ? { batch: batches[0]! } : this.services.prepare(entry, batches[0]!);
+  }
+}
+
+/** The payloads, if all of them are in memory. */
+function inMemory(items: readonly QueueItem[]): readonly Batch[] | undefined {
+  const batches: Batch[] = [];
+  for (const { batch } of items) {
+    if (batch === undefined) return undefined;
+    batches.push(batch);
+  }
+  return batches;
 }

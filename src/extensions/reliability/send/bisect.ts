@@ -4,11 +4,16 @@ import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
 
 /** Refusals after which the rest of a bisection is not tried any more, unless one of its parts was taken before. */
-const MAX_REFUSALS = 16;
+export const MAX_REFUSALS = 16;
 
 /** Whether sending the entry in parts is worth it: the data is to blame, and only some of it may be. */
 export function canBisect(entry: Entry, error: AttemptError): boolean {
-  if (entry.items < 2 || error.kind !== "permanent") return false;
+  return entry.items >= 2 && isWorthBisecting(error);
+}
+
+/** Whether it is the data that was refused, so that some of it may be taken. */
+export function isWorthBisecting(error: AttemptError): boolean {
+  if (error.kind !== "permanent") return false;
   return error.code === ERROR_CODES.SLUICE_TOO_LARGE || error.category !== "integration";
 }
 

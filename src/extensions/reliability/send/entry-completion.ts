@@ -74,7 +74,7 @@ export class EntryCompletion {
     metrics.sent[sent.signal].add(sent.count - rejected);
     this.logPartial(partial);
     metrics.partialSuccess.add(1);
-    item.delivery?.accept({ rejected, message: partial.message });
+    item.delivery?.accept(partial);
     return this.deadLetter(item, cause);
   }
 

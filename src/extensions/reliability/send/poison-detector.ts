@@ -33,6 +33,11 @@ export class PoisonDetector {
     this.successes += 1;
   }
 
+  /** Notes a failure of entries that were sent together: it is not known which of them is to blame. */
+  failedTogether(): void {
+    this.failures += 1;
+  }
+
   /** Notes a failure that is not permanent. True: the entry is poison. */
   failed(entry: { failureStreak: FailureStreak | undefined }, error: AttemptError): boolean {
     this.failures += 1;

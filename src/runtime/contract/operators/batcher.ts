@@ -6,7 +6,7 @@ import { ERROR_CODES } from "../error-codes.js";
 import { Refusal } from "../refusal.js";
 
 /** What is merged stays under gRPC's usual limit of 4 MiB, so that no request is refused for the company it was in. */
-const MAX_MERGED_BYTES = 3 * 1024 * 1024;
+export const MAX_MERGED_BYTES = 3 * 1024 * 1024;
 /** What the pieces of a batch may take: several times what any sensible batch is cut into. */
 const MAX_SPLIT_BYTES = 32 * 1024 * 1024;
 
@@ -84,24 +84,11 @@ export class Batcher {
 
   private emitMerged(deliveries: readonly Delivery[]): void {
     const merged = Batch.merge(deliveries.map((delivery) => delivery.batch));
-    const pieces = this.splitMerged(merged);
-    if (pieces !== undefined) {
+    const pieces = piecesOf(merged, this.settings);
+    if (!(pieces instanceof Refusal)) {
       for (const piece of Delivery.merge(deliveries, merged).split(pieces)) this.emit(piece);
     } else if (deliveries.length > 1) for (const delivery of deliveries) this.emitMerged([delivery]);
-    else deliveries[0]!.refuse(splitOverflowRefusal(this.settings.maxSize));
-  }
-
-  /** Undefined: the pieces would take many times what the batch does. */
-  private splitMerged(merged: Batch): readonly Batch[] | undefined {
-    const { maxSize, sizer } = this.settings;
-    if (maxSize === 0 || sizer === "requests") return [merged];
-    const limits = sizer === "items" ? { records: maxSize } : { bytes: maxSize };
-    try {
-      return splitBatch(merged, { ...limits, total: Math.max(MAX_SPLIT_BYTES, 2 * merged.byteLength) });
-    } catch (error) {
-      if (error instanceof SplitOverflow) return undefined;
-      throw error;
-    }
+    else deliveries[0]!.refuse(pieces);
   }
 
   /** Forgets what waits and stops the clock; gives it to whoever settles it. */
@@ -118,6 +105,22 @@ export class Batcher {
   private sizeOf(batch: Batch): number {
     const { sizer } = this.settings;
     return sizer === "items" ? batch.count : sizer === "bytes" ? batch.byteLength : 1;
+  }
+}
+
+/** A batch in pieces of at most the size that the settings allow; a refusal when those would take many times what it does. */
+export function piecesOf(
+  batch: Batch,
+  { maxSize, sizer }: Pick<BatcherSettings, "maxSize" | "sizer">,
+): readonly Batch[] | Refusal {
+  if (maxSize === 0 || sizer === "requests") return [batch];
+  if ((sizer === "items" ? batch.count : batch.byteLength) <= maxSize) return [batch];
+  const limits = sizer === "items" ? { records: maxSize } : { bytes: maxSize };
+  try {
+    return splitBatch(batch, { ...limits, total: Math.max(MAX_SPLIT_BYTES, 2 * batch.byteLength) });
+  } catch (error) {
+    if (error instanceof SplitOverflow) return splitOverflowRefusal(maxSize);
+    throw error;
   }
 }
 

@@ -135,7 +135,9 @@ const replay = section(
     rate: z.number().positive().optional().meta({ description: "Entries per second." }),
     batch_size: z.number().int().positive().optional().meta({ description: "Entries at a time." }),
     max_replays: z.number().int().positive().optional().meta({ description: "Per entry." }),
-    ramp: duration().optional().meta({ description: "Time in which draining after an outage reaches full speed." }),
+    ramp: duration()
+      .optional()
+      .meta({ description: "Time in which draining after an outage, or a restart, reaches full speed; 0s: at once." }),
   }),
 );
 

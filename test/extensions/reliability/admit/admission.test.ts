@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { StoreError } from "../../../../src/extensions/reliability/store/store.js";
+import { batchFromJson } from "../../../../src/plugin.js";
+import { owed } from "../../../support/deliveries.js";
 import { hangs, startQueue } from "../queue.js";
 
 describe("a queue", () => {
@@ -25,23 +27,22 @@ describe("a queue", () => {
     expect(queue.metrics.value("otelcol_exporter_enqueue_failed_log_records")).toBe(1);
   });
 
-  it("merges before the queue when told to, and accepts all that was merged", async () => {
-    const settings = { sending_queue: { batch: { flush_timeout: "200ms", min_size: 5 } } };
-    const queue = await startQueue({ settings });
-    const outcomes = [queue.send("a"), queue.send("b")];
-    await queue.settle();
-    expect(outcomes).toEqual([[], []]);
+  it("makes several entries of what is larger than may be sent in one request", async () => {
+    const queue = await startQueue({ batching: { minSize: 2, maxSize: 2 } });
+    const outcomes = queue.send("a", "b", "c", "d", "e");
     await queue.pass(200);
-    expect(outcomes).toMatchObject([[{ ok: true }], [{ ok: true }]]);
-    queue.send("c", "d", "e", "f", "g");
+    expect(outcomes).toMatchObject([{ ok: true }]);
+    expect(queue.calls).toEqual([["a", "b"], ["c", "d"], ["e"]]);
+  });
+
+  it("refuses for good what would be many times as large in pieces", async () => {
+    const queue = await startQueue({ batching: { minSize: 2, maxSize: 2 } });
+    const resource = { attributes: [{ key: "k", value: { stringValue: "x".repeat(1024 * 1024) } }] };
+    const scopeLogs = [{ logRecords: Array(100).fill({ severityNumber: 1 }) }];
+    const hostile = owed(batchFromJson("logs", JSON.stringify({ resourceLogs: [{ resource, scopeLogs }] })));
+    queue.outlet.accept(hostile.delivery, "logs");
     await queue.settle();
-    expect(queue.calls).toEqual([
-      ["a", "b"],
-      ["c", "d", "e", "f", "g"],
-    ]);
-    const last = queue.send("h");
-    await queue.outlet.drain();
-    expect(last).toMatchObject([{ ok: true }]);
-    expect([...queue.taken, ...(await queue.pending())]).toContain("h");
+    expect(hostile.outcomes).toMatchObject([{ ok: false, refusal: { code: "SLUICE_SPLIT_OVERFLOW" } }]);
+    expect(await queue.pending()).toEqual([]);
   });
 });

@@ -32,7 +32,7 @@ describe("the head of a queue", () => {
         const { store, clock, waiting, head } = await setUp();
         const busy: QueueItem[] = [];
         const take = () => {
-          const item = head.take() ?? waiting.take(clock.monotonic());
+          const item = head.takeFirst() ?? waiting.take(clock.monotonic());
           if (item === undefined) return;
           expect(busy.map(({ ref }) => ref)).not.toContain(item.ref);
           busy.push(item);

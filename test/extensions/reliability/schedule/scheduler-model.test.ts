@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
-import { refusalOfHttp } from "../../../../src/runtime/kit.js";
+import { type Batching, refusalOfHttp } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 import { type Queue, startQueue } from "../queue.js";
@@ -30,13 +30,19 @@ class World {
   readonly accepted: string[] = [];
   readonly delivered = new Map<string, number>();
   queue!: Queue;
+  private readonly batching: Partial<Batching> | undefined;
   private count = 0;
+
+  constructor(batching: Partial<Batching> | undefined) {
+    this.batching = batching;
+  }
 
   async open(): Promise<void> {
     this.queue = await startQueue({
       store: this.store,
       clock: this.clock,
       limits: { entries: 4, waiting: 3, bytes: 100 },
+      ...(this.batching && { batching: this.batching }),
       settings: { timeout: "2s", sending_queue: { num_consumers: 3 }, retry_on_failure: { max_retries: 2 } },
       backend: async (bodies, _batch, abort) => {
         await new Promise(setImmediate);
@@ -82,11 +88,23 @@ async function deadBodies(queue: Queue): Promise<string[]> {
   return texts.flatMap((bytes) => [...bytes.toString("latin1").matchAll(/(?:good|bad)-\d+/g)].map(([body]) => body));
 }
 
+/** Undefined sends each entry by itself. */
+const batching: fc.Arbitrary<Partial<Batching> | undefined> = fc.option(
+  fc.record({
+    timeoutMs: fc.constantFrom(0, 500, 3000),
+    minSize: fc.constantFrom(2, 6, 8192),
+    maxSize: fc.constantFrom(0, 8192),
+    sizer: fc.constantFrom("items", "requests"),
+    metadataKeys: fc.constantFrom([], ["tenant"]),
+  }),
+  { nil: undefined },
+);
+
 describe("the scheduler", () => {
   it("brings every accepted record to one end: delivered once, dead or pending, through outages and crashes", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
-        const world = new World();
+      fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), batching, async (steps, wanted) => {
+        const world = new World(wanted);
         await world.open();
         for (const each of steps) await world.do(each);
         await check(world);
@@ -100,7 +118,7 @@ describe("the scheduler", () => {
         await world.queue.outlet.drain();
         expect(world.clock.pending).toBe(0);
       }),
-      runs(20),
+      runs(30),
     );
   });
 });

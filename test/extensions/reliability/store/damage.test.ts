@@ -342,7 +342,7 @@ describe("a queue that cannot be opened", () => {
     await store.close();
     const witness = `${place.directory}.witness`;
     const { crc32c } = await import("../../../../src/extensions/reliability/store/format/crc32c.js");
-    const said = readFileSync(witness, "utf8").slice(0, 502).replace('"format":1', '"format":9');
+    const said = readFileSync(witness, "utf8").slice(0, 502).replace('"format":2', '"format":9');
     writeFileSync(witness, `${said} ${crc32c(Buffer.from(said)).toString(16).padStart(8, "0")}\n`);
     const before = readdirSync(place.directory);
     await expect(place.store().open()).rejects.toMatchObject({ code: "newer_version" });

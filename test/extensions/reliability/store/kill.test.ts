@@ -1,12 +1,21 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { bundled } from "../../../support/bundled.js";
 import { makePlace, textsIn } from "./level-harness.js";
 
-const CHILD = fileURLToPath(new URL("kill-child.mjs", import.meta.url));
 const ROUNDS = 3;
+
+let script: string;
+beforeAll(async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-kill-"));
+  script = await bundled(join(import.meta.dirname, "kill-child.mjs"), folder);
+  return () => rmSync(folder, { recursive: true, force: true });
+});
 
 /** What the killed process was promised, by entry. */
 interface Promised {
@@ -22,7 +31,7 @@ afterEach(() => void child?.kill("SIGKILL"));
 
 /** Runs the child until it has said so many lines, and a little longer; notes what it says. */
 async function runAndKill(promised: Promised, args: readonly string[], lines: number): Promise<void> {
-  const running = spawn(process.execPath, [CHILD, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const running = spawn(process.execPath, [script, ...args], { stdio: ["ignore", "pipe", "inherit"] });
   child = running;
   let seen = 0;
   for await (const line of createInterface({ input: running.stdout })) {

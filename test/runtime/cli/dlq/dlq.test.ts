@@ -252,7 +252,7 @@ describe("without an agent", () => {
     const directory = await temporary();
     await queueOf(directory, "a", [{}]);
     const witness = join(directory, "a.witness");
-    const said = (await readFile(witness, "utf8")).slice(0, 502).replace('"format":1', '"format":9');
+    const said = (await readFile(witness, "utf8")).slice(0, 502).replace('"format":2', '"format":9');
     const newer = `${said} ${crc32c(Buffer.from(said)).toString(16).padStart(8, "0")}\n`;
     await writeFile(witness, newer);
     const { code, err } = await sluice(["dlq", "purge", "--all", "--yes", "--dir", directory]);

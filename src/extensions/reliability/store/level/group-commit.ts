@@ -27,6 +27,11 @@ export interface GroupCommitSettings {
 /**
  * Writes changes in the order they come, one commit at a time: while one is under way, others gather into the next.
  * That makes fsync affordable, since its cost is shared by all who wait.
+ *
+ * A commit begins at the end of the turn of the event loop, when everything that was read from sockets in that turn has
+ * been added: an idle store's only change is written at once, and a busy one's groups grow with its load. When much has
+ * gathered behind a commit, the next one follows without that: the disk is what is waited for then. No timer is involved,
+ * so nobody waits for changes that may not come.
  */
 export class GroupCommit {
   private readonly settings: GroupCommitSettings;
@@ -77,9 +82,8 @@ export class GroupCommit {
   }
 
   private async run(): Promise<void> {
-    // Those who call in the same turn of the event loop are in the same commit.
-    await Promise.resolve();
-    while (this.waiting.length > 0) {
+    for (let isFirst = true; this.waiting.length > 0; isFirst = false) {
+      if (isFirst || !this.hasMuchToWrite()) await endOfTurn();
       const changes = this.takeNext();
       try {
         await this.settings.commit(changes);
@@ -99,6 +103,14 @@ export class GroupCommit {
     return true;
   }
 
+  private hasMuchToWrite(): boolean {
+    let bytes = 0;
+    return this.waiting.some((change) => {
+      bytes += change.bytes;
+      return bytes >= MIN_BYTES_TO_HURRY;
+    });
+  }
+
   private takeNext(): StoreChange[] {
     let bytes = 0;
     let count = 0;
@@ -111,5 +123,13 @@ export class GroupCommit {
   }
 }
 
+function endOfTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+/** Writing so much takes longer than what a larger group would save. */
+const MIN_BYTES_TO_HURRY = 64 * 1024;
 const MAX_COMMIT_BYTES = 8 * 1024 * 1024;
 const MAX_COMMIT_CHANGES = 4096;

@@ -150,4 +150,5 @@ class OldestEntry {
   }
 }
 
-const FIND_DELAY_MS = 50;
+/** Looking means an iterator over what is there, for which LevelDB is locked: a busy queue does it a few times a second. */
+const FIND_DELAY_MS = 200;

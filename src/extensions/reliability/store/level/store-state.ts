@@ -1,5 +1,6 @@
 import type { Batch } from "../../../../plugin.js";
 import type { EntryInfo } from "../format/entry-value.js";
+import { FORMAT } from "../format/frame.js";
 import { type Meta, newMeta } from "../format/meta.js";
 import { entryId, sequenceOfId } from "../new-entry.js";
 import type { EntryRef, LevelStoreSettings } from "../store.js";
@@ -13,6 +14,8 @@ import { Transaction } from "./transaction.js";
 
 /** Opening has to count entries that the counters on disk leave out: about a third of a second for this many bytes. */
 const MAX_UNCOUNTED_BYTES = 128 * 1024 * 1024;
+
+const NOTHING_LOADED: ReadonlyMap<EntryRef, EntryInfo> = new Map();
 
 /**
  * What is known of the store in memory: the counters, the latest entries and payloads, where the oldest ones are. Nothing
@@ -45,7 +48,7 @@ export class StoreState {
   /** Begins anew with a database that has just been opened. */
   async reset(db: LevelDb, meta: Meta): Promise<void> {
     this.uncountedBytes = MAX_UNCOUNTED_BYTES;
-    this.meta = { ...meta, last: Math.max(meta.last, this.meta.last) };
+    this.meta = { ...meta, format: FORMAT, last: Math.max(meta.last, this.meta.last) };
     this.clearCaches();
     this.oldest?.stop();
     this.oldest = new OldestEntries(
@@ -58,7 +61,8 @@ export class StoreState {
 
   /** Writes changes in one step; those that cannot be applied are told so. */
   async write(db: LevelDb, changes: readonly StoreChange[]): Promise<void> {
-    const loaded = await this.loadInfos(db, changes);
+    const unknown = this.unknownRefs(changes);
+    const loaded = unknown.length === 0 ? NOTHING_LOADED : await this.loadInfos(db, unknown);
     const batch = db.batch();
     const meta = this.oldest?.withPositions(this.meta) ?? this.meta;
     const transaction = new Transaction(batch, meta, (ref) => this.infos.get(ref) ?? loaded.get(ref));
@@ -102,15 +106,20 @@ export class StoreState {
     this.onWritten(transaction);
   }
 
-  private async loadInfos(db: LevelDb, changes: readonly StoreChange[]): Promise<Map<EntryRef, EntryInfo>> {
+  /** Entries that changes look up and of which nothing is known in memory: none, mostly. */
+  private unknownRefs(changes: readonly StoreChange[]): EntryRef[] {
+    const unknown = new Set<EntryRef>();
+    for (const { refs } of changes) for (const ref of refs) if (this.infos.get(ref) === undefined) unknown.add(ref);
+    return [...unknown];
+  }
+
+  private async loadInfos(db: LevelDb, refs: readonly EntryRef[]): Promise<Map<EntryRef, EntryInfo>> {
     const loaded = new Map<EntryRef, EntryInfo>();
-    const refsOfChanges = new Set(changes.flatMap(({ refs }) => refs));
-    const unknown = [...refsOfChanges].filter((ref) => this.infos.get(ref) === undefined);
     const loadOne = async (ref: EntryRef) => {
       const info = await this.loadInfo(db, ref);
       if (info !== undefined) loaded.set(ref, info);
     };
-    for (let i = 0; i < unknown.length; i += 64) await Promise.all(unknown.slice(i, i + 64).map(loadOne));
+    for (let i = 0; i < refs.length; i += 64) await Promise.all(refs.slice(i, i + 64).map(loadOne));
     return loaded;
   }
 

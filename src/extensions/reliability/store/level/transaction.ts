@@ -37,14 +37,14 @@ export class Transaction {
   /** Entries as this transaction leaves them; null for those it removes. */
   readonly infos = new Map<EntryRef, EntryInfo | null>();
   readonly removed: RemovedPayload[] = [];
-  meta: Meta;
+  readonly meta: { -readonly [K in keyof Meta]: Meta[K] };
   private onlyAdds = true;
   private readonly writer: KeyValueWriter;
   private readonly lookUp: (ref: EntryRef) => EntryInfo | undefined;
 
   constructor(writer: KeyValueWriter, meta: Meta, lookUp: (ref: EntryRef) => EntryInfo | undefined) {
     this.writer = writer;
-    this.meta = meta;
+    this.meta = { ...meta };
     this.lookUp = lookUp;
   }
 
@@ -55,7 +55,7 @@ export class Transaction {
    */
   finish(mayOmitMeta: boolean): { wroteMeta: boolean } {
     if (mayOmitMeta && this.onlyAdds) return { wroteMeta: false };
-    this.meta = { ...this.meta, commits: this.meta.commits + 1 };
+    this.meta.commits += 1;
     this.writer.put(META_KEY, encodeMeta(this.meta));
     return { wroteMeta: true };
   }
@@ -108,7 +108,7 @@ export class Transaction {
     this.writer.put(refKey(RANGES.failed, ref), frame(RANGES.failed, ref, 0, head, []));
     if (info.changed) this.writer.del(refKey(RANGES.update, ref));
     this.setInfo(ref, infoOf(ref, head, false));
-    this.meta = { ...this.meta, failedHead: Math.min(this.meta.failedHead, ref) };
+    this.meta.failedHead = Math.min(this.meta.failedHead, ref);
   }
 
   replace(ref: EntryRef, replacements: readonly NewEntry[], ids: readonly (string | undefined)[]): StoredEntry[] {
@@ -133,21 +133,26 @@ export class Transaction {
       this.writer.del(key);
     }
     this.remove(ref);
-    this.meta = { ...this.meta, corrupt: this.meta.corrupt + 1 };
+    this.meta.corrupt += 1;
   }
 
   /** Stops counting pending entries that are nowhere to be found. */
   uncountLostPending({ entries, items, bytes }: Amount): void {
     this.onlyAdds = false;
-    const { pending, corrupt } = this.meta;
-    const left = { entries: pending.entries - entries, items: pending.items - items, bytes: pending.bytes - bytes };
-    this.meta = { ...this.meta, pending: left, corrupt: corrupt + entries };
+    const { pending } = this.meta;
+    this.meta.pending = {
+      entries: pending.entries - entries,
+      items: pending.items - items,
+      bytes: pending.bytes - bytes,
+    };
+    this.meta.corrupt += entries;
   }
 
   /** Gives a payload back to the entry it came with, when the one that it was replayed as is gone. */
   restoreOrigin(origin: EntryRef): void {
     this.writer.del(refKey(RANGES.moved, origin));
-    this.meta = { ...this.meta, moved: this.meta.moved - 1, head: Math.min(this.meta.head, origin) };
+    this.meta.moved -= 1;
+    this.meta.head = Math.min(this.meta.head, origin);
   }
 
   /** Notes are counted nowhere: a commit that only adds them may leave the counters out. */
@@ -170,7 +175,7 @@ export class Transaction {
     if (isIndexed(info.id, from)) this.writer.del(idKey(info.id));
     this.indexId(entry.id, ref);
     this.writer.put(refKey(RANGES.moved, info.origin), frame(RANGES.moved, info.origin, 0, { owner: ref }, []));
-    if (from === info.origin) this.meta = { ...this.meta, moved: this.meta.moved + 1 };
+    if (from === info.origin) this.meta.moved += 1;
     else this.writer.del(refKey(RANGES.entry, from));
     this.setInfo(from, null);
     this.setInfo(ref, infoOf(ref, head, false));
@@ -190,7 +195,7 @@ export class Transaction {
     if (info.origin === ref) return;
     this.writer.del(refKey(RANGES.entry, info.origin));
     this.writer.del(refKey(RANGES.moved, info.origin));
-    this.meta = { ...this.meta, moved: this.meta.moved - 1 };
+    this.meta.moved -= 1;
   }
 
   private indexId(id: string, ref: EntryRef): void {
@@ -198,7 +203,7 @@ export class Transaction {
   }
 
   private nextRef(): EntryRef {
-    this.meta = { ...this.meta, last: this.meta.last + 1 };
+    this.meta.last += 1;
     return this.meta.last;
   }
 
@@ -217,6 +222,6 @@ export class Transaction {
 
   private count(info: EntryInfo, sign: 1 | -1): void {
     const amount = adjustAmount(this.meta[info.state], info, sign);
-    this.meta = { ...this.meta, [info.state]: amount.entries <= 0 ? ZERO_AMOUNT : amount };
+    this.meta[info.state] = amount.entries <= 0 ? ZERO_AMOUNT : amount;
   }
 }

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { GroupCommit, type StoreChange } from "../../../../../src/extensions/reliability/store/level/group-commit.js";
 
 function change(name: string, lazy: boolean, done: () => void): StoreChange & { name: string } {
@@ -40,14 +40,40 @@ it("writes together what is added while it writes, in order", async () => {
     retryMs: 1,
   });
   const all = ["a", "b", "c"].map((name) => new Promise<void>((done) => commits.add(change(name, false, done))));
-  await Promise.resolve();
+  await expect.poll(() => written).toHaveLength(1);
   const more = ["d", "e"].map((name) => new Promise<void>((done) => commits.add(change(name, false, done))));
   release();
   await Promise.all(all);
+  await expect.poll(() => written).toHaveLength(2);
   release();
   await Promise.all(more);
   expect(written).toEqual([
     ["a", "b", "c"],
     ["d", "e"],
+  ]);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it("writes an idle store's only change without waiting for a timer, and with it what comes in the same turn", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  const written: string[][] = [];
+  const commits = new GroupCommit({
+    commit: async (changes) => void written.push(changes.map((each) => (each as StoreChange & { name: string }).name)),
+    lazyMs: 1000,
+    retryMs: 1000,
+  });
+  const add = (name: string, lazy = false) => new Promise<void>((done) => commits.add(change(name, lazy, done)));
+  await add("only");
+  const first = add("first");
+  const inSameTurn = Promise.resolve().then(() => add("promised"));
+  const ticked = new Promise<void>((done) => process.nextTick(() => commits.add(change("ticked", false, done))));
+  const acknowledged = add("acknowledged", true);
+  await Promise.all([first, inSameTurn, ticked, acknowledged]);
+  expect(written.map((names) => [...names].sort())).toEqual([
+    ["only"],
+    ["acknowledged", "first", "promised", "ticked"],
   ]);
 });

@@ -52,12 +52,16 @@ export async function storesUnder(root: string): Promise<{ directory: string; su
   return found;
 }
 
-/** Writes summaries, one at a time; of several that come during a write only the newest. */
+/** A write of the file costs about as much as one of the store, so that not every commit has one of its own. */
+const WRITE_DELAY_MS = 5;
+
+/** Writes summaries, one at a time; of several that come during a write, or within a few milliseconds, only the newest. */
 export class SummaryFile {
   private readonly path: string;
   private file: FileHandle | undefined;
   private newest: Meta | undefined;
   private writing: Promise<void> | undefined;
+  private timer: NodeJS.Timeout | undefined;
 
   constructor(directory: string) {
     this.path = summaryPath(directory);
@@ -74,17 +78,24 @@ export class SummaryFile {
   /** Never fails: a summary that cannot be written is only older. */
   write(meta: Meta): void {
     this.newest = meta;
-    this.writing ??= this.writeNewest().finally(() => {
-      this.writing = undefined;
-    });
+    this.timer ??= setTimeout(() => this.writeNow(), WRITE_DELAY_MS).unref();
   }
 
   async stop(): Promise<void> {
+    this.writeNow();
     await this.writing;
     const file = this.file;
     this.file = undefined;
     await file?.datasync().catch(() => {});
     await file?.close();
+  }
+
+  private writeNow(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.writing ??= this.writeNewest().finally(() => {
+      this.writing = undefined;
+    });
   }
 
   private async writeNewest(): Promise<void> {

@@ -1,0 +1,131 @@
+import http from "node:http";
+import { HttpConnection } from "./load/http-connection.js";
+
+/**
+ * How the bare forwarders send: over kept-alive connections, with node:http's client or with plain sockets, each request
+ * by itself or together with its neighbours. Which client a forwarder uses is chosen here and nowhere else.
+ *
+ * @typedef {{ path: string, type: string, encoding?: string | undefined, chunks: readonly Buffer[] }} Forwarded
+ * @typedef {{ status: number, type?: string | undefined, body: Buffer }} Answer status 502: there was none
+ * @typedef {(request: Forwarded, done: (answer: Answer) => void) => void} Send
+ */
+const NOTHING = Buffer.alloc(0);
+
+/** @type {Record<string, (port: number, connections: number) => Send>} */
+export const CLIENTS = { node: nodeClient, sockets: socketClient };
+
+/** @param {number} port @param {number} connections @returns {Send} */
+function nodeClient(port, connections) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: connections });
+  return ({ path, type, encoding, chunks }, done) => {
+    const body = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
+    const headers = {
+      "content-type": type,
+      "content-length": body.length,
+      ...(encoding ? { "content-encoding": encoding } : {}),
+    };
+    const request = http.request({ host: "127.0.0.1", port, method: "POST", path, headers, agent }, (response) => {
+      /** @type {Buffer[]} */
+      const parts = [];
+      response.on("data", (chunk) => parts.push(chunk));
+      response.on("end", () =>
+        done({
+          status: response.statusCode ?? 502,
+          type: response.headers["content-type"],
+          body: Buffer.concat(parts),
+        }),
+      );
+    });
+    request.on("error", () => done({ status: 502, body: NOTHING }));
+    request.end(body);
+  };
+}
+
+/** Reads of an answer its status only: the body it gives is empty. @param {number} port @param {number} connections @returns {Send} */
+function socketClient(port, connections) {
+  /** @type {{ request: Forwarded, done: (answer: Answer) => void }[]} */
+  const waiting = [];
+  /** @type {((request: Forwarded, done: (answer: Answer) => void) => void)[]} */
+  const free = Array.from({ length: connections }, () => {
+    /** @type {((answer: Answer) => void) | undefined} */
+    let told;
+    const connection = new HttpConnection(port, ({ status }) => {
+      const next = waiting.shift();
+      const tell = told;
+      if (next === undefined) free.push(send);
+      else send(next.request, next.done);
+      tell?.({ status: status === 0 ? 502 : status, body: NOTHING });
+    });
+    /** @param {Forwarded} request @param {(answer: Answer) => void} done */
+    const send = (request, done) => {
+      told = done;
+      connection.send(Buffer.concat([headOf(request), ...request.chunks]));
+    };
+    return send;
+  });
+  return (request, done) => {
+    const send = free.pop();
+    if (send === undefined) waiting.push({ request, done });
+    else send(request, done);
+  };
+}
+
+/** @param {Forwarded} request */
+function headOf({ path, type, encoding, chunks }) {
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  const packed = encoding ? `content-encoding: ${encoding}\r\n` : "";
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: ${type}\r\n${packed}content-length: ${length}\r\n\r\n`,
+    "latin1",
+  );
+}
+
+/** Requests under way at once in the merging form: while these are busy, what comes is gathered. */
+const MERGING_SLOTS = 2;
+const MAX_MERGED_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Puts neighbours together, as a batch processor may: protobuf messages of one path, one behind the other, are one
+ * message. What comes in one turn of the event loop, or while all slots are busy, goes out as one request.
+ *
+ * @param {Send} send @returns {Send}
+ */
+export function merging(send) {
+  /** @type {{ request: Forwarded, done: (answer: Answer) => void }[]} */
+  const waiting = [];
+  let busy = 0;
+  let scheduled = false;
+  const sendNext = () => {
+    scheduled = false;
+    while (busy < MERGING_SLOTS && waiting.length > 0) {
+      const together = waiting.splice(0, neighbours(waiting));
+      busy++;
+      const chunks = together.flatMap(({ request }) => request.chunks);
+      send({ ...together[0].request, chunks }, (answer) => {
+        busy--;
+        sendNext();
+        for (const { done } of together) done(answer);
+      });
+    }
+  };
+  return (request, done) => {
+    waiting.push({ request, done });
+    if (!scheduled) setImmediate(sendNext);
+    scheduled = true;
+  };
+}
+
+/** How many of those in front can be one request. */
+function neighbours(/** @type {{ request: Forwarded }[]} */ waiting) {
+  const { path, type, encoding } = waiting[0].request;
+  if (type !== "application/x-protobuf" || encoding !== undefined) return 1;
+  let bytes = 0;
+  let count = 0;
+  for (const { request } of waiting) {
+    bytes += request.chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    if (count > 0 && bytes > MAX_MERGED_BYTES) break;
+    if (request.path !== path || request.type !== type || request.encoding !== undefined) break;
+    count++;
+  }
+  return count;
+}

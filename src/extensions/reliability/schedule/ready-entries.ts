@@ -1,0 +1,167 @@
+import { type Batching, MAX_MERGED_BYTES } from "../../../runtime/kit.js";
+import type { QueueItem } from "../entry/queue-item.js";
+import { GroupBuilder, sizeIn } from "./send-group.js";
+
+/** Lines that are empty are kept up to this number: making them anew for every entry costs. */
+const MAX_IDLE_LINES = 16;
+
+/**
+ * Entries whose turn may come, in the order they came. Those that may be merged wait in lines of their own, one for each
+ * pipeline and what it keeps apart, until there are enough of them or the first has waited long enough. The others never wait.
+ */
+export class ReadyEntries {
+  private readonly maxRetries: number;
+  private readonly lines = new Map<string, Line>();
+  private count = 0;
+  /** No line is due before this monotonic time. */
+  private earliestDue = Number.POSITIVE_INFINITY;
+
+  constructor(maxRetries: number) {
+    this.maxRetries = maxRetries;
+  }
+
+  get size(): number {
+    return this.count;
+  }
+
+  /** Monotonic time at which the next line may be due; undefined when nothing waits. */
+  get dueAt(): number | undefined {
+    return this.count === 0 ? undefined : this.earliestDue;
+  }
+
+  /** The oldest. */
+  get first(): QueueItem | undefined {
+    return this.oldestLine()?.first;
+  }
+
+  add(item: QueueItem): void {
+    const key = item.batching === undefined ? "" : item.batchKey;
+    let line = this.lines.get(key);
+    if (line === undefined) {
+      line = new Line(key, item.batching);
+      this.lines.set(key, line);
+    }
+    line.add(item);
+    this.count += 1;
+    this.earliestDue = Math.min(this.earliestDue, line.dueAt);
+  }
+
+  /** Something may be sent at that monotonic time. */
+  isDue(now: number): boolean {
+    return this.dueLine(now) !== undefined;
+  }
+
+  /** Takes out what is to be sent together next; lines take turns. Nothing when no line is due. */
+  takeGroup(now: number): readonly QueueItem[] | undefined {
+    const line = this.dueLine(now);
+    if (line === undefined) return undefined;
+    const items = line.takeGroup(this.maxRetries);
+    this.count -= items.length;
+    if (line.size === 0) this.removeIdle(line);
+    else if (this.lines.size > 1) {
+      this.lines.delete(line.key);
+      this.lines.set(line.key, line);
+    }
+    return items;
+  }
+
+  /** Takes out the oldest, due or not. */
+  takeFirst(): QueueItem | undefined {
+    const line = this.oldestLine();
+    if (line === undefined) return undefined;
+    this.count -= 1;
+    const item = line.take();
+    if (line.size === 0) this.removeIdle(line);
+    return item;
+  }
+
+  private removeIdle({ key }: Line): void {
+    if (this.lines.size > MAX_IDLE_LINES) this.lines.delete(key);
+  }
+
+  private dueLine(now: number): Line | undefined {
+    if (now < this.earliestDue) return undefined;
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const line of this.lines.values()) {
+      const { dueAt } = line;
+      if (line.size > 0 && dueAt <= now) return line;
+      earliest = Math.min(earliest, dueAt);
+    }
+    this.earliestDue = earliest;
+    return undefined;
+  }
+
+  private oldestLine(): Line | undefined {
+    let oldest: Line | undefined;
+    for (const line of this.lines.values()) {
+      if (line.size > 0 && (oldest === undefined || line.first!.ref < oldest.first!.ref)) oldest = line;
+    }
+    return oldest;
+  }
+}
+
+/** Entries that may be merged with each other, first in, first out. The first one is at `start`. */
+class Line {
+  readonly key: string;
+  private readonly batching: Batching | undefined;
+  private items: QueueItem[] = [];
+  private start = 0;
+  /** What is in it, in what its batching counts, and in bytes. */
+  private amount = 0;
+  private bytes = 0;
+
+  constructor(key: string, batching: Batching | undefined) {
+    this.key = key;
+    this.batching = batching;
+  }
+
+  get size(): number {
+    return this.items.length - this.start;
+  }
+
+  get first(): QueueItem | undefined {
+    return this.items[this.start];
+  }
+
+  /** Monotonic time at which what is in it is sent, whether more has come or not. */
+  get dueAt(): number {
+    const { batching, first } = this;
+    if (first === undefined) return Number.POSITIVE_INFINITY;
+    const isFull = batching === undefined || this.amount >= batching.minSize || this.bytes >= MAX_MERGED_BYTES;
+    return isFull ? Number.NEGATIVE_INFINITY : first.queuedSince + batching.timeoutMs;
+  }
+
+  add(item: QueueItem): void {
+    this.items.push(item);
+    this.count(item, 1);
+  }
+
+  take(): QueueItem | undefined {
+    const item = this.items[this.start];
+    if (item === undefined) return undefined;
+    this.count(item, -1);
+    this.start += 1;
+    if (this.start === this.items.length) {
+      this.items = [];
+      this.start = 0;
+    } else if (this.start > 1024 && this.start * 2 > this.items.length) {
+      this.items = this.items.slice(this.start);
+      this.start = 0;
+    }
+    return item;
+  }
+
+  takeGroup(maxRetries: number): readonly QueueItem[] {
+    const first = this.take()!;
+    if (this.batching === undefined) return [first];
+    const group = new GroupBuilder(first, maxRetries);
+    while (this.first !== undefined && group.add(this.first)) this.take();
+    return group.items;
+  }
+
+  private count(item: QueueItem, sign: 1 | -1): void {
+    if (this.batching === undefined) return;
+    this.amount += sign * sizeIn(this.batching, item);
+    this.bytes += sign * item.entry.bytes;
+  }
+}

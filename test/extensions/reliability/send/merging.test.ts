@@ -1,0 +1,268 @@
+import { describe, expect, it } from "vitest";
+import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
+import { StoreError } from "../../../../src/extensions/reliability/store/store.js";
+import { entriesOfKey } from "../../../../src/runtime/kit.js";
+import { type Backend, down, hangs, http, numbers, type Queue, refusing, startQueue } from "../queue.js";
+
+/** Sends each of these as an entry of its own. */
+async function sendEach(queue: Queue, bodies: readonly string[]): Promise<void> {
+  for (const body of bodies) queue.send(body);
+  await queue.settle();
+}
+
+const deadBodies = async (queue: Queue) => {
+  const found = await queue.store.failed(undefined, 1e6, "oldest");
+  const batches = await Promise.all(found.map(({ ref }) => queue.store.payload(ref)));
+  return batches.map((batch) => /r\d+/.exec(Buffer.from(batch.bytes).toString("latin1"))![0]);
+};
+
+describe("a queue whose pipeline wants larger requests", () => {
+  it("accepts at once, and sends what has come in one request when its time is up", async () => {
+    const queue = await startQueue({ batching: {} });
+    const outcomes = [queue.send("a"), queue.send("b", "c")];
+    await queue.settle();
+    expect(outcomes).toMatchObject([[{ ok: true }], [{ ok: true }]]);
+    expect(queue.calls).toEqual([]);
+    await queue.pass(199);
+    expect(queue.calls).toEqual([]);
+    await queue.pass(1);
+    expect(queue.calls).toEqual([["a", "b", "c"]]);
+    expect(await queue.pending()).toEqual([]);
+    expect(queue.metrics.value("otelcol_exporter_sent_log_records")).toBe(3);
+  });
+
+  it("does not wait when enough has come", async () => {
+    const queue = await startQueue({ batching: { minSize: 3 } });
+    await sendEach(queue, numbers(4));
+    expect(queue.calls).toEqual([["r0", "r1", "r2"]]);
+  });
+
+  it("counts the time of the first, not of the last", async () => {
+    const queue = await startQueue({ batching: {} });
+    queue.send("a");
+    await queue.pass(150);
+    queue.send("b");
+    await queue.pass(50);
+    expect(queue.calls).toEqual([["a", "b"]]);
+  });
+
+  it("never makes a request larger than the maximum", async () => {
+    const queue = await startQueue({ batching: { maxSize: 5, minSize: 5 } });
+    for (const entry of [["a", "b"], ["c", "d"], ["e", "f"], ["g"]]) queue.send(...entry);
+    await queue.pass(200);
+    expect(queue.calls).toEqual([
+      ["a", "b", "c", "d"],
+      ["e", "f", "g"],
+    ]);
+  });
+
+  it("stays under the usual limit of gRPC", async () => {
+    const queue = await startQueue({ batching: {} });
+    const large = "x".repeat(2 * 1024 * 1024);
+    for (const body of ["a", large, large, "b"]) queue.send(body);
+    await queue.pass(200);
+    expect(queue.calls).toEqual([
+      ["a", large],
+      [large, "b"],
+    ]);
+  });
+
+  it("keeps clients of different metadata apart, also after a restart, and shows none of it", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const batching = { metadataKeys: ["tenant"] };
+    const first = await startQueue({ store, batching, backend: hangs });
+    first.sendFrom("acme", "a1");
+    first.sendFrom("other", "b1");
+    first.sendFrom("acme", "a2");
+    await first.settle();
+    expect(JSON.stringify(await store.pending(undefined, 10))).not.toContain("acme");
+    first.outlet.abort();
+    await first.outlet.stop();
+    const queue = await startQueue({ store, batching, clock: first.clock });
+    await queue.pass(200);
+    expect(queue.calls).toEqual([["a1", "a2"], ["b1"]]);
+  });
+
+  it("follows sending_queue.batch before the pipeline's own wish", async () => {
+    const settings = { sending_queue: { batch: { flush_timeout: "1s", min_size: 2 } } };
+    const queue = await startQueue({ settings, batching: { metadataKeys: ["tenant"], minSize: 1 } });
+    queue.sendFrom("acme", "a");
+    queue.sendFrom("other", "b");
+    queue.sendFrom("acme", "c");
+    await queue.settle();
+    expect(queue.calls).toEqual([["a", "c"]]);
+  });
+
+  it("sends what waits when the agent stops", async () => {
+    const queue = await startQueue({ batching: {} });
+    await sendEach(queue, ["a", "b"]);
+    await queue.outlet.drain();
+    expect(queue.calls).toEqual([["a", "b"]]);
+  });
+
+  it("does not wait for more while more is in the store than in memory", async () => {
+    const limits = { entries: 4, waiting: 10, bytes: 1000 };
+    const queue = await startQueue({ batching: {}, limits });
+    await sendEach(queue, numbers(50));
+    expect(queue.taken.length).toBeGreaterThan(40);
+    await queue.pass(200);
+    expect(queue.taken).toEqual(numbers(50));
+    expect(queue.calls.length).toBeLessThan(25);
+  });
+
+  it("names every entry of a request in its key", async () => {
+    const queue = await startQueue({ batching: {} });
+    queue.send("a", "b");
+    queue.send("c");
+    await queue.settle();
+    const stored = await queue.store.pending(undefined, 10);
+    await queue.pass(200);
+    expect(entriesOfKey(queue.keys[0]!, 3)).toEqual(stored.map(({ entry: { id, items } }) => ({ id, items })));
+  });
+});
+
+describe("a merged request that is refused for good", () => {
+  it("is sent again in halves along its entries: only the bad entries die", async () => {
+    const queue = await startQueue({ batching: {}, backend: refusing((body) => ["r3", "r17"].includes(body)) });
+    await sendEach(queue, numbers(32));
+    await queue.pass(200);
+    expect(queue.taken.toSorted()).toEqual(
+      numbers(32)
+        .filter((body) => !["r3", "r17"].includes(body))
+        .toSorted(),
+    );
+    expect((await deadBodies(queue)).toSorted()).toEqual(["r17", "r3"]);
+    expect((await queue.deadLetters()).map(({ attempts, parent }) => ({ attempts, parent }))).toEqual([
+      { attempts: 1, parent: undefined },
+      { attempts: 1, parent: undefined },
+    ]);
+    expect(queue.calls.length).toBeLessThan(25);
+  });
+
+  it("is then taken apart inside the bad entry", async () => {
+    const queue = await startQueue({ batching: {}, backend: refusing((body) => body === "r5") });
+    queue.send("r0", "r1", "r2");
+    queue.send("r3", "r4", "r5");
+    queue.send("r6");
+    await queue.pass(200);
+    expect(queue.taken.toSorted()).toEqual(["r0", "r1", "r2", "r3", "r4", "r6"]);
+    expect(await deadBodies(queue)).toEqual(["r5"]);
+  });
+
+  it("is given up after some refusals by a backend that takes nothing", async () => {
+    const queue = await startQueue({ batching: {}, backend: refusing(() => true) });
+    await sendEach(queue, numbers(500));
+    await queue.pass(200);
+    expect((await queue.deadLetters()).length).toBe(500);
+    expect(queue.calls.length).toBeLessThan(30);
+    expect(queue.outlet.status().queue.inFlight).toBe(0);
+  });
+
+  it("finds good entries behind many bad ones at the front", async () => {
+    const bad = (body: string) => Number(body.slice(1)) < 20;
+    const queue = await startQueue({ batching: {}, backend: refusing(bad) });
+    await sendEach(queue, numbers(256));
+    await queue.pass(200);
+    expect(queue.taken.length).toBe(236);
+    expect((await queue.deadLetters()).length).toBe(20);
+  });
+
+  it("dies whole when no part of it can be taken", async () => {
+    const queue = await startQueue({
+      batching: {},
+      backend: async () => {
+        throw http(401);
+      },
+    });
+    await sendEach(queue, numbers(8));
+    await queue.pass(200);
+    expect(queue.calls.length).toBe(1);
+    expect((await queue.deadLetters()).length).toBe(8);
+  });
+});
+
+describe("a merged request that fails", () => {
+  it("is sent again whole", async () => {
+    let isDown = true;
+    const backend: Backend = async () => {
+      if (isDown) throw http(503);
+      return undefined;
+    };
+    const queue = await startQueue({ batching: {}, backend });
+    await sendEach(queue, numbers(10));
+    await queue.pass(200);
+    expect(queue.calls.length).toBe(1);
+    isDown = false;
+    await queue.pass(2000);
+    expect(queue.calls).toEqual([numbers(10), numbers(10)]);
+  });
+
+  it("takes no other entry into death: the last attempt is made for each alone", async () => {
+    const backend: Backend = async (bodies) => {
+      if (bodies.includes("r7")) throw http(500);
+      return undefined;
+    };
+    const queue = await startQueue({ batching: {}, backend, settings: { circuit_breaker: { enabled: false } } });
+    await sendEach(queue, numbers(20));
+    await queue.pass(300_000, 500);
+    expect(queue.taken.toSorted()).toEqual(
+      numbers(20)
+        .filter((body) => body !== "r7")
+        .toSorted(),
+    );
+    expect(await deadBodies(queue)).toEqual(["r7"]);
+  });
+
+  it("needs one turn of the retry limiter, not one for each entry", async () => {
+    const retry_on_failure = { initial_interval: "1ms", jitter: "none", rate_limit: { per_second: 1, burst: 1 } };
+    let calls = 0;
+    const backend: Backend = async () => {
+      if (++calls === 1) throw http(503);
+      return undefined;
+    };
+    const queue = await startQueue({ batching: {}, backend, settings: { retry_on_failure } });
+    await sendEach(queue, numbers(100));
+    await queue.pass(250, 50);
+    expect(queue.calls).toEqual([numbers(100), numbers(100)]);
+  });
+
+  it("is counted with everything in it when nothing answers", async () => {
+    const queue = await startQueue({ batching: {}, backend: down });
+    await sendEach(queue, numbers(5));
+    await queue.pass(200);
+    const found = await queue.store.pending(undefined, 10);
+    expect(found.map(({ entry }) => entry.calls)).toEqual([1, 1, 1, 1, 1]);
+  });
+});
+
+describe("a merged request of which some records are rejected", () => {
+  it("is kept whole, since nobody says which, and counts each rejected record once", async () => {
+    const backend: Backend = async () => ({ rejected: 3, message: "too old" });
+    const queue = await startQueue({ batching: {}, backend, settings: { sending_queue: { wait_for_result: true } } });
+    const outcomes = [queue.send("r0", "r1"), queue.send("r2", "r3"), queue.send("r4")];
+    await queue.pass(200);
+    const message = "3 of 5 records, sent as 3 entries in one request, were rejected: too old";
+    const dead = await queue.deadLetters();
+    expect(dead.map(({ failure }) => failure?.error.message)).toEqual([message, message, message]);
+    expect(outcomes.flat()).toMatchObject(Array(3).fill({ ok: true, rejected: 0, message }));
+    expect(queue.metrics.value("otelcol_exporter_sent_log_records")).toBe(2);
+    expect(queue.metrics.value("otelcol_exporter_send_failed_log_records")).toBe(3);
+  });
+});
+
+describe("a merged request with an entry that cannot be read", () => {
+  it("goes on without it", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const read = store.payload.bind(store);
+    store.payload = async (ref) => {
+      if (ref === 2) throw new StoreError("corrupt", "bad checksum");
+      return read(ref);
+    };
+    const limits = { entries: 100, waiting: 10, bytes: 0 };
+    const queue = await startQueue({ store, limits, batching: {} });
+    await sendEach(queue, ["a", "b", "c"]);
+    await queue.pass(200);
+    expect(queue.calls).toEqual([["a", "c"]]);
+    expect(queue.outlet.status().queue.inFlight).toBe(0);
+  });
+});
