@@ -36,6 +36,7 @@ export const ROOMS = [
     path: "src/runtime/contract/border/",
     purpose: "guards against careless plugins: what they make, hand on, answer, throw and let go of",
   },
+  { path: "src/runtime/contract/calls/", purpose: "calls of exporters: their signals and their time" },
   {
     path: "src/runtime/contract/operators/",
     purpose: "what processors are made with: eachBatch, eachRecord, statefulProcessor, batching",
@@ -47,6 +48,7 @@ export const ROOMS = [
   { path: "src/runtime/kit/", purpose: "what several components need and plugins do not get", imports: CONTRACT },
   { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
   { path: "src/runtime/kit/net/", purpose: "listening, TLS, endpoints, compression" },
+  { path: "src/runtime/kit/net/http1/", purpose: "an HTTP/1.1 client for one origin" },
   { path: "src/runtime/kit/otlp/", purpose: "the OTLP protocol over HTTP and gRPC" },
   { path: "src/runtime/kit/text/", purpose: "text for terminals" },
   {

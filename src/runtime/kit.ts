@@ -58,7 +58,11 @@ export {
   listenEndpoint,
   parseHostPort,
 } from "./kit/net/endpoint.js";
+export { Http1Client, type Http1Settings } from "./kit/net/http1/client.js";
+export type { Http1Answer } from "./kit/net/http1/exchange.js";
+export { headerLine, isHeader, type RequestHead, requestHead } from "./kit/net/http1/request-head.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
+export { NoAnswerError } from "./kit/net/no-answer-error.js";
 export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
 export { tlsClient, tlsServer } from "./kit/net/tls-config.js";
 export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } from "./kit/net/tls-load.js";
@@ -92,7 +96,7 @@ export {
 } from "./kit/otlp/refusals.js";
 export { decodeResponse, encodeResponse } from "./kit/otlp/response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./kit/otlp/rpc-status.js";
-export { compression, MAX_ANSWER_BYTES, NO_CLIENT_AUTH, NoAnswerError, sendTwiceIfStale } from "./kit/otlp/sending.js";
+export { compression, MAX_ANSWER_BYTES, NO_CLIENT_AUTH, sendTwiceIfStale } from "./kit/otlp/sending.js";
 export {
   contentTypeOf,
   encodingOf,

@@ -32,6 +32,17 @@ afterAll(() => {
   grpc.kill();
 });
 
+it("otlp_http means the server that a Host header names", async () => {
+  const endpoint = `https://127.0.0.1:${(https.address() as AddressInfo).port}`;
+  const send = async (headers: object) => {
+    const tls = { ca_file: TLS_FILES.ca, ...clientFiles };
+    const exporter = await startExporter(otlpHttpExporter, { endpoint, headers, tls });
+    return exporter.send(batch, never).finally(() => exporter.stop?.());
+  };
+  expect(await send({ host: "localhost:443" })).toBeUndefined();
+  expect((await refusalOf(send({ Host: "elsewhere.example:443" }))).message).toMatch(/elsewhere\.example/);
+});
+
 describe.each<[string, ExporterFactory, () => string]>([
   ["otlp_http", otlpHttpExporter, () => `https://127.0.0.1:${(https.address() as AddressInfo).port}`],
   ["otlp_grpc", otlpGrpcExporter, () => `localhost:${grpc.port}`],

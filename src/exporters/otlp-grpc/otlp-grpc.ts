@@ -65,9 +65,11 @@ class OtlpGrpcExporter implements Exporter {
     const key = options?.idempotencyKey;
     const path = OTLP_SERVICES[batch.signal].grpcPath;
     const headers = { ...this.headers, ":path": path, ...(key && { [IDEMPOTENCY_HEADER]: key }) };
-    const { status, response } = await sendTwiceIfStale(this.peer, abort, () => this.call(headers, chunks, abort));
-    if (status.code !== GRPC_STATUS.OK) throw refusalOfGrpc(status);
-    return decodeResponse(batch.signal, "proto", response);
+    const call = () => this.call(headers, chunks, abort);
+    return sendTwiceIfStale(this.peer, abort, call, ({ status, response }) => {
+      if (status.code !== GRPC_STATUS.OK) throw refusalOfGrpc(status);
+      return decodeResponse(batch.signal, "proto", response);
+    });
   }
 
   async stop(): Promise<void> {

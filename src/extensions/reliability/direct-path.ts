@@ -1,4 +1,4 @@
-import type { Exporter } from "../../plugin.js";
+import type { Batch, Exporter, PartialRejection, SendOptions } from "../../plugin.js";
 import { type CompleteSettings, directOutlet, type Outlet, type OutletSettings } from "../../runtime/kit.js";
 import type { ExporterControl } from "./operate/exporter-control.js";
 import { exporterStatus } from "./operate/exporter-status.js";
@@ -53,17 +53,24 @@ class WatchedExporter implements Exporter {
     this.recent = new RecentCalls(clock);
   }
 
-  async send(...call: Parameters<Exporter["send"]>): ReturnType<Exporter["send"]> {
+  send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
     this.inFlight += 1;
     try {
-      const partial = await this.exporter.send(...call);
-      this.recent.sent();
-      return partial;
+      return Promise.resolve(this.exporter.send(batch, abort, options)).then(this.onSent, this.onFailed);
     } catch (error) {
-      this.recent.failed(this.classify(error));
-      throw error;
-    } finally {
-      this.inFlight -= 1;
+      return this.onFailed(error);
     }
   }
+
+  private readonly onSent = (partial: PartialRejection | undefined) => {
+    this.inFlight -= 1;
+    this.recent.sent();
+    return partial;
+  };
+
+  private readonly onFailed = (error: unknown): Promise<never> => {
+    this.inFlight -= 1;
+    this.recent.failed(this.classify(error));
+    return Promise.reject(error);
+  };
 }

@@ -41,8 +41,11 @@ export function errorAnswer(
 export function answerComplete(response: ServerResponse, answer: HttpAnswer, writeTimeoutMs: number): void {
   if (response.destroyed) return;
   response.writeHead(answer.status, answer.headers);
-  response.end(answer.body);
-  if (!response.writableFinished && writeTimeoutMs > 0) response.socket?.setTimeout(writeTimeoutMs);
+  // An empty body would be a second buffer to write.
+  if (answer.body.length === 0) response.end();
+  else response.end(answer.body);
+  const { socket } = response;
+  if (writeTimeoutMs > 0 && socket !== null && socket.writableLength > 0) socket.setTimeout(writeTimeoutMs);
 }
 
 /**

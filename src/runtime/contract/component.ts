@@ -156,7 +156,8 @@ export interface Exporter {
   start?(): Promise<void>;
   /**
    * Sends one batch, and resolves when the other side has it. Throws a `Refusal` that says whether a retry makes sense;
-   * anything else thrown counts as transient. Gives up when `abort` fires. May be called many times at once.
+   * anything else thrown counts as transient. Gives up when `abort` fires, which is for this send alone and means nothing
+   * once it has ended. May be called many times at once.
    */
   send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined>;
   /**

@@ -1,5 +1,8 @@
 import { SHAPES, SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
 import { validateRejection } from "./border/read-answers.js";
+import { AbortPool } from "./calls/abort-pool.js";
+import { type CallWithDeadline, Deadlines } from "./calls/deadlines.js";
+import type { Exporter } from "./component.js";
 import { refusalOfSetback, type Setback } from "./dead-letter.js";
 import { HeldDebts } from "./debt.js";
 import type { Delivery, PartialRejection } from "./delivery.js";
@@ -19,11 +22,14 @@ const MAX_CONCURRENT_SENDS = 256;
 const ABORT_GRACE_MS = 1000;
 
 /** One send under way, or waiting for its turn. */
-interface PendingSend {
+interface PendingSend extends CallWithDeadline {
+  readonly delivery: Delivery;
   readonly controller: AbortController;
-  cancelTimer: () => void;
-  /** Ends it without the exporter. */
-  abandon: (refusal: Refusal) => void;
+  hasTurn: boolean;
+  isEnded: boolean;
+  /** Set while an exporter that was told to give up has not done so. */
+  cancelGrace: (() => void) | undefined;
+  readonly onEnded: (() => void) | undefined;
 }
 
 /**
@@ -34,9 +40,10 @@ export const directOutlet: OutletFactory = (outletSettings) => {
   const { id, exporter, settings, typeDefaults, batching, clock, logger, metrics } = outletSettings;
   const counters = createCounters(id, metrics);
   const heldDebts = new HeldDebts();
-  const sending = new Set<PendingSend>();
+  const controllers = new AbortPool();
   const concurrency = new Semaphore(MAX_CONCURRENT_SENDS);
   const timeoutMs = completeSettings(settings, typeDefaults).timeout;
+  let sending = 0;
   let onIdle: (() => void) | undefined;
   let aborted = false;
   const logFailure = limitedLog<Refusal>(clock, (refusal, suppressed) =>
@@ -46,56 +53,70 @@ export const directOutlet: OutletFactory = (outletSettings) => {
     logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
   );
 
-  const sendWhenFree = async ({ batch }: Delivery, call: PendingSend) => {
-    const { signal } = call.controller;
-    const turn = concurrency.acquire(signal);
-    if (turn !== undefined) await turn;
-    try {
-      return await new Promise<unknown>((resolve, reject) => {
-        call.abandon = reject;
-        Promise.resolve(exporter.send(batch, signal)).then(resolve, reject);
-      });
-    } finally {
-      concurrency.release();
+  const onSent = (delivery: Delivery, answer: unknown) => {
+    const counter = counters[delivery.batch.signal];
+    const { count } = delivery.batch;
+    const partial = validateRejection(answer, count);
+    const rejected = partial?.rejected ?? 0;
+    counter.sent.add(count - rejected);
+    if (partial !== undefined) {
+      counter.failed.add(rejected);
+      logPartial(partial);
     }
+    delivery.accept(partial);
+  };
+  const onFailed = (delivery: Delivery, error: unknown) => {
+    const refusal = toRefusal(error);
+    counters[delivery.batch.signal].failed.add(delivery.batch.count);
+    logFailure(refusal);
+    delivery.refuse(refusal);
+  };
+  /** Ends a call, once: an exporter may come back after the call was ended without it. */
+  const end = (call: PendingSend, settle: typeof onSent | typeof onFailed, result: unknown) => {
+    if (call.isEnded) return;
+    call.isEnded = true;
+    deadlines.remove(call);
+    call.cancelGrace?.();
+    if (call.hasTurn) concurrency.release();
+    try {
+      settle(call.delivery, result);
+    } catch (error) {
+      call.delivery.refuse(error);
+    }
+    controllers.giveBack(call.controller);
+    sending -= 1;
+    call.onEnded?.();
+    if (sending === 0) onIdle?.();
+  };
+  const fail = (call: PendingSend, error: unknown) => {
+    const { aborted: isAborted, reason } = call.controller.signal;
+    end(call, onFailed, isAborted ? reason : error);
   };
   const onTimeout = (call: PendingSend) => {
     const refusal = timeoutRefusal(id, timeoutMs);
     call.controller.abort(refusal);
-    call.cancelTimer = clock.after(ABORT_GRACE_MS, () => call.abandon(refusal));
+    call.cancelGrace = clock.after(ABORT_GRACE_MS, () => fail(call, refusal));
   };
-  const send = async (delivery: Delivery, call: PendingSend) => {
-    const { controller } = call;
-    const counter = counters[delivery.batch.signal];
-    const { count } = delivery.batch;
-    try {
-      const partial = validateRejection(await sendWhenFree(delivery, call), count);
-      const rejected = partial?.rejected ?? 0;
-      counter.sent.add(count - rejected);
-      if (partial !== undefined) {
-        counter.failed.add(rejected);
-        logPartial(partial);
-      }
-      delivery.accept(partial);
-    } catch (error) {
-      const refusal = toRefusal(controller.signal.aborted ? controller.signal.reason : error);
-      counter.failed.add(count);
-      logFailure(refusal);
-      delivery.refuse(refusal);
-    }
+  const deadlines = new Deadlines<PendingSend>(clock, timeoutMs, onTimeout);
+  const send = (call: PendingSend) => {
+    call.hasTurn = true;
+    callExporter(exporter, call).then(
+      (answer) => end(call, onSent, answer),
+      (error: unknown) => fail(call, error),
+    );
   };
 
-  const begin = (delivery: Delivery, onEnded = () => {}) => {
-    const call: PendingSend = { controller: new AbortController(), cancelTimer: () => {}, abandon: () => {} };
-    sending.add(call);
+  const begin = (delivery: Delivery, onEnded?: () => void) => {
+    const call = createCall(delivery, controllers.take(), onEnded);
+    sending += 1;
     heldDebts.add(delivery.debt);
-    if (timeoutMs > 0) call.cancelTimer = clock.after(timeoutMs, () => onTimeout(call));
-    void send(delivery, call).finally(() => {
-      call.cancelTimer();
-      sending.delete(call);
-      onEnded();
-      if (sending.size === 0) onIdle?.();
-    });
+    deadlines.add(call);
+    const turn = concurrency.acquire(call.controller.signal);
+    if (turn === undefined) return send(call);
+    turn.then(
+      () => send(call),
+      (error: unknown) => fail(call, error),
+    );
   };
   const mergers = new Map<string, MergeWhileBusy>();
   for (const [pipeline, wanted] of batching ?? []) {
@@ -111,25 +132,47 @@ export const directOutlet: OutletFactory = (outletSettings) => {
       heldDebts.add(delivery.debt);
       merger.add(delivery);
     },
-    drain() {
+    drain: async () => {
       for (const merger of mergers.values()) merger.flush();
-      return new Promise((resolve) => {
-        if (aborted || sending.size === 0) resolve();
-        else onIdle = resolve;
-      });
+      if (!aborted && sending > 0) await new Promise<void>((resolve) => (onIdle = resolve));
+      deadlines.stop();
     },
     abort() {
       for (const merger of mergers.values()) merger.stop();
       const refusal = new Refusal("transient", `exporter ${id} was stopped`, {
         code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
       });
-      for (const { controller } of sending) controller.abort(refusal);
+      deadlines.stop();
+      for (const { controller } of deadlines.all()) controller.abort(refusal);
       heldDebts.refuseAll(refusal);
       aborted = true;
       onIdle?.();
     },
   };
 };
+
+function createCall(delivery: Delivery, controller: AbortController, onEnded?: () => void): PendingSend {
+  return {
+    delivery,
+    controller,
+    hasTurn: false,
+    isEnded: false,
+    cancelGrace: undefined,
+    onEnded,
+    deadline: 0,
+    previous: undefined,
+    next: undefined,
+  };
+}
+
+/** An exporter may also throw, or give what is no promise. */
+function callExporter(exporter: Exporter, { delivery, controller }: PendingSend): Promise<unknown> {
+  try {
+    return Promise.resolve(exporter.send(delivery.batch, controller.signal));
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
 
 /** Nothing is kept here: what was to be kept is given back to its sender. */
 function settleSetback(delivery: Delivery, setback: Setback): void {

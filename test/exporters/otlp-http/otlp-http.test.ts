@@ -72,6 +72,28 @@ describe("otlp_http exporter", () => {
     expect(sink.requests[0]!.headers["x-key"]).toBe("k");
   });
 
+  it("shows the credentials of the URL, unless a header does, and no second length", async () => {
+    const endpoint = `http://us%40er:p%3Aw@127.0.0.1:${sink.port}`;
+    await restart({ endpoint, headers: { "content-length": "3", "User-Agent": "mine" } });
+    await exporter.send(logs(), never);
+    await restart({ endpoint, headers: { authorization: "Bearer x" } });
+    await exporter.send(logs(), never);
+    const [first, second] = sink.requests.map(({ headers }) => headers);
+    expect(first).toMatchObject({
+      host: `127.0.0.1:${sink.port}`,
+      authorization: `Basic ${btoa("us@er:p:w")}`,
+      "user-agent": "mine",
+    });
+    expect(second!.authorization).toBe("Bearer x");
+  });
+
+  it("closes connections that it was told not to keep", async () => {
+    await restart({ disable_keep_alives: true });
+    await exporter.send(logs(), never);
+    expect(sink.requests[0]!.headers.connection).toBe("close");
+    await until(() => sink.sockets.size === 0);
+  });
+
   it("refuses a signal for which it has no endpoint", async () => {
     await restart({ endpoint: undefined, traces_endpoint: `http://127.0.0.1:${sink.port}/in` });
     expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "permanent", category: "integration" });
@@ -269,6 +291,11 @@ describe("otlp_http config", () => {
     expect(problems({ endpoint, auth: { authenticator: "basicauth" } })?.[0]).toMatch(/^auth: .*headers/);
     expect(problems({ endpoint, compression: "snappy" })?.[0]).toMatch(/^compression: /);
     expect(problems({ endpoint, proxy_url: "http://p" })?.[0]).toMatch(/^proxy_url: /);
+    for (const headers of [{ key: "secret\r\nX: y" }, { key: "secret\n" }, { "a b": "secret" }]) {
+      const [problem] = problems({ endpoint, headers })!;
+      expect(problem).toMatch(/^headers\.(key|a b): expected a header that can be sent/);
+      expect(problem).not.toContain("secret");
+    }
   });
 
   it("takes what people write", () => {

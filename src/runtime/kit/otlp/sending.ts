@@ -1,5 +1,7 @@
 import { z } from "zod";
+import type { Refusal } from "../../contract/refusal.js";
 import { caseInsensitiveEnum } from "../../contract/schema/schema.js";
+import { NoAnswerError } from "../net/no-answer-error.js";
 import { refusalOfAbort, refusalOfConnection } from "./refusals.js";
 
 /** What the exporters of both transports have in common. */
@@ -18,35 +20,27 @@ export function compression() {
 /** An answer that says something has at most a few hundred bytes. */
 export const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** No answer came. `stale` means that the connection had worked before and ended before the answer began. */
-export class NoAnswerError extends Error {
-  override readonly name = "NoAnswer";
-  readonly stale: boolean;
-
-  constructor(cause: unknown, stale: boolean) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
-    this.stale = stale;
-  }
-}
-
 /**
  * Sends, and when that meets a stale connection, once more on a new one: that the server has closed a connection meanwhile
  * says nothing about the server. It may have got the first request; sending again is what any retry would do. Whatever
- * keeps an answer from coming is thrown as a refusal.
+ * keeps an answer from coming is thrown as a refusal. Resolves with what `read` makes of the answer.
  */
-export async function sendTwiceIfStale<Answer>(
+export function sendTwiceIfStale<Answer, Result>(
   peer: string,
   abort: AbortSignal,
   send: (isResend: boolean) => Promise<Answer>,
-): Promise<Answer> {
-  for (let isResend = false; ; isResend = true) {
-    if (abort.aborted) throw refusalOfAbort(peer, abort);
-    try {
-      return await send(isResend);
-    } catch (error) {
-      if (abort.aborted) throw refusalOfAbort(peer, abort);
-      const isNoAnswer = error instanceof NoAnswerError;
-      if (isResend || !(isNoAnswer && error.stale)) throw refusalOfConnection(peer, isNoAnswer ? error.cause : error);
-    }
-  }
+  read: (answer: Answer) => Result,
+): Promise<Result> {
+  if (abort.aborted) return Promise.reject(refusalOfAbort(peer, abort));
+  return send(false).then(read, (error: unknown) => {
+    if (abort.aborted || !(error instanceof NoAnswerError && error.stale)) throw refusalOf(peer, abort, error);
+    return send(true).then(read, (again: unknown) => {
+      throw refusalOf(peer, abort, again);
+    });
+  });
+}
+
+function refusalOf(peer: string, abort: AbortSignal, error: unknown): Refusal {
+  if (abort.aborted) return refusalOfAbort(peer, abort);
+  return refusalOfConnection(peer, error instanceof NoAnswerError ? error.cause : error);
 }

@@ -1,0 +1,72 @@
+import { isIP } from "node:net";
+import { SIGNALS, type Signal } from "../../plugin.js";
+import { contentTypeOf, OTLP_SERVICES, type RequestHead, requestHead } from "../../runtime/kit.js";
+import type { OtlpHttpConfig } from "./config.js";
+
+/** Where a signal's requests go, taken apart once. */
+export interface HttpTarget {
+  /** Without credentials: it is shown in errors. */
+  readonly url: string;
+  /** Scheme, host and port. */
+  readonly origin: string;
+  readonly isSecure: boolean;
+  /** An IPv6 address has no brackets. */
+  readonly host: string;
+  readonly port: number;
+  readonly head: RequestHead;
+}
+
+/** The targets of the signals that have one. */
+export function httpTargets(config: OtlpHttpConfig): ReadonlyMap<Signal, HttpTarget> {
+  const targets = new Map<Signal, HttpTarget>();
+  for (const signal of SIGNALS) {
+    const url = urlOf(config, signal);
+    if (url !== undefined) targets.set(signal, createTarget(url, config));
+  }
+  return targets;
+}
+
+/** The name of the server that a configured Host header means, which its certificate must have; undefined when there is none. */
+export function hostHeaderName({ headers }: OtlpHttpConfig): string | undefined {
+  const [, host] = Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === "host") ?? [];
+  const name = host?.replace(/:\d+$/, "");
+  return name === undefined || name === "" || name.startsWith("[") || isIP(name) ? undefined : name;
+}
+
+/** The signal's own endpoint, or the common one with the signal's path behind it; undefined when there is neither. */
+function urlOf(config: OtlpHttpConfig, signal: Signal): URL | undefined {
+  const signalEndpoint = config[`${signal}_endpoint`];
+  if (signalEndpoint ?? !config.endpoint) return signalEndpoint;
+  const url = new URL(config.endpoint);
+  url.pathname = url.pathname.replace(/\/$/, "") + OTLP_SERVICES[signal].httpPath;
+  return url;
+}
+
+function createTarget(url: URL, config: OtlpHttpConfig): HttpTarget {
+  const isSecure = url.protocol === "https:";
+  return {
+    url: `${url.protocol}//${url.host}${url.pathname}`,
+    origin: `${url.protocol}//${url.host}`,
+    isSecure,
+    host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: Number(url.port) || (isSecure ? 443 : 80),
+    head: requestHead("POST", url.pathname + url.search, headersOf(url, config)),
+  };
+}
+
+function headersOf(url: URL, config: OtlpHttpConfig): Record<string, string> {
+  return {
+    Host: url.host,
+    Connection: config.disable_keep_alives ? "close" : "keep-alive",
+    "Content-Type": contentTypeOf(config.encoding),
+    "User-Agent": "sluice",
+    ...(config.compression === "gzip" && { "Content-Encoding": "gzip" }),
+    ...(url.username && { Authorization: basicAuth(url) }),
+    ...config.headers,
+  };
+}
+
+function basicAuth({ username, password }: URL): string {
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return `Basic ${Buffer.from(credentials).toString("base64")}`;
+}

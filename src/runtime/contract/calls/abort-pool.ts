@@ -1,0 +1,25 @@
+import { getEventListeners } from "node:events";
+
+/** Free ones that are kept: as many as are sending at a time in a busy agent. */
+const MAX_FREE = 256;
+
+/**
+ * AbortControllers for calls of which hardly any is aborted. Making one and listening to it takes longer than sending a small
+ * request does, so one that has served its call serves the next. It must not carry anything over: a controller comes back only
+ * when nobody listens to it any more.
+ */
+export class AbortPool {
+  private readonly free: AbortController[] = [];
+
+  /** One that is not aborted and that nobody listens to. */
+  take(): AbortController {
+    return this.free.pop() ?? new AbortController();
+  }
+
+  /** The call has ended: whoever got the signal has no use for it any more. */
+  giveBack(controller: AbortController): void {
+    const { signal } = controller;
+    if (signal.aborted || this.free.length >= MAX_FREE) return;
+    if (getEventListeners(signal, "abort").length === 0) this.free.push(controller);
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The head of an answer, read strictly. What two programs could understand in different ways is refused, because the
+ * connection may be shared with others by a proxy: line ends other than CRLF, continued lines, blanks before a colon, two
+ * lengths, a length beside a transfer coding, transfer codings other than chunked.
+ */
+
+/** The answer is no HTTP/1.1, or not one that has a single meaning. Its connection cannot be used any more. */
+export class AnswerFormatError extends Error {
+  override readonly name = "AnswerFormatError";
+  readonly code = "EPROTO";
+}
+
+/** How the end of a body is known. */
+type BodyFraming = "none" | "length" | "chunked" | "close";
+
+export interface AnswerHead {
+  readonly status: number;
+  /** By lower-case name. Repeated ones are joined by commas, or the first counts where a list makes no sense. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly framing: BodyFraming;
+  /** Bytes of a body whose framing is its length. */
+  readonly length: number;
+  /** Whether the other side keeps the connection after this answer. */
+  readonly keepsAlive: boolean;
+  /** How long it keeps it unused, in milliseconds, if it says so. */
+  readonly keepAliveMs: number | undefined;
+}
+
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const DIGITS = /^\d{1,15}$/;
+
+/** Headers of which a second one says nothing more. */
+const FIRST_COUNTS = new Set(["content-type", "retry-after", "date", "location", "server"]);
+
+/** Reads a head, given with the empty line at its end. `toHead` says that it answers a HEAD request. */
+export function parseAnswerHead(text: string, toHead: boolean): AnswerHead {
+  const lines = text.slice(0, -HEAD_END.length).split("\r\n");
+  const [, minor, digits] = STATUS_LINE.exec(lines[0]!) ?? [];
+  if (digits === undefined) throw new AnswerFormatError("the answer does not begin like HTTP/1.1");
+  const status = Number(digits);
+  const headers = new Map<string, string>();
+  for (let i = 1; i < lines.length; i++) addField(headers, lines[i]!);
+  const isOld = minor === "0";
+  const declared = framingOf(headers, isOld);
+  const hasBody = status >= 200 && status !== 204 && status !== 304 && !toHead;
+  const framing = hasBody ? declared : "none";
+  // A body where there can be none: whoever counts it differently would take it for the next answer.
+  const isDubious =
+    !toHead && !hasBody && status !== 304 && headers.get("content-length") !== "0" && declared !== "close";
+  return {
+    status,
+    headers,
+    framing,
+    length: framing === "length" ? Number(headers.get("content-length")) : 0,
+    keepsAlive: framing !== "close" && !isDubious && saysKeepAlive(headers.get("connection"), isOld),
+    keepAliveMs: keepAliveHint(headers.get("keep-alive")),
+  };
+}
+
+export const HEAD_END = "\r\n\r\n";
+
+/** A header or a trailer, its name in lower case. */
+export function parseField(line: string): { readonly name: string; readonly value: string } {
+  const colon = line.indexOf(":");
+  const name = line.slice(0, colon);
+  const value = line.slice(colon + 1);
+  if (colon === -1 || !TOKEN.test(name) || !FIELD_VALUE.test(value))
+    throw new AnswerFormatError("a header of the answer is malformed");
+  return { name: name.toLowerCase(), value: trimBlanks(value) };
+}
+
+/** HTTP's blanks are these two; `trim` knows more. */
+function trimBlanks(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isBlank(text.charCodeAt(start))) start++;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 32 || code === 9;
+}
+
+function addField(headers: Map<string, string>, line: string): void {
+  const { name, value } = parseField(line);
+  const before = headers.get(name);
+  if (before === undefined) headers.set(name, value);
+  else if (name === "content-length") throw new AnswerFormatError("the answer has more than one Content-Length");
+  else if (!FIRST_COUNTS.has(name)) headers.set(name, `${before}, ${value}`);
+}
+
+function framingOf(headers: ReadonlyMap<string, string>, isOld: boolean): BodyFraming {
+  const coding = headers.get("transfer-encoding");
+  const length = headers.get("content-length");
+  if (coding !== undefined) {
+    if (length !== undefined) throw new AnswerFormatError("the answer has both Transfer-Encoding and Content-Length");
+    if (isOld || coding.toLowerCase() !== "chunked")
+      throw new AnswerFormatError("the answer has a Transfer-Encoding that is not chunked");
+    return "chunked";
+  }
+  if (length === undefined) return "close";
+  if (!DIGITS.test(length)) throw new AnswerFormatError("the answer's Content-Length is no number");
+  return "length";
+}
+
+function saysKeepAlive(connection: string | undefined, isOld: boolean): boolean {
+  const options =
+    connection === undefined
+      ? []
+      : connection
+          .toLowerCase()
+          .split(",")
+          .map((option) => option.trim());
+  return !options.includes("close") && (!isOld || options.includes("keep-alive"));
+}
+
+/** `Keep-Alive: timeout=5`: a little less than that, because the request needs time to get there. */
+function keepAliveHint(text: string | undefined): number | undefined {
+  const seconds = text === undefined ? undefined : /(?:^|[ ,])timeout=(\d{1,6})/i.exec(text)?.[1];
+  return seconds === undefined ? undefined : Math.max(Number(seconds) * 1000 - MARGIN_MS, Number(seconds) * 500);
+}
+
+const MARGIN_MS = 1000;

@@ -1,0 +1,225 @@
+import { connect, isIP, type Socket } from "node:net";
+import process from "node:process";
+import type { ConnectionOptions } from "node:tls";
+import type { Clock } from "../../../contract/clock.js";
+import type { TlsClientOptions } from "../tls-load.js";
+import { AnswerFormatError } from "./answer-head.js";
+import { AnswerReader } from "./answer-reader.js";
+import type { Exchange } from "./exchange.js";
+import type { RequestHead } from "./request-head.js";
+
+/** Where a client's connections lead. */
+export interface Http1Origin {
+  /** A name or an address; an IPv6 address without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** Set for https. */
+  readonly tls?: TlsClientOptions | undefined;
+}
+
+/** What a connection tells the pool that it belongs to. */
+export interface ConnectionPool {
+  readonly origin: Http1Origin;
+  readonly clock: Clock;
+  readonly maxAnswerBytes: number;
+  /** The last TLS session, to begin the next connection with. */
+  session: Buffer | undefined;
+  /** It has read its answer and can be used again; the server keeps it for so long, if it said so. */
+  released(connection: Http1Connection, keepAliveMs: number | undefined): void;
+  /** It is gone. */
+  closed(connection: Http1Connection): void;
+}
+
+/** How long the body of an answer may take once its head is there. */
+const BODY_TIMEOUT_MS = 10_000;
+/** Answers are short. */
+const READ_BUFFER_BYTES = 8 * 1024;
+/** Up to this size copying the body behind its head costs less than giving the kernel two buffers. */
+const WRITE_BUFFER_BYTES = 16 * 1024;
+/** So much of a body is given to the socket at a time. */
+const WRITE_BYTES = 1024 * 1024;
+const KEEP_ALIVE_PROBE_MS = 1000;
+
+/**
+ * A connection that carries one request at a time. It settles the exchange it is given, once, and tells the pool what has
+ * become of itself before that. A connection on which anything is unclear is closed: bytes that nobody asked for, an answer
+ * that came before the request was written, an answer that breaks a rule. While it has no exchange, it does not keep the
+ * process alive.
+ */
+export class Http1Connection {
+  /** When it must not be used any more, by the clock's monotonic time. */
+  idleUntil = 0;
+  private readonly pool: ConnectionPool;
+  private readonly socket: Socket;
+  private readonly reader: AnswerReader;
+  private readonly readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+  private writeBuffer: Buffer | undefined;
+  /** The head that the write buffer begins with. */
+  private writtenHead: RequestHead | undefined;
+  private exchange: Exchange | undefined;
+  private isReady = false;
+  private wasUsed = false;
+  private isClosed = false;
+  /** The rest of a body that is too large to be written at once. */
+  private unwritten: Uint8Array[] | undefined;
+  private cancelBodyTimer: (() => void) | undefined;
+
+  /** Opens a connection for an exchange. */
+  constructor(pool: ConnectionPool, exchange: Exchange) {
+    this.pool = pool;
+    this.exchange = exchange;
+    exchange.connection = this;
+    this.reader = new AnswerReader(pool.maxAnswerBytes);
+    this.socket = this.openSocket();
+    this.socket.on("error", (error) => this.end(error));
+    this.socket.on("end", () => this.onEnd());
+    this.socket.on("close", () => this.onEnd());
+  }
+
+  /** Sends a request on a connection that is free. */
+  send(exchange: Exchange): void {
+    this.exchange = exchange;
+    exchange.connection = this;
+    this.wasUsed = true;
+    this.socket.ref();
+    this.write(exchange);
+  }
+
+  /** Ends the exchange under way and the connection. An answer whose head is there counts, without its body. */
+  end(error: Error): void {
+    const { exchange } = this;
+    if (!this.isReady) this.pool.session = undefined;
+    this.close();
+    if (exchange === undefined) return;
+    if (this.reader.head !== undefined) exchange.succeed(this.reader.head, EMPTY);
+    else exchange.fail(error, this.wasUsed && !this.reader.hasBegun && isDisconnect(error));
+  }
+
+  /** Frees the socket at once. */
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.exchange = undefined;
+    this.unwritten = undefined;
+    this.cancelBodyTimer?.();
+    this.socket.destroy();
+    this.pool.closed(this);
+  }
+
+  private openSocket(): Socket {
+    const { host, port, tls } = this.pool.origin;
+    const onread = { buffer: this.readBuffer, callback: (bytes: number) => this.onRead(bytes) };
+    const options = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, onread };
+    if (tls === undefined) return connect(options).once("connect", () => this.onReady());
+    const servername = tls.servername ?? (isIP(host) ? "" : host);
+    const { session } = this.pool;
+    const secure: ConnectionOptions = { ...options, ...tls, servername, ALPNProtocols: ["http/1.1"] };
+    const socket = process.getBuiltinModule("node:tls").connect(session ? { ...secure, session } : secure);
+    socket.on("session", (next: Buffer) => (this.pool.session = next));
+    // Nothing is written before the certificate has been checked.
+    return socket.once("secureConnect", () => this.onReady());
+  }
+
+  private onReady(): void {
+    this.isReady = true;
+    if (this.exchange !== undefined) this.write(this.exchange);
+  }
+
+  private write({ head, body, byteLength }: Exchange): void {
+    this.reader.expectAnswer(head.method);
+    const length = `Content-Length: ${byteLength}\r\n\r\n`;
+    if (head.text.length + length.length + byteLength <= WRITE_BUFFER_BYTES) {
+      this.socket.write(this.joined(head, length, body));
+      return;
+    }
+    this.socket.cork();
+    this.socket.write(head.text + length, "latin1");
+    this.writeBody(body);
+    this.socket.uncork();
+  }
+
+  /** The whole request in the connection's own buffer, which is free: the last request was written when it was answered. */
+  private joined(head: RequestHead, length: string, body: readonly Uint8Array[]): Buffer {
+    this.writeBuffer ??= Buffer.allocUnsafeSlow(WRITE_BUFFER_BYTES);
+    const bytes = this.writeBuffer;
+    if (head !== this.writtenHead) bytes.write(head.text, 0, "latin1");
+    this.writtenHead = head;
+    let at = head.text.length;
+    at += bytes.write(length, at, "latin1");
+    for (const piece of body) {
+      bytes.set(piece, at);
+      at += piece.length;
+    }
+    return bytes.subarray(0, at);
+  }
+
+  /** Writes a part of the body, and the next when the socket has taken it. */
+  private writeBody(body: readonly Uint8Array[]): void {
+    const rest = [...body];
+    let room = WRITE_BYTES;
+    for (let piece = rest.shift(); piece !== undefined; piece = rest.shift()) {
+      if (piece.length > room) rest.unshift(piece.subarray(room));
+      const now = piece.length > room ? piece.subarray(0, room) : piece;
+      room -= now.length;
+      const isLastNow = room === 0 && rest.length > 0;
+      this.unwritten = isLastNow ? rest : undefined;
+      this.socket.write(now, isLastNow ? () => this.unwritten && this.writeBody(this.unwritten) : undefined);
+      if (isLastNow) return;
+    }
+  }
+
+  private onRead(bytes: number): boolean {
+    const { reader, exchange } = this;
+    if (this.isClosed) return false;
+    if (exchange === undefined || !this.isReady) this.end(new AnswerFormatError("an answer came before the request"));
+    else {
+      try {
+        const used = reader.read(this.readBuffer, bytes);
+        if (reader.isComplete) this.finish(exchange, used === bytes);
+        else if (reader.head !== undefined) this.cancelBodyTimer ??= this.limitBody();
+      } catch (error) {
+        this.end(error as Error);
+      }
+    }
+    return !this.isClosed;
+  }
+
+  private limitBody(): () => void {
+    return this.pool.clock.after(BODY_TIMEOUT_MS, () => this.end(new Error("the body of the answer took too long")));
+  }
+
+  private onEnd(): void {
+    const { exchange } = this;
+    if (this.isClosed) return;
+    if (exchange !== undefined && this.reader.readEnd()) this.finish(exchange, false);
+    else this.end(hangUp());
+  }
+
+  private finish(exchange: Exchange, isClean: boolean): void {
+    const head = this.reader.head!;
+    const body = this.reader.body();
+    const isWritten = this.unwritten === undefined && this.socket.writableLength === 0;
+    if (isClean && isWritten && head.keepsAlive && head.keepAliveMs !== 0) this.release(head.keepAliveMs);
+    else this.close();
+    exchange.succeed(head, body);
+  }
+
+  private release(keepAliveMs: number | undefined): void {
+    this.cancelBodyTimer?.();
+    this.cancelBodyTimer = undefined;
+    this.exchange = undefined;
+    this.socket.unref();
+    this.pool.released(this, keepAliveMs);
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** What Node.js says when the other side ends a connection instead of answering. */
+function hangUp(): Error {
+  return Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
+}
+
+function isDisconnect(error: NodeJS.ErrnoException): boolean {
+  return error.code === "ECONNRESET" || error.code === "EPIPE";
+}

@@ -1,0 +1,63 @@
+import { NoAnswerError } from "../no-answer-error.js";
+import type { AnswerHead } from "./answer-head.js";
+import type { Http1Connection } from "./connection.js";
+import type { RequestHead } from "./request-head.js";
+
+/** What came back. */
+export interface Http1Answer {
+  readonly status: number;
+  /** By lower-case name. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** Empty when it was too large, broke off or took too long: the status counts. */
+  readonly body: Buffer;
+}
+
+/** A request and whoever waits for its answer. It is settled once; after that it hears of no abort. */
+export class Exchange {
+  readonly head: RequestHead;
+  readonly body: readonly Uint8Array[];
+  readonly byteLength: number;
+  /** It wants a connection that nobody has used before. */
+  readonly isFresh: boolean;
+  /** The one it is on, once it has one. */
+  connection: Http1Connection | undefined;
+  private readonly abort: AbortSignal | undefined;
+  private readonly onAbort: (exchange: Exchange) => void;
+  private readonly resolve: (answer: Http1Answer) => void;
+  private readonly reject: (error: NoAnswerError) => void;
+
+  constructor(
+    head: RequestHead,
+    body: readonly Uint8Array[],
+    abort: AbortSignal | undefined,
+    isFresh: boolean,
+    onAbort: (exchange: Exchange) => void,
+    resolve: (answer: Http1Answer) => void,
+    reject: (error: NoAnswerError) => void,
+  ) {
+    this.head = head;
+    this.body = body;
+    this.byteLength = body.length === 1 ? body[0]!.length : body.reduce((sum, piece) => sum + piece.length, 0);
+    this.abort = abort;
+    this.isFresh = isFresh;
+    this.onAbort = onAbort;
+    this.resolve = resolve;
+    this.reject = reject;
+    abort?.addEventListener("abort", this);
+  }
+
+  /** An AbortSignal calls it; a listener that is an object needs no closure for every request. */
+  handleEvent(): void {
+    this.onAbort(this);
+  }
+
+  succeed({ status, headers }: AnswerHead, body: Buffer): void {
+    this.abort?.removeEventListener("abort", this);
+    this.resolve({ status, headers, body });
+  }
+
+  fail(error: Error, isStale: boolean): void {
+    this.abort?.removeEventListener("abort", this);
+    this.reject(new NoAnswerError(error, isStale));
+  }
+}

@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import { AbortPool } from "../../../../src/runtime/contract/calls/abort-pool.js";
+
+it("a controller that has served its call serves the next", () => {
+  const pool = new AbortPool();
+  const first = pool.take();
+  const second = pool.take();
+  expect(second).not.toBe(first);
+  pool.giveBack(first);
+  expect(pool.take()).toBe(first);
+  expect(pool.take()).not.toBe(first);
+});
+
+it("one that was aborted, or that somebody still listens to, is not used again", () => {
+  const pool = new AbortPool();
+  const aborted = pool.take();
+  aborted.abort();
+  const watched = pool.take();
+  watched.signal.addEventListener("abort", () => {});
+  const assigned = pool.take();
+  assigned.signal.onabort = () => {};
+  for (const controller of [aborted, watched, assigned]) pool.giveBack(controller);
+  const next = pool.take();
+  expect([aborted, watched, assigned]).not.toContain(next);
+  expect(next.signal.aborted).toBe(false);
+});
