@@ -2,8 +2,8 @@ import http from "node:http";
 import { HttpConnection } from "./load/http-connection.js";
 
 /**
- * How the bare forwarders send: over kept-alive connections, with node:http's client or with plain sockets, each request
- * by itself or together with its neighbours. Which client a forwarder uses is chosen here and nowhere else.
+ * How the bare forwarders send: over kept-alive connections, with the agent's own client, node:http's or plain sockets, each
+ * request by itself or together with its neighbours. Which client a forwarder uses is chosen here and nowhere else.
  *
  * @typedef {{ path: string, type: string, encoding?: string | undefined, chunks: readonly Buffer[] }} Forwarded
  * @typedef {{ status: number, type?: string | undefined, body: Buffer }} Answer status 502: there was none
@@ -11,8 +11,37 @@ import { HttpConnection } from "./load/http-connection.js";
  */
 const NOTHING = Buffer.alloc(0);
 
-/** @type {Record<string, (port: number, connections: number) => Send>} */
-export const CLIENTS = { node: nodeClient, sockets: socketClient };
+/** @type {Record<string, (port: number, connections: number) => Send | Promise<Send>>} */
+export const CLIENTS = { own: ownClient, node: nodeClient, sockets: socketClient };
+
+/** The client that the agent's exporter uses, so that ratios tell what the agent does beside sending. @param {number} port @param {number} connections */
+async function ownClient(port, connections) {
+  const dist = "../../dist/runtime";
+  const { Http1Client } = await import(`${dist}/kit/net/http1/client.js`);
+  const { requestHead } = await import(`${dist}/kit/net/http1/request-head.js`);
+  const { systemClock } = await import(`${dist}/contract/clock.js`);
+  const settings = { maxConnections: connections, maxIdle: connections, idleTimeoutMs: 90_000, maxAnswerBytes: 65_536 };
+  const client = new Http1Client({ host: "127.0.0.1", port }, { clock: systemClock, ...settings });
+  /** @type {Map<string, unknown>} */
+  const heads = new Map();
+  /** @type {Send} */
+  return ({ path, type, encoding, chunks }, done) => {
+    const key = `${path} ${type} ${encoding}`;
+    const headers = {
+      Host: `127.0.0.1:${port}`,
+      "Content-Type": type,
+      ...(encoding && { "Content-Encoding": encoding }),
+    };
+    const head = heads.get(key) ?? requestHead("POST", path, headers);
+    heads.set(key, head);
+    client.request(head, chunks).then(
+      (/** @type {any} */ answer) => {
+        done({ status: answer.status, type: answer.headers.get("content-type"), body: answer.body });
+      },
+      () => done({ status: 502, body: NOTHING }),
+    );
+  };
+}
 
 /** @param {number} port @param {number} connections @returns {Send} */
 function nodeClient(port, connections) {

@@ -16,7 +16,7 @@ export const HELP = `Usage: npm run bench -- [scenario ...] [options]
   --clients 1,4,16,64   shapes: connections, each with one request at a time
   --batching a,b        shapes: with, without (default: both) a batch processor
   --queue a,b           shapes: durable, off (default: both)
-  --client name         how the bare forwarder sends: node (node:http's client, the default) or sockets
+  --client name         how the bare forwarder sends: own (the agent's client, the default), node (node:http's) or sockets
   --encoding a,b        proto, json, gzip, grpc (default: all)
   --signal name         logs (default), traces or metrics
   --subjects a,b        bare, sluice (default: both); bare is the baseline of the ratios
@@ -83,7 +83,7 @@ function interpret(/** @type {string[]} */ argv) {
       batch: { ...text, default: "5ms/1000" },
       batching: { ...text, default: "without,with" },
       queue: { ...text, default: "off,durable" },
-      client: { ...text, default: "node" },
+      client: { ...text, default: "own" },
       "sink-port": { ...text, default: "0" },
       "sink-rate": { ...text, default: "30000" },
       overload: { ...text, default: "3" },

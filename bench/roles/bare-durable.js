@@ -9,16 +9,16 @@ import { CLIENTS, merging } from "../lib/forward.js";
  * under way, what comes is gathered for the next one (group commit), and deletes ride along. The same store settings as
  * the agent's, and nothing else: no checks, no checksums, no bounds, no reading back after a start.
  *
- *     node bench/roles/bare-durable.js <listen port> <sink port> <folder> <fsync|process> [--merging] [--client node|sockets]
+ *     node bench/roles/bare-durable.js <listen port> <sink port> <folder> <fsync|process> [--merging] [--client own|node|sockets]
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { merging: { type: "boolean", default: false }, client: { type: "string", default: "node" } },
+  options: { merging: { type: "boolean", default: false }, client: { type: "string", default: "own" } },
 });
 const [listen, sink, folder, durability] = positionals;
 const CONSUMERS = 10;
 const RETRY_MS = 100;
-const alone = CLIENTS[values.client](Number(sink), CONSUMERS);
+const alone = await CLIENTS[values.client](Number(sink), CONSUMERS);
 const send = values.merging ? merging(alone) : alone;
 const options = { keyEncoding: "buffer", valueEncoding: "buffer", compression: false, writeBufferSize: 32 << 20 };
 const db = new ClassicLevel(folder, /** @type {any} */ (options));

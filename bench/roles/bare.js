@@ -9,14 +9,14 @@ import { CLIENTS, merging } from "../lib/forward.js";
  * together with those that came meanwhile. It reads nothing, checks nothing and bounds nothing: what is left is what
  * moving the bytes costs on Node.
  *
- *     node bench/roles/bare.js <listen port> <sink port> [<gRPC port>] [--merging] [--client node|sockets]
+ *     node bench/roles/bare.js <listen port> <sink port> [<gRPC port>] [--merging] [--client own|node|sockets]
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { merging: { type: "boolean", default: false }, client: { type: "string", default: "node" } },
+  options: { merging: { type: "boolean", default: false }, client: { type: "string", default: "own" } },
 });
 const [listen, sink, grpc] = positionals.map(Number);
-const alone = CLIENTS[values.client](sink, 256);
+const alone = await CLIENTS[values.client](sink, 256);
 const send = values.merging ? merging(alone) : alone;
 
 const server = http.createServer((request, response) => {

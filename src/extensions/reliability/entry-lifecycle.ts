@@ -119,7 +119,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   /** 3. Send. The turn of these has come. */
   attempt(group: SendGroup, permit: Permit): void {
     const { items } = group;
-    this.policy.countAttempt(items);
+    this.policy.countAttempt(group);
     this.sender.attempt(items, (result) => this.finish(items, this.policy.decide(group, permit, result)));
   }
 

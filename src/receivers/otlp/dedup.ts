@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type Batch, type Clock, type Counter, editRecords, type Outcome } from "../../plugin.js";
 import { ACCEPTED, entriesOfKey, type KeyedEntry } from "../../runtime/kit.js";
 
@@ -28,7 +29,7 @@ export class Dedup {
   }
 
   async accept(key: string, batch: Batch, handIn: (batch: Batch) => Promise<Outcome>): Promise<Outcome> {
-    const entries = entriesOfKey(key, batch.count) ?? [{ id: key, items: batch.count }];
+    const entries = entriesOfKey(key, batch.count) ?? [{ id: shortened(key), items: batch.count }];
     for (;;) {
       const earlier = this.anyInProgress(entries);
       if (earlier === undefined) return this.acceptNew(entries, batch, handIn);
@@ -42,10 +43,11 @@ export class Dedup {
     batch: Batch,
     handIn: (batch: Batch) => Promise<Outcome>,
   ): Promise<Outcome> {
-    const fresh = entries.filter(({ id }) => !this.wasAccepted(id));
+    const isFresh = entries.map(({ id }) => !this.wasAccepted(id));
+    const fresh = entries.filter((_entry, i) => isFresh[i]);
     if (fresh.length < entries.length) this.duplicates.add(entries.length - fresh.length);
     if (fresh.length === 0) return ACCEPTED;
-    const pending = handIn(fresh.length === entries.length ? batch : this.withoutAccepted(entries, batch));
+    const pending = handIn(fresh.length === entries.length ? batch : onlyFresh(batch, entries, isFresh));
     for (const { id } of fresh) this.inProgress.set(id, pending);
     const outcome = await pending;
     for (const { id } of fresh) {
@@ -64,17 +66,6 @@ export class Dedup {
     return undefined;
   }
 
-  /** The records of an entry lie together, in the order in which the key names them. */
-  private withoutAccepted(entries: readonly KeyedEntry[], batch: Batch): Batch {
-    let at = 0;
-    let left = entries[0]!.items;
-    return editRecords(batch, () => {
-      while (left === 0) left = entries[++at]!.items;
-      left -= 1;
-      return this.wasAccepted(entries[at]!.id) ? "drop" : "keep";
-    });
-  }
-
   private wasAccepted(key: string): boolean {
     const at = this.acceptedAt.get(key);
     return at !== undefined && this.clock.monotonic() - at < this.settings.ttl;
@@ -90,3 +81,21 @@ export class Dedup {
     }
   }
 }
+
+/** The records of an entry lie together, in the order in which the key names them. */
+function onlyFresh(batch: Batch, entries: readonly KeyedEntry[], isFresh: readonly boolean[]): Batch {
+  let at = 0;
+  let left = entries[0]!.items;
+  return editRecords(batch, () => {
+    if (left === 0) left = entries[++at]!.items;
+    left -= 1;
+    return isFresh[at] ? "keep" : "drop";
+  });
+}
+
+/** What is remembered of a key: a client may write a long one, and many are remembered. */
+function shortened(key: string): string {
+  return key.length <= MAX_KEY_LENGTH ? key : createHash("sha256").update(key).digest("base64");
+}
+
+const MAX_KEY_LENGTH = 128;

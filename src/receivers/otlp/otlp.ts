@@ -56,6 +56,6 @@ function addressOf({ config: { endpoint, transport }, port }: GrpcEndpoint | Htt
 }
 
 function createDuplicatesCounter({ id, metrics }: ReceiverContext) {
-  const description = "Requests that had been taken before, and were not taken again.";
+  const description = "Requests, or entries of merged ones, that had been taken before and were not taken again.";
   return metrics.counter("sluice_receiver_duplicates", { description }, { receiver: id });
 }

@@ -1,12 +1,19 @@
+import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { type Batch, type Outcome, Refusal } from "../../../src/plugin.js";
+import { Batch, type Outcome, Refusal, SIGNALS } from "../../../src/plugin.js";
 import { Dedup } from "../../../src/receivers/otlp/dedup.js";
 import type { Agent } from "../../../src/runtime/host/agent.js";
 import { GroupKey, type KeyedEntry } from "../../../src/runtime/kit.js";
+import { decodeTree } from "../../../src/runtime/telemetry/json/tree.js";
 import { agentOf } from "../../support/agent.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { startSink } from "../../support/otlp-sink.js";
+import { runs } from "../../support/runs.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
+import { referenceEncode } from "../../support/telemetry/otlp-reference.js";
+import { request } from "../../support/telemetry/telemetry-arbitraries.js";
+import { expectSame, meaning, recordsOf } from "../../support/telemetry/trees.js";
+import { rewritten } from "../../support/telemetry/wire-forms.js";
 
 const OK: Outcome = { ok: true, rejected: 0, message: "" };
 const NO: Outcome = { ok: false, refusal: new Refusal("transient", "no") };
@@ -121,6 +128,53 @@ describe("deduplication of merged requests", () => {
     const groups = [[1, 2, 3], [3, 4], [2, 3, 4, 5], [1], [5, 1]];
     await Promise.all(groups.map((ids) => it.accept(keyOf(...ids.map(name)), logs(...ids.map(String)), slowly)));
     expect(taken.flat().sort()).toEqual(["1", "2", "3", "4", "5"]);
+  });
+
+  it.each(SIGNALS)("leaves out exactly the records of the %s that were taken before", async (signal) => {
+    const part = fc.record({ tree: request(signal), wasTaken: fc.boolean() });
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { minLength: 2, maxLength: 6 }), fc.integer(), async (parts, seed) => {
+        const batches = parts.map(({ tree }) => {
+          const odd = { shuffled: true, padded: true, unpacked: true, unknown: true };
+          return Batch.admit(signal, rewritten(signal, referenceEncode(signal, tree), odd, seed));
+        });
+        const named = batches.map((batch, i) => ({ batch, id: `t-${i}`, wasTaken: parts[i]!.wasTaken }));
+        const full = named.filter(({ batch }) => batch.count > 0);
+        if (full.length === 0) return;
+        const { it } = dedup();
+        const taken: Batch[] = [];
+        const take = async (batch: Batch) => {
+          taken.push(batch);
+          return OK;
+        };
+        for (const { batch, id, wasTaken } of full) if (wasTaken) await it.accept(id, batch, take);
+        const key = keyOf(...full.map(({ batch, id }) => entry(id, batch.count)));
+        await it.accept(key, Batch.merge(full.map(({ batch }) => batch)), take);
+        const records = (batches: readonly Batch[]) =>
+          batches.flatMap((batch) => recordsOf(signal, decodeTree(batch)).map(({ record }) => meaning(record)));
+        const inOrder = [...full.filter(({ wasTaken }) => wasTaken), ...full.filter(({ wasTaken }) => !wasTaken)];
+        expectSame(records(taken), records(inOrder.map(({ batch }) => batch)));
+      }),
+      runs(30),
+    );
+  });
+
+  it("forgets nothing for a request that names entries without records", async () => {
+    const { it } = dedup({ max_entries: 10 });
+    const { taken, take } = takingBodies();
+    await it.accept("mine-1", logs("a"), take);
+    await it.accept("entries;hostile-1+998:0,hostile-1000+0:1", logs("h"), take);
+    await it.accept("mine-1", logs("a"), take);
+    expect(taken).toEqual([["a"], ["h"]]);
+  });
+
+  it("remembers a long key by something short", async () => {
+    const { it } = dedup();
+    const { taken, take } = takingBodies();
+    const long = (end: string) => `${"x".repeat(15_000)}${end}`;
+    for (const end of ["1", "2", "1"]) await it.accept(long(end), logs(end), take);
+    expect(taken).toEqual([["1"], ["2"]]);
+    expect(JSON.stringify([...it["acceptedAt"].keys()]).length).toBeLessThan(200);
   });
 
   it("takes a key that does not fit the records as it stands", async () => {

@@ -43,7 +43,7 @@ export interface AdmittedEntries {
   /** Nothing is pending, as far as is known. */
   readonly isEmpty: boolean;
   add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void;
-  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none. */
+  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none, or it has to stay. */
   dropOldest(cause: DeadLetterCause): Promise<boolean>;
 }
 
@@ -68,10 +68,12 @@ export class Admission {
     this.capacity = new Capacity(settings.sending_queue);
     this.overflow = new Overflow({
       settings: settings.sending_queue,
-      fits: ({ delivery }) => this.capacity.fits(sizeOf(delivery)),
-      put: (incoming) => this.put(incoming),
-      refuse: (incoming, refusal) => this.refuse(incoming, refusal),
-      deadLetter: (incoming) => this.deadLetterNewest(incoming),
+      fits: (incoming) => this.fits(incoming),
+      put: (incoming) => this.putAll(incoming),
+      refuse: ({ pieces }, refusal) => this.refuseAll(pieces, refusal),
+      deadLetter: ({ pieces, pipeline }) => {
+        for (const piece of pieces) this.deadLetterNewest(piece, pipeline);
+      },
       dropOldest: () => this.dropOldest(),
     });
     this.logWriteFailure = limitedLog(clock, (error, suppressed) =>
@@ -80,8 +82,8 @@ export class Admission {
   }
 
   accept(delivery: Delivery, pipeline: string): void {
-    if (delivery.setback !== undefined) this.deadLetterSetback({ delivery, pipeline }, delivery.setback);
-    else this.enqueuePieces(delivery, pipeline);
+    if (delivery.setback !== undefined) this.deadLetterSetback(delivery, pipeline, delivery.setback);
+    else this.enqueue(delivery, pipeline);
   }
 
   /** These came into the queue another way. */
@@ -121,20 +123,24 @@ export class Admission {
     this.onAllPut?.();
   }
 
-  private enqueuePieces(delivery: Delivery, pipeline: string): void {
-    const batching = this.services.batchingOf(pipeline);
-    const pieces = batching === undefined ? [delivery.batch] : piecesOf(delivery.batch, batching);
-    if (pieces instanceof Refusal) return this.refuse({ delivery, pipeline }, pieces);
-    for (const piece of delivery.split(pieces)) this.enqueue(piece, pipeline);
-  }
-
   private enqueue(delivery: Delivery, pipeline: string): void {
-    const hasRoom = this.overflow.isEmpty && this.capacity.fits(sizeOf(delivery));
-    if (hasRoom) this.put({ delivery, pipeline });
-    else this.overflow.add({ delivery, pipeline });
+    const batching = this.services.batchingOf(pipeline);
+    const batches = batching === undefined ? [delivery.batch] : piecesOf(delivery.batch, batching);
+    if (batches instanceof Refusal) return this.refuseAll([delivery], batches);
+    const incoming: Incoming = { pieces: delivery.split(batches), pipeline };
+    if (this.overflow.isEmpty && this.fits(incoming)) this.putAll(incoming);
+    else this.overflow.add(incoming);
   }
 
-  private put({ delivery, pipeline }: Incoming, deadLetterCause?: DeadLetterCause): void {
+  private fits({ pieces }: Incoming): boolean {
+    return this.capacity.fits(pieces.map(sizeOf));
+  }
+
+  private putAll({ pieces, pipeline }: Incoming): void {
+    for (const piece of pieces) this.put(piece, pipeline);
+  }
+
+  private put(delivery: Delivery, pipeline: string, deadLetterCause?: DeadLetterCause): void {
     this.pendingPuts.add(delivery);
     if (deadLetterCause === undefined) {
       this.pendingQueuePuts.add(delivery);
@@ -151,7 +157,7 @@ export class Admission {
         if (deadLetterCause === undefined) this.capacity.remove(sizeOf(delivery));
         this.onPut?.();
         this.logWriteFailure(error);
-        this.refuse({ delivery, pipeline }, writeFailedRefusal(error));
+        this.refuseAll([delivery], writeFailedRefusal(error));
         this.overflow.putThoseThatFit();
       },
     );
@@ -203,24 +209,23 @@ export class Admission {
   }
 
   /** There is no room and the newest has to go: to the dead letters, or nowhere if the filter says so. */
-  private deadLetterNewest(incoming: Incoming): void {
-    const { batch } = incoming.delivery;
+  private deadLetterNewest(delivery: Delivery, pipeline: string): void {
+    const { batch } = delivery;
     this.services.metrics.enqueueFailed[batch.signal].add(batch.count);
-    this.saveAsDeadLetter(incoming, QUEUE_FULL);
+    this.saveAsDeadLetter(delivery, pipeline, QUEUE_FULL);
   }
 
   /** A processor took it out of its pipeline. */
-  private deadLetterSetback({ delivery, pipeline }: Incoming, setback: Setback): void {
+  private deadLetterSetback(delivery: Delivery, pipeline: string, setback: Setback): void {
     const cause = causeOf(setback);
-    if (!setback.onlyIfAlwaysSaved) return this.saveAsDeadLetter({ delivery, pipeline }, cause);
+    if (!setback.onlyIfAlwaysSaved) return this.saveAsDeadLetter(delivery, pipeline, cause);
     const saved = this.services.filter.alwaysSaved(delivery.batch);
     if (saved === undefined) delivery.accept();
-    else this.put({ delivery: delivery.with(saved), pipeline }, cause);
+    else this.put(delivery.with(saved), pipeline, cause);
   }
 
-  private saveAsDeadLetter(incoming: Incoming, cause: DeadLetterCause): void {
-    const { delivery } = incoming;
-    if (this.services.filter.decide(delivery.batch) === "save") return this.put(incoming, cause);
+  private saveAsDeadLetter(delivery: Delivery, pipeline: string, cause: DeadLetterCause): void {
+    if (this.services.filter.decide(delivery.batch) === "save") return this.put(delivery, pipeline, cause);
     this.services.metrics.filteredOut.add(1);
     delivery.accept();
   }
@@ -230,9 +235,11 @@ export class Admission {
     delivery.accept();
   }
 
-  private refuse({ delivery }: Incoming, refusal: Refusal): void {
-    this.services.metrics.enqueueFailed[delivery.batch.signal].add(delivery.batch.count);
-    delivery.refuse(refusal);
+  private refuseAll(deliveries: readonly Delivery[], refusal: Refusal): void {
+    for (const delivery of deliveries) {
+      this.services.metrics.enqueueFailed[delivery.batch.signal].add(delivery.batch.count);
+      delivery.refuse(refusal);
+    }
   }
 }
 

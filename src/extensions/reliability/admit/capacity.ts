@@ -3,7 +3,7 @@ import type { Amount } from "../store/store.js";
 
 type CapacityLimits = Pick<CompleteSettings["sending_queue"], "queue_size" | "sizer" | "max_bytes">;
 
-/** What is counted of a batch or an entry. */
+/** What is counted of an entry, or of a batch that is to become one. */
 export interface Size {
   readonly items: number;
   readonly bytes: number;
@@ -30,13 +30,15 @@ export class Capacity {
     this.bytes = bytes;
   }
 
-  /** What is larger than the whole queue fits when nothing else is in it. */
-  fits({ items, bytes }: Size): boolean {
+  /** Whether all of them have room. What is larger than the whole queue fits when nothing else is in it. */
+  fits(sizes: readonly Size[]): boolean {
     if (this.entries === 0) return true;
+    const items = sizes.reduce((sum, size) => sum + size.items, 0);
+    const bytes = sizes.reduce((sum, size) => sum + size.bytes, 0);
     const { max_bytes, queue_size, sizer } = this.limits;
     if (max_bytes > 0 && this.bytes + bytes > max_bytes) return false;
     if (queue_size === 0) return true;
-    if (sizer === "requests") return this.entries < queue_size;
+    if (sizer === "requests") return this.entries + sizes.length <= queue_size;
     return (sizer === "items" ? this.items + items : this.bytes + bytes) <= queue_size;
   }
 

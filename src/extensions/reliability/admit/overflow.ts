@@ -2,9 +2,9 @@ import type { Delivery, Refusal } from "../../../plugin.js";
 import type { CompleteSettings } from "../../../runtime/kit.js";
 import { queueFullRefusal } from "./refusals.js";
 
-/** A delivery on its way into the queue. */
+/** A delivery on its way into the queue, as the entries that it is to become: all of them have room, or none. */
 export interface Incoming {
-  readonly delivery: Delivery;
+  readonly pieces: readonly Delivery[];
   readonly pipeline: string;
 }
 

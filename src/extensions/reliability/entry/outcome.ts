@@ -8,8 +8,8 @@ import type { DeadLetterCause } from "./queue-item.js";
  * without one (schedule/gate.ts), and carried out once (send/entry-completion.ts).
  */
 export type EntryOutcome =
-  /** The other side has all of it; `partial` is what it remarked. */
-  | { readonly kind: "delivered"; readonly sent: Batch; readonly partial: PartialRejection | undefined }
+  /** The other side has all of it. */
+  | { readonly kind: "delivered"; readonly sent: Batch }
   /** The other side rejected some records for good, and did not say which. `partial` is what its client is told. */
   | {
       readonly kind: "partly_delivered";

@@ -25,6 +25,8 @@ export interface QueueItem {
   dueAt: number;
   /** The retry limiter has given the item its turn. */
   hasRetryTurn: boolean;
+  /** Its time for retries ended in company that may have been to blame: its last attempt is to be made alone. */
+  mustBeAlone: boolean;
   failureStreak: FailureStreak | undefined;
   /** Set when the item is to become a dead letter and writing it has not succeeded yet. */
   deadLetterCause: DeadLetterCause | undefined;
@@ -69,6 +71,7 @@ export function createQueueItem(
     lastTriedAt: triedAt,
     dueAt,
     hasRetryTurn: false,
+    mustBeAlone: false,
     ...nothing,
   };
 }

@@ -62,7 +62,7 @@ export class QueueMetrics {
     );
     this.retries = Array.from({ length: MAX_ATTEMPT_LABEL }, (_, i) => {
       const attempt = i + 1 === MAX_ATTEMPT_LABEL ? `${MAX_ATTEMPT_LABEL}+` : String(i + 1);
-      return count("sluice_exporter_retries", "Calls that were not the first of their entry.", { attempt });
+      return count("sluice_exporter_retries", "Entries that were sent again, alone or with others.", { attempt });
     });
     this.exhausted = count("sluice_exporter_retries_exhausted", "Entries given up after their last retry.");
     this.permanent = count("sluice_exporter_permanent_failures", "Calls that were refused for good.");
@@ -81,7 +81,7 @@ export class QueueMetrics {
     this.dropped = count("sluice_exporter_dropped", "Entries dropped because the config says so.");
     this.limiterAllowed = count("sluice_retry_limiter_allowed", "Retries that went on at once.");
     this.limiterLimited = count("sluice_retry_limiter_limited", "Retries over the rate limit.");
-    this.bisections = count("sluice_exporter_bisections", "Refused entries that were taken apart.");
+    this.bisections = count("sluice_exporter_bisections", "Refused requests and entries that were taken apart.");
     this.partialSuccess = count("sluice_exporter_partial_success", "Answers that rejected some of the records.");
     this.unreadable = count("sluice_queue_unreadable_entries", "Entries that were set aside because of damage.");
     const checks = "Times the exporter was asked how it is while its circuit breaker was open.";
@@ -96,7 +96,7 @@ export class QueueMetrics {
     );
   }
 
-  /** A call that is the `call`-th retry of its entry. */
+  /** An entry is sent again, for the `call`-th time. */
   retried(call: number): void {
     this.retries[Math.min(call, MAX_ATTEMPT_LABEL) - 1]?.add(1);
   }

@@ -9,6 +9,9 @@ import { GroupBuilder, type SendGroup } from "./send-group.js";
 /** How long to wait before the store is asked again after it failed. */
 export const STORE_RETRY_MS = 5000;
 
+/** Retries of several pipelines that are due lie between each other: so many are passed over to find those that go together. */
+const MAX_PASSED_OVER = 256;
+
 /**
  * All entries that are not being sent, and whose turn is next: parts of what was taken apart, retries that are due, and the
  * others in the order they came, as many together as may be sent in one request. Retries and first attempts take turns, so
@@ -89,12 +92,14 @@ export class Backlog {
 
   /** The oldest, whether its turn has come or not. */
   takeOldest(): QueueItem | undefined {
-    return this.head.takeFirst() ?? this.waiting.take(Number.POSITIVE_INFINITY);
+    const forever = Number.POSITIVE_INFINITY;
+    return this.head.takeFirst() ?? this.takeUrgentQueuedBefore(forever) ?? this.waiting.take(forever);
   }
 
   /** Takes out an entry that was queued before `time`, whether its turn has come or not. */
   takeQueuedBefore(time: number): QueueItem | undefined {
-    if ((this.urgent.at(-1)?.items[0]?.queuedSince ?? time) < time) return this.takeFirstUrgent();
+    const urgent = this.takeUrgentQueuedBefore(time);
+    if (urgent !== undefined) return urgent;
     if ((this.head.first?.queuedSince ?? time) < time) return this.head.takeFirst();
     if (this.expired.length === 0) this.expired.push(...this.waiting.takeQueuedBefore(time));
     return this.expired.pop();
@@ -102,11 +107,8 @@ export class Backlog {
 
   /** Since when the oldest of them waits, or before; undefined when there is none. */
   get oldestQueuedSince(): number | undefined {
-    const times = [
-      this.urgent.at(-1)?.items[0]?.queuedSince,
-      this.head.first?.queuedSince,
-      this.waiting.oldestQueuedSince,
-    ];
+    const ofUrgent = this.urgent.map(({ items }) => items[0]!.queuedSince);
+    const times = [...ofUrgent, this.head.first?.queuedSince, this.waiting.oldestQueuedSince];
     const known = times.filter((time) => time !== undefined);
     return known.length === 0 ? undefined : Math.min(...known);
   }
@@ -158,17 +160,19 @@ export class Backlog {
     return this.isFlushing ? Number.POSITIVE_INFINITY : this.now;
   }
 
-  /** The next retry, with those behind it that are due too and may be sent with it. */
+  /** The next retry, with those that are due too and may be sent with it. */
   private nextRetry(): SendGroup | undefined {
     const first = this.waiting.take(this.now);
     if (first === undefined) return undefined;
-    if (first.batching === undefined) return { items: [first] };
     const group = new GroupBuilder(first, this.maxRetries);
-    for (;;) {
-      const next = this.waiting.first;
-      if (next === undefined || next.dueAt > this.now || !group.add(next)) return { items: group.items };
-      this.waiting.take(this.now);
+    const others: QueueItem[] = [];
+    while (!group.isFull && others.length < MAX_PASSED_OVER) {
+      const next = this.waiting.take(this.now);
+      if (next === undefined) break;
+      if (!group.add(next)) others.push(next);
     }
+    for (const other of others) this.waiting.add(other);
+    return { items: group.items };
   }
 
   private nextFresh(): SendGroup | undefined {
@@ -186,19 +190,24 @@ export class Backlog {
 
   /** Halves of what was refused last come first; when that has led to two bad entries and nothing was taken, the largest part. */
   private takeUrgent(): SendGroup | undefined {
-    const last = this.urgent.at(-1);
-    const bisection = last?.bisection;
-    if (bisection === undefined || bisection.hasSuccess || bisection.badEntries < 2) return this.urgent.pop();
-    let largest = this.urgent.length - 1;
-    for (const [i, group] of this.urgent.entries()) {
-      if (group.bisection === bisection && group.items.length > this.urgent[largest]!.items.length) largest = i;
+    const last = this.urgent.findLastIndex(({ bisection }) => !bisection?.isBusy || bisection.hasSuccess);
+    if (last === -1) return undefined;
+    const { bisection } = this.urgent[last]!;
+    let next = last;
+    if (bisection !== undefined && !bisection.hasSuccess && bisection.badEntries >= 2) {
+      for (const [i, group] of this.urgent.entries()) {
+        if (group.bisection === bisection && group.items.length > this.urgent[next]!.items.length) next = i;
+      }
     }
-    return this.urgent.splice(largest, 1)[0];
+    return this.urgent.splice(next, 1)[0];
   }
 
-  private takeFirstUrgent(): QueueItem | undefined {
-    const { items, bisection } = this.urgent.pop()!;
-    if (items.length > 1) this.urgent.push({ items: items.slice(1), bisection });
+  /** Takes the first entry out of the last of those groups that begin with one queued before `time`. */
+  private takeUrgentQueuedBefore(time: number): QueueItem | undefined {
+    const at = this.urgent.findLastIndex(({ items }) => items[0]!.queuedSince < time);
+    if (at === -1) return undefined;
+    const { items, bisection } = this.urgent[at]!;
+    this.urgent.splice(at, 1, ...(items.length > 1 ? [{ items: items.slice(1), bisection }] : []));
     return items[0];
   }
 }

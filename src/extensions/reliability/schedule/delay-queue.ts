@@ -33,11 +33,6 @@ export class DelayQueue {
     heap[at] = item;
   }
 
-  /** The earliest. */
-  get first(): QueueItem | undefined {
-    return this.heap[0];
-  }
-
   /** Takes out the earliest, if it is due by then. */
   take(until: number): QueueItem | undefined {
     const first = this.heap[0];

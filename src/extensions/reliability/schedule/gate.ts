@@ -5,6 +5,7 @@ import { EXPIRED, RETRY_LIMITED } from "../entry/queue-errors.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { errorCategory } from "../send/classify.js";
+import { isRetry } from "./send-group.js";
 
 /** What is to be done with entries whose turn has come together: send them, let them wait, or end them without a call. */
 export type GateDecision =
@@ -44,7 +45,7 @@ export class Gate {
 
   /** Decides on entries that would be one request: they need one turn if any of them is a retry. */
   decide(items: readonly QueueItem[]): GateDecision {
-    if (!items.some(({ entry, hasRetryTurn }) => entry.calls > 0 && !hasRetryTurn)) return SEND;
+    if (!items.some((item) => isRetry(item) && !item.hasRetryTurn)) return SEND;
     const decision = this.takeRetryTurn(items);
     (decision === SEND ? this.metrics.limiterAllowed : this.metrics.limiterLimited).add(1);
     return decision;

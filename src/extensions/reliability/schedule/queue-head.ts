@@ -84,6 +84,11 @@ export class QueueHead {
     return this.loaded.isEmpty && !this.hasUnloaded;
   }
 
+  /** The entry is pending, and in memory. */
+  has({ ref }: QueueItem): boolean {
+    return this.loaded.has(ref);
+  }
+
   /** Takes in what was just put into the store, if it is its turn; otherwise it will be read later. */
   add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void {
     const { ref } = stored;

@@ -1,6 +1,6 @@
 import { type Batching, MAX_MERGED_BYTES } from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
-import { GroupBuilder, sizeIn } from "./send-group.js";
+import { GroupBuilder, isRetry, sizeIn } from "./send-group.js";
 
 /** Lines that are empty are kept up to this number: making them anew for every entry costs. */
 const MAX_IDLE_LINES = 16;
@@ -8,6 +8,7 @@ const MAX_IDLE_LINES = 16;
 /**
  * Entries whose turn may come, in the order they came. Those that may be merged wait in lines of their own, one for each
  * pipeline and what it keeps apart, until there are enough of them or the first has waited long enough. The others never wait.
+ * Retries have their own lines: they are not sent with first attempts.
  */
 export class ReadyEntries {
   private readonly maxRetries: number;
@@ -35,7 +36,7 @@ export class ReadyEntries {
   }
 
   add(item: QueueItem): void {
-    const key = item.batching === undefined ? "" : item.batchKey;
+    const key = lineKeyOf(item);
     let line = this.lines.get(key);
     if (line === undefined) {
       line = new Line(key, item.batching);
@@ -57,11 +58,7 @@ export class ReadyEntries {
     if (line === undefined) return undefined;
     const items = line.takeGroup(this.maxRetries);
     this.count -= items.length;
-    if (line.size === 0) this.removeIdle(line);
-    else if (this.lines.size > 1) {
-      this.lines.delete(line.key);
-      this.lines.set(line.key, line);
-    }
+    this.moveToBack(line);
     return items;
   }
 
@@ -71,12 +68,15 @@ export class ReadyEntries {
     if (line === undefined) return undefined;
     this.count -= 1;
     const item = line.take();
-    if (line.size === 0) this.removeIdle(line);
+    if (line.size === 0) this.moveToBack(line);
     return item;
   }
 
-  private removeIdle({ key }: Line): void {
-    if (this.lines.size > MAX_IDLE_LINES) this.lines.delete(key);
+  /** Also one that is empty now, if it is kept: it may be full again before the others have had their turn. */
+  private moveToBack(line: Line): void {
+    if (this.lines.size === 1) return;
+    this.lines.delete(line.key);
+    if (line.size > 0 || this.lines.size < MAX_IDLE_LINES) this.lines.set(line.key, line);
   }
 
   private dueLine(now: number): Line | undefined {
@@ -98,6 +98,11 @@ export class ReadyEntries {
     }
     return oldest;
   }
+}
+
+function lineKeyOf(item: QueueItem): string {
+  if (item.batching === undefined) return "";
+  return isRetry(item) ? `retry ${item.batchKey}` : item.batchKey;
 }
 
 /** Entries that may be merged with each other, first in, first out. The first one is at `start`. */

@@ -122,14 +122,14 @@ export class Scheduler {
     return undefined;
   }
 
-  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none. */
+  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none, or it has to stay. */
   async dropOldest(cause: DeadLetterCause): Promise<boolean> {
     const { backlog } = this.services;
     const item = backlog.takeOldest();
     if (item === undefined) return backlog.head.hasUnloaded && (await this.loadMore());
     // One whose dead letter could not be written yet keeps the reason it was given up for.
     await this.endWithoutSending(item, { kind: "dead_letter", cause: item.deadLetterCause ?? cause });
-    return true;
+    return !backlog.head.has(item);
   }
 
   /** The store has been read; the error is there when that failed. */

@@ -10,6 +10,8 @@ export interface SendGroup {
 
 /** What is known of a group that was refused and is sent again in parts, to find the entries that are to blame. */
 export interface GroupBisection {
+  /** A part of it is being sent. Until one was taken the others wait for that, as refusals are counted up to an end. */
+  isBusy: boolean;
   refusals: number;
   /** One of its parts was taken: the other side does not refuse everything. */
   hasSuccess: boolean;
@@ -26,11 +28,16 @@ export function halvesOfGroup({ items }: SendGroup, bisection: GroupBisection): 
 }
 
 export function newGroupBisection(): GroupBisection {
-  return { refusals: 0, hasSuccess: false, badEntries: 0, endCause: undefined };
+  return { isBusy: false, refusals: 0, hasSuccess: false, badEntries: 0, endCause: undefined };
 }
 
 /** An entry that has failed by itself once is sent with at most so many others, and with fewer after every failure. */
 const MAX_RETRIED_TOGETHER = 512;
+
+/** It has been sent before: the rate limit of retries holds for it. */
+export function isRetry({ entry }: QueueItem): boolean {
+  return entry.calls > 0;
+}
 
 /** Puts entries together as long as they may be sent in one request. */
 export class GroupBuilder {
@@ -41,6 +48,7 @@ export class GroupBuilder {
   private size: number;
   private bytes: number;
   private maxEntries: number;
+  private isClosed = false;
 
   constructor(first: QueueItem, maxRetries: number) {
     this.items = [first];
@@ -52,20 +60,33 @@ export class GroupBuilder {
     if (first.batching !== undefined) this.key.add(first.entry);
   }
 
+  /** No more is to be added: there is no room, or there was none for one of the same kind. */
+  get isFull(): boolean {
+    return this.isClosed || this.batching === undefined || this.items.length >= this.maxEntries;
+  }
+
   /** False, leaving it out, when the item is not to be sent with those that are here. */
   add(item: QueueItem): boolean {
     const { batching } = this;
-    if (batching === undefined || item.batching !== batching || item.batchKey !== this.items[0]!.batchKey) return false;
+    const maxEntries = Math.min(this.maxEntries, maxEntriesWith(item, this.maxRetries));
+    if (batching === undefined || !this.isSameKind(item) || this.items.length >= maxEntries) return false;
     const size = this.size + sizeIn(batching, item);
     const bytes = this.bytes + item.entry.bytes;
-    const maxEntries = Math.min(this.maxEntries, maxEntriesWith(item, this.maxRetries));
     const isTooMuch = (batching.maxSize > 0 && size > batching.maxSize) || bytes > MAX_MERGED_BYTES;
-    if (isTooMuch || this.items.length >= maxEntries || !this.key.add(item.entry)) return false;
+    this.isClosed = isTooMuch || !this.key.add(item.entry);
+    if (this.isClosed) return false;
     this.items.push(item);
     this.size = size;
     this.bytes = bytes;
     this.maxEntries = maxEntries;
     return true;
+  }
+
+  /** First attempts are not sent with retries: those may have to wait for their rate limit, or be given up by it. */
+  private isSameKind(item: QueueItem): boolean {
+    const first = this.items[0]!;
+    const isSameLine = item.batching === this.batching && item.batchKey === first.batchKey;
+    return isSameLine && isRetry(item) === isRetry(first);
   }
 }
 
@@ -78,9 +99,10 @@ export function sizeIn({ sizer }: Batching, { entry }: QueueItem): number {
  * How many entries may be in a group with this one. One bad entry makes a whole request fail; the more often that happened,
  * the smaller the groups are, and the last attempt is made for each alone: none is given up for the company it was in.
  */
-function maxEntriesWith({ entry: { attempts } }: QueueItem, maxRetries: number): number {
+function maxEntriesWith({ entry: { attempts }, mustBeAlone }: QueueItem, maxRetries: number): number {
   if (attempts === 0) return Number.POSITIVE_INFINITY;
-  return attempts >= maxRetries ? 1 : Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (attempts - 1)));
+  if (mustBeAlone || attempts >= maxRetries) return 1;
+  return Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (attempts - 1)));
 }
 
 /** The idempotency key of a request. */

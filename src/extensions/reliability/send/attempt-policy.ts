@@ -33,6 +33,16 @@ export interface AttemptPolicyServices {
   readonly canCheckHealth: boolean;
 }
 
+/** A call that failed, and may be made again. */
+interface CallFailure {
+  readonly error: AttemptError;
+  /** It was not part of an outage. */
+  readonly counts: boolean;
+  readonly isPoison: boolean;
+  /** It was made for one entry. */
+  readonly isAlone: boolean;
+}
+
 /** Why no call may be made at the moment. */
 export interface Hold {
   /** Milliseconds until it is worth asking again; undefined when a result, or an operator, decides that. */
@@ -54,6 +64,7 @@ export class AttemptPolicy {
   private readonly ramp: Ramp;
   private readonly backoff: Backoff;
   private readonly poison: PoisonDetector;
+  private readonly logPartial: (partial: PartialRejection) => void;
   private readonly logRetry: (what: { readonly error: AttemptError; readonly delayMs: number }) => void;
 
   constructor(services: AttemptPolicyServices) {
@@ -65,6 +76,9 @@ export class AttemptPolicy {
     this.gate = new Gate(settings, clock, metrics);
     this.backoff = createBackoff(settings.retry_on_failure, random);
     this.poison = new PoisonDetector(clock);
+    this.logPartial = limitedLog(clock, (partial, suppressed) =>
+      logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
+    );
     this.logRetry = limitedLog(clock, ({ error, delayMs }, suppressed) => {
       const details = { error: error.class, message: error.message, retryInMs: Math.round(delayMs), suppressed };
       logger.warn(details, "sending failed; it stays in the queue and is tried again");
@@ -119,7 +133,8 @@ export class AttemptPolicy {
   }
 
   /** A call is made for these. */
-  countAttempt(items: readonly QueueItem[]): void {
+  countAttempt({ items, bisection }: SendGroup): void {
+    if (bisection !== undefined) bisection.isBusy = true;
     let newest = Number.NEGATIVE_INFINITY;
     for (const item of items) {
       newest = Math.max(newest, item.entry.enqueuedAt);
@@ -131,6 +146,7 @@ export class AttemptPolicy {
 
   /** What follows from the result of a call; the breaker is told, and the attempt is noted on the entries. */
   decide(group: SendGroup, permit: Permit, result: AttemptResult): GroupOutcome {
+    if (group.bisection !== undefined) group.bisection.isBusy = false;
     switch (result.kind) {
       case "delivered":
         return this.delivered(group, permit, result);
@@ -158,12 +174,9 @@ export class AttemptPolicy {
     this.recent.sent();
     if (bisection !== undefined) bisection.hasSuccess = true;
     for (const item of items) this.services.bisections.delivered(item);
+    if (partial !== undefined) this.logPartial(partial);
     if ((partial?.rejected ?? 0) > 0) return this.partlyDelivered(items, sent, partial!);
-    return outcomeOfEach(items, (_item, i) => ({
-      kind: "delivered",
-      sent: sent[i]!,
-      partial: i === 0 ? partial : undefined,
-    }));
+    return outcomeOfEach(items, (_item, i) => ({ kind: "delivered", sent: sent[i]! }));
   }
 
   /** Which records were rejected is not known, so all of the request is kept, marked as one that was mostly taken. */
@@ -172,6 +185,7 @@ export class AttemptPolicy {
     sent: readonly Batch[],
     partial: PartialRejection,
   ): GroupOutcome {
+    this.services.metrics.partialSuccess.add(1);
     const error = partialSuccessError(items, partial);
     let uncounted = partial.rejected;
     return outcomeOfEach(items, (item, i) => {
@@ -199,7 +213,9 @@ export class AttemptPolicy {
     const counts = this.breaker.report(permit, "failure");
     const isPoison = this.isPoison(group, error) && counts;
     const delays = new Map<number, number>();
-    const outcomes = outcomeOfEach(group.items, (item) => this.failedEntry(item, error, counts, isPoison, delays));
+    const isAlone = group.items.length === 1;
+    const decide = (item: QueueItem) => this.failedEntry(item, { error, counts, isPoison, isAlone }, delays);
+    const outcomes = outcomeOfEach(group.items, decide);
     // Of a breaker that is open, or was opened by this, the log has been told.
     const [delayMs] = delays.values();
     if (this.breaker.state === "closed" && delayMs !== undefined) this.logRetry({ error, delayMs });
@@ -215,15 +231,17 @@ export class AttemptPolicy {
   /** Entries that have failed equally often wait equally long, so that they can be sent together again. */
   private failedEntry(
     item: QueueItem,
-    error: AttemptError,
-    counts: boolean,
-    isPoison: boolean,
+    { error, counts, isPoison, isAlone }: CallFailure,
     delays: Map<number, number>,
   ): EntryOutcome {
     const { clock } = this.services;
     item.failingSince ??= clock.monotonic();
     item.entry = withFailure(item.entry, error, clock.now(), counts);
     if (counts && this.isExhausted(item)) return deadLetter("retry_exhausted", error);
+    if (counts && this.isOutOfTime(item)) {
+      if (isAlone) return deadLetter("retry_exhausted", error);
+      item.mustBeAlone = true;
+    }
     if (isPoison) return deadLetter("poison", error);
     const failures = Math.max(1, item.entry.attempts);
     const delayMs = delays.get(failures) ?? this.backoff(failures, error.retryAfterMs);
@@ -270,9 +288,13 @@ export class AttemptPolicy {
     return isDivisible ? { kind: "bisect", batch, cause: outcome.cause } : outcome;
   }
 
-  private isExhausted({ entry, failingSince }: QueueItem): boolean {
-    const { enabled, max_retries, max_elapsed_time } = this.services.settings.retry_on_failure;
-    if (!enabled || entry.attempts > max_retries) return true;
+  private isExhausted({ entry }: QueueItem): boolean {
+    const { enabled, max_retries } = this.services.settings.retry_on_failure;
+    return !enabled || entry.attempts > max_retries;
+  }
+
+  private isOutOfTime({ failingSince }: QueueItem): boolean {
+    const { max_elapsed_time } = this.services.settings.retry_on_failure;
     return max_elapsed_time > 0 && this.services.clock.monotonic() - failingSince! >= max_elapsed_time;
   }
 
@@ -301,11 +323,12 @@ function outcomeOfEach(
   return { outcomes: items.map(decide), regrouped: [] };
 }
 
-/** Those that can be read are sent without the others. */
+/** Those that can be read are sent without the others, in the turn they have. */
 function unreadableOutcome({ items, bisection }: SendGroup, causes: readonly unknown[]): GroupOutcome {
   const outcomes = causes.map((cause): EntryOutcome | undefined =>
     cause === undefined ? undefined : { kind: "unreadable", cause },
   );
   const readable = items.filter((_item, i) => causes[i] === undefined);
+  for (const item of readable) item.hasRetryTurn = true;
   return { outcomes, regrouped: readable.length === 0 ? [] : [{ items: readable, bisection }] };
 }

@@ -1,4 +1,4 @@
-import { type Batch, type Clock, type Logger, limitedLog, type PartialRejection } from "../../../plugin.js";
+import type { Batch, Logger } from "../../../plugin.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import type { EntryEnd, EntryOutcome } from "../entry/outcome.js";
 import { deadLetteredRefusal, droppedRefusal, lostRefusal } from "../entry/queue-errors.js";
@@ -12,7 +12,6 @@ export interface EntryCompletionServices {
   readonly store: QueueStore;
   readonly backlog: Backlog;
   readonly deadLetters: DeadLetterWriter;
-  readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   readonly logStoreError: (error: unknown) => void;
@@ -29,19 +28,15 @@ type Completed = EntryEnd | Promise<EntryEnd>;
  */
 export class EntryCompletion {
   private readonly services: EntryCompletionServices;
-  private readonly logPartial: (partial: PartialRejection) => void;
 
   constructor(services: EntryCompletionServices) {
     this.services = services;
-    this.logPartial = limitedLog(services.clock, (partial, suppressed) =>
-      services.logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
-    );
   }
 
   complete(item: QueueItem, outcome: EntryOutcome): Completed {
     switch (outcome.kind) {
       case "delivered":
-        return this.delivered(item, outcome.sent, outcome.partial);
+        return this.delivered(item, outcome.sent);
       case "partly_delivered":
         return this.partlyDelivered(item, outcome);
       case "retry":
@@ -60,20 +55,16 @@ export class EntryCompletion {
     }
   }
 
-  private delivered(item: QueueItem, sent: Batch, partial: PartialRejection | undefined): EntryEnd {
+  private delivered(item: QueueItem, sent: Batch): EntryEnd {
     this.services.metrics.sent[sent.signal].add(sent.count);
-    if (partial !== undefined) this.logPartial(partial);
     this.services.store.ack(item.ref);
     item.delivery?.accept();
     return GONE;
   }
 
   private partlyDelivered(item: QueueItem, outcome: Extract<EntryOutcome, { kind: "partly_delivered" }>): Completed {
-    const { metrics } = this.services;
     const { sent, partial, rejected, cause } = outcome;
-    metrics.sent[sent.signal].add(sent.count - rejected);
-    this.logPartial(partial);
-    metrics.partialSuccess.add(1);
+    this.services.metrics.sent[sent.signal].add(sent.count - rejected);
     item.delivery?.accept(partial);
     return this.deadLetter(item, cause);
   }

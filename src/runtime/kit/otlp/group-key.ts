@@ -4,7 +4,8 @@ const PREFIX = "entries;";
 /** The longest run that is still to be written behind what is there: a tag of 32, two numbers of 15, a count and marks. */
 const MAX_RUN_LENGTH = 90;
 const ID = /^([A-Za-z0-9]{1,32})-(\d{1,15})$/;
-const RUN = /^([A-Za-z0-9]{1,32})-(\d{1,15})\+(\d{1,15}):(\d{1,15})$/;
+/** Each entry has records: so a request names no more entries than it has records, and makes a receiver remember no more. */
+const RUN = /^([A-Za-z0-9]{1,32})-(\d{1,15})\+(\d{1,15}):([1-9]\d{0,14})$/;
 
 /** More entries than any sender puts into one request. */
 const MAX_ENTRIES = 100_000;
@@ -34,7 +35,7 @@ export class GroupKey {
   add({ id, items }: KeyedEntry): boolean {
     const [, tag, digits] = ID.exec(id) ?? [];
     if (this.isClosed) return false;
-    if (tag === undefined) return this.addForeign(id);
+    if (tag === undefined || items === 0) return this.addUnlisted(id);
     const sequence = Number(digits);
     const isNext =
       this.count > 0 && tag === this.tag && items === this.items && sequence === this.first + this.more + 1;
@@ -51,8 +52,8 @@ export class GroupKey {
     return this.count === 1 ? this.lastId : `${this.finished}${this.run}`;
   }
 
-  /** An id that is not one of ours cannot be named in a list. */
-  private addForeign(id: string): boolean {
+  /** An id that is not one of ours, or of an entry without records, cannot be named in a list. */
+  private addUnlisted(id: string): boolean {
     if (this.count > 0) return false;
     this.count = 1;
     this.lastId = id;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { StoreError } from "../../../../src/extensions/reliability/store/store.js";
-import { hangs, startQueue } from "../queue.js";
+import { hangs, numbers, startQueue } from "../queue.js";
 
 describe("a full queue", () => {
   const full = { sending_queue: { queue_size: 2, num_consumers: 1 } };
@@ -22,6 +22,39 @@ describe("a full queue", () => {
     const later = queue.send("d");
     await queue.settle();
     expect(later).toMatchObject([{ ok: true }]);
+  });
+
+  it("refuses what comes when the oldest has to go and its dead letter cannot be written", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    store.fail = async () => {
+      throw new StoreError("io", "no space left");
+    };
+    const queue = await startQueue({ store, settings: withQueue({ on_full: "drop_oldest" }), backend: hangs });
+    const outcomes = ["a", "b", "c"].map((body) => queue.send(body));
+    await queue.settle();
+    expect(outcomes).toMatchObject([[{ ok: true }], [{ ok: true }], [{ ok: false, refusal: { kind: "throttled" } }]]);
+    expect(await queue.pending()).toEqual(["a", "b"]);
+  });
+
+  it("takes all pieces of a delivery or none, so that a client that comes back sends nothing twice", async () => {
+    const settings = { sending_queue: { queue_size: 3 } };
+    const queue = await startQueue({ batching: { maxSize: 2, minSize: 2 }, settings, backend: hangs });
+    queue.send("x");
+    await queue.settle();
+    const outcomes = [queue.send("a", "b", "c", "d", "e"), queue.send("f", "g", "h", "i")];
+    await queue.settle();
+    expect(outcomes).toMatchObject([[{ ok: false, refusal: { code: "SLUICE_QUEUE_FULL" } }], [{ ok: true }]]);
+    expect(await queue.pending()).toEqual(["x", "f", "g", "h", "i"]);
+    expect(queue.metrics.value("otelcol_exporter_enqueue_failed_log_records")).toBe(5);
+  });
+
+  it("takes a delivery of more pieces than the whole queue may have when it is empty", async () => {
+    const settings = { sending_queue: { queue_size: 3 } };
+    const queue = await startQueue({ batching: { maxSize: 2, minSize: 2 }, settings, backend: hangs });
+    const outcomes = queue.send(...numbers(10));
+    await queue.settle();
+    expect(outcomes).toMatchObject([{ ok: true }]);
+    expect(await queue.pending()).toEqual(numbers(10));
   });
 
   it("lets clients wait when told to, in order", async () => {

@@ -139,6 +139,47 @@ describe("a merged request that is refused for good", () => {
     expect(queue.calls.length).toBeLessThan(25);
   });
 
+  it("does not lose good entries to a limit of refusals, with bad ones everywhere and several consumers", async () => {
+    const bad = (body: string) => Number(body.slice(1)) % 50 === 7;
+    const refuse = refusing(bad);
+    const backend: Backend = async (...call) => {
+      await new Promise(setImmediate);
+      return refuse(...call);
+    };
+    const queue = await startQueue({ batching: {}, backend, settings: { sending_queue: { num_consumers: 10 } } });
+    await sendEach(queue, numbers(400));
+    await queue.pass(200);
+    await queue.pass(30, 1);
+    expect((await deadBodies(queue)).toSorted()).toEqual(numbers(400).filter(bad).toSorted());
+    expect(queue.taken.length).toBe(392);
+  });
+
+  it("lets go of its entries when they are too old, whatever was refused after it", async () => {
+    const answers: (() => void)[] = [];
+    const backend: Backend = () => new Promise((_resolve, reject) => answers.push(() => reject(http(400))));
+    const settings = { sending_queue: { max_age: "10s", num_consumers: 2 } };
+    const queue = await startQueue({ batching: { minSize: 4 }, backend, settings });
+    await sendEach(queue, numbers(4));
+    await queue.pass(5000);
+    await sendEach(queue, ["y1", "y2", "y3", "y4"]);
+    queue.outlet.pause();
+    for (const answer of answers) answer();
+    await queue.pass(5500);
+    expect((await deadBodies(queue)).toSorted()).toEqual(numbers(4));
+    expect((await queue.deadLetters()).map(({ failure }) => failure?.reason)).toEqual(Array(4).fill("expired"));
+  });
+
+  it("makes room for what comes later when the oldest has to go", async () => {
+    const backend: Backend = (bodies) => (bodies.length === 4 ? Promise.reject(http(400)) : new Promise(() => {}));
+    const settings = { sending_queue: { queue_size: 4, num_consumers: 1, on_full: "drop_oldest" } };
+    const queue = await startQueue({ batching: { minSize: 4 }, backend, settings });
+    await sendEach(queue, numbers(4));
+    const outcomes = queue.send("new");
+    await queue.settle();
+    expect(outcomes).toMatchObject([{ ok: true }]);
+    expect(await deadBodies(queue)).toEqual(["r2"]);
+  });
+
   it("is then taken apart inside the bad entry", async () => {
     const queue = await startQueue({ batching: {}, backend: refusing((body) => body === "r5") });
     queue.send("r0", "r1", "r2");
@@ -197,12 +238,17 @@ describe("a merged request that fails", () => {
     expect(queue.calls).toEqual([numbers(10), numbers(10)]);
   });
 
-  it("takes no other entry into death: the last attempt is made for each alone", async () => {
+  it.each<[string, object]>([
+    ["their number", {}],
+    ["their time", { max_elapsed_time: "3s", jitter: "none" }],
+    ["one retry", { max_retries: 1 }],
+  ])("takes no other entry into death: the last attempt is made for each alone, when %s ends", async (_what, retry) => {
     const backend: Backend = async (bodies) => {
       if (bodies.includes("r7")) throw http(500);
       return undefined;
     };
-    const queue = await startQueue({ batching: {}, backend, settings: { circuit_breaker: { enabled: false } } });
+    const settings = { circuit_breaker: { enabled: false }, retry_on_failure: retry };
+    const queue = await startQueue({ batching: {}, backend, settings });
     await sendEach(queue, numbers(20));
     await queue.pass(300_000, 500);
     expect(queue.taken.toSorted()).toEqual(
@@ -247,10 +293,35 @@ describe("a merged request of which some records are rejected", () => {
     expect(outcomes.flat()).toMatchObject(Array(3).fill({ ok: true, rejected: 0, message }));
     expect(queue.metrics.value("otelcol_exporter_sent_log_records")).toBe(2);
     expect(queue.metrics.value("otelcol_exporter_send_failed_log_records")).toBe(3);
+    expect(queue.metrics.value("sluice_exporter_partial_success")).toBe(1);
+    expect(queue.lines.filter(({ message }) => message === "the other side rejected some records")).toMatchObject([
+      { fields: { rejected: 3, message: "too old", suppressed: 0 } },
+    ]);
   });
 });
 
 describe("a merged request with an entry that cannot be read", () => {
+  it("keeps its turn of the retry limit", async () => {
+    const store = new MemoryStore({ exporter: "out" });
+    const read = store.payload.bind(store);
+    let calls = 0;
+    store.payload = async (ref) => {
+      if (ref === 2 && calls > 0) throw new StoreError("corrupt", "bad checksum");
+      return read(ref);
+    };
+    const backend: Backend = async () => {
+      if (++calls === 1) throw http(503);
+      return undefined;
+    };
+    const rate_limit = { per_second: 0.001, burst: 1, on_excess: "drop" };
+    const settings = { retry_on_failure: { jitter: "none", rate_limit } };
+    const limits = { entries: 100, waiting: 10, bytes: 0 };
+    const queue = await startQueue({ store, limits, batching: {}, backend, settings });
+    await sendEach(queue, ["a", "b", "c"]);
+    await queue.pass(2000, 100);
+    expect(queue.taken).toEqual(["a", "c"]);
+  });
+
   it("goes on without it", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const read = store.payload.bind(store);

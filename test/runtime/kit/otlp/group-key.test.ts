@@ -49,6 +49,12 @@ describe("the key of a merged request", () => {
     expect(keyOf([{ id: "imported, as it was", items: 3 }]).text).toBe("imported, as it was");
   });
 
+  it("does not name an entry without records beside others", () => {
+    const key = new GroupKey();
+    expect([key.add({ id: "tag-1", items: 0 }), key.add({ id: "tag-2", items: 1 })]).toEqual([true, false]);
+    expect(key.text).toBe("tag-1");
+  });
+
   it("does not name an id of another form beside others", () => {
     const key = new GroupKey();
     expect([key.add({ id: "tag-1", items: 1 }), key.add({ id: "other", items: 1 })]).toEqual([true, false]);
@@ -62,6 +68,8 @@ describe("the key of a merged request", () => {
     "entries;tag-1",
     "entries;tag-1+999999999999:0",
     "entries;tag-1+2:1,",
+    "entries;tag-1+2:1,tag-9+0:0",
+    "entries;tag-1+2:01",
     "entries;t-1+1:x",
   ])("is not read from %j", (text) => expect(entriesOfKey(text, 3)).toBeUndefined());
 });
