@@ -184,6 +184,10 @@ export const ROOMS = [
   },
   { path: "src/extensions/reliability/entry/", purpose: "an entry of the queue, and what happened to it" },
   { path: "src/extensions/reliability/admit/", purpose: "from a delivery to an entry on disk, or a refusal" },
+  {
+    path: "src/extensions/reliability/intake/",
+    purpose: "the journal of a pipeline: answers clients, hands what they sent to the processors, keeps their notes",
+  },
   { path: "src/extensions/reliability/schedule/", purpose: "which entry is sent next, and when" },
   {
     path: "src/extensions/reliability/send/",

@@ -18,6 +18,7 @@ export const SCENARIOS = {
   overload: () => import("./overload.js"),
   startup: () => import("./startup.js"),
   sampling: () => import("./sampling.js"),
+  "tail-sampling": () => import("./tail-sampling.js"),
   pii: () => import("./pii.js"),
   "pii-quality": () => import("./pii-quality.js"),
   rate_limit: () => import("./rate-limit.js"),

@@ -22,13 +22,22 @@ export {
 } from "./contract/admin.js";
 export { validateRejection } from "./contract/border/read-answers.js";
 export type { NamedPipeline } from "./contract/component.js";
-export { ACCEPTED } from "./contract/debt.js";
+export { ACCEPTED, Debt } from "./contract/debt.js";
 export { directOutlet } from "./contract/direct-outlet.js";
 export { type AttemptError, type Cycle, type Entry, FAILURE_REASONS, type Failure } from "./contract/entry.js";
 export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";
-export type { Batching, Outlet, OutletFactory, OutletSettings } from "./contract/outlet.js";
+export type {
+  Batching,
+  Journal,
+  JournalFactory,
+  JournalNotes,
+  JournalSettings,
+  Outlet,
+  OutletFactory,
+  OutletSettings,
+} from "./contract/outlet.js";
 export { BUSY_RETRY_AFTER_MS, chooseRefusal, isGenericCode, toRefusal } from "./contract/refusal.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Dice } from "../support/telemetry/wire-forms.js";
-import { startClients } from "./client.js";
+import { type Clients, startClients } from "./client.js";
 import { BAD_MOODS, type FaultySink } from "./faulty-sink.js";
 import type { Ledger, Verdict } from "./ledger.js";
 import type { Victim } from "./victim.js";
@@ -18,6 +18,10 @@ export interface CampaignSettings {
   readonly ledger: Ledger;
   readonly sink: FaultySink;
   readonly resendUnanswered?: boolean;
+  /** The clients; without, those that send log records. */
+  readonly startLoad?: (port: () => number | undefined) => Clients;
+  /** How many times longer the agent lives than usual. */
+  readonly stretch?: number;
   /** Records that may stay away: the backend refuses them for good. */
   readonly isBad?: (number: number) => boolean;
   /** How long the last records may take. */
@@ -37,55 +41,63 @@ export interface CampaignReport extends Verdict {
 
 type Moment = (campaign: Campaign) => Promise<void>;
 
+class CampaignDice extends Dice {
+  stretch = 1;
+
+  async wait(upToMs: number): Promise<void> {
+    await delay(this.upTo(upToMs) * this.stretch);
+  }
+}
+
 interface Campaign {
   readonly victim: Victim;
   readonly sink: FaultySink;
-  readonly dice: Dice;
+  readonly dice: CampaignDice;
 }
 
 const MOMENTS: Readonly<Record<string, Moment>> = {
   starting: async ({ victim, dice }) => {
     victim.spawn();
-    await delay(dice.upTo(300));
+    await dice.wait(300);
     await victim.end("SIGKILL");
   },
   "just ready": async ({ victim, dice }) => {
     await victim.start();
-    await delay(dice.upTo(10));
+    await dice.wait(10);
     await victim.end("SIGKILL");
   },
   "under load": async ({ victim, dice }) => {
     await victim.start();
-    await delay(dice.upTo(200));
+    await dice.wait(200);
     await victim.end("SIGKILL");
   },
   "backend fails": async ({ victim, sink, dice }) => {
     await victim.start();
-    await delay(dice.upTo(50));
+    await dice.wait(50);
     sink.mood = moodOf(dice);
-    await delay(dice.upTo(200));
+    await dice.wait(200);
     await victim.end("SIGKILL");
   },
   "backend returns": async ({ victim, sink, dice }) => {
     sink.mood = moodOf(dice);
     await victim.start();
-    await delay(dice.upTo(150));
+    await dice.wait(150);
     sink.mood = "ok";
-    await delay(dice.upTo(150));
+    await dice.wait(150);
     await victim.end("SIGKILL");
   },
   stopping: async ({ victim, sink, dice }) => {
     if (dice.upTo(1) > 0) sink.mood = moodOf(dice);
     await victim.start();
-    await delay(dice.upTo(100));
+    await dice.wait(100);
     victim.signal("SIGTERM");
-    await delay(dice.upTo(60));
+    await dice.wait(60);
     await victim.end("SIGKILL");
   },
   "stopped in peace": async ({ victim, sink, dice }) => {
     if (dice.upTo(2) === 0) sink.mood = moodOf(dice);
     await victim.start();
-    await delay(dice.upTo(100));
+    await dice.wait(100);
     await victim.end("SIGTERM");
   },
 };
@@ -96,15 +108,13 @@ const SILENCE_MS = 300;
 export async function runCampaign(settings: CampaignSettings): Promise<CampaignReport> {
   const { victim, ledger, sink, seed, say = () => {} } = settings;
   const started = performance.now();
-  const dice = new Dice(seed);
-  const clients = startClients({
-    ledger,
-    dice: new Dice(seed + 1),
-    port: () => victim.port,
-    clients: 8,
-    maxRecords: 20,
-    resendUnanswered: settings.resendUnanswered ?? true,
-  });
+  const dice = new CampaignDice(seed);
+  dice.stretch = settings.stretch ?? 1;
+  const { resendUnanswered = true, startLoad = startLogClients } = settings;
+  const clients = startLoad(() => victim.port);
+  function startLogClients(port: () => number | undefined): Clients {
+    return startClients({ ledger, dice: new Dice(seed + 1), port, clients: 8, maxRecords: 20, resendUnanswered });
+  }
   const moments: Record<string, number> = {};
   let kills = 0;
   try {

@@ -1,5 +1,6 @@
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Signal } from "../../src/plugin.js";
 import type { Dice } from "../support/telemetry/wire-forms.js";
 import type { Ledger } from "./ledger.js";
 import { encodeNumbers } from "./numbered.js";
@@ -28,7 +29,7 @@ interface Settings {
   readonly resendUnanswered: boolean;
 }
 
-const RETRYABLE = new Set([429, 502, 503, 504]);
+export const RETRYABLE = new Set([429, 502, 503, 504]);
 const PAUSE_MS = 10;
 const MAX_PAUSE_MS = 50;
 const PATIENCE_MS = 10_000;
@@ -74,14 +75,19 @@ async function send(settings: Settings, agent: Agent, state: { sending: boolean;
   }
 }
 
-type Answer = "not sent" | "unknown" | { status: number; body: Buffer; retryAfterMs: number };
+export type Answer = "not sent" | "unknown" | { status: number; body: Buffer; retryAfterMs: number };
 
 /** "not sent": no connection, so nobody has the records. "unknown": the connection broke before the answer. */
-export function post(port: number, agent: Agent | undefined, body: Uint8Array): Promise<Answer> {
+export function post(
+  port: number,
+  agent: Agent | undefined,
+  body: Uint8Array,
+  signal: Signal = "logs",
+): Promise<Answer> {
   return new Promise((resolve) => {
     const headers = { "content-type": "application/x-protobuf", "content-length": body.length };
     const outgoing = request(
-      { host: "127.0.0.1", port, path: "/v1/logs", method: "POST", headers, ...(agent && { agent }) },
+      { host: "127.0.0.1", port, path: `/v1/${signal}`, method: "POST", headers, ...(agent && { agent }) },
       (response) => {
         const chunks: Buffer[] = [];
         response.on("data", (chunk: Buffer) => chunks.push(chunk));

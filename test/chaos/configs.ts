@@ -10,6 +10,38 @@ export interface AgentShape {
   readonly exporter?: object;
 }
 
+/** The same without a queue, behind a journal that is kept here. */
+export function journalConfig(shape: AgentShape, journal: string): object {
+  const { queue: _, ...rest } = shape;
+  const config = agentConfig(rest) as { extensions: object; service: { pipelines: { logs: object } } };
+  const logs = { ...config.service.pipelines.logs, intake: { durable: "on" } };
+  return {
+    ...config,
+    extensions: { ...config.extensions, reliability: { directory: journal } },
+    service: { ...config.service, extensions: ["health_check", "reliability"], pipelines: { logs } },
+  };
+}
+
+/** What is between the receiver and the exporter of a pipeline of traces, and how long it waits for the spans of one. */
+export interface TraceShape extends AgentShape {
+  readonly sampling: object;
+}
+
+/** The same with a pipeline of traces that is sampled. Its journal is where the queue is, also if exporters have none. */
+export function traceConfig({ sampling, ...shape }: TraceShape, journal: string): object {
+  const config = agentConfig(shape) as { extensions: object; service: object };
+  return {
+    ...config,
+    extensions: { ...config.extensions, reliability: { directory: journal } },
+    processors: { tail_sampling: sampling },
+    service: {
+      ...config.service,
+      extensions: ["health_check", "reliability"],
+      pipelines: { traces: { receivers: ["otlp"], processors: ["tail_sampling"], exporters: ["otlphttp"] } },
+    },
+  };
+}
+
 export function agentConfig({ backend, queue, durability = "fsync", receiver, exporter }: AgentShape): object {
   const reliability = queue === undefined ? {} : { reliability: { directory: queue } };
   return {

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Dice } from "../support/telemetry/wire-forms.js";
 import { post, startClients } from "./client.js";
-import { agentConfig } from "./configs.js";
+import { agentConfig, journalConfig } from "./configs.js";
 import { copyOf, type Damage, filesBelow, flipBit, kindsBelow, remove, truncateTo } from "./damage.js";
 import { type FaultySink, startFaultySink } from "./faulty-sink.js";
 import { Ledger } from "./ledger.js";
@@ -29,10 +29,15 @@ async function sinkOf(ledger: Ledger): Promise<FaultySink> {
   return sink;
 }
 
-function agentOn(queue: string, sink: FaultySink): Victim {
+type ConfigOf = (backend: string, queue: string) => object;
+
+const withQueue: ConfigOf = (backend, queue) => agentConfig({ backend, queue });
+const withJournal: ConfigOf = (backend, queue) => journalConfig({ backend }, queue);
+
+function agentOn(queue: string, sink: FaultySink, configOf: ConfigOf = withQueue): Victim {
   const home = join(directory, `agent-${++serial}`);
   mkdirSync(home);
-  const victim = Victim.agent(home, agentConfig({ backend: sink.url, queue }));
+  const victim = Victim.agent(home, configOf(sink.url, queue));
   cleanups.push(() => victim.end("SIGKILL"));
   return victim;
 }
@@ -48,7 +53,7 @@ async function fill(victim: Victim, ledger: Ledger, requests: number): Promise<v
 
 /** Waits until nothing is missing, or nothing has come for a while. */
 async function settle(ledger: Ledger, sink: FaultySink): Promise<void> {
-  for (let quiet = 0; quiet < 25 && ledger.missing().length > 0; quiet++) {
+  for (let quiet = 0; quiet < 75 && ledger.missing().length > 0; quiet++) {
     const heard = sink.requests;
     await delay(20);
     if (sink.requests > heard) quiet = 0;
@@ -60,9 +65,12 @@ function complaints(victim: Victim): string[] {
   return victim.lines.filter((line) => /"level":"?(40|50|60|warn|error|fatal)/i.test(line));
 }
 
-describe("files damaged between two runs", () => {
+describe.each([
+  ["a queue", withQueue],
+  ["a journal", withJournal],
+])("files of %s damaged between two runs", (name, configOf) => {
   const ledger = new Ledger();
-  const master = join(directory, "master");
+  const master = join(directory, `master of ${name}`);
   let sink: FaultySink;
 
   beforeAll(async () => {
@@ -70,9 +78,9 @@ describe("files damaged between two runs", () => {
     sink.mood = "unavailable";
     // What the first run wrote is in a table after the second one's start; what the second wrote is in the log.
     for (let run = 0; run < 2; run++) {
-      const home = join(directory, `filling-${run}`);
+      const home = join(directory, `filling ${name} ${run}`);
       mkdirSync(home);
-      const victim = Victim.agent(home, agentConfig({ backend: sink.url, queue: master }));
+      const victim = Victim.agent(home, configOf(sink.url, master));
       await victim.start();
       await fill(victim, ledger, 30);
       await victim.end("SIGKILL");
@@ -100,7 +108,7 @@ describe("files damaged between two runs", () => {
     expect(damage.apply(queue), `there are ${kindsBelow(queue).join(", ")}`).toBe(true);
     const mine = ledger.fork();
     const backend = await sinkOf(mine);
-    const victim = agentOn(queue, backend);
+    const victim = agentOn(queue, backend, configOf);
     await victim.start();
     await settle(mine, backend);
     const { missing } = mine.verdict();
@@ -117,7 +125,7 @@ describe("files damaged between two runs", () => {
       rmSync(file);
     const mine = ledger.fork();
     const backend = await sinkOf(mine);
-    const victim = agentOn(queue, backend);
+    const victim = agentOn(queue, backend, configOf);
     await victim.start();
     expect(complaints(victim).join("\n")).toMatch(/lost|gone|damaged|set aside|corrupt/i);
   });
@@ -140,26 +148,33 @@ describe("a directory that two agents want", () => {
 });
 
 describe.skipIf(!canMount())("a disk of its own (needs root and mount)", () => {
-  it("refuses retryably when full, loses nothing, and takes data again when it has drained", {
-    timeout: 600_000,
-  }, async () => {
-    const queue = mountTmpfs("size=120m");
-    const ledger = new Ledger();
-    const sink = await sinkOf(ledger);
-    sink.mood = "unavailable";
-    const victim = agentOn(queue, sink);
-    await victim.start();
-    const clients = load(ledger, victim);
-    while (clients.refusals < 20) await delay(20);
-    expect(ledger.acknowledgedCount).toBeGreaterThan(100);
-    sink.mood = "ok";
-    const before = ledger.acknowledgedCount;
-    while (ledger.acknowledgedCount < before + 100) await delay(20);
-    await clients.stop();
-    await settle(ledger, sink);
-    expect(ledger.verdict(), complaints(victim).slice(-5).join("\n")).toMatchObject({ missing: 0, rejected: 0 });
-    expect(complaints(victim).join("\n")).toMatch(/space|ENOSPC|full/i);
-  });
+  it.each([
+    ["a queue", withQueue],
+    ["a journal", withJournal],
+  ])(
+    "refuses retryably when full of %s, loses nothing, and takes data again when it has drained",
+    {
+      timeout: 600_000,
+    },
+    async (_, configOf) => {
+      const queue = mountTmpfs("size=120m");
+      const ledger = new Ledger();
+      const sink = await sinkOf(ledger);
+      sink.mood = "unavailable";
+      const victim = agentOn(queue, sink, configOf);
+      await victim.start();
+      const clients = load(ledger, victim);
+      while (clients.refusals < 20) await delay(20);
+      expect(ledger.acknowledgedCount).toBeGreaterThan(100);
+      sink.mood = "ok";
+      const before = ledger.acknowledgedCount;
+      while (ledger.acknowledgedCount < before + 100) await delay(20);
+      await clients.stop();
+      await settle(ledger, sink);
+      expect(ledger.verdict(), complaints(victim).slice(-5).join("\n")).toMatchObject({ missing: 0, rejected: 0 });
+      expect(complaints(victim).join("\n")).toMatch(/space|ENOSPC|full/i);
+    },
+  );
 
   it("survives a kill and a start while the disk is full", { timeout: 600_000 }, async () => {
     const queue = mountTmpfs("size=120m");

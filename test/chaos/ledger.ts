@@ -57,6 +57,10 @@ export class Ledger {
     return this.arrived.size;
   }
 
+  hasArrived(number: number): boolean {
+    return this.arrived.has(number);
+  }
+
   /** Acknowledged and nowhere to be seen. */
   missing(): number[] {
     return [...this.acknowledged.keys()].filter((number) => !this.arrived.has(number));

@@ -27,7 +27,7 @@ describe("a config in README or docs/", () => {
     const env = Object.fromEntries([...text.matchAll(/\$\{env:(\w+)\}/g)].map(([, name]) => [name, SECRET]));
     const folder = text.includes("schemas") ? folderOfSchemas() : project;
     const sources = [restOf(text), text].map((each, i) => ({ text: each, name: `${i}.yaml`, folder }));
-    const { problems } = loadConfig({ sources, env, registry: new Registry(builtins) });
+    const { problems } = loadConfig({ sources, env, registry: new Registry(builtins), addDefaults: true });
     expect(problems).toEqual([]);
   });
 

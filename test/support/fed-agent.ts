@@ -8,6 +8,7 @@ import {
   type ComponentFactory,
   defineReceiver,
   type Intake,
+  type Origin,
   type Outcome,
   SIGNALS,
   type Signal,
@@ -23,13 +24,15 @@ export interface FedAgent {
   /** Where its queues are. */
   readonly directory: string;
   /** Hands a batch in as a receiver would. */
-  hand(batch: Batch): Promise<Outcome>;
+  hand(batch: Batch, origin?: Partial<Origin>): Promise<Outcome>;
 }
 
 export interface FedOptions extends Partial<AgentOptions> {
   /** For queues that were there before; otherwise it has a directory of its own. */
   readonly directory?: string;
   readonly components?: readonly ComponentFactory[];
+  /** In the place of the one that keeps queues on disk. */
+  readonly extension?: ComponentFactory;
 }
 
 const started: { readonly agent: Agent; readonly directory: string }[] = [];
@@ -45,7 +48,7 @@ export async function cleanUp(): Promise<void> {
 /** Starts an agent from the YAML of everything but receivers. Its only receiver is called `hand`. */
 export async function startFed(yamlOf: (directory: string) => string, options: FedOptions = {}): Promise<FedAgent> {
   const newDirectory = mkdtempSync(join(tmpdir(), "sluice-queue-"));
-  const { directory = newDirectory, components = [], ...rest } = options;
+  const { directory = newDirectory, components = [], extension = reliability, ...rest } = options;
   const state: { intakes?: Readonly<Partial<Record<Signal, Intake>>> } = {};
   const receiver = defineReceiver({
     type: "hand",
@@ -59,8 +62,8 @@ export async function startFed(yamlOf: (directory: string) => string, options: F
   });
   const metrics = countedMetrics();
   const yaml = `receivers: {hand: }\n${yamlOf(directory)}`;
-  const agent = agentOf(yaml, { components: [reliability, receiver, ...components], metrics, ...rest });
+  const agent = agentOf(yaml, { components: [extension, receiver, ...components], metrics, ...rest });
   started.push({ agent, directory: newDirectory });
   await agent.start();
-  return { agent, directory, metrics, hand: (batch) => state.intakes![batch.signal]!.accept(batch) };
+  return { agent, directory, metrics, hand: (batch, origin) => state.intakes![batch.signal]!.accept(batch, origin) };
 }

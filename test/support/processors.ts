@@ -8,9 +8,13 @@ export function processing(
   factory: ComponentFactory,
   config: object,
   signal: Signal,
-  { metrics = noMetrics, random = Math.random }: { metrics?: Metrics; random?: () => number } = {},
+  {
+    metrics = noMetrics,
+    random = Math.random,
+    clock = new FakeClock(),
+    ...more
+  }: { metrics?: Metrics; random?: () => number; clock?: FakeClock } & Pick<ProcessorContext, "journal"> = {},
 ) {
-  const clock = new FakeClock();
   const context: ProcessorContext = {
     id: factory.type,
     kind: "processor",
@@ -20,6 +24,7 @@ export function processing(
     metrics,
     clock,
     random,
+    ...more,
   };
   const processor = (factory as ProcessorFactory).create(factory.schema.parse(config), context);
   return { clock, ...feed(processor) };

@@ -16,12 +16,17 @@ import {
   completeSettings,
   type ExporterSettings,
   exporterSettingsSchema,
+  type Journal,
+  type JournalFactory,
+  type JournalSettings,
   type Outlet,
   type OutletFactory,
   type OutletSettings,
 } from "../../runtime/kit.js";
 import { startDeadLetterMaintenance } from "./dead-letters/dead-letter-maintenance.js";
 import { directPath } from "./direct-path.js";
+import { journalSettings } from "./intake/journal-settings.js";
+import { JOURNAL_PREFIX, journalId, PipelineJournal } from "./intake/pipeline-journal.js";
 import { createAdmin } from "./operate/admin.js";
 import { directoryNameOf } from "./operate/directory-name.js";
 import type { ExporterControl } from "./operate/exporter-control.js";
@@ -50,6 +55,11 @@ async function prepareDirectory(path: string): Promise<void> {
   }
 }
 
+/** Whether pipelines that hold deliveries have a journal without asking for it: not where queues are turned off. */
+function keepsJournals({ sending_queue }: ExporterSettings): boolean {
+  return sending_queue?.enabled !== false;
+}
+
 /** The keys every exporter has, as the defaults of all exporters, and where the queues are kept. */
 const reliabilityConfig = exporterSettingsSchema.extend({ directory: directorySchema });
 
@@ -61,6 +71,7 @@ export const reliability = defineExtension<ReliabilityConfig>({
   onByDefault: true,
   summary: "Wraps every exporter: a durable queue, retries, circuit breaker, dead letters and replay.",
   schema: reliabilityConfig,
+  keepsJournals,
   create: (config, context) => new Reliability(config, context),
 });
 
@@ -81,6 +92,8 @@ class Reliability implements Extension {
   private readonly generation: string;
   private readonly createStore: ((exporter: string) => QueueStore) | undefined;
   private orphanCheck: Promise<void> | undefined;
+  /** Ids of the journals that are on disk. */
+  private leftJournals: ReadonlySet<string> = new Set();
 
   constructor(config: ReliabilityConfig, context: ExtensionContext, createStore?: (exporter: string) => QueueStore) {
     this.config = config;
@@ -94,9 +107,12 @@ class Reliability implements Extension {
 
   readonly outlets: OutletFactory = (outletSettings) => this.createOutlet(outletSettings);
 
+  readonly journals: JournalFactory = (journal) => this.createJournal(journal);
+
   async start(): Promise<void> {
     if (this.createStore !== undefined) return;
-    if (this.defaults.sending_queue?.enabled !== false) await prepareDirectory(this.config.directory);
+    if (keepsJournals(this.defaults)) await prepareDirectory(this.config.directory);
+    this.leftJournals = await journalsUnder(this.config.directory);
   }
 
   async stop(): Promise<void> {
@@ -129,7 +145,21 @@ class Reliability implements Extension {
     return outlet;
   }
 
-  /** Runs when all outlets have been made: they are in one go. */
+  private createJournal({ durable, ...journal }: JournalSettings): Journal | undefined {
+    const id = journalId(journal.pipeline);
+    const isTaking = durable === "on" || (durable === "auto" && keepsJournals(this.defaults));
+    if (!isTaking && !this.leftJournals.has(id)) return undefined;
+    const settings = journalSettings(this.defaults);
+    const created = new PipelineJournal({
+      ...{ ...journal, id, isTaking, settings, generation: this.generation },
+      createStore: (onDamage) => this.createQueueStore(id, settings, onDamage),
+      startMaintenance: (control) => startDeadLetterMaintenance(control, this.services),
+    });
+    this.controls.set(id, created);
+    return created;
+  }
+
+  /** Runs when all outlets and journals have been made: they are in one go. */
   private checkForOrphanedQueues(): Promise<void> {
     if (this.createStore !== undefined) return Promise.resolve();
     const used = [...this.controls.values()].filter(({ store }) => store !== undefined).map(({ id }) => id);
@@ -155,12 +185,21 @@ async function warnOfOrphanedQueues(root: string, used: ReadonlySet<string>, log
       const { exporter, pending, failed: deadLetters } = summary;
       if (used.has(exporter) || pending + deadLetters === 0) continue;
       const found = { exporter, directory, pending, deadLetters };
-      logger.warn(found, `nothing sends what is in the queue of ${exporter}: ${ORPHANED_QUEUE_ADVICE}`);
+      logger.warn(found, `nothing sends what is in the queue of ${exporter}: ${adviceOn(exporter)}`);
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") logger.warn({ err: error }, "cannot look for other queues");
   }
 }
 
-const ORPHANED_QUEUE_ADVICE =
-  "configure an exporter of that name with a queue, or remove the directory if it is not needed";
+/** The journals below the directory. Whether one is empty is known when it is open: its summary may be a little older. */
+async function journalsUnder(root: string): Promise<ReadonlySet<string>> {
+  const stores = await storesUnder(root).catch(() => []);
+  return new Set(stores.map(({ summary }) => summary.exporter).filter((id) => id.startsWith(JOURNAL_PREFIX)));
+}
+
+function adviceOn(queue: string): string {
+  const isJournal = queue.startsWith(JOURNAL_PREFIX);
+  const what = isJournal ? `a pipeline ${queue.slice(JOURNAL_PREFIX.length)}` : "an exporter of that name with a queue";
+  return `configure ${what}, or remove the directory if it is not needed`;
+}

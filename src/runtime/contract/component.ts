@@ -12,7 +12,7 @@ import type { Outcome } from "./debt.js";
 import type { Delivery, Origin, PartialRejection } from "./delivery.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { BatcherSettings } from "./operators/batcher.js";
-import type { OutletFactory } from "./outlet.js";
+import type { JournalFactory, JournalNotes, OutletFactory } from "./outlet.js";
 
 /**
  * The number of the contract that a component is built for. It is raised when the interfaces of components change; a
@@ -70,6 +70,8 @@ export interface Receiver {
 export interface ProcessorContext extends ComponentContext {
   readonly signal: Signal;
   readonly pipeline: string;
+  /** @internal Set when the pipeline's intake is durable: clients have their answers before a delivery comes. */
+  readonly journal?: JournalNotes;
 }
 
 /**
@@ -85,10 +87,12 @@ export const ZONES: readonly Zone[] = ["validate", "pii", "rate_limit", "samplin
 /** What a processor does to a batch that is sent again by hand. Throws a `Refusal` when it is not fit to be sent. */
 export type ReplayStep = (batch: Batch) => Batch;
 
-/** How many bytes of requests a processor may keep unanswered, and the path of the key in its config that says so. */
+/** How many bytes of requests a processor may hold back, and the path of the key in its config that says so. */
 export interface HeldBytesLimit {
   readonly bytes: number;
   readonly path: readonly (string | number)[];
+  /** For how many milliseconds, if that is known: so long clients wait whose pipeline's intake is not durable. */
+  readonly waitMs?: number;
 }
 
 /**
@@ -186,6 +190,8 @@ export interface Extension {
   stop(): Promise<void>;
   /** An extension that has this stands between every pipeline and every exporter. The first such one counts. */
   readonly outlets?: OutletFactory;
+  /** @internal An extension that has this makes the journals of pipelines whose intake is durable. The first one counts. */
+  readonly journals?: JournalFactory;
   readonly admin?: Admin;
 }
 
@@ -216,7 +222,10 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
   readonly zone?: Zone;
   /** For processors that only ask for larger requests: what the runtime merges when it sends, behind the queue. */
   batching?(config: Config): BatcherSettings & { readonly metadataKeys?: readonly string[] };
-  /** For processors that hold deliveries back: a limit that is not below that of the whole agent gets a warning. */
+  /**
+   * For processors that hold deliveries back: what comes to their pipeline is kept on disk first, and clients do not wait. A
+   * limit that is not below that of the whole agent gets a warning.
+   */
   maxHeldBytes?(config: Config): HeldBytesLimit;
   create(config: Config, context: ProcessorContext): Processor;
   /**
@@ -254,6 +263,8 @@ export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connect
 export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extension", Config> {
   /** Runs in the agent with its defaults also when service.extensions does not name it. */
   readonly onByDefault?: boolean;
+  /** @internal Whether, with this config, it makes journals for pipelines that do not ask for one by name. */
+  keepsJournals?(config: Config): boolean;
   create(config: Config, context: ExtensionContext): Extension;
 }
 

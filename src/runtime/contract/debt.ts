@@ -125,6 +125,14 @@ export class Debt {
     return debt;
   }
 
+  /** @internal A debt in the place of this one; `onSettled` is told of its outcome before anybody who is owed. */
+  observe(onSettled: (outcome: Outcome) => void): Debt {
+    const debt = new Debt(onSettled, [this]);
+    debt.moveTo(this.holder);
+    this.replaceWithParts(1);
+    return debt;
+  }
+
   /** True once others are owed in its place: it cannot be settled by itself any more. */
   get isDivided(): boolean {
     return this.unsettledParts > 0;
@@ -202,8 +210,8 @@ export class Debt {
       return;
     }
     const reported = this.creditors.length > 1 ? withoutCount(outcome) : outcome;
-    for (const creditor of this.creditors) creditor.partSettled(reported);
     this.onSettled?.(outcome);
+    for (const creditor of this.creditors) creditor.partSettled(reported);
   }
 
   /** A throw is the failure of the component that caught the refusal, not of whoever refused. */

@@ -1,7 +1,7 @@
 import type { Batch } from "../telemetry/batch.js";
 import { validateSetback } from "./border/read-answers.js";
 import { type DeadLetter, isDeadLetter, type Setback } from "./dead-letter.js";
-import { Debt } from "./debt.js";
+import { Debt, type Outcome } from "./debt.js";
 import { type Refusal, toRefusal } from "./refusal.js";
 
 /**
@@ -81,12 +81,18 @@ export class Delivery {
     return this.withDebt(debt);
   }
 
+  /** @internal The same delivery; `onSettled` is told how it ended, before anybody else. */
+  observe(onSettled: (outcome: Outcome) => void): Delivery {
+    return this.withDebt(this.debt.observe(onSettled));
+  }
+
   /** One delivery that owes what all of these owed. The origin is that of the first. */
   static merge(deliveries: readonly Delivery[], batch: Batch): Delivery {
     const first = deliveries[0];
     if (first === undefined) throw new RangeError("cannot merge no deliveries");
     if (deliveries.length === 1) return first.with(batch);
-    return new Delivery(batch, first.origin, Debt.join(deliveries.map((d) => d.debt)), first.route, first.setback);
+    const debt = Debt.join(deliveries.map((d) => d.debt));
+    return new Delivery(batch, withoutPosition(first.origin), debt, first.route, first.setback);
   }
 
   private withDebt(debt: Debt): Delivery {
@@ -96,7 +102,8 @@ export class Delivery {
   private createPart(part: Batch | DeadLetter, debt: Debt): Delivery {
     const [batch, setback] = isDeadLetter(part) ? [part.batch, validateSetback(part.setback)] : [part, this.setback];
     const isSame = batch === this.batch && debt === this.debt && setback === this.setback;
-    return isSame ? this : new Delivery(batch, this.origin, debt, this.route, setback);
+    const origin = debt === this.debt ? this.origin : withoutPosition(this.origin);
+    return isSame ? this : new Delivery(batch, origin, debt, this.route, setback);
   }
 
   /** Takes responsibility: the data is safe, or was dropped on purpose. */
@@ -127,6 +134,17 @@ export interface Origin {
   readonly receiver: string;
   readonly transport: string;
   readonly metadata?: ReadonlyMap<string, readonly string[]>;
+  /**
+   * @internal The place in its pipeline's journal of the one entry that this delivery is all of; what was split or merged has
+   * none. An entry that is read again has the same.
+   */
+  readonly position?: number;
+}
+
+function withoutPosition(origin: Origin): Origin {
+  if (origin.position === undefined) return origin;
+  const { position: _, ...rest } = origin;
+  return rest;
 }
 
 /** A downstream that took the request but rejected some records of it for good (OTLP partial_success). */

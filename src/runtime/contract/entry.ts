@@ -21,6 +21,8 @@ export interface Entry {
   readonly source: { readonly receiver: string; readonly transport: string };
   /** Tells apart what a pipeline does not want merged: a hash of the client metadata that it names. */
   readonly batchKey?: string;
+  /** @internal What the receiver kept of the client's headers; only in a pipeline's journal, whose processors may ask for it. */
+  readonly metadata?: Readonly<Record<string, readonly string[]>>;
   readonly state: "pending" | "failed";
   /** Attempts of the present cycle that count against max_retries, and how many were really made. */
   readonly attempts: number;

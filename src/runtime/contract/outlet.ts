@@ -5,6 +5,7 @@ import type { Exporter } from "./component.js";
 import type { Delivery } from "./delivery.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { BatcherSettings } from "./operators/batcher.js";
+import type { DurableIntake } from "./plan.js";
 import type { ExporterSettings } from "./schema/exporter-settings.js";
 
 /** The end of a pipeline: takes responsibility for what it is given, or refuses it. */
@@ -54,3 +55,57 @@ export interface OutletSettings {
 
 /** Makes the outlet of an exporter. */
 export type OutletFactory = (settings: OutletSettings) => Outlet;
+
+/**
+ * Stands before the processors of a pipeline: what comes is put into a store, and accepted when it is safe there. From
+ * then on it is owed to the journal, which hands it to the processors, again and again if need be, until it is accepted.
+ * What is refused for good becomes a dead letter of the journal.
+ */
+export interface Journal {
+  /** Opens the store, then begins to hand on what it has. The pipeline behind it takes deliveries by then. */
+  start(): Promise<void>;
+  /** Settles the delivery when it is in the store, or refuses it. */
+  accept(delivery: Delivery): void;
+  /** Called when nothing more comes. Resolves when all that came is in the store; hands nothing more on. */
+  drain(): Promise<void>;
+  /** The same, without waiting. */
+  abort(): void;
+  /** Closes the store. Called once, when all that was handed on is settled, or will not be. */
+  stop(): Promise<void>;
+  notesOf(processor: string): JournalNotes;
+}
+
+/**
+ * What a processor keeps in the journal of its pipeline, to go on after a crash where it was: small, and in order with the
+ * outcomes of deliveries. A note that was written before a delivery was accepted is there when that delivery does not come
+ * again.
+ */
+export interface JournalNotes {
+  /** Its notes so far, oldest first, also those of earlier runs. They are there before the first delivery comes. */
+  read(): readonly Uint8Array[];
+  write(note: Uint8Array): void;
+  /** No delivery that comes again has a lower `origin.position`. */
+  readonly firstPosition: number;
+}
+
+/** What a journal is made from. */
+export interface JournalSettings {
+  readonly pipeline: string;
+  readonly signal: Signal;
+  /**
+   * `auto`: the pipeline holds deliveries, and wants a journal if there is a place for one; `off`: only what an earlier
+   * config has left in it is handed on.
+   */
+  readonly durable: DurableIntake;
+  /** Bytes that may be inside the pipeline; the rest waits in the store. */
+  readonly windowBytes: number;
+  /** The processors. */
+  readonly consumer: (delivery: Delivery) => void;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Makes the journal of a pipeline; undefined when there is none, and nothing is left in one. */
+export type JournalFactory = (settings: JournalSettings) => Journal | undefined;

@@ -29,7 +29,11 @@ export interface PlannedPipeline {
   readonly processors: readonly string[];
   /** Ids of exporters, and of connectors that this pipeline feeds. */
   readonly exporters: readonly string[];
+  /** Whether what comes is kept on disk before it is answered; `auto`, which is the default: if a processor holds it back. */
+  readonly durableIntake?: DurableIntake;
 }
+
+export type DurableIntake = "auto" | "on" | "off";
 
 /** What a graph is built from: every reference resolves, every component is used. */
 export interface GraphPlan {

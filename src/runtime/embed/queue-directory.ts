@@ -1,4 +1,4 @@
-import type { ComponentSpec, ExporterSpec, ResolvedConfig } from "../config/resolve/spec.js";
+import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "../config/resolve/spec.js";
 import type { Problem } from "../config/text/problem.js";
 import type { ExtensionFactory } from "../contract/component.js";
 import {
@@ -27,10 +27,20 @@ export function withQueueDirectory(
   if (spec === undefined) return { config };
   const written = spec.config as ReliabilitySettings;
   const queued = [...config.exporters.values()].filter((exporter) => hasQueue(exporter, written));
-  if (queued.length === 0) return { config: withSettings(config, spec, withoutQueue(written)) };
-  if (config.placeOf([...spec.path.split("."), "directory"]) !== undefined) return { config };
-  if (directory === undefined) return { problems: [noDirectory(queued)] };
+  const isWritten = config.placeOf([...spec.path.split("."), "directory"]) !== undefined;
+  const hasDirectory = isWritten || directory !== undefined;
+  const isNeeded = queued.length > 0 || config.pipelines.some((pipeline) => hasJournal(config, pipeline, hasDirectory));
+  if (!isNeeded) return { config: withSettings(config, spec, withoutQueue(written)) };
+  if (isWritten) return { config };
+  if (directory === undefined) return { problems: [noDirectory(config, queued)] };
   return { config: withSettings(config, spec, { ...written, directory }) };
+}
+
+/** A journal that nobody asked for by name is not worth a directory that nobody has named. */
+function hasJournal(config: ResolvedConfig, pipeline: PipelineSpec, hasDirectory: boolean): boolean {
+  const { durableIntake = "auto", processors } = pipeline;
+  if (durableIntake !== "auto") return durableIntake === "on";
+  return hasDirectory && processors.some((id) => config.processors.get(id)?.factory.maxHeldBytes !== undefined);
 }
 
 function withSettings(
@@ -51,13 +61,14 @@ function hasQueue({ settings, factory }: ExporterSpec, defaults: ExporterSetting
   return completeSettings(settings, defaults, typeDefaults).sending_queue.enabled;
 }
 
-function noDirectory(queued: readonly ExporterSpec[]): Problem {
+function noDirectory(config: ResolvedConfig, queued: readonly ExporterSpec[]): Problem {
   const names = queued.map(({ id }) => id).join(", ");
+  const what = queued.length === 0 ? "the journal of a durable intake" : `the queue of ${names}`;
   return {
     severity: "error",
     code: "no_queue_directory",
-    place: queued[0]!.placeOf([]),
+    place: queued[0]?.placeOf([]) ?? config.placeOf(["service", "pipelines"]),
     path: "extensions.reliability.directory",
-    message: `nobody says where the queue of ${names} is to be kept; ${DIRECTORY_HINT}`,
+    message: `nobody says where ${what} is to be kept; ${DIRECTORY_HINT}`,
   };
 }

@@ -57,6 +57,7 @@ export class Agent implements Host {
   private readonly extensions: (StartedComponent & { readonly extension: Extension })[] = [];
   private readonly startedExporters: StartedComponent[] = [];
   private readonly startedOutlets: StartedComponent[] = [];
+  private readonly startedJournals: StartedComponent[] = [];
   private readonly startedReceivers: StartedComponent[] = [];
   private stopping: Promise<void> | undefined;
   /** Ends a start that is under way. */
@@ -127,6 +128,8 @@ export class Agent implements Host {
     this.registerGauges(this.graph);
     await this.startExporters(this.graph);
     this.throwIfStopping();
+    await this.startJournals(this.graph);
+    this.throwIfStopping();
     this.isIntakeOpen = true;
     await this.startReceivers(this.graph);
   }
@@ -147,12 +150,15 @@ export class Agent implements Host {
     const { logger, metrics, random = Math.random } = this.options;
     const outletExtension = this.extensions.find(({ extension }) => extension.outlets !== undefined)?.extension;
     const outletFactory = outletExtension?.outlets ?? directOutlet;
+    const journalFactory = this.extensions.find(({ extension }) => extension.journals !== undefined)?.extension
+      .journals;
     try {
       const isOpen = () => this.isIntakeOpen;
       const intakeLimit = this.config.service.intake.max_bytes;
       const { config: plan, clock } = this;
       const { pluginTracker } = this.options;
-      return buildGraph({ plan, intakeLimit, logger, metrics, clock, random, outletFactory, isOpen, pluginTracker });
+      const factories = { outletFactory, journalFactory };
+      return buildGraph({ plan, intakeLimit, logger, metrics, clock, random, ...factories, isOpen, pluginTracker });
     } catch (error) {
       if (error instanceof ComponentCreateError) throw new ComponentStartError(error.component, error.cause);
       throw error;
@@ -189,6 +195,15 @@ export class Agent implements Host {
     }
   }
 
+  private async startJournals(graph: Graph): Promise<void> {
+    for (const { pipeline, journal } of graph.journals) {
+      const path = ["service", "pipelines", pipeline];
+      const spec = { id: pipeline, path: path.join("."), placeOf: () => this.config.placeOf(path) };
+      await this.startComponent(spec, () => journal.start());
+      await this.addStarted({ id: pipeline, stop: () => journal.stop() }, this.startedJournals);
+    }
+  }
+
   private async startReceivers(graph: Graph): Promise<void> {
     for (const { spec, receiver } of graph.receivers) {
       await this.startComponent(spec, () => receiver.start());
@@ -197,8 +212,8 @@ export class Agent implements Host {
   }
 
   /** Nothing can be done about a component that never starts but to say which one it is. */
-  private async startComponent<T>(spec: PlannedComponent<unknown>, start: () => Promise<T>): Promise<T> {
-    const { path } = spec as ComponentSpec<unknown>;
+  private async startComponent<T>(spec: PlannedPlace, start: () => Promise<T>): Promise<T> {
+    const { path } = spec;
     const warnSlowStart = () => this.options.logger.warn({ component: path }, `${path} has not started after 10 s`);
     const cancel = this.clock.after(SLOW_START_MS, warnSlowStart);
     try {
@@ -226,6 +241,7 @@ export class Agent implements Host {
       this.abort();
     });
     await this.waitFor(this.stopAll(this.startedOutlets), STOP_GRACE_MS);
+    await this.waitFor(this.stopAll(this.startedJournals), STOP_GRACE_MS);
     await this.waitFor(this.stopAll(this.startedExporters), STOP_GRACE_MS);
     for (const extension of this.extensions.reverse()) {
       await this.waitFor(this.stopAll([extension]), STOP_GRACE_MS);
@@ -262,6 +278,8 @@ export class Agent implements Host {
   }
 }
 
+type PlannedPlace = Pick<PlannedComponent<unknown>, "path">;
+
 interface StartedComponent {
   readonly id: string;
   readonly stop: () => Promise<void>;
@@ -275,12 +293,12 @@ function stoppedWhileStarting(): Error {
 class ComponentStartError extends Error {
   readonly problem: Problem;
 
-  constructor(component: PlannedComponent<unknown>, cause: unknown) {
+  constructor(component: PlannedPlace, cause: unknown) {
     const position = isStartError(cause) ? undefined : thrownAt(cause);
     const message = `${errorMessage(cause)}${position === undefined ? "" : ` (${position})`}`;
     super(message, { cause });
     const path = isStartError(cause) ? cause.path : [];
-    const spec = component as ComponentSpec<unknown>; // the graph was built from these very specs
+    const spec = component as Pick<ComponentSpec<unknown>, "path" | "placeOf">; // the graph was built from these very specs
     this.problem = {
       severity: "error",
       code: "start_failed",

@@ -15,7 +15,7 @@ import type {
 import { refusalOfSetback } from "../contract/dead-letter.js";
 import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
-import type { Outlet, OutletFactory } from "../contract/outlet.js";
+import type { Journal, JournalFactory, Outlet, OutletFactory } from "../contract/outlet.js";
 import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
 import type { PluginTracker } from "../contract/plugin-tracker.js";
 import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
@@ -26,7 +26,7 @@ import { createIntake, type DeliveryConsumer } from "./intake.js";
 import { IntakeBudget } from "./intake-budget.js";
 import { isolate } from "./isolate.js";
 import { ReplaySteps } from "./replay-steps.js";
-import { type RunningPipeline, runPipeline } from "./run-pipeline.js";
+import { behindJournal, type RunningPipeline, runPipeline } from "./run-pipeline.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
 
 export interface GraphSettings {
@@ -38,6 +38,7 @@ export interface GraphSettings {
   readonly clock: Clock;
   readonly random: () => number;
   readonly outletFactory: OutletFactory;
+  readonly journalFactory?: JournalFactory | undefined;
   readonly isOpen: () => boolean;
   readonly pluginTracker?: PluginTracker | undefined;
 }
@@ -54,7 +55,14 @@ export interface Graph {
   readonly exporters: readonly RunningExporter[];
   /** Pipelines and connectors in the order in which they are to be drained: none before one that feeds it. */
   readonly runningPipelines: readonly RunningPipeline[];
+  /** In the order in which they are to be started: none before one that it feeds. */
+  readonly journals: readonly RunningJournal[];
   readonly budget: IntakeBudget;
+}
+
+export interface RunningJournal {
+  readonly pipeline: string;
+  readonly journal: Journal;
 }
 
 /** A component could not be made; says which one. */
@@ -78,7 +86,10 @@ class GraphBuilder {
   private readonly plan: GraphPlan;
   private readonly budget: IntakeBudget;
   private readonly exporters = new Map<string, RunningExporter>();
+  private readonly journals = new Map<string, Journal>();
   private readonly pipelines = new Map<string, RunningPipeline>();
+  /** The pipelines behind their journals. */
+  private readonly processing = new Map<string, RunningPipeline>();
   /** By connector, then by "from>to". */
   private readonly connectors = new Map<string, RunningPipeline>();
   private readonly replaySteps: ReplaySteps;
@@ -98,7 +109,8 @@ class GraphBuilder {
     for (const spec of this.plan.exporters.values()) this.exporters.set(spec.id, this.createExporter(spec));
     for (const pipeline of [...this.plan.pipelines].reverse()) {
       const consumers = pipeline.exporters.flatMap((id) => this.consumersOf(id, pipeline));
-      this.addRunningPipeline(this.pipelines, pipeline.id, this.processorsOf(pipeline), fanOut(consumers));
+      const journal = this.createJournal(pipeline);
+      this.addRunningPipeline(this.pipelines, pipeline.id, this.processorsOf(pipeline), fanOut(consumers), journal);
     }
     const receivers = [...this.plan.receivers.values()].map((spec) => ({
       spec,
@@ -111,6 +123,7 @@ class GraphBuilder {
       receivers,
       exporters: [...this.exporters.values()],
       runningPipelines: [...this.built].reverse(),
+      journals: [...this.journals].map(([pipeline, journal]) => ({ pipeline, journal })),
       budget: this.budget,
     };
   }
@@ -133,6 +146,19 @@ class GraphBuilder {
     return { spec, exporter, outlet };
   }
 
+  /** It stands before the processors, which are made with it. */
+  private createJournal({ id: pipeline, signal, processors, durableIntake = "auto" }: PlannedPipeline) {
+    const { journalFactory, intakeLimit: windowBytes, clock, random, metrics } = this.settings;
+    const holds = processors.some((id) => this.plan.processors.get(id)!.factory.maxHeldBytes !== undefined);
+    const durable = durableIntake === "auto" && !holds ? "off" : durableIntake;
+    const logger = this.settings.logger.child({ component: `intake of pipeline ${pipeline}` });
+    const consumer: DeliveryConsumer = (delivery) => this.processing.get(pipeline)!.consume(delivery);
+    const services = { clock, random, metrics, logger };
+    const journal = journalFactory?.({ pipeline, signal, durable, windowBytes, consumer, ...services });
+    if (journal !== undefined) this.journals.set(pipeline, journal);
+    return journal;
+  }
+
   private processorsOf(pipeline: PlannedPipeline): Processor[] {
     return pipeline.processors.map((id, index) => {
       const spec = this.plan.processors.get(id)!;
@@ -145,7 +171,9 @@ class GraphBuilder {
   }
 
   private processorContext(id: string, pipeline: PlannedPipeline): ProcessorContext {
-    return { ...this.contextOf(id, "processor"), signal: pipeline.signal, pipeline: pipeline.id };
+    const journal = this.journals.get(pipeline.id)?.notesOf(id);
+    const context = { ...this.contextOf(id, "processor"), signal: pipeline.signal, pipeline: pipeline.id };
+    return journal === undefined ? context : { ...context, journal };
   }
 
   /** Where a pipeline's exporter id leads: to the exporter, or through a connector to the pipelines it feeds. */
@@ -221,8 +249,11 @@ class GraphBuilder {
     id: string,
     processors: Processor[],
     output: DeliveryConsumer,
+    journal?: Journal,
   ): RunningPipeline {
-    const run = runPipeline(processors, output, this.settings.logger.child({ pipeline: id }));
+    const processing = runPipeline(processors, output, this.settings.logger.child({ pipeline: id }));
+    const run = journal === undefined ? processing : behindJournal(processing, journal);
+    this.processing.set(id, processing);
     into.set(id, run);
     this.built.push(run);
     return run;

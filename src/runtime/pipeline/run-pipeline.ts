@@ -3,6 +3,7 @@ import type { Processor } from "../contract/component.js";
 import { HeldDebts } from "../contract/debt.js";
 import type { Delivery } from "../contract/delivery.js";
 import type { Logger } from "../contract/observability.js";
+import type { Journal } from "../contract/outlet.js";
 import { type DeliveryConsumer, shutdownRefusal } from "./intake.js";
 
 /** A pipeline at work. */
@@ -53,6 +54,21 @@ export function runPipeline(
       subscription.unsubscribe();
       heldDebts.refuseAll(shutdownRefusal());
       resolveDone();
+    },
+  };
+}
+
+/** The pipeline with its journal in front of it. When it is drained, the journal lets nothing more in; then it flushes. */
+export function behindJournal(run: RunningPipeline, journal: Journal): RunningPipeline {
+  return {
+    consume: (delivery) => journal.accept(delivery),
+    async drain() {
+      await journal.drain();
+      await run.drain();
+    },
+    abort() {
+      journal.abort();
+      run.abort();
     },
   };
 }

@@ -39,7 +39,7 @@ export function sampling(page: Page): void {
       yaml
         .replace("      http:\n", `      http: { endpoint: "127.0.0.1:${port}" }\n`)
         .replace("https://backend.example:4318", sink.url)
-        .replace("decision_wait: 4s", "decision_wait: 50ms")
+        .replace("decision_wait: 10s", "decision_wait: 50ms")
         .replace(
           "service:\n",
           'extensions: { health_check: { endpoint: "127.0.0.1:0" }, admin: { endpoint: "127.0.0.1:0" } }\nservice:\n  extensions: [health_check, admin]\n',

@@ -20,7 +20,14 @@ describe("loadConfig", () => {
     const { config, problems } = loadText(GOOD);
     expect(problems).toEqual([]);
     expect(config?.pipelines).toEqual([
-      { id: "logs", signal: "logs", receivers: ["otlp"], processors: ["batch"], exporters: ["debug"] },
+      {
+        id: "logs",
+        signal: "logs",
+        receivers: ["otlp"],
+        processors: ["batch"],
+        exporters: ["debug"],
+        durableIntake: "auto",
+      },
     ]);
     expect(config?.receivers.get("otlp")?.config).toMatchObject({
       protocols: { grpc: { endpoint: "localhost:4317" }, http: { endpoint: "0.0.0.0:4318" } },

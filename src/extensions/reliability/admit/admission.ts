@@ -34,6 +34,8 @@ export interface AdmissionServices {
   readonly filter: DeadLetterFilter;
   readonly deadLetters: DeadLetterWriter;
   readonly queue: AdmittedEntries;
+  /** Keep what the receiver kept of the client's headers: for those who hand the batch to processors. */
+  readonly keepsMetadata?: boolean;
 }
 
 /** Where entries go that the store has taken. */
@@ -182,8 +184,13 @@ export class Admission {
     const { clock, generation, deadLetters, id } = this.services;
     const source = { receiver: origin.receiver, transport: origin.transport };
     const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin);
+    const metadata = this.services.keepsMetadata ? origin.metadata : undefined;
     const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation };
-    const fields = batchKey === undefined ? {} : { fields: { batchKey } };
+    const kept = {
+      ...(batchKey === undefined ? {} : { batchKey }),
+      ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata) }),
+    };
+    const fields = batchKey === undefined && metadata === undefined ? {} : { fields: kept };
     if (deadLetterCause === undefined) return { ...fresh, ...fields };
     const { failure } = deadLetters.failureOf(id, batch, deadLetterCause);
     return { ...fresh, fields: { ...fields.fields, state: "failed", failure } };

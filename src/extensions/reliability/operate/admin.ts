@@ -1,5 +1,5 @@
 import { batchToJson } from "../../../plugin.js";
-import { type Admin, AdminError, type ReplayOptions, type Selection } from "../../../runtime/kit.js";
+import { type Admin, AdminError, type Entry, type ReplayOptions, type Selection } from "../../../runtime/kit.js";
 import { checkQuery } from "../dead-letters/check-query.js";
 import { countDeadLetters } from "../dead-letters/dead-letter-stats.js";
 import {
@@ -33,9 +33,16 @@ export function createAdmin(controls: Controls, services: ReplayServices): Admin
     },
     async listDeadLetters(query) {
       checkQuery(query);
-      return withAdminErrors(() => listPage(controls, query));
+      return withAdminErrors(async () => {
+        const page = await listPage(controls, query);
+        return { ...page, entries: page.entries.map(withoutMetadata) };
+      });
     },
-    deadLetter: (id) => withAdminErrors(async () => (await findEntry(controls, id))?.entry),
+    deadLetter: (id) =>
+      withAdminErrors(async () => {
+        const found = await findEntry(controls, id);
+        return found && withoutMetadata(found.entry);
+      }),
     payload: (id) => withAdminErrors(() => payloadOf(controls, id)),
     async deadLetterStats(query) {
       checkQuery(query);
@@ -58,6 +65,11 @@ export function createAdmin(controls: Controls, services: ReplayServices): Admin
     },
     importDeadLetters: (lines) => withAdminErrors(() => importLines(controls, lines)),
   };
+}
+
+/** What clients sent in their headers is for processors, not for people: there may be secrets in it. */
+function withoutMetadata({ metadata: _, ...entry }: Entry): Entry {
+  return entry;
 }
 
 function checkReplay({ by, rate }: ReplayOptions): void {

@@ -7,6 +7,7 @@ import { toStoreError } from "./level/errors.js";
 import { GroupCommit } from "./level/group-commit.js";
 import { LazyChanges } from "./level/lazy-changes.js";
 import { type MakeLevelDb, makeLevelDb } from "./level/level-db.js";
+import { LevelNotes } from "./level/level-notes.js";
 import { Database } from "./level/open/database.js";
 import { DiskSpace } from "./level/open/disk-space.js";
 import { SummaryFile } from "./level/open/summary-file.js";
@@ -52,6 +53,7 @@ export class LevelStore implements QueueStore {
   private readonly lazyChanges: LazyChanges;
   private readonly changesDuringReads = new ChangesDuringReads();
   private readonly reads: LevelReads;
+  readonly notes: LevelNotes;
   private readonly idReservations = new IdReservations(
     async (id) => this.storeState.willAssignId(id) || (await this.find(id)) !== undefined,
   );
@@ -88,6 +90,10 @@ export class LevelStore implements QueueStore {
     this.lazyChanges = new LazyChanges({
       add: (change) => this.commits.add(change),
       onUpdated: (ref, entry) => this.changesDuringReads.noteUpdate(ref, entry),
+    });
+    this.notes = new LevelNotes({
+      add: (change) => this.lifecycle === "open" && this.commits.add(change),
+      db: () => this.database.current,
     });
     this.reads = new LevelReads({
       directory,

@@ -7,6 +7,9 @@ import {
   closedError,
   type EntryRef,
   type NewEntry,
+  type Note,
+  type NoteNumber,
+  type NoteStore,
   noSuchEntry,
   type OpenReport,
   type QueueStore,
@@ -30,6 +33,7 @@ export class MemoryStore implements QueueStore {
   private lastRef = 0;
   private pendingAmount = ZERO_AMOUNT;
   private failedAmount = ZERO_AMOUNT;
+  readonly notes: NoteStore = new MemoryNotes();
   private isOpen = false;
   private wasOpen = false;
 
@@ -184,5 +188,24 @@ export class MemoryStore implements QueueStore {
 
   private checkOpen(): void {
     if (!this.isOpen) throw closedError(this.exporter);
+  }
+}
+
+class MemoryNotes implements NoteStore {
+  private readonly kept = new Map<NoteNumber, Note>();
+  private last: NoteNumber = 0;
+
+  async load(): Promise<Note[]> {
+    return [...this.kept.values()];
+  }
+
+  add(note: Omit<Note, "number">): NoteNumber {
+    const number = ++this.last;
+    this.kept.set(number, { ...note, number });
+    return number;
+  }
+
+  remove(numbers: readonly NoteNumber[]): void {
+    for (const number of numbers) this.kept.delete(number);
   }
 }

@@ -39,6 +39,31 @@ export interface QueueStore {
   payload(ref: EntryRef): Promise<Batch>;
 
   readonly stats: StoreStats;
+  /** @internal What a pipeline's journal keeps beside its entries. A store without it is good enough for an exporter. */
+  readonly notes?: NoteStore;
+}
+
+/**
+ * Small things kept beside the entries. They are written with the next commit, like acknowledgements, and in order with
+ * them: when an acknowledgement is on disk, so is every note that was added before it.
+ */
+export interface NoteStore {
+  /** All notes that can be read, oldest first. To be called once after the store was opened, before anything is added. */
+  load(): Promise<Note[]>;
+  add(note: Omit<Note, "number">): NoteNumber;
+  remove(numbers: readonly NoteNumber[]): void;
+}
+
+/** Grows with every note of a store. */
+export type NoteNumber = number;
+
+export interface Note {
+  readonly number: NoteNumber;
+  /** Whose it is. */
+  readonly owner: string;
+  /** The last entry that was in the store, or on its way there, when the note was added. */
+  readonly after: EntryRef;
+  readonly bytes: Uint8Array;
 }
 
 /** Names an entry inside its store, and its place in the queue. Cheap to keep in memory by the hundred thousand. */

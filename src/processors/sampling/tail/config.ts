@@ -6,9 +6,9 @@ import { readPolicies } from "./read-policies.js";
 const MIB = 1024 * 1024;
 
 const rawSchema = z.strictObject({
-  decision_wait: duration().default(4000).meta({
+  decision_wait: duration().default(30_000).meta({
     description:
-      "How long the spans of a trace are awaited, from the first one on. Clients are answered after the decision, so this stays below their timeout.",
+      "How long the spans of a trace are awaited, from the first one on. Clients wait for the decision only where the pipeline's intake is not durable.",
   }),
   decision_wait_after_root_received: duration()
     .default(0)
@@ -42,7 +42,8 @@ const rawSchema = z.strictObject({
     .default(false)
     .meta({ description: "Ask no further policies when one has sampled the trace." }),
   drop_pending_traces_on_shutdown: z.boolean().default(false).meta({
-    description: "When the agent stops, give waiting traces back to their senders instead of deciding on them.",
+    description:
+      "When the agent stops, leave waiting traces to the pipeline's journal, and so to the next start, instead of deciding on them; without a journal, to their senders.",
   }),
   policies: z.array(z.unknown()).min(1, "expected at least one policy"),
   sampling_strategy: z
@@ -50,7 +51,7 @@ const rawSchema = z.strictObject({
     .default("trace-complete"),
   expected_new_traces_per_sec: ignored("memory is taken as traces come"),
   num_shards: ignored("one thread decides on all traces"),
-  tail_storage: unsupported("waiting spans stay with their senders' unanswered requests; there is nothing to store"),
+  tail_storage: unsupported("waiting spans are in the journal of their pipeline; there is nothing else to store"),
 });
 
 export interface TailSamplingConfig {

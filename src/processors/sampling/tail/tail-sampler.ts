@@ -1,13 +1,14 @@
-import { Batch, Delivery, type ProcessorContext, Refusal } from "../../../plugin.js";
+import { Batch, Delivery, type Outcome, type ProcessorContext, Refusal } from "../../../plugin.js";
 import { ERROR_CODES } from "../../../runtime/kit.js";
 import type { TailSamplingConfig } from "./config.js";
 import { Decider, type Decision } from "./decider.js";
 import { DecisionCache } from "./decision-cache.js";
+import { DecisionNotes, type SplitEntry } from "./decision-notes.js";
 import { TailMetrics } from "./metrics.js";
 import { batchOfSlices, type SpanSlice, sliceByTrace } from "./trace-slices.js";
 import { type HeldDelivery, WaitingTrace, WaitingTraces } from "./waiting-traces.js";
 
-/** Traces decided at the same time leave together, up to so many bytes. */
+/** Bytes of traces that leave in one batch, if one alone has not more. */
 const MAX_MERGED_BYTES = 1024 * 1024;
 /** At least this long lies between two rounds of decisions. */
 const DECISION_INTERVAL_MS = 100;
@@ -15,7 +16,7 @@ const DECISION_INTERVAL_MS = 100;
 /** The spans of a delivery: those of traces that still wait, and late ones, of traces that were decided before. */
 export interface SortedSpans {
   readonly waiting: [id: string, slices: SpanSlice[]][];
-  readonly lateKept: SpanSlice[];
+  readonly lateKept: [id: string, slices: SpanSlice[]][];
   lateDropped: number;
 }
 
@@ -26,7 +27,8 @@ const EMPTY_BATCH = Batch.empty("traces");
  *
  * Invariants:
  * - The debt follows the data: a delivery is split into a part for each of its traces, and a part is accepted when its
- *   trace is dropped, or goes on with the trace. No sender is told that a span is safe while it waits here.
+ *   trace is dropped, or goes on with the trace. Nobody is told that a span is safe while it waits here.
+ * - In a pipeline with a journal, a round of decisions is noted there before any part of it is settled.
  * - What waits is bounded by number of traces and by bytes. Over it the oldest are decided with the spans they have.
  * - Spans of a trace that was decided follow the decision, as long as it is remembered.
  */
@@ -42,8 +44,10 @@ export class TailSampler {
   private readonly removeGauges: () => void;
   private cancelTimer: (() => void) | undefined;
   private timerAt = Number.POSITIVE_INFINITY;
-  private ready: WaitingTrace[] = [];
-  private readyBytes = 0;
+  /** Undefined where the pipeline's intake is not durable: then nothing comes again but from its sender. */
+  private readonly notes: DecisionNotes | undefined;
+  /** Traces that are decided, and of which nobody has been told. */
+  private round: { readonly trace: WaitingTrace; readonly isSampled: boolean }[] = [];
 
   constructor(
     config: TailSamplingConfig,
@@ -58,6 +62,8 @@ export class TailSampler {
     this.metrics = new TailMetrics(context.metrics);
     this.decider = new Decider(config, context, this.metrics);
     this.decisions = new DecisionCache(config.sampledCacheSize, config.nonSampledCacheSize);
+    this.notes = context.journal && new DecisionNotes(context.journal);
+    this.notes?.restore((id, isSampled) => this.decisions.remember(id, isSampled));
     this.removeGauges = this.metrics.registerGauges(
       () => this.waiting.count,
       () => this.waiting.bytes,
@@ -65,12 +71,13 @@ export class TailSampler {
   }
 
   /** Sorts the spans of a delivery, changing nothing yet. Throws a `Refusal` when there is no room for them. */
-  sort({ batch }: Delivery): SortedSpans {
+  sort({ batch, origin }: Delivery): SortedSpans {
     const sorted: SortedSpans = { waiting: [], lateKept: [], lateDropped: 0 };
     for (const [id, slices] of sliceByTrace(batch)) {
+      if (this.notes?.isDelivered(origin.position, id)) continue;
       const decision = this.decisions.get(id);
       if (decision === undefined) sorted.waiting.push([id, slices]);
-      else if (decision) for (const slice of slices) sorted.lateKept.push(slice);
+      else if (decision) sorted.lateKept.push([id, slices]);
       else sorted.lateDropped += slices.length;
     }
     if (this.config.refusesOverflow) this.refuseOverflow(sorted.waiting.map(([id]) => id));
@@ -79,19 +86,20 @@ export class TailSampler {
 
   /** Takes over what was sorted, and its debt. */
   take(delivery: Delivery, { waiting, lateKept, lateDropped }: SortedSpans): void {
-    const { batch } = delivery;
-    const lateBatches =
-      lateKept.length === 0 ? [] : [lateKept.length === batch.count ? batch : batchOfSlices(lateKept)];
+    const { batch, origin } = delivery;
+    const late = lateKept.flatMap(([, slices]) => slices);
+    const lateBatches = late.length === 0 ? [] : [late.length === batch.count ? batch : batchOfSlices(late)];
     const parts = delivery.split([...waiting.map(() => EMPTY_BATCH), ...lateBatches]);
+    const entry = this.notes?.split(origin.position, parts.length);
     if (lateDropped > 0) this.metrics.lateDropped.add(lateDropped);
-    if (lateKept.length > 0) {
-      this.metrics.lateKept.add(lateKept.length);
-      this.emit(parts.at(-1)!);
+    if (late.length > 0) {
+      this.metrics.lateKept.add(late.length);
+      this.handOn(parts.at(-1)!, entry === undefined ? [] : [[entry, lateKept.map(([id]) => id)]]);
     }
-    const hold: HeldDelivery = { bytes: batch.byteLength, traces: 0 };
+    const hold: HeldDelivery = { bytes: batch.byteLength, traces: 0, entry };
     for (const [i, [id, slices]] of waiting.entries()) this.addWaiting(id, slices, parts[i]!, hold);
     this.makeRoom();
-    this.sendReady();
+    this.endRound();
     this.setTimer(0);
   }
 
@@ -101,7 +109,7 @@ export class TailSampler {
     if (this.config.refusesPending)
       for (const trace of pending) for (const part of trace.deliveryParts) part.refuse(shutdownRefusal());
     else for (const trace of pending) this.decide(trace);
-    this.sendReady();
+    this.endRound();
     this.discard();
   }
 
@@ -151,29 +159,40 @@ export class TailSampler {
   }
 
   private applyDecision(trace: WaitingTrace, decision: Decision): void {
+    const isSampled = decision === "sampled";
     this.metrics.decided(decision);
-    this.decisions.remember(trace.id, decision === "sampled");
-    if (decision !== "sampled") {
-      for (const part of trace.deliveryParts) part.accept();
-      return;
-    }
-    if (this.readyBytes + trace.batch.byteLength > MAX_MERGED_BYTES) this.sendReady();
-    this.ready.push(trace);
-    this.readyBytes += trace.batch.byteLength;
+    this.decisions.remember(trace.id, isSampled);
+    this.round.push({ trace, isSampled });
   }
 
-  private sendReady(): void {
-    const { ready } = this;
-    if (ready.length === 0) return;
-    this.ready = [];
-    this.readyBytes = 0;
-    const batch = ready.length === 1 ? ready[0]!.batch : batchOfSlices(ready.flatMap(({ slices }) => slices));
-    this.emit(
-      Delivery.merge(
-        ready.flatMap(({ deliveryParts }) => deliveryParts),
-        batch,
-      ),
-    );
+  /** Notes what was decided since the last time; only then the dropped traces are accepted and the others go on. */
+  private endRound(): void {
+    const { round } = this;
+    if (round.length === 0) return;
+    this.round = [];
+    this.notes?.decided(round.map(({ trace, isSampled }) => ({ id: trace.id, isSampled })));
+    const decided = (wanted: boolean) => round.filter((r) => r.isSampled === wanted).map(({ trace }) => trace);
+    this.drop(decided(false));
+    for (const traces of mergeable(decided(true))) this.send(traces);
+  }
+
+  private drop(traces: readonly WaitingTrace[]): void {
+    this.notes?.accepted(entriesOf(traces, []));
+    for (const { deliveryParts } of traces) for (const part of deliveryParts) part.accept();
+  }
+
+  private send(traces: readonly WaitingTrace[]): void {
+    const batch = traces.length === 1 ? traces[0]!.batch : batchOfSlices(traces.flatMap(({ slices }) => slices));
+    const parts = traces.flatMap(({ deliveryParts }) => deliveryParts);
+    this.handOn(Delivery.merge(parts, batch), this.notes === undefined ? [] : entriesOf(traces));
+  }
+
+  /** Hands a delivery on, and remembers of which entries it has which traces, should it be taken. */
+  private handOn(delivery: Delivery, entries: readonly EntryTraces[]): void {
+    const { notes } = this;
+    if (notes === undefined || entries.length === 0) return this.emit(delivery);
+    const onSettled = ({ ok }: Outcome) => (ok ? notes.accepted(entries) : notes.refused(entries.map(([e]) => e)));
+    this.emit(delivery.observe(onSettled));
   }
 
   private setTimer(minDelayMs: number): void {
@@ -195,7 +214,7 @@ export class TailSampler {
 
   private decideDue(): void {
     for (const trace of this.waiting.takeDue(this.context.clock.monotonic())) this.decide(trace);
-    this.sendReady();
+    this.endRound();
     this.setTimer(DECISION_INTERVAL_MS);
   }
 
@@ -204,6 +223,30 @@ export class TailSampler {
     if (added > 0 && this.waiting.count > 0 && this.waiting.count + added > this.config.numTraces)
       throw overflowRefusal();
   }
+}
+
+type EntryTraces = readonly [SplitEntry, readonly string[]];
+
+/** The entries that these traces came with, once for each of their parts, with the id of the trace unless `ids` is given. */
+function entriesOf(traces: readonly WaitingTrace[], ids?: readonly string[]): EntryTraces[] {
+  return traces.flatMap(({ id, heldDeliveries }) =>
+    heldDeliveries.flatMap(({ entry }) => (entry === undefined ? [] : [[entry, ids ?? [id]] as const])),
+  );
+}
+
+/** Traces decided at the same time leave together, up to so many bytes. */
+function mergeable(traces: readonly WaitingTrace[]): WaitingTrace[][] {
+  const groups: WaitingTrace[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const trace of traces) {
+    bytes += trace.batch.byteLength;
+    if (bytes > MAX_MERGED_BYTES) {
+      groups.push([]);
+      bytes = trace.batch.byteLength;
+    }
+    groups.at(-1)!.push(trace);
+  }
+  return groups;
 }
 
 function overflowRefusal(): Refusal {

@@ -12,9 +12,9 @@ export const tailSampling = defineProcessor<TailSamplingConfig>({
   signals: ["traces"],
   zone: "sampling",
   schema: tailSamplingSchema,
-  maxHeldBytes: ({ maxBytes }) => ({ bytes: maxBytes, path: ["max_bytes"] }),
+  maxHeldBytes: ({ maxBytes, decisionWaitMs }) => ({ bytes: maxBytes, path: ["max_bytes"], waitMs: decisionWaitMs }),
   create(config, context) {
-    if (config.decisionWaitMs >= TYPICAL_CLIENT_TIMEOUT_MS)
+    if (context.journal === undefined && config.decisionWaitMs >= TYPICAL_CLIENT_TIMEOUT_MS)
       context.logger.warn(
         { decisionWaitMs: config.decisionWaitMs },
         "clients are answered after decision_wait: theirs must be a longer timeout than the usual 10 s",

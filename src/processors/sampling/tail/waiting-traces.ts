@@ -1,11 +1,15 @@
 import type { Batch, Delivery } from "../../../plugin.js";
+import type { SplitEntry } from "./decision-notes.js";
 import type { WholeTrace } from "./policy.js";
 import { batchOfSlices, isSameSpan, type SpanSlice } from "./trace-slices.js";
 
-/** The bytes of one delivery: in memory, and unanswered, until the last trace of it is decided. */
+/** One delivery that has come: its bytes are in memory, and it is owed, until the last trace of it is decided. */
 export interface HeldDelivery {
   readonly bytes: number;
+  /** Its traces that wait. */
   traces: number;
+  /** What is known of it as an entry of the journal. */
+  readonly entry: SplitEntry | undefined;
 }
 
 /** A trace whose decision is still to come: its spans, and the debts that wait for it. */

@@ -1,8 +1,9 @@
+import type { DurableIntake } from "../../contract/plan.js";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
 import { SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
 import { parseId } from "../schema/component-id.js";
-import { type ServiceSettings, serviceSchema } from "../schema/service-schema.js";
+import { pipelineIntakeSchema, type ServiceSettings, serviceSchema } from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
 import { isNull, isScalar, type MapNode, mapNode, type Node, type Span } from "../text/node.js";
 import { parseNode } from "./parse-component.js";
@@ -22,6 +23,7 @@ export interface PipelineDefinition {
   readonly receivers: readonly ComponentReference[];
   readonly processors: readonly ComponentReference[];
   readonly exporters: readonly ComponentReference[];
+  readonly durableIntake: DurableIntake;
 }
 
 export interface ServiceDefinition {
@@ -100,11 +102,19 @@ function readPipeline(name: string, key: Span, node: Node, path: ConfigPath, fin
       receivers: references("receivers"),
       processors: references("processors"),
       exporters: references("exporters"),
+      durableIntake: readDurableIntake(node, path, findings),
     },
   ];
 }
 
-const PIPELINE_KEYS = ["receivers", "processors", "exporters"];
+const PIPELINE_KEYS = ["receivers", "processors", "exporters", "intake"];
+
+function readDurableIntake(node: Node, path: ConfigPath, findings: Findings): DurableIntake {
+  const entry = node.kind === "map" ? node.entries.get("intake") : undefined;
+  if (entry === undefined || isNull(entry.value)) return "auto";
+  const parsed = parseNode(entry.value, pipelineIntakeSchema, [...path, "intake"], findings, { key: entry.key });
+  return (parsed?.value as { durable: DurableIntake } | undefined)?.durable ?? "auto";
+}
 
 function reportUnknownKeys(node: MapNode, path: ConfigPath, findings: Findings): void {
   for (const [name, { key }] of node.entries) {

@@ -1,19 +1,18 @@
 import { createHash } from "node:crypto";
-import type { ComponentKind, ExtensionFactory, HeldBytesLimit } from "../../contract/component.js";
+import type { ComponentKind, ExtensionFactory } from "../../contract/component.js";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
-import { byteSizeText } from "../../contract/schema/units.js";
 import type { FactoryOf, Registry } from "../../host/registry.js";
 import { SECTIONS } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
-import { locatePath, type MapNode, mapNode, type Node, nodeAt } from "../text/node.js";
-import { callPlugin, pluginCode } from "./call-plugin.js";
+import { locatePath, type MapNode, mapNode, type Node } from "../text/node.js";
 import {
   type ComponentDefinition,
   type ComponentDefinitions,
   parseDefinition,
   readDefinitions,
 } from "./component-definitions.js";
+import { checkHolding } from "./holding-processors.js";
 import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./link-pipelines.js";
 import { type ParsedComponent, parseNode } from "./parse-component.js";
 import { readService } from "./read-service.js";
@@ -44,16 +43,14 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
     const component = used.has(connector) ? parsed.get(connector) : undefined;
     if (component !== undefined) checkNamedPipelines(connector, component.config, pipelines, findings);
   }
-  const intakeLimit = service.settings?.intake.max_bytes ?? Number.POSITIVE_INFINITY;
-  for (const processor of definitions.processors.values()) {
-    const read = used.has(processor) ? parsed.get(processor) : undefined;
-    if (read !== undefined) checkHeldBytes(processor, read.config, intakeLimit, findings);
-  }
   const ordered = orderPipelines(pipelines, definitions.connectors.values(), findings);
   checkZoneOrder(ordered, service.settings?.strict_order ?? false, findings);
   const build = new SpecBuilder(root, used, parsed, registry);
   const enabled = build.specs("extension", [...unlisted, ...extensions.map(definitionOf)]);
   const unwritten = options.addDefaults ? defaultExtensions(root, registry, enabled, findings) : [];
+  const intakeLimit = service.settings?.intake.max_bytes ?? Number.POSITIVE_INFINITY;
+  const keepsJournals = [...enabled, ...unwritten].some(([, { factory, config }]) => factory.keepsJournals?.(config));
+  checkHolding(pipelines, (definition) => parsed.get(definition)?.config, { intakeLimit, keepsJournals, findings });
   if (findings.hasErrors || service.settings === undefined) return undefined;
 
   return {
@@ -195,6 +192,7 @@ function pipelineSpec({ pipeline, receivers, processors, exporters }: LinkedPipe
     receivers: ids(receivers),
     processors: ids(processors),
     exporters: ids(exporters),
+    durableIntake: pipeline.durableIntake,
   };
 }
 
@@ -213,34 +211,4 @@ function canonical(node: Node): unknown {
   if (node.kind === "list") return node.items.map(canonical);
   const entries = [...node.entries].sort(([a], [b]) => (a < b ? -1 : 1));
   return { map: entries.map(([key, { value }]) => [key, canonical(value)]) };
-}
-
-/**
- * Holds what a processor may keep unanswered against what the agent takes: at its own limit a processor makes room, at
- * the agent's clients are refused. So a limit that is not below the agent's is never reached.
- */
-function checkHeldBytes(
-  processor: ComponentDefinition,
-  config: unknown,
-  intakeLimit: number,
-  findings: Findings,
-): void {
-  const { section, name, node, key } = processor;
-  const held = heldBytes(processor, config, findings);
-  if (held === undefined || held.bytes < intakeLimit) return;
-  const message = `"${processor.id}" may hold back ${byteSizeText(held.bytes)}, but service.intake.max_bytes, for the whole agent, is ${byteSizeText(intakeLimit)}: clients are refused before "${processor.id}" makes room`;
-  const suggestion = `set ${held.path.join(".")} below service.intake.max_bytes, or raise that`;
-  const path = [section, name, ...held.path];
-  findings.warn("over_intake_limit", nodeAt(node, held.path) ?? key, path, message, { suggestion });
-}
-
-/** Undefined for a processor that holds nothing back, and for a plugin that fails to say how much it does. */
-function heldBytes(processor: ComponentDefinition, config: unknown, findings: Findings): HeldBytesLimit | undefined {
-  const { factory } = processor;
-  if (factory?.kind !== "processor" || factory.maxHeldBytes === undefined) return undefined;
-  const ask = () => {
-    const { bytes, path } = factory.maxHeldBytes!(config);
-    return { bytes, path: [...path] };
-  };
-  return callPlugin(ask, pluginCode("maxHeldBytes", processor, factory, "warning"), findings);
 }

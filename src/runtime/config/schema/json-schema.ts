@@ -4,7 +4,7 @@ import { isRecord, uncheckedExporterSettingsSchema } from "../../contract/schema
 import type { Registry } from "../../host/registry.js";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
 import { SECTIONS, type SectionName } from "./component-id.js";
-import { serviceSchema } from "./service-schema.js";
+import { pipelineIntakeSchema, serviceSchema } from "./service-schema.js";
 import { layerKind, metaOf, valueOr } from "./zod-schema.js";
 
 export type JsonSchema = { [key: string]: unknown };
@@ -90,6 +90,7 @@ function serviceJsonSchema(definitions: JsonSchema): JsonSchema {
       receivers: ids("Ids of receivers, and of connectors that feed this pipeline."),
       processors: ids("Ids of processors, in the order in which data passes them."),
       exporters: ids("Ids of exporters, and of connectors that this pipeline feeds."),
+      intake: convertSchema(pipelineIntakeSchema, "pipelineIntake", definitions),
     },
     additionalProperties: false,
   };

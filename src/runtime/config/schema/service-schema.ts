@@ -121,6 +121,16 @@ export const serviceSchema = z.strictObject({
   ).prefault({}),
 });
 
+/** What stands under `intake:` of a pipeline. */
+export const pipelineIntakeSchema = section(
+  z.strictObject({
+    durable: z.enum(["auto", "on", "off"]).default("auto").meta({
+      description:
+        "Keep what comes on disk before it is answered, in a journal of the pipeline. auto: if a processor holds deliveries back.",
+    }),
+  }),
+);
+
 export type ServiceSettings = z.infer<typeof serviceSchema>;
 
 /** The whole of `service:`, for showing it. */

@@ -10,6 +10,12 @@ export const PROBLEMS = {
     cause: "One of the `components` that a program gave cannot be used.",
     action: "Pass what the `define` functions of `sluice/plugin` return, each type once.",
   },
+  clients_wait: {
+    cause:
+      "A processor holds back what clients send, and its pipeline's intake is not durable: their answers wait with it.",
+    action:
+      "Leave `intake: {durable: auto}`, turn the queues on, or make the processor's wait shorter than the clients' timeout.",
+  },
   component_failed: {
     cause: "The code of a component threw while it was asked about its config.",
     action: "Mend the plugin; the problem names its function and what it threw.",

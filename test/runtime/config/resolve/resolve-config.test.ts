@@ -5,37 +5,70 @@ import { builtins } from "../../../support/builtins.js";
 import { brief, loadText } from "../load-text.js";
 
 /** What is said of a tail_sampling with these keys, at line 4, in a service with this intake. */
-function problems(keys: string, intake = "") {
+function problems(keys: string, { intake = "", pipeline = "", queues = "" } = {}) {
   const text = `receivers: {otlp: {protocols: {grpc: }}}
 exporters: {debug: }
 processors:
   tail_sampling: {${keys}policies: [{name: all, type: always_sample}]}
 service:
   intake: {${intake}}
-  pipelines: {traces: {receivers: [otlp], processors: [tail_sampling], exporters: [debug]}}
+  pipelines: {traces: {receivers: [otlp], processors: [tail_sampling], exporters: [debug]${pipeline}}}
+extensions: {reliability: {${queues}}}
 `;
-  return loadText(text, { registry: new Registry(builtins) }).problems;
+  return loadText(text, { registry: new Registry(builtins), addDefaults: true }).problems;
 }
 
 describe("what a processor may hold back", () => {
   it("is fine below what the whole agent takes", () => {
     expect(problems("")).toEqual([]);
-    expect(problems("max_bytes: 100MiB, ", "max_bytes: 200MiB")).toEqual([]);
+    expect(problems("max_bytes: 100MiB, ", { intake: "max_bytes: 200MiB" })).toEqual([]);
   });
 
-  it("is a warning at its place when the agent would refuse clients first", () => {
+  it("is a warning at its place when what comes would wait on disk before it makes room", () => {
     const [problem, ...others] = problems("max_bytes: 64MiB, ");
     expect(others).toEqual([]);
     expect(brief(problem!)).toBe("warning over_intake_limit 4:30 processors.tail_sampling.max_bytes");
     expect(problem!.message).toBe(
-      '"tail_sampling" may hold back 64MiB, but service.intake.max_bytes, for the whole agent, is 64MiB: clients are refused before "tail_sampling" makes room',
+      '"tail_sampling" may hold back 64MiB, but service.intake.max_bytes, for what is inside a pipeline, is 64MiB: what comes waits on disk before "tail_sampling" makes room',
     );
     expect(problem!.suggestion).toBe("set max_bytes below service.intake.max_bytes, or raise that");
   });
 
+  it("is a warning when the agent would refuse clients first, where the intake is not durable", () => {
+    const [problem] = problems("max_bytes: 64MiB, ", { pipeline: ", intake: {durable: off}" });
+    expect(problem!.message).toBe(
+      '"tail_sampling" may hold back 64MiB, but service.intake.max_bytes, for the whole agent, is 64MiB: clients are refused before "tail_sampling" makes room',
+    );
+  });
+
   it("is a warning at the processor when only the intake was made smaller", () => {
-    expect(problems("", "max_bytes: 16MiB").map(brief)).toEqual([
+    expect(problems("", { intake: "max_bytes: 16MiB" }).map(brief)).toEqual([
       "warning over_intake_limit 4:3 processors.tail_sampling.max_bytes",
+    ]);
+  });
+});
+
+describe("a pipeline that makes clients wait", () => {
+  it.each([
+    ["its intake is not durable", { pipeline: ", intake: {durable: off}" }],
+    ["queues are turned off", { queues: "sending_queue: {enabled: false}" }],
+  ])("is a warning that says how long, when %s", (_, keys) => {
+    const found = problems("decision_wait: 7s, ", keys);
+    expect(found.map(brief)).toEqual(["warning clients_wait 7:15 service.pipelines.traces"]);
+    expect(found[0]!.message).toContain('as long as "tail_sampling" holds what they send, 7 s');
+  });
+
+  it("is none when it asks for a journal by name", () => {
+    const keys = { queues: "sending_queue: {enabled: false}", pipeline: ", intake: {durable: on}" };
+    expect(problems("", keys)).toEqual([]);
+  });
+
+  it("must say auto, on or off", () => {
+    expect(problems("", { pipeline: ", intake: {durable: maybe}" }).map(brief)).toEqual([
+      "error wrong_value 7:110 service.pipelines.traces.intake.durable",
+    ]);
+    expect(problems("", { pipeline: ", intake: {durabel: on}" }).map(brief)).toEqual([
+      "error unknown_key 7:101 service.pipelines.traces.intake.durabel",
     ]);
   });
 });

@@ -70,7 +70,7 @@ export function keyOfValue(value: Buffer): Buffer | undefined {
   return RANGES_BY_REF.includes(range) ? refKey(range, refOfValue(value)) : undefined;
 }
 
-const RANGES_BY_REF: readonly KeyRange[] = [RANGES.entry, RANGES.update, RANGES.failed, RANGES.moved];
+const RANGES_BY_REF: readonly KeyRange[] = [RANGES.entry, RANGES.update, RANGES.failed, RANGES.moved, RANGES.note];
 
 export function isFrameIntact(value: Buffer): boolean {
   return value.length >= HEAD_OFFSET && value.readUInt32LE(0) === checksumOf(value);

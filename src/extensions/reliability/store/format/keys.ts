@@ -14,6 +14,8 @@ export const RANGES = {
   moved: "h",
   /** The ref of an id that does not tell it: replayed and imported entries (text). */
   id: "i",
+  /** A note that a processor keeps beside the entries of its pipeline's journal (the number of the note). */
+  note: "n",
   /** Counters and positions of the store (nothing). */
   meta: "m",
   /** Remains of what could not be read (ref, then the key they were under). */

@@ -6,7 +6,16 @@ import { frame } from "../format/frame.js";
 import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "../format/keys.js";
 import { encodeMeta, type Meta } from "../format/meta.js";
 import { createEntry, entryId } from "../new-entry.js";
-import { type Amount, type EntryRef, type NewEntry, noSuchEntry, type StoredEntry, StoreError } from "../store.js";
+import {
+  type Amount,
+  type EntryRef,
+  type NewEntry,
+  type Note,
+  type NoteNumber,
+  noSuchEntry,
+  type StoredEntry,
+  StoreError,
+} from "../store.js";
 
 /** Where a transaction writes: LevelDB's chained batch. Keys and values are copied at once. */
 export interface KeyValueWriter {
@@ -144,6 +153,15 @@ export class Transaction {
     this.writer.del(refKey(RANGES.moved, origin));
     this.meta.moved -= 1;
     this.meta.head = Math.min(this.meta.head, origin);
+  }
+
+  /** Notes are counted nowhere: a commit that only adds them may leave the counters out. */
+  putNote(number: NoteNumber, { owner, after, bytes }: Omit<Note, "number">): void {
+    this.writer.put(refKey(RANGES.note, number), frame(RANGES.note, number, 0, { owner, after }, [bytes]));
+  }
+
+  removeNote(number: NoteNumber): void {
+    this.writer.del(refKey(RANGES.note, number));
   }
 
   private moveToEnd(from: EntryRef, entry: Entry): StoredEntry {

@@ -1,0 +1,25 @@
+import { type CompleteSettings, completeSettings, type ExporterSettings } from "../../../runtime/kit.js";
+
+/**
+ * The settings of a pipeline's journal. Where it is kept, how safe, how much of it, and what becomes of its dead letters
+ * the defaults of all exporters say. The rest is not theirs to say: clients of a full journal are refused, nothing in
+ * it becomes too old, and what the pipeline refuses is tried again for as long as it takes.
+ */
+export function journalSettings(defaults: ExporterSettings): CompleteSettings {
+  const { sending_queue, ...others } = defaults;
+  const max_bytes = sending_queue?.max_bytes;
+  const queue = { ...OWN.sending_queue, ...(max_bytes === undefined ? {} : { max_bytes }) };
+  return completeSettings({ ...OWN, sending_queue: queue }, others);
+}
+
+const OWN: ExporterSettings = {
+  sending_queue: { enabled: true, queue_size: 0, max_age: 0, on_full: "refuse", block_on_overflow: false },
+  retry_on_failure: {
+    initial_interval: 500,
+    multiplier: 2,
+    max_interval: 30_000,
+    max_retry_after: 60_000,
+    jitter: "proportional",
+    randomization_factor: 0.5,
+  },
+};

@@ -1,0 +1,195 @@
+import { type Delivery, StartError } from "../../../plugin.js";
+import type {
+  CompleteSettings,
+  Entry,
+  ExporterStatus,
+  Journal,
+  JournalNotes,
+  JournalSettings,
+} from "../../../runtime/kit.js";
+import { Admission } from "../admit/admission.js";
+import { stoppingRefusal } from "../admit/refusals.js";
+import { createDeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
+import { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import { DamageReporter } from "../operate/damage-reporter.js";
+import type { ExporterControl } from "../operate/exporter-control.js";
+import { exporterStatus } from "../operate/exporter-status.js";
+import { QueueMetrics } from "../operate/queue-metrics.js";
+import type { OpenReport, QueueStore } from "../store/store.js";
+import { JournalFeed } from "./journal-feed.js";
+import { PipelineNotes } from "./pipeline-notes.js";
+
+export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"> {
+  /** What operators call it. */
+  readonly id: string;
+  /** False: it takes nothing new, and only hands on what is there. */
+  readonly isTaking: boolean;
+  readonly settings: CompleteSettings;
+  readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
+  readonly generation: string;
+  readonly startMaintenance: (control: ExporterControl) => () => void;
+}
+
+/** The id of a pipeline's journal among the queues. */
+export function journalId(pipeline: string): string {
+  return `${JOURNAL_PREFIX}${pipeline}`;
+}
+
+export const JOURNAL_PREFIX = "intake/";
+
+/**
+ * The journal of a pipeline, as the pipeline's beginning and as operators see it: a queue like an exporter's, whose far
+ * end is the pipeline. It opens and closes the store; the way in is `Admission`, the way out `JournalFeed`.
+ */
+export class PipelineJournal implements Journal, ExporterControl {
+  readonly id: string;
+  readonly settings: CompleteSettings;
+  readonly store: QueueStore;
+  replayRate: number;
+  private readonly journalSettings: PipelineJournalSettings;
+  private readonly metrics: QueueMetrics;
+  private readonly deadLetters: DeadLetterWriter;
+  private readonly damageReporter: DamageReporter;
+  private readonly admission: Admission;
+  private readonly feed: JournalFeed;
+  private readonly notes: PipelineNotes;
+  private readonly since: number;
+  private isOpen = true;
+  private stopMaintenance = () => {};
+
+  constructor(journalSettings: PipelineJournalSettings) {
+    this.journalSettings = journalSettings;
+    const { id, settings, clock, logger } = journalSettings;
+    const store = journalSettings.createStore((report) => this.onDamage(report));
+    this.id = id;
+    this.settings = settings;
+    this.store = store;
+    this.replayRate = settings.replay.rate;
+    this.since = clock.now();
+    const metrics = new QueueMetrics(id, journalSettings.metrics);
+    const damage = { id, store, logger, queueMetrics: metrics, metrics: journalSettings.metrics };
+    const damageReporter = new DamageReporter(damage);
+    const filter = createDeadLetterFilter(settings.dead_letter.filter);
+    const deadLetters = new DeadLetterWriter({
+      ...{ store, filter, clock, logger, metrics },
+      onUnreadable: (entry, cause) => damageReporter.reportUnreadable(entry, cause),
+    });
+    this.metrics = metrics;
+    this.damageReporter = damageReporter;
+    this.deadLetters = deadLetters;
+    this.notes = new PipelineNotes(store, () => this.feed.lastRef);
+    this.feed = new JournalFeed({
+      ...journalSettings,
+      ...{ store, deadLetters, damageReporter },
+      onRemoved: (entry) => this.admission.entryRemoved(entry, []),
+      onDamaged: () => this.admission.recount(),
+    });
+    this.admission = new Admission({
+      ...journalSettings,
+      ...{ store, metrics, filter, deadLetters, queue: this.feed },
+      batchingOf: () => undefined,
+      keepsMetadata: true,
+    });
+  }
+  async start(): Promise<void> {
+    this.damageReporter.reportOpening(await this.openStore());
+    await this.notes.load();
+    this.admission.recount();
+    this.registerGauges();
+    this.stopMaintenance = this.journalSettings.startMaintenance(this);
+    this.feed.start();
+  }
+
+  /** What a processor of another pipeline took out is on its way to the exporters: processors do not see it. */
+  accept(delivery: Delivery): void {
+    if (!this.isOpen) delivery.refuse(stoppingRefusal(this.id));
+    else if (!this.journalSettings.isTaking || delivery.setback !== undefined) this.journalSettings.consumer(delivery);
+    else this.admission.accept(delivery, this.journalSettings.pipeline);
+  }
+
+  notesOf(processor: string): JournalNotes {
+    return this.notes.notesOf(processor);
+  }
+
+  async drain(): Promise<void> {
+    await this.admission.drain();
+    this.isOpen = false;
+    this.feed.stop();
+  }
+
+  abort(): void {
+    this.isOpen = false;
+    this.admission.abort();
+    this.feed.stop();
+  }
+
+  async stop(): Promise<void> {
+    this.stopMaintenance();
+    this.deadLetters.stop();
+    this.metrics.stop();
+    await this.store.close();
+  }
+
+  pause(): void {
+    this.feed.pause();
+  }
+
+  resume(): void {
+    this.feed.resume();
+  }
+
+  retryNow(): void {
+    this.feed.retryNow();
+  }
+
+  /** A journal has no breaker: its pipeline is in the same process. */
+  forceBreaker(): void {}
+
+  onReplayed(entries: readonly Entry[]): void {
+    this.admission.entriesAdded(entries);
+    this.feed.rescan();
+  }
+
+  status(): ExporterStatus {
+    const { id, replayRate, feed, since } = this;
+    const { paused, inFlight, recent } = feed;
+    const breaker = { state: "closed", forced: false, since } as const;
+    return exporterStatus({ id, stats: this.store.stats, paused, inFlight, recent, breaker, replayRate });
+  }
+
+  private async openStore(): Promise<OpenReport> {
+    try {
+      return await this.store.open();
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const { pipeline } = this.journalSettings;
+      throw new StartError(`the journal of pipeline ${pipeline} cannot be opened: ${message}`, [], { cause: error });
+    }
+  }
+
+  /** What is known of the store may be wrong now. */
+  private onDamage(report: OpenReport): void {
+    this.damageReporter.reportOpening(report);
+    this.admission.recount();
+    this.feed.rescan();
+  }
+
+  private registerGauges(): void {
+    const { store, settings, feed } = this;
+    const { clock, signal } = this.journalSettings;
+    const ageInSeconds = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at) / 1000);
+    this.metrics.registerGauges({
+      signals: [signal],
+      size: () => store.stats.pending.entries,
+      capacity: 0,
+      byteCapacity: settings.sending_queue.max_bytes,
+      bytes: () => store.stats.pending.bytes,
+      inFlight: () => feed.inFlight,
+      breaker: () => "closed",
+      deadLetters: () => store.stats.failed.entries,
+      deadLetterBytes: () => store.stats.failed.bytes,
+      corrupt: () => store.stats.corrupt,
+      oldestDeadLetterSeconds: () => ageInSeconds(store.stats.oldestFailedAt),
+    });
+  }
+}

@@ -1,0 +1,61 @@
+import { unframe } from "../format/frame.js";
+import { RANGES, refOf } from "../format/keys.js";
+import type { Note, NoteNumber, NoteStore } from "../store.js";
+import type { StoreChange } from "./group-commit.js";
+import type { LevelDb } from "./level-db.js";
+import { scanRows } from "./scan.js";
+import type { Transaction } from "./transaction.js";
+
+export interface LevelNotesSettings {
+  readonly add: (change: StoreChange) => unknown;
+  readonly db: () => LevelDb;
+}
+
+/** The notes of a store on disk. One that cannot be read is left out, and removed. */
+export class LevelNotes implements NoteStore {
+  private readonly settings: LevelNotesSettings;
+  private last: NoteNumber = 0;
+
+  constructor(settings: LevelNotesSettings) {
+    this.settings = settings;
+  }
+
+  async load(): Promise<Note[]> {
+    const notes: Note[] = [];
+    const damaged: NoteNumber[] = [];
+    for await (const page of scanRows(this.settings.db(), RANGES.note, 0))
+      for (const [key, value] of page) {
+        const number = refOf(key);
+        this.last = Math.max(this.last, number);
+        const note = decodeNote(number, value);
+        if (note === undefined) damaged.push(number);
+        else notes.push(note);
+      }
+    this.remove(damaged);
+    return notes;
+  }
+
+  add(note: Omit<Note, "number">): NoteNumber {
+    const number = ++this.last;
+    this.change(100 + note.bytes.length, (transaction) => transaction.putNote(number, note));
+    return number;
+  }
+
+  remove(numbers: readonly NoteNumber[]): void {
+    if (numbers.length === 0) return;
+    this.change(20 * numbers.length, (transaction) => {
+      for (const number of numbers) transaction.removeNote(number);
+    });
+  }
+
+  private change(bytes: number, apply: (transaction: Transaction) => void): void {
+    this.settings.add({ refs: [], bytes, lazy: true, apply, done() {}, fail() {} });
+  }
+}
+
+function decodeNote(number: NoteNumber, value: Uint8Array): Note | undefined {
+  const read = unframe(RANGES.note, number, 0, value);
+  if (read === undefined) return undefined;
+  const { owner, after } = read.head as Pick<Note, "owner" | "after">;
+  return { number, owner, after, bytes: Uint8Array.from(read.body) };
+}

@@ -1,0 +1,166 @@
+import type { JournalNotes } from "../../../runtime/kit.js";
+
+/** An entry of the journal whose spans go different ways. */
+export interface SplitEntry {
+  readonly position: number;
+  /** Ways that have not come to an end. */
+  openParts: number;
+  /** One of them was refused: all of the entry will come again. */
+  isRefused: boolean;
+}
+
+/** What was decided of a trace. */
+export interface NotedDecision {
+  readonly id: string;
+  readonly isSampled: boolean;
+}
+
+/**
+ * What a sampler writes into the journal of its pipeline, so that nothing is decided twice when an entry comes again,
+ * after a refusal or a crash:
+ *
+ * - what was decided, before anybody is told of it: spans of a dropped trace are let go, those of a sampled one passed on;
+ * - which sampled traces of an entry have been delivered while others of it have not: those are not passed on again.
+ *
+ * Only an entry that came as one delivery is known by its position. Spans of one that was split or merged on the way may
+ * arrive twice.
+ */
+export class DecisionNotes {
+  private readonly journal: JournalNotes;
+  /** By position, the traces of that entry that somebody has. */
+  private readonly delivered = new Map<number, Set<string>>();
+
+  constructor(journal: JournalNotes) {
+    this.journal = journal;
+  }
+
+  /** Tells every decision that was noted, oldest first. */
+  restore(remember: (id: string, isSampled: boolean) => void): void {
+    const { firstPosition } = this.journal;
+    for (const note of this.journal.read()) {
+      const reader = new NoteReader(note);
+      const kind = reader.byte();
+      if (kind === DECIDED) for (const { id, isSampled } of reader.decisions()) remember(id, isSampled);
+      else if (kind === DELIVERED)
+        for (const [position, ids] of reader.deliveries())
+          if (position >= firstPosition) for (const id of ids) this.setDelivered(position, id);
+    }
+  }
+
+  /** An entry has come, and goes so many ways. Undefined when its place is not known, or it has ended. */
+  split(position: number | undefined, parts: number): SplitEntry | undefined {
+    if (position === undefined) return undefined;
+    const entry = { position, openParts: parts, isRefused: false };
+    return this.hasEnded(entry) ? undefined : entry;
+  }
+
+  decided(decisions: readonly NotedDecision[]): void {
+    if (decisions.length > 0) this.journal.write(encodeDecisions(decisions));
+  }
+
+  isDelivered(position: number | undefined, id: string): boolean {
+    return position !== undefined && this.delivered.get(position)?.has(id) === true;
+  }
+
+  /** These ways of entries have ended well, each with the traces that somebody has now. */
+  accepted(parts: Iterable<readonly [SplitEntry, readonly string[]]>): void {
+    const delivered = new Map<SplitEntry, string[]>();
+    for (const [entry, ids] of parts) {
+      entry.openParts -= 1;
+      const known = delivered.get(entry);
+      if (known === undefined) delivered.set(entry, [...ids]);
+      else known.push(...ids);
+    }
+    const noted = [...delivered].filter(([entry, ids]) => !this.hasEnded(entry) && ids.length > 0);
+    for (const [{ position }, ids] of noted) for (const id of ids) this.setDelivered(position, id);
+    if (noted.length > 0) this.journal.write(encodeDeliveries(noted));
+  }
+
+  refused(entries: Iterable<SplitEntry>): void {
+    for (const entry of entries) {
+      entry.openParts -= 1;
+      entry.isRefused = true;
+    }
+  }
+
+  /** An entry whose ways have all ended well is acknowledged, and does not come again. */
+  private hasEnded({ position, openParts, isRefused }: SplitEntry): boolean {
+    if (openParts > 0 || isRefused) return false;
+    this.delivered.delete(position);
+    return true;
+  }
+
+  private setDelivered(position: number, id: string): void {
+    const known = this.delivered.get(position);
+    if (known === undefined) this.delivered.set(position, new Set([id]));
+    else known.add(id);
+  }
+}
+
+/** The first byte of a note. Others are of a later version, and are passed over. */
+const DECIDED = 1;
+const DELIVERED = 2;
+const ID_BYTES = 16;
+
+function encodeDecisions(decisions: readonly NotedDecision[]): Uint8Array {
+  const sampled = decisions.filter(({ isSampled }) => isSampled);
+  const others = decisions.filter(({ isSampled }) => !isSampled);
+  const note = Buffer.allocUnsafe(5 + decisions.length * ID_BYTES);
+  note[0] = DECIDED;
+  note.writeUInt32LE(sampled.length, 1);
+  [...sampled, ...others].forEach(({ id }, i) => {
+    note.write(id, 5 + i * ID_BYTES, "latin1");
+  });
+  return note;
+}
+
+function encodeDeliveries(delivered: readonly (readonly [SplitEntry, readonly string[]])[]): Uint8Array {
+  const length = delivered.reduce((sum, [, ids]) => sum + 12 + ids.length * ID_BYTES, 1);
+  const note = Buffer.allocUnsafe(length);
+  note[0] = DELIVERED;
+  let at = 1;
+  for (const [{ position }, ids] of delivered) {
+    at = note.writeDoubleLE(position, at);
+    at = note.writeUInt32LE(ids.length, at);
+    for (const id of ids) at += note.write(id, at, "latin1");
+  }
+  return note;
+}
+
+class NoteReader {
+  private readonly bytes: Buffer;
+  private at = 0;
+
+  constructor(note: Uint8Array) {
+    this.bytes = Buffer.from(note.buffer, note.byteOffset, note.length);
+  }
+
+  byte(): number {
+    return this.bytes[this.at++] ?? 0;
+  }
+
+  *decisions(): Generator<NotedDecision> {
+    const sampled = this.number();
+    for (let i = 0; this.at < this.bytes.length; i++) yield { id: this.id(), isSampled: i < sampled };
+  }
+
+  *deliveries(): Generator<[position: number, ids: string[]]> {
+    while (this.at < this.bytes.length) {
+      const position = this.bytes.readDoubleLE(this.at);
+      this.at += 8;
+      yield [position, Array.from({ length: this.number() }, () => this.id())];
+    }
+  }
+
+  private number(): number {
+    const value = this.bytes.readUInt32LE(this.at);
+    this.at += 4;
+    return value;
+  }
+
+  private id(): string {
+    const id = this.bytes.toString("latin1", this.at, this.at + ID_BYTES);
+    this.at += ID_BYTES;
+    return id;
+  }
+}

@@ -1,0 +1,174 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Batch, type Delivery, Refusal, readRecords } from "../../../../src/plugin.js";
+import { tailSampling } from "../../../../src/processors/sampling/tail/tail-sampling.js";
+import { owed } from "../../../support/deliveries.js";
+import { FakeClock } from "../../../support/fake-clock.js";
+import { processing } from "../../../support/processors.js";
+import { runs } from "../../../support/runs.js";
+import { type SpanInput, spanBatch, traceId } from "../../../support/sampled.js";
+
+const WAIT = 1000;
+/** Six spans are kept and four are not; by half it is the other way round. */
+const POLICIES = [
+  { name: "six", type: "span_count", span_count: { min_spans: 6 } },
+  { name: "half of four", type: "span_count", span_count: { min_spans: 1, max_spans: 2 } },
+];
+
+type Logged = { readonly note: Uint8Array } | { readonly acknowledged: number };
+
+/**
+ * A sampler behind a journal that is a list: entries, and a log of notes and acknowledgements of which a crash leaves only the
+ * beginning. What is refused, or was not acknowledged before a crash, comes again.
+ */
+class JournalledSampler {
+  readonly clock = new FakeClock();
+  /** Times that a span has arrived, by its name. */
+  readonly arrived = new Map<string, number>();
+  private readonly entries: Batch[] = [];
+  private log: Logged[] = [];
+  /** So much of the log is safe. */
+  private written = 0;
+  private refused: number[] = [];
+  private sampler!: ReturnType<typeof processing>;
+
+  constructor() {
+    this.start();
+  }
+
+  put(spans: readonly SpanInput[]): void {
+    this.entries.push(spanBatch(spans));
+    this.hand(this.entries.length - 1);
+  }
+
+  commit(): void {
+    this.written = this.log.length;
+  }
+
+  /** The exporters take, or refuse, what has come out. */
+  settle(take: (i: number) => boolean): void {
+    this.sampler.out.splice(0).forEach((delivery, i) => {
+      if (take(i)) this.take(delivery);
+      else delivery.refuse(new Refusal("transient", "not now"));
+    });
+    for (const position of this.refused.splice(0)) this.hand(position);
+  }
+
+  /** `share` of what was not written is lost. */
+  crash(share: number): void {
+    const unwritten = this.log.length - this.written;
+    this.log = this.log.slice(0, this.written + Math.floor(unwritten * (1 - share)));
+    this.sampler.unsubscribe();
+    this.refused = [];
+    this.start();
+    const acknowledged = new Set(this.log.map((logged) => ("acknowledged" in logged ? logged.acknowledged : -1)));
+    for (const position of this.entries.keys()) if (!acknowledged.has(position)) this.hand(position);
+  }
+
+  private start(): void {
+    const log = this.log;
+    const journal = {
+      read: () => log.flatMap((logged) => ("note" in logged ? [logged.note] : [])),
+      write: (note: Uint8Array) => void log.push({ note }),
+      firstPosition: 0,
+    };
+    const config = { decision_wait: `${WAIT}ms`, policies: POLICIES };
+    this.sampler = processing(tailSampling, config, "traces", { journal, clock: this.clock });
+  }
+
+  private hand(position: number): void {
+    const { log } = this;
+    const { delivery, outcomes } = owed(this.entries[position]!, { position });
+    const observed = delivery.observe(({ ok }) => {
+      expect(outcomes).toEqual([]);
+      if (ok) log.push({ acknowledged: position });
+      else this.refused.push(position);
+    });
+    this.sampler.source.next(observed);
+  }
+
+  private take(delivery: Delivery): void {
+    readRecords(delivery.batch, (record) => {
+      if (record.signal === "traces") this.arrived.set(record.name, (this.arrived.get(record.name) ?? 0) + 1);
+    });
+    delivery.accept();
+  }
+}
+
+const spansOf = (trace: number, half: 0 | 1): SpanInput[] => {
+  const count = trace % 3 === 0 ? 2 : 3;
+  return Array.from({ length: count }, (_, i) => {
+    const n = half * count + i + 1;
+    return { trace: traceId(trace), span: n.toString(16).padStart(16, "0"), name: `${trace}/${n}` };
+  });
+};
+
+const step = fc.record({
+  /** Traces that begin in this step, and how their halves are spread over requests. */
+  traces: fc.integer({ min: 0, max: 4 }),
+  requests: fc.integer({ min: 1, max: 3 }),
+  takes: fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
+  crash: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
+  commits: fc.boolean(),
+  /** It crashes before, or after, the exporters have answered. */
+  isEarly: fc.boolean(),
+});
+
+describe("a sampler behind a journal", () => {
+  it("delivers kept traces whole and nothing of others, whatever is refused and whenever it crashes", () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+        const sampler = new JournalledSampler();
+        const traces: number[] = [];
+        let begun: number[] = [];
+        for (const { traces: count, requests, takes, crash, commits, isEarly } of steps) {
+          const fresh = Array.from({ length: count }, (_, i) => traces.length + i);
+          const halves = [...begun.map((t) => spansOf(t, 1)), ...fresh.map((t) => spansOf(t, 0))];
+          for (let r = 0; r < requests; r++) sampler.put(halves.filter((_, i) => i % requests === r).flat());
+          traces.push(...fresh);
+          begun = fresh;
+          sampler.clock.advance(WAIT / 2);
+          if (commits) sampler.commit();
+          if (crash !== null && isEarly) sampler.crash(crash);
+          sampler.settle((i) => takes[i % takes.length]!);
+          if (crash !== null && !isEarly) sampler.crash(crash);
+        }
+        sampler.put(begun.flatMap((t) => spansOf(t, 1)));
+        for (let i = 0; i < 4; i++) {
+          sampler.clock.advance(2 * WAIT);
+          sampler.settle(() => true);
+        }
+        const wanted = traces.filter((t) => t % 3 !== 0).flatMap((t) => [...spansOf(t, 0), ...spansOf(t, 1)]);
+        expect([...sampler.arrived.keys()].sort()).toEqual(wanted.map(({ name }) => name).sort());
+      }),
+      runs(150),
+    );
+  });
+
+  it("passes nothing on twice unless a crash has taken its notes", () => {
+    const round = fc.record({
+      takes: fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
+      crashes: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(round, { maxLength: 8 }), (rounds) => {
+        const sampler = new JournalledSampler();
+        sampler.put([...spansOf(1, 0), ...spansOf(2, 0), ...spansOf(3, 0)]);
+        sampler.clock.advance(WAIT / 2);
+        sampler.put([...spansOf(1, 1), ...spansOf(2, 1), ...spansOf(3, 1), ...spansOf(4, 0)]);
+        sampler.clock.advance(WAIT / 2);
+        sampler.put(spansOf(4, 1));
+        for (const { takes, crashes } of rounds) {
+          sampler.settle((i) => takes[i % takes.length]!);
+          if (crashes) sampler.crash(0);
+          sampler.clock.advance(WAIT / 4);
+        }
+        sampler.clock.advance(2 * WAIT);
+        for (let i = 0; i < 3; i++) sampler.settle(() => true);
+        expect([...sampler.arrived].filter(([, times]) => times !== 1)).toEqual([]);
+        expect(sampler.arrived.size).toBe(18);
+      }),
+      runs(100),
+    );
+  });
+});
