@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { sluiceHere } from "../../runtime/cli/terminal.js";
-import { loadCases, withPlugins } from "../../runtime/host/plugins/load-cases.js";
+import { withPlugins } from "../../runtime/host/plugins/load-cases.js";
 import { blocksIn, type Page, project } from "../pages.js";
 import { folderOf } from "../project.js";
 
@@ -75,9 +75,10 @@ export function readme(page: Page): void {
     const [code, ...others] = blocksIn(page, "ts");
     expect(others).toEqual([]);
     const imports = 'import { defineProcessor, eachRecord } from "sluice/plugin";\nimport { z } from "zod";\n';
-    const yaml = withPlugins("[./p.mjs]", "{my_processor: {attribute: a}}", "[my_processor]");
-    const { shown } = await loadCases({ shown: { yaml, files: { "p.mjs": imports + code } } });
-    expect(shown).toMatchObject({ valid: true, problems: [], types: ["processor my_processor"] });
+    const folder = folderOf(page);
+    writeFileSync(join(folder, "p.mjs"), imports + code);
+    writeFileSync(join(folder, "p.yaml"), withPlugins("[./p.mjs]", "{my_processor: {attribute: a}}", "[my_processor]"));
+    expect((await sluiceHere(folder, "validate", "--config", "p.yaml")).stdout).toContain("is valid");
   });
 
   it("shows a program that embeds it", async () => {
