@@ -3,7 +3,7 @@ import process from "node:process";
 import type { ConnectionOptions } from "node:tls";
 import type { Clock } from "../../../contract/clock.js";
 import type { TlsClientOptions } from "../tls-load.js";
-import { AnswerFormatError } from "./answer-head.js";
+import { AnswerFormatError, type AnswerHead } from "./answer-head.js";
 import { AnswerReader } from "./answer-reader.js";
 import type { Exchange } from "./exchange.js";
 import type { RequestHead } from "./request-head.js";
@@ -60,7 +60,7 @@ export class Http1Connection {
   private isReady = false;
   private wasUsed = false;
   private isClosed = false;
-  /** The rest of a body that is too large to be written at once. */
+  /** What is left of a large body, and empty while the socket has yet to take the last of it; undefined once it has. */
   private unwritten: Uint8Array[] | undefined;
   private cancelBodyTimer: (() => void) | undefined;
 
@@ -88,11 +88,13 @@ export class Http1Connection {
   /** Ends the exchange under way and the connection. An answer whose head is there counts, without its body. */
   end(error: Error): void {
     const { exchange } = this;
+    const { head, hasBegun } = this.reader;
+    const counts = head !== undefined && this.canMean(head);
     if (!this.isReady) this.pool.session = undefined;
     this.close();
     if (exchange === undefined) return;
-    if (this.reader.head !== undefined) exchange.succeed(this.reader.head, EMPTY);
-    else exchange.fail(error, this.wasUsed && !this.reader.hasBegun && isDisconnect(error));
+    if (counts) exchange.succeed(head, EMPTY);
+    else exchange.fail(error, this.wasUsed && !hasBegun && isDisconnect(error));
   }
 
   /** Frees the socket at once. */
@@ -156,17 +158,24 @@ export class Http1Connection {
   /** Writes a part of the body, and the next when the socket has taken it. */
   private writeBody(body: readonly Uint8Array[]): void {
     const rest = [...body];
+    this.unwritten = rest;
     let room = WRITE_BYTES;
     for (let piece = rest.shift(); piece !== undefined; piece = rest.shift()) {
       if (piece.length > room) rest.unshift(piece.subarray(room));
       const now = piece.length > room ? piece.subarray(0, room) : piece;
       room -= now.length;
-      const isLastNow = room === 0 && rest.length > 0;
-      this.unwritten = isLastNow ? rest : undefined;
-      this.socket.write(now, isLastNow ? () => this.unwritten && this.writeBody(this.unwritten) : undefined);
+      const isLastNow = room === 0 || rest.length === 0;
+      this.socket.write(now, isLastNow ? this.onTaken : undefined);
       if (isLastNow) return;
     }
+    this.unwritten = undefined;
   }
+
+  private readonly onTaken = (error?: Error | null): void => {
+    if (error || this.unwritten === undefined) return;
+    if (this.unwritten.length > 0) this.writeBody(this.unwritten);
+    else this.unwritten = undefined;
+  };
 
   private onRead(bytes: number): boolean {
     const { reader, exchange } = this;
@@ -175,7 +184,8 @@ export class Http1Connection {
     else {
       try {
         const used = reader.read(this.readBuffer, bytes);
-        if (reader.isComplete) this.finish(exchange, used === bytes);
+        // Behind a full buffer there may be more that has come already.
+        if (reader.isComplete) this.finish(exchange, used === bytes && bytes < READ_BUFFER_BYTES);
         else if (reader.head !== undefined) this.cancelBodyTimer ??= this.limitBody();
       } catch (error) {
         this.end(error as Error);
@@ -198,10 +208,17 @@ export class Http1Connection {
   private finish(exchange: Exchange, isClean: boolean): void {
     const head = this.reader.head!;
     const body = this.reader.body();
+    const counts = this.canMean(head);
     const isWritten = this.unwritten === undefined && this.socket.writableLength === 0;
     if (isClean && isWritten && head.keepsAlive && head.keepAliveMs !== 0) this.release(head.keepAliveMs);
     else this.close();
-    exchange.succeed(head, body);
+    if (counts) exchange.succeed(head, body);
+    else exchange.fail(new AnswerFormatError("the answer says that all is well before all was sent"), false);
+  }
+
+  /** A refusal may come early. Nobody can have taken what was not sent: what follows from such a success would be a loss. */
+  private canMean({ status }: AnswerHead): boolean {
+    return this.unwritten === undefined || status >= 300;
   }
 
   private release(keepAliveMs: number | undefined): void {
