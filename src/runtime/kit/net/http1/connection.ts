@@ -210,7 +210,9 @@ export class Http1Connection {
     const body = this.reader.body();
     const counts = this.canMean(head);
     const isWritten = this.unwritten === undefined && this.socket.writableLength === 0;
-    if (isClean && isWritten && head.keepsAlive && head.keepAliveMs !== 0) this.release(head.keepAliveMs);
+    const isKept = isClean && isWritten && head.keepsAlive && head.keepAliveMs !== 0;
+    if (isKept && this.pool.origin.tls !== undefined) return this.finishAfterTurn(exchange, head, body);
+    if (isKept) this.release(head.keepAliveMs);
     else this.close();
     if (counts) exchange.succeed(head, body);
     else exchange.fail(new AnswerFormatError("the answer says that all is well before all was sent"), false);
@@ -219,6 +221,18 @@ export class Http1Connection {
   /** A refusal may come early. Nobody can have taken what was not sent: what follows from such a success would be a loss. */
   private canMean({ status }: AnswerHead): boolean {
     return this.unwritten === undefined || status >= 300;
+  }
+
+  /**
+   * Over TLS whatever else has come is handed over record by record before this turn of the event loop ends. It must find nobody
+   * who could take it for an answer.
+   */
+  private finishAfterTurn(exchange: Exchange, head: AnswerHead, body: Buffer): void {
+    this.exchange = undefined;
+    setImmediate(() => {
+      if (!this.isClosed) this.release(head.keepAliveMs);
+      exchange.succeed(head, body);
+    });
   }
 
   private release(keepAliveMs: number | undefined): void {
