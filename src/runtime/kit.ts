@@ -58,9 +58,10 @@ export {
   listenEndpoint,
   parseHostPort,
 } from "./kit/net/endpoint.js";
+export { httpHeaders } from "./kit/net/http-headers.js";
 export { Http1Client, type Http1Settings } from "./kit/net/http1/client.js";
 export type { Http1Answer } from "./kit/net/http1/exchange.js";
-export { headerLine, isHeader, type RequestHead, requestHead } from "./kit/net/http1/request-head.js";
+export { headerLine, type RequestHead, requestHead } from "./kit/net/http1/request-head.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export { NoAnswerError } from "./kit/net/no-answer-error.js";
 export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";

@@ -49,7 +49,7 @@ function createTarget(url: URL, config: OtlpHttpConfig): HttpTarget {
     origin: `${url.protocol}//${url.host}`,
     isSecure,
     host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
-    port: Number(url.port) || (isSecure ? 443 : 80),
+    port: Number(url.port || (isSecure ? 443 : 80)),
     head: requestHead("POST", url.pathname + url.search, headersOf(url, config)),
   };
 }
@@ -61,7 +61,7 @@ function headersOf(url: URL, config: OtlpHttpConfig): Record<string, string> {
     "Content-Type": contentTypeOf(config.encoding),
     "User-Agent": "sluice",
     ...(config.compression === "gzip" && { "Content-Encoding": "gzip" }),
-    ...(url.username && { Authorization: basicAuth(url) }),
+    ...((url.username || url.password) && { Authorization: basicAuth(url) }),
     ...config.headers,
   };
 }

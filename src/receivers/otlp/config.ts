@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { byteSize, duration, headers, ignored, section, unsupported } from "../../plugin.js";
-import { listenEndpoint, tlsServer } from "../../runtime/kit.js";
+import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
+import { httpHeaders, listenEndpoint, tlsServer } from "../../runtime/kit.js";
 
 const NO_AUTH =
   "Sluice has no server authenticators, and would not leave this port open instead: remove `auth`, and use tls.client_ca_file or a proxy";
@@ -46,7 +46,7 @@ const httpSchema = z.strictObject({
     .array(z.string())
     .optional()
     .meta({ description: 'Content-Encodings to accept; "" is none. Default: all that this Node knows.' }),
-  response_headers: headers().optional(),
+  response_headers: httpHeaders().superRefine(refuseFraming).optional(),
   read_timeout: duration()
     .default(60_000)
     .meta({ description: "How long a client may take to send a whole request; 0 means for ever." }),
@@ -114,3 +114,11 @@ export const otlpReceiverSchema = z.strictObject({
 export type HttpConfig = z.infer<typeof httpSchema>;
 export type GrpcConfig = z.infer<typeof grpcSchema>;
 export type OtlpReceiverConfig = z.infer<typeof otlpReceiverSchema>;
+
+/** The body's length is told once: two that differ are the end of one answer and the beginning of another. */
+function refuseFraming(configured: Readonly<Record<string, string>>, context: z.RefinementCtx): void {
+  for (const name of Object.keys(configured)) {
+    if (/^(content-length|transfer-encoding)$/i.test(name))
+      context.addIssue({ code: "custom", path: [name], message: "expected no header that says where an answer ends" });
+  }
+}

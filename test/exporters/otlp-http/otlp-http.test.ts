@@ -87,6 +87,25 @@ describe("otlp_http exporter", () => {
     expect(second!.authorization).toBe("Bearer x");
   });
 
+  it("shows a password without a user, too", async () => {
+    await restart({ endpoint: `http://:token@127.0.0.1:${sink.port}` });
+    await exporter.send(logs(), never);
+    expect(sink.requests[0]!.headers.authorization).toBe(`Basic ${btoa(":token")}`);
+  });
+
+  it("refuses credentials that mean nothing, and does not show them", () => {
+    const { error } = otlpHttpExporter.schema.safeParse({ endpoint: "http://user:100%secret@127.0.0.1" });
+    expect(error?.issues[0]?.message).toMatch(/%25/);
+    expect(String(error)).not.toContain("secret");
+  });
+
+  it("takes no other port for the one that cannot be reached", async () => {
+    await restart({ endpoint: "http://127.0.0.1:0" });
+    const { message } = await refusalOf(exporter.send(logs(), never));
+    expect(message).toContain("127.0.0.1:0");
+    expect(message).not.toContain(":80");
+  });
+
   it("closes connections that it was told not to keep", async () => {
     await restart({ disable_keep_alives: true });
     await exporter.send(logs(), never);

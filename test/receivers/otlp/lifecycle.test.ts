@@ -165,6 +165,19 @@ describe("otlp receiver config", () => {
     expect(problems({ protocols: { grpc } })).toBeUndefined();
   });
 
+  it("refuses response headers that cannot be sent, or that say where an answer ends", () => {
+    for (const header of [
+      { "X-Bad": "secret\nb" },
+      { "a b": "c" },
+      { "content-Length": "5" },
+      { "Transfer-Encoding": "x" },
+    ]) {
+      const found = problems({ protocols: { http: { response_headers: header } } });
+      expect(JSON.stringify(found)).toContain(Object.keys(header)[0]);
+      expect(JSON.stringify(found)).not.toContain("secret");
+    }
+  });
+
   it("refuses an endpoint that is none", () => {
     for (const endpoint of ["localhost", "localhost:port", "1.2.3.4:99999", "", "a b:1"]) {
       expect(problems({ protocols: { http: { endpoint } } })?.[0]).toMatch(

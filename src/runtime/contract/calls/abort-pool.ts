@@ -20,6 +20,23 @@ export class AbortPool {
   giveBack(controller: AbortController): void {
     const { signal } = controller;
     if (signal.aborted || this.free.length >= MAX_FREE) return;
-    if (getEventListeners(signal, "abort").length === 0) this.free.push(controller);
+    if (!hasFollowers(signal) && getEventListeners(signal, "abort").length === 0) this.free.push(controller);
   }
+}
+
+/**
+ * Whether there are signals that `AbortSignal.any` made of this one. They do not count as listeners: they are in a set that the
+ * signal keeps under a symbol, which only grows. Where no such symbol can be found, every signal may have some.
+ */
+function hasFollowers(signal: AbortSignal): boolean {
+  return FOLLOWERS === undefined || FOLLOWERS in signal;
+}
+
+const FOLLOWERS = findFollowersSymbol();
+
+function findFollowersSymbol(): symbol | undefined {
+  const { signal } = new AbortController();
+  const before = Object.getOwnPropertySymbols(signal);
+  AbortSignal.any([signal]);
+  return Object.getOwnPropertySymbols(signal).find((symbol) => !before.includes(symbol));
 }

@@ -53,6 +53,7 @@ function withoutScheme(text: string): string {
 }
 
 const EXPECTED_URL = "expected a URL such as http://localhost:4318";
+const EXPECTED_CREDENTIALS = "expected a user and a password in which every % that means itself is written as %25";
 
 /** Schema of an http(s) URL to send to; gives a `URL`. */
 export function httpUrl() {
@@ -60,11 +61,21 @@ export function httpUrl() {
     .string({ error: EXPECTED_URL })
     .transform((text, context) => {
       const url = URL.canParse(text) ? new URL(text) : undefined;
-      if (url && (url.protocol === "http:" || url.protocol === "https:")) return url;
-      context.addIssue({ code: "custom", message: EXPECTED_URL });
+      const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
+      if (url && isHttp && isDecodable(url.username + url.password)) return url;
+      context.addIssue({ code: "custom", message: isHttp ? EXPECTED_CREDENTIALS : EXPECTED_URL });
       return z.NEVER;
     })
     .meta({ format: "url" });
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Where a gRPC client connects to. `secure` is undefined when the endpoint does not say. */

@@ -24,3 +24,11 @@ it("one that was aborted, or that somebody still listens to, is not used again",
   expect([aborted, watched, assigned]).not.toContain(next);
   expect(next.signal.aborted).toBe(false);
 });
+
+it("one that other signals were made of is not used again: it would end them with a later call, and remember all of them", () => {
+  const pool = new AbortPool();
+  const followed = pool.take();
+  AbortSignal.any([followed.signal, AbortSignal.timeout(1000)]);
+  pool.giveBack(followed);
+  expect(pool.take()).not.toBe(followed);
+});

@@ -7,7 +7,7 @@ export interface Http1Settings {
   readonly clock: Clock;
   /** Connections that may be open at a time; requests beyond that wait. */
   readonly maxConnections: number;
-  /** Unused ones that are kept. */
+  /** Unused ones that are kept; 0 means that each connection carries one request. */
   readonly maxIdle: number;
   /** How long an unused one is kept, in milliseconds, unless the server says less; 0 means for as long as the server does. */
   readonly idleTimeoutMs: number;
@@ -63,7 +63,7 @@ export class Http1Client implements ConnectionPool {
 
   released(connection: Http1Connection, keepAliveMs = Number.POSITIVE_INFINITY): void {
     const next = this.waiting[0];
-    if (next !== undefined && !next.isFresh) {
+    if (next !== undefined && !next.isFresh && this.settings.maxIdle > 0) {
       this.waiting.shift();
       connection.send(next);
     } else if (next !== undefined || this.idle.length >= this.settings.maxIdle) connection.close();

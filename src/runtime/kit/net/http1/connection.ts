@@ -3,10 +3,10 @@ import process from "node:process";
 import type { ConnectionOptions } from "node:tls";
 import type { Clock } from "../../../contract/clock.js";
 import type { TlsClientOptions } from "../tls-load.js";
-import { AnswerFormatError } from "./answer-head.js";
+import { AnswerFormatError, type AnswerHead } from "./answer-head.js";
 import { AnswerReader } from "./answer-reader.js";
 import type { Exchange } from "./exchange.js";
-import type { RequestHead } from "./request-head.js";
+import { RequestWriter } from "./request-writer.js";
 
 /** Where a client's connections lead. */
 export interface Http1Origin {
@@ -34,10 +34,6 @@ export interface ConnectionPool {
 const BODY_TIMEOUT_MS = 10_000;
 /** Answers are short. */
 const READ_BUFFER_BYTES = 8 * 1024;
-/** Up to this size copying the body behind its head costs less than giving the kernel two buffers. */
-const WRITE_BUFFER_BYTES = 16 * 1024;
-/** So much of a body is given to the socket at a time. */
-const WRITE_BYTES = 1024 * 1024;
 const KEEP_ALIVE_PROBE_MS = 1000;
 
 /**
@@ -53,15 +49,11 @@ export class Http1Connection {
   private readonly socket: Socket;
   private readonly reader: AnswerReader;
   private readonly readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
-  private writeBuffer: Buffer | undefined;
-  /** The head that the write buffer begins with. */
-  private writtenHead: RequestHead | undefined;
+  private readonly writer: RequestWriter;
   private exchange: Exchange | undefined;
   private isReady = false;
   private wasUsed = false;
   private isClosed = false;
-  /** The rest of a body that is too large to be written at once. */
-  private unwritten: Uint8Array[] | undefined;
   private cancelBodyTimer: (() => void) | undefined;
 
   /** Opens a connection for an exchange. */
@@ -71,6 +63,7 @@ export class Http1Connection {
     exchange.connection = this;
     this.reader = new AnswerReader(pool.maxAnswerBytes);
     this.socket = this.openSocket();
+    this.writer = new RequestWriter(this.socket);
     this.socket.on("error", (error) => this.end(error));
     this.socket.on("end", () => this.onEnd());
     this.socket.on("close", () => this.onEnd());
@@ -88,11 +81,13 @@ export class Http1Connection {
   /** Ends the exchange under way and the connection. An answer whose head is there counts, without its body. */
   end(error: Error): void {
     const { exchange } = this;
+    const { head, hasBegun } = this.reader;
+    const counts = head !== undefined && this.canMean(head);
     if (!this.isReady) this.pool.session = undefined;
     this.close();
     if (exchange === undefined) return;
-    if (this.reader.head !== undefined) exchange.succeed(this.reader.head, EMPTY);
-    else exchange.fail(error, this.wasUsed && !this.reader.hasBegun && isDisconnect(error));
+    if (counts) exchange.succeed(head, EMPTY);
+    else exchange.fail(error, this.wasUsed && !hasBegun && isDisconnect(error));
   }
 
   /** Frees the socket at once. */
@@ -100,7 +95,7 @@ export class Http1Connection {
     if (this.isClosed) return;
     this.isClosed = true;
     this.exchange = undefined;
-    this.unwritten = undefined;
+    this.writer.stop();
     this.cancelBodyTimer?.();
     this.socket.destroy();
     this.pool.closed(this);
@@ -125,47 +120,9 @@ export class Http1Connection {
     if (this.exchange !== undefined) this.write(this.exchange);
   }
 
-  private write({ head, body, byteLength }: Exchange): void {
-    this.reader.expectAnswer(head.method);
-    const length = `Content-Length: ${byteLength}\r\n\r\n`;
-    if (head.text.length + length.length + byteLength <= WRITE_BUFFER_BYTES) {
-      this.socket.write(this.joined(head, length, body));
-      return;
-    }
-    this.socket.cork();
-    this.socket.write(head.text + length, "latin1");
-    this.writeBody(body);
-    this.socket.uncork();
-  }
-
-  /** The whole request in the connection's own buffer, which is free: the last request was written when it was answered. */
-  private joined(head: RequestHead, length: string, body: readonly Uint8Array[]): Buffer {
-    this.writeBuffer ??= Buffer.allocUnsafeSlow(WRITE_BUFFER_BYTES);
-    const bytes = this.writeBuffer;
-    if (head !== this.writtenHead) bytes.write(head.text, 0, "latin1");
-    this.writtenHead = head;
-    let at = head.text.length;
-    at += bytes.write(length, at, "latin1");
-    for (const piece of body) {
-      bytes.set(piece, at);
-      at += piece.length;
-    }
-    return bytes.subarray(0, at);
-  }
-
-  /** Writes a part of the body, and the next when the socket has taken it. */
-  private writeBody(body: readonly Uint8Array[]): void {
-    const rest = [...body];
-    let room = WRITE_BYTES;
-    for (let piece = rest.shift(); piece !== undefined; piece = rest.shift()) {
-      if (piece.length > room) rest.unshift(piece.subarray(room));
-      const now = piece.length > room ? piece.subarray(0, room) : piece;
-      room -= now.length;
-      const isLastNow = room === 0 && rest.length > 0;
-      this.unwritten = isLastNow ? rest : undefined;
-      this.socket.write(now, isLastNow ? () => this.unwritten && this.writeBody(this.unwritten) : undefined);
-      if (isLastNow) return;
-    }
+  private write(exchange: Exchange): void {
+    this.reader.expectAnswer(exchange.head.method);
+    this.writer.write(exchange);
   }
 
   private onRead(bytes: number): boolean {
@@ -175,7 +132,8 @@ export class Http1Connection {
     else {
       try {
         const used = reader.read(this.readBuffer, bytes);
-        if (reader.isComplete) this.finish(exchange, used === bytes);
+        // Behind a full buffer there may be more that has come already.
+        if (reader.isComplete) this.finish(exchange, used === bytes && bytes < READ_BUFFER_BYTES);
         else if (reader.head !== undefined) this.cancelBodyTimer ??= this.limitBody();
       } catch (error) {
         this.end(error as Error);
@@ -198,10 +156,31 @@ export class Http1Connection {
   private finish(exchange: Exchange, isClean: boolean): void {
     const head = this.reader.head!;
     const body = this.reader.body();
-    const isWritten = this.unwritten === undefined && this.socket.writableLength === 0;
-    if (isClean && isWritten && head.keepsAlive && head.keepAliveMs !== 0) this.release(head.keepAliveMs);
+    const counts = this.canMean(head);
+    const isWritten = this.writer.isTaken && this.socket.writableLength === 0;
+    const isKept = isClean && isWritten && head.keepsAlive && head.keepAliveMs !== 0;
+    if (isKept && this.pool.origin.tls !== undefined) return this.finishAfterTurn(exchange, head, body);
+    if (isKept) this.release(head.keepAliveMs);
     else this.close();
-    exchange.succeed(head, body);
+    if (counts) exchange.succeed(head, body);
+    else exchange.fail(new AnswerFormatError("the answer says that all is well before all was sent"), false);
+  }
+
+  /** A refusal may come early. Nobody can have taken what was not sent: what follows from such a success would be a loss. */
+  private canMean({ status }: AnswerHead): boolean {
+    return this.writer.isTaken || status >= 300;
+  }
+
+  /**
+   * Over TLS whatever else has come is handed over record by record before this turn of the event loop ends. It must find nobody
+   * who could take it for an answer.
+   */
+  private finishAfterTurn(exchange: Exchange, head: AnswerHead, body: Buffer): void {
+    this.exchange = undefined;
+    setImmediate(() => {
+      if (!this.isClosed) this.release(head.keepAliveMs);
+      exchange.succeed(head, body);
+    });
   }
 
   private release(keepAliveMs: number | undefined): void {

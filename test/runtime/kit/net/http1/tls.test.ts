@@ -1,4 +1,4 @@
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
 import { expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../../../../src/runtime/contract/clock.js";
@@ -67,4 +67,43 @@ it("sends nothing to a server that it cannot trust", async () => {
   onTestFinished(() => client.close());
   await expect(client.request(HEAD, BODY)).rejects.toThrow(/certificate/);
   expect(received).toBe(0);
+});
+
+/** A proxy that gives on together whatever the server sends until it has been quiet for some turns of the event loop. */
+async function startGatheringProxy(port: number): Promise<number> {
+  const proxy = createTcpServer((near) => {
+    const far = connect(port, "127.0.0.1");
+    let gathered: Buffer[] = [];
+    let quietTurns = 0;
+    const giveOn = () => {
+      if (++quietTurns < 20) return void setTimeout(giveOn, 1);
+      near.write(Buffer.concat(gathered));
+      gathered = [];
+    };
+    far.on("data", (chunk) => {
+      quietTurns = 0;
+      if (gathered.push(chunk) === 1) giveOn();
+    });
+    near.on("data", (chunk) => far.write(chunk)).on("close", () => far.destroy());
+    for (const socket of [near, far]) socket.on("error", () => {});
+    onTestFinished(() => void near.destroy());
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void proxy.close());
+  return (proxy.address() as AddressInfo).port;
+}
+
+it("takes no answer for the next request's that came with the one before, in a record of its own", async () => {
+  const server = await startTlsServer((socket) => {
+    socket.setNoDelay(true).write(OK);
+    if (server.sockets.length === 1) socket.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray");
+  });
+  const client = new Http1Client(
+    { host: "127.0.0.1", port: await startGatheringProxy(server.port), tls: { ca, rejectUnauthorized: true } },
+    { ...settings, maxConnections: 1 },
+  );
+  onTestFinished(() => client.close());
+  const answers = await Promise.all([client.request(HEAD, BODY), client.request(HEAD, BODY)]);
+  expect(answers.map(({ body }) => body.toString())).toEqual(["ok", "ok"]);
+  expect(server.sockets).toHaveLength(2);
 });

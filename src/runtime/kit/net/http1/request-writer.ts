@@ -1,0 +1,82 @@
+import type { Socket } from "node:net";
+import type { Exchange } from "./exchange.js";
+import type { RequestHead } from "./request-head.js";
+
+/** Up to this size copying the body behind its head costs less than giving the kernel two buffers. */
+const WRITE_BUFFER_BYTES = 16 * 1024;
+/** So much of a body is given to the socket at a time. */
+const WRITE_BYTES = 1024 * 1024;
+
+/** Writes the requests of one connection, one after the other. */
+export class RequestWriter {
+  private readonly socket: Socket;
+  private buffer: Buffer | undefined;
+  /** The head that the buffer begins with. */
+  private writtenHead: RequestHead | undefined;
+  /** What is left of a large body, and empty while the socket has yet to take the last of it; undefined once it has. */
+  private unwritten: Uint8Array[] | undefined;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+  }
+
+  /** The last request must have been answered, and all of it written. */
+  write({ head, body, byteLength }: Exchange): void {
+    const length = `Content-Length: ${byteLength}\r\n\r\n`;
+    if (head.text.length + length.length + byteLength <= WRITE_BUFFER_BYTES) {
+      this.socket.write(this.joined(head, length, body));
+      return;
+    }
+    this.socket.cork();
+    this.socket.write(head.text + length, "latin1");
+    this.writeBody(body);
+    this.socket.uncork();
+  }
+
+  /** The system has got all of the body, if it is a large one. Small ones go in one piece. */
+  get isTaken(): boolean {
+    return this.unwritten === undefined;
+  }
+
+  /** Nothing more is written. */
+  stop(): void {
+    this.unwritten = undefined;
+  }
+
+  /** The whole request in the connection's own buffer, which is free: the last request was written when it was answered. */
+  private joined(head: RequestHead, length: string, body: readonly Uint8Array[]): Buffer {
+    this.buffer ??= Buffer.allocUnsafeSlow(WRITE_BUFFER_BYTES);
+    const bytes = this.buffer;
+    if (head !== this.writtenHead) bytes.write(head.text, 0, "latin1");
+    this.writtenHead = head;
+    let at = head.text.length;
+    at += bytes.write(length, at, "latin1");
+    for (const piece of body) {
+      bytes.set(piece, at);
+      at += piece.length;
+    }
+    return bytes.subarray(0, at);
+  }
+
+  /** Writes a part of the body, and the next when the socket has taken it. */
+  private writeBody(body: readonly Uint8Array[]): void {
+    const rest = [...body];
+    this.unwritten = rest;
+    let room = WRITE_BYTES;
+    for (let piece = rest.shift(); piece !== undefined; piece = rest.shift()) {
+      if (piece.length > room) rest.unshift(piece.subarray(room));
+      const now = piece.length > room ? piece.subarray(0, room) : piece;
+      room -= now.length;
+      const isLastNow = room === 0 || rest.length === 0;
+      this.socket.write(now, isLastNow ? this.onTaken : undefined);
+      if (isLastNow) return;
+    }
+    this.unwritten = undefined;
+  }
+
+  private readonly onTaken = (error?: Error | null): void => {
+    if (error || this.unwritten === undefined) return;
+    if (this.unwritten.length > 0) this.writeBody(this.unwritten);
+    else this.unwritten = undefined;
+  };
+}
