@@ -78,6 +78,7 @@ export class Debt {
   private unsettledParts = 0;
   private outcome: Outcome = ACCEPTED;
   private combineRejected: CombineRejected = sum;
+  private blamed: Refusal | undefined;
   private holder: HeldDebts | undefined;
   private heldLease: object | undefined;
   private releasedLease: WeakRef<object> | undefined;
@@ -174,9 +175,14 @@ export class Debt {
   settle(outcome: Outcome): void {
     if (!this.open) return;
     this.open = false;
-    this.outcome = this.holder?.mapOutcome(outcome) ?? outcome;
+    this.outcome = this.withBlame(this.holder?.mapOutcome(outcome) ?? outcome);
     this.moveTo(undefined);
     this.conclude(this.outcome);
+  }
+
+  /** @internal Should it be refused, it is for this reason. */
+  blame(refusal: Refusal): void {
+    this.blamed = refusal;
   }
 
   /** @internal for `HeldDebts` */
@@ -201,7 +207,13 @@ export class Debt {
     if (this.unsettledParts === 0) return; // was settled before it was divided
     this.outcome = combine(this.outcome, outcome, this.combineRejected);
     this.unsettledParts -= 1;
-    if (this.unsettledParts === 0) this.conclude(this.outcome);
+    if (this.unsettledParts > 0) return;
+    this.outcome = this.withBlame(this.outcome);
+    this.conclude(this.outcome);
+  }
+
+  private withBlame(outcome: Outcome): Outcome {
+    return outcome.ok || this.blamed === undefined ? outcome : { ok: false, refusal: this.blamed };
   }
 
   private conclude(outcome: Outcome): void {

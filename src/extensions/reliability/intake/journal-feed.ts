@@ -6,6 +6,7 @@ import {
   limitedLog,
   type Outcome,
   type PartialRejection,
+  type Refusal,
 } from "../../../plugin.js";
 import { type AttemptError, type CompleteSettings, Debt, type Entry } from "../../../runtime/kit.js";
 import type { AdmittedEntries } from "../admit/admission.js";
@@ -20,6 +21,7 @@ import { QueueHead } from "../schedule/queue-head.js";
 import { createClassifier, errorCategory } from "../send/classify.js";
 import { RecentCalls } from "../send/recent-calls.js";
 import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
+import { OwnFailures } from "./own-failures.js";
 
 export interface JournalFeedServices {
   readonly store: QueueStore;
@@ -64,6 +66,7 @@ export class JournalFeed implements AdmittedEntries {
   /** Bytes of the entries that have a place in the window. */
   private readonly window = new Map<EntryRef, number>();
   private usedBytes = 0;
+  private readonly ownFailures = new OwnFailures();
   private isStarted = false;
   private isPaused = false;
   private isPumping = false;
@@ -200,14 +203,23 @@ export class JournalFeed implements AdmittedEntries {
       if (outcome.message !== "") this.logPartial(outcome.message);
       if (outcome.rejected > 0) return void this.deadLetter(item, partialCause(item, outcome));
       this.services.store.ack(item.ref);
+      this.ownFailures.ended(item.ref, true);
       return this.end(item);
     }
     const error = this.classify(outcome.refusal);
     if (!this.isStarted && error.kind !== "permanent") return; // it is handed on again by the next run
     this.recent.failed(error);
     item.entry = withFailure(item.entry, error, this.services.clock.now(), true);
-    if (error.kind !== "permanent") return this.retry(item, error);
-    void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
+    if (error.kind === "permanent")
+      return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
+    if (!this.isOwnFailure(item, outcome.refusal)) return this.retry(item, error);
+    void this.deadLetter(item, { reason: "poison", category: "component_failure", error });
+  }
+
+  private isOwnFailure({ ref }: QueueItem, { failedIn }: Refusal): boolean {
+    if (failedIn !== undefined) return this.ownFailures.failed(ref);
+    this.ownFailures.refused(ref);
+    return false;
   }
 
   private retry(item: QueueItem, error: AttemptError): void {
@@ -243,6 +255,7 @@ export class JournalFeed implements AdmittedEntries {
   private end(item: QueueItem): void {
     this.usedBytes -= this.window.get(item.ref) ?? 0;
     this.window.delete(item.ref);
+    this.ownFailures.ended(item.ref, false);
     this.head.remove(item);
     this.services.onRemoved(item.entry);
     this.pump();

@@ -154,7 +154,8 @@ export class PipelineJournal implements Journal, ExporterControl {
     const { id, replayRate, feed, since } = this;
     const { paused, inFlight, recent } = feed;
     const breaker = { state: "closed", forced: false, since } as const;
-    return exporterStatus({ id, stats: this.store.stats, paused, inFlight, recent, breaker, replayRate });
+    const isStuck = recent.failureRate === 1;
+    return exporterStatus({ id, stats: this.store.stats, paused, inFlight, recent, breaker, replayRate, isStuck });
   }
 
   private async openStore(): Promise<OpenReport> {
