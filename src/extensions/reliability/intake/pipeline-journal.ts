@@ -97,7 +97,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.admission.recount();
     this.registerGauges();
     this.stopMaintenance = this.journalSettings.startMaintenance(this);
-    this.feed.start();
+    if (this.isOpen) this.feed.start(); // a stop may have come while the store was read
   }
 
   /** What a processor of another pipeline took out is on its way to the exporters: processors do not see it. */
