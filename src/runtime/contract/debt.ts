@@ -2,7 +2,13 @@ import { chooseRefusal, expectedRefusal, type Refusal, toRefusal } from "./refus
 
 /** How a debt was settled: taken, perhaps without the `rejected` records that a backend will not have, or refused. */
 export type Outcome =
-  | { readonly ok: true; readonly rejected: number; readonly message: string }
+  | {
+      readonly ok: true;
+      readonly rejected: number;
+      readonly message: string;
+      /** @internal Rejected of what was merged with the batches of others: any of them may be this sender's. */
+      readonly rejectedOfMerged?: number;
+    }
   | { readonly ok: false; readonly refusal: Refusal };
 
 /** All of it was taken. */
@@ -254,7 +260,13 @@ function combine(a: Outcome, b: Outcome, combineRejected: CombineRejected): Outc
   if (!b.ok) return b;
   if (a.message === "" && a.rejected === 0) return b;
   if (b.message === "" && b.rejected === 0) return a;
-  return { ok: true, rejected: combineRejected(a.rejected, b.rejected), message: joinMessages(a.message, b.message) };
+  const rejectedOfMerged = combineRejected(a.rejectedOfMerged ?? 0, b.rejectedOfMerged ?? 0);
+  return {
+    ok: true,
+    rejected: combineRejected(a.rejected, b.rejected),
+    message: joinMessages(a.message, b.message),
+    ...(rejectedOfMerged > 0 && { rejectedOfMerged }),
+  };
 }
 
 /** Many pieces tend to have the same to say. */
@@ -269,5 +281,5 @@ const MAX_JOINED_LENGTH = 500;
 function withoutCount(outcome: Outcome): Outcome {
   if (!outcome.ok || outcome.rejected === 0) return outcome;
   const message = `${outcome.rejected} records of a batch of several senders were rejected: ${outcome.message}`;
-  return { ok: true, rejected: 0, message };
+  return { ok: true, rejected: 0, message, rejectedOfMerged: outcome.rejected + (outcome.rejectedOfMerged ?? 0) };
 }

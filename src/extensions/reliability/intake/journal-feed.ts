@@ -201,7 +201,8 @@ export class JournalFeed implements AdmittedEntries {
     if (outcome.ok) {
       this.recent.sent();
       if (outcome.message !== "") this.logPartial(outcome.message);
-      if (outcome.rejected > 0) return void this.deadLetter(item, partialCause(item, outcome));
+      const rejected = outcome.rejected + (outcome.rejectedOfMerged ?? 0);
+      if (rejected > 0) return void this.deadLetter(item, partialCause(item, { ...outcome, rejected }));
       this.services.store.ack(item.ref);
       this.ownFailures.ended(item.ref, true);
       return this.end(item);
@@ -285,5 +286,5 @@ export class JournalFeed implements AdmittedEntries {
 /** Which records were rejected is not known, so all of the delivery is kept, marked as one that was mostly taken. */
 function partialCause(item: QueueItem, outcome: PartialRejection): DeadLetterCause {
   const error = partialSuccessError([item], outcome);
-  return { reason: "partial_success", category: "schema", error, lost: outcome.rejected };
+  return { reason: "partial_success", category: "schema", error, lost: Math.min(outcome.rejected, item.entry.items) };
 }

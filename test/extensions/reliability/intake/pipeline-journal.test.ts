@@ -5,7 +5,15 @@ import { z } from "zod";
 import { openOfflineQueues } from "../../../../src/extensions/reliability/operate/offline-queues.js";
 import { reliabilityWithStores } from "../../../../src/extensions/reliability/reliability.js";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
-import { deadLetter, defineProcessor, eachBatch, type Logger, Refusal, SIGNALS } from "../../../../src/plugin.js";
+import {
+  Delivery,
+  deadLetter,
+  defineProcessor,
+  eachBatch,
+  type Logger,
+  Refusal,
+  SIGNALS,
+} from "../../../../src/plugin.js";
 import { silentLogger } from "../../../../src/runtime/kit.js";
 import { cleanUp, type FedOptions, startFed } from "../../../support/fed-agent.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
@@ -194,6 +202,17 @@ describe("a pipeline whose processor holds deliveries", () => {
     release();
     const list = async () => (await agent.admin!.listDeadLetters({})).entries;
     await expect.poll(list).toMatchObject([{ exporter: "intake/logs", failure: { reason: "partial_success" } }]);
+  });
+
+  it("dead-letters all that was merged into what they reject in part: any of it may be what they will not have", async () => {
+    const { components, held, arrived, release } = holding(() => ({ rejected: 1, message: "one is bad" }));
+    const { hand, agent } = await start({ exporter: "sending_queue: {enabled: false}" }, { components });
+    await Promise.all([hand(logs("a")), hand(logs("b"))]);
+    await expect.poll(() => held.length).toBe(2);
+    held.push(Delivery.merge(held.splice(0), logs("a", "b")));
+    release();
+    await expect.poll(() => arrived).toEqual(["a", "b"]);
+    await expect.poll(() => statusOf(agent)).toMatchObject({ queue: { entries: 0 }, deadLetters: { entries: 2 } });
   });
 });
 
