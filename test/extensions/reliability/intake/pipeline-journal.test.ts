@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -213,6 +213,43 @@ describe("a pipeline whose processor holds deliveries", () => {
     release();
     await expect.poll(() => arrived).toEqual(["a", "b"]);
     await expect.poll(() => statusOf(agent)).toMatchObject({ queue: { entries: 0 }, deadLetters: { entries: 2 } });
+  });
+});
+
+describe("a processor in front of the one that holds", () => {
+  it("is done with what comes before it is on disk, and when it is handed in again", async () => {
+    const first = holding();
+    const yaml = { processors: ["pii", "hold"] };
+    const before = await start(yaml, { components: first.components });
+    expect(await before.hand(logs("mail jane.roe@example.com now"))).toMatchObject(ACCEPTED);
+    await expect.poll(() => first.held.length).toBe(1);
+    await before.agent.stop(0);
+    const files = readdirSync(join(before.directory, "intake%2flogs"), { recursive: true, withFileTypes: true })
+      .filter((file) => file.isFile())
+      .map(({ parentPath, name }) => readFileSync(join(parentPath, name), "latin1"));
+    expect(files.join("")).toContain("mail ");
+    expect(files.join("")).not.toContain("jane.roe");
+    const second = holding();
+    const { metrics } = await start(yaml, { components: second.components, directory: before.directory });
+    await expect.poll(() => second.bodiesHeld()).toEqual(first.seen);
+    expect(metrics.value("otelcol_processor_incoming_items", { processor: "pii" })).toBe(0);
+  });
+
+  it("still tells the client what it refuses", async () => {
+    const refuses = defineProcessor({
+      type: "refuses",
+      summary: "test",
+      signals: SIGNALS,
+      schema: z.strictObject({}),
+      create: () =>
+        eachBatch(() => {
+          throw new Refusal("permanent", "not of this house");
+        }),
+    });
+    const { components } = holding();
+    const { hand, agent } = await start({ processors: ["refuses", "hold"] }, { components: [refuses, ...components] });
+    expect(await hand(logs("a"))).toMatchObject({ ok: false, refusal: { message: "not of this house" } });
+    expect(statusOf(agent)).toMatchObject({ queue: { entries: 0 }, deadLetters: { entries: 0 } });
   });
 });
 

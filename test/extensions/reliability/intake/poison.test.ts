@@ -18,6 +18,7 @@ async function start(create: () => Processor, { maxBytes = 1000 } = {}) {
     summary: "test",
     signals: SIGNALS,
     schema: z.strictObject({}),
+    maxHeldBytes: () => ({ bytes: 0, path: [] }),
     create,
   });
   const parts = holding();
