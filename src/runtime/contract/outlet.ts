@@ -99,6 +99,8 @@ export interface JournalSettings {
   readonly durable: DurableIntake;
   /** Bytes that may be inside the pipeline; the rest waits in the store. */
   readonly windowBytes: number;
+  /** To be done to what was put into it under another config: the processors before it may be others now. */
+  readonly prepareReplay?: OutletSettings["prepareReplay"];
   /** The processors behind it. */
   readonly consumer: (delivery: Delivery) => void;
   readonly clock: Clock;

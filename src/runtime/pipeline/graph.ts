@@ -177,7 +177,8 @@ class GraphBuilder {
     const durable = durableIntake === "auto" && !holds ? "off" : durableIntake;
     const logger = this.settings.logger.child({ component: `intake of pipeline ${pipeline}` });
     const consumer: DeliveryConsumer = (delivery) => this.behindJournals.get(pipeline)!.consume(delivery);
-    const services = { clock, random, metrics, logger };
+    const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
+    const services = { clock, random, metrics, logger, prepareReplay };
     const journal = journalFactory?.({ pipeline, signal, durable, windowBytes, consumer, ...services });
     if (journal !== undefined) this.journals.set(pipeline, journal);
     return journal;

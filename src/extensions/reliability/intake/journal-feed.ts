@@ -20,6 +20,7 @@ import { DelayQueue } from "../schedule/delay-queue.js";
 import { QueueHead } from "../schedule/queue-head.js";
 import { createClassifier, errorCategory } from "../send/classify.js";
 import { RecentCalls } from "../send/recent-calls.js";
+import type { PrepareReplayed } from "../send/replay-preparation.js";
 import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
 import { OwnFailures } from "./own-failures.js";
 
@@ -29,6 +30,10 @@ export interface JournalFeedServices {
   /** Bytes that may be inside the pipeline. */
   readonly windowBytes: number;
   readonly consumer: (delivery: Delivery) => void;
+  /** Names the config the agent runs with. */
+  readonly generation: string;
+  /** What is done to entries that came under another config. */
+  readonly prepare: PrepareReplayed;
   readonly deadLetters: DeadLetterWriter;
   readonly damageReporter: DamageReporter;
   readonly clock: Clock;
@@ -184,8 +189,12 @@ export class JournalFeed implements AdmittedEntries {
     }
   }
 
-  private deliver(item: QueueItem, batch: Batch): void {
+  private deliver(item: QueueItem, stored: Batch): void {
     if (!this.isStarted) return;
+    const { generation, prepare } = this.services;
+    const { batch, error } = item.entry.generation === generation ? { batch: stored } : prepare(item.entry, stored);
+    if (error !== undefined)
+      return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
     const { source, metadata } = item.entry;
     const origin = {
       receiver: source.receiver,

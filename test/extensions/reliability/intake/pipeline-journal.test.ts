@@ -235,6 +235,16 @@ describe("a processor in front of the one that holds", () => {
     expect(metrics.value("otelcol_processor_incoming_items", { processor: "pii" })).toBe(0);
   });
 
+  it("that is new also treats what an earlier config has left behind", async () => {
+    const first = holding();
+    const before = await start({}, { components: first.components });
+    await before.hand(logs("mail jane.roe@example.com now"));
+    await before.agent.stop(0);
+    const second = holding();
+    await start({ processors: ["pii", "hold"] }, { components: second.components, directory: before.directory });
+    await expect.poll(() => second.bodiesHeld()).toEqual([expect.stringMatching(/^mail (?!jane).* now$/)]);
+  });
+
   it("still tells the client what it refuses", async () => {
     const refuses = defineProcessor({
       type: "refuses",
