@@ -2,14 +2,20 @@ import { chooseRefusal, expectedRefusal, type Refusal, toRefusal } from "./refus
 
 /** How a debt was settled: taken, perhaps without the `rejected` records that a backend will not have, or refused. */
 export type Outcome =
-  | {
-      readonly ok: true;
-      readonly rejected: number;
-      readonly message: string;
-      /** @internal Rejected of what was merged with the batches of others: any of them may be this sender's. */
-      readonly rejectedOfMerged?: number;
-    }
+  | { readonly ok: true; readonly rejected: number; readonly message: string }
   | { readonly ok: false; readonly refusal: Refusal };
+
+type Taken = Extract<Outcome, { readonly ok: true }>;
+
+/** The outcome of what was merged with the batches of others: any of the records rejected may be this sender's. */
+interface TakenWithOthers extends Taken {
+  readonly rejectedOfAll?: number;
+}
+
+/** How many records of a batch may have been rejected, though its sender is told of no number. */
+export function possiblyRejected({ rejected, rejectedOfAll = 0 }: TakenWithOthers): number {
+  return rejected + rejectedOfAll;
+}
 
 /** All of it was taken. */
 export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
@@ -260,13 +266,16 @@ function combine(a: Outcome, b: Outcome, combineRejected: CombineRejected): Outc
   if (!b.ok) return b;
   if (a.message === "" && a.rejected === 0) return b;
   if (b.message === "" && b.rejected === 0) return a;
-  const rejectedOfMerged = combineRejected(a.rejectedOfMerged ?? 0, b.rejectedOfMerged ?? 0);
   return {
     ok: true,
     rejected: combineRejected(a.rejected, b.rejected),
     message: joinMessages(a.message, b.message),
-    ...(rejectedOfMerged > 0 && { rejectedOfMerged }),
+    ...rejectedOfAll(combineRejected(possiblyRejected(a) - a.rejected, possiblyRejected(b) - b.rejected)),
   };
+}
+
+function rejectedOfAll(count: number): Pick<TakenWithOthers, "rejectedOfAll"> {
+  return count > 0 ? { rejectedOfAll: count } : {};
 }
 
 /** Many pieces tend to have the same to say. */
@@ -281,5 +290,5 @@ const MAX_JOINED_LENGTH = 500;
 function withoutCount(outcome: Outcome): Outcome {
   if (!outcome.ok || outcome.rejected === 0) return outcome;
   const message = `${outcome.rejected} records of a batch of several senders were rejected: ${outcome.message}`;
-  return { ok: true, rejected: 0, message, rejectedOfMerged: outcome.rejected + (outcome.rejectedOfMerged ?? 0) };
+  return { ok: true, rejected: 0, message, ...rejectedOfAll(possiblyRejected(outcome)) };
 }

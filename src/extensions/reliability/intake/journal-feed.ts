@@ -8,7 +8,7 @@ import {
   type PartialRejection,
   type Refusal,
 } from "../../../plugin.js";
-import { type AttemptError, type CompleteSettings, Debt, type Entry } from "../../../runtime/kit.js";
+import { type AttemptError, type CompleteSettings, Debt, type Entry, possiblyRejected } from "../../../runtime/kit.js";
 import type { AdmittedEntries } from "../admit/admission.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { partialSuccessError } from "../entry/queue-errors.js";
@@ -210,7 +210,7 @@ export class JournalFeed implements AdmittedEntries {
     if (outcome.ok) {
       this.recent.sent();
       if (outcome.message !== "") this.logPartial(outcome.message);
-      const rejected = outcome.rejected + (outcome.rejectedOfMerged ?? 0);
+      const rejected = possiblyRejected(outcome);
       if (rejected > 0) return void this.deadLetter(item, partialCause(item, { ...outcome, rejected }));
       this.services.store.ack(item.ref);
       this.ownFailures.ended(item.ref, true);
