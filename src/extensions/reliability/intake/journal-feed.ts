@@ -49,6 +49,8 @@ export interface JournalFeedServices {
 const AHEAD_BYTES = 8 * 1024 * 1024;
 /** Those that wait for a retry keep their place in the window, which bounds them. */
 const MAX_WAITING = 1_000_000;
+/** Who looks at the health of a journal is told when a full pipeline has let go of nothing for so long. */
+const STUCK_AFTER_MS = 60_000;
 
 /**
  * Hands the entries of a journal to its pipeline, in the order they came, as many at a time as fit into the window, and
@@ -71,6 +73,8 @@ export class JournalFeed implements AdmittedEntries {
   /** Bytes of the entries that have a place in the window. */
   private readonly window = new Map<EntryRef, number>();
   private usedBytes = 0;
+  /** Monotonic time at which an entry last came into the window, or left it. */
+  private movedAt = 0;
   private readonly ownFailures = new OwnFailures();
   private isStarted = false;
   private isPaused = false;
@@ -107,6 +111,13 @@ export class JournalFeed implements AdmittedEntries {
   /** Entries that are inside the pipeline, or wait to be handed in again. */
   get inFlight(): number {
     return this.window.size;
+  }
+
+  /** Nothing goes through: the pipeline refuses everything, or holds as much as it may and has let go of nothing for long. */
+  get isStuck(): boolean {
+    const { windowBytes, clock } = this.services;
+    const isFull = this.usedBytes >= windowBytes;
+    return this.recent.failureRate === 1 || (isFull && clock.monotonic() - this.movedAt > STUCK_AFTER_MS);
   }
 
   get paused(): boolean {
@@ -178,6 +189,7 @@ export class JournalFeed implements AdmittedEntries {
     if (!this.window.has(item.ref)) {
       this.window.set(item.ref, item.entry.bytes);
       this.usedBytes += item.entry.bytes;
+      this.movedAt = this.services.clock.monotonic();
     }
     if (item.deadLetterCause !== undefined) void this.deadLetter(item, item.deadLetterCause);
     else if (item.batch !== undefined) this.deliver(item, item.batch);
@@ -265,6 +277,7 @@ export class JournalFeed implements AdmittedEntries {
   private end(item: QueueItem): void {
     this.usedBytes -= this.window.get(item.ref) ?? 0;
     this.window.delete(item.ref);
+    this.movedAt = this.services.clock.monotonic();
     this.ownFailures.ended(item.ref, false);
     this.head.remove(item);
     this.services.onRemoved(item.entry);

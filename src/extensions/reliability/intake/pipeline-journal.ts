@@ -155,9 +155,8 @@ export class PipelineJournal implements Journal, ExporterControl {
 
   status(): ExporterStatus {
     const { id, replayRate, feed, since } = this;
-    const { paused, inFlight, recent } = feed;
+    const { paused, inFlight, recent, isStuck } = feed;
     const breaker = { state: "closed", forced: false, since } as const;
-    const isStuck = recent.failureRate === 1;
     return exporterStatus({ id, stats: this.store.stats, paused, inFlight, recent, breaker, replayRate, isStuck });
   }
 

@@ -15,6 +15,7 @@ import {
   SIGNALS,
 } from "../../../../src/plugin.js";
 import { silentLogger } from "../../../../src/runtime/kit.js";
+import { FakeClock } from "../../../support/fake-clock.js";
 import { cleanUp, type FedOptions, startFed } from "../../../support/fed-agent.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { holding } from "./holding.js";
@@ -154,6 +155,21 @@ describe("a pipeline whose processor holds deliveries", () => {
     expect(statusOf(agent).queue.entries).toBe(40);
     await expect.poll(() => release().length).toBe(40);
     expect(seen.map((body) => body.replaceAll("x", ""))).toEqual(names);
+  });
+
+  it("is seen not to be well when it is full and lets go of nothing", async () => {
+    const { components, seen, release } = holding();
+    const clock = new FakeClock();
+    const { hand, agent } = await start({ service: "intake: {max_bytes: 100}" }, { components, clock });
+    clock.advance(100_000);
+    await hand(logs("x".repeat(200)));
+    await expect.poll(() => seen.length).toBe(1);
+    clock.advance(59_000);
+    expect(statusOf(agent).state).toBe("UP");
+    clock.advance(2_000);
+    expect(statusOf(agent).state).toBe("DEGRADED");
+    await expect.poll(() => release().length).toBe(1);
+    await expect.poll(() => statusOf(agent).state).toBe("UP");
   });
 
   it("refuses clients, retryably, when the journal is full, and takes more when there is room", async () => {
