@@ -4,6 +4,12 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { quickReport, type Report, runBench, SHORTEST } from "./run-bench.js";
 
+const options = new URL("../../bench/lib/options.js", import.meta.url).href;
+const { parseOptions, UsageError } = (await import(options)) as {
+  parseOptions: (argv: readonly string[]) => object;
+  UsageError: new () => Error;
+};
+
 const cheat = (how: string) => `${how}=${process.execPath} test/bench/cheat.mjs {listen} {sink} ${how}`;
 
 describe("npm run bench, passthrough", () => {
@@ -124,16 +130,20 @@ describe("npm run bench, with several scenarios by their bare names", () => {
 });
 
 describe("npm run bench", () => {
+  it("answers a wrong command line with what is wrong and exit code 2", async () => {
+    const { code, stderr } = await runBench("--scenario=nonsense");
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/no scenario "nonsense"; there are shapes/);
+  });
+
   it.each([
-    [["--scenario=nonsense"], /no scenario "nonsense"; there are shapes/],
     [["--encoding=xml"], /--encoding: "xml" is none of proto, json, gzip, grpc/],
     [["--rounds=none"], /--rounds: "none" is not a number above 0/],
     [["--peer=alone"], /--peer takes name=command/],
     [["--peer=a=x", "--peer=b=y"], /only one peer can listen on 4318/],
-  ])("answers %j with what is wrong and exit code 2", async (args, message) => {
-    const { code, stderr } = await runBench(...args);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(message);
+  ])("says what is wrong with %j", (args, message) => {
+    expect(() => parseOptions(args)).toThrow(UsageError);
+    expect(() => parseOptions(args)).toThrow(message);
   });
 });
 

@@ -1,5 +1,5 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 const project = join(import.meta.dirname, "../..");
 
@@ -14,8 +14,13 @@ export function installSluice(folder: string, { only }: { readonly only?: readon
   for (const name of only ?? readdirSync(from)) {
     if (!existsSync(join(modules, name))) symlinkSync(join(from, name), join(modules, name));
   }
-  for (const part of ["package.json", "bin", "dist"]) {
-    const filter = (path: string) => path !== join(project, "dist", "binary"); // no part of the package, and 100 MB
-    cpSync(join(project, part), join(modules, "sluice", part), { recursive: true, filter });
-  }
+  for (const part of ["package.json", "bin", "dist"])
+    cpSync(join(project, part), join(modules, "sluice", part), { recursive: true, filter: isPacked });
+}
+
+/** Of dist, only the bundle and the types are in the package; the executable, which is not, has 100 MB. */
+function isPacked(path: string): boolean {
+  const bundle = join(project, "dist", "bundle");
+  if (path.startsWith(bundle) || path === join(project, "dist", "binary")) return path.startsWith(bundle);
+  return !/\.js(\.map)?$/.test(path) || dirname(path) === join(project, "bin");
 }

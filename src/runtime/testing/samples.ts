@@ -119,8 +119,11 @@ function attributes(
   id: string,
   { attributes: more, unknownFields }: SampleSettings,
 ): void {
-  const all = Object.assign(someAttributes(random), more?.(id, random), { [SAMPLE_ID]: id });
-  for (const [key, value] of Object.entries(all)) attribute(writer, field, key, value);
+  const wanted = more?.(id, random) ?? {};
+  for (const [key, value] of ODD_ATTRIBUTES)
+    if (random.chance(0.4) && !(key in wanted)) attribute(writer, field, key, value(random));
+  for (const key in wanted) if (key !== SAMPLE_ID) attribute(writer, field, key, wanted[key]!);
+  attribute(writer, field, SAMPLE_ID, id);
   if (unknownFields) text(writer, UNKNOWN, unknownFieldOf(id));
 }
 
@@ -136,12 +139,6 @@ const ODD_ATTRIBUTES: readonly (readonly [key: string, value: (random: Random) =
   ["map", () => ({ deep: { deeper: null } })],
   ["", () => "a key without a name"],
 ];
-
-function someAttributes(random: Random): Record<string, Value> {
-  const some: Record<string, Value> = {};
-  for (const [key, value] of ODD_ATTRIBUTES) if (random.chance(0.4)) some[key] = value(random);
-  return some;
-}
 
 function attribute(writer: WireWriter, field: number, key: string, value: Value): void {
   message(writer, field, () => writeKeyValue(writer, key, value));

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, it } from "vitest";
+import { sluiceHere } from "../../runtime/cli/terminal.js";
 import { blocksIn, type Page, project } from "../pages.js";
 import { folderOf } from "../project.js";
 
@@ -44,7 +45,7 @@ export function plugins(page: Page): void {
   });
 
   const node = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: folder });
-  const sluice = (...args: string[]) => node(join(project, "bin/sluice.js"), ...args);
+  const sluice = (...args: string[]) => sluiceHere(folder, ...args);
 
   it("has modules whose components work", async () => {
     const modules = files.filter((name) => name.endsWith(".js") && !name.endsWith(".test.js"));
@@ -78,7 +79,8 @@ export function plugins(page: Page): void {
     const commands = blocksIn(page, "sh").flatMap((text) => text.trim().split("\n"));
     expect(commands).toHaveLength(2);
     expect((await sluice("create", "processor", "my-processor")).stdout).toContain("npm test");
-    const { stdout } = await sluice(...commands[1]!.split(" > ")[0]!.split(" ").slice(1));
+    const schema = commands[1]!.split(" > ")[0]!.split(" ").slice(1);
+    const { stdout } = await node(join(project, "bin/sluice.js"), ...schema);
     expect(JSON.parse(stdout).definitions).toHaveProperty(["processor.add_region"]);
     expect((await sluice("components", "--plugin", "./add-region.js", "add_region")).stdout).toBe(
       "processor add_region: logs, traces, metrics\n",

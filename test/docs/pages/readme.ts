@@ -4,18 +4,19 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { loadCases, withPlugins } from "../../runtime/host/plugins/load-cases.js";
+import { sluiceHere } from "../../runtime/cli/terminal.js";
+import { withPlugins } from "../../runtime/host/plugins/load-cases.js";
 import { blocksIn, type Page, project } from "../pages.js";
 import { folderOf } from "../project.js";
 
 const run = promisify(execFile);
 
-/** A line of the page without its note, as arguments. */
-const argumentsOf = (line: string) =>
-  line
-    .replace(/\s+#.*$/, "")
-    .split(/\s+/)
-    .slice(1);
+/** What a line of the page hands to the command line, without its note. */
+function argumentsOf(line: string): string[] {
+  const [node, script, ...args] = line.replace(/\s+#.*$/, "").split(/\s+/);
+  expect([node, script]).toEqual(["node", "bin/sluice.js"]); // which npm start runs
+  return args;
+}
 
 export function readme(page: Page): void {
   const blocks = blocksIn(page, "sh").map((text) => text.trim());
@@ -39,7 +40,7 @@ export function readme(page: Page): void {
       expect(output).toContain("order.id=42");
       const commands = blocks.find((block) => block.includes(" dlq "))!.split("\n");
       for (const line of commands) {
-        const { stdout } = await run(process.execPath, argumentsOf(line), { cwd: project });
+        const { stdout } = await run(process.execPath, ["bin/sluice.js", ...argumentsOf(line)], { cwd: project });
         expect(stdout).toContain("No dead letters");
       }
     } finally {
@@ -50,10 +51,10 @@ export function readme(page: Page): void {
 
   it("has a command line that does what it says", async () => {
     const shown = blocks.find((block) => block.startsWith("node bin/sluice.js"))!.split("\n");
-    const commands = shown.map(argumentsOf).filter(([, command]) => command !== "run");
+    const commands = shown.map(argumentsOf).filter(([command]) => command !== "run");
     expect(commands).toHaveLength(4);
-    const runs = await Promise.all(commands.map((args) => run(process.execPath, args, { cwd: project })));
-    const results = runs.map(({ stdout }) => stdout);
+    const results: string[] = [];
+    for (const args of commands) results.push((await sluiceHere(project, ...args)).stdout);
     expect(results[1]).toContain("otlp_http");
     expect(results[2]).toContain("[REDACTED]");
     expect(JSON.parse(results[3]!)).toHaveProperty("properties.receivers");
@@ -74,9 +75,10 @@ export function readme(page: Page): void {
     const [code, ...others] = blocksIn(page, "ts");
     expect(others).toEqual([]);
     const imports = 'import { defineProcessor, eachRecord } from "sluice/plugin";\nimport { z } from "zod";\n';
-    const yaml = withPlugins("[./p.mjs]", "{my_processor: {attribute: a}}", "[my_processor]");
-    const { shown } = await loadCases({ shown: { yaml, files: { "p.mjs": imports + code } } });
-    expect(shown).toMatchObject({ valid: true, problems: [], types: ["processor my_processor"] });
+    const folder = folderOf(page);
+    writeFileSync(join(folder, "p.mjs"), imports + code);
+    writeFileSync(join(folder, "p.yaml"), withPlugins("[./p.mjs]", "{my_processor: {attribute: a}}", "[my_processor]"));
+    expect((await sluiceHere(folder, "validate", "--config", "p.yaml")).stdout).toContain("is valid");
   });
 
   it("shows a program that embeds it", async () => {

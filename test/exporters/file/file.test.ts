@@ -7,6 +7,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { FileExporter, fileExporter } from "../../../src/exporters/file/file.js";
 import { Batch, batchFromJson, batchToJson, type Refusal } from "../../../src/plugin.js";
 import { isStartError } from "../../../src/runtime/contract/start-error.js";
+import { bundled } from "../../support/bundled.js";
 import { runs } from "../../support/runs.js";
 import { exporterContext, listeningLogger, never, temporaryDirectory } from "../support.js";
 import { failingOpen } from "./failing-disk.js";
@@ -308,7 +309,8 @@ describe("after a crash", () => {
     const directory = await temporaryDirectory();
     const path = join(directory, "out.json");
     const acknowledged: string[] = [];
-    for (let round = 0; round < 3; round++) acknowledged.push(...(await writeAndKill(path, round)));
+    const script = await bundled(join(import.meta.dirname, "file-writer-child.mjs"), await temporaryDirectory());
+    for (let round = 0; round < 3; round++) acknowledged.push(...(await writeAndKill(script, path, round)));
     const exporter = await start({ path });
     await exporter.send(log("last"), never);
     const bodies = new Set(await bodiesIn(directory));
@@ -319,8 +321,7 @@ describe("after a crash", () => {
 });
 
 /** Runs a child that writes as fast as it can, kills it in the middle, and returns what it was told had been taken. */
-async function writeAndKill(path: string, round: number): Promise<string[]> {
-  const script = new URL("./file-writer-child.mjs", import.meta.url).pathname;
+async function writeAndKill(script: string, path: string, round: number): Promise<string[]> {
   const child = spawn(process.execPath, [script, path, String(round)], { stdio: ["ignore", "pipe", "inherit"] });
   let told = "";
   for await (const chunk of child.stdout.setEncoding("utf8")) {

@@ -49,7 +49,7 @@ export function processorConformance(
   return suiteOf(Object.fromEntries(cases), options);
 }
 
-const MANY = 30;
+const MANY = 15;
 const SEVERAL = 8;
 
 class ProcessorCases {

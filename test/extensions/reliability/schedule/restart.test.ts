@@ -73,19 +73,20 @@ describe("a restart", () => {
   });
 
   it("of an agent brings a thousand entries to its backend by the ramp", async () => {
-    const sink = await startSink();
-    const exporter = `  otlp_http: {endpoint: "${sink.url}", durability: process, replay: {ramp: 1s}}\n`;
-    sink.decide(() => undefined);
-    const before = await startWrapped(exporter);
+    const [silent, sink] = [await startSink(), await startSink()];
+    const exporter = (url: string) => `  otlp_http: {endpoint: "${url}", durability: process, replay: {ramp: 1s}}\n`;
+    silent.decide(() => undefined);
+    const before = await startWrapped(exporter(silent.url));
     await Promise.all(numbers(1000).map((body) => before.send(body)));
     await before.agent.stop(0);
+    await silent.close();
     const times: number[] = [];
     const startedAt = performance.now();
     sink.decide(() => {
       times.push(performance.now() - startedAt);
       return 200;
     });
-    await startWrapped(exporter, { directory: before.directory });
+    await startWrapped(exporter(sink.url), { directory: before.directory });
     await expect.poll(() => sink.count).toBe(1000);
     times.forEach((time, i) => {
       if (time < 1000) expect(i).toBeLessThanOrEqual(allowedRequests(time, 1000) + 1);
