@@ -23,6 +23,7 @@ import { RecentCalls } from "../send/recent-calls.js";
 import type { PrepareReplayed } from "../send/replay-preparation.js";
 import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
 import { OwnFailures } from "./own-failures.js";
+import { Window } from "./window.js";
 
 export interface JournalFeedServices {
   readonly store: QueueStore;
@@ -70,11 +71,7 @@ export class JournalFeed implements AdmittedEntries {
   private readonly waiting = new DelayQueue();
   private readonly backoff: Backoff;
   private readonly classify = createClassifier({ retry_on: [], permanent_on: [] });
-  /** Bytes of the entries that have a place in the window. */
-  private readonly window = new Map<EntryRef, number>();
-  private usedBytes = 0;
-  /** Monotonic time at which an entry last came into the window, or left it. */
-  private movedAt = 0;
+  private readonly window: Window;
   private readonly ownFailures = new OwnFailures();
   private isStarted = false;
   private isPaused = false;
@@ -88,6 +85,7 @@ export class JournalFeed implements AdmittedEntries {
     this.services = services;
     const { store, clock, settings, windowBytes, random, logger } = services;
     this.recent = new RecentCalls(clock);
+    this.window = new Window(windowBytes, clock);
     this.backoff = createBackoff(settings.retry_on_failure, random);
     const limits = { entries: 2048, waiting: MAX_WAITING, bytes: windowBytes + AHEAD_BYTES };
     const maxWaitMs = maxDelay(settings.retry_on_failure);
@@ -115,9 +113,7 @@ export class JournalFeed implements AdmittedEntries {
 
   /** Nothing goes through: the pipeline refuses everything, or holds as much as it may and has let go of nothing for long. */
   get isStuck(): boolean {
-    const { windowBytes, clock } = this.services;
-    const isFull = this.usedBytes >= windowBytes;
-    return this.recent.failureRate === 1 || (isFull && clock.monotonic() - this.movedAt > STUCK_AFTER_MS);
+    return this.recent.failureRate === 1 || this.window.stuckMs > STUCK_AFTER_MS;
   }
 
   get paused(): boolean {
@@ -181,16 +177,12 @@ export class JournalFeed implements AdmittedEntries {
   private next(): QueueItem | undefined {
     if (this.isPaused || !this.isStarted) return undefined;
     const retry = this.waiting.take(this.services.clock.monotonic());
-    return retry ?? (this.usedBytes < this.services.windowBytes ? this.head.takeFirst() : undefined);
+    return retry ?? (this.window.isFull ? undefined : this.head.takeFirst());
   }
 
   private handOn(item: QueueItem): void {
     this.lastRef = Math.max(this.lastRef, item.ref);
-    if (!this.window.has(item.ref)) {
-      this.window.set(item.ref, item.entry.bytes);
-      this.usedBytes += item.entry.bytes;
-      this.movedAt = this.services.clock.monotonic();
-    }
+    this.window.add(item.ref, item.entry.bytes);
     if (item.deadLetterCause !== undefined) void this.deadLetter(item, item.deadLetterCause);
     else if (item.batch !== undefined) this.deliver(item, item.batch);
     else {
@@ -275,9 +267,7 @@ export class JournalFeed implements AdmittedEntries {
   }
 
   private end(item: QueueItem): void {
-    this.usedBytes -= this.window.get(item.ref) ?? 0;
-    this.window.delete(item.ref);
-    this.movedAt = this.services.clock.monotonic();
+    this.window.remove(item.ref);
     this.ownFailures.ended(item.ref, false);
     this.head.remove(item);
     this.services.onRemoved(item.entry);
