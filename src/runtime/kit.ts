@@ -22,7 +22,7 @@ export {
 } from "./contract/admin.js";
 export { validateRejection } from "./contract/border/read-answers.js";
 export type { NamedPipeline } from "./contract/component.js";
-export { ACCEPTED, Debt } from "./contract/debt.js";
+export { ACCEPTED, Debt, possiblyRejected } from "./contract/debt.js";
 export { directOutlet } from "./contract/direct-outlet.js";
 export { type AttemptError, type Cycle, type Entry, FAILURE_REASONS, type Failure } from "./contract/entry.js";
 export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";

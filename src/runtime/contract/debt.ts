@@ -5,6 +5,18 @@ export type Outcome =
   | { readonly ok: true; readonly rejected: number; readonly message: string }
   | { readonly ok: false; readonly refusal: Refusal };
 
+type Taken = Extract<Outcome, { readonly ok: true }>;
+
+/** The outcome of what was merged with the batches of others: any of the records rejected may be this sender's. */
+interface TakenWithOthers extends Taken {
+  readonly rejectedOfAll?: number;
+}
+
+/** How many records of a batch may have been rejected, though its sender is told of no number. */
+export function possiblyRejected({ rejected, rejectedOfAll = 0 }: TakenWithOthers): number {
+  return rejected + rejectedOfAll;
+}
+
 /** All of it was taken. */
 export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
 
@@ -78,6 +90,7 @@ export class Debt {
   private unsettledParts = 0;
   private outcome: Outcome = ACCEPTED;
   private combineRejected: CombineRejected = sum;
+  private blamed: Refusal | undefined;
   private holder: HeldDebts | undefined;
   private heldLease: object | undefined;
   private releasedLease: WeakRef<object> | undefined;
@@ -174,9 +187,14 @@ export class Debt {
   settle(outcome: Outcome): void {
     if (!this.open) return;
     this.open = false;
-    this.outcome = this.holder?.mapOutcome(outcome) ?? outcome;
+    this.outcome = this.withBlame(this.holder?.mapOutcome(outcome) ?? outcome);
     this.moveTo(undefined);
     this.conclude(this.outcome);
+  }
+
+  /** @internal Should it be refused, it is for this reason. */
+  blame(refusal: Refusal): void {
+    this.blamed = refusal;
   }
 
   /** @internal for `HeldDebts` */
@@ -201,7 +219,13 @@ export class Debt {
     if (this.unsettledParts === 0) return; // was settled before it was divided
     this.outcome = combine(this.outcome, outcome, this.combineRejected);
     this.unsettledParts -= 1;
-    if (this.unsettledParts === 0) this.conclude(this.outcome);
+    if (this.unsettledParts > 0) return;
+    this.outcome = this.withBlame(this.outcome);
+    this.conclude(this.outcome);
+  }
+
+  private withBlame(outcome: Outcome): Outcome {
+    return outcome.ok || this.blamed === undefined ? outcome : { ok: false, refusal: this.blamed };
   }
 
   private conclude(outcome: Outcome): void {
@@ -242,7 +266,16 @@ function combine(a: Outcome, b: Outcome, combineRejected: CombineRejected): Outc
   if (!b.ok) return b;
   if (a.message === "" && a.rejected === 0) return b;
   if (b.message === "" && b.rejected === 0) return a;
-  return { ok: true, rejected: combineRejected(a.rejected, b.rejected), message: joinMessages(a.message, b.message) };
+  return {
+    ok: true,
+    rejected: combineRejected(a.rejected, b.rejected),
+    message: joinMessages(a.message, b.message),
+    ...rejectedOfAll(combineRejected(possiblyRejected(a) - a.rejected, possiblyRejected(b) - b.rejected)),
+  };
+}
+
+function rejectedOfAll(count: number): Pick<TakenWithOthers, "rejectedOfAll"> {
+  return count > 0 ? { rejectedOfAll: count } : {};
 }
 
 /** Many pieces tend to have the same to say. */
@@ -257,5 +290,5 @@ const MAX_JOINED_LENGTH = 500;
 function withoutCount(outcome: Outcome): Outcome {
   if (!outcome.ok || outcome.rejected === 0) return outcome;
   const message = `${outcome.rejected} records of a batch of several senders were rejected: ${outcome.message}`;
-  return { ok: true, rejected: 0, message };
+  return { ok: true, rejected: 0, message, ...rejectedOfAll(possiblyRejected(outcome)) };
 }

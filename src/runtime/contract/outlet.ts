@@ -57,8 +57,8 @@ export interface OutletSettings {
 export type OutletFactory = (settings: OutletSettings) => Outlet;
 
 /**
- * Stands before the processors of a pipeline: what comes is put into a store, and accepted when it is safe there. From
- * then on it is owed to the journal, which hands it to the processors, again and again if need be, until it is accepted.
+ * Stands before the first processor of a pipeline that holds deliveries: what comes is put into a store, and accepted when
+ * it is safe there. From then on it is owed to the journal, which hands it to that processor, again and again if need be, until it is accepted.
  * What is refused for good becomes a dead letter of the journal.
  */
 export interface Journal {
@@ -99,7 +99,9 @@ export interface JournalSettings {
   readonly durable: DurableIntake;
   /** Bytes that may be inside the pipeline; the rest waits in the store. */
   readonly windowBytes: number;
-  /** The processors. */
+  /** To be done to what was put into it under another config: the processors before it may be others now. */
+  readonly prepareReplay?: OutletSettings["prepareReplay"];
+  /** The processors behind it. */
   readonly consumer: (delivery: Delivery) => void;
   readonly clock: Clock;
   readonly random: () => number;

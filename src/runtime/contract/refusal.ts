@@ -25,6 +25,8 @@ export interface RefusalOptions {
   readonly cause?: unknown;
   /** Nobody meant to refuse: a component threw, or did not answer. It is reported with the component's name. */
   readonly unexpected?: boolean;
+  /** @internal The component that failed on this very batch. Nothing says so when a batch was refused with others. */
+  readonly failedIn?: string;
 }
 
 const BRAND = Symbol.for("sluice.refusal");
@@ -61,6 +63,8 @@ export class Refusal extends Error {
   readonly category: RefusalCategory | undefined;
   readonly status: string | undefined;
   readonly unexpected: boolean;
+  /** @internal */
+  readonly failedIn: string | undefined;
 
   constructor(kind: RefusalKind, message: string, options: RefusalOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -70,6 +74,7 @@ export class Refusal extends Error {
     this.category = options.category;
     this.status = optionalText(options.status);
     this.unexpected = options.unexpected ?? false;
+    this.failedIn = optionalText(options.failedIn);
   }
 }
 

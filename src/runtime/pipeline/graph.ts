@@ -26,7 +26,7 @@ import { createIntake, type DeliveryConsumer } from "./intake.js";
 import { IntakeBudget } from "./intake-budget.js";
 import { isolate } from "./isolate.js";
 import { ReplaySteps } from "./replay-steps.js";
-import { behindJournal, type RunningPipeline, runPipeline } from "./run-pipeline.js";
+import { aroundJournal, type RunningPipeline, runPipeline } from "./run-pipeline.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
 
 export interface GraphSettings {
@@ -88,8 +88,8 @@ class GraphBuilder {
   private readonly exporters = new Map<string, RunningExporter>();
   private readonly journals = new Map<string, Journal>();
   private readonly pipelines = new Map<string, RunningPipeline>();
-  /** The pipelines behind their journals. */
-  private readonly processing = new Map<string, RunningPipeline>();
+  /** What comes behind the journals of pipelines. */
+  private readonly behindJournals = new Map<string, RunningPipeline>();
   /** By connector, then by "from>to". */
   private readonly connectors = new Map<string, RunningPipeline>();
   private readonly replaySteps: ReplaySteps;
@@ -109,8 +109,7 @@ class GraphBuilder {
     for (const spec of this.plan.exporters.values()) this.exporters.set(spec.id, this.createExporter(spec));
     for (const pipeline of [...this.plan.pipelines].reverse()) {
       const consumers = pipeline.exporters.flatMap((id) => this.consumersOf(id, pipeline));
-      const journal = this.createJournal(pipeline);
-      this.addRunningPipeline(this.pipelines, pipeline.id, this.processorsOf(pipeline), fanOut(consumers), journal);
+      this.addPipeline(pipeline, fanOut(consumers));
     }
     const receivers = [...this.plan.receivers.values()].map((spec) => ({
       spec,
@@ -146,14 +145,40 @@ class GraphBuilder {
     return { spec, exporter, outlet };
   }
 
-  /** It stands before the processors, which are made with it. */
+  /** With a journal it is two: what is done before anything is on disk, and what begins with a processor that holds. */
+  private addPipeline(pipeline: PlannedPipeline, output: DeliveryConsumer): void {
+    const { id } = pipeline;
+    const journal = this.createJournal(pipeline);
+    const processors = this.processorsOf(pipeline);
+    if (journal === undefined) return void this.addRunningPipeline(this.pipelines, id, processors, output);
+    const place = this.journalPlace(pipeline);
+    const logger = this.settings.logger.child({ pipeline: id });
+    const behind = runPipeline(processors.slice(place), output, logger);
+    const before = runPipeline(processors.slice(0, place), fanOut([(delivery) => journal.accept(delivery)]), logger);
+    this.behindJournals.set(id, behind);
+    this.addRun(this.pipelines, id, aroundJournal(before, journal, behind));
+  }
+
+  /**
+   * The number of processors before the journal: all up to the first that holds deliveries, so that personal data is treated
+   * before it is on disk, and clients are still told what these processors refuse. Where nothing is held, those that
+   * treat personal data.
+   */
+  private journalPlace({ processors }: PlannedPipeline): number {
+    const factories = processors.map((id) => this.plan.processors.get(id)!.factory);
+    const firstHolding = factories.findIndex(({ maxHeldBytes }) => maxHeldBytes !== undefined);
+    return firstHolding >= 0 ? firstHolding : factories.findLastIndex(({ zone }) => zone === "pii") + 1;
+  }
+
+  /** The processors behind it are made with it. */
   private createJournal({ id: pipeline, signal, processors, durableIntake = "auto" }: PlannedPipeline) {
     const { journalFactory, intakeLimit: windowBytes, clock, random, metrics } = this.settings;
     const holds = processors.some((id) => this.plan.processors.get(id)!.factory.maxHeldBytes !== undefined);
     const durable = durableIntake === "auto" && !holds ? "off" : durableIntake;
     const logger = this.settings.logger.child({ component: `intake of pipeline ${pipeline}` });
-    const consumer: DeliveryConsumer = (delivery) => this.processing.get(pipeline)!.consume(delivery);
-    const services = { clock, random, metrics, logger };
+    const consumer: DeliveryConsumer = (delivery) => this.behindJournals.get(pipeline)!.consume(delivery);
+    const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
+    const services = { clock, random, metrics, logger, prepareReplay };
     const journal = journalFactory?.({ pipeline, signal, durable, windowBytes, consumer, ...services });
     if (journal !== undefined) this.journals.set(pipeline, journal);
     return journal;
@@ -162,7 +187,7 @@ class GraphBuilder {
   private processorsOf(pipeline: PlannedPipeline): Processor[] {
     return pipeline.processors.map((id, index) => {
       const spec = this.plan.processors.get(id)!;
-      const context = this.processorContext(id, pipeline);
+      const context = this.processorContext(id, pipeline, index);
       const create = () => spec.factory.create(spec.config, context);
       const onSetback = untreatedPiiWarning(this.plan, pipeline, index, context.logger);
       const holds = spec.factory.maxHeldBytes !== undefined;
@@ -170,8 +195,10 @@ class GraphBuilder {
     });
   }
 
-  private processorContext(id: string, pipeline: PlannedPipeline): ProcessorContext {
-    const journal = this.journals.get(pipeline.id)?.notesOf(id);
+  /** Without its place in the pipeline it has no journal. */
+  private processorContext(id: string, pipeline: PlannedPipeline, index?: number): ProcessorContext {
+    const isBehindJournal = index !== undefined && index >= this.journalPlace(pipeline);
+    const journal = isBehindJournal ? this.journals.get(pipeline.id)?.notesOf(id) : undefined;
     const context = { ...this.contextOf(id, "processor"), signal: pipeline.signal, pipeline: pipeline.id };
     return journal === undefined ? context : { ...context, journal };
   }
@@ -249,11 +276,11 @@ class GraphBuilder {
     id: string,
     processors: Processor[],
     output: DeliveryConsumer,
-    journal?: Journal,
   ): RunningPipeline {
-    const processing = runPipeline(processors, output, this.settings.logger.child({ pipeline: id }));
-    const run = journal === undefined ? processing : behindJournal(processing, journal);
-    this.processing.set(id, processing);
+    return this.addRun(into, id, runPipeline(processors, output, this.settings.logger.child({ pipeline: id })));
+  }
+
+  private addRun(into: Map<string, RunningPipeline>, id: string, run: RunningPipeline): RunningPipeline {
     into.set(id, run);
     this.built.push(run);
     return run;

@@ -10,7 +10,7 @@ import { DELIVERY_LOST, LostDeliveries } from "../contract/border/lost-deliverie
 import { processorInput } from "../contract/border/processor-input.js";
 import type { Clock } from "../contract/clock.js";
 import type { Processor } from "../contract/component.js";
-import { HeldDebts } from "../contract/debt.js";
+import { type Debt, HeldDebts } from "../contract/debt.js";
 import type { Delivery } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { errorMessage } from "../contract/error-message.js";
@@ -88,10 +88,13 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
     let current: Subscription | undefined;
     let lostDeliveries: LostDeliveries | undefined;
     let onDrained: (() => void) | undefined;
+    /** What the processor is being given: if it ends on an error meanwhile, this is what it failed on. */
+    let passing: Debt | undefined;
 
     // Refusing may bring data back in at once, by a connector that knows another way: by then the broken one is gone.
     const restart = (why: unknown) => {
       unsubscribeCurrent();
+      passing?.blame(failureRefusal(settings.id, why, { failedIn: settings.id }));
       const lost = heldDebts.refuseAll(failureRefusal(settings.id, why));
       settings.failures.add(1);
       logRestart({ why, lost });
@@ -149,6 +152,8 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
         settings.incoming.add(delivery.batch.count);
         heldDebts.add(delivery.debt);
         const before = settings.pluginTracker?.enter(trackerId);
+        const passingBefore = passing;
+        passing = delivery.debt;
         try {
           if (!isRunning()) start();
           if (lostDeliveries === undefined) input.next(delivery);
@@ -156,6 +161,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
         } catch (error) {
           restart(error);
         }
+        passing = passingBefore;
         settings.pluginTracker?.enter(before!);
       },
       drain() {
@@ -191,15 +197,16 @@ function withProcessorName(id: string, refusal: Refusal): Refusal {
   return new Refusal(kind, `processor ${id} failed: ${refusal.message}`, {
     code,
     cause,
+    failedIn: id,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(category !== undefined && { category }),
     ...(status !== undefined && { status }),
   });
 }
 
-function failureRefusal(id: string, why: unknown): Refusal {
+function failureRefusal(id: string, why: unknown, options: { readonly failedIn?: string } = {}): Refusal {
   const message = `processor ${id} failed: ${errorMessage(why)}`;
-  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_COMPONENT_FAILED, cause: why });
+  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_COMPONENT_FAILED, cause: why, ...options });
 }
 
 function abortRefusal(id: string): Refusal {

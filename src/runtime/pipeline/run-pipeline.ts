@@ -58,17 +58,19 @@ export function runPipeline(
   };
 }
 
-/** The pipeline with its journal in front of it. When it is drained, the journal lets nothing more in; then it flushes. */
-export function behindJournal(run: RunningPipeline, journal: Journal): RunningPipeline {
+/** A pipeline with a journal in its midst. When it is drained, each part lets nothing more into the next before that flushes. */
+export function aroundJournal(before: RunningPipeline, journal: Journal, behind: RunningPipeline): RunningPipeline {
   return {
-    consume: (delivery) => journal.accept(delivery),
+    consume: before.consume,
     async drain() {
+      await before.drain();
       await journal.drain();
-      await run.drain();
+      await behind.drain();
     },
     abort() {
+      before.abort();
       journal.abort();
-      run.abort();
+      behind.abort();
     },
   };
 }

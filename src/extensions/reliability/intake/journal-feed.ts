@@ -6,8 +6,9 @@ import {
   limitedLog,
   type Outcome,
   type PartialRejection,
+  type Refusal,
 } from "../../../plugin.js";
-import { type AttemptError, type CompleteSettings, Debt, type Entry } from "../../../runtime/kit.js";
+import { type AttemptError, type CompleteSettings, Debt, type Entry, possiblyRejected } from "../../../runtime/kit.js";
 import type { AdmittedEntries } from "../admit/admission.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { partialSuccessError } from "../entry/queue-errors.js";
@@ -19,7 +20,10 @@ import { DelayQueue } from "../schedule/delay-queue.js";
 import { QueueHead } from "../schedule/queue-head.js";
 import { createClassifier, errorCategory } from "../send/classify.js";
 import { RecentCalls } from "../send/recent-calls.js";
+import type { PrepareReplayed } from "../send/replay-preparation.js";
 import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
+import { OwnFailures } from "./own-failures.js";
+import { Window } from "./window.js";
 
 export interface JournalFeedServices {
   readonly store: QueueStore;
@@ -27,6 +31,10 @@ export interface JournalFeedServices {
   /** Bytes that may be inside the pipeline. */
   readonly windowBytes: number;
   readonly consumer: (delivery: Delivery) => void;
+  /** Names the config the agent runs with. */
+  readonly generation: string;
+  /** What is done to entries that came under another config. */
+  readonly prepare: PrepareReplayed;
   readonly deadLetters: DeadLetterWriter;
   readonly damageReporter: DamageReporter;
   readonly clock: Clock;
@@ -42,6 +50,8 @@ export interface JournalFeedServices {
 const AHEAD_BYTES = 8 * 1024 * 1024;
 /** Those that wait for a retry keep their place in the window, which bounds them. */
 const MAX_WAITING = 1_000_000;
+/** Who looks at the health of a journal is told when a full pipeline has let go of nothing for so long. */
+const STUCK_AFTER_MS = 60_000;
 
 /**
  * Hands the entries of a journal to its pipeline, in the order they came, as many at a time as fit into the window, and
@@ -61,9 +71,8 @@ export class JournalFeed implements AdmittedEntries {
   private readonly waiting = new DelayQueue();
   private readonly backoff: Backoff;
   private readonly classify = createClassifier({ retry_on: [], permanent_on: [] });
-  /** Bytes of the entries that have a place in the window. */
-  private readonly window = new Map<EntryRef, number>();
-  private usedBytes = 0;
+  private readonly window: Window;
+  private readonly ownFailures = new OwnFailures();
   private isStarted = false;
   private isPaused = false;
   private isPumping = false;
@@ -76,6 +85,7 @@ export class JournalFeed implements AdmittedEntries {
     this.services = services;
     const { store, clock, settings, windowBytes, random, logger } = services;
     this.recent = new RecentCalls(clock);
+    this.window = new Window(windowBytes, clock);
     this.backoff = createBackoff(settings.retry_on_failure, random);
     const limits = { entries: 2048, waiting: MAX_WAITING, bytes: windowBytes + AHEAD_BYTES };
     const maxWaitMs = maxDelay(settings.retry_on_failure);
@@ -99,6 +109,11 @@ export class JournalFeed implements AdmittedEntries {
   /** Entries that are inside the pipeline, or wait to be handed in again. */
   get inFlight(): number {
     return this.window.size;
+  }
+
+  /** Nothing goes through: the pipeline refuses everything, or holds as much as it may and has let go of nothing for long. */
+  get isStuck(): boolean {
+    return this.recent.failureRate === 1 || this.window.stuckMs > STUCK_AFTER_MS;
   }
 
   get paused(): boolean {
@@ -162,15 +177,12 @@ export class JournalFeed implements AdmittedEntries {
   private next(): QueueItem | undefined {
     if (this.isPaused || !this.isStarted) return undefined;
     const retry = this.waiting.take(this.services.clock.monotonic());
-    return retry ?? (this.usedBytes < this.services.windowBytes ? this.head.takeFirst() : undefined);
+    return retry ?? (this.window.isFull ? undefined : this.head.takeFirst());
   }
 
   private handOn(item: QueueItem): void {
     this.lastRef = Math.max(this.lastRef, item.ref);
-    if (!this.window.has(item.ref)) {
-      this.window.set(item.ref, item.entry.bytes);
-      this.usedBytes += item.entry.bytes;
-    }
+    this.window.add(item.ref, item.entry.bytes);
     if (item.deadLetterCause !== undefined) void this.deadLetter(item, item.deadLetterCause);
     else if (item.batch !== undefined) this.deliver(item, item.batch);
     else {
@@ -181,8 +193,12 @@ export class JournalFeed implements AdmittedEntries {
     }
   }
 
-  private deliver(item: QueueItem, batch: Batch): void {
+  private deliver(item: QueueItem, stored: Batch): void {
     if (!this.isStarted) return;
+    const { generation, prepare } = this.services;
+    const { batch, error } = item.entry.generation === generation ? { batch: stored } : prepare(item.entry, stored);
+    if (error !== undefined)
+      return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
     const { source, metadata } = item.entry;
     const origin = {
       receiver: source.receiver,
@@ -198,16 +214,26 @@ export class JournalFeed implements AdmittedEntries {
     if (outcome.ok) {
       this.recent.sent();
       if (outcome.message !== "") this.logPartial(outcome.message);
-      if (outcome.rejected > 0) return void this.deadLetter(item, partialCause(item, outcome));
+      const rejected = possiblyRejected(outcome);
+      if (rejected > 0) return void this.deadLetter(item, partialCause(item, { ...outcome, rejected }));
       this.services.store.ack(item.ref);
+      this.ownFailures.ended(item.ref, true);
       return this.end(item);
     }
     const error = this.classify(outcome.refusal);
     if (!this.isStarted && error.kind !== "permanent") return; // it is handed on again by the next run
     this.recent.failed(error);
     item.entry = withFailure(item.entry, error, this.services.clock.now(), true);
-    if (error.kind !== "permanent") return this.retry(item, error);
-    void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
+    if (error.kind === "permanent")
+      return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
+    if (!this.isOwnFailure(item, outcome.refusal)) return this.retry(item, error);
+    void this.deadLetter(item, { reason: "poison", category: "component_failure", error });
+  }
+
+  private isOwnFailure({ ref }: QueueItem, { failedIn }: Refusal): boolean {
+    if (failedIn !== undefined) return this.ownFailures.failed(ref);
+    this.ownFailures.refused(ref);
+    return false;
   }
 
   private retry(item: QueueItem, error: AttemptError): void {
@@ -241,8 +267,8 @@ export class JournalFeed implements AdmittedEntries {
   }
 
   private end(item: QueueItem): void {
-    this.usedBytes -= this.window.get(item.ref) ?? 0;
-    this.window.delete(item.ref);
+    this.window.remove(item.ref);
+    this.ownFailures.ended(item.ref, false);
     this.head.remove(item);
     this.services.onRemoved(item.entry);
     this.pump();
@@ -272,5 +298,5 @@ export class JournalFeed implements AdmittedEntries {
 /** Which records were rejected is not known, so all of the delivery is kept, marked as one that was mostly taken. */
 function partialCause(item: QueueItem, outcome: PartialRejection): DeadLetterCause {
   const error = partialSuccessError([item], outcome);
-  return { reason: "partial_success", category: "schema", error, lost: outcome.rejected };
+  return { reason: "partial_success", category: "schema", error, lost: Math.min(outcome.rejected, item.entry.items) };
 }

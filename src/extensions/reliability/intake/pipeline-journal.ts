@@ -15,6 +15,7 @@ import { DamageReporter } from "../operate/damage-reporter.js";
 import type { ExporterControl } from "../operate/exporter-control.js";
 import { exporterStatus } from "../operate/exporter-status.js";
 import { QueueMetrics } from "../operate/queue-metrics.js";
+import { createReplayPreparation, type PrepareReplayed } from "../send/replay-preparation.js";
 import type { OpenReport, QueueStore } from "../store/store.js";
 import { JournalFeed } from "./journal-feed.js";
 import { PipelineNotes } from "./pipeline-notes.js";
@@ -45,6 +46,7 @@ export class PipelineJournal implements Journal, ExporterControl {
   readonly id: string;
   readonly settings: CompleteSettings;
   readonly store: QueueStore;
+  readonly prepare: PrepareReplayed;
   replayRate: number;
   private readonly journalSettings: PipelineJournalSettings;
   private readonly metrics: QueueMetrics;
@@ -64,6 +66,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.id = id;
     this.settings = settings;
     this.store = store;
+    this.prepare = createReplayPreparation(journalSettings.prepareReplay);
     this.replayRate = settings.replay.rate;
     this.since = clock.now();
     const metrics = new QueueMetrics(id, journalSettings.metrics);
@@ -80,7 +83,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.notes = new PipelineNotes(store, () => this.feed.lastRef);
     this.feed = new JournalFeed({
       ...journalSettings,
-      ...{ store, deadLetters, damageReporter },
+      ...{ store, deadLetters, damageReporter, prepare: this.prepare },
       onRemoved: (entry) => this.admission.entryRemoved(entry, []),
       onDamaged: () => this.admission.recount(),
     });
@@ -97,7 +100,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.admission.recount();
     this.registerGauges();
     this.stopMaintenance = this.journalSettings.startMaintenance(this);
-    this.feed.start();
+    if (this.isOpen) this.feed.start(); // a stop may have come while the store was read
   }
 
   /** What a processor of another pipeline took out is on its way to the exporters: processors do not see it. */
@@ -152,9 +155,9 @@ export class PipelineJournal implements Journal, ExporterControl {
 
   status(): ExporterStatus {
     const { id, replayRate, feed, since } = this;
-    const { paused, inFlight, recent } = feed;
+    const { paused, inFlight, recent, isStuck } = feed;
     const breaker = { state: "closed", forced: false, since } as const;
-    return exporterStatus({ id, stats: this.store.stats, paused, inFlight, recent, breaker, replayRate });
+    return exporterStatus({ id, stats: this.store.stats, paused, inFlight, recent, breaker, replayRate, isStuck });
   }
 
   private async openStore(): Promise<OpenReport> {

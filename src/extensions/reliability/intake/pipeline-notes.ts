@@ -20,7 +20,7 @@ export class PipelineNotes {
   private isPruning = false;
   private firstRef: EntryRef = 0;
 
-  /** `lastRef` is the last entry that was put into the store. */
+  /** `lastRef` is the last entry that was handed on: nobody has seen, or decided on, one that came after it. */
   constructor(store: QueueStore, lastRef: () => EntryRef) {
     this.store = store;
     this.lastRef = lastRef;

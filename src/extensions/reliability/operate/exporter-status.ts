@@ -15,13 +15,16 @@ export interface StatusInputs {
   readonly recent: RecentCalls;
   readonly breaker: ExporterStatus["breaker"];
   readonly replayRate: number;
+  /** Of what has no breaker: nothing has gone through lately. */
+  readonly isStuck?: boolean;
 }
 
-/** DOWN while the breaker is open; DEGRADED while it probes, while it is paused, and with many dead letters. */
+/** DOWN while the breaker is open; DEGRADED while it probes, is paused or stuck, and with many dead letters. */
 export function exporterStatus(inputs: StatusInputs): ExporterStatus {
-  const { id, stats, paused, inFlight, breaker, replayRate } = inputs;
+  const { id, stats, paused, inFlight, breaker, replayRate, isStuck = false } = inputs;
   const { lastSentAt, lastError, failureRate } = inputs.recent;
-  const isDegraded = paused || breaker.state === "half_open" || (stats?.failed.entries ?? 0) > MANY_DEAD_LETTERS;
+  const hasManyDeadLetters = (stats?.failed.entries ?? 0) > MANY_DEAD_LETTERS;
+  const isDegraded = paused || isStuck || breaker.state === "half_open" || hasManyDeadLetters;
   return {
     id,
     state: breaker.state === "open" ? "DOWN" : isDegraded ? "DEGRADED" : "UP",

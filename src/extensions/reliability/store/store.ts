@@ -61,7 +61,7 @@ export interface Note {
   readonly number: NoteNumber;
   /** Whose it is. */
   readonly owner: string;
-  /** The last entry that was in the store, or on its way there, when the note was added. */
+  /** The last entry that had been handed on when the note was added. */
   readonly after: EntryRef;
   readonly bytes: Uint8Array;
 }

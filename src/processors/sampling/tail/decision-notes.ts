@@ -5,9 +5,15 @@ export interface SplitEntry {
   readonly position: number;
   /** Ways that have not come to an end. */
   openParts: number;
-  /** One of them was refused: all of the entry will come again. */
-  isRefused: boolean;
+  /** One of them was refused for now: all of the entry will come again. */
+  comesAgain: boolean;
 }
+
+/** An entry, and traces of it. */
+export type EntryTraces = readonly [entry: SplitEntry, traces: readonly string[]];
+
+/** What became of a trace of an entry: somebody has it, it is wanted and nobody has it, or it is not wanted. */
+export type TraceFate = "delivered" | "sampled" | "dropped";
 
 /** What was decided of a trace. */
 export interface NotedDecision {
@@ -22,13 +28,16 @@ export interface NotedDecision {
  * - what was decided, before anybody is told of it: spans of a dropped trace are let go, those of a sampled one passed on;
  * - which sampled traces of an entry have been delivered while others of it have not: those are not passed on again.
  *
+ * While it runs it knows what became of every trace of an entry that has not ended, however many decisions were made
+ * since: an entry may be refused for hours, and the half of a trace must not be decided by itself.
+ *
  * Only an entry that came as one delivery is known by its position. Spans of one that was split or merged on the way may
  * arrive twice.
  */
 export class DecisionNotes {
   private readonly journal: JournalNotes;
-  /** By position, the traces of that entry that somebody has. */
-  private readonly delivered = new Map<number, Set<string>>();
+  /** By position, what became of traces of that entry. */
+  private readonly fates = new Map<number, Map<string, TraceFate>>();
 
   constructor(journal: JournalNotes) {
     this.journal = journal;
@@ -43,14 +52,14 @@ export class DecisionNotes {
       if (kind === DECIDED) for (const { id, isSampled } of reader.decisions()) remember(id, isSampled);
       else if (kind === DELIVERED)
         for (const [position, ids] of reader.deliveries())
-          if (position >= firstPosition) for (const id of ids) this.setDelivered(position, id);
+          if (position >= firstPosition) this.setFates(position, ids, "delivered");
     }
   }
 
   /** An entry has come, and goes so many ways. Undefined when its place is not known, or it has ended. */
   split(position: number | undefined, parts: number): SplitEntry | undefined {
     if (position === undefined) return undefined;
-    const entry = { position, openParts: parts, isRefused: false };
+    const entry = { position, openParts: parts, comesAgain: false };
     return this.hasEnded(entry) ? undefined : entry;
   }
 
@@ -58,42 +67,45 @@ export class DecisionNotes {
     if (decisions.length > 0) this.journal.write(encodeDecisions(decisions));
   }
 
-  isDelivered(position: number | undefined, id: string): boolean {
-    return position !== undefined && this.delivered.get(position)?.has(id) === true;
+  /** Undefined: it is not known for this entry. */
+  fateOf(position: number | undefined, id: string): TraceFate | undefined {
+    return position === undefined ? undefined : this.fates.get(position)?.get(id);
   }
 
-  /** These ways of entries have ended well, each with the traces that somebody has now. */
-  accepted(parts: Iterable<readonly [SplitEntry, readonly string[]]>): void {
-    const delivered = new Map<SplitEntry, string[]>();
+  /** These ways of entries have ended well, each with traces that somebody has now, or that are not wanted. */
+  accepted(parts: readonly EntryTraces[], fate: "delivered" | "dropped"): void {
+    const traces = new Map<SplitEntry, string[]>();
     for (const [entry, ids] of parts) {
       entry.openParts -= 1;
-      const known = delivered.get(entry);
-      if (known === undefined) delivered.set(entry, [...ids]);
+      const known = traces.get(entry);
+      if (known === undefined) traces.set(entry, [...ids]);
       else known.push(...ids);
     }
-    const noted = [...delivered].filter(([entry, ids]) => !this.hasEnded(entry) && ids.length > 0);
-    for (const [{ position }, ids] of noted) for (const id of ids) this.setDelivered(position, id);
-    if (noted.length > 0) this.journal.write(encodeDeliveries(noted));
+    const open = [...traces].filter(([entry]) => !this.hasEnded(entry));
+    for (const [{ position }, ids] of open) this.setFates(position, ids, fate);
+    if (open.length > 0 && fate === "delivered") this.journal.write(encodeDeliveries(open));
   }
 
-  refused(entries: Iterable<SplitEntry>): void {
-    for (const entry of entries) {
+  /** These ways of entries were refused. What is refused for good becomes a dead letter, and does not come again. */
+  refused(parts: readonly EntryTraces[], isForGood: boolean): void {
+    for (const [entry, ids] of parts) {
       entry.openParts -= 1;
-      entry.isRefused = true;
+      entry.comesAgain ||= !isForGood;
+      if (!this.hasEnded(entry)) this.setFates(entry.position, ids, "sampled");
     }
   }
 
-  /** An entry whose ways have all ended well is acknowledged, and does not come again. */
-  private hasEnded({ position, openParts, isRefused }: SplitEntry): boolean {
-    if (openParts > 0 || isRefused) return false;
-    this.delivered.delete(position);
+  /** An entry whose ways have all ended, and of which none is to be gone again, is not in the journal any more. */
+  private hasEnded({ position, openParts, comesAgain }: SplitEntry): boolean {
+    if (openParts > 0 || comesAgain) return false;
+    this.fates.delete(position);
     return true;
   }
 
-  private setDelivered(position: number, id: string): void {
-    const known = this.delivered.get(position);
-    if (known === undefined) this.delivered.set(position, new Set([id]));
-    else known.add(id);
+  private setFates(position: number, ids: readonly string[], fate: TraceFate): void {
+    const known = this.fates.get(position) ?? new Map<string, TraceFate>();
+    this.fates.set(position, known);
+    for (const id of ids) known.set(id, fate);
   }
 }
 
@@ -114,7 +126,7 @@ function encodeDecisions(decisions: readonly NotedDecision[]): Uint8Array {
   return note;
 }
 
-function encodeDeliveries(delivered: readonly (readonly [SplitEntry, readonly string[]])[]): Uint8Array {
+function encodeDeliveries(delivered: readonly EntryTraces[]): Uint8Array {
   const length = delivered.reduce((sum, [, ids]) => sum + 12 + ids.length * ID_BYTES, 1);
   const note = Buffer.allocUnsafe(length);
   note[0] = DELIVERED;

@@ -3,7 +3,7 @@ import { ERROR_CODES } from "../../../runtime/kit.js";
 import type { TailSamplingConfig } from "./config.js";
 import { Decider, type Decision } from "./decider.js";
 import { DecisionCache } from "./decision-cache.js";
-import { DecisionNotes, type SplitEntry } from "./decision-notes.js";
+import { DecisionNotes, type EntryTraces } from "./decision-notes.js";
 import { TailMetrics } from "./metrics.js";
 import { batchOfSlices, type SpanSlice, sliceByTrace } from "./trace-slices.js";
 import { type HeldDelivery, WaitingTrace, WaitingTraces } from "./waiting-traces.js";
@@ -74,8 +74,9 @@ export class TailSampler {
   sort({ batch, origin }: Delivery): SortedSpans {
     const sorted: SortedSpans = { waiting: [], lateKept: [], lateDropped: 0 };
     for (const [id, slices] of sliceByTrace(batch)) {
-      if (this.notes?.isDelivered(origin.position, id)) continue;
-      const decision = this.decisions.get(id);
+      const fate = this.notes?.fateOf(origin.position, id);
+      if (fate === "delivered") continue;
+      const decision = fate === undefined ? this.decisions.get(id) : fate === "sampled";
       if (decision === undefined) sorted.waiting.push([id, slices]);
       else if (decision) sorted.lateKept.push([id, slices]);
       else sorted.lateDropped += slices.length;
@@ -177,7 +178,7 @@ export class TailSampler {
   }
 
   private drop(traces: readonly WaitingTrace[]): void {
-    this.notes?.accepted(entriesOf(traces, []));
+    this.notes?.accepted(entriesOf(traces), "dropped");
     for (const { deliveryParts } of traces) for (const part of deliveryParts) part.accept();
   }
 
@@ -191,7 +192,10 @@ export class TailSampler {
   private handOn(delivery: Delivery, entries: readonly EntryTraces[]): void {
     const { notes } = this;
     if (notes === undefined || entries.length === 0) return this.emit(delivery);
-    const onSettled = ({ ok }: Outcome) => (ok ? notes.accepted(entries) : notes.refused(entries.map(([e]) => e)));
+    const onSettled = (outcome: Outcome) => {
+      if (outcome.ok) notes.accepted(entries, "delivered");
+      else notes.refused(entries, outcome.refusal.kind === "permanent");
+    };
     this.emit(delivery.observe(onSettled));
   }
 
@@ -225,12 +229,10 @@ export class TailSampler {
   }
 }
 
-type EntryTraces = readonly [SplitEntry, readonly string[]];
-
-/** The entries that these traces came with, once for each of their parts, with the id of the trace unless `ids` is given. */
-function entriesOf(traces: readonly WaitingTrace[], ids?: readonly string[]): EntryTraces[] {
+/** The entries that these traces came with, once for each of their parts, with the id of the trace. */
+function entriesOf(traces: readonly WaitingTrace[]): EntryTraces[] {
   return traces.flatMap(({ id, heldDeliveries }) =>
-    heldDeliveries.flatMap(({ entry }) => (entry === undefined ? [] : [[entry, ids ?? [id]] as const])),
+    heldDeliveries.flatMap(({ entry }) => (entry === undefined ? [] : [[entry, [id]] as const])),
   );
 }
 

@@ -1,12 +1,21 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { openOfflineQueues } from "../../../../src/extensions/reliability/operate/offline-queues.js";
 import { reliabilityWithStores } from "../../../../src/extensions/reliability/reliability.js";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
-import { deadLetter, defineProcessor, eachBatch, type Logger, Refusal, SIGNALS } from "../../../../src/plugin.js";
+import {
+  Delivery,
+  deadLetter,
+  defineProcessor,
+  eachBatch,
+  type Logger,
+  Refusal,
+  SIGNALS,
+} from "../../../../src/plugin.js";
 import { silentLogger } from "../../../../src/runtime/kit.js";
+import { FakeClock } from "../../../support/fake-clock.js";
 import { cleanUp, type FedOptions, startFed } from "../../../support/fed-agent.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { holding } from "./holding.js";
@@ -148,6 +157,21 @@ describe("a pipeline whose processor holds deliveries", () => {
     expect(seen.map((body) => body.replaceAll("x", ""))).toEqual(names);
   });
 
+  it("is seen not to be well when it is full and lets go of nothing", async () => {
+    const { components, seen, release } = holding();
+    const clock = new FakeClock();
+    const { hand, agent } = await start({ service: "intake: {max_bytes: 100}" }, { components, clock });
+    clock.advance(100_000);
+    await hand(logs("x".repeat(200)));
+    await expect.poll(() => seen.length).toBe(1);
+    clock.advance(59_000);
+    expect(statusOf(agent).state).toBe("UP");
+    clock.advance(2_000);
+    expect(statusOf(agent).state).toBe("DEGRADED");
+    await expect.poll(() => release().length).toBe(1);
+    await expect.poll(() => statusOf(agent).state).toBe("UP");
+  });
+
   it("refuses clients, retryably, when the journal is full, and takes more when there is room", async () => {
     const { components, release } = holding();
     const { hand } = await start({ defaults: ", sending_queue: {max_bytes: 300}" }, { components });
@@ -194,6 +218,64 @@ describe("a pipeline whose processor holds deliveries", () => {
     release();
     const list = async () => (await agent.admin!.listDeadLetters({})).entries;
     await expect.poll(list).toMatchObject([{ exporter: "intake/logs", failure: { reason: "partial_success" } }]);
+  });
+
+  it("dead-letters all that was merged into what they reject in part: any of it may be what they will not have", async () => {
+    const { components, held, arrived, release } = holding(() => ({ rejected: 1, message: "one is bad" }));
+    const { hand, agent } = await start({ exporter: "sending_queue: {enabled: false}" }, { components });
+    await Promise.all([hand(logs("a")), hand(logs("b"))]);
+    await expect.poll(() => held.length).toBe(2);
+    held.push(Delivery.merge(held.splice(0), logs("a", "b")));
+    release();
+    await expect.poll(() => arrived).toEqual(["a", "b"]);
+    await expect.poll(() => statusOf(agent)).toMatchObject({ queue: { entries: 0 }, deadLetters: { entries: 2 } });
+  });
+});
+
+describe("a processor in front of the one that holds", () => {
+  it("is done with what comes before it is on disk, and when it is handed in again", async () => {
+    const first = holding();
+    const yaml = { processors: ["pii", "hold"] };
+    const before = await start(yaml, { components: first.components });
+    expect(await before.hand(logs("mail jane.roe@example.com now"))).toMatchObject(ACCEPTED);
+    await expect.poll(() => first.held.length).toBe(1);
+    await before.agent.stop(0);
+    const files = readdirSync(join(before.directory, "intake%2flogs"), { recursive: true, withFileTypes: true })
+      .filter((file) => file.isFile())
+      .map(({ parentPath, name }) => readFileSync(join(parentPath, name), "latin1"));
+    expect(files.join("")).toContain("mail ");
+    expect(files.join("")).not.toContain("jane.roe");
+    const second = holding();
+    const { metrics } = await start(yaml, { components: second.components, directory: before.directory });
+    await expect.poll(() => second.bodiesHeld()).toEqual(first.seen);
+    expect(metrics.value("otelcol_processor_incoming_items", { processor: "pii" })).toBe(0);
+  });
+
+  it("that is new also treats what an earlier config has left behind", async () => {
+    const first = holding();
+    const before = await start({}, { components: first.components });
+    await before.hand(logs("mail jane.roe@example.com now"));
+    await before.agent.stop(0);
+    const second = holding();
+    await start({ processors: ["pii", "hold"] }, { components: second.components, directory: before.directory });
+    await expect.poll(() => second.bodiesHeld()).toEqual([expect.stringMatching(/^mail (?!jane).* now$/)]);
+  });
+
+  it("still tells the client what it refuses", async () => {
+    const refuses = defineProcessor({
+      type: "refuses",
+      summary: "test",
+      signals: SIGNALS,
+      schema: z.strictObject({}),
+      create: () =>
+        eachBatch(() => {
+          throw new Refusal("permanent", "not of this house");
+        }),
+    });
+    const { components } = holding();
+    const { hand, agent } = await start({ processors: ["refuses", "hold"] }, { components: [refuses, ...components] });
+    expect(await hand(logs("a"))).toMatchObject({ ok: false, refusal: { message: "not of this house" } });
+    expect(statusOf(agent)).toMatchObject({ queue: { entries: 0 }, deadLetters: { entries: 0 } });
   });
 });
 

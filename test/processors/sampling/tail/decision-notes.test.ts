@@ -30,9 +30,12 @@ class JournalledSampler {
   /** So much of the log is safe. */
   private written = 0;
   private refused: number[] = [];
+  private readonly cache: object | undefined | 0;
   private sampler!: ReturnType<typeof processing>;
 
-  constructor() {
+  /** `remembered` is how many decisions of each kind the sampler remembers. */
+  constructor(remembered?: number) {
+    this.cache = remembered && { sampled_cache_size: remembered, non_sampled_cache_size: remembered };
     this.start();
   }
 
@@ -72,7 +75,7 @@ class JournalledSampler {
       write: (note: Uint8Array) => void log.push({ note }),
       firstPosition: 0,
     };
-    const config = { decision_wait: `${WAIT}ms`, policies: POLICIES };
+    const config = { decision_wait: `${WAIT}ms`, policies: POLICIES, decision_cache: this.cache || {} };
     this.sampler = processing(tailSampling, config, "traces", { journal, clock: this.clock });
   }
 
@@ -142,6 +145,32 @@ describe("a sampler behind a journal", () => {
         expect([...sampler.arrived.keys()].sort()).toEqual(wanted.map(({ name }) => name).sort());
       }),
       runs(150),
+    );
+  });
+
+  it("decides nothing twice of what is refused for long, however many decisions are made meanwhile", () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }), { maxLength: 6 }), (rounds) => {
+        const sampler = new JournalledSampler(2);
+        sampler.put([...spansOf(1, 0), ...spansOf(2, 0), ...spansOf(3, 0)]);
+        sampler.put([...spansOf(1, 1), ...spansOf(3, 1), ...spansOf(4, 0)]);
+        sampler.put([...spansOf(2, 1), ...spansOf(4, 1)]);
+        sampler.clock.advance(WAIT);
+        for (const [i, takes] of rounds.entries()) {
+          const others = [1, 2, 3, 4, 5, 6].map((n) => 10 * (i + 1) + n);
+          for (const t of others) sampler.put([...spansOf(t, 0), ...spansOf(t, 1)]);
+          sampler.settle((j) => takes[j % takes.length]!);
+          sampler.clock.advance(WAIT);
+        }
+        for (let i = 0; i < 4; i++) {
+          sampler.settle(() => true);
+          sampler.clock.advance(2 * WAIT);
+        }
+        const first = [1, 2, 4].flatMap((t) => [...spansOf(t, 0), ...spansOf(t, 1)]).map(({ name }) => name);
+        const arrived = [...sampler.arrived].filter(([name]) => Number.parseInt(name, 10) < 10);
+        expect(arrived.sort()).toEqual(first.sort().map((name) => [name, 1]));
+      }),
+      runs(100),
     );
   });
 
