@@ -233,7 +233,7 @@ service: {pipelines: {logs: {receivers: [app], exporters: [file, kept]}}}`;
 
   it("stops although a component hangs in its start, which is stopped if it comes up after all", async () => {
     const calls: string[] = [];
-    let comeUp = () => {};
+    let comeUp: (() => void) | undefined;
     const components = keeper().components.map((factory) => ({
       ...factory,
       create: () => ({
@@ -247,11 +247,12 @@ service: {pipelines: {logs: {receivers: [app], exporters: [file, kept]}}}`;
     }));
     const sluice = await make({ config: INTO_KEPT, components });
     const starting = sluice.start();
-    await expect.poll(() => sluice.status().state).toBe("starting");
+    await expect.poll(() => comeUp).toBeDefined();
+    expect(sluice.status().state).toBe("starting");
     await sluice.stop(0);
     await expect(starting).rejects.toThrow("stopped while it was starting");
     expect([sluice.status().state, calls]).toEqual(["stopped", []]);
-    comeUp();
+    comeUp!();
     await expect.poll(() => calls).toEqual(["stopped"]);
     expect(sluice.status().state).toBe("stopped");
   });

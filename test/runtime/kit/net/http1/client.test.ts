@@ -147,10 +147,11 @@ describe("a client's connections", () => {
 
   it("do not keep the process alive once they are answered", async () => {
     const open = () => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length;
-    await expect.poll(open).toBe(0);
+    const before = open(); // other tests of this process may have left some
     const server = await startRawServer(answer);
     await clientOf(server).request(HEAD, BODY);
-    expect([open(), server.sockets.size]).toEqual([1, 1]); // the server's end of it
+    expect(server.sockets.size).toBe(1);
+    expect(open()).toBeLessThanOrEqual(before + 1); // the server's end of it
   });
 });
 
