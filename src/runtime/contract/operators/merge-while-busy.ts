@@ -5,7 +5,7 @@ import { Refusal } from "../refusal.js";
 import { Batcher, piecesOf } from "./batcher.js";
 
 /** While fewer sends are under way nothing waits: the other side has room for one more. */
-const MIN_BUSY_SENDS = 4;
+const MIN_BUSY_SENDS = 2;
 
 /**
  * Merges what comes while the exporter is busy. A delivery that finds it idle is sent at once, alone; others gather and leave
