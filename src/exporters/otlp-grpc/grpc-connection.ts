@@ -80,8 +80,11 @@ export class GrpcConnection {
   private pingWhenSilent(session: ClientHttp2Session): void {
     const { keepAlive } = this.settings;
     if (!keepAlive || keepAlive.time === 0) return;
-    session.setTimeout(keepAlive.time, () => {
-      if (this.openCalls > 0 || keepAlive.permit_without_stream) this.probe(session, keepAlive.timeout);
+    // Not before it is connected: a ping would be given up at once then, and nothing would set the time again.
+    session.once("connect", () => {
+      session.setTimeout(keepAlive.time, () => {
+        if (this.openCalls > 0 || keepAlive.permit_without_stream) this.probe(session, keepAlive.timeout);
+      });
     });
   }
 

@@ -243,6 +243,20 @@ describe("otlp_grpc exporter", () => {
       });
       expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
     });
+
+    it("lets go of it also when connecting took longer than the time between pings", async () => {
+      await serve(createServer((socket) => void socket.resume()));
+      await restart({
+        endpoint: `127.0.0.1:${(broken.address() as { port: number }).port}`,
+        keepalive: { time: "10ms", timeout: "20ms", permit_without_stream: true },
+        compression: "none",
+      });
+      const refused = refusalOf(exporter.send(logs(), never));
+      await Promise.resolve();
+      // The connection is being made, and nothing is read of it meanwhile.
+      for (const end = performance.now() + 50; performance.now() < end; );
+      expect(await refused).toMatchObject({ kind: "transient" });
+    });
   });
 });
 
