@@ -1,16 +1,16 @@
 import { type Delivery, StartError } from "../../plugin.js";
 import type { Batching, CompleteSettings, Entry, ExporterStatus, Outlet, OutletSettings } from "../../runtime/kit.js";
-import { createDeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
-import { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
+import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
 import type { BatchingOf } from "./entry/queue-item.js";
 import { EntryLifecycle } from "./entry-lifecycle.js";
-import { DamageReporter } from "./operate/damage-reporter.js";
+import type { DamageReporter } from "./operate/damage-reporter.js";
 import type { ExporterControl } from "./operate/exporter-control.js";
 import { exporterStatus } from "./operate/exporter-status.js";
-import { QueueMetrics } from "./operate/queue-metrics.js";
+import type { QueueMetrics } from "./operate/queue-metrics.js";
+import { createQueueServices } from "./operate/queue-services.js";
 import type { HeadLimits } from "./schedule/queue-head.js";
 import { createReplayPreparation, type PrepareReplayed } from "./send/replay-preparation.js";
-import type { OpenReport, QueueStore, StoreError } from "./store/store.js";
+import type { OpenReport, QueueStore } from "./store/store.js";
 
 export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
   readonly settings: CompleteSettings;
@@ -45,22 +45,14 @@ export class QueueOutlet implements Outlet, ExporterControl {
 
   constructor(outletSettings: QueueOutletSettings) {
     this.outletSettings = outletSettings;
-    const { id, settings, clock, logger } = outletSettings;
+    const { id, settings } = outletSettings;
     const store = outletSettings.createStore((report) => this.onDamage(report));
     this.id = id;
     this.settings = settings;
     this.store = store;
     this.prepare = createReplayPreparation(outletSettings.prepareReplay);
     this.replayRate = settings.replay.rate;
-    const metrics = new QueueMetrics(id, outletSettings.metrics);
-    const damageReporter = new DamageReporter({
-      ...{ id, store, logger },
-      queueMetrics: metrics,
-      metrics: outletSettings.metrics,
-    });
-    const filter = createDeadLetterFilter(settings.dead_letter.filter);
-    const onUnreadable = (entry: Entry, cause: StoreError) => damageReporter.reportUnreadable(entry, cause);
-    const deadLetters = new DeadLetterWriter({ store, filter, clock, logger, metrics, onUnreadable });
+    const { metrics, damageReporter, filter, deadLetters } = createQueueServices(outletSettings, store);
     const { prepare } = this;
     this.metrics = metrics;
     this.damageReporter = damageReporter;

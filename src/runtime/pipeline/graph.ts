@@ -25,6 +25,7 @@ import { fanOut, routeToTargets } from "./fan-out.js";
 import { createIntake, type DeliveryConsumer } from "./intake.js";
 import { IntakeBudget } from "./intake-budget.js";
 import { isolate } from "./isolate.js";
+import { holdsDeliveries, journalPlace } from "./journal-place.js";
 import { ReplaySteps } from "./replay-steps.js";
 import { aroundJournal, type RunningPipeline, runPipeline } from "./run-pipeline.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
@@ -151,7 +152,7 @@ class GraphBuilder {
     const journal = this.createJournal(pipeline);
     const processors = this.processorsOf(pipeline);
     if (journal === undefined) return void this.addRunningPipeline(this.pipelines, id, processors, output);
-    const place = this.journalPlace(pipeline);
+    const place = journalPlace(this.plan, pipeline);
     const logger = this.settings.logger.child({ pipeline: id });
     const behind = runPipeline(processors.slice(place), output, logger);
     const before = runPipeline(processors.slice(0, place), fanOut([(delivery) => journal.accept(delivery)]), logger);
@@ -159,22 +160,11 @@ class GraphBuilder {
     this.addRun(this.pipelines, id, aroundJournal(before, journal, behind));
   }
 
-  /**
-   * The number of processors before the journal: all up to the first that holds deliveries, so that personal data is treated
-   * before it is on disk, and clients are still told what these processors refuse. Where nothing is held, those that
-   * treat personal data.
-   */
-  private journalPlace({ processors }: PlannedPipeline): number {
-    const factories = processors.map((id) => this.plan.processors.get(id)!.factory);
-    const firstHolding = factories.findIndex(({ maxHeldBytes }) => maxHeldBytes !== undefined);
-    return firstHolding >= 0 ? firstHolding : factories.findLastIndex(({ zone }) => zone === "pii") + 1;
-  }
-
   /** The processors behind it are made with it. */
-  private createJournal({ id: pipeline, signal, processors, durableIntake = "auto" }: PlannedPipeline) {
+  private createJournal(planned: PlannedPipeline) {
+    const { id: pipeline, signal, durableIntake = "auto" } = planned;
     const { journalFactory, intakeLimit: windowBytes, clock, random, metrics } = this.settings;
-    const holds = processors.some((id) => this.plan.processors.get(id)!.factory.maxHeldBytes !== undefined);
-    const durable = durableIntake === "auto" && !holds ? "off" : durableIntake;
+    const durable = durableIntake === "auto" && !holdsDeliveries(this.plan, planned) ? "off" : durableIntake;
     const logger = this.settings.logger.child({ component: `intake of pipeline ${pipeline}` });
     const consumer: DeliveryConsumer = (delivery) => this.behindJournals.get(pipeline)!.consume(delivery);
     const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
@@ -197,7 +187,7 @@ class GraphBuilder {
 
   /** Without its place in the pipeline it has no journal. */
   private processorContext(id: string, pipeline: PlannedPipeline, index?: number): ProcessorContext {
-    const isBehindJournal = index !== undefined && index >= this.journalPlace(pipeline);
+    const isBehindJournal = index !== undefined && index >= journalPlace(this.plan, pipeline);
     const journal = isBehindJournal ? this.journals.get(pipeline.id)?.notesOf(id) : undefined;
     const context = { ...this.contextOf(id, "processor"), signal: pipeline.signal, pipeline: pipeline.id };
     return journal === undefined ? context : { ...context, journal };

@@ -9,12 +9,12 @@ import type {
 } from "../../../runtime/kit.js";
 import { Admission } from "../admit/admission.js";
 import { stoppingRefusal } from "../admit/refusals.js";
-import { createDeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
-import { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
-import { DamageReporter } from "../operate/damage-reporter.js";
+import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import type { DamageReporter } from "../operate/damage-reporter.js";
 import type { ExporterControl } from "../operate/exporter-control.js";
 import { exporterStatus } from "../operate/exporter-status.js";
-import { QueueMetrics } from "../operate/queue-metrics.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
+import { createQueueServices } from "../operate/queue-services.js";
 import { createReplayPreparation, type PrepareReplayed } from "../send/replay-preparation.js";
 import type { OpenReport, QueueStore } from "../store/store.js";
 import { JournalFeed } from "./journal-feed.js";
@@ -61,7 +61,7 @@ export class PipelineJournal implements Journal, ExporterControl {
 
   constructor(journalSettings: PipelineJournalSettings) {
     this.journalSettings = journalSettings;
-    const { id, settings, clock, logger } = journalSettings;
+    const { id, settings, clock } = journalSettings;
     const store = journalSettings.createStore((report) => this.onDamage(report));
     this.id = id;
     this.settings = settings;
@@ -69,14 +69,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.prepare = createReplayPreparation(journalSettings.prepareReplay);
     this.replayRate = settings.replay.rate;
     this.since = clock.now();
-    const metrics = new QueueMetrics(id, journalSettings.metrics);
-    const damage = { id, store, logger, queueMetrics: metrics, metrics: journalSettings.metrics };
-    const damageReporter = new DamageReporter(damage);
-    const filter = createDeadLetterFilter(settings.dead_letter.filter);
-    const deadLetters = new DeadLetterWriter({
-      ...{ store, filter, clock, logger, metrics },
-      onUnreadable: (entry, cause) => damageReporter.reportUnreadable(entry, cause),
-    });
+    const { metrics, damageReporter, filter, deadLetters } = createQueueServices(journalSettings, store);
     this.metrics = metrics;
     this.damageReporter = damageReporter;
     this.deadLetters = deadLetters;
@@ -94,6 +87,7 @@ export class PipelineJournal implements Journal, ExporterControl {
       keepsMetadata: true,
     });
   }
+
   async start(): Promise<void> {
     this.damageReporter.reportOpening(await this.openStore());
     await this.notes.load();

@@ -1,0 +1,37 @@
+import type { Clock, Logger, Metrics } from "../../../plugin.js";
+import type { CompleteSettings } from "../../../runtime/kit.js";
+import { createDeadLetterFilter, type DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
+import { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import type { QueueStore } from "../store/store.js";
+import { DamageReporter } from "./damage-reporter.js";
+import { QueueMetrics } from "./queue-metrics.js";
+
+/** What every queue has beside its store, an exporter's as well as a journal. */
+export interface QueueServices {
+  readonly metrics: QueueMetrics;
+  readonly damageReporter: DamageReporter;
+  readonly filter: DeadLetterFilter;
+  readonly deadLetters: DeadLetterWriter;
+}
+
+export interface QueueServicesSettings {
+  readonly id: string;
+  readonly settings: CompleteSettings;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export function createQueueServices(
+  { id, settings, clock, logger, metrics: agentMetrics }: QueueServicesSettings,
+  store: QueueStore,
+): QueueServices {
+  const metrics = new QueueMetrics(id, agentMetrics);
+  const damageReporter = new DamageReporter({ id, store, logger, queueMetrics: metrics, metrics: agentMetrics });
+  const filter = createDeadLetterFilter(settings.dead_letter.filter);
+  const deadLetters = new DeadLetterWriter({
+    ...{ store, filter, clock, logger, metrics },
+    onUnreadable: (entry, cause) => damageReporter.reportUnreadable(entry, cause),
+  });
+  return { metrics, damageReporter, filter, deadLetters };
+}
