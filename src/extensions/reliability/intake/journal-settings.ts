@@ -15,6 +15,7 @@ export function journalSettings(defaults: ExporterSettings): CompleteSettings {
 const OWN: ExporterSettings = {
   sending_queue: { enabled: true, queue_size: 0, max_age: 0, on_full: "refuse", block_on_overflow: false },
   retry_on_failure: {
+    backoff: "exponential",
     initial_interval: 500,
     multiplier: 2,
     max_interval: 30_000,

@@ -3,12 +3,20 @@ import type { CompleteSettings } from "../../../runtime/kit.js";
 type RetrySettings = CompleteSettings["retry_on_failure"];
 export type BackoffSettings = Pick<
   RetrySettings,
-  "initial_interval" | "multiplier" | "max_interval" | "max_retry_after" | "jitter" | "randomization_factor"
+  | "backoff"
+  | "initial_interval"
+  | "multiplier"
+  | "increment"
+  | "max_interval"
+  | "max_retry_after"
+  | "jitter"
+  | "randomization_factor"
 >;
 
 /**
- * Milliseconds to wait after the n-th failure (counted from 1). Grows by `multiplier` up to `max_interval`, spread by
- * the jitter and never above it; what the other side asks for wins when it is longer, up to `max_retry_after`.
+ * Milliseconds to wait after the n-th failure (counted from 1). Grows by the factor `multiplier`, or by `increment`, or
+ * not at all, up to `max_interval`, spread by the jitter and never above it; what the other side asks for wins when it is
+ * longer, up to `max_retry_after`.
  */
 export type Backoff = (failures: number, retryAfterMs?: number) => number;
 
@@ -23,9 +31,12 @@ export function maxDelay({ max_interval, max_retry_after }: BackoffSettings): nu
   return Math.max(max_interval, max_retry_after);
 }
 
-function delayOf({ initial_interval, multiplier, max_interval }: BackoffSettings, failures: number): number {
-  if (initial_interval === 0) return 0;
-  return Math.min(max_interval, initial_interval * multiplier ** Math.max(0, failures - 1));
+function delayOf(settings: BackoffSettings, failures: number): number {
+  const { backoff, initial_interval, multiplier, increment, max_interval } = settings;
+  const earlier = Math.max(0, failures - 1);
+  if (backoff === "fixed") return Math.min(max_interval, initial_interval);
+  if (backoff === "linear") return Math.min(max_interval, initial_interval + increment * earlier);
+  return initial_interval === 0 ? 0 : Math.min(max_interval, initial_interval * multiplier ** earlier);
 }
 
 function withJitter(delay: number, settings: BackoffSettings, random: () => number): number {

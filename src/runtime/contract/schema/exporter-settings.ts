@@ -44,8 +44,19 @@ const sendingQueue = section(
 const retryOnFailure = section(
   z.strictObject({
     enabled: z.boolean().optional(),
+    backoff: z
+      .enum(["exponential", "linear", "fixed"])
+      .optional()
+      .meta({ description: "How waits grow: by the factor multiplier, by the time increment, or not at all." }),
     initial_interval: duration().optional().meta({ description: "Wait before the first retry." }),
-    multiplier: z.number().min(1).optional().meta({ description: "Each wait is longer by this." }),
+    multiplier: z
+      .number()
+      .min(1)
+      .optional()
+      .meta({ description: "For backoff: exponential. Each wait is so many times the one before." }),
+    increment: duration()
+      .optional()
+      .meta({ description: "For backoff: linear. Each wait is longer than the one before by this." }),
     max_interval: duration().optional().meta({ description: "Longest wait." }),
     max_retries: z
       .number()
@@ -180,8 +191,10 @@ export const DEFAULT_SETTINGS = {
   },
   retry_on_failure: {
     enabled: true,
+    backoff: "exponential",
     initial_interval: "1s",
     multiplier: 2,
+    increment: "1s",
     max_interval: "60s",
     max_retries: 5,
     max_retry_after: "24h",

@@ -3,8 +3,10 @@ import { describe, expect, it } from "vitest";
 import { createBackoff } from "../../../../src/extensions/reliability/schedule/backoff.js";
 
 const settings = {
+  backoff: "exponential",
   initial_interval: 1000,
   multiplier: 2,
+  increment: 500,
   max_interval: 60_000,
   max_retry_after: 86_400_000,
   jitter: "none",
@@ -15,6 +17,17 @@ describe("backoff", () => {
   it("doubles from the first interval up to the longest", () => {
     const backoff = createBackoff(settings, () => 0.5);
     expect([1, 2, 3, 4, 7, 8, 5000].map((n) => backoff(n))).toEqual([1000, 2000, 4000, 8000, 60_000, 60_000, 60_000]);
+  });
+
+  it("grows by the same time with each failure when it is linear", () => {
+    const backoff = createBackoff({ ...settings, backoff: "linear", max_interval: 2200 }, () => 0.5);
+    expect([1, 2, 3, 4, 5000].map((n) => backoff(n))).toEqual([1000, 1500, 2000, 2200, 2200]);
+  });
+
+  it("waits equally long after every failure when it is fixed, spread like the others", () => {
+    const fixed = { ...settings, backoff: "fixed" } as const;
+    expect([1, 2, 5000].map((n) => createBackoff(fixed, () => 0.5)(n))).toEqual([1000, 1000, 1000]);
+    expect(createBackoff({ ...fixed, jitter: "full" }, () => 0.25)(7)).toBe(250);
   });
 
   it("spreads fully, in proportion, or not at all", () => {
@@ -38,6 +51,8 @@ describe("backoff", () => {
 
   it("stays within its bounds whatever the settings", () => {
     const any = fc.record({
+      backoff: fc.constantFrom("exponential", "linear", "fixed"),
+      increment: fc.nat(100_000),
       initial_interval: fc.nat(100_000),
       multiplier: fc.double({ min: 1, max: 10, noNaN: true }),
       max_interval: fc.nat(600_000),
