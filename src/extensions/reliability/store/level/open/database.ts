@@ -1,6 +1,7 @@
 import { closedError, type OpenReport } from "../../store.js";
 import { isClosedError, isDamageError, toStoreError } from "../errors.js";
 import type { LevelDb } from "../level-db.js";
+import { type DirectoryHold, holdDirectory } from "./directory-hold.js";
 import { checkDiskSpace } from "./disk-space.js";
 import { type OpenDirectoryOptions, type OpenedDirectory, openDirectory } from "./open-directory.js";
 
@@ -19,6 +20,8 @@ export interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspectDam
 export class Database {
   private readonly settings: DatabaseSettings;
   private db: LevelDb | undefined;
+  /** Kept while the database is closed to be opened again. */
+  private hold: DirectoryHold | undefined;
   private lastWork: Promise<unknown> = Promise.resolve();
   private mustReopen = false;
   private repairing: Promise<void> | undefined;
@@ -34,6 +37,7 @@ export class Database {
 
   async open(suspectDamage = false): Promise<OpenReport> {
     const { beforeReopen: _, onOpened, onReopened: __, ...options } = this.settings;
+    this.hold ??= await holdDirectory(options.directory);
     const opened = await openDirectory({ ...options, suspectDamage });
     this.db = opened.db;
     await onOpened(opened);
@@ -41,7 +45,12 @@ export class Database {
   }
 
   async close(): Promise<void> {
-    await this.db?.close();
+    try {
+      await this.db?.close();
+    } finally {
+      await this.hold?.release();
+      this.hold = undefined;
+    }
   }
 
   /** Resolves when no write and no repair is under way. */
