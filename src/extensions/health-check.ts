@@ -135,6 +135,7 @@ function exporterHealth({
   lastSentAt,
   lastError,
   failureRate,
+  failureTrend,
 }: ExporterStatus) {
   return {
     status: state,
@@ -145,6 +146,7 @@ function exporterHealth({
     lastSentAt: lastSentAt === undefined ? null : new Date(lastSentAt).toISOString(),
     lastError: lastError === undefined ? null : { at: new Date(lastError.at).toISOString(), class: lastError.class },
     failureRate,
+    failureTrend,
   };
 }
 

@@ -199,6 +199,7 @@ describe("/healthz/exporters", () => {
     lastSentAt: 1_700_000_000_000,
     lastError: undefined,
     failureRate: 0.25,
+    failureTrend: "rising",
     replayRate: 50,
   });
 
@@ -236,6 +237,7 @@ describe("/healthz/exporters", () => {
         lastSentAt: "2023-11-14T22:13:20.000Z",
         lastError: null,
         failureRate: 0.25,
+        failureTrend: "rising",
       },
     });
   });

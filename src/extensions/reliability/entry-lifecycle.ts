@@ -175,6 +175,10 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     return this.backlog.head.isEmpty;
   }
 
+  get waitingRetries(): number {
+    return this.backlog.waitingRetries;
+  }
+
   dropOldest(cause: DeadLetterCause): Promise<boolean> {
     return this.scheduler.dropOldest(cause);
   }

@@ -160,6 +160,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
       byteCapacity,
       bytes: () => store.stats.pending.bytes,
       inFlight: () => scheduler.inFlight,
+      waitingRetries: () => this.lifecycle.waitingRetries,
       breaker: () => policy.breaker.state,
       deadLetters: () => store.stats.failed.entries,
       deadLetterBytes: () => store.stats.failed.bytes,

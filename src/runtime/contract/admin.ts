@@ -59,8 +59,9 @@ export interface ExporterStatus {
   };
   readonly lastSentAt: number | undefined;
   readonly lastError: { readonly at: number; readonly class: string; readonly message: string } | undefined;
-  /** Failed sends of the last minute, as a share. */
+  /** Failed sends of the last minute, as a share. The trend is that of the last five minutes beside the five before. */
   readonly failureRate: number;
+  readonly failureTrend: "rising" | "steady" | "falling";
   readonly replayRate: number;
 }
 

@@ -31,12 +31,14 @@ export class AppIntake {
   private state: "before" | "open" | "closed" = "before";
   private readonly counts: Readonly<Record<Signal, ReceiverCounters>>;
   private readonly unsettled = new Set<Promise<unknown>>();
+  private readonly metrics: Metrics;
   private readonly logRefusal: (what: RefusedRecords) => void;
   private isLogging = false;
   private readonly asyncScope = new AsyncResource("Sluice");
 
   constructor({ receiver, metrics, logger, clock }: AppIntakeSettings) {
     this.receiver = receiver;
+    this.metrics = metrics;
     receiver.settled = () => this.settled();
     const countsOf = (signal: Signal): [Signal, ReceiverCounters] => [
       signal,
@@ -108,6 +110,13 @@ export class AppIntake {
     }
   }
 
+  /** Counts failures of which the program was not told (`failOnError: false`), beside their count as refused. */
+  countSilent(records: number, { code }: Refusal): void {
+    const description = "Records that were not taken, and whose program had asked not to be told.";
+    const errorClass = isWord(code) ? code : "other";
+    this.metrics.counter("sluice_silent_failures", { description }, { error_class: errorClass }).add(records);
+  }
+
   /** Resolves when all that has been handed in until now is settled. */
   async settled(): Promise<void> {
     await Promise.all(this.unsettled);
@@ -118,6 +127,11 @@ export class AppIntake {
     this.counts[batch.signal].accepted.add(batch.count - outcome.rejected);
     if (outcome.rejected > 0) this.refuse(batch.signal, outcome.rejected, partlyRejected(outcome));
   }
+}
+
+/** Codes of plugins may be anything: odd ones share a name, so that they cannot make endless series. */
+function isWord(code: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9_]{0,39}$/.test(code);
 }
 
 const ORIGIN = { transport: "in_process" };

@@ -113,6 +113,7 @@ export class LogEmitter {
     if (refusal !== undefined) return this.refuse(refusal, results);
     const pending = this.pending!;
     pending.count += 1;
+    if (results === undefined) pending.silent += 1;
     results?.push(pending);
     this.records.byte(SCOPE_ITEM_TAG);
     this.records.lengthDelimited(writer.written());
@@ -122,6 +123,7 @@ export class LogEmitter {
 
   private refuse(refusal: Refusal, results: (PendingBatch | Refusal)[] | undefined): void {
     results?.push(refusal);
+    if (results === undefined) this.intake.countSilent(1, refusal);
     this.intake.refuse("logs", 1, refusal);
   }
 
@@ -158,10 +160,18 @@ export class LogEmitter {
       this.unsettled += 1;
       void this.intake.accept(batch).then((outcome) => {
         pending.settle(outcome);
+        this.countSilent(pending, outcome);
         this.unsettled -= 1;
         if (this.pending !== undefined) this.schedule();
       });
     });
+  }
+
+  /** Of a batch that was taken in part nobody knows whose records were rejected: those that nobody waits for count first. */
+  private countSilent({ silent }: PendingBatch, outcome: Outcome): void {
+    const refusal = silent === 0 ? undefined : refusalFrom(outcome);
+    if (refusal === undefined) return;
+    this.intake.countSilent(outcome.ok ? Math.min(silent, outcome.rejected) : silent, refusal);
   }
 
   private schedule(): void {
@@ -184,6 +194,8 @@ export class LogEmitter {
 /** Records on their way into one batch. */
 class PendingBatch {
   count = 0;
+  /** Of these, the records that nobody waits for. */
+  silent = 0;
   reserved = 0;
   private outcome: Promise<Outcome> | undefined;
   private resolve: ((outcome: Outcome) => void) | undefined;

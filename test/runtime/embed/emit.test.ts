@@ -305,6 +305,20 @@ describe("failOnError", () => {
     expect(lines.filter((line) => line.includes("emitted was refused"))).toHaveLength(1);
   });
 
+  it("false counts what fails in silence, by its error; what is told is not among it", async () => {
+    const sluice = await make({ config: INTO_KEPT, components: failing().components });
+    void sluice.logs.emit({ body: "too early" });
+    await sluice.start();
+    await sluice.logs.emit([{ body: 1 }, { body: 2 }]);
+    await sluice.flush();
+    await expect(sluice.logs.emit({ body: 3 }, { failOnError: true })).rejects.toMatchObject({ code: "NEVER" });
+    const silent = sluice.metrics().filter(({ name }) => name === "sluice_silent_failures");
+    expect(silent.map((sample) => [sample.attributes, "value" in sample && sample.value])).toEqual([
+      [{ error_class: "SLUICE_NOT_STARTED" }, 1],
+      [{ error_class: "NEVER" }, 2],
+    ]);
+  });
+
   it("true rejects with the refusal: of the instance, of a scope, of a call", async () => {
     const { components } = failing();
     const quiet = await started({ config: INTO_KEPT, components });

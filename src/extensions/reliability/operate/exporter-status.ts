@@ -22,7 +22,7 @@ export interface StatusInputs {
 /** DOWN while the breaker is open; DEGRADED while it probes, is paused or stuck, and with many dead letters. */
 export function exporterStatus(inputs: StatusInputs): ExporterStatus {
   const { id, stats, paused, inFlight, breaker, replayRate, isStuck = false } = inputs;
-  const { lastSentAt, lastError, failureRate } = inputs.recent;
+  const { lastSentAt, lastError, failureRate, failureTrend } = inputs.recent;
   const hasManyDeadLetters = (stats?.failed.entries ?? 0) > MANY_DEAD_LETTERS;
   const isDegraded = paused || isStuck || breaker.state === "half_open" || hasManyDeadLetters;
   return {
@@ -40,6 +40,7 @@ export function exporterStatus(inputs: StatusInputs): ExporterStatus {
     lastSentAt,
     lastError: lastError && { at: lastError.at, class: lastError.error.class, message: lastError.error.message },
     failureRate,
+    failureTrend,
     replayRate,
   };
 }

@@ -96,6 +96,7 @@ function offlineControl(id: string, store: QueueStore): ExporterControl {
         lastSentAt: undefined,
         lastError: undefined,
         failureRate: 0,
+        failureTrend: "steady",
         replayRate: 0,
       };
     },

@@ -4,6 +4,7 @@ import type { BreakerState } from "../send/breaker.js";
 
 /** Attempts are told apart up to this one. */
 const MAX_ATTEMPT_LABEL = 10;
+const RETRY_DELAYS = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600];
 const STATE_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
 
 export interface QueueReadings {
@@ -15,6 +16,8 @@ export interface QueueReadings {
   readonly signals: readonly Signal[];
   bytes(): number;
   inFlight(): number;
+  /** Undefined where retries are not counted. */
+  readonly waitingRetries?: () => number;
   breaker(): BreakerState;
   deadLetters(): number;
   deadLetterBytes(): number;
@@ -46,6 +49,7 @@ export class QueueMetrics {
   private readonly metrics: Metrics;
   private readonly retries: readonly Counter[];
   private readonly attempts;
+  private readonly retryDelay;
   private readonly removeGauges: (() => void)[] = [];
 
   constructor(id: string, metrics: Metrics) {
@@ -94,6 +98,16 @@ export class QueueMetrics {
       { description: "Calls made for an entry before it was given up.", boundaries: [0, 1, 2, 3, 5, 8, 13, 21] },
       { exporter: id },
     );
+    this.retryDelay = metrics.histogram(
+      "sluice_exporter_retry_delay",
+      { description: "Seconds that an entry has to wait before it is sent again.", boundaries: RETRY_DELAYS },
+      { exporter: id },
+    );
+  }
+
+  /** An entry is to be sent again after that time. */
+  retryScheduled(delayMs: number): void {
+    this.retryDelay.record(delayMs / 1000);
   }
 
   /** An entry is sent again, for the `call`-th time. */
@@ -122,6 +136,12 @@ export class QueueMetrics {
     if (readings.capacity > 0)
       gauge("otelcol_exporter_queue_capacity", "Most that may wait, by the sizer.", () => readings.capacity, signal);
     gauge("otelcol_exporter_in_flight_requests", "Calls under way.", readings.inFlight, signal);
+    if (readings.waitingRetries !== undefined)
+      gauge(
+        "sluice_exporter_waiting_retries",
+        "Entries that wait for the time of their retry.",
+        readings.waitingRetries,
+      );
     gauge("sluice_exporter_queue_bytes", "Bytes that wait to be sent.", readings.bytes);
     gauge("sluice_exporter_queue_max_bytes", "Most bytes that may wait; 0: no limit.", () => readings.byteCapacity);
     gauge("sluice_queue_set_aside_entries", "Damaged entries set aside since the queue was made.", readings.corrupt);

@@ -55,6 +55,11 @@ export class Backlog {
     this.now = this.clock.monotonic();
   }
 
+  /** Entries in memory that wait for the time of their retry; those that find no room there are not counted. */
+  get waitingRetries(): number {
+    return this.waiting.size;
+  }
+
   /** Milliseconds from the last `updateNow` until the next retry is due; undefined when none waits. */
   get dueIn(): number | undefined {
     const due = this.waiting.nextDue;

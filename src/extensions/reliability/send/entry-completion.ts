@@ -72,6 +72,7 @@ export class EntryCompletion {
   private retry(item: QueueItem, delayMs: number): EntryEnd {
     this.services.store.update(item.ref, item.entry);
     this.services.backlog.retryIn(item, delayMs);
+    this.services.metrics.retryScheduled(delayMs);
     return PENDING;
   }
 

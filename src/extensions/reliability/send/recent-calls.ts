@@ -1,6 +1,7 @@
 import type { Clock } from "../../../plugin.js";
 import type { AttemptError } from "../../../runtime/kit.js";
 import { FailureRateWindow } from "./failure-rate-window.js";
+import { FailureTrend } from "./failure-trend.js";
 
 const WINDOW_MS = 60_000;
 
@@ -8,12 +9,14 @@ const WINDOW_MS = 60_000;
 export class RecentCalls {
   private readonly clock: Clock;
   private readonly window: FailureRateWindow;
+  private readonly trend: FailureTrend;
   private sentAt: number | undefined;
   private lastFailure: { readonly at: number; readonly error: AttemptError } | undefined;
 
   constructor(clock: Clock) {
     this.clock = clock;
     this.window = new FailureRateWindow(WINDOW_MS, clock);
+    this.trend = new FailureTrend(clock);
   }
 
   get lastSentAt(): number | undefined {
@@ -29,6 +32,10 @@ export class RecentCalls {
     return this.window.read().rate;
   }
 
+  get failureTrend(): ReturnType<FailureTrend["read"]> {
+    return this.trend.read();
+  }
+
   sent(): void {
     this.window.add(false);
     this.sentAt = this.clock.now();
@@ -36,6 +43,7 @@ export class RecentCalls {
 
   failed(error: AttemptError): void {
     this.window.add(true);
+    this.trend.add();
     this.lastFailure = { at: this.clock.now(), error };
   }
 }

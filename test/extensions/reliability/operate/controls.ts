@@ -67,6 +67,7 @@ function statusOf(fake: FakeControl): ExporterStatus {
     lastSentAt,
     lastError,
     failureRate: 0,
+    failureTrend: "steady",
     replayRate,
   };
 }

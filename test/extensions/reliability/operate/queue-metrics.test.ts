@@ -1,7 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { hangs, startQueue } from "../queue.js";
+import { down, hangs, startQueue } from "../queue.js";
 
 describe("the metrics of a queue", () => {
+  it("tell how long retries wait, and how many do", async () => {
+    const queue = await startQueue({ settings: { retry_on_failure: { jitter: "none" } }, backend: down });
+    queue.send("a");
+    queue.send("b");
+    await queue.settle();
+    expect(queue.metrics.value("sluice_exporter_waiting_retries")).toBe(2);
+    expect(queue.metrics.value("sluice_exporter_retry_delay")).toBe(2);
+    await queue.pass(1000);
+    expect(queue.metrics.value("sluice_exporter_retry_delay")).toBe(4);
+  });
+
   it("name its signal where there is one, count by its sizer, and know no limit of 0", async () => {
     const items = { sizer: "items", queue_size: 100 };
     for (const [settings, signals, type, size, capacity] of [
