@@ -93,6 +93,7 @@ export {
   parseRetryAfter,
   refusalOfGrpc,
   refusalOfHttp,
+  refusalOfUnreadable,
   retryAfterSeconds,
 } from "./kit/otlp/refusals.js";
 export { decodeResponse, encodeResponse } from "./kit/otlp/response.js";

@@ -19,6 +19,7 @@ import {
   NoAnswerError,
   OTLP_SERVICES,
   refusalOfGrpc,
+  refusalOfUnreadable,
   sendTwiceIfStale,
 } from "../../runtime/kit.js";
 import { type OtlpGrpcConfig, otlpGrpcSchema } from "./config.js";
@@ -68,7 +69,10 @@ class OtlpGrpcExporter implements Exporter {
     const call = () => this.call(headers, chunks, abort);
     return sendTwiceIfStale(this.peer, abort, call, ({ status, response }) => {
       if (status.code !== GRPC_STATUS.OK) throw refusalOfGrpc(status);
-      return decodeResponse(batch.signal, "proto", response);
+      if (typeof response === "string") throw refusalOfUnreadable(this.peer, `the message ${response}`);
+      const partial = decodeResponse(batch.signal, "proto", response);
+      if (partial === "unreadable") throw refusalOfUnreadable(this.peer, "the message is no answer to an export");
+      return partial;
     });
   }
 

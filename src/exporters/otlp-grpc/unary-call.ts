@@ -2,18 +2,18 @@ import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, Outgoi
 import {
   decodeGrpcMessage,
   decodeStatus,
-  GRPC_FRAME_HEADER,
   GRPC_STATUS,
   grpcCodeOfHttp,
   MAX_ANSWER_BYTES,
   parseRetryAfter,
   type RpcStatus,
+  singleFrame,
 } from "../../runtime/kit.js";
 
-/** How a call ended: with a status, and with the response's bytes when that is OK. */
+/** How a call ended: with a status, and with the response's bytes when that is OK, or what is wrong with them. */
 export interface UnaryCallResult {
   readonly status: RpcStatus;
-  readonly response: Buffer;
+  readonly response: Buffer | string;
 }
 
 /** The call ended without a status, before or after the headers of an answer. */
@@ -96,15 +96,23 @@ class ResponseCollector {
     return httpStatus === 200 ? undefined : { status: statusOfHttp(httpStatus, this.headers), response: EMPTY };
   }
 
-  /** The message of the response frame; empty when it is damaged, compressed or too large: a success is a success. */
-  private message(): Buffer {
-    const bytes = Buffer.concat(this.chunks);
-    if (this.size > MAX_ANSWER_BYTES || bytes.length < GRPC_FRAME_HEADER || bytes[0] !== 0) return EMPTY;
-    return bytes.subarray(GRPC_FRAME_HEADER, GRPC_FRAME_HEADER + bytes.readUInt32BE(1));
+  /** The message of the response frame, or what is wrong with it. An OK without a message says nothing more than OK. */
+  private message(): Buffer | string {
+    if (this.size > MAX_ANSWER_BYTES) return `is longer than ${MAX_ANSWER_BYTES} bytes`;
+    const frame = singleFrame(this.chunks, this.size);
+    if (frame === "none") return EMPTY;
+    if (typeof frame === "string") return FRAME_FAULTS[frame];
+    return frame.compressed ? "is compressed, which it was asked not to be" : frame.message;
   }
 }
 
 const EMPTY = Buffer.alloc(0);
+
+const FRAME_FAULTS = {
+  incomplete: "was cut off",
+  several: "is followed by more than one answer",
+  flag: "is in no known form",
+} as const;
 
 /** How a stream is closed whose answer nobody waits for any more. */
 const HTTP2_CANCEL = 8;

@@ -23,9 +23,11 @@ import {
   headerLine,
   loadClientTls,
   MAX_ANSWER_BYTES,
+  type OtlpEncoding,
   parseRetryAfter,
   type RequestHead,
   refusalOfHttp,
+  refusalOfUnreadable,
   sendTwiceIfStale,
 } from "../../runtime/kit.js";
 import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
@@ -93,19 +95,34 @@ class OtlpHttpExporter implements Exporter {
   private post(target: HttpTarget, head: RequestHead, body: Body, abort: AbortSignal, signal: Signal) {
     const client = this.clients.get(target.origin)!;
     const send = (isResend: boolean) => client.request(head, body, abort, isResend);
-    return sendTwiceIfStale(target.url, abort, send, (answer) => this.readAnswer(answer, signal));
+    return sendTwiceIfStale(target.url, abort, send, (answer) => this.readAnswer(answer, target.url, signal));
   }
 
-  private readAnswer({ status, headers, body }: Http1Answer, signal: Signal): PartialRejection | undefined {
-    if (status === 200 && body.length === 0) return undefined;
+  private readAnswer(answer: Http1Answer, url: string, signal: Signal): PartialRejection | undefined {
+    const { status, headers, body, bodyError } = answer;
+    if (status === 200 && body.length === 0 && bodyError === undefined) return undefined;
     const encoding = encodingOf(headers.get("content-type"));
-    if (status >= 200 && status < 300) return decodeResponse(signal, encoding ?? this.config.encoding, body);
+    if (status >= 200 && status < 300) return this.readSuccess(answer, url, signal, encoding);
     const detail = encoding ? decodeStatus(body, encoding).message : "";
     throw refusalOfHttp(
       status,
       detail || plainText(body),
       parseRetryAfter(headers.get("retry-after"), this.context.clock.now()),
     );
+  }
+
+  /** What does not claim to be OTLP's answer is understood if it is one; if not, the backend has no way to reject records. */
+  private readSuccess(
+    { body, bodyError }: Http1Answer,
+    url: string,
+    signal: Signal,
+    encoding: OtlpEncoding | undefined,
+  ): PartialRejection | undefined {
+    if (bodyError !== undefined) throw refusalOfUnreadable(url, bodyError.message);
+    const partial = decodeResponse(signal, encoding ?? this.config.encoding, body);
+    if (partial !== "unreadable") return partial;
+    if (encoding === undefined) return undefined;
+    throw refusalOfUnreadable(url, "the body is not the answer that its content-type says");
   }
 }
 

@@ -301,6 +301,14 @@ export const ERRORS = {
     cause: "An event has a version, or a form, that the versioning of its pipeline does not know.",
     action: "Teach [versioning](versioning.md) that version, then replay: the steps are applied on replay too.",
   },
+  SLUICE_UNREADABLE_ANSWER: {
+    met: "refusal",
+    kind: "transient",
+    cause:
+      "A backend answered with success, but its answer was cut off, longer than 4 MiB or no OTLP answer: whether it rejected records is not known.",
+    action:
+      "Nothing, if it passes: the data is sent again. Else look at the backend, or at the proxy that cuts its answers.",
+  },
   SLUICE_UPCAST_FAILED: {
     met: "dead_letter",
     kind: "permanent",

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { otlpGrpcExporter } from "../../../src/exporters/otlp-grpc/otlp-grpc.js";
 import { Batch, type Exporter } from "../../../src/plugin.js";
 import { parseGrpcTarget } from "../../../src/runtime/kit/net/endpoint.js";
-import { encodeResponse, encodeStatus } from "../../../src/runtime/kit.js";
+import { encodeResponse, encodeStatus, grpcFrame, grpcFrameHeader } from "../../../src/runtime/kit.js";
 import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
 import { until } from "../../receivers/otlp/harness.js";
 import { wire } from "../../receivers/otlp/requests.js";
@@ -80,10 +80,18 @@ describe("otlp_grpc exporter", () => {
     expect(await exporter.send(logs(), never)).toEqual({ rejected: 2, message: "too old" });
   });
 
-  it("counts a success as one whatever its body", async () => {
-    for (const body of [Buffer.alloc(1_000_000, 1), Buffer.alloc(100, 0xff), Buffer.from("<html>")]) {
+  it("reads a partial success to its end, however long", async () => {
+    const message = "x".repeat(1_000_000);
+    server.respond = (done) => done(null, encodeResponse("logs", "proto", { rejected: 2, message }));
+    expect(await exporter.send(logs(), never)).toEqual({ rejected: 2, message });
+  });
+
+  it("takes a success whose message cannot be read for a doubt, and sends again", async () => {
+    const cut = encodeResponse("logs", "proto", { rejected: 2, message: "too old" }).subarray(0, -1);
+    for (const body of [Buffer.alloc(5_000_000, 0x0a), Buffer.alloc(100, 0xff), Buffer.from("<html>"), cut]) {
       server.respond = (done) => done(null, body);
-      expect(await exporter.send(logs(), never)).toBeUndefined();
+      const refusal = await refusalOf(exporter.send(logs(), never));
+      expect(refusal).toMatchObject({ kind: "transient", code: "SLUICE_UNREADABLE_ANSWER" });
     }
   });
 
@@ -207,6 +215,21 @@ describe("otlp_grpc exporter", () => {
     ])("is refused transiently by one that %s", async (_, answer) => {
       await serve(answering(answer));
       expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
+    });
+
+    it.each([
+      ["is cut", grpcFrame(encodeResponse("logs", "proto", { rejected: 2, message: "too old" })).subarray(0, -1)],
+      ["is compressed", Buffer.concat([grpcFrameHeader(1, true), Buffer.alloc(1)])],
+      ["has no known form", Buffer.from([7, 0, 0, 0, 0])],
+    ])("takes a success whose frame %s for a doubt", async (_, frame) => {
+      await serve(
+        answering((stream) => {
+          stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+          stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+          stream.end(frame);
+        }),
+      );
+      expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ code: "SLUICE_UNREADABLE_ANSWER" });
     });
 
     it("sends again on a new connection when one that worked breaks", async () => {

@@ -127,14 +127,45 @@ describe("otlp_http exporter", () => {
     expect(await exporter.send(logs(), never)).toEqual({ rejected: 2, message: "too old" });
   });
 
-  it("counts a success as one whatever its body", async () => {
-    const bodies = [Buffer.alloc(5_000_000, 1), Buffer.alloc(100, 0xff), Buffer.from("<html>"), Buffer.from("[]")];
-    for (const body of bodies) {
-      for (const type of ["application/x-protobuf", "application/json", "text/html"]) {
-        sink.respond = (response) => response.setHeader("content-type", type).end(body);
-        expect(await exporter.send(logs(), never)).toBeUndefined();
-      }
+  it.each(["proto", "json"] as const)("reads a partial success in %s to its end, however long", async (encoding) => {
+    const message = "x".repeat(1_000_000);
+    const type = encoding === "proto" ? "application/x-protobuf" : "application/json";
+    sink.respond = (response) =>
+      response.setHeader("content-type", type).end(encodeResponse("logs", encoding, { rejected: 2, message }));
+    expect(await exporter.send(logs(), never)).toEqual({ rejected: 2, message });
+  });
+
+  it("understands a partial success also when it says that it is something else", async () => {
+    const body = encodeResponse("logs", "proto", { rejected: 2, message: "too old" });
+    for (const type of ["application/octet-stream", "text/plain; charset=utf-8"]) {
+      sink.respond = (response) => response.setHeader("content-type", type).end(body);
+      expect(await exporter.send(logs(), never)).toEqual({ rejected: 2, message: "too old" });
     }
+  });
+
+  it("counts a success with a body that does not claim to be OTLP's answer", async () => {
+    for (const body of [Buffer.alloc(100, 0xff), Buffer.from("<html>"), Buffer.from("ok")]) {
+      sink.respond = (response) => response.setHeader("content-type", "text/html").end(body);
+      expect(await exporter.send(logs(), never)).toBeUndefined();
+      sink.respond = (response) => response.end(body);
+      expect(await exporter.send(logs(), never)).toBeUndefined();
+    }
+  });
+
+  const whole = encodeResponse("logs", "proto", { rejected: 2, message: "too old" });
+  it.each([
+    ["is longer than is read", "application/x-protobuf", Buffer.alloc(5_000_000, 0x0a)],
+    ["is cut in its message", "application/x-protobuf", whole.subarray(0, -1)],
+    ["is no protobuf", "application/x-protobuf", Buffer.from("<html>")],
+    ["is no JSON", "application/json", Buffer.from('{"partialSuccess":{"rejectedLogRecords":"2"')],
+    ["is JSON of something else", "application/json", Buffer.from("[]")],
+    ["counts in words", "application/json", Buffer.from('{"partialSuccess":{"rejectedLogRecords":"two"}}')],
+  ])("takes a success whose body %s for a doubt, and sends again", async (_, type, body) => {
+    sink.respond = (response) => response.setHeader("content-type", type).end(body);
+    expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({
+      kind: "transient",
+      code: "SLUICE_UNREADABLE_ANSWER",
+    });
   });
 
   it.each([
@@ -244,7 +275,7 @@ describe("otlp_http exporter", () => {
       expect(await refusalOf(exporter.send(logs(), AbortSignal.abort(reason)))).toBe(reason);
     });
 
-    it("counts a success whose body drips", async () => {
+    it("takes a success whose body drips for a doubt", async () => {
       const headSeen = new Promise<void>((resolve) => {
         const head = { "content-type": "application/x-protobuf" };
         sink.respond = (response) => response.writeHead(200, head).write("\n", () => resolve());
@@ -255,7 +286,7 @@ describe("otlp_http exporter", () => {
       // What the sink has written, the exporter reads in one of the next turns of the same event loop.
       for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
       abort.abort();
-      expect(await sending).toBeUndefined();
+      expect(await refusalOf(sending)).toMatchObject({ kind: "transient", code: "SLUICE_UNREADABLE_ANSWER" });
     });
   });
 
@@ -287,10 +318,16 @@ describe("otlp_http exporter", () => {
       expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
     });
 
-    it("takes a 200 whose body is cut for a success", async () => {
+    it("takes a 200 whose body is cut for a doubt", async () => {
       const head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 100\r\n\r\n";
       await serve((socket) => void socket.once("data", () => socket.end(`${head}half`)));
-      expect(await exporter.send(logs(), never)).toBeUndefined();
+      expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ code: "SLUICE_UNREADABLE_ANSWER" });
+    });
+
+    it("takes a refusal whose body is cut for that refusal, with the text that came", async () => {
+      const head = "HTTP/1.1 400 Bad\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\n";
+      await serve((socket) => void socket.once("data", () => socket.end(`${head}half`)));
+      expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ message: "HTTP 400: half" });
     });
   });
 });

@@ -14,7 +14,7 @@ export function validateRejection(answer: unknown, count: number): PartialReject
     const { rejected, message } = answer as { rejected?: unknown; message?: unknown };
     if (rejected === undefined || rejected === null) return undefined;
     const bounded = Math.min(Math.max(0, Math.ceil(Number(rejected) || 0)), count);
-    return { rejected: bounded, message: errorMessage(message ?? "") };
+    return { rejected: bounded, message: errorMessage(message ?? "").slice(0, MAX_MESSAGE_LENGTH) };
   } catch {
     return undefined;
   }

@@ -4,8 +4,9 @@ import { WireWriter } from "../../telemetry/bytes/writer.js";
 /**
  * Protobuf for the small messages around telemetry: statuses, responses, retry hints.
  *
- * What is read here comes from a peer and is only a courtesy: the reader never throws. It stops at the first byte that
- * makes no sense and gives what it read so far.
+ * What is read here comes from a peer: the readers never throw. Where it is only a courtesy, `readFields` stops at the first
+ * byte that makes no sense and gives what it read so far; where something follows from it, `readWholeFields` gives all or
+ * nothing.
  */
 
 /** A field's value: a varint as a bigint, anything length-delimited as bytes. Other wire types are skipped. */
@@ -19,29 +20,42 @@ const MAX_VARINT_BYTES = 10;
 
 export function readFields(bytes: Uint8Array): ProtoField[] {
   const fields: ProtoField[] = [];
+  scanFields(bytes, fields);
+  return fields;
+}
+
+/** Undefined when the bytes are not a whole message of a few fields. */
+export function readWholeFields(bytes: Uint8Array): ProtoField[] | undefined {
+  const fields: ProtoField[] = [];
+  return scanFields(bytes, fields) === bytes.length ? fields : undefined;
+}
+
+/** Where it stopped: behind the last byte, or where a field begins that cannot be read. */
+function scanFields(bytes: Uint8Array, fields: ProtoField[]): number {
   let p = 0;
   while (p < bytes.length && fields.length < MAX_FIELDS) {
     const tag = decodeVarint(bytes, p);
-    if (tag === undefined) break;
+    if (tag === undefined || tag.value < 8n) break;
     const value = decodeVarint(bytes, tag.next);
     const wire = Number(tag.value & 7n);
     if (wire === FIXED64 || wire === FIXED32) {
-      p = tag.next + (wire === FIXED64 ? 8 : 4);
+      const end = tag.next + (wire === FIXED64 ? 8 : 4);
+      if (end > bytes.length) break;
+      p = end;
       continue;
     }
     if (value === undefined || (wire !== VARINT && wire !== LENGTH_DELIMITED)) break;
     const number = Number(tag.value >> 3n);
-    p = value.next;
     if (wire === VARINT) {
       fields.push({ number, value: value.value });
+      p = value.next;
       continue;
     }
-    if (value.value > BigInt(bytes.length - p)) break;
-    const end = p + Number(value.value);
-    fields.push({ number, value: bytes.subarray(p, end) });
-    p = end;
+    if (value.value > BigInt(bytes.length - value.next)) break;
+    p = value.next + Number(value.value);
+    fields.push({ number, value: bytes.subarray(value.next, p) });
   }
-  return fields;
+  return p;
 }
 
 /** The last field of this number if it is bytes; empty otherwise. */

@@ -42,6 +42,15 @@ export function refusalOfConnection(peer: string, error: unknown): Refusal {
   return new Refusal("transient", `${peer}: ${message}`, { ...(code && { status: code }), cause: error });
 }
 
+/**
+ * The answer says success, but not all of it could be read: records may have been rejected in what is missing. So it is sent
+ * again, at the price of arriving twice.
+ */
+export function refusalOfUnreadable(peer: string, why: string): Refusal {
+  const message = `${peer}: answered with success, but whether it took all records is not known: ${why}`;
+  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_UNREADABLE_ANSWER });
+}
+
 /** The sender gave up waiting. Keeps the refusal that the signal was aborted with, if it was one. */
 export function refusalOfAbort(peer: string, abort: AbortSignal): Refusal {
   const reason: unknown = abort.reason;

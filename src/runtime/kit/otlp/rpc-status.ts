@@ -61,7 +61,7 @@ function readJsonStatus(bytes: Uint8Array): RpcStatus {
 }
 
 /** The JSON object in these bytes; an empty one if there is none. */
-export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {
+function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};

@@ -17,8 +17,11 @@ export function compression() {
     .default("gzip");
 }
 
-/** An answer that says something has at most a few hundred bytes. */
-export const MAX_ANSWER_BYTES = 64 * 1024;
+/**
+ * Answers are short, but a backend may list in one what it rejected, and that must be read to its end. It is as much as gRPC
+ * clients take by default.
+ */
+export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 /**
  * Sends, and when that meets a stale connection, once more on a new one: that the server has closed a connection meanwhile

@@ -57,6 +57,30 @@ describe("Export*ServiceResponse", () => {
     expect(encodeResponse("logs", "json").toString()).toBe("{}");
   });
 
+  it("is never taken for less when it was cut", () => {
+    const partial = fc.record({ rejected: fc.integer({ min: 1 }), message: fc.string() });
+    fc.assert(
+      fc.property(partial, signals, encodings, fc.nat(), (sent, signal, encoding, at) => {
+        const body = encodeResponse(signal, encoding, sent);
+        const cut = body.subarray(0, 1 + (at % (body.length - 1)));
+        expect(decodeResponse(signal, encoding, cut)).toBe("unreadable");
+      }),
+    );
+  });
+
+  it("may say what it has to say in any order, and in parts", () => {
+    const message = Buffer.from([0x12, 2, 0x6e, 0x6f]);
+    const rejected = Buffer.from([0x08, 3]);
+    const within = (bytes: Buffer) => Buffer.concat([Buffer.from([0x0a, bytes.length]), bytes]);
+    for (const body of [
+      within(Buffer.concat([message, rejected])),
+      Buffer.concat([within(rejected), within(message)]),
+      Buffer.concat([within(message), Buffer.from([0x7d, 1, 2, 3, 4]), within(rejected)]),
+    ]) {
+      expect(decodeResponse("logs", "proto", body)).toEqual({ rejected: 3, message: "no" });
+    }
+  });
+
   it("understands snake_case and numbers", () => {
     const body = Buffer.from('{"partial_success":{"rejected_spans":3,"error_message":"x"}}');
     expect(decodeResponse("traces", "json", body)).toEqual({ rejected: 3, message: "x" });
@@ -70,10 +94,11 @@ it("reading statuses and responses never throws", () => {
       decodeResponse(signal, encoding, bytes);
     }),
   );
-  for (const text of ["null", "[]", "7", '{"partialSuccess":null}', '{"partialSuccess":{"rejectedSpans":{}}}']) {
-    expect(decodeResponse("traces", "json", Buffer.from(text))).toBeUndefined();
-    decodeStatus(Buffer.from('{"details":[null,7]}'), "json");
+  for (const text of ["null", "[]", "7", "{", '{"partialSuccess":7}', '{"partialSuccess":{"rejectedSpans":{}}}']) {
+    expect(decodeResponse("traces", "json", Buffer.from(text))).toBe("unreadable");
   }
+  expect(decodeResponse("traces", "json", Buffer.from('{"partialSuccess":null}'))).toBeUndefined();
+  decodeStatus(Buffer.from('{"details":[null,7]}'), "json");
 });
 
 describe("gRPC's headers", () => {

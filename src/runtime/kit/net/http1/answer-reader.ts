@@ -64,10 +64,10 @@ export class AnswerReader {
     return this.isComplete;
   }
 
-  /** The body of a complete answer. */
+  /** What has come of the body: all of it when the answer is complete. */
   body(): Buffer {
     if (this.size === 0) return EMPTY;
-    return this.pieces.length === 1 ? this.pieces[0]! : Buffer.concat(this.pieces, this.size);
+    return this.pieces.length === 1 ? this.pieces[0]! : Buffer.concat(this.pieces);
   }
 
   /** Where the body begins; all of it when the head goes on. */

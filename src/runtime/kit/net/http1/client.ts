@@ -11,7 +11,7 @@ export interface Http1Settings {
   readonly maxIdle: number;
   /** How long an unused one is kept, in milliseconds, unless the server says less; 0 means for as long as the server does. */
   readonly idleTimeoutMs: number;
-  /** An answer with a longer body counts without it. */
+  /** A longer body of an answer is not read to its end. */
   readonly maxAnswerBytes: number;
 }
 

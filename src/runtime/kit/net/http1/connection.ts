@@ -78,7 +78,7 @@ export class Http1Connection {
     this.write(exchange);
   }
 
-  /** Ends the exchange under way and the connection. An answer whose head is there counts, without its body. */
+  /** Ends the exchange under way and the connection. An answer whose head is there counts, and says what its body lacks. */
   end(error: Error): void {
     const { exchange } = this;
     const { head, hasBegun } = this.reader;
@@ -86,7 +86,7 @@ export class Http1Connection {
     if (!this.isReady) this.pool.session = undefined;
     this.close();
     if (exchange === undefined) return;
-    if (counts) exchange.succeed(head, EMPTY);
+    if (counts) exchange.succeed(head, this.reader.body(), error);
     else exchange.fail(error, this.wasUsed && !hasBegun && isDisconnect(error));
   }
 
@@ -191,8 +191,6 @@ export class Http1Connection {
     this.pool.released(this, keepAliveMs);
   }
 }
-
-const EMPTY = Buffer.alloc(0);
 
 /** What Node.js says when the other side ends a connection instead of answering. */
 function hangUp(): Error {

@@ -8,8 +8,10 @@ export interface Http1Answer {
   readonly status: number;
   /** By lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Empty when it was too large, broke off or took too long: the status counts. */
+  /** As much of it as came. */
   readonly body: Buffer;
+  /** Why that is not all of it: it was too large, broke off or took too long. Undefined when it is. */
+  readonly bodyError: Error | undefined;
 }
 
 /** A request and whoever waits for its answer. It is settled once; after that it hears of no abort. */
@@ -51,9 +53,9 @@ export class Exchange {
     this.onAbort(this);
   }
 
-  succeed({ status, headers }: AnswerHead, body: Buffer): void {
+  succeed({ status, headers }: AnswerHead, body: Buffer, bodyError?: Error): void {
     this.abort?.removeEventListener("abort", this);
-    this.resolve({ status, headers, body });
+    this.resolve({ status, headers, body, bodyError });
   }
 
   fail(error: Error, isStale: boolean): void {

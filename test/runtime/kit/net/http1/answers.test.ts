@@ -13,7 +13,12 @@ async function answeredWith(answer: string, method = "POST", end = false) {
   const client = clientOf(server);
   const request = method === "POST" ? HEAD : requestHead(method, "/", { Host: "test" });
   const result = await client.request(request, BODY).then(
-    ({ status, headers, body }) => ({ status, headers, body: body.toString() }),
+    ({ status, headers, body, bodyError }) => ({
+      status,
+      headers,
+      body: body.toString(),
+      isWhole: bodyError === undefined,
+    }),
     (error: Error & { cause: NodeJS.ErrnoException }) => ({ error: error.cause.code, message: error.message }),
   );
   const closes = () =>
@@ -56,7 +61,7 @@ describe("an answer that is as it should be", () => {
     ["is HTTP/1.0 and kept", "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nok", 200, "ok"],
   ])("%s: is read, and the connection kept", async (_, text, status, body) => {
     const { result, isKept } = await answeredWith(text);
-    expect(result).toMatchObject({ status, body });
+    expect(result).toMatchObject({ status, body, isWhole: true });
     expect(await isKept()).toBe(true);
   });
 
@@ -155,16 +160,20 @@ describe("an answer that is not as it should be", () => {
     ["has trailers without end", `${head("Transfer-Encoding: chunked")}0\r\n${"A: b\r\n".repeat(20_000)}`],
   ])("%s: counts by its status, and its connection is closed", async (_, text) => {
     const { result, closes } = await answeredWith(text);
-    expect(result).toMatchObject({ status: 200, body: "" });
+    expect(result).toMatchObject({ status: 200, isWhole: false });
     await closes();
   });
 
   it.each([
     ["in its head", "HTTP/1.1 200 OK\r\nContent-", { error: "ECONNRESET", message: "socket hang up" }],
     ["before it began", "", { error: "ECONNRESET", message: "socket hang up" }],
-    ["in its body", `${head("Content-Length: 5")}he`, { status: 200, body: "" }],
-    ["in a chunk", `${head("Transfer-Encoding: chunked")}5\r\nhe`, { status: 200, body: "" }],
-    ["before the last chunk", `${head("Transfer-Encoding: chunked")}2\r\nhe\r\n`, { status: 200, body: "" }],
+    ["in its body", `${head("Content-Length: 5")}he`, { status: 200, body: "he", isWhole: false }],
+    ["in a chunk", `${head("Transfer-Encoding: chunked")}5\r\nhe`, { status: 200, body: "he", isWhole: false }],
+    [
+      "before the last chunk",
+      `${head("Transfer-Encoding: chunked")}2\r\nhe\r\n`,
+      { status: 200, body: "he", isWhole: false },
+    ],
   ])("breaks off %s: %o", async (_, text, expected) => {
     const { result, closes } = await answeredWith(text, "POST", true);
     expect(result).toMatchObject(expected);
@@ -181,7 +190,7 @@ describe("an answer that is not as it should be", () => {
     const answer = clientOf(server, { clock }).request(HEAD, BODY);
     await until(() => expect(clock.pending).toBe(1));
     clock.advance(10_000);
-    expect(await answer).toMatchObject({ status: 200, body: Buffer.alloc(0) });
+    expect(await answer).toMatchObject({ status: 200, body: Buffer.from("he"), bodyError: expect.any(Error) });
     await expect.poll(() => socket?.readableEnded).toBe(true);
     expect(clock.pending).toBe(0);
   });

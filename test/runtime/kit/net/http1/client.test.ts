@@ -262,7 +262,7 @@ describe("a request that is given up", () => {
     const sending = clientOf(server, { clock }).request(HEAD, BODY, abort.signal);
     await until(() => expect(clock.pending).toBe(1));
     abort.abort();
-    expect(await sending).toMatchObject({ status: 200, body: Buffer.alloc(0) });
+    expect(await sending).toMatchObject({ status: 200, body: Buffer.from("he"), bodyError: new Error("aborted") });
   });
 });
 
