@@ -34,7 +34,7 @@ const MAX_REUSED_BYTES = 1024 * 1024;
  * Turns what a program logs into batches.
  *
  * Invariants:
- * - `emit` never throws and waits for nothing: the record is written to bytes at once, so that later changes to it have
+ * - `emit` never throws and holds nobody up: the record is written to bytes at once, so that later changes to it have
  *   no effect, and handed in when the current turn of the event loop ends. While earlier batches are not yet settled,
  *   records gather for a few milliseconds.
  * - The bytes that gather are reserved at the intake, so they count towards the intake's limit.
@@ -65,15 +65,14 @@ export class LogEmitter {
   }
 
   /**
-   * Takes one record or several. Without `failOnError` the promise is resolved at once and failures are counted and
-   * logged; with it, it is settled when the records are: it rejects with the `Refusal` if any of them was not taken.
-   * A rejection that nobody looks at is no unhandled one.
+   * Takes one record or several. The promise is settled when the records are: on disk, or with the queue off sent. With
+   * `failOnError` it rejects with the `Refusal` if any of them was not taken, and a rejection that nobody looks at is no
+   * unhandled one; without, failures are counted and logged.
    */
   emit(records: LogInput | readonly LogInput[], options?: EmitOptions): Promise<void> {
     const failOnError = options?.failOnError ?? this.failOnError.current;
-    if (failOnError) return withoutUnhandledRejection(this.emitAndAwait(records));
-    this.addAll(records);
-    return RESOLVED;
+    const results = this.addAll(records, !failOnError);
+    return failOnError ? withoutUnhandledRejection(throwIfRefused(results)) : whenSettled(results);
   }
 
   /** Hands in what has gathered; resolves when everything emitted until now is settled. Never rejects. */
@@ -82,49 +81,42 @@ export class LogEmitter {
     return this.intake.settled();
   }
 
-  private async emitAndAwait(records: LogInput | readonly LogInput[]): Promise<void> {
-    const results: (PendingBatch | Refusal)[] = [];
-    this.addAll(records, results);
-    const batches = new Set(results.filter((each) => each instanceof PendingBatch));
-    const outcomes = await Promise.all([...batches].map((each) => each.settled));
-    const refusal = results.find((each) => each instanceof Refusal) ?? outcomes.map(refusalFrom).find(Boolean);
-    if (refusal !== undefined) throw refusal;
-  }
-
-  /** Notes where the records are now, or why they were refused. Never throws, whatever is given as a list. */
-  private addAll(records: LogInput | readonly LogInput[], results?: (PendingBatch | Refusal)[]): void {
+  /** Gives where the records are now, or why they were refused. Never throws, whatever is given as a list. */
+  private addAll(records: LogInput | readonly LogInput[], isSilent: boolean): EmitResult[] {
+    const results: EmitResult[] = [];
     try {
-      if (isList(records)) for (const record of records) this.add(record, results);
-      else this.add(records, results);
+      if (isList(records)) for (const record of records) results.push(this.add(record, isSilent));
+      else results.push(this.add(records, isSilent));
     } catch (error) {
-      this.refuse(badRecord(error), results);
+      results.push(this.refuse(badRecord(error), isSilent));
     }
+    return results;
   }
 
-  private add(record: LogInput, results: (PendingBatch | Refusal)[] | undefined): void {
+  private add(record: LogInput, isSilent: boolean): EmitResult {
     const early = this.intake.refusalOf("logs");
-    if (early !== undefined) return this.refuse(early, results);
+    if (early !== undefined) return this.refuse(early, isSilent);
     const writer = this.spareWriter ?? new WireWriter(1024);
     this.spareWriter = undefined;
     const bad = this.write(writer, record);
-    if (bad !== undefined) return this.refuse(bad, results);
+    if (bad !== undefined) return this.refuse(bad, isSilent);
     if (writer.bytes.length <= MAX_REUSED_BYTES) this.spareWriter = writer;
     const refusal = this.reserve(writer.length);
-    if (refusal !== undefined) return this.refuse(refusal, results);
+    if (refusal !== undefined) return this.refuse(refusal, isSilent);
     const pending = this.pending!;
     pending.count += 1;
-    if (results === undefined) pending.silent += 1;
-    results?.push(pending);
+    if (isSilent) pending.silent += 1;
     this.records.byte(SCOPE_ITEM_TAG);
     this.records.lengthDelimited(writer.written());
     if (this.records.length >= TARGET_BATCH_BYTES) this.seal();
     this.schedule();
+    return pending;
   }
 
-  private refuse(refusal: Refusal, results: (PendingBatch | Refusal)[] | undefined): void {
-    results?.push(refusal);
-    if (results === undefined) this.intake.countSilent(1, refusal);
+  private refuse(refusal: Refusal, isSilent: boolean): Refusal {
+    if (isSilent) this.intake.countSilent(1, refusal);
     this.intake.refuse("logs", 1, refusal);
+    return refusal;
   }
 
   private write(writer: WireWriter, record: LogInput): Refusal | undefined {
@@ -191,13 +183,14 @@ export class LogEmitter {
   };
 }
 
-/** Records on their way into one batch. */
+/** Records on their way into one batch. The promises are made when somebody asks, once for all records. */
 class PendingBatch {
   count = 0;
   /** Of these, the records that nobody waits for. */
   silent = 0;
   reserved = 0;
   private outcome: Promise<Outcome> | undefined;
+  private end: Promise<void> | undefined;
   private resolve: ((outcome: Outcome) => void) | undefined;
 
   get settled(): Promise<Outcome> {
@@ -207,9 +200,35 @@ class PendingBatch {
     return this.outcome;
   }
 
+  /** Resolves when it is settled, well or not. */
+  get ended(): Promise<void> {
+    this.end ??= this.settled.then(() => {});
+    return this.end;
+  }
+
   settle(outcome: Outcome): void {
     this.resolve?.(outcome);
   }
+}
+
+/** The batch that a record is in, or why it is in none. */
+type EmitResult = PendingBatch | Refusal;
+
+/** The promise of a single record is that of its batch: who emits without waiting pays for no other. */
+function whenSettled(results: readonly EmitResult[]): Promise<void> {
+  const [first] = results;
+  if (results.length === 1) return first instanceof PendingBatch ? first.ended : RESOLVED;
+  return Promise.all([...batchesOf(results)].map((each) => each.ended)).then(() => {});
+}
+
+async function throwIfRefused(results: readonly EmitResult[]): Promise<void> {
+  const outcomes = await Promise.all([...batchesOf(results)].map((each) => each.settled));
+  const refusal = results.find((each) => each instanceof Refusal) ?? outcomes.map(refusalFrom).find(Boolean);
+  if (refusal !== undefined) throw refusal;
+}
+
+function batchesOf(results: readonly EmitResult[]): Set<PendingBatch> {
+  return new Set(results.filter((each) => each instanceof PendingBatch));
 }
 
 const TAG_AND_LENGTH = 6;

@@ -19,6 +19,7 @@ import {
   metric,
   REFUSED,
   started,
+  temporaryFolder,
 } from "./support.js";
 
 afterEach(cleanUp);
@@ -273,6 +274,17 @@ describe("logs.emit", () => {
     await stopping;
     expect(batches.flatMap(bodies)).toHaveLength(10);
     expect([metric(sluice, ACCEPTED), metric(sluice, REFUSED)]).toEqual([10, 1]);
+  });
+
+  it("is awaited until the record is in the queue on disk, also by those who are told of no failure", async () => {
+    const exporters = { otlp_http: { endpoint: "http://127.0.0.1:1" } };
+    const service = { pipelines: { logs: { receivers: ["app"], exporters: ["otlp_http"] } } };
+    const sluice = await started({ config: { exporters, service }, queueDirectory: temporaryFolder() });
+    const waiting = () => sluice.status().exporters[0]!.queue.items;
+    await sluice.logs.emit({ body: 1 });
+    expect(waiting()).toBe(1);
+    await sluice.logs.emit([{ body: 2 }, { body: "x".repeat(300_000) }, { body: 4 }]);
+    expect(waiting()).toBe(4);
   });
 
   it("reports as refused what a stop could not hand over in time", async () => {
