@@ -88,7 +88,7 @@ export class HeldDebts {
 export class Debt {
   private open = true;
   private unsettledParts = 0;
-  private outcome: Outcome = ACCEPTED;
+  private outcomeSoFar: Outcome = ACCEPTED;
   private combineRejected: CombineRejected = sum;
   private blamed: Refusal | undefined;
   private holder: HeldDebts | undefined;
@@ -151,9 +151,14 @@ export class Debt {
     return this.unsettledParts > 0;
   }
 
+  /** @internal How it was settled; undefined while it is owed. */
+  get outcome(): Outcome | undefined {
+    return this.open || this.isDivided ? undefined : this.outcomeSoFar;
+  }
+
   /** @internal True once its sender was told to keep the data. */
   get isRefused(): boolean {
-    return !this.open && !this.isDivided && !this.outcome.ok;
+    return this.outcome?.ok === false;
   }
 
   /** The one lease that all deliveries of this debt share while it is where it is. */
@@ -187,9 +192,9 @@ export class Debt {
   settle(outcome: Outcome): void {
     if (!this.open) return;
     this.open = false;
-    this.outcome = this.withBlame(this.holder?.mapOutcome(outcome) ?? outcome);
+    this.outcomeSoFar = this.withBlame(this.holder?.mapOutcome(outcome) ?? outcome);
     this.moveTo(undefined);
-    this.conclude(this.outcome);
+    this.conclude(this.outcomeSoFar);
   }
 
   /** @internal Should it be refused, it is for this reason. */
@@ -217,11 +222,11 @@ export class Debt {
 
   private partSettled(outcome: Outcome): void {
     if (this.unsettledParts === 0) return; // was settled before it was divided
-    this.outcome = combine(this.outcome, outcome, this.combineRejected);
+    this.outcomeSoFar = combine(this.outcomeSoFar, outcome, this.combineRejected);
     this.unsettledParts -= 1;
     if (this.unsettledParts > 0) return;
-    this.outcome = this.withBlame(this.outcome);
-    this.conclude(this.outcome);
+    this.outcomeSoFar = this.withBlame(this.outcomeSoFar);
+    this.conclude(this.outcomeSoFar);
   }
 
   private withBlame(outcome: Outcome): Outcome {

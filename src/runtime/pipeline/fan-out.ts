@@ -1,33 +1,56 @@
+import type { Outcome } from "../contract/debt.js";
 import type { Delivery } from "../contract/delivery.js";
 import type { DeliveryConsumer } from "./intake.js";
+import type { PartialAcceptance } from "./partial-acceptance.js";
+
+type Memory = PartialAcceptance<DeliveryConsumer>;
 
 /** One consumer for several: each gets the whole batch and a part of the debt, so the sender waits for all of them. */
-export function fanOut(consumers: readonly DeliveryConsumer[]): DeliveryConsumer {
-  const single = consumers[0];
-  if (consumers.length === 1 && single !== undefined) return refuseOnThrow(single);
-  const guardedConsumers = consumers.map(refuseOnThrow);
-  return (delivery) => {
-    const parts = delivery.copies(guardedConsumers.length);
-    guardedConsumers.forEach((consumer, i) => {
-      consumer(parts[i]!);
-    });
-  };
+export function fanOut(consumers: readonly DeliveryConsumer[], memory: Memory): DeliveryConsumer {
+  const guarded = consumers.map(refuseOnThrow);
+  const [single] = guarded;
+  if (guarded.length === 1 && single !== undefined) return single;
+  return (delivery) => offer(delivery, guarded, memory);
 }
 
 /**
  * Sends a connector's delivery to the pipelines it chose, once each, or to all. None chosen is a deliberate drop. The
  * choice ends there: it says nothing to the next connector.
  */
-export function routeToTargets(consumers: ReadonlyMap<string, DeliveryConsumer>): DeliveryConsumer {
-  const toAll = fanOut([...consumers.values()]);
-  return (delivery: Delivery) => {
-    if (delivery.route === undefined) return toAll(delivery);
-    const chosen = [...new Set(delivery.route)].flatMap((id) => consumers.get(id) ?? []);
-    const parts = delivery.to(undefined).copies(chosen.length);
-    parts.forEach((part, i) => {
-      chosen[i]!(part);
-    });
+export function routeToTargets(consumers: ReadonlyMap<string, DeliveryConsumer>, memory: Memory): DeliveryConsumer {
+  const guarded = new Map([...consumers].map(([id, consumer]) => [id, refuseOnThrow(consumer)]));
+  const all = [...guarded.values()];
+  return (delivery) => {
+    if (delivery.route === undefined) return offer(delivery, all, memory);
+    const chosen = [...new Set(delivery.route)].flatMap((id) => guarded.get(id) ?? []);
+    offer(delivery.to(undefined), chosen, memory);
   };
+}
+
+/** One who took it when others refused it is not given it again. */
+function offer(delivery: Delivery, consumers: readonly DeliveryConsumer[], memory: Memory): void {
+  if (consumers.length < 2) {
+    for (const copy of delivery.copies(consumers.length)) consumers[0]!(copy);
+    return;
+  }
+  const takenBefore = memory.take(delivery);
+  const observed = delivery.observe((outcome) => {
+    if (outcome.ok || outcome.refusal.kind === "permanent") return;
+    const taken = takenOf(consumers, parts);
+    if (taken.size > 0) memory.remember(delivery, taken);
+  });
+  const parts = observed.copies(consumers.length);
+  for (const [i, consumer] of consumers.entries()) {
+    const before = takenBefore?.get(consumer);
+    if (before === undefined) consumer(parts[i]!);
+    else parts[i]!.debt.settle(before);
+  }
+}
+
+function takenOf(consumers: readonly DeliveryConsumer[], parts: readonly Delivery[]): Map<DeliveryConsumer, Outcome> {
+  const taken = new Map<DeliveryConsumer, Outcome>();
+  for (const [i, { debt }] of parts.entries()) if (debt.outcome?.ok) taken.set(consumers[i]!, debt.outcome);
+  return taken;
 }
 
 /** A branch that throws refuses its own part and disturbs no other. */

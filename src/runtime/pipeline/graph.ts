@@ -26,6 +26,7 @@ import { createIntake, type DeliveryConsumer } from "./intake.js";
 import { IntakeBudget } from "./intake-budget.js";
 import { isolate } from "./isolate.js";
 import { holdsDeliveries, journalPlace } from "./journal-place.js";
+import { PartialAcceptance } from "./partial-acceptance.js";
 import { ReplaySteps } from "./replay-steps.js";
 import { aroundJournal, type RunningPipeline, runPipeline } from "./run-pipeline.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
@@ -110,7 +111,7 @@ class GraphBuilder {
     for (const spec of this.plan.exporters.values()) this.exporters.set(spec.id, this.createExporter(spec));
     for (const pipeline of [...this.plan.pipelines].reverse()) {
       const consumers = pipeline.exporters.flatMap((id) => this.consumersOf(id, pipeline));
-      this.addPipeline(pipeline, fanOut(consumers));
+      this.addPipeline(pipeline, fanOut(consumers, this.createMemory()));
     }
     const receivers = [...this.plan.receivers.values()].map((spec) => ({
       spec,
@@ -155,7 +156,11 @@ class GraphBuilder {
     const place = journalPlace(this.plan, pipeline);
     const logger = this.settings.logger.child({ pipeline: id });
     const behind = runPipeline(processors.slice(place), output, logger);
-    const before = runPipeline(processors.slice(0, place), fanOut([(delivery) => journal.accept(delivery)]), logger);
+    const before = runPipeline(
+      processors.slice(0, place),
+      fanOut([(delivery) => journal.accept(delivery)], this.createMemory()),
+      logger,
+    );
     this.behindJournals.set(id, behind);
     this.addRun(this.pipelines, id, aroundJournal(before, journal, behind));
   }
@@ -258,7 +263,7 @@ class GraphBuilder {
       targets,
     });
     const consumers = new Map(targets.map((id) => [id, this.pipelines.get(id)!.consume]));
-    return this.addRunningPipeline(this.connectors, key, [operator], routeToTargets(consumers));
+    return this.addRunningPipeline(this.connectors, key, [operator], routeToTargets(consumers, this.createMemory()));
   }
 
   private addRunningPipeline(
@@ -313,10 +318,17 @@ class GraphBuilder {
     const readers = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(receiver));
     for (const signal of new Set(readers.map((pipeline) => pipeline.signal))) {
       const consumers = readers.filter((p) => p.signal === signal).map((p) => this.pipelines.get(p.id)!.consume);
-      const { isOpen } = this.settings;
-      intakes[signal] = createIntake({ receiver, signal, budget: this.budget, consumer: fanOut(consumers), isOpen });
+      const consumer = fanOut(consumers, this.createMemory());
+      intakes[signal] = createIntake({ receiver, signal, budget: this.budget, consumer, isOpen: this.settings.isOpen });
     }
     return intakes;
+  }
+
+  /** Of each fan-out its own. */
+  private createMemory(): PartialAcceptance<DeliveryConsumer> {
+    const { clock, metrics } = this.settings;
+    const description = "Records sent again that an exporter or pipeline had, and was not given a second time.";
+    return new PartialAcceptance(clock, metrics.counter("sluice_fan_out_duplicates", { description }));
   }
 
   private contextOf(id: string, kind: ComponentKind): ComponentContext {

@@ -1,0 +1,215 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import { type Batch, type Clock, Delivery, eachBatch, type Outcome, Refusal } from "../../../src/plugin.js";
+import { systemClock } from "../../../src/runtime/contract/clock.js";
+import { Debt } from "../../../src/runtime/contract/debt.js";
+import { fanOut, routeToTargets } from "../../../src/runtime/pipeline/fan-out.js";
+import type { DeliveryConsumer } from "../../../src/runtime/pipeline/intake.js";
+import { PartialAcceptance } from "../../../src/runtime/pipeline/partial-acceptance.js";
+import { cleanUp, startWrapped } from "../../extensions/reliability/agent.js";
+import { startSink } from "../../support/otlp-sink.js";
+import { sketch } from "../../support/plan.js";
+import { runs } from "../../support/runs.js";
+import { bodies, logs } from "../../support/telemetry/batches.js";
+
+/** A consumer that takes what comes while it is told to. */
+class Branch {
+  readonly taken: string[] = [];
+  answer: { rejected: number; message: string } | Refusal = { rejected: 0, message: "" };
+
+  readonly consume: DeliveryConsumer = (delivery) => {
+    if (this.answer instanceof Refusal) return delivery.refuse(this.answer);
+    this.taken.push(...bodies(delivery.batch));
+    delivery.accept(this.answer);
+  };
+}
+
+const busy = () => new Refusal("throttled", "full");
+
+interface Offer {
+  readonly metadata?: ReadonlyMap<string, readonly string[]>;
+  readonly route?: readonly string[];
+}
+
+function offered(consumer: DeliveryConsumer, batch: Batch, { metadata, route }: Offer = {}): Outcome | undefined {
+  let outcome: Outcome | undefined;
+  const debt = new Debt((settled) => {
+    outcome = settled;
+  });
+  consumer(new Delivery(batch, { receiver: "r", transport: "t", ...(metadata && { metadata }) }, debt, route));
+  return outcome;
+}
+
+interface BranchesOptions {
+  readonly clock?: Clock;
+  readonly count?: number;
+  readonly maxRemembered?: number;
+}
+
+function branches({ clock = systemClock, count = 2, maxRemembered }: BranchesOptions = {}) {
+  const all = Array.from({ length: count }, () => new Branch());
+  let prevented = 0;
+  const add = (records: number) => {
+    prevented += records;
+  };
+  const memory = new PartialAcceptance<DeliveryConsumer>(clock, { add }, maxRemembered);
+  return {
+    all,
+    memory,
+    consumer: fanOut(
+      all.map(({ consume }) => consume),
+      memory,
+    ),
+    prevented: () => prevented,
+  };
+}
+
+describe("a fan-out that one consumer refused", () => {
+  it("gives what is sent again only to those that have it not", () => {
+    const { all, consumer, prevented } = branches();
+    const [healthy, full] = all;
+    full!.answer = busy();
+    for (let i = 0; i < 3; i++) expect(offered(consumer, logs("a", "b"))).toMatchObject({ ok: false });
+    expect(healthy!.taken).toEqual(["a", "b"]);
+    full!.answer = { rejected: 0, message: "" };
+    expect(offered(consumer, logs("a", "b"))).toMatchObject({ ok: true });
+    expect([healthy!.taken, full!.taken]).toEqual([
+      ["a", "b"],
+      ["a", "b"],
+    ]);
+    expect(prevented()).toBe(6);
+  });
+
+  it("takes the same again from who sends it on purpose after a success", () => {
+    const { all, consumer } = branches();
+    all[1]!.answer = busy();
+    offered(consumer, logs("a"));
+    all[1]!.answer = { rejected: 0, message: "" };
+    offered(consumer, logs("a"));
+    offered(consumer, logs("a"));
+    expect(all.map(({ taken }) => taken)).toEqual([
+      ["a", "a"],
+      ["a", "a"],
+    ]);
+  });
+
+  it("still tells the sender what the one that took it has rejected", () => {
+    const { all, consumer } = branches();
+    all[0]!.answer = { rejected: 1, message: "too old" };
+    all[1]!.answer = busy();
+    offered(consumer, logs("a", "b"));
+    all[0]!.answer = busy();
+    all[1]!.answer = { rejected: 0, message: "" };
+    expect(offered(consumer, logs("a", "b"))).toEqual({ ok: true, rejected: 1, message: "too old" });
+  });
+
+  it("takes the same bytes of another client's headers for another delivery", () => {
+    const { all, consumer } = branches();
+    const of = (tenant: string) => ({ metadata: new Map([["tenant", [tenant]]]) });
+    all[1]!.answer = busy();
+    offered(consumer, logs("a"), of("one"));
+    offered(consumer, logs("a"), of("two"));
+    expect(all[0]!.taken).toEqual(["a", "a"]);
+  });
+
+  it("remembers nothing of what is refused for good, and nothing for ever", () => {
+    let now = 0;
+    const { all, consumer } = branches({ clock: { ...systemClock, monotonic: () => now } });
+    all[1]!.answer = new Refusal("permanent", "never");
+    for (let i = 0; i < 2; i++) offered(consumer, logs("a"));
+    all[1]!.answer = busy();
+    offered(consumer, logs("b"));
+    now += 11 * 60_000;
+    offered(consumer, logs("b"));
+    expect(all[0]!.taken).toEqual(["a", "a", "b", "b"]);
+  });
+
+  it("remembers the newest of very many", () => {
+    const { all, consumer } = branches({ maxRemembered: 2 });
+    all[1]!.answer = busy();
+    for (const body of ["a", "b", "c", "c", "b", "a"]) offered(consumer, logs(body));
+    expect(all[0]!.taken).toEqual(["a", "b", "c", "a"]);
+  });
+
+  it("does so among the pipelines that a connector chose", () => {
+    const { all, memory } = branches({ count: 3 });
+    const consumer = routeToTargets(new Map(all.map(({ consume }, i) => [`p${i}`, consume])), memory);
+    all[2]!.answer = busy();
+    for (let i = 0; i < 2; i++) offered(consumer, logs("a"), { route: ["p1", "p2"] });
+    expect(all.map(({ taken }) => taken)).toEqual([[], ["a"], []]);
+  });
+
+  it("gives every consumer as many of each content as succeeded, and at most one more", () => {
+    const step = fc.record({ body: fc.constantFrom("a", "b", "c"), refusing: fc.subarray([0, 1, 2]) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const { all, consumer } = branches({ count: 3 });
+        const successes = new Map<string, number>();
+        for (const { body, refusing } of steps) {
+          for (const [i, branch] of all.entries())
+            branch.answer = refusing.includes(i) ? busy() : { rejected: 0, message: "" };
+          if (offered(consumer, logs(body))?.ok) successes.set(body, (successes.get(body) ?? 0) + 1);
+          for (const { taken } of all) {
+            const extra = taken.filter((each) => each === body).length - (successes.get(body) ?? 0);
+            expect([0, 1]).toContain(extra);
+          }
+        }
+      }),
+      runs(100),
+    );
+  });
+});
+
+describe("a request that one pipeline of several refused", () => {
+  it("goes only to the exporters that have it not when it is sent again, through the processors before them", async () => {
+    const taken: Record<string, string[]> = { a: [], b: [], c: [] };
+    const refusing = new Set(["c"]);
+    const exporter = (id: string) => ({
+      async send(batch: Batch) {
+        if (refusing.has(id)) throw busy();
+        taken[id]!.push(...bodies(batch));
+        return undefined;
+      },
+    });
+    const { intake } = sketch({
+      processors: { pass: () => eachBatch((batch) => batch) },
+      exporters: { a: exporter("a"), b: exporter("b"), c: exporter("c") },
+      pipelines: {
+        "logs/1": { receivers: ["in"], exporters: ["a"] },
+        "logs/2": { receivers: ["in"], processors: ["pass"], exporters: ["b", "c"] },
+      },
+    });
+    for (let i = 0; i < 2; i++) expect(await intake("in").accept(logs("x"))).toMatchObject({ ok: false });
+    refusing.clear();
+    expect(await intake("in").accept(logs("x"))).toMatchObject({ ok: true });
+    expect(taken).toEqual({ a: ["x"], b: ["x"], c: ["x"] });
+  });
+});
+
+describe("exporters of which one has a full queue", () => {
+  afterEach(cleanUp);
+
+  it("get what a client sends again once each", async () => {
+    const [healthy, slow] = [await startSink(), await startSink()];
+    slow.decide(() => 503);
+    const { send, agent, metrics } = await startWrapped(`
+  otlp_http/healthy: {endpoint: ${healthy.url}}
+  otlp_http/slow:
+    endpoint: ${slow.url}
+    sending_queue: {queue_size: 1, sizer: requests}
+    retry_on_failure: {initial_interval: 20ms, max_interval: 20ms}
+    circuit_breaker: {enabled: false}`);
+    expect(await send("first")).toMatchObject({ ok: true });
+    for (let i = 0; i < 3; i++) expect(await send("second")).toMatchObject({ ok: false });
+    expect(metrics.value("sluice_fan_out_duplicates")).toBe(2);
+    slow.decide(() => 200);
+    await expect.poll(() => slow.count).toBe(1);
+    await expect.poll(async () => (await send("second")).ok).toBe(true);
+    await agent.stop();
+    expect([healthy, slow].map(({ batches }) => batches.flatMap(bodies))).toEqual([
+      ["first", "second"],
+      ["first", "second"],
+    ]);
+    await Promise.all([healthy.close(), slow.close()]);
+  });
+});
