@@ -31,7 +31,11 @@ export function runPipeline(
   });
   const stream = processors.reduce<Observable<Delivery>>((upstream, processor) => processor(upstream), source);
   const subscription: Subscription = stream.subscribe({
-    next: output,
+    next(delivery) {
+      // What has left is for those who take it to settle: a queue may have it on disk while its sender still waits.
+      heldDebts.remove(delivery.debt);
+      output(delivery);
+    },
     error(error) {
       logger.error({ err: error }, "the pipeline ended on an error");
       resolveDone();

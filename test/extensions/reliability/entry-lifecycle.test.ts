@@ -1,5 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
+import { startSink } from "../../support/otlp-sink.js";
+import { cleanUp, startWrapped } from "./agent.js";
 import { hangs, numbers, startQueue } from "./queue.js";
 
 describe("a stop", () => {
@@ -46,6 +48,27 @@ describe("a stop", () => {
     expect(stored?.entry).toMatchObject({ attempts: 0, calls: 0, history: [] });
     expect(queue.outlet.status()).toMatchObject({ lastError: undefined, failureRate: 0, queue: { inFlight: 0 } });
     expect(queue.lines).toEqual([]);
+  });
+});
+
+describe("a client that waits for the result when the agent stops", () => {
+  afterEach(cleanUp);
+
+  it("is told of success for what the queue has, though the backend has not answered in time", async () => {
+    const sink = await startSink();
+    sink.decide(() => undefined);
+    const exporter = `
+  otlp_http: {endpoint: ${sink.url}, sending_queue: {wait_for_result: true}}`;
+    const { agent, send, directory } = await startWrapped(exporter);
+    const answered = send("a");
+    await expect.poll(() => sink.requests.length).toBe(1);
+    await agent.stop(0);
+    expect(await answered).toMatchObject({ ok: true });
+    sink.decide(() => 200);
+    await startWrapped(exporter, { directory });
+    await expect.poll(() => sink.count).toBe(1);
+    await cleanUp();
+    await sink.close();
   });
 });
 
