@@ -80,7 +80,7 @@ export const ROOMS = [
   {
     path: "src/runtime/config/schema/",
     purpose: "what a schema says: of keys, warnings, JSON Schema",
-    imports: [...CONFIG, "src/runtime/config/text/"],
+    imports: [...CONFIG, "src/runtime/config/text/", "src/runtime/kit/net/endpoint.ts"],
   },
   {
     path: "src/runtime/config/secrets/",
@@ -92,6 +92,7 @@ export const ROOMS = [
     purpose: "components and pipelines: checked, linked, resolved",
     imports: [
       ...CONFIG,
+      "src/runtime/kit/net/endpoint.ts",
       "src/runtime/ottl/",
       "src/runtime/config/secrets/",
       "src/runtime/config/schema/",

@@ -5,6 +5,7 @@ import {
   type ExporterStatus,
   formatAddress,
   type HostPort,
+  hostPort,
   loadServerTls,
   parseHostPort,
   type SimpleHttpResponse,
@@ -18,10 +19,6 @@ const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
 /** How the exporters are; 503 when one is down. */
 const EXPORTERS_PATH = "/healthz/exporters";
 
-const endpointSchema = z
-  .string()
-  .refine((text) => parseHostPort(text) !== undefined, { error: "expected host:port, such as 127.0.0.1:13133" });
-
 const corsSchema = z.strictObject({
   allowed_origins: z.array(z.string()).default([]),
   allowed_headers: ignored("a GET needs no allowed headers"),
@@ -29,7 +26,7 @@ const corsSchema = z.strictObject({
 });
 
 const schema = z.strictObject({
-  endpoint: endpointSchema
+  endpoint: hostPort(formatAddress(DEFAULT_ENDPOINT))
     .optional()
     .meta({ description: "Default 127.0.0.1:13133; left out, a taken port is only a warning." }),
   port: deprecated(z.number().int().min(0).max(65535).optional(), "use endpoint: 127.0.0.1:<port>"),
@@ -55,6 +52,7 @@ export const healthCheck = defineExtension<HealthCheckConfig>({
   onByDefault: true,
   summary: "Answers HTTP probes: 200 while the agent is ready, 503 otherwise.",
   schema,
+  listensAt: (config) => [{ address: endpointOf(config), key: [configuredEndpointKey(config) ?? "endpoint"] }],
   create: (config, context) => new HealthCheck(config, context),
 });
 

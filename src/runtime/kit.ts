@@ -53,6 +53,7 @@ export {
   type GrpcTarget,
   grpcTarget,
   type HostPort,
+  hostPort,
   httpUrl,
   listenAddress,
   listenEndpoint,

@@ -20,6 +20,8 @@ export function violations(value: unknown, schema: Schema, root: Schema = schema
     const items = schema["items"];
     found.push(...value.flatMap((item, i) => violations(item, items, root, `${path}[${i}]`)));
   }
+  if (isObject(schema["if"]) && violations(value, schema["if"], root, path).length > 0)
+    found.push(...violations(value, schema["else"] as Schema, root, path));
   if (isObject(value)) found.push(...inObject(value, schema, root, path));
   return found;
 }
@@ -27,7 +29,7 @@ export function violations(value: unknown, schema: Schema, root: Schema = schema
 export type Schema = { [word: string]: unknown };
 
 const KNOWN = new Set(
-  "$schema title description default deprecated examples definitions type properties patternProperties required enum const anyOf pattern minimum maximum exclusiveMinimum items additionalProperties propertyNames minLength minItems format".split(
+  "$schema title description default deprecated examples definitions type properties patternProperties required enum const anyOf pattern minimum maximum exclusiveMinimum items additionalProperties propertyNames minLength minItems format if else".split(
     " ",
   ),
 );
@@ -36,7 +38,9 @@ function inObject(value: Schema, schema: Schema, root: Schema, path: string): st
   const properties = (schema["properties"] ?? {}) as Record<string, Schema>;
   const patterns = Object.entries((schema["patternProperties"] ?? {}) as Record<string, Schema>);
   const missing = ((schema["required"] ?? []) as string[]).filter((key) => !(key in value));
+  const names = isObject(schema["propertyNames"]) ? schema["propertyNames"] : {};
   return [
+    ...Object.keys(value).flatMap((key) => violations(key, names, root, `${path}.${key}`)),
     ...missing.map((key) => `${path}.${key}: missing`),
     ...Object.entries(value).flatMap(([key, inner]) => {
       const held = patterns.filter(([pattern]) => new RegExp(pattern, "u").test(key)).map(([, each]) => each);

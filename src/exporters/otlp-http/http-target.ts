@@ -26,6 +26,10 @@ export function httpTargets(config: OtlpHttpConfig): ReadonlyMap<Signal, HttpTar
   return targets;
 }
 
+export function hasTarget(config: OtlpHttpConfig, signal: Signal): boolean {
+  return urlOf(config, signal) !== undefined;
+}
+
 /** The name of the server that a configured Host header means, which its certificate must have; undefined when there is none. */
 export function hostHeaderName({ headers }: OtlpHttpConfig): string | undefined {
   const [, host] = Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === "host") ?? [];

@@ -31,7 +31,7 @@ import {
   sendTwiceIfStale,
 } from "../../runtime/kit.js";
 import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
-import { type HttpTarget, hostHeaderName, httpTargets } from "./http-target.js";
+import { type HttpTarget, hasTarget, hostHeaderName, httpTargets } from "./http-target.js";
 
 /** Sends OTLP over HTTP. */
 export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
@@ -41,6 +41,8 @@ export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
   signals: SIGNALS,
   defaults: { timeout: "30s" },
   schema: otlpHttpSchema,
+  refusesSignal: (config, signal) =>
+    hasTarget(config, signal) ? undefined : `it has neither "endpoint" nor "${signal}_endpoint"`,
   create: (config, context) => new OtlpHttpExporter(config, context),
 });
 

@@ -1,14 +1,12 @@
 import { z } from "zod";
 import { defineExtension, type Extension, type ExtensionContext } from "../../plugin.js";
-import { formatAddress, type HostPort, parseHostPort, startUnlessPortTaken } from "../../runtime/kit.js";
+import { formatAddress, type HostPort, hostPort, parseHostPort, startUnlessPortTaken } from "../../runtime/kit.js";
 import { type AdminServer, startAdminServer } from "./server.js";
 
 const DEFAULT_ENDPOINT = "127.0.0.1:55679";
 
 const schema = z.strictObject({
-  endpoint: z
-    .string()
-    .refine((text) => parseHostPort(text) !== undefined, { error: `expected host:port, such as ${DEFAULT_ENDPOINT}` })
+  endpoint: hostPort(DEFAULT_ENDPOINT)
     .optional()
     .meta({ description: `Default ${DEFAULT_ENDPOINT}; left out, a taken port is only a warning.` }),
   allowed_hosts: z
@@ -25,6 +23,7 @@ export const adminApi = defineExtension<AdminApiConfig>({
   onByDefault: true,
   summary: "An HTTP API to look at exporters and dead letters, and to replay them.",
   schema,
+  listensAt: (config) => [{ address: endpointOf(config), key: ["endpoint"] }],
   create: (config, context) => new AdminApi(config, context),
 });
 
@@ -40,7 +39,7 @@ class AdminApi implements Extension {
 
   async start(): Promise<void> {
     const { logger, clock, host } = this.context;
-    const endpoint = parseHostPort(this.config.endpoint ?? DEFAULT_ENDPOINT)!;
+    const endpoint = endpointOf(this.config);
     const settings = { endpoint, allowedHosts: this.config.allowed_hosts, logger, clock, admin: () => host.admin };
     const start = () => startAdminServer(settings);
     this.server = await (this.config.endpoint === undefined
@@ -58,6 +57,10 @@ class AdminApi implements Extension {
     await this.server?.close();
     this.server = undefined;
   }
+}
+
+function endpointOf({ endpoint = DEFAULT_ENDPOINT }: AdminApiConfig): HostPort {
+  return parseHostPort(endpoint)!;
 }
 
 function isLoopback({ host }: HostPort): boolean {

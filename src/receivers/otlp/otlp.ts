@@ -11,6 +11,12 @@ export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
   summary: "Receives OTLP over gRPC and HTTP (protobuf and JSON).",
   signals: SIGNALS,
   schema: otlpReceiverSchema,
+  listensAt: ({ protocols }) =>
+    (["grpc", "http"] as const).flatMap((protocol) => {
+      const config = protocols[protocol];
+      if (config === undefined) return [];
+      return [{ address: listenAddress(config.endpoint, config.transport), key: ["protocols", protocol, "endpoint"] }];
+    }),
   create: (config, context) => new OtlpReceiver(config, context),
 });
 

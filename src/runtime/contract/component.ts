@@ -208,6 +208,15 @@ interface FactoryBase<Kind extends ComponentKind, Config> {
   readonly schema: ZodType<Config>;
   /** The `CONTRACT_VERSION` it was built for. */
   readonly contract: number;
+  /** @internal Where it listens with this config: two components at one address are a problem of the config. */
+  listensAt?(config: Config): readonly Listener[];
+}
+
+/** @internal An address that a component listens at: a host (every one if undefined) and a port, or a Unix socket. */
+export interface Listener {
+  readonly address: { readonly host: string | undefined; readonly port: number } | { readonly path: string };
+  /** The path of the key that says so in the component's config. */
+  readonly key: readonly (string | number)[];
 }
 
 /** A type of receiver, as `defineReceiver` makes it and a plugin exports it. */
@@ -240,6 +249,8 @@ export interface ExporterFactory<Config = unknown> extends FactoryBase<"exporter
   readonly signals: readonly Signal[];
   /** Defaults of the common exporter keys that differ from everyone's, as written in YAML: `{ timeout: "30s" }`. */
   readonly defaults?: Readonly<Record<string, unknown>>;
+  /** @internal Why, with this config, it cannot take a signal that it takes with others; undefined when it can. */
+  refusesSignal?(config: Config, signal: Signal): string | undefined;
   create(config: Config, context: ExporterContext): Exporter;
 }
 

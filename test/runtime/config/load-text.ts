@@ -16,6 +16,11 @@ export function problemsIn(text: string, options: Partial<LoadOptions> = {}): st
   return loadText(text, options).problems.map(brief);
 }
 
+/** Of a config that defines more than its pipelines name: what else is said of it. */
+export function withoutUnused(problems: readonly Problem[]): Problem[] {
+  return problems.filter(({ code }) => code !== "unused_component");
+}
+
 /** A whole config around one exporter's settings, indented by four blanks. The exporter starts in line 4. */
 export function withExporter(type: string, settings: string): string {
   return `receivers: {otlp: {protocols: {grpc: }}}

@@ -51,10 +51,8 @@ describe("loadConfig", () => {
       "empty sections",
       `receivers: {otlp: {protocols: }}\nprocessors:\nextensions:\nconnectors:\nexporters: {debug: }\n${PIPELINE}`,
     ],
-    ["empty lists of processors", GOOD.replace("[batch]", "[]")],
+    ["empty lists of processors", GOOD.replace("[batch]", "[]").replace("processors:\n  batch:\n", "")],
     ["an empty telemetry section", `${GOOD}  telemetry:\n`],
-    ["an extension that is not switched on", `${GOOD}extensions: {health_check: {endpoint: 0.0.0.0:13133}}`],
-    ["an unused component", `${GOOD.replace("  debug:\n", "  debug:\n  otlphttp/spare: {endpoint: http://h}\n")}`],
     ["words in any case", GOOD.replace("  debug:\n", "  debug: {verbosity: Detailed}\n")],
     ["keys in another case", GOOD.replace("  debug:\n", "  debug: {Verbosity: detailed}\n")],
     ["old names of components", GOOD.replace("  debug:\n", "  logging:\n").replace("[debug]", "[logging]")],
@@ -164,10 +162,71 @@ describe("loadConfig", () => {
     expect(problemsIn(text)).toEqual([problem]);
   });
 
-  it("reports a section that is a list, and what is not in it", () => {
+  it.each([
+    [
+      "an extension that is not switched on",
+      `${GOOD}extensions: {health_check: {endpoint: 0.0.0.0:13133}}`,
+      'extension "health_check" is not used: service.extensions does not name it',
+    ],
+    [
+      "an exporter that no pipeline has",
+      GOOD.replace("  debug:\n", "  debug:\n  otlphttp/spare: {endpoint: http://h}\n"),
+      'exporter "otlphttp/spare" is not used: no pipeline names it',
+    ],
+  ])("warns of %s, and runs", (_, text, message) => {
+    const { config, problems } = loadText(text);
+    expect(problems).toMatchObject([{ severity: "warning", code: "unused_component", message }]);
+    expect(config).toBeDefined();
+  });
+
+  it("does not say of what a wrong name meant that it is not used", () => {
+    expect(problemsIn(GOOD.replace("[batch]", "[btach]"))).toEqual([
+      "error undefined_reference 15:20 service.pipelines.logs.processors.0",
+    ]);
+  });
+
+  it.each([
+    ["a mistyped service", GOOD.replace("service:", "servise:"), ["error unknown_key 11:1 servise"]],
+    [
+      "a mistyped section, and what is wrong in it",
+      GOOD.replace("processors:\n  batch:\n", "procesors:\n  batch: {timout: 1s}\n"),
+      ["error unknown_key 7:1 procesors", "error unknown_key 8:11 processors.batch.timout"],
+    ],
+    ["mistyped pipelines", GOOD.replace("pipelines:", "pipeline:"), ["error unknown_key 12:3 service.pipeline"]],
+    [
+      "a key that stands twice, and what is wrong under the first",
+      GOOD.replace("  batch:\n", "  batch: {timout: 1s}\n  batch: {send_batch_size: 1}\n"),
+      ["error unknown_key 8:11 processors.batch.timout", "error duplicate_key 9:3"],
+    ],
+  ])("says only of %s", (_, text, problems) => {
+    expect(problemsIn(text)).toEqual(problems);
+  });
+
+  it("accepts file_storage, and says that queues are durable without it", () => {
+    const text = withExporter("otlphttp", "endpoint: http://h\nsending_queue: {storage: file_storage/a}").replace(
+      "service: {",
+      "extensions: {file_storage/a: {directory: /var/lib/otelcol}}\nservice: {extensions: [file_storage/a], ",
+    );
+    const { config, problems } = loadText(text);
+    expect(config?.extensions.size).toBe(0);
+    expect(problems).toMatchObject([
+      { severity: "warning", code: "no_effect", message: expect.stringContaining("durable anyway") },
+      { severity: "warning", code: "ignored_key", path: "exporters.otlphttp.sending_queue.storage" },
+    ]);
+  });
+
+  it("takes a list of headers as the map that it stands for", () => {
+    const headers = (text: string) =>
+      loadText(withExporter("otlphttp", `endpoint: http://h\nheaders: ${text}`)).config?.exporters.get("otlphttp")
+        ?.config;
+    const list = "[{name: X-Tenant, value: 1_0}, {name: Authorization, value: Bearer x}]";
+    expect(headers(list)).toEqual(headers("{X-Tenant: 1_0, Authorization: Bearer x}"));
+    expect(headers(list)).toMatchObject({ headers: { "X-Tenant": "1_0", Authorization: "Bearer x" } });
+  });
+
+  it("reports a section that is a list, and not that nothing is in it", () => {
     expect(problemsIn(GOOD.replace("processors:\n  batch:\n", "processors: [batch]\n"))).toEqual([
       "error wrong_type 7:13 processors",
-      "error undefined_reference 14:20 service.pipelines.logs.processors.0",
     ]);
   });
 

@@ -2,6 +2,7 @@ import { didYouMean, withArticle } from "../../contract/schema/suggest.js";
 import type { SectionName } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
 import { spanText } from "../text/node.js";
+import { callPlugin, pluginCode } from "./call-plugin.js";
 import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
 import type { ComponentReference, PipelineDefinition, ServiceDefinition } from "./read-service.js";
 
@@ -76,6 +77,7 @@ function reportUndefined(
     findings.error("wrong_kind", span, path, `"${id}" is ${withArticle(kind)}; expected ${withArticle(wanted)}`);
     return;
   }
+  if (sections.some((section) => findings.hasErrorAt([section]) && definitions[section].size === 0)) return;
   const known = sections.flatMap((section) => [...definitions[section].keys()]);
   const guess = didYouMean(id, known);
   const message = `${wanted} "${id}" is not defined under ${sections.join(" or ")}`;
@@ -83,11 +85,13 @@ function reportUndefined(
 }
 
 function checkEnds(pipeline: PipelineDefinition, { allowNoReceivers, findings }: LinkOptions): void {
-  if (pipeline.receivers.length === 0 && !allowNoReceivers) {
+  const isEmpty = (list: "receivers" | "exporters") =>
+    pipeline[list].length === 0 && !findings.hasErrorAt([...pipeline.path, list]);
+  if (isEmpty("receivers") && !allowNoReceivers) {
     const message = `pipeline "${pipeline.id}" has no receivers; it needs at least one receiver or connector`;
     findings.error("no_receivers", pipeline.key, [...pipeline.path, "receivers"], message);
   }
-  if (pipeline.exporters.length === 0) {
+  if (isEmpty("exporters")) {
     const message = `pipeline "${pipeline.id}" has no exporters; it needs at least one exporter or connector`;
     findings.error("no_exporters", pipeline.key, [...pipeline.path, "exporters"], message);
   }
@@ -100,6 +104,26 @@ function checkSignals({ pipeline, receivers, processors, exporters }: LinkedPipe
     if (factory.signals.includes(pipeline.signal)) continue;
     const message = `${definition.kind} "${definition.id}" does not take ${pipeline.signal}, only ${factory.signals.join(" and ")}`;
     findings.error("unsupported_signal", reference.span, reference.path, message);
+  }
+}
+
+/** Holds the config of exporters against the signals of the pipelines that end in them. */
+export function checkConfiguredSignals(
+  pipelines: readonly LinkedPipeline[],
+  configOf: (exporter: ComponentDefinition) => unknown,
+  findings: Findings,
+): void {
+  for (const { pipeline, exporters } of pipelines) {
+    for (const { reference, definition } of exporters) {
+      const { factory } = definition;
+      const config = configOf(definition);
+      if (factory?.kind !== "exporter" || factory.refusesSignal === undefined || config === undefined) continue;
+      const ask = () => factory.refusesSignal!(config, pipeline.signal);
+      const reason = callPlugin(ask, pluginCode("refusesSignal", definition, factory, "error"), findings);
+      if (reason === undefined) continue;
+      const message = `exporter "${definition.id}" cannot take ${pipeline.signal}: ${reason}`;
+      findings.error("unsupported_signal", reference.span, reference.path, message);
+    }
   }
 }
 

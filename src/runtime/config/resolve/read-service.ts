@@ -5,7 +5,7 @@ import { SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
 import { parseId } from "../schema/component-id.js";
 import { pipelineIntakeSchema, type ServiceSettings, serviceSchema } from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
-import { isNull, isScalar, type MapNode, mapNode, type Node, type Span } from "../text/node.js";
+import { isNull, isScalar, type MapNode, mapNode, type Node, type Span, withMeantKeys } from "../text/node.js";
 import { parseNode } from "./parse-component.js";
 
 /** A component named in a list, with its place. */
@@ -44,9 +44,9 @@ export function readService(root: MapNode, findings: Findings): ServiceDefinitio
     findings.error("wrong_type", entry.value, ["service"], 'expected a map with "pipelines"');
     return { settings: undefined, extensions: [], pipelines: [] };
   }
-  const service = entry.value;
+  const service = withMeantKeys(entry.value, ["extensions", "pipelines"]);
   return {
-    settings: readSettings(service, entry.key, findings),
+    settings: readSettings(entry.value, entry.key, findings),
     extensions: readReferences(service, "extensions", ["service", "extensions"], findings),
     pipelines: readPipelines(service, entry.key, findings),
   };
@@ -92,7 +92,8 @@ function readPipeline(name: string, key: Span, node: Node, path: ConfigPath, fin
     return [];
   }
   if (node.kind === "map") reportUnknownKeys(node, path, findings);
-  const references = (list: string) => readReferences(node, list, [...path, list], findings);
+  const meant = node.kind === "map" ? withMeantKeys(node, PIPELINE_KEYS) : node;
+  const references = (list: string) => readReferences(meant, list, [...path, list], findings);
   return [
     {
       id: id.id,
@@ -102,7 +103,7 @@ function readPipeline(name: string, key: Span, node: Node, path: ConfigPath, fin
       receivers: references("receivers"),
       processors: references("processors"),
       exporters: references("exporters"),
-      durableIntake: readDurableIntake(node, path, findings),
+      durableIntake: readDurableIntake(meant, path, findings),
     },
   ];
 }

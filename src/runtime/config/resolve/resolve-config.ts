@@ -5,7 +5,9 @@ import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
 import type { FactoryOf, Registry } from "../../host/registry.js";
 import { SECTIONS } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
-import { locatePath, type MapNode, mapNode, type Node } from "../text/node.js";
+import { locatePath, type MapNode, mapNode, type Node, withMeantKeys } from "../text/node.js";
+import { callPlugin, pluginCode } from "./call-plugin.js";
+import { type ConfiguredListener, checkListeners, componentListeners, metricListeners } from "./check-listeners.js";
 import {
   type ComponentDefinition,
   type ComponentDefinitions,
@@ -13,11 +15,19 @@ import {
   readDefinitions,
 } from "./component-definitions.js";
 import { checkHolding } from "./holding-processors.js";
-import { type Link, type LinkedPipeline, type LinkOptions, linkExtensions, linkPipelines } from "./link-pipelines.js";
+import {
+  checkConfiguredSignals,
+  type Link,
+  type LinkedPipeline,
+  type LinkOptions,
+  linkExtensions,
+  linkPipelines,
+} from "./link-pipelines.js";
 import { type ParsedComponent, parseNode } from "./parse-component.js";
 import { readService } from "./read-service.js";
 import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
 import { checkNamedPipelines, orderPipelines } from "./topology.js";
+import { warnOfUnused } from "./unused-components.js";
 import { checkZoneOrder } from "./zone-order.js";
 
 export interface ResolveOptions {
@@ -28,9 +38,10 @@ export interface ResolveOptions {
 }
 
 /** Makes of a merged tree what the agent runs. Undefined when anything in it is wrong; the findings say all of it. */
-export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedConfig | undefined {
+export function resolveConfig(written: MapNode, options: ResolveOptions): ResolvedConfig | undefined {
   const { registry, findings } = options;
-  reportUnknownSections(root, findings);
+  reportUnknownSections(written, findings);
+  const root = withMeantKeys(written, SECTION_NAMES);
   const definitions = readDefinitions(root, registry, findings);
   const service = readService(root, findings);
   const linkOptions: LinkOptions = { definitions, allowNoReceivers: options.allowNoReceivers, findings };
@@ -51,6 +62,20 @@ export function resolveConfig(root: MapNode, options: ResolveOptions): ResolvedC
   const intakeLimit = service.settings?.intake.max_bytes ?? Number.POSITIVE_INFINITY;
   const keepsJournals = [...enabled, ...unwritten].some(([, { factory, config }]) => factory.keepsJournals?.(config));
   checkHolding(pipelines, (definition) => parsed.get(definition)?.config, { intakeLimit, keepsJournals, findings });
+  checkConfiguredSignals(pipelines, (definition) => parsed.get(definition)?.config, findings);
+  // Where a name is wrong, what it meant is not used for that reason alone.
+  if (!findings.hasErrors) warnOfUnused(definitions, used, findings);
+  checkListeners(
+    [
+      ...(service.settings === undefined ? [] : metricListeners(service.settings, options.addDefaults)),
+      ...unwritten.flatMap(([id, { factory, config }]) =>
+        componentListeners(`extension "${id}"`, undefined, factory.listensAt?.(config) ?? []),
+      ),
+      ...usedListeners(used, parsed, findings),
+    ],
+    root,
+    findings,
+  );
   if (findings.hasErrors || service.settings === undefined) return undefined;
 
   return {
@@ -166,8 +191,25 @@ function parseDefinitions(
   return parsed;
 }
 
+/** What the components of a config listen at, in the order in which they are written. */
+function usedListeners(
+  used: ReadonlySet<ComponentDefinition>,
+  parsed: ReadonlyMap<ComponentDefinition, ParsedComponent>,
+  findings: Findings,
+): ConfiguredListener[] {
+  return [...parsed].flatMap(([definition, { config }]) => {
+    const { factory, kind, id, section, name } = definition;
+    if (!used.has(definition) || factory?.listensAt === undefined) return [];
+    const ask = () => factory.listensAt!(config);
+    const listeners = callPlugin(ask, pluginCode("listensAt", definition, factory, "error"), findings) ?? [];
+    return componentListeners(`${kind} "${id}"`, [section, name], listeners);
+  });
+}
+
+const SECTION_NAMES = [...Object.keys(SECTIONS), "plugins", "service"];
+
 function reportUnknownSections(root: MapNode, findings: Findings): void {
-  const known = [...Object.keys(SECTIONS), "plugins", "service"];
+  const known = SECTION_NAMES;
   for (const [name, { key }] of root.entries) {
     if (known.includes(name)) continue;
     const message = `unknown section "${name}"; expected ${alternatives(known)}`;

@@ -72,12 +72,23 @@ function checkConnector(
   if (into.length === 0 && outOf.length === 0) return;
   const only = into[0] ?? outOf[0]!;
   if (outOf.length === 0) {
+    if (hasUnreadableList(pipelines, "receivers", findings)) return;
     const message = `connector "${connector.id}" leads nowhere: no pipeline has it among its receivers`;
     findings.error("connector_one_sided", only.link.reference.span, only.link.reference.path, message);
   } else if (into.length === 0) {
+    if (hasUnreadableList(pipelines, "exporters", findings)) return;
     const message = `connector "${connector.id}" gets nothing: no pipeline has it among its exporters`;
     findings.error("connector_one_sided", only.link.reference.span, only.link.reference.path, message);
   } else checkRoutes(connector, into, outOf, findings);
+}
+
+/** A list that is none may name the connector; that it is none is said already. */
+function hasUnreadableList(
+  pipelines: readonly LinkedPipeline[],
+  list: "receivers" | "exporters",
+  findings: Findings,
+): boolean {
+  return pipelines.some(({ pipeline }) => pipeline[list].length === 0 && findings.hasErrorAt([...pipeline.path, list]));
 }
 
 /** Holds the pipelines that a connector's config names against those it feeds. */

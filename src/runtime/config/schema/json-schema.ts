@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ComponentFactory, ComponentKind } from "../../contract/component.js";
 import { isRecord, uncheckedExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
-import type { Registry } from "../../host/registry.js";
+import { noEffectTypes, type Registry } from "../../host/registry.js";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
 import { SECTIONS, type SectionName } from "./component-id.js";
 import { pipelineIntakeSchema, serviceSchema } from "./service-schema.js";
@@ -13,8 +13,8 @@ export type JsonSchema = { [key: string]: unknown };
 const VARIABLE = "\\$(\\{|[A-Za-z_])";
 
 /**
- * The JSON Schema (draft 7) of a whole config, for editors. It is more lenient than loading is: a component of a type
- * that is not in the registry may be one of a plugin, and whatever comes from a variable is taken as it is.
+ * The JSON Schema (draft 7) of a whole config, for editors. It is more lenient than loading is: whatever comes from a
+ * variable is taken as it is, and in a config with plugins a component of a type that is not in the registry may be theirs.
  */
 export function configJsonSchema(registry: Registry): JsonSchema {
   const definitions: JsonSchema = {};
@@ -30,8 +30,19 @@ export function configJsonSchema(registry: Registry): JsonSchema {
     properties: { plugins: PLUGINS, ...Object.fromEntries(sections), service: serviceJsonSchema(definitions) },
     required: ["service"],
     additionalProperties: false,
+    if: { required: ["plugins"] },
+    else: { properties: Object.fromEntries(knownTypes(registry)) },
     definitions,
   };
+}
+
+/** What the ids of each section begin with where no plugin brings more types. */
+function knownTypes(registry: Registry): [string, JsonSchema][] {
+  return Object.entries(SECTIONS).map(([section, kind]) => {
+    const types = registry.all(kind).flatMap(({ type, aliases = [] }) => [type, ...aliases]);
+    const pattern = `^\\s*(${[...types, ...noEffectTypes(kind)].join("|")})\\s*(/.*)?$`;
+    return [section, { propertyNames: { pattern } }];
+  });
 }
 
 const PLUGINS: JsonSchema = {

@@ -8,13 +8,12 @@ import {
   ignored,
   section,
 } from "../../contract/schema/schema.js";
+import { listenEndpoint } from "../../kit/net/endpoint.js";
 
 const otlpTarget = z.strictObject({
   protocol: z.string().default("http/protobuf"),
   endpoint: z.string(),
-  headers: z
-    .union([headers(), z.array(z.strictObject({ name: z.string(), value: z.string().meta({ secret: true }) }))])
-    .optional(),
+  headers: headers().optional(),
   insecure: z.boolean().optional(),
   timeout: z
     .union([z.number().nonnegative(), duration()])
@@ -95,7 +94,10 @@ export const serviceSchema = z.strictObject({
       metrics: section(
         z.strictObject({
           level: caseInsensitiveEnum(["none", "basic", "normal", "detailed"]).default("normal"),
-          address: deprecated(z.string().optional(), "use readers: [{pull: {exporter: {prometheus: {host, port}}}}]"),
+          address: deprecated(
+            listenEndpoint().optional(),
+            "use readers: [{pull: {exporter: {prometheus: {host, port}}}}]",
+          ),
           readers: z.array(reader).optional(),
           views: ignored("metric views are not supported"),
         }),

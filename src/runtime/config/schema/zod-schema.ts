@@ -175,10 +175,12 @@ export const keysOf = readOnce((schema): ReadonlyMap<string, Schema> => {
   return keys;
 });
 
-/** What the value behind a key or index is held against; several where a union leaves it open. */
+/** What the value behind a key of a map or an index of a list is held against; several where a union leaves it open. */
 export function childSchemas(schema: Schema, key: string | number): Schema[] {
+  const holders = typeof key === "number" ? ["list", "tuple"] : ["object", "record"];
   return baseSchemas(schema).flatMap((base) => {
-    const { named, others } = childrenOf(base);
+    const { holder, named, others } = childrenOf(base);
+    if (!holders.includes(holder)) return [];
     return withoutNever(Object.hasOwn(named, key) ? named[key] : others);
   });
 }

@@ -4,7 +4,7 @@ import { isSecretKey, REDACTED, withoutUrlSecrets } from "./find-secrets.js";
 const KEY = /^\s*(?:- +)*(?:"([^"]*)"|'([^']*)'|([\w./@-]+))\s*:(?=\s|$)/;
 const ITEM = /^\s*(?:- *)+[\w./-]*\s*$/;
 const INLINE =
-  /((?:pass\w*|secret|token|key|authorization|credentials?|dsn|cookie|connection_?string)["']?\s*[:=@]\s*)(?![|>]?[-+]?\s*$)(\S.*)$/i;
+  /((?:pass\w*|secret|token|key|authorization|credentials?|dsn|cookie|connection_?string)["']?\s*[:=@]\s*)(?![|>]?[-+]?\s*$|[\]},])(\S.*)$/i;
 
 /** A key that is called just `key` names an attribute, most of all; where it holds a secret its schema says so. */
 const PLAIN_KEY = /(?<=(?:^|[{,])\s*(?:- +)*)key:\s/;
@@ -27,7 +27,8 @@ export function maskBrokenLine(source: SourceText, line: number): string | undef
   if (!isSecretKey(key) && !inSecretSection(source, line)) {
     return withoutUrlSecrets(text.replace(INLINE, `$1${REDACTED}`));
   }
-  return `${KEY.exec(text)![0]} ${REDACTED}`;
+  const [written] = KEY.exec(text)!;
+  return text.slice(written.length).trim() === "" ? text : `${written} ${REDACTED}`;
 }
 
 function inSecretSection(source: SourceText, line: number): boolean {

@@ -4,8 +4,8 @@ import { uncheckedExporterSettingsSchema } from "../../contract/schema/exporter-
 import type { Registry } from "../../host/registry.js";
 import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
 import { fullServiceSchema } from "../schema/service-schema.js";
-import { SET_SOURCE } from "../text/merge.js";
 import type { MapNode, Span } from "../text/node.js";
+import { SET_SOURCE } from "../text/parse-set.js";
 import { parseYaml } from "../text/parse-yaml.js";
 import type { Place, Problem } from "../text/problem.js";
 import type { SourceText } from "../text/source-text.js";

@@ -31,6 +31,14 @@ export class Findings {
     return this.problems.some((problem) => problem.severity === "error");
   }
 
+  /** Whether something is wrong at a path or below it: what follows from that need not be said. */
+  hasErrorAt(path: ConfigPath): boolean {
+    const at = path.join(".");
+    return this.problems.some(
+      (problem) => problem.severity === "error" && (problem.path === at || problem.path.startsWith(`${at}.`)),
+    );
+  }
+
   private add(
     severity: Problem["severity"],
     code: ProblemCode,

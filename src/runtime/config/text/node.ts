@@ -1,4 +1,5 @@
 import type { ConfigPath } from "../../contract/schema/schema.js";
+import { nearest } from "../../contract/schema/suggest.js";
 import { type Place, placeText } from "./problem.js";
 import type { SourceText } from "./source-text.js";
 
@@ -117,6 +118,36 @@ export function nodeAtSpan(node: Node, span: Span, isSubstituted: boolean): Node
     ([name, { value }]) => [name, { key: span, value: nodeAtSpan(value, span, isSubstituted) }] as const,
   );
   return mapNode(span, new Map(entries));
+}
+
+/**
+ * The same map with keys that nobody knows under the name of the known one that they resemble and that is not there: a
+ * mistyped key is one problem, and not also that of what seems to be missing.
+ */
+export function withMeantKeys(map: MapNode, known: readonly string[]): MapNode {
+  const absent = known.filter((name) => !map.entries.has(name));
+  const entries = [...map.entries].map(([name, entry]) => {
+    const meant = known.includes(name) ? undefined : nearest(name, absent);
+    return [meant ?? name, entry] as const;
+  });
+  return mapNode(map, new Map(entries));
+}
+
+/** This is told of a key that two maps have, where one of the values has to give way. */
+export type OnConflict = (name: string, earlier: Span, later: Span) => void;
+
+/** Later over earlier: maps are merged key by key, everything else (lists too) is replaced. */
+export function mergeNodes(earlier: Node, later: Node, onConflict?: OnConflict): Node {
+  if (earlier.kind !== "map" || later.kind !== "map") return later;
+  const entries = new Map(earlier.entries);
+  for (const [name, entry] of later.entries) {
+    const before = entries.get(name);
+    if (before !== undefined && !(before.value.kind === "map" && entry.value.kind === "map"))
+      onConflict?.(name, before.key, entry.key);
+    const value = before === undefined ? entry.value : mergeNodes(before.value, entry.value, onConflict);
+    entries.set(name, { key: entry.key, value });
+  }
+  return mapNode(later, entries);
 }
 
 /** Plain values, by YAML's own view of each scalar. */

@@ -1,19 +1,33 @@
-import { type Alias, type Document, isAlias, isMap, isNode, isScalar, isSeq, type Pair, parseAllDocuments } from "yaml";
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  type Pair,
+  parseAllDocuments,
+  type Scalar,
+} from "yaml";
+import { expandKeys } from "./expand-keys.js";
 import {
   listNode,
   type MapEntry,
   mapNode,
+  mergeNodes,
   type Node,
   type ScalarNode,
   type Span,
   scalarNode,
   spanText,
 } from "./node.js";
+import { plainNumber } from "./plain-number.js";
 import type { Problem } from "./problem.js";
 import type { SourceText } from "./source-text.js";
+import { MAX_DEPTH, plainSyntaxMessage, syntaxProblems, syntaxWarnings } from "./yaml-syntax.js";
 
-/** These limits are far beyond any config, and low enough that a hostile one cannot exhaust the stack or the memory. */
-const MAX_DEPTH = 200;
+/** This limit is far beyond any config, and low enough that a hostile one cannot exhaust the memory. */
 const MAX_NODES = 200_000;
 
 /**
@@ -37,7 +51,6 @@ export function parseYaml(source: SourceText, problems: Problem[]): Node | undef
 class YamlReader {
   private readonly source: SourceText;
   private readonly problems: Problem[];
-  private readonly reportedLines = new Set<number>();
   private readonly anchored = new Map<unknown, Node>();
   private readonly sizes = new Map<Node, number>();
   private document!: Document.Parsed;
@@ -57,18 +70,18 @@ class YamlReader {
     }
     const parsed = parseAllDocuments(this.source.text, { uniqueKeys: false, prettyErrors: false });
     if (!Array.isArray(parsed)) return undefined;
-    const documents = (parsed as Document.Parsed[]).filter((document) => hasContent(document));
-    for (const document of parsed as Document.Parsed[]) this.reportSyntax(document);
-    const [first, second] = documents;
-    if (second !== undefined) {
-      const offset = second.contents?.range?.[0] ?? second.range[0];
-      this.report("yaml_documents", offset, "a second YAML document starts here; a config is one document");
-    }
+    const documents = parsed as Document.Parsed[];
+    const [first, second] = documents.filter((document) => hasContent(document));
+    const readDocuments = first === undefined ? documents : documents.slice(0, documents.indexOf(first) + 1);
+    const syntaxErrors = readDocuments.flatMap((document) => syntaxProblems(this.source, document));
+    this.problems.push(...syntaxErrors, ...readDocuments.flatMap((document) => syntaxWarnings(this.source, document)));
+    if (second !== undefined) this.warnOfDocument(second.contents!.range[0]);
     if (first === undefined) return undefined;
     this.document = first;
     // What was half understood is good enough to find secrets in, not to say more about.
-    this.isSilent = this.reportedLines.size > 0;
-    return this.convert(first.contents, 0, { source: this.source, start: first.range[0], end: first.range[0] });
+    this.isSilent = syntaxErrors.length > 0;
+    const root = this.convert(first.contents, 0, { source: this.source, start: first.range[0], end: first.range[0] });
+    return expandKeys(root, (name, earlier, later) => this.reportDuplicate(name, earlier, later));
   }
 
   report(code: Problem["code"], offset: number, message: string, suggestion?: string): void {
@@ -81,43 +94,6 @@ class YamlReader {
       message,
       ...(suggestion === undefined ? {} : { suggestion }),
     });
-  }
-
-  /** One slip confuses the parser more than once: the first error of a line is the one to mend. */
-  private reportSyntax(document: Document.Parsed): void {
-    for (const error of document.errors) {
-      const line = this.source.placeAt(error.pos[0]).line;
-      if (this.reportedLines.has(line)) continue;
-      this.reportedLines.add(line);
-      const unquoted = this.unquotedSubstitution(line);
-      if (unquoted === undefined) this.report("yaml_syntax", error.pos[0], plainSyntaxMessage(error.message));
-      else
-        this.report(
-          "yaml_syntax",
-          unquoted.offset,
-          "inside [ ] and { } YAML takes the { of a substitution for a map",
-          `write it in quotes: "${unquoted.text}"`,
-        );
-    }
-    for (const warning of document.warnings) {
-      const place = this.source.placeAt(warning.pos[0]);
-      this.problems.push({
-        severity: "warning",
-        code: "yaml_tag",
-        place,
-        path: "",
-        message: plainSyntaxMessage(warning.message),
-      });
-    }
-  }
-
-  private unquotedSubstitution(line: number): { offset: number; text: string } | undefined {
-    const range = this.source.lineRange(line);
-    if (range === undefined) return undefined;
-    const text = this.source.text.slice(range.start, range.end);
-    const match = /(?:^|[^$])[[{](?:[^"']*[\s,])?([^\s"',[\]{}]*\$\{[^}]*\}[^\s"',[\]{}]*)/.exec(text);
-    if (match?.[1] === undefined) return undefined;
-    return { offset: range.start + match.index + match[0].length - match[1].length, text: match[1] };
   }
 
   private convert(node: unknown, depth: number, where: Span): Node {
@@ -146,7 +122,8 @@ class YamlReader {
 
   private scalar(node: unknown, span: Span): ScalarNode {
     if (!isScalar(node)) return scalarNode(span, null);
-    const { value, source: text } = node;
+    const { source: text } = node;
+    const value = this.scalarValue(node);
     if (value === null || typeof value === "number" || typeof value === "boolean") {
       return scalarNode(span, value, text ?? "");
     }
@@ -155,6 +132,11 @@ class YamlReader {
       typeof value === "string" ? value : String(value),
       typeof value === "string" ? value : text,
     );
+  }
+
+  private scalarValue(node: Scalar): unknown {
+    const { value, source: text = "", type, tag } = node;
+    return type === "PLAIN" && tag === undefined ? (plainNumber(text) ?? value) : value;
   }
 
   private map(pairs: readonly Pair[], depth: number, span: Span): Node {
@@ -176,15 +158,30 @@ class YamlReader {
   private addEntry(entries: Map<string, MapEntry>, name: string | undefined, entry: MapEntry): void {
     if (name === undefined) return;
     const earlier = entries.get(name);
-    if (earlier !== undefined) {
-      this.report(
-        "duplicate_key",
-        entry.key.start,
-        `the key ${JSON.stringify(name)} stands here a second time; the first is at ${spanText(earlier.key)}`,
-        "remove one of them, or give it another name",
-      );
-    }
-    entries.set(name, entry);
+    if (earlier !== undefined) this.reportDuplicate(name, earlier.key, entry.key);
+    // All that is written under either is looked at: what else is wrong in it is said at once.
+    entries.set(name, earlier ? { key: entry.key, value: mergeNodes(earlier.value, entry.value) } : entry);
+  }
+
+  private reportDuplicate(name: string, earlier: Span, later: Span): void {
+    this.report(
+      "duplicate_key",
+      later.start,
+      `the key ${JSON.stringify(name)} stands here a second time; the first is at ${spanText(earlier)}`,
+      "remove one of them, or give it another name",
+    );
+  }
+
+  /** The Collector reads the first document of a file and nothing behind it. */
+  private warnOfDocument(contents: number): void {
+    this.problems.push({
+      severity: "warning",
+      code: "yaml_documents",
+      place: this.source.placeAt(this.source.text.lastIndexOf("\n---", contents) + 1),
+      path: "",
+      message: "a second YAML document starts here; only the first is read, as in the Collector",
+      suggestion: "write one document a file, and give each file its own --config",
+    });
   }
 
   private keyText(key: unknown, span: Span): string | undefined {
@@ -240,19 +237,6 @@ function hasContent(document: Document.Parsed): boolean {
 
 function isMergeKey(key: unknown): boolean {
   return isScalar(key) && key.value === "<<" && key.type === "PLAIN";
-}
-
-/** Token names of the parser mean nothing to whoever wrote the file; what it quotes at the end may be a secret. */
-function plainSyntaxMessage(message: string): string {
-  if (/call stack/.test(message)) return `nested deeper than ${MAX_DEPTH} levels`;
-  return message
-    .replace(/: [^:]*$/s, "")
-    .replace("flow-map-start", "{")
-    .replace("flow-map-end", "}")
-    .replace("flow-seq-start", "[")
-    .replace("flow-seq-end", "]")
-    .replace('closing "quote', 'closing "')
-    .replace("closing 'quote", "closing '");
 }
 
 /**

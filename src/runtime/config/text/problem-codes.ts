@@ -6,6 +6,10 @@ export interface ProblemFacts {
 
 /** Every code that a problem of a config may have. `docs/errors.md` is made from this table too. */
 export const PROBLEMS = {
+  address_taken: {
+    cause: "Two components, or a component and the agent itself, would listen at one address.",
+    action: "Give one of them another port, or another host of the machine.",
+  },
   bad_component: {
     cause: "One of the `components` that a program gave cannot be used.",
     action: "Pass what the `define` functions of `sluice/plugin` return, each type once.",
@@ -189,6 +193,10 @@ export const PROBLEMS = {
     cause: "A component stands in a pipeline of a signal that it does not take.",
     action: "Take it out, or move it to a pipeline of a signal that it takes.",
   },
+  unused_component: {
+    cause: "A component is defined, and no pipeline or `service.extensions` names it: it does not run.",
+    action: "Name it where it belongs, or take it out.",
+  },
   wrong_kind: {
     cause: "A pipeline names a component in the place of another kind, such as an exporter among its receivers.",
     action: "Move the id to the list of its kind.",
@@ -207,7 +215,8 @@ export const PROBLEMS = {
   },
   yaml_documents: {
     cause: "A file has a second YAML document, behind `---`.",
-    action: "Write one document a file, and give several files with several `--config`.",
+    action:
+      "Write one document a file, and give several files with several `--config`: only the first document is read.",
   },
   yaml_syntax: {
     cause: "The text is not YAML, or uses a part of it that cannot be followed, such as an alias without its anchor.",

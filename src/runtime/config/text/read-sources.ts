@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Findings } from "./findings.js";
-import { mergeNodes, parseSet, setSource } from "./merge.js";
-import { isNull, type MapNode, mapNode, type Node } from "./node.js";
+import { isNull, type MapNode, mapNode, mergeNodes, type Node } from "./node.js";
+import { parseSet, setSource } from "./parse-set.js";
 import { parseYaml } from "./parse-yaml.js";
 import { SourceText } from "./source-text.js";
 import { fileErrorReason, type SubstitutionContext, substitute, withoutBom } from "./substitute.js";

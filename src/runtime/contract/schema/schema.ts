@@ -74,9 +74,16 @@ export function secret() {
   return z.string().meta({ secret: true });
 }
 
-/** A map of header names to values; the values are secrets. */
+/** A map of header names to values, or a list of `{name, value}`; gives the map. The values are secrets. */
 export function headers() {
-  return z.record(z.string(), secret());
+  const list = z.array(z.strictObject({ name: z.string(), value: secret() }));
+  return z
+    .union([z.record(z.string(), secret()), list])
+    .transform((written) => (Array.isArray(written) ? headerMap(written) : written));
+}
+
+function headerMap(list: readonly { readonly name: string; readonly value: string }[]): Record<string, string> {
+  return Object.fromEntries(list.map(({ name, value }) => [name, value]));
 }
 
 /**

@@ -23,7 +23,7 @@ export async function otlpOptions(target: OtlpTarget, urlPath: string, path: rea
   const tls = await tlsOptions(target.tls, [...path, "tls"]);
   return {
     url: targetUrl(target, urlPath, path),
-    headers: headersOf(target.headers),
+    headers: { ...target.headers },
     ...(target.timeout !== undefined && { timeoutMillis: target.timeout }),
     // The exporters' enum has this value; naming the enum would load its package.
     ...(target.compression === "gzip" && { compression: "gzip" as never }),
@@ -38,12 +38,6 @@ function targetUrl({ endpoint, insecure }: OtlpTarget, urlPath: string, path: re
   const url = new URL(withScheme);
   if (url.pathname === "/") url.pathname = urlPath;
   return url.href;
-}
-
-function headersOf(headers: OtlpTarget["headers"]): Record<string, string> {
-  if (headers === undefined) return {};
-  if (!Array.isArray(headers)) return { ...(headers as Record<string, string>) };
-  return Object.fromEntries(headers.map(({ name, value }) => [name, value]));
 }
 
 async function tlsOptions(tls: unknown, path: readonly string[]): Promise<object | undefined> {

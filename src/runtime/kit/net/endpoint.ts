@@ -31,11 +31,31 @@ export function formatAddress(address: ListenAddress): string {
 
 const EXPECTED_LISTEN = "expected host:port such as 127.0.0.1:4318 or 0.0.0.0:4318";
 
+/** What is wrong with an address that cannot be used: of one that is well formed, that its port is none. */
+function addressProblem(text: string, expected: string): string {
+  const port = /^(?:\w+:\/\/)?[^/]*:(\d+)(?:\/|$)/.exec(text)?.[1];
+  return port !== undefined && Number(port) > 65535 ? `there is no port ${port}; expected at most 65535` : expected;
+}
+
 /** Schema of an endpoint to listen on. Some write a scheme in front; it says nothing here and is taken off. */
 export function listenEndpoint() {
   return z
     .string({ error: EXPECTED_LISTEN })
-    .refine((text) => text.startsWith("/") || parseHostPort(withoutScheme(text)) !== undefined, EXPECTED_LISTEN)
+    .superRefine((text, context) => {
+      if (text.startsWith("/") || parseHostPort(withoutScheme(text)) !== undefined) return;
+      context.addIssue({ code: "custom", message: addressProblem(text, EXPECTED_LISTEN) });
+    })
+    .meta({ format: "host:port" });
+}
+
+/** Schema of a TCP address to listen at, such as this one. */
+export function hostPort(example: string) {
+  return z
+    .string()
+    .superRefine((text, context) => {
+      if (parseHostPort(text) !== undefined) return;
+      context.addIssue({ code: "custom", message: addressProblem(text, `expected host:port, such as ${example}`) });
+    })
     .meta({ format: "host:port" });
 }
 
@@ -63,7 +83,8 @@ export function httpUrl() {
       const url = URL.canParse(text) ? new URL(text) : undefined;
       const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
       if (url && isHttp && isDecodable(url.username + url.password)) return url;
-      context.addIssue({ code: "custom", message: isHttp ? EXPECTED_CREDENTIALS : EXPECTED_URL });
+      const expected = isHttp ? EXPECTED_CREDENTIALS : EXPECTED_URL;
+      context.addIssue({ code: "custom", message: addressProblem(text, expected) });
       return z.NEVER;
     })
     .meta({ format: "url" });
@@ -106,7 +127,7 @@ export function grpcTarget() {
     .transform((text, context) => {
       const target = parseGrpcTarget(text.trim());
       if (target) return target;
-      context.addIssue({ code: "custom", message: EXPECTED_TARGET });
+      context.addIssue({ code: "custom", message: addressProblem(text.trim(), EXPECTED_TARGET) });
       return z.NEVER;
     })
     .meta({ format: "host:port" });

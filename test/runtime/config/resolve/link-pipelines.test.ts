@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { brief, loadText } from "../load-text.js";
+import { brief, loadText, withoutUnused } from "../load-text.js";
 
 /** A config with every fake component, around these pipelines. */
 function pipelines(text: string) {
@@ -18,7 +18,7 @@ ${text
 `;
 }
 
-const problems = (text: string, options = {}) => loadText(pipelines(text), options).problems;
+const problems = (text: string, options = {}) => withoutUnused(loadText(pipelines(text), options).problems);
 
 describe("pipelines", () => {
   it.each([
@@ -56,6 +56,21 @@ describe("pipelines", () => {
       "no receivers",
       "logs: {receivers: [], exporters: [debug]}",
       "error no_receivers 8:5 service.pipelines.logs.receivers",
+    ],
+    [
+      "receivers that are no list, and not that there are none",
+      "logs: {receivers: otlp, exporters: [debug]}",
+      "error wrong_type 8:23 service.pipelines.logs.receivers",
+    ],
+    [
+      "a mistyped list, and not that it is missing",
+      "logs: {receivers: [otlp], exportrs: [debug]}",
+      "error unknown_key 8:31 service.pipelines.logs.exportrs",
+    ],
+    [
+      "a connector of a list that is none, and not that it leads nowhere",
+      "logs: {receivers: [otlp], exporters: [forward]}\nlogs/b: {receivers: forward, exporters: [debug]}",
+      "error wrong_type 9:25 service.pipelines.logs/b.receivers",
     ],
     ["no exporters", "logs: {receivers: [otlp]}", "error no_exporters 8:5 service.pipelines.logs.exporters"],
     [

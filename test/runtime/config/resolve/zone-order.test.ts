@@ -6,7 +6,7 @@ import { defineConnector, defineProcessor } from "../../../../src/runtime/contra
 import { Registry } from "../../../../src/runtime/host/registry.js";
 import { SIGNALS } from "../../../../src/runtime/telemetry/bytes/signal.js";
 import { fakes } from "../fakes.js";
-import { brief, loadText } from "../load-text.js";
+import { brief, loadText, withoutUnused } from "../load-text.js";
 
 const schema = z.strictObject({});
 const processor = (type: string, zone?: Zone) =>
@@ -54,7 +54,7 @@ service:${service}
   pipelines:
 ${lists.join("\n")}
 `;
-  return loadText(text, { registry }).problems;
+  return withoutUnused(loadText(text, { registry }).problems);
 }
 
 describe("the order of processors", () => {

@@ -71,6 +71,11 @@ describe("the JSON Schema of a config", () => {
       "exporters: {debug: {retry_on_failure: {enabeld: true}}}",
       [".exporters.debug.retry_on_failure.enabeld: unknown"],
     ],
+    [
+      "a component of an unknown type",
+      "exporters: {debug: , otlphtp/2: }",
+      [expect.stringMatching(/^\.exporters\.otlphtp\/2: does not match/)],
+    ],
     ["an unknown pipeline", "service: {pipelines: {spans: {}}}", [".service.pipelines.spans: unknown"]],
   ])("finds %s", (_what, section, expected) => {
     const text = section.startsWith("service") ? section : around(section);
@@ -94,6 +99,8 @@ describe("the JSON Schema of a config", () => {
     ["a variable for pipelines", `service: {pipelines: "\${env:PIPELINES}"}`],
     ["a variable for a pipeline", `service: {pipelines: {logs: "\${env:PIPELINE}"}}`],
     ["a variable for a pipeline's list", `service: {pipelines: {logs: {receivers: "\${env:IDS}"}}}`],
+    ["types that do nothing", "extensions: {file_storage/a: {directory: /x}, pprof: }"],
+    ["a list of headers", "exporters: {otlp_http: {endpoint: http://a, headers: [{name: a, value: b}]}}"],
     ["a type of some plugin", "processors: {mine: {anything: 1}}\nplugins: [./mine.js]"],
   ])("takes %s", (_what, section) => {
     expect(wrong(section)).toEqual([]);

@@ -122,7 +122,7 @@ describe("what a schema is given", () => {
       const config = GOOD.replaceAll("batch", "either").replace("either:", `either: {limit: ${text}}`);
       return loadText(config, { registry }).config?.processors.get("either")?.config;
     };
-    expect(limit("{count: 010, unit: 5}")).toEqual({ limit: { count: 10, unit: "5" } });
+    expect(limit("{count: 10, unit: 5}")).toEqual({ limit: { count: 10, unit: "5" } });
     expect(limit("{count: 010, words: [1.10]}")).toEqual({ limit: { count: "010", words: ["1.10"] } });
   });
 });

@@ -22,6 +22,8 @@ describe("a secret", () => {
   it.each([
     ["in a secret field", withExporter("otlphttp", "endpoint: h\napi_token: [s3cret]")],
     ["in a header", withExporter("otlphttp", "endpoint: h\nheaders: {x-team: [s3cret]}")],
+    ["in a list of headers", withExporter("otlphttp", "endpoint: h\nheaders: [{name: x-team, value: s3cret, x: 1}]")],
+    ["under a path as key", `exporters::otlphttp::headers: {a: s3cret}\n${withExporter("debug", "encodin: x")}`],
     ["in a header that should be a map", withExporter("otlphttp", "endpoint: h\nheaders: s3cret")],
     ["under a key that is unknown but looks secret", withExporter("otlphttp", "endpoint: h\npassword: s3cret")],
     ["deeper under such a key", withExporter("otlphttp", "endpoint: h\ncredentials: {user: {name: s3cret}}")],
@@ -105,6 +107,20 @@ describe("a secret", () => {
     ['text: "the key: s3cret"', 'text: "the key: [REDACTED]'],
   ])("is not what is called just key: %s", (line, masked) => {
     expect(maskParsedLine(line)).toBe(masked);
+  });
+
+  it.each([
+    ["x: {headers: {Authorization: }, toke: }", "x: {headers: {Authorization: }, toke: }"],
+    ["token: [ ]", "token: [REDACTED]"],
+    ["password:", "password:"],
+  ])("is not marked where there is none: %s", (line, masked) => {
+    expect(maskParsedLine(line)).toBe(masked);
+  });
+
+  it("is not marked behind a key without a value in a file that is no YAML", () => {
+    const { problems, lineAt } = loadText('exporters:\n  a:\n    headers:\n    authorization:\n  b: "x\n');
+    const place = { ...problems[0]!.place!, line: 4 };
+    expect(lineAt(place)).toBe("    authorization:");
   });
 
   it("is marked where it is left out", () => {

@@ -1,8 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the config language is written with ${}
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mergeNodes } from "../../../../src/runtime/config/text/merge.js";
-import { type Node, toPlain } from "../../../../src/runtime/config/text/node.js";
+import { mergeNodes, type Node, toPlain } from "../../../../src/runtime/config/text/node.js";
 import { parseYaml } from "../../../../src/runtime/config/text/parse-yaml.js";
 import { SourceText } from "../../../../src/runtime/config/text/source-text.js";
 import { brief, GOOD, loadText } from "../load-text.js";

@@ -40,11 +40,43 @@ describe("parseYaml", () => {
       { a: { k: 1 }, b: { k: 2, l: 3 }, c: { k: 1, l: 3 } },
     ],
     ["numbers as keys", "200: ok", { 200: "ok" }],
+    ["the first of several documents", "a: 1\n---\na: 2", { a: 1 }, "warning yaml_documents 2:1"],
+    ["paths as keys", "a::b: 1\nc:\n  d::e: {f::g: 2}", { a: { b: 1 }, c: { d: { e: { f: { g: 2 } } } } }],
+    ["paths as keys beside maps", "a: {b: 1}\na::c: 2\na::d::e: 3", { a: { b: 1, c: 2, d: { e: 3 } } }],
+    ["colons in keys that are no paths", "a:: 1\n::b: 2\nc: [{d::e: 3}]", { "a:": 1, "::b": 2, c: [{ "d::e": 3 }] }],
     ["an empty text", "", undefined],
     ["a text of comments", "# nothing\n", undefined],
-  ])("reads %s", (_, text, value) => {
-    expect(parse(text)).toMatchObject({ problems: [] });
+  ])("reads %s", (_, text, value, ...problems) => {
+    expect(parse(text)).toMatchObject({ problems });
     expect(parse(text).value).toEqual(value);
+  });
+
+  it.each([
+    ["50_000", 50_000],
+    ["-1_0", -10],
+    ["0x1F", 31],
+    ["-0x_10", -16],
+    ["0b101", 5],
+    ["0o17", 15],
+    ["017", 15],
+    ["08", 8],
+    ["1_000.5", 1000.5],
+    ["1e3", 1000],
+    ["'50_000'", "50_000"],
+    ["50_000s", "50_000s"],
+    ["_5", "_5"],
+    ["1:30", "1:30"],
+    ["0x", "0x"],
+    ["yes", "yes"],
+    ["true", true],
+    ["~", null],
+    ["!!str 1_0", "1_0"],
+  ])("makes of %s what the Collector does", (text, value) => {
+    expect(parse(`a: ${text}`).value).toEqual({ a: value });
+  });
+
+  it("keeps a number for text fields as it is written", () => {
+    expect(nodeAt(parse("a: 50_000").node, ["a"])).toMatchObject({ value: 50_000, text: "50_000" });
   });
 
   it("knows where each value stands", () => {
@@ -56,14 +88,25 @@ describe("parseYaml", () => {
     ["a duplicate key", "a: 1\nb: 2\na: 3", "error duplicate_key 3:1"],
     ["an unknown alias", "a: *b", "error yaml_syntax 1:4"],
     ["an alias inside its own anchor", "a: &b [*b]", "error yaml_syntax 1:8"],
-    ["a missing quote", 'a: "x', "error yaml_syntax 1:6"],
+    ["a missing quote", 'a: 1\nb: "x\nc: 2\n', "error yaml_syntax 2:4"],
+    ["an open [ where it opens", "a: 1\nr: [x\ne: [y]\n", "error yaml_syntax 2:4"],
+    ["an open { and not what follows from it", "r: {o: 1, h:\ns:\n  p: [o]\n", "error yaml_syntax 1:4"],
+    ["the one bracket of two that is open", "a: [[1, 2]\nb: 3\n", "error yaml_syntax 1:4"],
+    [
+      "an error in front of an open bracket",
+      "a: b: c\nr: [x\ne: 1\n",
+      "error yaml_syntax 1:4",
+      "error yaml_syntax 2:4",
+    ],
     ["a tab as indentation", "a:\n\tb: 1", "error yaml_syntax 2:1"],
-    ["a second document", "a: 1\n---\nb: 1", "error yaml_documents 3:1"],
+    ["a second document", "a: 1\n---\nb: 1", "warning yaml_documents 2:1"],
+    ["no errors of a second document", "a: 1\n---\nb: [", "warning yaml_documents 2:1"],
+    ["a key that is written as a path too", "a: {b: 1}\na::b: 2", "error duplicate_key 2:1"],
     ["a merge key without a map", "<<: 1", "error yaml_syntax 1:1"],
     ["a list as a key", "? [a]\n: b", "error yaml_syntax 1:3"],
     ["an unknown tag", "a: !secret x", "warning yaml_tag 1:4"],
-  ])("reports %s with its place", (_, text, problem) => {
-    expect(parse(text).problems).toEqual([problem]);
+  ])("reports %s with its place", (_, text, ...problems) => {
+    expect(parse(text).problems).toEqual(problems);
   });
 
   it("names the place of both duplicate keys", () => {

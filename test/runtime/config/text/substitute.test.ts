@@ -50,7 +50,7 @@ describe("substitution", () => {
     ["http://$HOST/x", "http://h/x"],
     ["${env:PORT}", 4317],
     ["${env:YES}", true],
-    ["${env:OCTAL}", 123],
+    ["${env:OCTAL}", 83],
     ["x${env:OCTAL}", "x0123"],
     ["${env:LIST}", ["a", "b"]],
     ["${env:MAP}", { k: 1 }],

@@ -3,17 +3,6 @@ import { parseYaml } from "./parse-yaml.js";
 import type { Problem } from "./problem.js";
 import { SourceText } from "./source-text.js";
 
-/** Later over earlier: maps are merged key by key, everything else (lists too) is replaced. */
-export function mergeNodes(earlier: Node, later: Node): Node {
-  if (earlier.kind !== "map" || later.kind !== "map") return later;
-  const entries = new Map(earlier.entries);
-  for (const [name, entry] of later.entries) {
-    const before = entries.get(name);
-    entries.set(name, before === undefined ? entry : { key: entry.key, value: mergeNodes(before.value, entry.value) });
-  }
-  return mapNode(later, entries);
-}
-
 /** The file that problems in `--set` arguments name. */
 export const SET_SOURCE = "--set";
 

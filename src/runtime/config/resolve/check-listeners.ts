@@ -1,0 +1,93 @@
+import type { Listener } from "../../contract/component.js";
+import type { ConfigPath } from "../../contract/schema/schema.js";
+import { formatAddress, type HostPort, type ListenAddress, parseHostPort } from "../../kit/net/endpoint.js";
+import type { ServiceSettings } from "../schema/service-schema.js";
+import type { Findings } from "../text/findings.js";
+import { locatePath, type MapNode } from "../text/node.js";
+import { placeText } from "../text/problem.js";
+
+/** An address that something listens at, and who that is. */
+export interface ConfiguredListener {
+  /** Such as `receiver "otlp"`. */
+  readonly owner: string;
+  readonly address: ListenAddress;
+  /** Where the whole config says so, or would: undefined for what runs without being written at all. */
+  readonly path: ConfigPath | undefined;
+}
+
+/** What a component listens at; `base` is where it stands in the config, and undefined when it does not. */
+export function componentListeners(
+  owner: string,
+  base: ConfigPath | undefined,
+  listeners: readonly Listener[],
+): ConfiguredListener[] {
+  return listeners.map(({ address, key }) => ({ owner, address, path: base && [...base, ...key] }));
+}
+
+const OWN_METRICS = "the endpoint of the agent's own metrics";
+const METRICS_PATH = ["service", "telemetry", "metrics"];
+
+/** What the agent's own metrics can be pulled from. `addDefaults`: also where nothing is written. */
+export function metricListeners({ telemetry }: ServiceSettings, addDefaults: boolean): ConfiguredListener[] {
+  const { level, address, readers } = telemetry.metrics;
+  if (level === "none") return [];
+  const listener = (endpoint: HostPort | undefined, path: ConfigPath | undefined): ConfiguredListener[] =>
+    endpoint ? [{ owner: OWN_METRICS, address: endpoint, path }] : [];
+  if (address === undefined && readers === undefined)
+    return addDefaults ? listener({ host: "127.0.0.1", port: 8888 }, undefined) : [];
+  const pulled = (readers ?? []).flatMap(({ pull }, index) => {
+    const path = [...METRICS_PATH, "readers", index, "pull", "exporter", "prometheus", "port"];
+    return listener(pull?.exporter.prometheus, path);
+  });
+  return [...listener(parseHostPort(address ?? ""), [...METRICS_PATH, "address"]), ...pulled];
+}
+
+/** Says where two things would listen at one address, of which the second could not start. Port 0 is any free one. */
+export function checkListeners(listeners: readonly ConfiguredListener[], root: MapNode, findings: Findings): void {
+  listeners.forEach((listener, index) => {
+    const earlier = listeners.slice(0, index).find((other) => overlap(other.address, listener.address));
+    if (earlier === undefined) return;
+    if (listener.path !== undefined) report(listener, earlier, listener.path, root, findings);
+    else if (earlier.path !== undefined) report(earlier, listener, earlier.path, root, findings);
+  });
+}
+
+function report(
+  { owner, address }: ConfiguredListener,
+  other: ConfiguredListener,
+  path: ConfigPath,
+  root: MapNode,
+  findings: Findings,
+): void {
+  const where = other.path === undefined ? "by default" : `at ${placeText(locatePath(root, other.path).place)}`;
+  const message = `${owner} cannot listen on ${formatAddress(address)}: ${other.owner} listens on ${formatAddress(other.address)}, ${where}`;
+  const { place } = locatePath(root, path);
+  const suggestion = "give one of them another port";
+  findings.problems.push({
+    severity: "error",
+    code: "address_taken",
+    place,
+    path: path.join("."),
+    message,
+    suggestion,
+  });
+}
+
+function overlap(a: ListenAddress, b: ListenAddress): boolean {
+  if ("path" in a || "path" in b) return "path" in a && "path" in b && a.path === b.path;
+  return a.port === b.port && a.port !== 0 && hostsOverlap(a.host, b.host);
+}
+
+function hostsOverlap(a: string | undefined, b: string | undefined): boolean {
+  return isEveryHost(a) || isEveryHost(b) || sameHost(a!.toLowerCase(), b!.toLowerCase());
+}
+
+function isEveryHost(host: string | undefined): boolean {
+  return host === undefined || host === "0.0.0.0" || host === "::";
+}
+
+/** The name localhost is one address of this machine or the other, by its settings. */
+function sameHost(a: string, b: string): boolean {
+  const isLoopback = (host: string) => host === "127.0.0.1" || host === "::1";
+  return a === b || (a === "localhost" && isLoopback(b)) || (b === "localhost" && isLoopback(a));
+}
