@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { access, mkdir } from "node:fs/promises";
+import { access, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import {
@@ -7,7 +7,6 @@ import {
   type Extension,
   type ExtensionContext,
   type ExtensionFactory,
-  type Logger,
   StartError,
 } from "../../plugin.js";
 import {
@@ -30,6 +29,7 @@ import { JOURNAL_PREFIX, journalId, PipelineJournal } from "./intake/pipeline-jo
 import { createAdmin } from "./operate/admin.js";
 import { directoryNameOf } from "./operate/directory-name.js";
 import type { ExporterControl } from "./operate/exporter-control.js";
+import { warnOfOrphanedQueues } from "./operate/orphaned-queues.js";
 import { QueueOutlet } from "./queue-outlet.js";
 import { storesUnder } from "./store/level/open/summary-file.js";
 import { LevelStore } from "./store/level-store.js";
@@ -92,8 +92,12 @@ class Reliability implements Extension {
   private readonly generation: string;
   private readonly createStore: ((exporter: string) => QueueStore) | undefined;
   private orphanCheck: Promise<void> | undefined;
+  /** Where the queues and journals of this config are. */
+  private readonly usedDirectories = new Set<string>();
   /** Ids of the journals that are on disk. */
   private leftJournals: ReadonlySet<string> = new Set();
+  /** Names of the directories that earlier runs have left. */
+  private leftNames: ReadonlySet<string> = new Set();
 
   constructor(config: ReliabilityConfig, context: ExtensionContext, createStore?: (exporter: string) => QueueStore) {
     this.config = config;
@@ -113,6 +117,7 @@ class Reliability implements Extension {
     if (this.createStore !== undefined) return;
     if (keepsJournals(this.defaults)) await prepareDirectory(this.config.directory);
     this.leftJournals = await journalsUnder(this.config.directory);
+    this.leftNames = await queueNamesUnder(this.config.directory);
   }
 
   async stop(): Promise<void> {
@@ -138,7 +143,7 @@ class Reliability implements Extension {
       settings,
       isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
       generation: this.generation,
-      createStore: (onDamage) => this.createQueueStore(outletSettings.id, settings, onDamage),
+      createStore: (onDamage) => this.createQueueStore(outletSettings, settings, onDamage),
       startMaintenance: (control) => startDeadLetterMaintenance(control, this.services),
     });
     this.controls.set(outletSettings.id, outlet);
@@ -152,7 +157,7 @@ class Reliability implements Extension {
     const settings = journalSettings(this.defaults);
     const created = new PipelineJournal({
       ...{ ...journal, id, isTaking, settings, generation: this.generation },
-      createStore: (onDamage) => this.createQueueStore(id, settings, onDamage),
+      createStore: (onDamage) => this.createQueueStore({ id }, settings, onDamage),
       startMaintenance: (control) => startDeadLetterMaintenance(control, this.services),
     });
     this.controls.set(id, created);
@@ -162,33 +167,26 @@ class Reliability implements Extension {
   /** Runs when all outlets and journals have been made: they are in one go. */
   private checkForOrphanedQueues(): Promise<void> {
     if (this.createStore !== undefined) return Promise.resolve();
-    const used = [...this.controls.values()].filter(({ store }) => store !== undefined).map(({ id }) => id);
-    return warnOfOrphanedQueues(this.config.directory, new Set(used), this.context.logger);
+    return warnOfOrphanedQueues(this.config.directory, this.usedDirectories, this.context.logger);
   }
 
-  private createQueueStore(id: string, settings: CompleteSettings, onDamage: (report: OpenReport) => void): QueueStore {
+  private createQueueStore(
+    { id, otherIds = [] }: Pick<OutletSettings, "id" | "otherIds">,
+    settings: CompleteSettings,
+    onDamage: (report: OpenReport) => void,
+  ): QueueStore {
     if (this.createStore !== undefined) return this.createStore(id);
     const { durability, durability_interval: intervalMs } = settings;
-    const directory = join(this.config.directory, directoryNameOf(id));
+    const directory = join(this.config.directory, this.directoryName(id, otherIds));
+    this.usedDirectories.add(directory);
     const now = () => this.context.clock.now();
     return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, onDamage });
   }
-}
 
-/**
- * Warns of queues below the directory that are not empty and that no exporter of this config has: an exporter that was
- * renamed or removed, or whose queue was turned off, leaves what it had not delivered behind. Never rejects.
- */
-async function warnOfOrphanedQueues(root: string, used: ReadonlySet<string>, logger: Logger): Promise<void> {
-  try {
-    for (const { directory, summary } of await storesUnder(root)) {
-      const { exporter, pending, failed: deadLetters } = summary;
-      if (used.has(exporter) || pending + deadLetters === 0) continue;
-      const found = { exporter, directory, pending, deadLetters };
-      logger.warn(found, `nothing sends what is in the queue of ${exporter}: ${adviceOn(exporter)}`);
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") logger.warn({ err: error }, "cannot look for other queues");
+  /** That of another spelling of its id, when only that is there: the exporter was renamed from an alias of its type. */
+  private directoryName(id: string, otherIds: readonly string[]): string {
+    const names = [id, ...otherIds].map(directoryNameOf);
+    return names.find((name) => this.leftNames.has(name)) ?? directoryNameOf(id);
   }
 }
 
@@ -198,8 +196,8 @@ async function journalsUnder(root: string): Promise<ReadonlySet<string>> {
   return new Set(stores.map(({ summary }) => summary.exporter).filter((id) => id.startsWith(JOURNAL_PREFIX)));
 }
 
-function adviceOn(queue: string): string {
-  const isJournal = queue.startsWith(JOURNAL_PREFIX);
-  const what = isJournal ? `a pipeline ${queue.slice(JOURNAL_PREFIX.length)}` : "an exporter of that name with a queue";
-  return `configure ${what}, or remove the directory if it is not needed`;
+/** The directories that queues were left in, by name; of one that is gone, its summary file tells that it was there. */
+async function queueNamesUnder(root: string): Promise<ReadonlySet<string>> {
+  const entries = await readdir(root, { withFileTypes: true }).catch(() => []);
+  return new Set(entries.map((entry) => (entry.isDirectory() ? entry.name : entry.name.replace(/\.witness$/, ""))));
 }

@@ -36,6 +36,8 @@ export interface Batching extends BatcherSettings {
 /** What an outlet is made from: its exporter, the settings and the services of the agent. */
 export interface OutletSettings {
   readonly id: string;
+  /** Ids that would mean the same: those with other names of its type. None of them is another exporter's. */
+  readonly otherIds?: readonly string[];
   readonly exporter: Exporter;
   /** What the exporter's config says of the keys every exporter has; what it does not say is undefined. */
   readonly settings: ExporterSettings;

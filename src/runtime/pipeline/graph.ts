@@ -142,7 +142,8 @@ class GraphBuilder {
     const pipelines = this.plan.pipelines.filter(({ exporters }) => exporters.includes(id));
     const signals = [...new Set(pipelines.map(({ signal }) => signal))];
     const batching = batchingByPipeline(this.plan, pipelines);
-    const outletSettings = { id, exporter, settings, typeDefaults, signals, batching, prepareReplay };
+    const otherIds = otherSpellings(spec).filter((other) => !this.plan.exporters.has(other));
+    const outletSettings = { id, otherIds, exporter, settings, typeDefaults, signals, batching, prepareReplay };
     const outlet = this.settings.outletFactory({ ...outletSettings, clock, random, logger, metrics });
     return { spec, exporter, outlet };
   }
@@ -344,6 +345,13 @@ interface IsolationOverrides {
   readonly onSetback?: (() => void) | undefined;
   /** It says that it holds deliveries. */
   readonly holds?: boolean;
+}
+
+/** Its id with the other names of its type. */
+function otherSpellings({ id, factory }: PlannedExporter): string[] {
+  const [written = ""] = id.split("/", 1);
+  const names = [factory.type, ...(factory.aliases ?? [])].filter((name) => name !== written);
+  return names.map((name) => `${name}${id.slice(written.length)}`);
 }
 
 function createComponent<T>(spec: PlannedComponent<unknown>, create: () => T): T {

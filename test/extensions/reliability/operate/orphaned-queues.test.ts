@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Logger } from "../../../../src/plugin.js";
@@ -8,14 +8,19 @@ import { cleanUp, startWrapped } from "../agent.js";
 
 let sink: OtlpSink;
 const warnings: object[] = [];
+const messages: string[] = [];
 const logger: Logger = {
   ...silentLogger,
-  warn: (fields: object) => void warnings.push(fields),
+  warn: (fields: object, message: string) => {
+    warnings.push(fields);
+    messages.push(message);
+  },
   child: () => logger,
 };
 
 beforeEach(async () => {
   warnings.length = 0;
+  messages.length = 0;
   sink = await startSink();
 });
 afterEach(async () => {
@@ -64,4 +69,75 @@ describe("queues that no exporter uses", () => {
     await after.agent.stop(0);
     expect(warnings).toEqual([]);
   });
+
+  it("are warned of also when their summary file is gone", async () => {
+    const { directory } = await leftBehind("otlp_http/old");
+    rmSync(join(directory, "otlp_http%2fold.witness"));
+    await (await restarted("otlp_http/new", directory)).agent.stop(0);
+    expect(warnings).toEqual([{ exporter: "otlp_http/old", directory: join(directory, "otlp_http%2fold") }]);
+    expect(messages[0]).toContain("summary file is missing");
+  });
+
+  it("are known by their place: one that was moved to where an exporter looks is in use", async () => {
+    const { directory } = await leftBehind("otlp_http/old");
+    for (const ending of ["", ".witness"])
+      renameSync(join(directory, `otlp_http%2fold${ending}`), join(directory, `otlp_http%2fnew${ending}`));
+    sink.respond(undefined);
+    const after = await restarted("otlp_http/new", directory);
+    await expect.poll(() => sink.count).toBe(1);
+    await after.agent.stop();
+    expect(warnings).toEqual([]);
+  });
+
+  it("are to be given their name again, not to be removed, when no exporter could have that place", async () => {
+    const { directory } = await leftBehind("otlp_http");
+    for (const ending of ["", ".witness"])
+      renameSync(join(directory, `otlp_http${ending}`), join(directory, `otlp_http.before${ending}`));
+    await (await restarted("otlp_http", directory)).agent.stop(0);
+    expect(warnings).toMatchObject([{ exporter: "otlp_http", directory: join(directory, "otlp_http.before") }]);
+    expect(messages[0]).toContain("give it and its .witness file the name otlp_http");
+    expect(messages[0]).not.toContain("remove");
+  });
 });
+
+describe("a queue of an exporter whose type has several names", () => {
+  it.each([
+    ["otlphttp/a", "otlp_http/a"],
+    ["otlp_http", "otlphttp"],
+  ])("is found again when %s is renamed to %s, and back", async (before, after) => {
+    const { directory } = await leftBehind(before);
+    const renamed = await restarted(after, directory);
+    await renamed.agent.stop(0);
+    expect(warnings).toEqual([]);
+    sink.respond(undefined);
+    const again = await restarted(before, directory);
+    await expect.poll(() => sink.count).toBe(1);
+    await again.agent.stop();
+    expect(readdirSync(directory).filter((name) => name.endsWith(".witness"))).toHaveLength(1);
+  });
+
+  it("is left to the exporter that has its name, when there is one", async () => {
+    const { directory } = await leftBehind("otlphttp");
+    sink.respond(undefined);
+    const both = await startWrapped(`${exporter("otlp_http")}${exporter("otlphttp")}`, { directory, logger });
+    await expect.poll(() => sink.count).toBe(1);
+    await both.agent.stop();
+    expect(readdirSync(directory).filter((name) => name.endsWith(".witness"))).toHaveLength(2);
+  });
+});
+
+/** An agent that has stopped with one entry in its exporter's queue. */
+async function leftBehind(id: string): Promise<{ readonly directory: string }> {
+  sink.respond((_request, response) => response.writeHead(503).end());
+  const { agent, send, directory } = await startWrapped(exporter(id), { logger });
+  await send("a");
+  await agent.stop(0);
+  warnings.length = 0;
+  messages.length = 0;
+  return { directory };
+}
+
+/** The warnings have been given when it has stopped. */
+function restarted(id: string, directory: string) {
+  return startWrapped(exporter(id), { directory, logger });
+}

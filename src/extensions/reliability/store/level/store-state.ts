@@ -48,7 +48,8 @@ export class StoreState {
   /** Begins anew with a database that has just been opened. */
   async reset(db: LevelDb, meta: Meta): Promise<void> {
     this.uncountedBytes = MAX_UNCOUNTED_BYTES;
-    this.meta = { ...meta, format: FORMAT, last: Math.max(meta.last, this.meta.last) };
+    const { exporter } = this.meta; // whose it is now: it may have been another's, or have had another name
+    this.meta = { ...meta, exporter, format: FORMAT, last: Math.max(meta.last, this.meta.last) };
     this.clearCaches();
     this.oldest?.stop();
     this.oldest = new OldestEntries(

@@ -1,0 +1,61 @@
+import { readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { Logger } from "../../../plugin.js";
+import { JOURNAL_PREFIX } from "../intake/pipeline-journal.js";
+import { isStoreDirectory, type StoreSummary, storesUnder } from "../store/level/open/summary-file.js";
+import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
+
+/**
+ * Warns of queues below a directory that are not empty and that nothing of this config uses: an exporter that was renamed or
+ * removed, or whose queue was turned off, leaves what it had not delivered behind. `used` are the directories of the
+ * queues that are in use: a queue that was moved still says whose it was, and only its place tells who has it now. Never
+ * rejects.
+ */
+export async function warnOfOrphanedQueues(root: string, used: ReadonlySet<string>, logger: Logger): Promise<void> {
+  try {
+    const stores = await storesUnder(root);
+    for (const { directory, summary } of stores) {
+      if (!used.has(directory) && summary.pending + summary.failed > 0) warnOf(directory, summary, logger);
+    }
+    const known = new Set([...used, ...stores.map(({ directory }) => directory)]);
+    for (const directory of await storesWithoutSummary(root, known)) warnOfUnknown(directory, logger);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") logger.warn({ err: error }, "cannot look for other queues");
+  }
+}
+
+function warnOf(directory: string, { exporter, pending, failed: deadLetters }: StoreSummary, logger: Logger): void {
+  const id = exporterOfDirectory(basename(directory));
+  const found = { exporter: id ?? exporter, directory, pending, deadLetters };
+  const advice = id === undefined ? adviceOnMoved(exporter) : adviceOn(id);
+  logger.warn(found, `nothing sends what is in the queue of ${id ?? exporter}: ${advice}`);
+}
+
+/** Its summary file is gone or damaged; how much is in it is known when it is opened. */
+function warnOfUnknown(directory: string, logger: Logger): void {
+  const exporter = exporterOfDirectory(basename(directory))!;
+  const message = `nothing sends what may be in the queue of ${exporter}, whose summary file is missing`;
+  logger.warn({ exporter, directory }, `${message}: ${adviceOn(exporter)}`);
+}
+
+async function storesWithoutSummary(root: string, known: ReadonlySet<string>): Promise<string[]> {
+  const found: string[] = [];
+  for (const entry of await readdir(root, { withFileTypes: true })) {
+    const directory = join(root, entry.name);
+    if (!entry.isDirectory() || known.has(directory) || exporterOfDirectory(entry.name) === undefined) continue;
+    if (await isStoreDirectory(directory)) found.push(directory);
+  }
+  return found;
+}
+
+function adviceOn(queue: string): string {
+  const isJournal = queue.startsWith(JOURNAL_PREFIX);
+  const what = isJournal ? `a pipeline ${queue.slice(JOURNAL_PREFIX.length)}` : "an exporter of that name with a queue";
+  return `configure ${what}, or remove the directory if it is not needed`;
+}
+
+/** No exporter has a directory of that name: it was moved, or is a copy. */
+function adviceOnMoved(exporter: string): string {
+  const name = directoryNameOf(exporter);
+  return `no exporter would look for it there. If it is not a copy, give it and its .witness file the name ${name} while no agent runs and nothing else has that name; keep copies elsewhere`;
+}
