@@ -95,10 +95,16 @@ export class Backlog {
     return isRetryFirst ? this.nextFresh() : this.nextRetry();
   }
 
-  /** The oldest, whether its turn has come or not. */
+  /** Takes out the one that came first of those in memory, whether its turn has come or not. */
   takeOldest(): QueueItem | undefined {
-    const forever = Number.POSITIVE_INFINITY;
-    return this.head.takeFirst() ?? this.takeUrgentQueuedBefore(forever) ?? this.waiting.take(forever);
+    const { oldest: retry } = this.waiting;
+    const { first } = this.head;
+    const urgent = this.oldestUrgent();
+    const ref = Math.min(...[retry, first, urgent?.items[0]].map((item) => item?.ref ?? Number.POSITIVE_INFINITY));
+    if (first?.ref === ref) return this.head.takeFirst();
+    if (urgent?.items[0]?.ref === ref) return this.takeFromUrgent(this.urgent.indexOf(urgent));
+    if (retry !== undefined) this.waiting.remove(retry);
+    return retry;
   }
 
   /** Takes out an entry that was queued before `time`, whether its turn has come or not. */
@@ -210,9 +216,19 @@ export class Backlog {
   /** Takes the first entry out of the last of those groups that begin with one queued before `time`. */
   private takeUrgentQueuedBefore(time: number): QueueItem | undefined {
     const at = this.urgent.findLastIndex(({ items }) => items[0]!.queuedSince < time);
-    if (at === -1) return undefined;
+    return at === -1 ? undefined : this.takeFromUrgent(at);
+  }
+
+  private takeFromUrgent(at: number): QueueItem | undefined {
     const { items, bisection } = this.urgent[at]!;
     this.urgent.splice(at, 1, ...(items.length > 1 ? [{ items: items.slice(1), bisection }] : []));
     return items[0];
+  }
+
+  /** The group that begins with the oldest entry. */
+  private oldestUrgent(): SendGroup | undefined {
+    let oldest = this.urgent[0];
+    for (const group of this.urgent) if (group.items[0]!.ref < oldest!.items[0]!.ref) oldest = group;
+    return oldest;
   }
 }

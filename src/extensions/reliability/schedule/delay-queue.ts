@@ -23,14 +23,7 @@ export class DelayQueue {
   add(item: QueueItem): void {
     const { heap } = this;
     if (item.deadLetterCause === undefined) this.oldestSince = Math.min(this.oldestSince, item.queuedSince);
-    let at = heap.push(item) - 1;
-    while (at > 0) {
-      const above = (at - 1) >> 1;
-      if (!isBefore(item, heap[above]!)) break;
-      heap[at] = heap[above]!;
-      at = above;
-    }
-    heap[at] = item;
+    this.siftUp(item, heap.push(item) - 1);
   }
 
   /** Takes out the earliest, if it is due by then. */
@@ -38,8 +31,24 @@ export class DelayQueue {
     const first = this.heap[0];
     if (first === undefined || first.dueAt > until) return undefined;
     const last = this.heap.pop()!;
-    if (last !== first) this.siftDown(last);
+    if (last !== first) this.siftDown(last, 0);
     return first;
+  }
+
+  /** The one that came into the queue first. Looks at all of them: it is asked for only when one has to make room. */
+  get oldest(): QueueItem | undefined {
+    let oldest = this.heap[0];
+    for (const item of this.heap) if (item.ref < oldest!.ref) oldest = item;
+    return oldest;
+  }
+
+  /** Takes it out, whenever it is due. */
+  remove(item: QueueItem): void {
+    const at = this.heap.indexOf(item);
+    const last = this.heap.pop()!;
+    if (last === item) return;
+    this.siftDown(last, at);
+    if (this.heap[at] === last) this.siftUp(last, at);
   }
 
   /** All are due by then, but for those whose turn with the retry limiter has a time: that is not theirs to choose. */
@@ -64,9 +73,23 @@ export class DelayQueue {
     return old;
   }
 
-  private siftDown(item: QueueItem): void {
+  /** Puts the item where it belongs on the way from this place to the first. */
+  private siftUp(item: QueueItem, from: number): void {
     const { heap } = this;
-    let at = 0;
+    let at = from;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (!isBefore(item, heap[above]!)) break;
+      heap[at] = heap[above]!;
+      at = above;
+    }
+    heap[at] = item;
+  }
+
+  /** Puts the item where it belongs on the way from this place to the last. */
+  private siftDown(item: QueueItem, from: number): void {
+    const { heap } = this;
+    let at = from;
     for (;;) {
       let below = 2 * at + 1;
       if (below >= heap.length) break;

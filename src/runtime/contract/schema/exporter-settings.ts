@@ -68,8 +68,16 @@ const retryOnFailure = section(
       .optional()
       .meta({ description: "Longest wait that the other side may ask for with Retry-After." }),
     max_elapsed_time: duration().optional().meta({ description: "Give up after this long; 0 (default): never." }),
-    jitter: z.enum(["full", "proportional", "none"]).optional().meta({ description: "How waits are spread." }),
-    randomization_factor: z.number().min(0).max(1).optional().meta({ description: "For proportional." }),
+    jitter: z
+      .enum(["full", "proportional", "none"])
+      .optional()
+      .meta({ description: "How waits are spread: full, or proportional where randomization_factor is written." }),
+    randomization_factor: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .meta({ description: "Waits differ by this share, as in the Collector; makes the jitter proportional." }),
     rate_limit: section(
       z.strictObject({
         per_second: z.number().positive().optional().meta({ description: "Retries per second." }),
@@ -241,8 +249,13 @@ export type CompleteSettings = DeepRequired<ExporterSettings>;
 /** The first layer that says something of a key counts; the last is always DEFAULT_SETTINGS. */
 export function completeSettings(...layers: readonly (ExporterSettings | undefined)[]): CompleteSettings {
   const defaults = uncheckedExporterSettingsSchema.parse(DEFAULT_SETTINGS);
-  return [...layers].reverse().reduce<unknown>(mergeLayers, defaults) as CompleteSettings;
+  const hasFactor = layers.some((layer) => layer?.retry_on_failure?.randomization_factor !== undefined);
+  const under = hasFactor ? mergeLayers(defaults, COLLECTOR_JITTER) : defaults;
+  return [...layers].reverse().reduce<unknown>(mergeLayers, under) as CompleteSettings;
 }
+
+/** Who writes the Collector's `randomization_factor` wants the Collector's jitter, unless `jitter` says otherwise. */
+const COLLECTOR_JITTER: ExporterSettings = { retry_on_failure: { jitter: "proportional" } };
 
 function mergeLayers(under: unknown, over: unknown): unknown {
   if (over === undefined) return under;

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { StoreError } from "../../../../src/extensions/reliability/store/store.js";
-import { hangs, numbers, startQueue } from "../queue.js";
+import { down, hangs, numbers, startQueue } from "../queue.js";
+
+const LONG_WAIT = { initial_interval: "60s", max_interval: "60s", jitter: "none" };
 
 describe("a full queue", () => {
   const full = { sending_queue: { queue_size: 2, num_consumers: 1 } };
@@ -89,6 +91,17 @@ describe("a full queue", () => {
     expect(outcomes).toMatchObject(Array(4).fill([{ ok: true }]));
     expect(await queue.pending()).toEqual(["a", "d"]);
     expect((await queue.deadLetters()).map(({ failure }) => failure?.reason)).toEqual(["queue_full", "queue_full"]);
+  });
+
+  it("gives up the oldest by age with drop_oldest, though it waits for a retry and newer ones have not been tried", async () => {
+    const settings = { sending_queue: { queue_size: 5, on_full: "drop_oldest" }, retry_on_failure: LONG_WAIT };
+    const queue = await startQueue({ settings, backend: down });
+    for (const body of numbers(12)) {
+      queue.send(body);
+      await queue.settle();
+    }
+    expect(await queue.pending()).toEqual(["r7", "r8", "r9", "r10", "r11"]);
+    expect((await queue.deadLetters()).map(({ failure }) => failure?.reason)).toEqual(Array(7).fill("queue_full"));
   });
 
   it.each([

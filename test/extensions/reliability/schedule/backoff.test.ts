@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createBackoff } from "../../../../src/extensions/reliability/schedule/backoff.js";
+import { completeSettings, type ExporterSettings } from "../../../../src/runtime/kit.js";
 
 const settings = {
   backoff: "exponential",
@@ -36,6 +37,18 @@ describe("backoff", () => {
     expect([at("full", 0), at("full", 0.25), at("full", 0.999)]).toEqual([0, 1000, 3996]);
     expect([at("proportional", 0), at("proportional", 0.5)]).toEqual([2000, 4000]);
     expect(at("none", 0.1)).toBe(4000);
+  });
+
+  it("spreads in proportion where randomization_factor is written and jitter is not, as in the Collector", () => {
+    const complete = (...layers: ExporterSettings["retry_on_failure"][]) =>
+      completeSettings(...layers.map((retry_on_failure) => ({ retry_on_failure }))).retry_on_failure;
+    expect(complete({}).jitter).toBe("full");
+    expect(complete({ randomization_factor: 0.2 })).toMatchObject({
+      jitter: "proportional",
+      randomization_factor: 0.2,
+    });
+    expect(complete({ initial_interval: 5 }, { randomization_factor: 0 }).jitter).toBe("proportional");
+    expect(complete({ randomization_factor: 0.2 }, { jitter: "none" }).jitter).toBe("none");
   });
 
   it("waits as long as the other side asks when that is longer, and no shorter than its own wait when it is not", () => {

@@ -16,4 +16,22 @@ describe("waiting entries", () => {
       }),
     );
   });
+
+  it("go by age too, and the others keep their order", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(1000), { minLength: 1, maxLength: 60 }), fc.nat(60), (times, count) => {
+        const waiting = new DelayQueue();
+        const items = times.map((dueAt, ref) => ({ ref, dueAt }) as QueueItem);
+        for (const item of [...items].reverse()) waiting.add(item);
+        for (const item of items.slice(0, count)) {
+          expect(waiting.oldest).toBe(item);
+          waiting.remove(item);
+        }
+        const rest: QueueItem[] = [];
+        for (let item = waiting.take(1000); item !== undefined; item = waiting.take(1000)) rest.push(item);
+        const byTime = (a: QueueItem, b: QueueItem) => a.dueAt - b.dueAt || a.ref - b.ref;
+        expect(rest).toEqual(items.slice(count).sort(byTime));
+      }),
+    );
+  });
 });
