@@ -92,7 +92,11 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
       ...(services.limits ?? DEFAULT_HEAD_LIMITS),
     };
     const backlog = new Backlog(store, clock, limits, bisections, (error) => this.onLoaded(error));
-    const policy = new AttemptPolicy({ ...services, bisections, canCheckHealth: exporter.check !== undefined });
+    const policy = new AttemptPolicy({
+      ...{ ...services, bisections },
+      canCheckHealth: exporter.check !== undefined,
+      onHoldEnd: (isOver) => backlog.endHold(isOver),
+    });
     const classify = createClassifier(settings.retry_on_failure);
     const timeout = new CallTimeout(id, settings.timeout, clock);
     const maxSlots = settings.sending_queue.num_consumers;
@@ -192,6 +196,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   /** Lets nothing wait for the time of its retry any longer. */
   retryNow(): void {
     this.backlog.head.retryNow();
+    this.policy.holds.retryNow();
     this.scheduler.pump();
   }
 

@@ -73,11 +73,12 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.lifecycle.scheduler.start();
   }
 
-  /** An exporter whose breaker is open is available again once nothing is left in its queue to try it with. */
+  /** An exporter whose breaker is open, or that is refused everything, is available again once nothing is left in its queue to try it with. */
   get isAvailable(): boolean {
     const { scheduler, policy, isEmpty } = this.lifecycle;
-    const { breaker } = policy;
-    return !scheduler.paused && (breaker.state === "closed" || (!breaker.forced && isEmpty));
+    const { breaker, holds } = policy;
+    const isWell = breaker.state === "closed" && !holds.isDown;
+    return !scheduler.paused && (isWell || (!breaker.forced && isEmpty));
   }
 
   accept(delivery: Delivery, pipeline: string): void {
@@ -124,10 +125,12 @@ export class QueueOutlet implements Outlet, ExporterControl {
     const { id, replayRate } = this;
     const { scheduler, policy } = this.lifecycle;
     const { paused, inFlight } = scheduler;
-    const { recent, breaker } = policy;
+    const { recent, breaker, holds } = policy;
     const { state, forced, since } = breaker;
     const { stats } = this.store;
-    return exporterStatus({ id, stats, paused, inFlight, recent, breaker: { state, forced, since }, replayRate });
+    const { isDown, status: refused } = holds;
+    const calls = { paused, inFlight, recent, breaker: { state, forced, since } };
+    return exporterStatus({ id, stats, ...calls, isDown, refused, replayRate });
   }
 
   private async openStore(): Promise<OpenReport> {
@@ -162,6 +165,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
       inFlight: () => scheduler.inFlight,
       waitingRetries: () => this.lifecycle.waitingRetries,
       breaker: () => policy.breaker.state,
+      held: () => policy.holds.count,
       deadLetters: () => store.stats.failed.entries,
       deadLetterBytes: () => store.stats.failed.bytes,
       corrupt: () => store.stats.corrupt,

@@ -33,7 +33,7 @@ export interface Admin {
   importDeadLetters(lines: AsyncIterable<string>): Promise<ImportReport>;
 }
 
-/** How an exporter, its queue and its dead letters are. Times are milliseconds since the epoch. */
+/** How an exporter is; `refused` while its backend refuses all of these signals. Times are milliseconds since the epoch. */
 export interface ExporterStatus {
   readonly id: string;
   readonly state: "UP" | "DEGRADED" | "DOWN";
@@ -43,6 +43,15 @@ export interface ExporterStatus {
     readonly forced: boolean;
     readonly since: number;
   };
+  readonly refused?:
+    | {
+        readonly since: number;
+        readonly signals: readonly Signal[];
+        readonly class: string;
+        readonly message: string;
+        readonly advice: string;
+      }
+    | undefined;
   readonly queue: {
     readonly enabled: boolean;
     readonly entries: number;
@@ -59,7 +68,6 @@ export interface ExporterStatus {
   };
   readonly lastSentAt: number | undefined;
   readonly lastError: { readonly at: number; readonly class: string; readonly message: string } | undefined;
-  /** Failed sends of the last minute, as a share. The trend is that of the last five minutes beside the five before. */
   readonly failureRate: number;
   readonly failureTrend: "rising" | "steady" | "falling";
   readonly replayRate: number;

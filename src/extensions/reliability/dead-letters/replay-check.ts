@@ -23,8 +23,14 @@ export async function replaySkipReason(
   }
   if (!(await canBeSent(found))) return "skip_schema";
   if (isExpired(entry, control.settings.dead_letter.retention, conditions.now)) return "skip_expired";
-  if (!conditions.approved && control.status().breaker.state === "open") return "skip_downstream";
+  if (!conditions.approved && isDown(found)) return "skip_downstream";
   return undefined;
+}
+
+/** Its breaker is open, or its backend refuses all that is sent. */
+function isDown({ control }: LocatedEntry): boolean {
+  const { state, breaker, refused } = control.status();
+  return breaker.state === "open" || (state === "DOWN" && refused !== undefined);
 }
 
 /** The backend has taken a part of it already: all of it would arrive again. */

@@ -28,6 +28,12 @@ export interface QueueItem {
   /** Its time for retries ended in company that may have been to blame: its last attempt is to be made alone. */
   mustBeAlone: boolean;
   failureStreak: FailureStreak | undefined;
+  /** It waits because its backend refuses everything. */
+  isHeld: boolean;
+  /** Set when it was refused with a status of hold_on: how often, and the number of the last call that began before the first time. */
+  refused: { readonly times: number; readonly firstAt: number } | undefined;
+  /** The number of its call, once calls are counted because of such a refusal. */
+  callNumber: number | undefined;
   /** Set when the item is to become a dead letter and writing it has not succeeded yet. */
   deadLetterCause: DeadLetterCause | undefined;
 }
@@ -61,6 +67,7 @@ export function createQueueItem(
   // A bad record may be in a part of what was refused, and in what was a dead letter: they take nobody along.
   const isSuspect = entry.parent !== undefined || entry.replays > 0;
   const nothing = { batch: undefined, delivery: undefined, failureStreak: undefined, deadLetterCause: undefined };
+  const notRefused = { isHeld: false, refused: undefined, callNumber: undefined };
   return {
     ref,
     entry,
@@ -73,6 +80,7 @@ export function createQueueItem(
     hasRetryTurn: false,
     mustBeAlone: false,
     ...nothing,
+    ...notRefused,
   };
 }
 

@@ -183,6 +183,7 @@ export class PipelineJournal implements Journal, ExporterControl {
       bytes: () => store.stats.pending.bytes,
       inFlight: () => feed.inFlight,
       breaker: () => "closed",
+      held: () => 0,
       deadLetters: () => store.stats.failed.entries,
       deadLetterBytes: () => store.stats.failed.bytes,
       corrupt: () => store.stats.corrupt,

@@ -15,21 +15,28 @@ export interface StatusInputs {
   readonly recent: RecentCalls;
   readonly breaker: ExporterStatus["breaker"];
   readonly replayRate: number;
+  /** The backend refuses some of what is sent, or all of it. */
+  readonly refused?: ExporterStatus["refused"];
+  readonly isDown?: boolean;
   /** Of what has no breaker: nothing has gone through lately. */
   readonly isStuck?: boolean;
 }
 
-/** DOWN while the breaker is open; DEGRADED while it probes, is paused or stuck, and with many dead letters. */
+/**
+ * DOWN while the breaker is open or everything is refused; DEGRADED while it probes, is paused or stuck, one signal is
+ * refused, and with many dead letters.
+ */
 export function exporterStatus(inputs: StatusInputs): ExporterStatus {
-  const { id, stats, paused, inFlight, breaker, replayRate, isStuck = false } = inputs;
+  const { id, stats, paused, inFlight, breaker, replayRate, isStuck = false, isDown = false, refused } = inputs;
   const { lastSentAt, lastError, failureRate, failureTrend } = inputs.recent;
   const hasManyDeadLetters = (stats?.failed.entries ?? 0) > MANY_DEAD_LETTERS;
-  const isDegraded = paused || isStuck || breaker.state === "half_open" || hasManyDeadLetters;
+  const isDegraded = paused || isStuck || refused !== undefined || breaker.state === "half_open" || hasManyDeadLetters;
   return {
     id,
-    state: breaker.state === "open" ? "DOWN" : isDegraded ? "DEGRADED" : "UP",
+    state: breaker.state === "open" || isDown ? "DOWN" : isDegraded ? "DEGRADED" : "UP",
     paused,
     breaker,
+    ...(refused !== undefined && { refused }),
     queue: {
       enabled: stats !== undefined,
       ...(stats?.pending ?? ZERO_AMOUNT),

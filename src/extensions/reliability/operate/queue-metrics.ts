@@ -19,6 +19,7 @@ export interface QueueReadings {
   /** Undefined where retries are not counted. */
   readonly waitingRetries?: () => number;
   breaker(): BreakerState;
+  held(): number;
   deadLetters(): number;
   deadLetterBytes(): number;
   oldestDeadLetterSeconds(): number;
@@ -115,6 +116,13 @@ export class QueueMetrics {
     this.retries[Math.min(call, MAX_ATTEMPT_LABEL) - 1]?.add(1);
   }
 
+  /** A call was refused with a status of hold_on. */
+  refused(errorClass: string): void {
+    const description = "Calls refused with a status of hold_on: what was sent waits in the queue.";
+    const attributes = { exporter: this.id, error_class: boundedClass(errorClass) };
+    this.metrics.counter("sluice_exporter_refused_calls", { description }, attributes).add(1);
+  }
+
   healthChecked(isHealthy: boolean): void {
     this.healthChecks[isHealthy ? "well" : "ill"].add(1);
   }
@@ -146,6 +154,7 @@ export class QueueMetrics {
     gauge("sluice_exporter_queue_max_bytes", "Most bytes that may wait; 0: no limit.", () => readings.byteCapacity);
     gauge("sluice_queue_set_aside_entries", "Damaged entries set aside since the queue was made.", readings.corrupt);
     gauge("sluice_breaker_state", "0 closed, 1 half open, 2 open.", () => STATE_NUMBERS[readings.breaker()]);
+    gauge("sluice_exporter_held", "Signals held because the backend refuses all of them.", readings.held);
     gauge("sluice_dead_letters_entries", "Dead letters that are kept.", readings.deadLetters);
     gauge("sluice_dead_letters_bytes", "Bytes of the dead letters that are kept.", readings.deadLetterBytes);
     gauge(

@@ -136,6 +136,17 @@ export class Backlog {
     this.waiting.add(item);
   }
 
+  /** Its backend refuses everything: the turn of the item comes again after that time, or with `endHold`. */
+  hold(item: QueueItem, ms: number): void {
+    item.isHeld = true;
+    this.retryIn(item, ms);
+  }
+
+  /** Those that are held and for which it holds have their turn now. */
+  endHold(isOver: (item: QueueItem) => boolean): void {
+    this.waiting.endHold(isOver, this.clock.monotonic());
+  }
+
   /** The store failed to do its part for the item: its turn comes again when the store may have recovered. */
   delayForStore(item: QueueItem): void {
     this.delay(item, STORE_RETRY_MS);
@@ -145,7 +156,7 @@ export class Backlog {
   replaceWithParts(item: QueueItem, parts: readonly { readonly stored: StoredEntry; readonly batch: Batch }[]): void {
     const deliveries = item.delivery?.split(parts.map(({ batch }) => batch));
     const addPart = (part: StoredEntry, batch: Batch, delivery: Delivery | undefined) =>
-      this.head.addPart(part, batch, delivery);
+      Object.assign(this.head.addPart(part, batch, delivery), { refused: item.refused });
     this.bisections.addParts(
       item,
       parts.map(({ stored, batch }, i) => addPart(stored, batch, deliveries?.[i])),

@@ -61,6 +61,16 @@ export class DelayQueue {
     }
   }
 
+  /** Those that are held and for which it holds are due by then. */
+  endHold(isOver: (item: QueueItem) => boolean, time: number): void {
+    const all = this.heap;
+    this.heap = [];
+    for (const item of all) {
+      if (item.isHeld && isOver(item)) item.dueAt = Math.min(item.dueAt, time);
+      this.add(item);
+    }
+  }
+
   /** Takes out all that were queued before `time` and are not to become dead letters anyway. */
   takeQueuedBefore(time: number): QueueItem[] {
     if (this.oldestSince >= time) return [];

@@ -189,6 +189,11 @@ export class Scheduler {
       if (next === undefined) return undefined;
       const group = this.endThoseNotToSend(next);
       if (group.items.length === 0) continue;
+      const holdMs = policy.holds.waitMs(group.items[0]!);
+      if (holdMs > 0) {
+        for (const item of group.items) backlog.hold(item, holdMs);
+        continue;
+      }
       const decision = policy.gate.decide(group.items);
       if (decision.kind === "send") return group;
       for (const item of group.items) {

@@ -17,6 +17,7 @@ import type { SendGroup } from "../schedule/send-group.js";
 import type { AttemptResult } from "./attempt-sender.js";
 import type { Bisections } from "./bisect.js";
 import { Breaker, type BreakerState, type Permit } from "./breaker.js";
+import { Holds } from "./holds.js";
 import { PoisonDetector } from "./poison-detector.js";
 import { RecentCalls } from "./recent-calls.js";
 import { RefusalPolicy } from "./refusal-policy.js";
@@ -30,6 +31,8 @@ export interface AttemptPolicyServices {
   readonly bisections: Bisections;
   /** The exporter can be asked how it is, so no entry is needed for a probe. */
   readonly canCheckHealth: boolean;
+  /** What was held and for which it holds need not wait any longer. */
+  readonly onHoldEnd: (isOver: (item: QueueItem) => boolean) => void;
 }
 
 /** A call that failed, and may be made again. */
@@ -59,6 +62,7 @@ export class AttemptPolicy {
   readonly breaker: Breaker;
   readonly gate: Gate;
   readonly recent: RecentCalls;
+  readonly holds: Holds;
   private readonly services: AttemptPolicyServices;
   private readonly ramp: Ramp;
   private readonly backoff: Backoff;
@@ -71,6 +75,7 @@ export class AttemptPolicy {
     this.services = services;
     const { settings, clock, random, logger, metrics } = services;
     this.recent = new RecentCalls(clock);
+    this.holds = new Holds({ ...services, onHoldEnd: (isOver, wasTold) => this.onHoldEnd(isOver, wasTold) });
     this.ramp = new Ramp(settings.replay.ramp, clock);
     this.breaker = new Breaker(settings.circuit_breaker, clock, (to, from) => this.onBreakerChange(to, from));
     this.gate = new Gate(settings, clock, metrics);
@@ -137,9 +142,11 @@ export class AttemptPolicy {
   countAttempt({ items, bisection }: SendGroup): void {
     if (bisection !== undefined) bisection.isBusy = true;
     let newest = Number.NEGATIVE_INFINITY;
+    this.holds.onCall(items[0]!);
     for (const item of items) {
       newest = Math.max(newest, item.entry.enqueuedAt);
       item.hasRetryTurn = false;
+      item.isHeld = false;
       if (item.entry.calls > 0) this.services.metrics.retried(item.entry.calls);
     }
     this.ramp.countRequest(newest);
@@ -148,11 +155,13 @@ export class AttemptPolicy {
   /** What follows from the result of a call; the breaker is told, and the attempt is noted on the entries. */
   decide(group: SendGroup, permit: Permit, result: AttemptResult): GroupOutcome {
     if (group.bisection !== undefined) group.bisection.isBusy = false;
+    const wasProbe = this.holds.isProbe(group.items[0]!);
+    this.holds.onResult(group.items[0]!);
     switch (result.kind) {
       case "delivered":
         return this.delivered(group, permit, result);
       case "failed":
-        return this.failed(group, permit, result.batches, result.error);
+        return this.failed(group, permit, result.batches, result.error, wasProbe);
       case "unfit":
         this.giveBack(permit);
         return this.refusals.unfit(group.items[0]!, result.batch, result.error);
@@ -173,6 +182,7 @@ export class AttemptPolicy {
     this.breaker.report(permit, "success");
     this.poison.succeeded();
     this.recent.sent();
+    this.holds.onSuccess(items[0]!);
     if (bisection !== undefined) bisection.hasSuccess = true;
     for (const item of items) this.services.bisections.delivered(item);
     if (partial !== undefined) this.logPartial(partial);
@@ -199,12 +209,17 @@ export class AttemptPolicy {
     });
   }
 
-  private failed(group: SendGroup, permit: Permit, batches: readonly Batch[], error: AttemptError): GroupOutcome {
+  private failed(
+    group: SendGroup,
+    permit: Permit,
+    batches: readonly Batch[],
+    error: AttemptError,
+    wasProbe: boolean,
+  ): GroupOutcome {
     this.recent.failed(error);
     if (error.kind === "permanent") {
       this.breaker.report(permit, "answered");
-      this.services.metrics.permanent.add(1);
-      return this.refusals.refused(group, batches, error);
+      return this.refused(group, batches, error, wasProbe);
     }
     const counts = this.breaker.report(permit, "failure");
     const isPoison = this.isPoison(group, error) && counts;
@@ -216,6 +231,26 @@ export class AttemptPolicy {
     const [delayMs] = delays.values();
     if (this.breaker.state === "closed" && delayMs !== undefined) this.logRetry({ error, delayMs });
     return outcomes;
+  }
+
+  /** It is held when the backend refuses everything. Otherwise the data is to blame, whatever the status says. */
+  private refused(group: SendGroup, batches: readonly Batch[], error: AttemptError, wasProbe: boolean): GroupOutcome {
+    const verdict = this.holds.onRefusal(group.items, error, wasProbe);
+    if (verdict.kind === "final") {
+      this.services.metrics.permanent.add(1);
+      return this.refusals.refused(group, batches, verdict.error);
+    }
+    const { delayMs } = verdict;
+    const at = this.services.clock.now();
+    return outcomeOfEach(group.items, (item) => {
+      item.entry = withDelay(withFailure(item.entry, error, at, false), delayMs);
+      return { kind: "retry", delayMs };
+    });
+  }
+
+  private onHoldEnd(isOver: (item: QueueItem) => boolean, wasTold: boolean): void {
+    if (wasTold) this.ramp.start();
+    this.services.onHoldEnd(isOver);
   }
 
   private isPoison({ items }: SendGroup, error: AttemptError): boolean {

@@ -10,6 +10,10 @@ export interface ClassifyRules {
 /** What an attempt failed with, as it is kept with the entry. */
 export type Classify = (error: unknown) => AttemptError;
 
+export interface HoldRules extends Pick<ClassifyRules, "permanent_on"> {
+  readonly hold_on: readonly string[];
+}
+
 /**
  * Names errors and decides their kind: as the exporter says (anything unknown is transient), unless a rule of the
  * config matches. A rule is a status ("HTTP 409", "409", "4xx", "UNAVAILABLE") or a code ("ECONNRESET"), in any case.
@@ -26,6 +30,19 @@ export function createClassifier(rules: ClassifyRules): Classify {
       return toAttemptError(refusal, name, retry.some(matches) ? "transient" : "permanent");
     }
     return toAttemptError(refusal, name, permanent.some(matches) && !retry.some(matches) ? "permanent" : refusal.kind);
+  };
+}
+
+/**
+ * True for refusals of a backend that refuses everything, such as those of a token that has expired: nothing is wrong with
+ * the data. What `permanent_on` names is refused for good all the same.
+ */
+export function createHoldRule({ hold_on, permanent_on }: HoldRules): (error: AttemptError) => boolean {
+  const hold = hold_on.map(ruleMatcher);
+  const permanent = permanent_on.map(ruleMatcher);
+  return (error) => {
+    const matches = (match: RuleMatcher) => match(error.class, error);
+    return error.kind === "permanent" && hold.some(matches) && !permanent.some(matches);
   };
 }
 
@@ -62,7 +79,7 @@ export function errorCategory(error: AttemptError): string {
   return /^E[A-Z_]+$|^ERR_/.test(error.class) ? "connection_error" : "unknown";
 }
 
-type RuleMatcher = (name: string, refusal: Refusal) => boolean;
+type RuleMatcher = (name: string, refusal: Pick<Refusal, "code"> & { readonly status?: string | undefined }) => boolean;
 
 function ruleMatcher(rule: string): RuleMatcher {
   const wanted = rule.trim().toUpperCase();

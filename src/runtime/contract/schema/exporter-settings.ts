@@ -90,6 +90,10 @@ const retryOnFailure = section(
     ).optional(),
     retry_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as transient." }),
     permanent_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as permanent." }),
+    hold_on: z.array(z.string()).optional().meta({
+      description:
+        "Statuses or codes of a backend that refuses everything: its entries wait in the queue until it takes them. Empty: they become dead letters.",
+    }),
   }),
 );
 
@@ -212,6 +216,10 @@ export const DEFAULT_SETTINGS = {
     rate_limit: { per_second: 100, burst: 100, on_excess: "delay" },
     retry_on: [],
     permanent_on: [],
+    hold_on: [
+      ...["3xx", "401", "402", "403", "404", "405", "407", "410", "415"],
+      ...["UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED"],
+    ],
   },
   circuit_breaker: {
     enabled: true,

@@ -69,7 +69,7 @@ describe("a store that fails", () => {
 describe("the filter", () => {
   it("decides what is saved, and what it discards is counted", async () => {
     const settings = { dead_letter: { filter: { never_save: ["severity < 17"] } } };
-    const queue = await startQueue({ settings, backend: refusing(() => true, 404) }).catch((error: Error) => error);
+    const queue = await startQueue({ settings, backend: refusing(() => true, 409) }).catch((error: Error) => error);
     if (queue instanceof Error) throw queue;
     queue.send("a");
     await queue.settle();
@@ -82,7 +82,7 @@ describe("the filter", () => {
 
 describe("a replay that fails again", () => {
   it("is counted, and is a dead letter with one more cycle", async () => {
-    const queue = await startQueue({ backend: refusing(() => true, 401) });
+    const queue = await startQueue({ backend: refusing(() => true, 409) });
     queue.send("a");
     await queue.settle();
     for (const times of [1, 2]) {

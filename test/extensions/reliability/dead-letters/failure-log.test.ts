@@ -3,7 +3,7 @@ import { numbers, refusing, startQueue } from "../queue.js";
 
 describe("thousands of failures", () => {
   it("make a few lines and a count, not a flood", async () => {
-    const queue = await startQueue({ backend: refusing(() => true, 404) });
+    const queue = await startQueue({ backend: refusing(() => true, 409) });
     for (const body of numbers(2000)) queue.send(body);
     for (let i = 0; i < 30; i++) await queue.settle();
     await queue.outlet.drain();

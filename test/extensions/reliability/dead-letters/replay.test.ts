@@ -247,7 +247,7 @@ describe("an operator", () => {
     let isBad = true;
     const queue = await startQueue({
       backend: async () => {
-        if (isBad) throw http(401);
+        if (isBad) throw http(409);
         return undefined;
       },
     });

@@ -69,7 +69,7 @@ describe("the age of a replayed entry", () => {
     const queue = await startQueue({
       settings: { sending_queue: { max_age: "1h" } },
       backend: async () => {
-        if (isBad) throw http(401);
+        if (isBad) throw http(409);
         return undefined;
       },
     });

@@ -18,7 +18,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({ do: fc.constant("send"), records: fc.integer({ min: 1, max: 5 }), bad: fc.boolean() }),
   },
   { weight: 4, arbitrary: fc.record({ do: fc.constant("pass"), ms: fc.constantFrom(1, 700, 5000, 31_000) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("mood"), status: fc.constantFrom(200, 200, 429, 500, 401, 0) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant("mood"), status: fc.constantFrom(200, 200, 429, 500, 409, 401, 0) }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("crash", "restart", "pause", "resume") }) },
 ) as fc.Arbitrary<Step>;
 

@@ -50,7 +50,7 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: doing("pass"), ms: fc.constantFrom(1, 300, 900, 5000) }) },
   {
     weight: 2,
-    arbitrary: fc.record({ do: doing("mood"), status: fc.constantFrom(200, 200, 200, 429, 500, 401, 207, 0) }),
+    arbitrary: fc.record({ do: doing("mood"), status: fc.constantFrom(200, 200, 200, 429, 500, 409, 401, 207, 0) }),
   },
   { weight: 1, arbitrary: fc.record({ do: doing("crash", "drain", "pause", "resume", "retryNow", "break", "mend") }) },
 );

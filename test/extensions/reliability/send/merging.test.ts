@@ -220,7 +220,7 @@ describe("a merged request that is refused for good", () => {
     const queue = await startQueue({
       batching: {},
       backend: async () => {
-        throw http(401);
+        throw http(409);
       },
     });
     await sendEach(queue, numbers(8));

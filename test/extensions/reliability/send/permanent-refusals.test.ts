@@ -6,7 +6,7 @@ import { http, numbers, refusing, startQueue } from "../queue.js";
 
 describe("permanent refusals", () => {
   it("get exactly one call and never open the breaker", async () => {
-    const queue = await startQueue({ backend: refusing(() => true, 401) });
+    const queue = await startQueue({ backend: refusing(() => true, 409) });
     for (const body of numbers(20)) queue.send(body, `${body}x`);
     await queue.pass(100_000, 10_000);
     expect(queue.calls).toHaveLength(20);

@@ -45,7 +45,7 @@ function parts(step: ReplayStep) {
   });
   const create = () => ({
     send: async (batch: Batch) => {
-      if (!state.isOpen) throw refusalOfHttp(401, "no", undefined);
+      if (!state.isOpen) throw refusalOfHttp(409, "no", undefined);
       sent.push(...bodies(batch));
       return undefined;
     },

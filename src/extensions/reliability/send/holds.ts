@@ -1,0 +1,224 @@
+import type { Clock, Logger, Signal } from "../../../plugin.js";
+import type { AttemptError, CompleteSettings, ExporterStatus } from "../../../runtime/kit.js";
+import type { QueueItem } from "../entry/queue-item.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
+import { type Backoff, createBackoff } from "../schedule/backoff.js";
+import { createHoldRule } from "./classify.js";
+
+export interface HoldsServices {
+  readonly settings: CompleteSettings;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: QueueMetrics;
+  /** A lane is not held any more: those for which it holds need not wait. `wasTold`: it was long enough to be told. */
+  readonly onHoldEnd: (isOver: (item: QueueItem) => boolean, wasTold: boolean) => void;
+}
+
+/** What follows from a refusal: it is final, with this error, or what was sent waits. */
+export type RefusalVerdict =
+  | { readonly kind: "final"; readonly error: AttemptError }
+  | { readonly kind: "hold"; readonly delayMs: number };
+
+/** How long others wait for the result of the call that tries their lane. */
+const PROBE_WAIT_MS = 1000;
+/** After so many refusals in a row it is the backend, and not one entry. */
+const REFUSALS_TO_TELL = 2;
+/** An entry that was refused so often, and others after it were taken, is to blame itself: one bad replica of a backend is not enough. */
+const REFUSALS_TO_BLAME = 3;
+/** Lanes that are remembered while they are not held. */
+const MAX_LANES = 1000;
+
+/** What may be refused as a whole: the entries of one signal, and of one batch key where keys are kept apart. */
+interface Lane {
+  readonly key: string;
+  readonly signal: Signal;
+  /** Refusals in a row, but of entries that others have overtaken; 0 when it is not held. */
+  refusals: number;
+  /** Since when, by the wall clock and by the monotonic one. */
+  since: number;
+  startedAt: number;
+  /** Monotonic time of the next probe. */
+  nextProbeAt: number;
+  probe: QueueItem | undefined;
+  error: AttemptError | undefined;
+  /** The number of the last call that was taken. */
+  lastTaken: number;
+}
+
+/**
+ * Holds what a backend refuses as a whole: a token that has expired, or a wrong address, is no fault of the data, so entries
+ * wait in the queue as they do behind an open breaker, and lose no attempts.
+ *
+ * The first refusal is followed at once by another entry of the lane. If that is taken, the lane goes on, and what was
+ * overtaken so and is still refused is to blame itself. If it is refused too, the lane is held, the log and the status say
+ * so, and single entries try it, each later than the one before.
+ */
+export class Holds {
+  private readonly services: HoldsServices;
+  private readonly isHoldError: (error: AttemptError) => boolean;
+  private readonly backoff: Backoff;
+  private readonly lanes = new Map<string, Lane>();
+  /** Calls since the first refusal. */
+  private calls = 0;
+  /** Monotonic time of the last call that was taken, of any lane. */
+  private lastSuccessAt = Number.NEGATIVE_INFINITY;
+
+  constructor(services: HoldsServices) {
+    this.services = services;
+    const { retry_on_failure } = services.settings;
+    this.isHoldError = createHoldRule(retry_on_failure);
+    this.backoff = createBackoff({ ...retry_on_failure, jitter: "none" }, () => 0);
+  }
+
+  /** Milliseconds until the lane of the item may be tried; 0: now. */
+  waitMs(item: QueueItem): number {
+    const lane = this.heldLane(item);
+    if (lane === undefined) return 0;
+    if (lane.probe !== undefined) return PROBE_WAIT_MS;
+    return Math.max(0, lane.nextProbeAt - this.services.clock.monotonic());
+  }
+
+  /** A call is made for entries of which this is the first. */
+  onCall(item: QueueItem): void {
+    if (this.lanes.size === 0) return;
+    this.calls += 1;
+    item.callNumber = this.calls;
+    const lane = this.heldLane(item);
+    if (lane !== undefined) lane.probe ??= item;
+  }
+
+  /** The call has ended, whatever came of it. */
+  onResult(item: QueueItem): void {
+    const lane = this.heldLane(item);
+    if (lane?.probe === item) lane.probe = undefined;
+  }
+
+  /** The backend took it: its lane is held no longer. */
+  onSuccess(item: QueueItem): void {
+    if (this.lanes.size === 0) return;
+    this.lastSuccessAt = this.services.clock.monotonic();
+    const lane = this.lanes.get(laneKeyOf(item));
+    if (lane === undefined) return;
+    lane.lastTaken = Math.max(lane.lastTaken, item.callNumber ?? 0);
+    if (lane.refusals > 0) this.end(lane);
+  }
+
+  /** These, which were sent together, are refused. */
+  onRefusal(items: readonly QueueItem[], error: AttemptError, wasProbe: boolean): RefusalVerdict {
+    if (!this.isHoldError(error)) return { kind: "final", error };
+    this.services.metrics.refused(error.class);
+    const lane = this.laneOf(items[0]!);
+    for (const item of items) this.noteRefusal(item);
+    // What was refused comes behind the others of its lane, so that one that has not been tries it.
+    const ownDelayMs = this.backoff(items[0]!.refused!.times, error.retryAfterMs);
+    if (lane.refusals === 0 && items.every(({ refused }) => refused!.firstAt < lane.lastTaken)) {
+      const isToBlame = items.every(({ refused }) => refused!.times >= REFUSALS_TO_BLAME);
+      return isToBlame ? { kind: "final", error: asFaultOfData(error) } : { kind: "hold", delayMs: ownDelayMs };
+    }
+    for (const item of items) item.isHeld = true;
+    if (wasProbe || lane.refusals < REFUSALS_TO_TELL) this.countRefusal(lane, error);
+    return { kind: "hold", delayMs: Math.max(ownDelayMs, lane.nextProbeAt + 1 - this.services.clock.monotonic()) };
+  }
+
+  isProbe(item: QueueItem): boolean {
+    return this.heldLane(item)?.probe === item;
+  }
+
+  /** Lanes are tried again now. */
+  retryNow(): void {
+    for (const lane of this.lanes.values()) lane.nextProbeAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** How many lanes are held. */
+  get count(): number {
+    return this.toldLanes().length;
+  }
+
+  /** Nothing at all is taken. */
+  get isDown(): boolean {
+    return this.toldLanes().some(({ startedAt }) => startedAt >= this.lastSuccessAt);
+  }
+
+  /** What is refused at the moment, since when and why. */
+  get status(): ExporterStatus["refused"] {
+    const lanes = this.toldLanes();
+    const [first] = lanes;
+    if (first?.error === undefined) return undefined;
+    const { class: errorClass, message } = first.error;
+    const signals = [...new Set(lanes.map(({ signal }) => signal))];
+    return { since: first.since, signals, class: errorClass, message, advice: adviceOn(errorClass) };
+  }
+
+  private toldLanes(): Lane[] {
+    return [...this.lanes.values()].filter(({ refusals }) => refusals >= REFUSALS_TO_TELL);
+  }
+
+  private noteRefusal(item: QueueItem): void {
+    const { times, firstAt } = item.refused ?? { times: 0, firstAt: this.calls };
+    item.refused = { times: times + 1, firstAt };
+  }
+
+  private countRefusal(lane: Lane, error: AttemptError): void {
+    const { clock, logger } = this.services;
+    lane.refusals += 1;
+    lane.error = error;
+    const delayMs = lane.refusals < REFUSALS_TO_TELL ? 0 : this.backoff(lane.refusals - 1, error.retryAfterMs);
+    lane.nextProbeAt = clock.monotonic() + delayMs;
+    if (lane.refusals !== REFUSALS_TO_TELL) return;
+    lane.since = clock.now();
+    lane.startedAt = clock.monotonic();
+    const details = { signal: lane.signal, error: error.class, message: error.message, advice: adviceOn(error.class) };
+    logger.error(details, "the backend refuses everything: the queue holds it until that is mended");
+  }
+
+  private end(lane: Lane): void {
+    const { onHoldEnd, logger } = this.services;
+    const wasTold = lane.refusals >= REFUSALS_TO_TELL;
+    if (wasTold) logger.info({ signal: lane.signal }, "the backend takes again what it refused; the queue is sent");
+    lane.refusals = 0;
+    lane.probe = undefined;
+    onHoldEnd((item) => laneKeyOf(item) === lane.key, wasTold);
+  }
+
+  private heldLane(item: QueueItem): Lane | undefined {
+    if (this.lanes.size === 0) return undefined;
+    const lane = this.lanes.get(laneKeyOf(item));
+    return lane === undefined || lane.refusals === 0 ? undefined : lane;
+  }
+
+  private laneOf(item: QueueItem): Lane {
+    const key = laneKeyOf(item);
+    let lane = this.lanes.get(key);
+    if (lane === undefined) {
+      const idle = { refusals: 0, since: 0, startedAt: 0, nextProbeAt: 0, probe: undefined, error: undefined };
+      lane = { key, signal: item.entry.signal, ...idle, lastTaken: 0 };
+      this.forgetLanes();
+      this.lanes.set(key, lane);
+    }
+    return lane;
+  }
+
+  private forgetLanes(): void {
+    if (this.lanes.size < MAX_LANES) return;
+    for (const { key, refusals } of [...this.lanes.values()]) if (refusals === 0) this.lanes.delete(key);
+  }
+}
+
+/** Only some of the data may be refused, so it is worth looking for that. */
+function asFaultOfData({ category: _, ...error }: AttemptError): AttemptError {
+  return error;
+}
+
+function laneKeyOf({ entry }: QueueItem): string {
+  return entry.batchKey === undefined ? entry.signal : `${entry.signal} ${entry.batchKey}`;
+}
+
+/** What to look at, by the status. */
+function adviceOn(errorClass: string): string {
+  if (/\b(401|402|407)$|UNAUTHENTICATED/.test(errorClass))
+    return "the credentials are missing, wrong or have expired: renew what stands under headers, and restart the agent";
+  if (/\b403$|PERMISSION_DENIED/.test(errorClass))
+    return "the credentials may not write this signal here: grant the right, or use other credentials";
+  if (/\b415$/.test(errorClass)) return "the backend does not read this encoding: look at encoding and compression";
+  return "the endpoint does not take this signal: look at its address, path and scheme";
+}
