@@ -105,10 +105,10 @@ describe("a damaged queue", () => {
       flip(pathOf(/\.log$/), share);
       const report = await reopen();
       expect(report.setAside).toBeDefined();
-      expect(readdirSync(report.setAside!)).toHaveLength(1);
+      expect(readdirSync(report.setAside!).filter((name) => name.endsWith(".log"))).toHaveLength(1);
       const { total } = await readable();
-      expect(total).toBeGreaterThanOrEqual(PENDING + FAILED - 25);
-      expect(total + report.lostEntries + report.corruptEntries).toBeGreaterThanOrEqual(PENDING + FAILED);
+      expect(total).toBeGreaterThanOrEqual(PENDING + FAILED - 1);
+      expect(total + report.lostEntries + report.corruptEntries).toBe(PENDING + FAILED);
       expect(report.isNew).toBe(false);
       await takesNewEntries();
     });

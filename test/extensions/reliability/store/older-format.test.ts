@@ -1,9 +1,9 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { ClassicLevel } from "classic-level";
 import { afterEach, expect, it } from "vitest";
 import { crc32c } from "../../../../src/extensions/reliability/store/format/crc32c.js";
 import { RANGES, refKey } from "../../../../src/extensions/reliability/store/format/keys.js";
-import { readSummary } from "../../../../src/extensions/reliability/store/level/open/summary-file.js";
+import { readSummaries } from "../../../../src/extensions/reliability/store/level/open/summary-file.js";
 import { failedEntry, newEntry } from "./entries.js";
 import { makePlace, textsIn } from "./level-harness.js";
 
@@ -20,6 +20,7 @@ async function toFirstFormat(directory: string): Promise<void> {
     await db.put(key, older);
   }
   await db.close();
+  rmSync(`${directory}/WITNESS`);
   const witness = `${directory}.witness`;
   const said = readFileSync(witness, "utf8").slice(0, 502).replace('"format":2', '"format":1');
   writeFileSync(witness, `${said} ${crc32c(Buffer.from(said)).toString(16).padStart(8, "0")}\n`);
@@ -82,10 +83,10 @@ it("is left alone by versions that know no other format, from the moment it was 
   await store.put(newEntry("a"));
   await store.close();
   await toFirstFormat(place.directory);
-  expect(await readSummary(place.directory)).toMatchObject({ format: 1 });
+  expect(await readSummaries(place.directory)).toMatchObject({ format: 1 });
   const open = place.store();
   await open.open();
-  expect(await readSummary(place.directory)).toMatchObject({ format: 2 });
+  expect(await readSummaries(place.directory)).toMatchObject({ format: 2 });
   await open.close();
 });
 

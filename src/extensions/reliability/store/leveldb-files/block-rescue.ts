@@ -11,14 +11,20 @@ import {
 } from "./block.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";
 
+/** A damaged block of data without what is damaged in it, with its trailer; undefined when nothing is left. */
+export function rescueBlock(damaged: Buffer): Buffer | undefined {
+  const kept = rescueEntries(damaged);
+  return kept.length === 0 ? undefined : makeBlock(kept, RESTART_INTERVAL);
+}
+
 /**
- * A damaged block of data without what is damaged in it, with its trailer; undefined when nothing is left. Our values
- * tell by a checksum whether they are whole, and most of them what their key is.
+ * What is whole in a damaged block of data. Our values tell by a checksum whether they are whole, and most of them what
+ * their key is.
  *
  * A mark of a deleted key tells nothing. If no value is to blame for the damage it may be a mark, and a wrong one could
  * hide an entry; then all marks go: what they hid is sent again, which is better than lost.
  */
-export function rescueBlock(damaged: Buffer): Buffer | undefined {
+export function rescueEntries(damaged: Buffer): BlockEntry[] {
   const read = readEntries(damaged);
   const rescued = read.map(rescueEntry);
   const isDamageInValue = rescued.some((entry, i) => entry === undefined || !entry[0].equals(read[i]![0]));
@@ -28,7 +34,7 @@ export function rescueBlock(damaged: Buffer): Buffer | undefined {
     const previous = kept.at(-1);
     if (previous === undefined || isKeyAfter(entry[0], previous[0])) kept.push(entry);
   }
-  return kept.length === 0 ? undefined : makeBlock(kept, RESTART_INTERVAL);
+  return kept;
 }
 
 /** The entries of a damaged block, as far as they can be told from each other. */

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isLogIntact } from "./log.js";
-import { readManifestTables } from "./manifest.js";
+import { readLog } from "./log.js";
+import { type Manifest, readManifest } from "./manifest.js";
 import { checkTable, type TableDamage } from "./table-check.js";
 
 /**
@@ -12,12 +12,16 @@ import { checkTable, type TableDamage } from "./table-check.js";
 export interface Inspection {
   /** Whether there is anything of LevelDB's in the directory that could hold data. */
   readonly hasData: boolean;
-  /** Files that are damaged or that a missing one leaves useless; empty when all is well. */
-  readonly damagedFiles: readonly string[];
-  /** Whether LevelDB cannot find its way without a repair. */
-  readonly needsRepair: boolean;
-  /** Those of the damaged that are tables: LevelDB must not see them as they are, not even to repair the rest. */
+  /**
+   * Whether LevelDB could not find its way, or would take a wrong one: CURRENT or the MANIFEST is gone, damaged or older
+   * than other files, or a table that it names is gone. The rest has not been looked at then.
+   */
+  readonly mustRebuild: boolean;
+  /** Logs and tables that are damaged. LevelDB must not see them as they are. */
+  readonly damagedLogs: readonly string[];
   readonly damagedTables: readonly DamagedTable[];
+  /** The log that everything was written to since the store was opened is gone. */
+  readonly isLogMissing: boolean;
 }
 
 export interface DamagedTable {
@@ -30,34 +34,69 @@ export interface DamagedTable {
 /** With `checkEveryByte` all of it is compared with its checksums. */
 export async function inspectDirectory(directory: string, checkEveryByte = false): Promise<Inspection> {
   const names = await dataFiles(directory);
-  const current = names.includes("CURRENT") ? await readFile(join(directory, "CURRENT"), "latin1") : undefined;
-  const manifest = current === undefined ? undefined : /^(MANIFEST-\d+)\n$/.exec(current)?.[1];
-  const logs = names.filter((name) => name.endsWith(".log"));
-  const damaged = await damagedLogs(directory, logs);
-  const isManifestLost =
-    manifest === undefined || !names.includes(manifest) || !(await isLogFileIntact(directory, manifest));
-  const hasData = names.length > 0;
-  if (hasData && isManifestLost) damaged.push(...names.filter((name) => /^(CURRENT|MANIFEST-)/.test(name)));
-  const tables = await findDamagedTables(directory, names, isManifestLost ? undefined : manifest, checkEveryByte);
-  damaged.push(...tables.map(({ name }) => name));
-  return { hasData, damagedFiles: damaged, damagedTables: tables, needsRepair: hasData && isManifestLost };
+  const manifest = await findManifest(directory, names);
+  const isLogMissing = manifest !== undefined && lacksLog(manifest, names);
+  if (manifest === undefined || !namesAllInUse(manifest, names, isLogMissing))
+    return {
+      hasData: names.length > 0,
+      mustRebuild: names.length > 0,
+      damagedLogs: [],
+      damagedTables: [],
+      isLogMissing,
+    };
+  const damagedLogs = await findDamagedLogs(directory, names, manifest);
+  const damagedTables = await findDamagedTables(directory, names, manifest, checkEveryByte);
+  return { hasData: true, mustRebuild: false, damagedLogs, damagedTables, isLogMissing };
 }
 
-/** Of the tables in use, as far as a manifest tells which those are. */
+/** The manifest that is in use; undefined when it is not known which that is, or it cannot be read. */
+async function findManifest(directory: string, names: readonly string[]): Promise<Manifest | undefined> {
+  const current = names.includes("CURRENT") ? await readFile(join(directory, "CURRENT"), "latin1") : "";
+  const name = /^(MANIFEST-\d+)\n$/.exec(current)?.[1];
+  return name === undefined || !names.includes(name) ? undefined : readManifest(await readFile(join(directory, name)));
+}
+
+function lacksLog({ logNumber }: Manifest, names: readonly string[]): boolean {
+  return logNumber > 0 && !names.some((name) => Number(LOG_FILE.exec(name)?.[1]) === logNumber);
+}
+
+/**
+ * Whether all tables that a manifest names are there and, if the log it names is not, nothing that it does not name: with
+ * its end missing it would be one from before those files were made, and LevelDB would remove them.
+ */
+function namesAllInUse({ sizes, logNumber }: Manifest, names: readonly string[], isLogMissing: boolean): boolean {
+  const tables = new Set(names.flatMap((name) => numberIn(TABLE_FILE, name)));
+  const hasNewerLog = names.some((name) => numberIn(LOG_FILE, name).some((number) => number > logNumber));
+  const hasOtherTables = [...tables].some((number) => !sizes.has(number));
+  return [...sizes.keys()].every((number) => tables.has(number)) && !(isLogMissing && (hasNewerLog || hasOtherTables));
+}
+
+function numberIn(pattern: RegExp, name: string): number[] {
+  const digits = pattern.exec(name)?.[1];
+  return digits === undefined ? [] : [Number(digits)];
+}
+
+/** Of the logs in use: LevelDB removes others unseen. */
+async function findDamagedLogs(directory: string, names: readonly string[], manifest: Manifest): Promise<string[]> {
+  const damaged: string[] = [];
+  for (const name of names)
+    if (numberIn(LOG_FILE, name).some((number) => number >= manifest.logNumber))
+      if (!readLog(await readFile(join(directory, name))).isIntact) damaged.push(name);
+  return damaged;
+}
+
+/** Of the tables in use. */
 async function findDamagedTables(
   directory: string,
   names: readonly string[],
-  manifest: string | undefined,
+  { sizes, lastSequence }: Manifest,
   checkEveryByte: boolean,
 ): Promise<DamagedTable[]> {
-  const tablesInUse =
-    manifest === undefined ? undefined : readManifestTables(await readFile(join(directory, manifest)));
   const found: DamagedTable[] = [];
   for (const name of names) {
-    const number = TABLE_FILE.exec(name)?.[1];
-    const size = tablesInUse?.sizes.get(Number(number));
-    if (number === undefined || (tablesInUse !== undefined && size === undefined)) continue;
-    const damage = checkTable(join(directory, name), { size, lastSequence: tablesInUse?.lastSequence }, checkEveryByte);
+    const size = numberIn(TABLE_FILE, name).map((number) => sizes.get(number))[0];
+    if (size === undefined) continue;
+    const damage = checkTable(join(directory, name), { size, lastSequence }, checkEveryByte);
     if (damage !== undefined) found.push({ name, damage, size });
     // Others have their turn between two tables.
     await new Promise((resolve) => setImmediate(resolve));
@@ -75,11 +114,5 @@ export async function dataFiles(directory: string): Promise<string[]> {
 
 const OTHER_DATA_FILE = /^(CURRENT|MANIFEST-\d+|\d+\.log)$/;
 
-async function damagedLogs(directory: string, names: readonly string[]): Promise<string[]> {
-  const intact = await Promise.all(names.map((name) => isLogFileIntact(directory, name)));
-  return names.filter((_, i) => !intact[i]);
-}
-
-async function isLogFileIntact(directory: string, name: string): Promise<boolean> {
-  return isLogIntact(await readFile(join(directory, name)));
-}
+/** A log, and its number. */
+export const LOG_FILE = /^(\d+)\.log$/;

@@ -8,13 +8,13 @@ import type { TableDamage } from "./table-check.js";
 /**
  * Makes a table such that LevelDB finds all that is whole in it, and nothing else: the blocks stay where they are,
  * those that are damaged without what is damaged in them, and a new index names them. Whoever had the file by another
- * name still has it as it was. The file is as long as
- * LevelDB expects it to be; false when that is too little for any table.
+ * name still has it as it was. The file is as long as LevelDB expects it to be. False when nothing is left to name: LevelDB
+ * ends the process over a table without blocks.
  */
 export async function mendTable(path: string, damage: TableDamage, expectedSize?: number): Promise<boolean> {
   const bytes = await readFile(path);
   const size = expectedSize ?? bytes.length;
-  const mended = mendBytes(bytes, size, damage) ?? emptyTable(size);
+  const mended = mendBytes(bytes, size, damage);
   if (mended === undefined) return false;
   await replaceFile(path, mended);
   return true;
@@ -23,6 +23,7 @@ export async function mendTable(path: string, damage: TableDamage, expectedSize?
 function mendBytes(bytes: Buffer, size: number, { layout, blocks: damaged }: TableDamage): Buffer | undefined {
   const blocks = layout?.blocks.flatMap((block) => (damaged.has(block) ? rescueInPlace(bytes, block) : block));
   const found = blocks ?? findBlocks(bytes);
+  if (found.length === 0) return undefined;
   const keepsFilter = layout?.hasIntactFilter === true;
   const from = keepsFilter ? layout.index.offset : endOfData(found);
   const end = makeTableEnd(found, from, size, keepsFilter ? layout.metaIndex : undefined);
@@ -40,10 +41,6 @@ function rescueInPlace(bytes: Buffer, block: IndexEntry): IndexEntry[] {
 
 function endOfData(blocks: readonly IndexEntry[]): number {
   return blocks.reduce((end, { offset, size }) => Math.max(end, offset + size + TRAILER_BYTES), 0);
-}
-
-function emptyTable(size: number): Buffer | undefined {
-  return makeTableEnd([], 0, size);
 }
 
 async function replaceFile(path: string, bytes: Buffer): Promise<void> {

@@ -1,22 +1,27 @@
-import { access, mkdir, open, rm } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { RANGES, rangeOf, refOf } from "../../format/keys.js";
 import { checkFormat, type Meta } from "../../format/meta.js";
-import { type DamagedTable, dataFiles, inspectDirectory } from "../../leveldb-files/inspect-directory.js";
+import { dataFiles, type Inspection, inspectDirectory, LOG_FILE } from "../../leveldb-files/inspect-directory.js";
+import { makeLog, readLog } from "../../leveldb-files/log.js";
+import { changesInLogs } from "../../leveldb-files/newest-records.js";
 import { mendTable } from "../../leveldb-files/table-mend.js";
-import type { OpenReport } from "../../store.js";
-import { classicLevel } from "../classic-level.js";
+import { makeWriteBatch, readChanges } from "../../leveldb-files/write-batch.js";
+import type { EntryRef, OpenReport } from "../../store.js";
 import { isDamageError } from "../errors.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "../level-db.js";
-import { reconcileStore } from "./reconcile-store.js";
+import { clearMark, readMark, setMark } from "./marks.js";
+import { finishSwap, rebuildDatabase } from "./rebuild.js";
+import { type LogEvidence, type ReconciledStore, reconcileStore, type StoreEvidence } from "./reconcile-store.js";
 import { SetAsideFolder } from "./set-aside-folder.js";
-import { readSummary } from "./summary-file.js";
+import { readSummaries } from "./summary-file.js";
 
 export interface OpenDirectoryOptions {
   readonly directory: string;
   readonly exporter: string;
   readonly makeDb: MakeLevelDb;
   readonly now: () => number;
-  /** Something could not be read while the store was in use: look at every byte, and repair it if that shows nothing. */
+  /** Something could not be read while the store was in use: look at every byte, and rebuild it if that shows nothing. */
   readonly suspectDamage?: boolean;
 }
 
@@ -27,104 +32,115 @@ export interface OpenedDirectory {
 }
 
 /**
- * Opens a store's directory, whatever state it is in; everything that a repair could destroy is kept aside first. A
- * repair that was interrupted is finished: until its end a mark in the directory says so.
+ * Opens a store's directory, whatever state it is in. LevelDB gets to see only files that have been looked at: what is
+ * damaged in logs and tables is mended in its place, and where that cannot be the database is made anew. Everything that
+ * would be lost by that is kept aside first. What was interrupted is finished, and an opening that never came back is
+ * not tried for ever.
  */
 export async function openDirectory(options: OpenDirectoryOptions): Promise<OpenedDirectory> {
-  const { directory, exporter, suspectDamage = false } = options;
+  const { directory, suspectDamage = false } = options;
   await mkdir(directory, { recursive: true });
-  const summary = await readSummary(directory);
-  if (typeof summary !== "string") checkFormat(summary.format, directory);
+  const summaries = await readSummaries(directory);
+  checkFormat(summaries.format, directory);
   await checkUnlocked(directory);
-  const setAside = new SetAsideFolder(directory, options.now);
-  if (summary === "damaged") await setAside.saveSummaryFile();
-  const { hasData, damagedFiles, needsRepair, damagedTables } = await inspectDirectory(directory, suspectDamage);
-  const mustRepair = needsRepair || (suspectDamage && hasData && damagedFiles.length === 0);
-  const isUnfinished = await isRepairUnfinished(directory);
-  if (damagedFiles.length > 0 || mustRepair) await beginRepair(directory);
-  if (damagedFiles.length > 0) await setAside.save(needsRepair ? await dataFiles(directory) : damagedFiles);
-  await mendTables(directory, damagedTables);
-  const { db, repaired } = await openOrRepair(options, mustRepair, setAside);
-  try {
-    const { meta, report } = await reconcileStore(
-      db,
-      exporter,
-      summary,
-      hasData,
-      repaired || isUnfinished || damagedFiles.length > 0,
-    );
-    await endRepair(directory);
-    return { db, meta, report: { ...report, setAside: setAside.path } };
-  } catch (error) {
-    await db.close();
-    if (repaired || !isDamageError(error)) throw error;
-    return openDirectory({ ...options, suspectDamage: true });
-  }
+  const setAside = await SetAsideFolder.of(directory, options.now);
+  for (const path of summaries.damagedPaths) await setAside.saveSummaryFile(path);
+  const isUnfinished = (await readMark(directory, "REPAIRING")) !== undefined;
+  await finishSwap(directory, setAside);
+  const failedOpenings = Number((await readMark(directory, "OPENING")) ?? 0);
+  const inspection = await inspectDirectory(directory, suspectDamage || failedOpenings > 0);
+  const logs = inspection.mustRebuild || inspection.damagedLogs.length > 0 ? await readLogs(directory) : undefined;
+  const mustRebuild = inspection.mustRebuild || failedOpenings >= MAX_FAILED_OPENINGS;
+  const isRepaired = await repair(options, { ...inspection, mustRebuild }, setAside);
+  const evidence: StoreEvidence = {
+    summary: summaries.newest,
+    isNew: summaries.newest === undefined && summaries.damagedPaths.length === 0,
+    hadData: inspection.hasData,
+    isDamaged: isRepaired || isUnfinished || inspection.isLogMissing,
+    isLogMissing: inspection.isLogMissing,
+    logs,
+  };
+  await setMark(directory, "OPENING", String(failedOpenings + 1));
+  const opened = await openAndReconcile(options, evidence).catch(async (error) => {
+    await clearMark(directory, "OPENING");
+    if (suspectDamage || !isDamageError(error)) throw error;
+    return undefined;
+  });
+  if (opened === undefined) return openDirectory({ ...options, suspectDamage: true });
+  const { db, reconciled } = opened;
+  if (reconciled.refs !== undefined) await setAside.noteRecovered(reconciled.meta.store, stretchesOf(reconciled.refs));
+  await clearMark(directory, "OPENING");
+  await clearMark(directory, "REPAIRING");
+  return { db, meta: reconciled.meta, report: { ...reconciled.report, setAside: setAside.path } };
 }
 
-/** What cannot be mended is taken away: LevelDB then misses it, and says so. */
-async function mendTables(directory: string, tables: readonly DamagedTable[]): Promise<void> {
-  for (const { name, damage, size } of tables) {
-    const path = join(directory, name);
-    if (!(await mendTable(path, damage, size))) await rm(path);
-  }
-}
+/** A process may be killed while it opens a store that is well. Twice in a row, though, it is more likely LevelDB's doing. */
+const MAX_FAILED_OPENINGS = 2;
 
-async function openOrRepair(
-  options: OpenDirectoryOptions,
-  mustRepair: boolean,
+/** Makes the files such that LevelDB can open them; false when there was nothing to do. */
+async function repair(
+  { directory, makeDb, suspectDamage = false }: OpenDirectoryOptions,
+  { hasData, mustRebuild, damagedLogs, damagedTables }: Inspection,
   setAside: SetAsideFolder,
-): Promise<{ db: LevelDb; repaired: boolean }> {
-  const { directory } = options;
-  if (!mustRepair) {
-    try {
-      return { db: await openLevelDb(options), repaired: false };
-    } catch (error) {
-      if (!isDamageError(error)) throw error;
-    }
-  }
-  await beginRepair(directory);
-  await setAside.save(await dataFiles(directory));
-  try {
-    await classicLevel().repair(directory);
-    const db = await openLevelDb(options);
-    await rm(join(directory, "lost"), { recursive: true, force: true });
-    return { db, repaired: true };
-  } catch (error) {
-    if (!isDamageError(error)) throw error;
-    await setAside.moveDataFiles();
-    return { db: await openLevelDb(options), repaired: true };
-  }
+): Promise<boolean> {
+  const damaged = [...damagedLogs, ...damagedTables.map(({ name }) => name)];
+  if (!hasData || (damaged.length === 0 && !mustRebuild && !suspectDamage)) return false;
+  await setMark(directory, "REPAIRING", await setAside.create());
+  await setAside.save(damaged);
+  for (const name of damagedLogs) await mendLog(join(directory, name));
+  let isMended = damaged.length > 0 && !mustRebuild;
+  for (const { name, damage, size } of damagedTables)
+    isMended = (await mendTable(join(directory, name), damage, size)) && isMended;
+  if (!isMended) await rebuildDatabase(directory, makeDb, setAside);
+  return true;
 }
 
-async function openLevelDb({ makeDb, directory }: OpenDirectoryOptions): Promise<LevelDb> {
+/** Leaves in a log what can be read of it, under the same sequence numbers. */
+async function mendLog(path: string): Promise<void> {
+  let next = 1;
+  const batches: Buffer[] = [];
+  for (const record of readLog(await readFile(path)).records) {
+    const changes = readChanges(record, next);
+    next = (changes.at(-1)?.sequence ?? next - 1) + 1;
+    if (changes.length > 0) batches.push(makeWriteBatch(changes));
+  }
+  await writeFile(`${path}.new`, makeLog(batches), { flush: true });
+  await rename(`${path}.new`, path);
+}
+
+async function readLogs(directory: string): Promise<LogEvidence | undefined> {
+  let firstPut = Number.POSITIVE_INFINITY;
+  const deleted = new Set<EntryRef>();
+  const names = (await dataFiles(directory)).filter((name) => LOG_FILE.test(name));
+  for (const { key, value } of changesInLogs(directory, names)) {
+    if (rangeOf(key) !== RANGES.entry) continue;
+    if (value === undefined) deleted.add(refOf(key));
+    else firstPut = Math.min(firstPut, refOf(key));
+  }
+  return Number.isFinite(firstPut) ? { firstPut, deleted } : undefined;
+}
+
+async function openAndReconcile(
+  { makeDb, directory, exporter }: OpenDirectoryOptions,
+  evidence: StoreEvidence,
+): Promise<{ db: LevelDb; reconciled: ReconciledStore }> {
   const db = makeDb(directory);
   await db.open();
-  return db;
-}
-
-/**
- * A file in the store's directory that is there from before a repair changes anything until everything has been counted
- * anew. Without it a crash in between would leave a store that looks whole, with counters of what it held before.
- */
-async function beginRepair(directory: string): Promise<void> {
-  const file = await open(join(directory, REPAIR_MARK_FILE), "w");
   try {
-    await file.sync();
-  } finally {
-    await file.close();
+    return { db, reconciled: await reconcileStore(db, exporter, evidence) };
+  } catch (error) {
+    await db.close();
+    throw error;
   }
 }
 
-async function endRepair(directory: string): Promise<void> {
-  await rm(join(directory, REPAIR_MARK_FILE), { force: true });
+/** The first and last of numbers that follow each other. */
+function stretchesOf(refs: readonly EntryRef[]): [EntryRef, EntryRef][] {
+  const stretches: [EntryRef, EntryRef][] = [];
+  for (const ref of refs.toSorted((a, b) => a - b)) {
+    const last = stretches.at(-1);
+    if (last !== undefined && last[1] === ref - 1) last[1] = ref;
+    else stretches.push([ref, ref]);
+  }
+  return stretches;
 }
-
-async function isRepairUnfinished(directory: string): Promise<boolean> {
-  return access(join(directory, REPAIR_MARK_FILE)).then(
-    () => true,
-    () => false,
-  );
-}
-
-const REPAIR_MARK_FILE = "REPAIRING";

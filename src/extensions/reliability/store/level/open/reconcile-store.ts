@@ -3,7 +3,7 @@ import type { EntryHead } from "../../format/entry-value.js";
 import { type KeyRange, META_KEY, RANGES, refOf } from "../../format/keys.js";
 import { checkFormat, decodeMeta, encodeMeta, type Meta, newMeta } from "../../format/meta.js";
 import { newIdTag } from "../../new-entry.js";
-import type { OpenReport } from "../../store.js";
+import type { EntryRef, OpenReport } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { firstPending } from "../reader.js";
 import { decodeHead, scanKeys, scanRows } from "../scan.js";
@@ -14,26 +14,41 @@ import type { StoreSummary } from "./summary-file.js";
 export interface ReconciledStore {
   readonly meta: Meta;
   readonly report: Omit<OpenReport, "setAside">;
+  /** The entries that are there; known only when all were counted. */
+  readonly refs?: readonly EntryRef[];
+}
+
+/** What is known of a store before it is opened. */
+export interface StoreEvidence {
+  /** What the summary file says, if there is one. */
+  readonly summary: StoreSummary | undefined;
+  /** Neither a summary file, damaged or not, nor anything of LevelDB's was there. */
+  readonly isNew: boolean;
+  readonly hadData: boolean;
+  /** Something was damaged or missing: the counters cannot be trusted. */
+  readonly isDamaged: boolean;
+  readonly isLogMissing: boolean;
+  /** What the logs say, if one of them was damaged. */
+  readonly logs: LogEvidence | undefined;
+}
+
+/** Entries of which logs know. */
+export interface LogEvidence {
+  /** The first that was put; entries are put in the order of their refs, so those behind it must be there as well. */
+  readonly firstPut: EntryRef;
+  readonly deleted: ReadonlySet<EntryRef>;
 }
 
 /** Compares what is there with what should be there, and makes the counters true. */
-export async function reconcileStore(
-  db: LevelDb,
-  exporter: string,
-  summaryRead: StoreSummary | "missing" | "damaged",
-  hadData: boolean,
-  damaged: boolean,
-): Promise<ReconciledStore> {
-  const summary = typeof summaryRead === "string" ? undefined : summaryRead;
+export async function reconcileStore(db: LevelDb, exporter: string, evidence: StoreEvidence): Promise<ReconciledStore> {
   const stored = await db.get(META_KEY);
   const written = decodeMeta(stored);
   if (written !== undefined) checkFormat(written.format, db.location);
   const meta = written === undefined ? undefined : await countAdded(db, written);
-  if (meta === undefined && !hadData && stored === undefined)
-    return startEmpty(db, exporter, summary, summaryRead === "missing");
-  const checked = meta === undefined || damaged ? undefined : await checkCounters(db, meta);
-  if (checked === undefined) return recountStore(db, exporter, meta ?? written, summary);
-  return detectLostTail(db, checked, summary);
+  if (meta === undefined && !evidence.hadData && stored === undefined) return startEmpty(db, exporter, evidence);
+  const checked = meta === undefined || evidence.isDamaged ? undefined : await checkCounters(db, meta);
+  if (checked === undefined) return recountStore(db, exporter, written, evidence);
+  return detectLostTail(db, checked, evidence.summary);
 }
 
 /**
@@ -48,25 +63,20 @@ async function checkCounters(db: LevelDb, meta: Meta): Promise<Meta | undefined>
   return (first !== undefined) === meta.pending.entries > 0 ? { ...meta, head: first ?? meta.last + 1 } : undefined;
 }
 
-/** The counters with the entries that came after they were written; undefined when one of those is damaged. */
+/** The counters with the entries that came after they were written; undefined when one of those is damaged or gone. */
 async function countAdded(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
   let { last, pending } = meta;
   for await (const page of scanRows(db, RANGES.entry, meta.last + 1))
     for (const [key, value] of page) {
+      const head = decodeHead<EntryHead>(RANGES.entry, refOf(key), value);
+      if (head === undefined || refOf(key) !== last + 1) return undefined;
       last = refOf(key);
-      const head = decodeHead<EntryHead>(RANGES.entry, last, value);
-      if (head === undefined) return undefined;
       pending = adjustAmount(pending, head.entry, 1);
     }
   return { ...meta, last, pending };
 }
 
-async function startEmpty(
-  db: LevelDb,
-  exporter: string,
-  summary: StoreSummary | undefined,
-  isNew: boolean,
-): Promise<ReconciledStore> {
+async function startEmpty(db: LevelDb, exporter: string, { summary, isNew }: StoreEvidence): Promise<ReconciledStore> {
   const meta = {
     ...newMeta(exporter),
     last: summary?.last ?? 0,
@@ -80,25 +90,48 @@ async function startEmpty(
 async function recountStore(
   db: LevelDb,
   exporter: string,
-  before: Meta | undefined,
-  summary: StoreSummary | undefined,
+  written: Meta | undefined,
+  evidence: StoreEvidence,
 ): Promise<ReconciledStore> {
-  const { last, corrupt, ...amounts } = await recount(db);
-  const known = Math.max(last, before?.last ?? 0, summary?.last ?? 0);
+  const { last, corrupt, refs, seen, ...amounts } = await recount(db);
+  const summary = written === undefined || evidence.summary?.store === written.store ? evidence.summary : undefined;
   const meta: Meta = {
-    ...(before ?? newMeta(exporter)),
+    ...(written ?? newMeta(exporter)),
     ...amounts,
     tag: newIdTag(),
-    commits: Math.max(before?.commits ?? 0, summary?.commits ?? 0) + 1,
-    last: known,
+    commits: Math.max(written?.commits ?? 0, summary?.commits ?? 0) + 1,
+    last: Math.max(last, written?.last ?? 0, summary?.last ?? 0),
     head: 1,
     failedHead: 1,
-    corrupt: (before?.corrupt ?? 0) + corrupt,
+    corrupt: (written?.corrupt ?? 0) + corrupt,
   };
   await db.put(META_KEY, encodeMeta(meta), { sync: true });
-  const expected = isNewer(summary, before) ? entriesInSummary(summary) : entriesInMeta(before);
-  const lostEntries = Math.max(0, expected - entriesInMeta(meta) - corrupt);
-  return { meta, report: { isNew: false, lostEntries, corruptEntries: corrupt } };
+  const missing = expectedEntries(written, summary, meta.last) - entriesInMeta(meta) - corrupt;
+  const least = evidence.isLogMissing && summary === undefined ? 1 : 0;
+  const lostEntries = Math.max(least, missing, missingInLogs(evidence.logs, meta.last, seen));
+  return { meta, refs, report: { isNew: false, lostEntries, corruptEntries: corrupt } };
+}
+
+/**
+ * How many entries there should be: so many as the later of counters and summary says, and all that were put since. Whatever
+ * removes an entry writes the counters, so those behind them must all be there.
+ */
+function expectedEntries(written: Meta | undefined, summary: StoreSummary | undefined, last: EntryRef): number {
+  const before = isNewer(summary, written)
+    ? { entries: entriesInSummary(summary), last: summary!.last }
+    : { entries: entriesInMeta(written), last: written?.last ?? last };
+  return before.entries + Math.max(0, last - before.last);
+}
+
+/**
+ * Entries that were put while the logs were written, and of which neither the logs nor the store know anything any more.
+ * The counters do not tell them when as many others came back, whose deletions were lost as well.
+ */
+function missingInLogs(logs: LogEvidence | undefined, last: EntryRef, seen: ReadonlySet<EntryRef>): number {
+  let missing = 0;
+  for (let ref = logs?.firstPut ?? last + 1; ref <= last; ref++)
+    if (!seen.has(ref) && !logs!.deleted.has(ref)) missing++;
+  return missing;
 }
 
 /**

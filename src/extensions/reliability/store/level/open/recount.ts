@@ -23,6 +23,9 @@ export interface RecountResult {
   /** The greatest ref found, and entries that had to be set aside. */
   readonly last: EntryRef;
   readonly corrupt: number;
+  /** The entries that are there now, and all of which there was at least something. */
+  readonly refs: readonly EntryRef[];
+  readonly seen: ReadonlySet<EntryRef>;
 }
 
 /**
@@ -36,12 +39,14 @@ export async function recount(db: LevelDb): Promise<RecountResult> {
   const ownerMarks = await loadHeads<{ owner: EntryRef }>(db, RANGES.moved, writer);
   const failed = await loadHeads<EntryHead>(db, RANGES.failed, writer);
   const entries = new Map<EntryRef, EntryHead>();
+  const seen = new Set<EntryRef>();
   let last = 0;
   let corrupt = failed.damaged;
   for await (const page of scanRows(db, RANGES.entry, 0)) {
     for (const [key, value] of page) {
       const ref = refOf(key);
       last = Math.max(last, ref);
+      seen.add(ref);
       const head = decodeHead<EntryHead>(RANGES.entry, ref, value);
       if (head !== undefined && (head.origin !== undefined || (chunks.get(ref) ?? 0) >= head.chunks)) {
         entries.set(ref, head);
@@ -62,7 +67,7 @@ export async function recount(db: LevelDb): Promise<RecountResult> {
     for (const key of page) if (!entries.has(refOf(key))) writer.del(key);
   indexIds(entries, moved, writer);
   await writer.flush();
-  return { ...count(entries, moved, failed.heads), last, corrupt };
+  return { ...count(entries, moved, failed.heads), last, corrupt, refs: [...entries.keys()], seen };
 }
 
 /** Replayed entries whose payload is gone. */

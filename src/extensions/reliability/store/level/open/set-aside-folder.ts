@@ -1,11 +1,12 @@
-import { copyFile, link, mkdir, rename } from "node:fs/promises";
+import { copyFile, link, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { dataFiles, TABLE_FILE } from "../../leveldb-files/inspect-directory.js";
-import { summaryPath } from "./summary-file.js";
+import type { EntryRef } from "../../store.js";
+import { readMark } from "./marks.js";
 
 /**
  * Keeps files that must not be lost by repairing a store, in a folder next to it that is made when it is first needed.
- * A file is kept as it was when it was first given.
+ * A file is kept as it was when it was first given, also when the repair is interrupted and begun again.
  */
 export class SetAsideFolder {
   path: string | undefined;
@@ -13,33 +14,55 @@ export class SetAsideFolder {
   private readonly now: () => number;
   private readonly saved = new Set<string>();
 
-  constructor(directory: string, now: () => number) {
+  private constructor(directory: string, now: () => number) {
     this.directory = directory;
     this.now = now;
   }
 
+  /** The one that an unfinished repair has begun, or a new one. */
+  static async of(directory: string, now: () => number): Promise<SetAsideFolder> {
+    const folder = new SetAsideFolder(directory, now);
+    const begun = (await readMark(directory, "REPAIRING")) || undefined;
+    const names = begun === undefined ? undefined : await readdir(begun).catch(() => undefined);
+    if (names !== undefined) folder.path = begun;
+    for (const name of names ?? []) if (!name.endsWith(PART)) folder.saved.add(name);
+    return folder;
+  }
+
   async save(names: readonly string[]): Promise<void> {
     const unsaved = names.filter((name) => !this.saved.has(name));
-    for (const name of unsaved) this.saved.add(name);
     await linkOrCopyFiles(this.directory, unsaved, await this.create());
+    for (const name of unsaved) this.saved.add(name);
   }
 
-  async saveSummaryFile(): Promise<void> {
-    const path = summaryPath(this.directory);
+  async saveSummaryFile(path: string): Promise<void> {
+    if (this.saved.has(basename(path))) return;
     await linkOrCopyFiles(dirname(path), [basename(path)], await this.create());
+    this.saved.add(basename(path));
   }
 
-  /** Takes all of them away: for a store that not even a repair can open. */
+  /** Takes all data files away. Of one that was changed since it was saved the older form stays. */
   async moveDataFiles(): Promise<void> {
     const folder = await this.create();
-    for (const name of await dataFiles(this.directory)) await rename(join(this.directory, name), join(folder, name));
+    for (const name of await dataFiles(this.directory)) {
+      if (this.saved.has(name)) await rm(join(this.directory, name));
+      else await rename(join(this.directory, name), join(folder, name));
+    }
   }
 
-  private async create(): Promise<string> {
+  /** Notes which entries the repaired store has, so that what is set aside can tell what it has not. */
+  async noteRecovered(store: string, refs: readonly (readonly [EntryRef, EntryRef])[]): Promise<void> {
+    if (this.path !== undefined) await writeFile(join(this.path, RECOVERED_FILE), JSON.stringify({ store, refs }));
+  }
+
+  async create(): Promise<string> {
     this.path ??= await createFolder(this.directory, this.now());
     return this.path;
   }
 }
+
+/** In a set-aside folder: the store's name, and the first and last refs of the stretches of entries that were kept. */
+export const RECOVERED_FILE = "recovered.json";
 
 async function createFolder(directory: string, now: number): Promise<string> {
   const stamp = new Date(now).toISOString().replace(/[:.]/g, "-");
@@ -60,7 +83,15 @@ async function createFolder(directory: string, now: number): Promise<string> {
 async function linkOrCopyFiles(directory: string, names: readonly string[], folder: string): Promise<void> {
   for (const name of names) {
     const [from, to] = [join(directory, name), join(folder, name)];
-    if (TABLE_FILE.test(name)) await link(from, to).catch(() => copyFile(from, to));
-    else await copyFile(from, to);
+    if (TABLE_FILE.test(name)) await link(from, to).catch(() => copyWhole(from, to));
+    else await copyWhole(from, to);
   }
 }
+
+/** A copy has its name only when it is whole. */
+async function copyWhole(from: string, to: string): Promise<void> {
+  await copyFile(from, to + PART);
+  await rename(to + PART, to);
+}
+
+const PART = ".part";

@@ -5,9 +5,10 @@ import type { Meta } from "../../format/meta.js";
 import { dataFiles } from "../../leveldb-files/inspect-directory.js";
 
 /**
- * A small file (`<directory>.witness`) next to a store's directory that says what was in the store at the last commit
- * it saw. It tells a new store from an emptied one, and shows when the end of LevelDB's log is missing. It follows the
- * commits (a few milliseconds behind, without fsync), so it never promises more than the store has.
+ * A small file that says what was in a store at the last commit it saw. It tells a new store from an emptied one, and
+ * shows when the end of LevelDB's log is missing. It follows the commits (a few milliseconds behind, without fsync), so
+ * it never promises more than the store has. It is there twice, next to the directory (`<directory>.witness`) and in it
+ * (`WITNESS`): whoever removes one of them with other files leaves the other.
  */
 export interface StoreSummary {
   readonly format: number;
@@ -23,21 +24,47 @@ export function summaryPath(directory: string): string {
   return `${directory}.witness`;
 }
 
+/** Both files of a store, as far as they are there. */
+export interface Summaries {
+  /** Undefined when there is none, or none that is intact. */
+  readonly newest: StoreSummary | undefined;
+  /** The greatest of their formats. */
+  readonly format: number;
+  readonly damagedPaths: readonly string[];
+}
+
+export async function readSummaries(directory: string): Promise<Summaries> {
+  const paths = [innerPath(directory), summaryPath(directory)];
+  const read = await Promise.all(paths.map(readSummaryAt));
+  const [inner, outer] = read.map((summary) => (typeof summary === "string" ? undefined : summary));
+  const newest = inner !== undefined && outer !== undefined ? newer(inner, outer) : (inner ?? outer);
+  const format = Math.max(inner?.format ?? 0, outer?.format ?? 0);
+  return { newest, format, damagedPaths: paths.filter((_, i) => read[i] === "damaged") };
+}
+
+/** The one inside came with the files, if they are not of the same store. */
+function newer(inner: StoreSummary, outer: StoreSummary): StoreSummary {
+  const isOuterNewer = outer.commits > inner.commits || (outer.commits === inner.commits && outer.last > inner.last);
+  return outer.store === inner.store && isOuterNewer ? outer : inner;
+}
+
+function innerPath(directory: string): string {
+  return join(directory, "WITNESS");
+}
+
 /** "missing" when there is no file, "damaged" when its checksum does not match. */
-export async function readSummary(directory: string): Promise<StoreSummary | "missing" | "damaged"> {
-  let text: string;
+async function readSummaryAt(path: string): Promise<StoreSummary | "missing" | "damaged"> {
   try {
-    text = await readFile(summaryPath(directory), "utf8");
+    return parseSummary(await readFile(path, "utf8")) ?? "damaged";
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return "missing";
     throw error;
   }
-  return parseSummary(text) ?? "damaged";
 }
 
 /** Whether there is, or was, a store in a directory. */
 export async function isStoreDirectory(directory: string): Promise<boolean> {
-  return (await dataFiles(directory)).length > 0 || (await readSummary(directory)) !== "missing";
+  return (await dataFiles(directory)).length > 0 || (await readSummaryAt(summaryPath(directory))) !== "missing";
 }
 
 /** The stores below a directory whose summary files are intact. */
@@ -46,7 +73,7 @@ export async function storesUnder(root: string): Promise<{ directory: string; su
   const found: { directory: string; summary: StoreSummary }[] = [];
   for (const name of names) {
     const directory = join(root, name.slice(0, -".witness".length));
-    const summary = await readSummary(directory).catch(() => "damaged" as const);
+    const summary = await readSummaryAt(summaryPath(directory)).catch(() => "damaged" as const);
     if (typeof summary !== "string") found.push({ directory, summary });
   }
   return found;
@@ -57,22 +84,24 @@ const WRITE_DELAY_MS = 5;
 
 /** Writes summaries, one at a time; of several that come during a write, or within a few milliseconds, only the newest. */
 export class SummaryFile {
-  private readonly path: string;
-  private file: FileHandle | undefined;
+  private readonly paths: readonly string[];
+  private files: FileHandle[] = [];
   private newest: Meta | undefined;
   private writing: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(directory: string) {
-    this.path = summaryPath(directory);
+    this.paths = [innerPath(directory), summaryPath(directory)];
   }
 
-  /** Makes the file anew, so that a damaged one is replaced in one step. */
+  /** Makes the files anew, so that a damaged one is replaced in one step. */
   async start(meta: Meta): Promise<void> {
-    const temporaryPath = join(dirname(this.path), `.${basename(this.path)}.new`);
-    await writeFile(temporaryPath, renderSummary(meta), { flush: true });
-    await rename(temporaryPath, this.path);
-    this.file = await open(this.path, "r+");
+    for (const path of this.paths) {
+      const temporaryPath = join(dirname(path), `.${basename(path)}.new`);
+      await writeFile(temporaryPath, renderSummary(meta), { flush: true });
+      await rename(temporaryPath, path);
+      this.files.push(await open(path, "r+"));
+    }
   }
 
   /** Never fails: a summary that cannot be written is only older. */
@@ -84,10 +113,12 @@ export class SummaryFile {
   async stop(): Promise<void> {
     this.writeNow();
     await this.writing;
-    const file = this.file;
-    this.file = undefined;
-    await file?.datasync().catch(() => {});
-    await file?.close();
+    const files = this.files;
+    this.files = [];
+    for (const file of files) {
+      await file.datasync().catch(() => {});
+      await file.close();
+    }
   }
 
   private writeNow(): void {
@@ -99,10 +130,10 @@ export class SummaryFile {
   }
 
   private async writeNewest(): Promise<void> {
-    while (this.newest !== undefined && this.file !== undefined) {
+    while (this.newest !== undefined && this.files.length > 0) {
       const text = renderSummary(this.newest);
       this.newest = undefined;
-      await this.file.write(text, 0).catch(() => {});
+      for (const file of this.files) await file.write(text, 0).catch(() => {});
     }
   }
 }

@@ -1,0 +1,127 @@
+import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type BlockEntry, decodeBlock, KEY_SUFFIX_BYTES, VALUE_TYPE } from "./block.js";
+import { rescueEntries } from "./block-rescue.js";
+import { findBlocks } from "./find-blocks.js";
+import { dataFiles, LOG_FILE, TABLE_FILE } from "./inspect-directory.js";
+import { readLog } from "./log.js";
+import { readBytes, readTableLayout, type TableLayout } from "./table.js";
+import { checkTable, type TableDamage } from "./table-check.js";
+import { type LogChange, readChanges } from "./write-batch.js";
+
+/**
+ * All that is in LevelDB's files, whether a MANIFEST names them or not: every key once, in order, with the value that was
+ * written last, unless it was deleted since. What is damaged is left out. Reads a block at a time but for logs and damaged
+ * tables, which are read as a whole.
+ */
+export async function newestRecords(directory: string): Promise<Iterable<LogChange>> {
+  return newestOf(merge(await sourcesIn(directory)));
+}
+
+function* newestOf(changes: Iterable<LogChange>): Generator<LogChange> {
+  let lastKey: Buffer | undefined;
+  for (const change of changes) {
+    if (lastKey?.equals(change.key)) continue;
+    lastKey = change.key;
+    if (change.value !== undefined) yield change;
+  }
+}
+
+/** What all logs say, in the order in which it was written. */
+export function changesInLogs(directory: string, names: readonly string[]): LogChange[] {
+  const changes: LogChange[] = [];
+  for (const name of names.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)))
+    for (const record of readLog(readFileSync(join(directory, name))).records)
+      for (const change of readChanges(record, (changes.at(-1)?.sequence ?? 0) + 1)) changes.push(change);
+  return changes;
+}
+
+/** Changes in LevelDB's order, which can be begun when their turn has come. */
+interface Source {
+  readonly firstKey: Buffer;
+  changes(): Iterable<LogChange>;
+}
+
+async function sourcesIn(directory: string): Promise<Source[]> {
+  const names = await dataFiles(directory);
+  const logs = changesInLogs(
+    directory,
+    names.filter((name) => LOG_FILE.test(name)),
+  );
+  const sources = sourceOf(sorted(logs));
+  for (const name of names.filter((each) => TABLE_FILE.test(each))) {
+    sources.push(...tableSource(join(directory, name)));
+    // Others have their turn between two tables.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return sources;
+}
+
+function tableSource(path: string): Source[] {
+  const damage = checkTable(path, { size: undefined, lastSequence: undefined }, true);
+  if (damage !== undefined) return sourceOf(sorted(rescueTable(readFileSync(path), damage)));
+  for (const { key } of tableChanges(path)) return [{ firstKey: Buffer.from(key), changes: () => tableChanges(path) }];
+  return [];
+}
+
+function sourceOf(changes: readonly LogChange[]): Source[] {
+  const first = changes[0];
+  return first === undefined ? [] : [{ firstKey: first.key, changes: () => changes }];
+}
+
+/** Of an intact table. */
+function* tableChanges(path: string): Generator<LogChange> {
+  const file = openSync(path, "r");
+  try {
+    const layout = readTableLayout(file, fstatSync(file).size);
+    for (const { offset, size } of layout?.blocks ?? [])
+      yield* decodeBlock(readBytes(file, offset, size)).map(changeOf);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function rescueTable(bytes: Buffer, { layout, blocks: damaged }: TableDamage): LogChange[] {
+  const blocks: TableLayout["blocks"] = layout?.blocks ?? findBlocks(bytes);
+  return blocks.flatMap((block) => {
+    const content = bytes.subarray(block.offset, block.offset + block.size);
+    return (damaged.has(block) ? rescueEntries(content) : decodeBlock(content)).map(changeOf);
+  });
+}
+
+function changeOf([key, value]: BlockEntry): LogChange {
+  const at = key.length - KEY_SUFFIX_BYTES;
+  const sequence = key.readUIntLE(at + 1, 6);
+  return { key: key.subarray(0, at), value: key[at] === VALUE_TYPE ? value : undefined, sequence };
+}
+
+function sorted(changes: readonly LogChange[]): LogChange[] {
+  return changes.toSorted(compareChanges);
+}
+
+/** LevelDB's order: of one key, what was written later comes first. */
+function compareChanges(a: LogChange, b: LogChange): number {
+  return a.key.compare(b.key) || b.sequence - a.sequence;
+}
+
+/** Few tables have keys in common, so few are read at a time, however many there are. */
+function* merge(sources: readonly Source[]): Generator<LogChange> {
+  const waiting = sources.toSorted((a, b) => a.firstKey.compare(b.firstKey)).reverse();
+  const active: { head: LogChange; readonly rest: Iterator<LogChange> }[] = [];
+  for (;;) {
+    let first = active[0];
+    for (const each of active) if (compareChanges(each.head, first!.head) < 0) first = each;
+    const next = waiting.at(-1);
+    if (next !== undefined && (first === undefined || next.firstKey.compare(first.head.key) <= 0)) {
+      waiting.pop();
+      const rest = next.changes()[Symbol.iterator]();
+      active.push({ head: rest.next().value as LogChange, rest });
+      continue;
+    }
+    if (first === undefined) return;
+    yield first.head;
+    const { value, done } = first.rest.next();
+    if (done === true) active.splice(active.indexOf(first), 1);
+    else first.head = value;
+  }
+}

@@ -1,0 +1,139 @@
+import { isFrameIntact, keyOfValue } from "../format/frame.js";
+import { META_KEY, RANGES, rangeOf } from "../format/keys.js";
+import { asBuffer } from "./block.js";
+import { type LogRecord, wholeRecord } from "./log.js";
+import { ifIntact, VarintReader } from "./varint-reader.js";
+
+/** One change in a log: a value, or the deletion of one. What has the greater sequence number came later. */
+export interface LogChange {
+  readonly key: Buffer;
+  readonly value: Buffer | undefined;
+  readonly sequence: number;
+}
+
+/**
+ * A record of a log is what one commit has changed: number of the first change (8 bytes), how many there are (4), and
+ * for each a tag (1: value, 0: deletion), key and value, both behind their lengths.
+ *
+ * Of a damaged record all is read that can be trusted: what lies in whole fragments, and values that are whole by their
+ * own checksum. A deletion in a damaged fragment is left out: to send something again is better than to lose it.
+ */
+export function readChanges(record: LogRecord, sequenceIfLost: number): LogChange[] {
+  const whole = wholeRecord(record);
+  return (whole && ifIntact(() => readWhole(whole))) ?? salvageChanges(record, sequenceIfLost);
+}
+
+/** A record of these changes. */
+export function makeWriteBatch(changes: readonly LogChange[]): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeBigUInt64LE(BigInt(changes[0]?.sequence ?? 0), 0);
+  header.writeUInt32LE(changes.length, 8);
+  return Buffer.concat([header, ...changes.flatMap(changeBytes)]);
+}
+
+const HEADER_BYTES = 12;
+const DELETION = 0;
+const VALUE = 1;
+
+function changeBytes({ key, value }: LogChange): Buffer[] {
+  const head = [Buffer.of(value === undefined ? DELETION : VALUE), varint(key.length), key];
+  return value === undefined ? head : [...head, varint(value.length), value];
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  for (let rest = value; ; rest = Math.floor(rest / 128)) {
+    if (rest < 128) return Buffer.from([...bytes, rest]);
+    bytes.push((rest % 128) + 128);
+  }
+}
+
+function readWhole(bytes: Buffer): LogChange[] {
+  if (bytes.length < HEADER_BYTES) throw new RangeError("no commit");
+  const first = Number(bytes.readBigUInt64LE(0));
+  const changes: LogChange[] = [];
+  for (let at = HEADER_BYTES; at < bytes.length; ) {
+    const { key, value, end } = readChangeAt(bytes, at);
+    changes.push({ key, value, sequence: first + changes.length });
+    at = end;
+  }
+  return changes;
+}
+
+interface ChangeAt {
+  readonly key: Buffer;
+  readonly value: Buffer | undefined;
+  readonly end: number;
+}
+
+/** Throws a RangeError when there is none. */
+function readChangeAt(bytes: Buffer, at: number): ChangeAt {
+  const tag = bytes[at];
+  if (tag !== DELETION && tag !== VALUE) throw new RangeError("no change");
+  const reader = new VarintReader(bytes, at + 1);
+  const key = asBuffer(reader.take(reader.next()));
+  const value = tag === VALUE ? asBuffer(reader.take(reader.next())) : undefined;
+  return { key, value, end: reader.position };
+}
+
+/**
+ * Goes from change to change as long as it is known where one begins: behind one that is whole. Behind damage the next
+ * place is where a whole value says that it belongs under the key before it.
+ */
+function salvageChanges(record: LogRecord, sequenceIfLost: number): LogChange[] {
+  const bytes = Buffer.concat(record.map((fragment) => fragment.bytes));
+  const isTrusted = trustedRanges(record);
+  const hasHeader = bytes.length >= HEADER_BYTES && isTrusted(0, HEADER_BYTES);
+  let sequence = hasHeader ? Number(bytes.readBigUInt64LE(0)) : sequenceIfLost;
+  const changes: LogChange[] = [];
+  let isAligned = hasHeader;
+  for (let at = hasHeader ? HEADER_BYTES : 0; at < bytes.length; ) {
+    const found = mayBeginAt(bytes, at) ? ifIntact(() => readChangeAt(bytes, at)) : undefined;
+    const key = found && (isAligned && isTrusted(at, found.end) ? found.key : provenKey(found));
+    if (found !== undefined && key !== undefined) changes.push({ key, value: found.value, sequence: sequence++ });
+    isAligned = key !== undefined || (isAligned && found !== undefined && mayBeginAt(bytes, found.end));
+    at = isAligned ? found!.end : at + 1;
+  }
+  return changes;
+}
+
+/** Whether all bytes between two places are in whole fragments. */
+function trustedRanges(record: LogRecord): (from: number, to: number) => boolean {
+  let at = 0;
+  const damaged: [number, number][] = [];
+  for (const { bytes, isIntact } of record) {
+    if (!isIntact) damaged.push([at, at + bytes.length]);
+    at += bytes.length;
+  }
+  return (from, to) => damaged.every(([start, end]) => to <= start || (from >= end && from > start));
+}
+
+/** The key of a value that is whole, which is what it says itself. */
+function provenKey({ key, value }: ChangeAt): Buffer | undefined {
+  if (value === undefined || !isFrameIntact(value)) return undefined;
+  const said = keyOfValue(value);
+  if (said !== undefined) return said;
+  return value[4] === key[0] && (rangeOf(key) === RANGES.id || key.equals(META_KEY)) ? key : undefined;
+}
+
+/** Whether it looks as if a change of ours began there, or the record ended. */
+function mayBeginAt(bytes: Buffer, at: number): boolean {
+  if (at === bytes.length) return true;
+  if (at + 3 > bytes.length || bytes[at]! > VALUE) return false;
+  return KEY_LENGTHS.get(bytes[at + 2]!)?.(bytes[at + 1]!) === true;
+}
+
+const withRef = (length: number) => length === 9;
+const KEY_LENGTHS: ReadonlyMap<number, (length: number) => boolean> = new Map(
+  Object.entries({
+    [RANGES.entry]: withRef,
+    [RANGES.update]: withRef,
+    [RANGES.failed]: withRef,
+    [RANGES.moved]: withRef,
+    [RANGES.note]: withRef,
+    [RANGES.chunk]: (length: number) => length === 13,
+    [RANGES.meta]: (length: number) => length === 1,
+    [RANGES.id]: (length: number) => length > 1,
+    [RANGES.quarantine]: (length: number) => length > 9,
+  }).map(([range, fits]) => [range.charCodeAt(0), fits]),
+);
