@@ -13,7 +13,8 @@ export const filter = defineProcessor<FilterConfig>({
   schema: filterSchema,
   create({ groups }, context) {
     const { signal, metrics } = context;
-    const signalGroups = groups[signal].map((group) => ({ ...group, onError: errorHandler(group.mode, context) }));
+    const all = groups[signal].flatMap(({ conditions }) => conditions);
+    const signalGroups = groups[signal].map((group) => ({ ...group, onError: errorHandler(group.mode, context, all) }));
     const dropped = metrics.counter(DROPPED[signal], { description: "Dropped by the filter." });
     return eachBatch((batch) => {
       let kept = batch;

@@ -9,9 +9,10 @@ export const transform = defineProcessor<TransformConfig>({
   signals: SIGNALS,
   schema: transformSchema,
   create({ groups }, context) {
+    const all = groups[context.signal].flatMap(({ statements }) => statements);
     const signalGroups = groups[context.signal].map((group) => ({
       ...group,
-      onError: errorHandler(group.mode, context),
+      onError: errorHandler(group.mode, context, all),
     }));
     return eachBatch((batch) => {
       let current = batch;

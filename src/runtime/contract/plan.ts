@@ -31,7 +31,12 @@ export interface PlannedPipeline {
   readonly exporters: readonly string[];
   /** Whether what comes is kept on disk before it is answered; `auto`, which is the default: if a processor holds it back. */
   readonly durableIntake?: DurableIntake;
+  /** What becomes of data on which a processor throws; refused unless told. */
+  readonly errorMode?: PipelineErrorMode;
 }
+
+/** `propagate` refuses the request; `dead_letter` keeps the record, or where that is not known the batch, as a dead letter. */
+export type PipelineErrorMode = "propagate" | "dead_letter";
 
 export type DurableIntake = "auto" | "on" | "off";
 

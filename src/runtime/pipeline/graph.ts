@@ -187,7 +187,8 @@ class GraphBuilder {
       const create = () => spec.factory.create(spec.config, context);
       const onSetback = untreatedPiiWarning(this.plan, pipeline, index, context.logger);
       const holds = spec.factory.maxHeldBytes !== undefined;
-      return this.isolateComponent(spec, "processor", pipeline.signal, create, { onSetback, holds });
+      const keepsFailures = pipeline.errorMode === "dead_letter";
+      return this.isolateComponent(spec, "processor", pipeline.signal, create, { onSetback, holds, keepsFailures });
     });
   }
 
@@ -287,7 +288,7 @@ class GraphBuilder {
     kind: ComponentKind,
     from: Signal,
     create: () => Processor,
-    { to = from, targets, onSetback, holds = false }: IsolationOverrides = {},
+    { to = from, targets, onSetback, holds = false, keepsFailures = false }: IsolationOverrides = {},
   ): Processor {
     const { metrics, logger, clock } = this.contextOf(spec.id, kind);
     const attributes = { [kind]: spec.id, otel_signal: from };
@@ -309,6 +310,7 @@ class GraphBuilder {
           "Times the component failed on a batch, or as a whole and was started anew.",
         ),
         takesSetbacks: kind === "connector",
+        keepsFailures,
         onSetback,
       }),
     );
@@ -345,6 +347,7 @@ interface IsolationOverrides {
   readonly onSetback?: (() => void) | undefined;
   /** It says that it holds deliveries. */
   readonly holds?: boolean;
+  readonly keepsFailures?: boolean;
 }
 
 /** Its id with the other names of its type. */

@@ -10,16 +10,18 @@ import { DELIVERY_LOST, LostDeliveries } from "../contract/border/lost-deliverie
 import { processorInput } from "../contract/border/processor-input.js";
 import type { Clock } from "../contract/clock.js";
 import type { Processor } from "../contract/component.js";
+import type { Setback } from "../contract/dead-letter.js";
 import { type Debt, HeldDebts } from "../contract/debt.js";
 import type { Delivery } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { errorMessage } from "../contract/error-message.js";
 import { limitedLog } from "../contract/limited-log.js";
 import type { Counter, Logger } from "../contract/observability.js";
+import { withFailureHandler } from "../contract/operators/failure-handler.js";
 import { holdingOf } from "../contract/operators/holding.js";
 import { statefulProcessor } from "../contract/operators/stateful-processor.js";
 import type { PluginTracker } from "../contract/plugin-tracker.js";
-import { Refusal } from "../contract/refusal.js";
+import { isGenericCode, Refusal, toRefusal } from "../contract/refusal.js";
 
 /** How to look for what a plugin let go of. */
 export interface PluginWatch {
@@ -40,6 +42,8 @@ export interface IsolateSettings extends OutputRules {
   readonly plugin?: PluginWatch | undefined;
   /** Also give it what was taken out of the pipeline: for connectors, which decide where that goes. */
   readonly takesSetbacks?: boolean;
+  /** Data that it fails on is kept as a dead letter, where its operators can tell which it is; else it is refused. */
+  readonly keepsFailures?: boolean;
   /** Told whenever it takes records out of the pipeline itself. */
   readonly onSetback?: (() => void) | undefined;
 }
@@ -80,6 +84,13 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
     if (refusal.code === DELIVERY_LOST) logLost(refusal);
     else logFailure(refusal);
     return withProcessorName(settings.id, refusal);
+  };
+  const keepFailure = (error: unknown): Setback | undefined => {
+    const refusal = toRefusal(error);
+    if (!refusal.unexpected) return undefined;
+    settings.failures.add(1);
+    logFailure(refusal);
+    return failureSetback(settings.id, refusal);
   };
   const trackerId = settings.pluginTracker?.register(`processor ${settings.id}`) ?? 0;
   return statefulProcessor((out) => {
@@ -127,17 +138,19 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
       lostDeliveries = watchFor(processor, heldDebts, settings);
       heldDebts.watch = lostDeliveries;
       input = processorInput(restart);
-      const output = assertObservable(processor(input)).subscribe({
-        next(delivery) {
-          try {
-            handOn(delivery);
-          } catch (error) {
-            restart(error);
-          }
-        },
-        error: restart,
-        complete: () => (onDrained === undefined ? restart(new Error("completed by itself")) : onDrained()),
-      });
+      const subscribe = () =>
+        assertObservable(processor(input)).subscribe({
+          next(delivery) {
+            try {
+              handOn(delivery);
+            } catch (error) {
+              restart(error);
+            }
+          },
+          error: restart,
+          complete: () => (onDrained === undefined ? restart(new Error("completed by itself")) : onDrained()),
+        });
+      const output = withFailureHandler(settings.keepsFailures ? keepFailure : undefined, subscribe);
       if (!assertSubscription(output).closed) current = output;
     };
     const end = () => {
@@ -202,6 +215,15 @@ function withProcessorName(id: string, refusal: Refusal): Refusal {
     ...(category !== undefined && { category }),
     ...(status !== undefined && { status }),
   });
+}
+
+function failureSetback(id: string, { message, code }: Refusal): Setback {
+  return {
+    reason: "rejected",
+    category: "processor_failed",
+    code: isGenericCode(code) ? ERROR_CODES.SLUICE_COMPONENT_FAILED : code,
+    message: `processor ${id} failed: ${message}`,
+  };
 }
 
 function failureRefusal(id: string, why: unknown, options: { readonly failedIn?: string } = {}): Refusal {

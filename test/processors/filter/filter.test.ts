@@ -177,9 +177,11 @@ describe("filter", () => {
     const conditions = ["Int(log.body) + 1 == 2"];
     expect(run({ log_conditions: conditions }, LOGS).out[0]).toBe(LOGS);
     expect(run({ error_mode: "silent", log_conditions: conditions }, LOGS).out[0]).toBe(LOGS);
-    const { out, outcomes } = run({ error_mode: "propagate", log_conditions: conditions }, LOGS);
+    const { out, outcomes } = run({ error_mode: "propagate", log_conditions: ["false", ...conditions] }, LOGS);
     expect(out).toEqual([]);
-    expect(outcomes).toMatchObject([{ ok: false }]);
+    expect(outcomes).toMatchObject([
+      { ok: false, refusal: { message: expect.stringContaining(`OTTL expression 2 (${conditions[0]}) failed: `) } },
+    ]);
   });
 
   it.each([

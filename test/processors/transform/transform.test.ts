@@ -126,7 +126,9 @@ describe("transform", () => {
     expect(evaluate("body", "log", run({ log_statements: statements }, BATCH).batch)).toBe("x");
     const refused = run({ log_statements: [{ error_mode: "propagate", statements }] }, BATCH);
     expect(refused.batch).toBeUndefined();
-    expect(refused.outcomes).toMatchObject([{ ok: false }]);
+    expect(refused.outcomes).toMatchObject([
+      { ok: false, refusal: { message: expect.stringContaining(`OTTL expression 1 (${statements[0]}) failed: `) } },
+    ]);
   });
 
   it.each([

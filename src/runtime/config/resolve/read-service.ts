@@ -1,9 +1,14 @@
-import type { DurableIntake } from "../../contract/plan.js";
+import type { DurableIntake, PipelineErrorMode } from "../../contract/plan.js";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
 import { SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
 import { parseId } from "../schema/component-id.js";
-import { pipelineIntakeSchema, type ServiceSettings, serviceSchema } from "../schema/service-schema.js";
+import {
+  pipelineErrorModeSchema,
+  pipelineIntakeSchema,
+  type ServiceSettings,
+  serviceSchema,
+} from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
 import { isNull, isScalar, type MapNode, mapNode, type Node, type Span, withMeantKeys } from "../text/node.js";
 import { parseNode } from "./parse-component.js";
@@ -24,6 +29,7 @@ export interface PipelineDefinition {
   readonly processors: readonly ComponentReference[];
   readonly exporters: readonly ComponentReference[];
   readonly durableIntake: DurableIntake;
+  readonly errorMode: PipelineErrorMode;
 }
 
 export interface ServiceDefinition {
@@ -104,17 +110,25 @@ function readPipeline(name: string, key: Span, node: Node, path: ConfigPath, fin
       processors: references("processors"),
       exporters: references("exporters"),
       durableIntake: readDurableIntake(meant, path, findings),
+      errorMode: readErrorMode(meant, path, findings),
     },
   ];
 }
 
-const PIPELINE_KEYS = ["receivers", "processors", "exporters", "intake"];
+const PIPELINE_KEYS = ["receivers", "processors", "exporters", "intake", "error_mode"];
 
 function readDurableIntake(node: Node, path: ConfigPath, findings: Findings): DurableIntake {
   const entry = node.kind === "map" ? node.entries.get("intake") : undefined;
   if (entry === undefined || isNull(entry.value)) return "auto";
   const parsed = parseNode(entry.value, pipelineIntakeSchema, [...path, "intake"], findings, { key: entry.key });
   return (parsed?.value as { durable: DurableIntake } | undefined)?.durable ?? "auto";
+}
+
+function readErrorMode(node: Node, path: ConfigPath, findings: Findings): PipelineErrorMode {
+  const entry = node.kind === "map" ? node.entries.get("error_mode") : undefined;
+  if (entry === undefined || isNull(entry.value)) return "propagate";
+  const parsed = parseNode(entry.value, pipelineErrorModeSchema, [...path, "error_mode"], findings, { key: entry.key });
+  return (parsed?.value as PipelineErrorMode | undefined) ?? "propagate";
 }
 
 function reportUnknownKeys(node: MapNode, path: ConfigPath, findings: Findings): void {

@@ -235,6 +235,7 @@ function pipelineSpec({ pipeline, receivers, processors, exporters }: LinkedPipe
     processors: ids(processors),
     exporters: ids(exporters),
     durableIntake: pipeline.durableIntake,
+    errorMode: pipeline.errorMode,
   };
 }
 

@@ -4,7 +4,7 @@ import { isRecord, uncheckedExporterSettingsSchema } from "../../contract/schema
 import { noEffectTypes, type Registry } from "../../host/registry.js";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
 import { SECTIONS, type SectionName } from "./component-id.js";
-import { pipelineIntakeSchema, serviceSchema } from "./service-schema.js";
+import { pipelineErrorModeSchema, pipelineIntakeSchema, serviceSchema } from "./service-schema.js";
 import { layerKind, metaOf, valueOr } from "./zod-schema.js";
 
 export type JsonSchema = { [key: string]: unknown };
@@ -102,6 +102,7 @@ function serviceJsonSchema(definitions: JsonSchema): JsonSchema {
       processors: ids("Ids of processors, in the order in which data passes them."),
       exporters: ids("Ids of exporters, and of connectors that this pipeline feeds."),
       intake: convertSchema(pipelineIntakeSchema, "pipelineIntake", definitions),
+      error_mode: convertSchema(pipelineErrorModeSchema, "pipelineErrorMode", definitions),
     },
     additionalProperties: false,
   };

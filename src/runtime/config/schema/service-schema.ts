@@ -133,6 +133,12 @@ export const pipelineIntakeSchema = section(
   }),
 );
 
+/** `error_mode:` of a pipeline. */
+export const pipelineErrorModeSchema = caseInsensitiveEnum(["propagate", "dead_letter"]).default("propagate").meta({
+  description:
+    "What becomes of data on which a processor throws. propagate: the request is refused; dead_letter: the record, or the batch, is kept as a dead letter.",
+});
+
 export type ServiceSettings = z.infer<typeof serviceSchema>;
 
 /** The whole of `service:`, for showing it. */

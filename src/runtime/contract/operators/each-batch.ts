@@ -2,10 +2,11 @@ import { Observable } from "rxjs";
 import { type Batch, isBatch } from "../../telemetry/batch.js";
 import { type Clock, systemClock } from "../clock.js";
 import type { Processor } from "../component.js";
-import { type DeadLetter, isDeadLetter } from "../dead-letter.js";
+import { type DeadLetter, deadLetter, isDeadLetter } from "../dead-letter.js";
 import type { Delivery } from "../delivery.js";
 import { ERROR_CODES } from "../error-codes.js";
 import { Refusal } from "../refusal.js";
+import { currentFailureHandler, type FailureHandler } from "./failure-handler.js";
 import { markHolding } from "./holding.js";
 
 /** What a function of one batch may answer: a batch, several, dead letters, or null (or none) to drop it on purpose. */
@@ -24,10 +25,10 @@ const DEFAULT_TIMEOUT_MS = 30_000;
  * A processor from a function of one batch, the way most processors are written.
  *
  * The batch it returns goes on in the place of the one it got; several share the debt; null or an empty list drops the
- * batch, which acknowledges it. A throw or rejection refuses that batch alone, and so does an answer that takes too
- * long; coming later, it is ignored. Returning nothing at all is a mistake and refuses, so that a forgotten `return`
- * cannot lose data. Batches go through one at a time and leave in the order in which they came, also when the function
- * is asynchronous. When it is stopped, those that wait are not begun, and the answer to the present one is ignored.
+ * batch, which acknowledges it. A throw or rejection refuses that batch alone, or with the pipeline's `error_mode:
+ * dead_letter` keeps it; a late answer refuses it. Returning nothing counts as a throw, so that a forgotten `return`
+ * cannot lose data. Batches go through one at a time and in their order, also when the function is asynchronous. When
+ * it is stopped, those that wait are not begun, and the answer to the present one is ignored.
  *
  * @example
  * const halves = eachBatch((batch) => splitBatch(batch, { records: Math.ceil(batch.count / 2) }));
@@ -36,12 +37,21 @@ export function eachBatch(
   process: (batch: Batch, delivery: Delivery) => BatchResult | PromiseLike<BatchResult>,
   options?: EachBatchOptions,
 ): Processor {
-  return eachCancellableBatch((batch, delivery) => process(batch, delivery), options);
+  return eachCancellableBatch((batch, { delivery }) => process(batch, delivery), options);
 }
 
-/** The same for a function that asks whether its answer is still waited for: once it is not, it is ignored. */
+/** What a function of one batch is given beside it. */
+export interface BatchCall {
+  readonly delivery: Delivery;
+  /** Whether its answer is still waited for: once it is not, it is ignored. */
+  readonly isWanted: () => boolean;
+  /** Where the pipeline keeps what fails as dead letters: what becomes of a record that is failed on. */
+  readonly onFailure: FailureHandler | undefined;
+}
+
+/** The same for a function that asks whether its answer is still waited for, or keeps failures record by record. */
 export function eachCancellableBatch(
-  process: (batch: Batch, delivery: Delivery, isWanted: () => boolean) => BatchResult | PromiseLike<BatchResult>,
+  process: (batch: Batch, call: BatchCall) => BatchResult | PromiseLike<BatchResult>,
   { timeoutMs = DEFAULT_TIMEOUT_MS, clock = systemClock }: EachBatchOptions = {},
 ): Processor {
   const processor: Processor = (source) =>
@@ -49,18 +59,32 @@ export function eachCancellableBatch(
       let tail: Promise<void> | undefined;
       let cancelWait: (() => void) | undefined;
       let isStopped = false;
+      const onFailure = currentFailureHandler();
       const emit = (delivery: Delivery, result: BatchResult) => {
-        for (const next of toDeliveries(delivery, result)) out.next(next);
-      };
-      const run = (delivery: Delivery): Promise<void> | undefined => {
-        const answer = { isOver: false };
+        const mistake = mistakeIn(result);
+        if (mistake !== undefined) return fail(delivery, mistake);
         try {
-          const result = process(delivery.batch, delivery, () => !answer.isOver);
-          if (isPromiseLike(result)) return wait(delivery, result, answer);
-          emit(delivery, result);
+          for (const next of toDeliveries(delivery, result)) out.next(next);
         } catch (error) {
           delivery.refuse(error);
         }
+      };
+      const fail = (delivery: Delivery, error: unknown) => {
+        const setback = onFailure?.(error);
+        if (setback === undefined) delivery.refuse(error);
+        else emit(delivery, deadLetter(delivery.batch, setback));
+      };
+      const run = (delivery: Delivery): Promise<void> | undefined => {
+        const answer = { isOver: false };
+        let result: BatchResult | PromiseLike<BatchResult>;
+        try {
+          result = process(delivery.batch, { delivery, isWanted: () => !answer.isOver, onFailure });
+          if (isPromiseLike(result)) return wait(delivery, result, answer);
+        } catch (error) {
+          fail(delivery, error);
+          return undefined;
+        }
+        emit(delivery, result);
         return undefined;
       };
       const wait = (delivery: Delivery, result: PromiseLike<BatchResult>, answer: { isOver: boolean }) =>
@@ -69,11 +93,7 @@ export function eachCancellableBatch(
             if (answer.isOver) return;
             answer.isOver = true;
             cancelTimer?.();
-            try {
-              settle();
-            } catch (error) {
-              delivery.refuse(error);
-            }
+            settle();
             done();
           };
           cancelWait = () => end(() => {});
@@ -81,11 +101,11 @@ export function eachCancellableBatch(
             timeoutMs > 0
               ? clock.after(timeoutMs, () => end(() => delivery.refuse(timeoutRefusal(timeoutMs))))
               : undefined;
-          const refuse = (error: unknown) => end(() => delivery.refuse(error));
+          const failed = (error: unknown) => end(() => fail(delivery, error));
           try {
-            result.then((batches) => end(() => emit(delivery, batches)), refuse);
+            result.then((batches) => end(() => emit(delivery, batches)), failed);
           } catch (error) {
-            refuse(error);
+            failed(error);
           }
         });
       const queue = (work: Promise<void> | undefined) => {
@@ -115,10 +135,17 @@ function toDeliveries(delivery: Delivery, result: BatchResult): readonly Deliver
     delivery.accept();
     return NO_DELIVERIES;
   }
-  const parts = Array.isArray(result) ? result : [result as Batch | DeadLetter];
-  if (!parts.every(isBatchOrDeadLetter))
-    throw new Refusal("transient", NO_RESULT_MESSAGE, { code: ERROR_CODES.SLUICE_NO_RESULT, unexpected: true });
-  return delivery.split(parts);
+  return delivery.split(partsOf(result));
+}
+
+function partsOf(result: Exclude<BatchResult, null>): readonly (Batch | DeadLetter)[] {
+  return Array.isArray(result) ? result : [result as Batch | DeadLetter];
+}
+
+/** Why an answer is none: there is something else in it than batches and dead letters. */
+function mistakeIn(result: BatchResult): Refusal | undefined {
+  if (result === null || partsOf(result).every(isBatchOrDeadLetter)) return undefined;
+  return new Refusal("transient", NO_RESULT_MESSAGE, { code: ERROR_CODES.SLUICE_NO_RESULT, unexpected: true });
 }
 
 function isBatchOrDeadLetter(part: unknown): boolean {

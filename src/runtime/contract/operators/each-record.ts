@@ -7,6 +7,7 @@ import { validateSetback } from "../border/read-answers.js";
 import type { Processor } from "../component.js";
 import { type DeadLetter, deadLetter, type Setback } from "../dead-letter.js";
 import { type BatchResult, type EachBatchOptions, eachCancellableBatch } from "./each-batch.js";
+import type { FailureHandler } from "./failure-handler.js";
 
 /** Takes the record out of the pipeline, as it came in; every exporter keeps it as a dead letter with this message. */
 export interface RecordSetback {
@@ -28,8 +29,8 @@ export interface EachRecordOptions extends EachBatchOptions {
 /**
  * A processor from a function of one record: read it, change it, `split` it, return "drop", or return
  * `{ deadLetter: "why" }`. It may answer later. The batch goes on as it was if no record was changed; a throw or a
- * rejection refuses the whole batch, and so does a batch that takes longer than `timeoutMs` altogether; then the rest
- * of its records is not shown.
+ * rejection refuses the whole batch, or in a pipeline with `error_mode: dead_letter` makes a dead letter of that record alone;
+ * a batch that takes longer than `timeoutMs` altogether is refused, and the rest of its records is not shown.
  *
  * In a processor that says `signals: ["logs"]` the record is a `LogRecordView`, and so on. A function for one signal may
  * also name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
@@ -45,14 +46,23 @@ export function eachRecord<View extends AnyRecordView = AnyRecordView>(
   edit: (record: View) => RecordResult | Promise<RecordResult>,
   { concurrency = 1, ...options }: EachRecordOptions = {},
 ): Processor<View> {
-  return eachCancellableBatch((batch, _delivery, isWanted) => {
+  return eachCancellableBatch((batch, { isWanted, onFailure }) => {
     const setbacks = new RecordSetbacks();
+    const keep = (index: number, error: unknown) => setbacks.addFailure(index, error, onFailure);
     const edited = editRecordsAsync(
       batch,
       (record, index) => {
-        const answer = edit(record as View);
-        if (answer === undefined || typeof answer === "string") return answer;
-        return isPromise(answer) ? answer.then((later) => setbacks.add(index, later)) : setbacks.add(index, answer);
+        try {
+          const answer = edit(record as View);
+          if (answer === undefined || typeof answer === "string") return answer;
+          if (!isPromise(answer)) return setbacks.add(index, answer);
+          return answer.then(
+            (later) => setbacks.add(index, later),
+            (error: unknown) => keep(index, error),
+          );
+        } catch (error) {
+          return keep(index, error);
+        }
       },
       concurrency,
       isWanted,
@@ -72,6 +82,13 @@ class RecordSetbacks {
     this.byIndex ??= new Map();
     this.byIndex.set(index, validateSetback(answer.deadLetter));
     return "drop";
+  }
+
+  /** Takes out a record that was failed on, where such records are kept; else the failure is that of the batch. */
+  addFailure(index: number, error: unknown, onFailure: FailureHandler | undefined): RecordVerdict {
+    const setback = onFailure?.(error);
+    if (setback === undefined) throw error;
+    return this.add(index, { deadLetter: setback });
   }
 
   /** What goes on, and what does not. */

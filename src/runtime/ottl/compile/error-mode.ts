@@ -1,4 +1,5 @@
 import type { Logger, Metrics } from "../../contract/observability.js";
+import { OttlError } from "../values/error.js";
 import type { OnOttlError } from "./run.js";
 
 /** What to do with a condition or statement that fails on a record. */
@@ -9,14 +10,16 @@ export type ErrorMode = (typeof ERROR_MODES)[number];
 const LOG_INTERVAL_MS = 10_000;
 
 /**
- * `ignore` counts and logs the error and goes on, `silent` counts it and goes on, `propagate` lets it be thrown, which
- * refuses the batch. The log gets at most one line in ten seconds for each text, with how many errors it stands for.
+ * `ignore` counts and logs the error and goes on, `silent` counts it and goes on, `propagate` throws it, which refuses the
+ * batch; the error names what failed by its text, and by its number among `numbered`. The log gets at most one line in ten
+ * seconds for each text, with how many errors it stands for.
  */
 export function errorHandler(
   mode: ErrorMode,
   { logger, metrics, clock }: { logger: Logger; metrics: Metrics; clock: { monotonic(): number } },
-): OnOttlError | undefined {
-  if (mode === "propagate") return undefined;
+  numbered: readonly { readonly text: string }[] = [],
+): OnOttlError {
+  if (mode === "propagate") return (error, failed) => throwNamed(error, failed, numbered);
   const counter = metrics.counter("sluice_ottl_errors", {
     description: "Conditions and statements that failed on a record.",
   });
@@ -35,4 +38,17 @@ export function errorHandler(
     last.at = clock.monotonic();
     last.held = 0;
   };
+}
+
+const MAX_TEXT = 200;
+
+function throwNamed(
+  error: OttlError,
+  failed: { readonly text: string },
+  numbered: readonly { readonly text: string }[],
+): never {
+  const index = numbered.indexOf(failed);
+  const number = index === -1 ? "" : `${index + 1} `;
+  const text = failed.text.length > MAX_TEXT ? `${failed.text.slice(0, MAX_TEXT)}...` : failed.text;
+  throw new OttlError(`OTTL expression ${number}(${text}) failed: ${error.message}`, { cause: error });
 }
