@@ -48,6 +48,10 @@ export const ROOMS = [
   { path: "src/runtime/kit/", purpose: "what several components need and plugins do not get", imports: CONTRACT },
   { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
   { path: "src/runtime/kit/net/", purpose: "listening, TLS, endpoints, compression" },
+  {
+    path: "src/runtime/kit/net/compression/",
+    purpose: "Content-Encodings: gzip, zstd, snappy, lz4; bounded when undone",
+  },
   { path: "src/runtime/kit/net/http1/", purpose: "an HTTP/1.1 client for one origin" },
   { path: "src/runtime/kit/otlp/", purpose: "the OTLP protocol over HTTP and gRPC" },
   { path: "src/runtime/kit/text/", purpose: "text for terminals" },

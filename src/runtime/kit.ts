@@ -47,7 +47,9 @@ export { exporterSettingsSchema, parseRecordCondition, type RecordCondition } fr
 
 // Network: addresses, listening, TLS, compression.
 
-export { DecompressError, decompress, gzip, SUPPORTED_ENCODINGS } from "./kit/net/compression.js";
+export { DecompressError } from "./kit/net/compression/bounded-output.js";
+export { COMPRESSIONS, type Compression, compress } from "./kit/net/compression/compress.js";
+export { decompress, SUPPORTED_ENCODINGS } from "./kit/net/compression/decompress.js";
 export {
   formatAddress,
   type GrpcTarget,
@@ -99,7 +101,7 @@ export {
 } from "./kit/otlp/refusals.js";
 export { decodeResponse, encodeResponse } from "./kit/otlp/response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./kit/otlp/rpc-status.js";
-export { compression, MAX_ANSWER_BYTES, NO_CLIENT_AUTH, sendTwiceIfStale } from "./kit/otlp/sending.js";
+export { MAX_ANSWER_BYTES, NO_CLIENT_AUTH, sendTwiceIfStale, wordOrNone } from "./kit/otlp/sending.js";
 export {
   contentTypeOf,
   encodingOf,
@@ -111,6 +113,7 @@ export {
 
 // Text, patterns, hashes and counters.
 
+export { crc32c, maskCrc } from "./kit/crc32c.js";
 export { FNV32_START, FNV64_START, fnv32, fnv64 } from "./kit/fnv.js";
 export { compilePattern, type Pattern } from "./kit/match/pattern.js";
 export { receiverCounters } from "./kit/receiver-counters.js";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { duration, headers, ignored, section, unsupported } from "../../plugin.js";
-import { compression, grpcTarget, NO_CLIENT_AUTH, tlsClient } from "../../runtime/kit.js";
+import { caseInsensitiveEnum, duration, headers, ignored, section, unsupported } from "../../plugin.js";
+import { grpcTarget, NO_CLIENT_AUTH, tlsClient, wordOrNone } from "../../runtime/kit.js";
 
 const keepalive = z.strictObject({
   time: duration().default(10_000).meta({ description: "Silence after which the server is pinged." }),
@@ -13,7 +13,11 @@ const ONE_CONNECTION = "there is one connection to one address";
 export const otlpGrpcSchema = z.strictObject({
   endpoint: grpcTarget().meta({ description: "host:port; http:// in front means without TLS, https:// with." }),
   headers: headers().nullish(),
-  compression: compression(),
+  compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "zstd"]))
+    .default("gzip")
+    .meta({
+      description: "How messages are sent; snappy is its framing format, as the Collector's.",
+    }),
   tls: section(tlsClient()).optional(),
   keepalive: section(keepalive).optional(),
   authority: z.string().optional().meta({ description: "The :authority to send instead of the endpoint." }),

@@ -10,11 +10,11 @@ import {
   SIGNALS,
 } from "../../plugin.js";
 import {
+  compress,
   decodeResponse,
   GRPC_STATUS,
   type GrpcTarget,
   grpcFrameHeader,
-  gzip,
   loadClientTls,
   NoAnswerError,
   OTLP_SERVICES,
@@ -81,8 +81,9 @@ class OtlpGrpcExporter implements Exporter {
   }
 
   private async frame(batch: Batch): Promise<readonly Uint8Array[]> {
-    if (this.config.compression === "none") return [grpcFrameHeader(batch.byteLength, false), ...batch.chunks];
-    const compressed = await gzip(batch.bytes);
+    const { compression } = this.config;
+    if (compression === "none") return [grpcFrameHeader(batch.byteLength, false), ...batch.chunks];
+    const compressed = await compress(compression === "snappy" ? "x-snappy-framed" : compression, batch.bytes);
     return [grpcFrameHeader(compressed.length, true), compressed];
   }
 
@@ -117,7 +118,7 @@ function headersOf(config: OtlpGrpcConfig): OutgoingHttpHeaders {
     "user-agent": config.user_agent ?? "sluice",
     "grpc-accept-encoding": "identity",
   };
-  if (config.compression === "gzip") headers["grpc-encoding"] = "gzip";
+  if (config.compression !== "none") headers["grpc-encoding"] = config.compression;
   if (config.authority !== undefined) headers[":authority"] = config.authority;
   for (const [name, value] of Object.entries(config.headers ?? {})) {
     const lower = name.toLowerCase();

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { caseInsensitiveEnum, duration, ignored, section, unsupported } from "../../plugin.js";
-import { compression, httpHeaders, httpUrl, NO_CLIENT_AUTH, tlsClient } from "../../runtime/kit.js";
+import { COMPRESSIONS, httpHeaders, httpUrl, NO_CLIENT_AUTH, tlsClient, wordOrNone } from "../../runtime/kit.js";
 
 export const otlpHttpSchema = z
   .strictObject({
@@ -12,8 +12,18 @@ export const otlpHttpSchema = z
     metrics_endpoint: httpUrl().optional(),
     profiles_endpoint: ignored("there are no profiles pipelines"),
     headers: httpHeaders().nullish(),
-    compression: compression(),
-    compression_params: section(z.strictObject({ level: z.number().int().min(-1).max(9).default(1) })).optional(),
+    compression: wordOrNone(caseInsensitiveEnum(["none", ...COMPRESSIONS]))
+      .default("gzip")
+      .meta({ description: "How bodies are sent." }),
+    compression_params: section(
+      z.strictObject({
+        level: z
+          .number()
+          .int()
+          .default(1)
+          .meta({ description: "-1 to 9 for gzip, zlib and deflate; 1 to 22 for zstd; the others have none." }),
+      }),
+    ).optional(),
     encoding: caseInsensitiveEnum(["proto", "json"]).default("proto"),
     tls: section(tlsClient()).optional(),
     max_conns_per_host: z
@@ -39,6 +49,16 @@ export const otlpHttpSchema = z
   .refine(
     (config) => config.endpoint ?? config.logs_endpoint ?? config.traces_endpoint ?? config.metrics_endpoint,
     "expected an endpoint such as `endpoint: http://localhost:4318`",
-  );
+  )
+  .superRefine(({ compression, compression_params: params }, context) => {
+    const problem = params && problemOfLevel(compression, params.level);
+    if (problem) context.addIssue({ code: "custom", path: ["compression_params", "level"], message: problem });
+  });
 
 export type OtlpHttpConfig = z.infer<typeof otlpHttpSchema>;
+
+function problemOfLevel(compression: string, level: number): string | undefined {
+  if (/^(gzip|zlib|deflate)$/.test(compression)) return level >= -1 && level <= 9 ? undefined : "expected -1 to 9";
+  if (compression === "zstd") return level >= 1 && level <= 22 ? undefined : "expected 1 to 22";
+  return level === 0 || level === 1 ? undefined : `expected no level: ${compression} has none`;
+}

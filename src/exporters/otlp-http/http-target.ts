@@ -64,7 +64,7 @@ function headersOf(url: URL, config: OtlpHttpConfig): Record<string, string> {
     Connection: config.disable_keep_alives ? "close" : "keep-alive",
     "Content-Type": contentTypeOf(config.encoding),
     "User-Agent": "sluice",
-    ...(config.compression === "gzip" && { "Content-Encoding": "gzip" }),
+    ...(config.compression !== "none" && { "Content-Encoding": config.compression }),
     ...((url.username || url.password) && { Authorization: basicAuth(url) }),
     ...config.headers,
   };

@@ -13,10 +13,10 @@ import {
   type Signal,
 } from "../../plugin.js";
 import {
+  compress,
   decodeResponse,
   decodeStatus,
   encodingOf,
-  gzip,
   type Http1Answer,
   Http1Client,
   type Http1Settings,
@@ -90,7 +90,8 @@ class OtlpHttpExporter implements Exporter {
   private encodeBody(batch: Batch): Body | Promise<Body> {
     const { encoding, compression, compression_params: params } = this.config;
     if (compression === "none") return encoding === "json" ? [Buffer.from(batchToJson(batch))] : batch.chunks;
-    const packed = gzip(encoding === "json" ? Buffer.from(batchToJson(batch)) : batch.bytes, params?.level);
+    const plain = encoding === "json" ? Buffer.from(batchToJson(batch)) : batch.bytes;
+    const packed = compress(compression, plain, params?.level);
     return packed instanceof Promise ? packed.then((bytes) => [bytes]) : [packed];
   }
 

@@ -42,10 +42,10 @@ const httpSchema = z.strictObject({
   traces_url_path: urlPath("/v1/traces"),
   metrics_url_path: urlPath("/v1/metrics"),
   logs_url_path: urlPath("/v1/logs"),
-  compression_algorithms: z
-    .array(z.string())
-    .optional()
-    .meta({ description: 'Content-Encodings to accept; "" is none. Default: all that this Node knows.' }),
+  compression_algorithms: z.array(z.string()).optional().meta({
+    description:
+      'Content-Encodings to accept; "" is none. Default: all that are known: gzip, zstd, zlib, deflate, snappy, x-snappy-framed, lz4.',
+  }),
   response_headers: httpHeaders().superRefine(refuseFraming).optional(),
   read_timeout: duration()
     .default(60_000)

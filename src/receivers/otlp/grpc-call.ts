@@ -75,8 +75,14 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
     const frame = singleFrame(this.upload.chunks, this.upload.size);
     if (typeof frame === "string") this.refuse(FRAME_FAULT_ANSWERS[frame]);
     else if (!frame.compressed) this.handIn(frame.message);
-    else if (this.headers["grpc-encoding"] === "gzip") this.handInCompressed("gzip", frame.message);
-    else this.refuse(grpcError(GRPC_STATUS.INTERNAL, "a compressed message without grpc-encoding"));
+    else if (this.encodingName === undefined) this.refuse(NO_ENCODING);
+    else this.handInCompressed(this.encodingName, frame.message);
+  }
+
+  /** What a compressed message is compressed with; the endpoint has seen that it can be undone. */
+  private get encodingName(): string | undefined {
+    const name = this.headers["grpc-encoding"] as string | undefined;
+    return name === "identity" ? undefined : name;
   }
 
   protected override answerRefused(error: ErrorAnswer): void {
@@ -102,6 +108,8 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
 function grpcError(code: number, message: string): ErrorAnswer {
   return { httpStatus: 400, code, message };
 }
+
+const NO_ENCODING = grpcError(GRPC_STATUS.INTERNAL, "a compressed message without grpc-encoding");
 
 const FRAME_FAULT_ANSWERS: Readonly<Record<FrameFault, ErrorAnswer>> = {
   none: grpcError(GRPC_STATUS.UNIMPLEMENTED, "Export takes one message; none was sent"),

@@ -28,6 +28,7 @@ const DEFAULT_MAX_MIB = 4;
 const DEFAULT_MAX_STREAMS = 1000;
 const STREAM_WINDOW = 4 * MIB;
 const CHECK_INTERVAL_MS = 500;
+const ACCEPTED_ENCODINGS: readonly string[] = ["identity", "gzip", "deflate", "zstd", "snappy", "lz4"];
 
 /** OTLP over gRPC on one port, straight on HTTP/2: decides from a call's headers whether to read it. */
 export class GrpcEndpoint {
@@ -119,16 +120,17 @@ export class GrpcEndpoint {
     const requestIntake = this.requestIntakes[service.signal];
     if (requestIntake === undefined)
       return this.refuseUnread(stream, unimplementedStatus(noPipelineMessage(service.signal, this.context.id)));
-    const encoding = headers["grpc-encoding"];
-    if (encoding !== undefined && encoding !== "identity" && encoding !== "gzip") {
-      return this.refuseUnread(stream, unimplementedStatus(`grpc-encoding ${encoding} is not supported; use gzip`));
+    const encoding = headers["grpc-encoding"] as string | undefined;
+    if (encoding !== undefined && !ACCEPTED_ENCODINGS.includes(encoding)) {
+      const message = `grpc-encoding ${encoding} is not supported; use ${ACCEPTED_ENCODINGS.join(", ")}`;
+      return this.refuseUnread(stream, unimplementedStatus(message));
     }
     new GrpcCall(this, stream, headers, requestIntake).read();
   }
 
   private refuseUnread(stream: ServerHttp2Stream, status: RpcStatus): void {
     this.countRefused(status);
-    answerError(stream, status, { "grpc-accept-encoding": "identity,gzip" });
+    answerError(stream, status, { "grpc-accept-encoding": ACCEPTED_ENCODINGS.join(",") });
   }
 
   private track(socket: Socket): void {

@@ -163,13 +163,11 @@ export class HttpEndpoint {
   }
 
   private unsupportedEncoding(compression: string): ErrorAnswer {
-    const hint =
-      compression === "zstd" && !SUPPORTED_ENCODINGS.includes("zstd") ? " (zstd needs Node.js 22.15 or newer)" : "";
     const name = compression || "identity";
     return httpError(
       415,
       GRPC_STATUS.INVALID_ARGUMENT,
-      `Content-Encoding ${name} is not accepted${hint}; use ${this.acceptedEncodings()}`,
+      `Content-Encoding ${name} is not accepted; use ${this.acceptedEncodings()}`,
     );
   }
 }

@@ -345,7 +345,15 @@ describe("otlp_http config", () => {
     ]);
     const endpoint = "http://x";
     expect(problems({ endpoint, auth: { authenticator: "basicauth" } })?.[0]).toMatch(/^auth: .*headers/);
-    expect(problems({ endpoint, compression: "snappy" })?.[0]).toMatch(/^compression: /);
+    expect(problems({ endpoint, compression: "br" })?.[0]).toMatch(/^compression: /);
+    for (const [compression, level] of [
+      ["gzip", 10],
+      ["zstd", 0],
+      ["lz4", 3],
+    ]) {
+      const [problem] = problems({ endpoint, compression, compression_params: { level } })!;
+      expect(problem).toMatch(/^compression_params\.level: expected /);
+    }
     expect(problems({ endpoint, proxy_url: "http://p" })?.[0]).toMatch(/^proxy_url: /);
     for (const headers of [{ key: "secret\r\nX: y" }, { key: "secret\n" }, { "a b": "secret" }]) {
       const [problem] = problems({ endpoint, headers })!;

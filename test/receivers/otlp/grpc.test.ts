@@ -4,7 +4,14 @@ import { gzipSync } from "node:zlib";
 import { credentials } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Outcome, Refusal } from "../../../src/plugin.js";
-import { decodeResponse, decodeStatus, grpcFrame, grpcFrameHeader, OTLP_SERVICES } from "../../../src/runtime/kit.js";
+import {
+  compress,
+  decodeResponse,
+  decodeStatus,
+  grpcFrame,
+  grpcFrameHeader,
+  OTLP_SERVICES,
+} from "../../../src/runtime/kit.js";
 import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
 import { GrpcJsClient } from "./grpc-client.js";
 import { type Running, startReceiver, until } from "./harness.js";
@@ -69,6 +76,20 @@ describe("OTLP over gRPC", () => {
     expect((await packed.export("logs", wire("logs", 1000))).code).toBe(0);
     expect(running.intakes.logs.records).toBe(1000);
     packed.close();
+  });
+
+  it.each([
+    ["zstd", "zstd"],
+    ["snappy", "x-snappy-framed"],
+    ["lz4", "lz4"],
+    ["deflate", "deflate"],
+  ] as const)("takes %s", async (name, compression) => {
+    const packed = await compress(compression, wire("logs", 10));
+    const headers = { "grpc-encoding": name };
+    expect((await bare(headers, grpcFrameHeader(packed.length, true), packed))["grpc-status"]).toBe("0");
+    expect(running.intakes.logs.records).toBe(10);
+    const cut = packed.subarray(0, packed.length - 1);
+    expect((await bare(headers, grpcFrameHeader(cut.length, true), cut))["grpc-status"]).toBe("3");
   });
 
   it("takes a message in any pieces", async () => {
@@ -158,7 +179,7 @@ describe("OTLP over gRPC", () => {
     ["half a message", [grpcFrame(wire("logs", 9)).subarray(0, 40)], {}, "3"],
     ["half a header", [Buffer.from([0, 0])], {}, "3"],
     ["a strange flag", [Buffer.from([7, 0, 0, 0, 0])], {}, "13"],
-    ["an unknown encoding", [grpcFrame(wire("logs"))], { "grpc-encoding": "snappy" }, "12"],
+    ["an unknown encoding", [grpcFrame(wire("logs"))], { "grpc-encoding": "br" }, "12"],
     ["compressed without saying how", [grpcFrameHeader(1, true), Buffer.from("x")], {}, "13"],
     ["damaged gzip", [grpcFrameHeader(20, true), Buffer.alloc(20, 7)], { "grpc-encoding": "gzip" }, "3"],
     ["cut gzip", half(gzipSync(wire("logs", 500))), { "grpc-encoding": "gzip" }, "3"],

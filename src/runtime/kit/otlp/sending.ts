@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { Refusal } from "../../contract/refusal.js";
-import { caseInsensitiveEnum } from "../../contract/schema/schema.js";
 import { NoAnswerError } from "../net/no-answer-error.js";
 import { refusalOfAbort, refusalOfConnection } from "./refusals.js";
 
@@ -10,11 +9,9 @@ import { refusalOfAbort, refusalOfConnection } from "./refusals.js";
 export const NO_CLIENT_AUTH =
   "Sluice has no client authenticators, and sending without would only be refused: remove `auth` and write the credentials under `headers`";
 
-/** The Collector also takes an empty string for no compression. */
-export function compression() {
-  return z
-    .preprocess((value) => (value === "" ? "none" : value), caseInsensitiveEnum(["gzip", "none"]))
-    .default("gzip");
+/** Schema of a word that may be `none`: the Collector also takes an empty string for it. */
+export function wordOrNone<Words extends z.ZodType>(words: Words) {
+  return z.preprocess((value) => (value === "" ? "none" : value), words);
 }
 
 /**

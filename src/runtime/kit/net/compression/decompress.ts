@@ -1,37 +1,21 @@
-import { promisify } from "node:util";
 import * as zlib from "node:zlib";
-import { gzip as gzipCallback, gzipSync } from "node:zlib";
+import { BoundedOutput, type DecompressBounds, DecompressError, noRoom, tooLarge } from "./bounded-output.js";
+import { decodeLz4 } from "./lz4.js";
+import { decodeSnappyBlock, decodeSnappyFrames, isFramedSnappy } from "./snappy.js";
+import { decodeZstd } from "./zstd-decode.js";
 
 /**
  * Undoing Content-Encoding without trusting it: output stops at a limit and is reserved as it appears, so that a few
  * kilobytes that unpack to gigabytes cost no more than the limit.
  */
-type DecompressFault = "corrupt" | "too_large" | "no_room";
-
-/** The bytes could not be unpacked, or not within their bounds. */
-export class DecompressError extends Error {
-  override readonly name = "DecompressError";
-  readonly fault: DecompressFault;
-
-  constructor(fault: DecompressFault, message: string) {
-    super(message);
-    this.fault = fault;
-  }
-}
-
-/** What unpacking may take. */
-interface DecompressBounds {
-  /** Bytes the output may have. */
-  readonly limit: number;
-  /** Asks for room for so many more bytes; false means there is none. Whoever passes it in releases them. */
-  reserve(bytes: number): boolean;
-}
-
 type CreateDecompressor = (bytes: Uint8Array) => zlib.Gunzip;
 
 const withZstd = zlib as typeof zlib & { createZstdDecompress?: () => zlib.Gunzip };
 
-const DECOMPRESSORS: Readonly<Record<string, CreateDecompressor>> = {
+const STREAM_OPTIONS = { chunkSize: 64 * 1024 };
+
+/** What Node.js undoes, in its thread pool. */
+const STREAMS: Readonly<Record<string, CreateDecompressor>> = {
   gzip: () => zlib.createGunzip(STREAM_OPTIONS),
   "x-gzip": () => zlib.createGunzip(STREAM_OPTIONS),
   zlib: () => zlib.createInflate(STREAM_OPTIONS),
@@ -41,14 +25,24 @@ const DECOMPRESSORS: Readonly<Record<string, CreateDecompressor>> = {
   ...(withZstd.createZstdDecompress && { zstd: () => withZstd.createZstdDecompress!() }),
 };
 
-const STREAM_OPTIONS = { chunkSize: 64 * 1024 };
+/** Writes the output piece by piece. Throws a RangeError for damaged input. */
+type Decoder = (input: Buffer, output: BoundedOutput) => Generator<void>;
 
-/** Names of the encodings that this Node can undo; zstd needs Node 22.15. */
-export const SUPPORTED_ENCODINGS: readonly string[] = Object.keys(DECOMPRESSORS);
+/** What Node.js has not, or not in every version. */
+const DECODERS: Readonly<Record<string, Decoder>> = {
+  zstd: decodeZstd,
+  snappy: (input, output) => (isFramedSnappy(input) ? decodeSnappyFrames : decodeSnappyBlock)(input, output),
+  "x-snappy-framed": decodeSnappyFrames,
+  lz4: decodeLz4,
+};
 
-/** Rejects with a `DecompressError` and nothing else. `encoding` must be one of DECOMPRESSIONS. */
+/** Names of the encodings that can be undone. */
+export const SUPPORTED_ENCODINGS: readonly string[] = [...new Set([...Object.keys(STREAMS), ...Object.keys(DECODERS)])];
+
+/** Throws or rejects with a `DecompressError` and nothing else. `encoding` must be one of `SUPPORTED_ENCODINGS`. */
 export function decompress(encoding: string, bytes: Buffer, bounds: DecompressBounds): Buffer | Promise<Buffer> {
   if (bytes.length === 0) throw new DecompressError("corrupt", `no ${encoding} data`);
+  if (!Object.hasOwn(STREAMS, encoding)) return decodeInTurns(encoding, DECODERS[encoding]!, bytes, bounds);
   return (encoding === "gzip" ? gunzipSmall(bytes, bounds) : undefined) ?? decompressStream(encoding, bytes, bounds);
 }
 
@@ -62,7 +56,7 @@ const SLACK = 64;
 function gunzipSmall(bytes: Buffer, { limit, reserve }: DecompressBounds): Buffer | undefined {
   const claimed = bytes.length < 18 ? MAX_SYNC_BYTES + 1 : bytes.readUInt32LE(bytes.length - 4);
   if (claimed > MAX_SYNC_BYTES || claimed > limit) return undefined;
-  if (!reserve(claimed)) throw new DecompressError("no_room", "no room for the unpacked request");
+  if (!reserve(claimed)) throw noRoom();
   const maxLength = claimed + SLACK;
   try {
     const output = zlib.gunzipSync(bytes, { chunkSize: maxLength, maxOutputLength: maxLength });
@@ -76,7 +70,7 @@ function gunzipSmall(bytes: Buffer, { limit, reserve }: DecompressBounds): Buffe
 
 function decompressStream(encoding: string, bytes: Buffer, { limit, reserve }: DecompressBounds): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const stream = DECOMPRESSORS[encoding]!(bytes);
+    const stream = STREAMS[encoding]!(bytes);
     const chunks: Buffer[] = [];
     let size = 0;
     const fail = (error: DecompressError) => {
@@ -86,7 +80,7 @@ function decompressStream(encoding: string, bytes: Buffer, { limit, reserve }: D
     stream.on("data", (chunk: Buffer) => {
       size += chunk.length;
       if (size > limit) fail(tooLarge(limit));
-      else if (!reserve(chunk.length)) fail(new DecompressError("no_room", "no room for the unpacked request"));
+      else if (!reserve(chunk.length)) fail(noRoom());
       else chunks.push(chunk);
     });
     stream.on("error", (error) => fail(corrupt(encoding, error)));
@@ -95,20 +89,28 @@ function decompressStream(encoding: string, bytes: Buffer, { limit, reserve }: D
   });
 }
 
-function tooLarge(limit: number): DecompressError {
-  return new DecompressError("too_large", `the request is larger than ${limit} bytes when unpacked`);
+/** The usual request is undone at once; a large one leaves a turn to others after every megabyte. */
+function decodeInTurns(encoding: string, decoder: Decoder, bytes: Buffer, bounds: DecompressBounds) {
+  const output = new BoundedOutput(bounds);
+  const pieces = decoder(bytes, output);
+  const isDone = () => {
+    const pause = output.length + MAX_SYNC_BYTES;
+    try {
+      while (output.length < pause) if (pieces.next().done) return true;
+      return false;
+    } catch (error) {
+      throw error instanceof RangeError ? corrupt(encoding, error) : error;
+    }
+  };
+  return isDone() ? output.written() : continueLater(isDone, output);
+}
+
+async function continueLater(isDone: () => boolean, output: BoundedOutput): Promise<Buffer> {
+  do await new Promise((resolve) => setImmediate(resolve));
+  while (!isDone());
+  return output.written();
 }
 
 function corrupt(encoding: string, error: Error): DecompressError {
   return new DecompressError("corrupt", `the ${encoding} data is damaged: ${error.message}`);
-}
-
-const gzipAsync = promisify(gzipCallback);
-
-/** Up to this size compressing at once costs half of what the thread pool does, and takes well under a millisecond. */
-const MAX_SYNC_GZIP_BYTES = 128 * 1024;
-
-/** Level 1 by default: telemetry repeats itself so much that level 6 saves 1 % more and takes twice the time. */
-export function gzip(bytes: Uint8Array, level = 1): Buffer | Promise<Buffer> {
-  return bytes.length <= MAX_SYNC_GZIP_BYTES ? gzipSync(bytes, { level }) : gzipAsync(bytes, { level });
 }

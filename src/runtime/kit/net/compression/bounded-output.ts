@@ -1,0 +1,95 @@
+type DecompressFault = "corrupt" | "too_large" | "no_room";
+
+/** The bytes could not be unpacked, or not within their bounds. */
+export class DecompressError extends Error {
+  override readonly name = "DecompressError";
+  readonly fault: DecompressFault;
+
+  constructor(fault: DecompressFault, message: string) {
+    super(message);
+    this.fault = fault;
+  }
+}
+
+/** What unpacking may take. */
+export interface DecompressBounds {
+  /** Bytes the output may have. */
+  readonly limit: number;
+  /** Asks for room for so many more bytes; false means there is none. Whoever passes it in releases them. */
+  reserve(bytes: number): boolean;
+}
+
+const FIRST_BYTES = 16 * 1024;
+
+/**
+ * Where the decoders of our own write. It grows with what is written, never with what the data claims; before it grows, the new
+ * bytes are reserved. Earlier output stays where repeats can be copied from.
+ */
+export class BoundedOutput {
+  /** Its first `length` bytes are written; room for `ensure`d ones is behind them. */
+  bytes: Buffer = Buffer.alloc(0);
+  length = 0;
+  private readonly bounds: DecompressBounds;
+
+  constructor(bounds: DecompressBounds) {
+    this.bounds = bounds;
+  }
+
+  /** Makes room for so many more bytes, or throws a `DecompressError`. */
+  ensure(more: number): void {
+    const needed = this.length + more;
+    if (needed <= this.bytes.length) return;
+    const { limit } = this.bounds;
+    if (needed > limit) throw tooLarge(limit);
+    const size = Math.min(limit, Math.max(needed, this.bytes.length * 2, FIRST_BYTES));
+    if (!this.bounds.reserve(size - this.bytes.length)) throw noRoom();
+    const grown = Buffer.allocUnsafeSlow(size);
+    grown.set(this.bytes.subarray(0, this.length));
+    this.bytes = grown;
+  }
+
+  /** Appends `from[start, end)`. */
+  append(from: Uint8Array, start: number, end: number): void {
+    this.ensure(end - start);
+    appendBytes(this.bytes, this.length, from, start, end);
+    this.length += end - start;
+  }
+
+  /** Appends `count` bytes that lie `offset` bytes back; they may reach into themselves, which repeats them. */
+  repeat(offset: number, count: number, floor = 0): void {
+    if (offset <= 0 || offset > this.length - floor) throw new RangeError("a repeat of bytes that were never there");
+    this.ensure(count);
+    const { bytes, length } = this;
+    if (offset >= count && count > COPY_LOOP_BYTES) bytes.copyWithin(length, length - offset, length - offset + count);
+    else for (let to = length, from = length - offset; to < length + count; ) bytes[to++] = bytes[from++]!;
+    this.length = length + count;
+  }
+
+  /** Appends a byte so many times. */
+  fill(value: number, count: number): void {
+    this.ensure(count);
+    this.bytes.fill(value, this.length, this.length + count);
+    this.length += count;
+  }
+
+  written(): Buffer {
+    return this.bytes.subarray(0, this.length);
+  }
+}
+
+/** Up to this length a loop is quicker than a call. */
+const COPY_LOOP_BYTES = 48;
+
+/** Copies `from[start, end)` to `to`, which has room for it. */
+export function appendBytes(to: Uint8Array, at: number, from: Uint8Array, start: number, end: number): void {
+  if (end - start > COPY_LOOP_BYTES) to.set(from.subarray(start, end), at);
+  else for (let i = start, j = at; i < end; ) to[j++] = from[i++]!;
+}
+
+export function tooLarge(limit: number): DecompressError {
+  return new DecompressError("too_large", `the request is larger than ${limit} bytes when unpacked`);
+}
+
+export function noRoom(): DecompressError {
+  return new DecompressError("no_room", "no room for the unpacked request");
+}

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc.js";
+import { otlpHttpExporter } from "../../src/exporters/otlp-http/otlp-http.js";
+import { Batch } from "../../src/plugin.js";
+import { COMPRESSIONS } from "../../src/runtime/kit.js";
+import { type Running, startReceiver } from "../receivers/otlp/harness.js";
+import { wire } from "../receivers/otlp/requests.js";
+import { never, startExporter } from "./harness.js";
+
+describe("compression from exporter to receiver", () => {
+  let running: Running;
+  beforeAll(async () => {
+    running = await startReceiver({ grpc: { endpoint: "127.0.0.1:0" }, http: { endpoint: "127.0.0.1:0" } });
+  });
+  afterAll(() => running.receiver.stop());
+
+  const transports = [
+    ...["none", ...COMPRESSIONS].map((compression) => ({ over: "HTTP", compression })),
+    ...["none", "gzip", "snappy", "zstd"].map((compression) => ({ over: "gRPC", compression })),
+  ];
+
+  it.each(transports)("carries $compression over $over", async ({ over, compression }) => {
+    const exporter = await (over === "HTTP"
+      ? startExporter(otlpHttpExporter, { endpoint: `http://127.0.0.1:${running.http}`, compression })
+      : startExporter(otlpGrpcExporter, {
+          endpoint: `127.0.0.1:${running.grpc}`,
+          compression,
+          tls: { insecure: true },
+        }));
+    await exporter.send(Batch.admit("logs", wire("logs", 2000)), never);
+    await exporter.stop?.();
+    expect(Buffer.from(running.intakes.logs.batches.at(-1)!.bytes).equals(wire("logs", 2000))).toBe(true);
+  });
+});
