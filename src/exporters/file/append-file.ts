@@ -27,6 +27,7 @@ interface AppendFileSettings {
  * - A frame is never split over two files. One that is larger than `maxBytes` has a file for itself.
  * - The first `size` bytes are whole frames. What lies behind them when the file is opened (a crash in the middle of a
  *   write) is copied to `<path>.torn-<time>` and cut off; a file of another format is moved there as a whole.
+ * - With `fsync`, what was written and the names of the files are on the disk before `write` resolves.
  * - A file that somebody moved or deleted is not written to any more: the path is looked at before every write.
  *
  * Devices and pipes (`/dev/stdout`) are written to as they are. Calls must not overlap.
@@ -46,14 +47,14 @@ export class AppendFile {
   /** Opens the file, and makes it fit for appending. */
   async open(): Promise<void> {
     const { path, directoryMode } = this.settings;
-    if (directoryMode !== undefined) await mkdir(dirname(path), { recursive: true, mode: directoryMode });
+    if (directoryMode !== undefined) await this.createDirectories(dirname(path), directoryMode);
     this.handle = await (this.settings.open ?? openForAppend)(path);
     const found = await this.handle.stat();
     this.isRegularFile = found.isFile();
     this.identity = identityOf(found);
     this.size = this.isRegularFile ? found.size : 0;
     if (this.isRegularFile) await this.repair();
-    if (this.settings.fsync) await syncDirectory(path);
+    if (this.settings.fsync && this.isRegularFile) await syncDirectory(dirname(path));
   }
 
   /** Moves the file to the backups and begins a new one. */
@@ -100,6 +101,15 @@ export class AppendFile {
     const { handle } = this;
     this.handle = undefined;
     await handle?.close();
+  }
+
+  /** Their names survive a power loss as the file's does. */
+  private async createDirectories(directory: string, mode: number): Promise<void> {
+    const first = await mkdir(directory, { recursive: true, mode });
+    if (first === undefined || !this.settings.fsync) return;
+    for (let created = directory; created.length >= first.length; created = dirname(created)) {
+      await syncDirectory(dirname(created));
+    }
   }
 
   private async reopenIfMoved(): Promise<void> {
@@ -168,9 +178,14 @@ function identityOf(stats: { readonly dev: number; readonly ino: number }): stri
   return `${stats.dev}:${stats.ino}`;
 }
 
-/** So that the file's name survives a power loss too; a system that cannot do it does not need it. */
+/** So that the names in it survive a power loss too: of a file that is new, or was rotated away. */
 async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(dirname(path), "r").catch(() => undefined);
-  await directory?.sync().catch(() => {});
+  const directory = await open(path, "r").catch(ignoreUnsupported);
+  await directory?.sync().catch(ignoreUnsupported);
   await directory?.close();
+}
+
+/** A system on which directories cannot be flushed does not need it. */
+function ignoreUnsupported(error: NodeJS.ErrnoException): undefined {
+  if (error.code === undefined || !/^(EPERM|EACCES|EISDIR|EINVAL|ENOTSUP|ENOSYS)$/.test(error.code)) throw error;
 }

@@ -22,7 +22,9 @@ export const fileSchema = z.strictObject({
   append: z.boolean().default(true).meta({
     description: "False begins a new file at every start; the one that is there is kept as a backup.",
   }),
-  fsync: z.boolean().default(false).meta({ description: "True: acknowledged data survives a power loss." }),
+  fsync: z.boolean().default(true).meta({
+    description: "Wait for the disk before a batch counts as delivered; false: it survives a crash, but no power loss.",
+  }),
   create_directory: z.boolean().default(false),
   directory_permissions: z
     .string()

@@ -6,12 +6,18 @@ export interface FailingDisk {
   /** Takes this many more bytes, then fails one write with ENOSPC (and one truncate, if asked), and recovers. */
   failAfter(bytes: number, also?: { readonly truncate: boolean }): void;
   readonly writes: number;
+  /** How often what was written was flushed. */
+  readonly flushes: number;
+  /** Flushes wait until the function that it gives is called. */
+  holdFlushes(): () => void;
 }
 
 export function failingOpen(): FailingDisk {
   let left = Number.POSITIVE_INFINITY;
   let failTruncate = false;
   let writes = 0;
+  let flushes = 0;
+  let flushing = Promise.resolve();
 
   function full(): Error {
     left = Number.POSITIVE_INFINITY;
@@ -21,6 +27,7 @@ export function failingOpen(): FailingDisk {
   function wrap(handle: FileHandle): FileHandle {
     const write = handle.write.bind(handle) as (...how: [Buffer, number, number]) => Promise<unknown>;
     const truncate = handle.truncate.bind(handle);
+    const datasync = handle.datasync.bind(handle);
     return Object.assign(handle, {
       async write(bytes: Buffer, offset: number, length: number) {
         writes++;
@@ -28,6 +35,11 @@ export function failingOpen(): FailingDisk {
         const taken = Math.min(left, length);
         left -= taken;
         return write(bytes, offset, taken);
+      },
+      async datasync() {
+        flushes++;
+        await flushing;
+        return datasync();
       },
       async truncate(length?: number) {
         if (!failTruncate) return truncate(length);
@@ -45,6 +57,16 @@ export function failingOpen(): FailingDisk {
     },
     get writes() {
       return writes;
+    },
+    get flushes() {
+      return flushes;
+    },
+    holdFlushes() {
+      let release = () => {};
+      flushing = new Promise((resolve) => {
+        release = resolve;
+      });
+      return () => release();
     },
   };
 }

@@ -91,6 +91,28 @@ describe("writing", () => {
     expect(disk.writes).toBeLessThan(5);
   });
 
+  test("answers when the disk has what it wrote, with one flush for all that came meanwhile", async () => {
+    const path = join(await temporaryDirectory(), "out.json");
+    const disk = failingOpen();
+    const exporter = await start({ path }, {}, disk.open);
+    const release = disk.holdFlushes();
+    let delivered = 0;
+    const sends = Array.from({ length: 50 }, (_, i) => exporter.send(log(`line ${i}`), never).then(() => delivered++));
+    await expect.poll(() => disk.flushes).toBe(1);
+    expect(await readFile(path, "utf8")).toContain("line 0");
+    expect(delivered).toBe(0);
+    release();
+    await Promise.all(sends);
+    expect(disk.flushes).toBe(2);
+  });
+
+  test("does not wait for the disk with fsync: false", async () => {
+    const disk = failingOpen();
+    const exporter = await start({ path: join(await temporaryDirectory(), "out.json"), fsync: false }, {}, disk.open);
+    await exporter.send(log("line"), never);
+    expect(disk.flushes).toBe(0);
+  });
+
   test("keeps what is there when it starts again", async () => {
     const path = join(await temporaryDirectory(), "out.json");
     for (const body of ["one", "two"]) {
