@@ -48,7 +48,7 @@ export { exporterSettingsSchema, parseRecordCondition, type RecordCondition } fr
 // Network: addresses, listening, TLS, compression.
 
 export { DecompressError } from "./kit/net/compression/bounded-output.js";
-export { COMPRESSIONS, type Compression, compress } from "./kit/net/compression/compress.js";
+export { COMPRESSIONS, compress } from "./kit/net/compression/compress.js";
 export { decompress, SUPPORTED_ENCODINGS } from "./kit/net/compression/decompress.js";
 export {
   formatAddress,
