@@ -26,6 +26,7 @@ import { startDeadLetterMaintenance } from "./dead-letters/dead-letter-maintenan
 import { directPath } from "./direct-path.js";
 import { journalSettings } from "./intake/journal-settings.js";
 import { JOURNAL_PREFIX, journalId, PipelineJournal } from "./intake/pipeline-journal.js";
+import { RefusedJournal } from "./intake/refused-journal.js";
 import { createAdmin } from "./operate/admin.js";
 import { directoryNameOf } from "./operate/directory-name.js";
 import type { ExporterControl } from "./operate/exporter-control.js";
@@ -150,18 +151,31 @@ class Reliability implements Extension {
     return outlet;
   }
 
-  private createJournal({ durable, ...journal }: JournalSettings): Journal | undefined {
+  private createJournal({ durable, keepsRefused = false, ...journal }: JournalSettings): Journal | undefined {
     const id = journalId(journal.pipeline);
+    const isLeft = this.leftJournals.has(id);
     const isTaking = durable === "on" || (durable === "auto" && keepsJournals(this.defaults));
-    if (!isTaking && !this.leftJournals.has(id)) return undefined;
+    const create = () => this.createPipelineJournal(journal, isTaking);
+    const onOpened = (created: PipelineJournal) => void this.controls.set(created.id, created);
+    const mayKeepRefused = keepsRefused && keepsJournals(this.defaults);
+    if (!isTaking && mayKeepRefused) {
+      this.usedDirectories.add(join(this.config.directory, directoryNameOf(id)));
+      return new RefusedJournal({ ...journal, isLeft, create, onOpened });
+    }
+    if (!isTaking && !isLeft) return undefined;
+    const created = create();
+    onOpened(created);
+    return created;
+  }
+
+  private createPipelineJournal(journal: Omit<JournalSettings, "durable">, isTaking: boolean): PipelineJournal {
+    const id = journalId(journal.pipeline);
     const settings = journalSettings(this.defaults);
-    const created = new PipelineJournal({
+    return new PipelineJournal({
       ...{ ...journal, id, isTaking, settings, generation: this.generation },
       createStore: (onDamage) => this.createQueueStore({ id }, settings, onDamage),
       startMaintenance: (control) => startDeadLetterMaintenance(control, this.services),
     });
-    this.controls.set(id, created);
-    return created;
   }
 
   /** Runs when all outlets and journals have been made: they are in one go. */

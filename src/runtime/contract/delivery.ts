@@ -139,6 +139,8 @@ export interface Origin {
    * none. An entry that is read again has the same.
    */
   readonly position?: number;
+  /** @internal Whoever sent it hears of no refusal and has not kept it: it is lost unless somebody on its way keeps it. */
+  readonly isUnattended?: boolean;
 }
 
 function withoutPosition(origin: Origin): Origin {

@@ -99,6 +99,8 @@ export interface JournalSettings {
    * config has left in it is handed on.
    */
   readonly durable: DurableIntake;
+  /** What the pipeline refuses and nobody hears of (`origin.isUnattended`) is to be kept, if there is a place for it. */
+  readonly keepsRefused?: boolean;
   /** Bytes that may be inside the pipeline; the rest waits in the store. */
   readonly windowBytes: number;
   /** To be done to what was put into it under another config: the processors before it may be others now. */

@@ -77,8 +77,8 @@ export class AppIntake {
     this.receiver.intakes[signal]?.release(bytes);
   }
 
-  /** Resolves when the batch is settled. Never rejects. */
-  accept(batch: Batch): Promise<Outcome> {
+  /** Resolves when the batch is settled. Never rejects. Of one that is `unattended` the program hears no refusal. */
+  accept(batch: Batch, unattended = false): Promise<Outcome> {
     if (!Object.hasOwn(this.counts, batch?.signal)) return Promise.resolve({ ok: false, refusal: noBatch() });
     const refusal = this.refusalOf(batch.signal);
     if (refusal !== undefined) {
@@ -86,11 +86,13 @@ export class AppIntake {
       return Promise.resolve({ ok: false, refusal });
     }
     const intake = this.receiver.intakes[batch.signal]!;
-    const settled = this.asyncScope.runInAsyncScope(intake.accept, intake, batch, ORIGIN).then((outcome) => {
-      this.unsettled.delete(settled);
-      this.count(batch, outcome);
-      return outcome;
-    });
+    const settled = this.asyncScope
+      .runInAsyncScope(intake.accept, intake, batch, unattended ? UNATTENDED : ORIGIN)
+      .then((outcome) => {
+        this.unsettled.delete(settled);
+        this.count(batch, outcome);
+        return outcome;
+      });
     this.unsettled.add(settled);
     return settled;
   }
@@ -135,6 +137,7 @@ function isWord(code: string): boolean {
 }
 
 const ORIGIN = { transport: "in_process" };
+const UNATTENDED = { ...ORIGIN, isUnattended: true };
 
 /** A backend took the request, but not all of its records. */
 export function partlyRejected({ rejected, message }: { rejected: number; message: string }): Refusal {

@@ -101,11 +101,11 @@ export class LogEmitter {
     const bad = this.write(writer, record);
     if (bad !== undefined) return this.refuse(bad, isSilent);
     if (writer.bytes.length <= MAX_REUSED_BYTES) this.spareWriter = writer;
-    const refusal = this.reserve(writer.length);
+    if (this.pending !== undefined && this.pending.isSilent !== isSilent) this.seal();
+    const refusal = this.reserve(writer.length, isSilent);
     if (refusal !== undefined) return this.refuse(refusal, isSilent);
     const pending = this.pending!;
     pending.count += 1;
-    if (isSilent) pending.silent += 1;
     this.records.byte(SCOPE_ITEM_TAG);
     this.records.lengthDelimited(writer.written());
     if (this.records.length >= TARGET_BATCH_BYTES) this.seal();
@@ -130,11 +130,11 @@ export class LogEmitter {
   }
 
   /** Room for the record, and for the batch around it when it is the first. */
-  private reserve(length: number): Refusal | undefined {
+  private reserve(length: number, isSilent: boolean): Refusal | undefined {
     const bytes = length + TAG_AND_LENGTH + (this.pending === undefined ? this.batchBuilder.overhead : 0);
     const refusal = this.intake.reserve("logs", bytes);
     if (refusal !== undefined) return refusal;
-    this.pending ??= new PendingBatch();
+    this.pending ??= new PendingBatch(isSilent);
     this.pending.reserved += bytes;
     return undefined;
   }
@@ -150,7 +150,7 @@ export class LogEmitter {
     this.complete.push(() => {
       this.intake.release("logs", pending.reserved);
       this.unsettled += 1;
-      void this.intake.accept(batch).then((outcome) => {
+      void this.intake.accept(batch, pending.isSilent).then((outcome) => {
         pending.settle(outcome);
         this.countSilent(pending, outcome);
         this.unsettled -= 1;
@@ -159,11 +159,9 @@ export class LogEmitter {
     });
   }
 
-  /** Of a batch that was taken in part nobody knows whose records were rejected: those that nobody waits for count first. */
-  private countSilent({ silent }: PendingBatch, outcome: Outcome): void {
-    const refusal = silent === 0 ? undefined : refusalFrom(outcome);
-    if (refusal === undefined) return;
-    this.intake.countSilent(outcome.ok ? Math.min(silent, outcome.rejected) : silent, refusal);
+  private countSilent({ isSilent, count }: PendingBatch, outcome: Outcome): void {
+    const refusal = isSilent ? refusalFrom(outcome) : undefined;
+    if (refusal !== undefined) this.intake.countSilent(outcome.ok ? outcome.rejected : count, refusal);
   }
 
   private schedule(): void {
@@ -185,13 +183,17 @@ export class LogEmitter {
 
 /** Records on their way into one batch. The promises are made when somebody asks, once for all records. */
 class PendingBatch {
+  /** Nobody hears of a failure: such records share no batch with others, for what is refused of them is kept. */
+  readonly isSilent: boolean;
   count = 0;
-  /** Of these, the records that nobody waits for. */
-  silent = 0;
   reserved = 0;
   private outcome: Promise<Outcome> | undefined;
   private end: Promise<void> | undefined;
   private resolve: ((outcome: Outcome) => void) | undefined;
+
+  constructor(isSilent: boolean) {
+    this.isSilent = isSilent;
+  }
 
   get settled(): Promise<Outcome> {
     this.outcome ??= new Promise((resolve) => {

@@ -17,7 +17,7 @@ type ReliabilitySettings = ExporterSettings & { readonly directory?: string };
 
 /**
  * The config with a place for its queues. A program's folder is not written to unasked: when an exporter has a queue,
- * somebody must have said where; when none has, no directory is made.
+ * somebody must have said where. When none has, a directory that was named is for what is refused.
  */
 export function withQueueDirectory(
   config: ResolvedConfig,
@@ -30,7 +30,7 @@ export function withQueueDirectory(
   const isWritten = config.placeOf([...spec.path.split("."), "directory"]) !== undefined;
   const hasDirectory = isWritten || directory !== undefined;
   const isNeeded = queued.length > 0 || config.pipelines.some((pipeline) => hasJournal(config, pipeline, hasDirectory));
-  if (!isNeeded) return { config: withSettings(config, spec, withoutQueue(written)) };
+  if (!isNeeded && !hasDirectory) return { config: withSettings(config, spec, withoutQueue(written)) };
   if (isWritten) return { config };
   if (directory === undefined) return { problems: [noDirectory(config, queued)] };
   return { config: withSettings(config, spec, { ...written, directory }) };

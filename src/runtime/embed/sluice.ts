@@ -74,7 +74,7 @@ export class Sluice {
     this.failOnError = new FailOnError(options.failOnError ?? false);
     this.logs = new LogEmitter({ intake, clock, failOnError: this.failOnError, resource: options.resource ?? {} });
     this.deadLetters = new DeadLetters(() => this.admin);
-    this.agent = new Agent(loaded.config, { logger, metrics, clock, ...(random && { random }) });
+    this.agent = new Agent(loaded.config, { logger, metrics, clock, keepsRefused: true, ...(random && { random }) });
   }
 
   /**

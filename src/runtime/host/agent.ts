@@ -24,6 +24,8 @@ export interface AgentOptions {
   readonly random?: () => number;
   /** Notes which plugin's code is running. */
   readonly pluginTracker?: PluginTracker;
+  /** Some of what comes in has senders that hear of no refusal: it is to be kept. */
+  readonly keepsRefused?: boolean;
 }
 
 /** How long a component may take to stop, and a receiver to answer what was refused at the last moment. */
@@ -156,9 +158,20 @@ export class Agent implements Host {
       const isOpen = () => this.isIntakeOpen;
       const intakeLimit = this.config.service.intake.max_bytes;
       const { config: plan, clock } = this;
-      const { pluginTracker } = this.options;
+      const { pluginTracker, keepsRefused } = this.options;
       const factories = { outletFactory, journalFactory };
-      return buildGraph({ plan, intakeLimit, logger, metrics, clock, random, ...factories, isOpen, pluginTracker });
+      return buildGraph({
+        plan,
+        intakeLimit,
+        logger,
+        metrics,
+        clock,
+        random,
+        ...factories,
+        isOpen,
+        pluginTracker,
+        keepsRefused,
+      });
     } catch (error) {
       if (error instanceof ComponentCreateError) throw new ComponentStartError(error.component, error.cause);
       throw error;

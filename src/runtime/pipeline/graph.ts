@@ -41,6 +41,8 @@ export interface GraphSettings {
   readonly random: () => number;
   readonly outletFactory: OutletFactory;
   readonly journalFactory?: JournalFactory | undefined;
+  /** Some of what comes in has senders that hear of no refusal: it is to be kept. */
+  readonly keepsRefused?: boolean | undefined;
   readonly isOpen: () => boolean;
   readonly pluginTracker?: PluginTracker | undefined;
 }
@@ -175,7 +177,8 @@ class GraphBuilder {
     const consumer: DeliveryConsumer = (delivery) => this.behindJournals.get(pipeline)!.consume(delivery);
     const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
     const services = { clock, random, metrics, logger, prepareReplay };
-    const journal = journalFactory?.({ pipeline, signal, durable, windowBytes, consumer, ...services });
+    const keepsRefused = this.settings.keepsRefused === true && durableIntake !== "off";
+    const journal = journalFactory?.({ pipeline, signal, durable, keepsRefused, windowBytes, consumer, ...services });
     if (journal !== undefined) this.journals.set(pipeline, journal);
     return journal;
   }

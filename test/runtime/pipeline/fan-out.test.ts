@@ -197,13 +197,16 @@ describe("exporters of which one has a full queue", () => {
   otlp_http/slow:
     endpoint: ${slow.url}
     sending_queue: {queue_size: 1, sizer: requests}
-    retry_on_failure: {initial_interval: 20ms, max_interval: 20ms}
-    circuit_breaker: {enabled: false}`);
+    retry_on_failure: {initial_interval: 1h}`);
     expect(await send("first")).toMatchObject({ ok: true });
     for (let i = 0; i < 3; i++) expect(await send("second")).toMatchObject({ ok: false });
     expect(metrics.value("sluice_fan_out_duplicates")).toBe(2);
     slow.decide(() => 200);
-    await expect.poll(() => slow.count).toBe(1);
+    const retried = () => {
+      agent.admin!.retryNow("otlp_http/slow");
+      return slow.count;
+    };
+    await expect.poll(retried).toBe(1);
     await expect.poll(async () => (await send("second")).ok).toBe(true);
     await agent.stop();
     expect([healthy, slow].map(({ batches }) => batches.flatMap(bodies))).toEqual([

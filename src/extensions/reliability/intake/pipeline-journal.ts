@@ -104,6 +104,16 @@ export class PipelineJournal implements Journal, ExporterControl {
     else this.admission.accept(delivery, this.journalSettings.pipeline);
   }
 
+  /** Takes what was refused behind it, also while it stops: the next run hands it on. */
+  keep(delivery: Delivery): void {
+    this.admission.accept(delivery, this.journalSettings.pipeline);
+  }
+
+  /** Hands nothing more on; still keeps what comes. */
+  stopFeeding(): void {
+    this.feed.stop();
+  }
+
   notesOf(processor: string): JournalNotes {
     return this.notes.notesOf(processor);
   }
