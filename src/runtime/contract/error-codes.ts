@@ -242,6 +242,12 @@ export const ERRORS = {
     cause: "A retry was over `retry_on_failure.rate_limit`, and its `on_excess` is `dead_letter`.",
     action: "Replay it once the backend is well. With `on_excess: delay`, the default, retries wait for their turn.",
   },
+  SLUICE_SET_ASIDE: {
+    met: "dead_letter",
+    kind: "permanent",
+    cause: "The entry was waiting in a queue whose files were damaged, and was imported from what had been set aside.",
+    action: "Find out whether the backend has it, then [replay or delete](dead-letters.md) it.",
+  },
   SLUICE_SHUTTING_DOWN: {
     met: "refusal",
     kind: "transient",

@@ -132,18 +132,24 @@ const exportCommand: Command = {
 
 const importCommand: Command = {
   name: "dlq import",
-  summary: "Take in dead letters that were exported.",
+  summary: "Take in dead letters that were exported, or entries that were set aside.",
   details: [
     "They keep their ids: what is there already is not taken in again. A file with a damaged line changes nothing and the",
     "lines are named, unless --skip-damaged says to take in the others.",
+    "With --set-aside: the entries in the files of a damaged queue that can be read, and that the queue did not have any",
+    "more when it was repaired. Those that were waiting become dead letters with the reason imported.",
   ],
   options: {
     "skip-damaged": { type: "boolean", description: "Take in what is not damaged." },
+    "set-aside": { type: "string", value: "FOLDER", description: "A folder in .set-aside, beside the queues." },
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
-  names: "FILE",
-  examples: ["sluice dlq import dead-letters.jsonl"],
+  names: "[FILE]",
+  examples: [
+    "sluice dlq import dead-letters.jsonl",
+    "sluice dlq import --set-aside ./data/queue/.set-aside/otlp_http-2026-01-31T08-00-00-000Z",
+  ],
   load: async () => (await import("./import.js")).importDeadLetters,
 };
 

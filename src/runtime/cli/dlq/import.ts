@@ -13,7 +13,10 @@ const MAX_SHOWN = 20;
 export async function importDeadLetters(context: CommandContext): Promise<number> {
   const { values } = context;
   const [file, ...more] = positionalArguments(context);
-  if (file === undefined || more.length > 0) throw new UsageError("import needs one file");
+  const folder = values["set-aside"] as string | undefined;
+  if (folder !== undefined && file === undefined) return importSetAside(context, folder);
+  if (file === undefined || more.length > 0 || folder !== undefined)
+    throw new UsageError("import needs one file, or --set-aside with a folder");
   return withDeadLetters(context, async ({ admin }) => {
     const damaged = values["skip-damaged"] === true ? [] : await damagedLines(file);
     if (damaged.length > 0) {
@@ -25,6 +28,16 @@ export async function importDeadLetters(context: CommandContext): Promise<number
       return EXIT.failed;
     }
     const report = await admin.importDeadLetters(linesOf(file));
+    printReport(context, report);
+    return report.problems.length === 0 ? EXIT.ok : EXIT.failed;
+  });
+}
+
+/** What the repaired queue has is left out. Numbers of problems are those of the entries that are left. */
+function importSetAside(context: CommandContext, folder: string): Promise<number> {
+  return withDeadLetters(context, async ({ admin }) => {
+    const { setAsideLines } = await import("../../../extensions/reliability/operate/set-aside-lines.js");
+    const report = await admin.importDeadLetters(setAsideLines(folder));
     printReport(context, report);
     return report.problems.length === 0 ? EXIT.ok : EXIT.failed;
   });

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -7,6 +7,7 @@ import { crc32c } from "../../../../src/extensions/reliability/store/format/crc3
 import { FAILURE_REASONS } from "../../../../src/runtime/kit.js";
 import { startApi } from "../../../extensions/admin-api/harness.js";
 import { deadLetter } from "../../../extensions/reliability/operate/controls.js";
+import { newEntry } from "../../../extensions/reliability/store/entries.js";
 import { openQueue, queueOf, sluice, temporary } from "./support.js";
 
 /** An agent's API with these dead letters of exporter a, and the command line pointed at it. */
@@ -208,6 +209,49 @@ describe("dlq export and import", () => {
       code: 1,
       err: expect.stringContaining("ENOENT"),
     });
+  });
+});
+
+describe("dlq import --set-aside", () => {
+  /** A queue with a dead letter and a waiting entry, and what was set aside of it when it was lost. */
+  async function lostQueue(): Promise<{ directory: string; folder: string; ids: string[] }> {
+    const directory = await temporary();
+    const ids = await queueOf(directory, "a", [{}]);
+    const before = await openQueue(directory, "a");
+    ids.push((await before.put(newEntry("waiting"))).entry.id);
+    await before.close();
+    const folder = join(directory, ".set-aside", "a-then");
+    await mkdir(join(directory, ".set-aside"));
+    await rename(join(directory, "a"), folder);
+    await rm(join(directory, "a.witness"));
+    await (await openQueue(directory, "a")).close();
+    return { directory, folder, ids };
+  }
+
+  it("takes in what can be read there, and what was waiting as a dead letter", async () => {
+    const { directory, folder, ids } = await lostQueue();
+    const args = ["dlq", "import", "--set-aside", folder, "--dir", directory];
+    expect(await sluice(args)).toMatchObject({ code: 0, out: "2 dead letters imported.\n", err: "" });
+    const store = await openQueue(directory, "a");
+    const found = await store.failed(undefined, 10, "oldest");
+    expect(found.map(({ entry }) => entry.id).sort()).toEqual(ids.sort());
+    expect(found.map(({ entry }) => entry.failure?.reason).sort()).toEqual(["imported", "permanent"]);
+    await store.close();
+    expect(await sluice(args)).toMatchObject({ code: 1, out: "0 dead letters imported.\n" });
+  });
+
+  it("leaves out what the repaired queue has", async () => {
+    const { directory, folder } = await lostQueue();
+    await writeFile(join(folder, "recovered.json"), JSON.stringify({ store: "x", refs: [[2, 2]] }));
+    const result = await sluice(["dlq", "import", "--set-aside", folder, "--dir", directory]);
+    expect(result).toMatchObject({ code: 0, out: "1 dead letter imported.\n" });
+  });
+
+  it("says when there is nothing of a queue, and does not take a file too", async () => {
+    const { directory } = await lostQueue();
+    const inEmpty = await sluice(["dlq", "import", "--set-aside", await temporary(), "--dir", directory]);
+    expect([inEmpty.code, inEmpty.err]).toEqual([1, expect.stringContaining("no files of a queue")]);
+    expect((await sluice(["dlq", "import", "file", "--set-aside", "x", "--dir", directory])).code).toBe(2);
   });
 });
 

@@ -85,7 +85,7 @@ async function repair(
 ): Promise<boolean> {
   const damaged = [...damagedLogs, ...damagedTables.map(({ name }) => name)];
   if (!hasData || (damaged.length === 0 && !mustRebuild && !suspectDamage)) return false;
-  await setMark(directory, "REPAIRING", await setAside.create());
+  await setMark(directory, "REPAIRING", await setAside.reservePath());
   await setAside.save(damaged);
   for (const name of damagedLogs) await mendLog(join(directory, name));
   let isMended = damaged.length > 0 && !mustRebuild;

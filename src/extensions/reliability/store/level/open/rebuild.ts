@@ -13,7 +13,7 @@ import type { SetAsideFolder } from "./set-aside-folder.js";
  * start goes on: from the beginning before the new one is whole, from where it was after that.
  */
 export async function rebuildDatabase(directory: string, makeDb: MakeLevelDb, setAside: SetAsideFolder): Promise<void> {
-  const folder = await setAside.create();
+  const folder = await setAside.reservePath();
   const newDirectory = join(directory, NEW_FOLDER);
   await rm(newDirectory, { recursive: true, force: true });
   await copyRecords(directory, newDirectory, makeDb).catch(async (error) => {
@@ -39,8 +39,8 @@ export async function finishSwap(directory: string, setAside: SetAsideFolder): P
 const NEW_FOLDER = "rebuilt";
 const WRITE_BYTES = 4 * 1024 * 1024;
 
-/** Without any record too there is a database then: an empty one. */
-async function copyRecords(directory: string, newDirectory: string, makeDb: MakeLevelDb): Promise<void> {
+/** Writes all that can be read in the files of a directory into a new database; without any record that is an empty one. */
+export async function copyRecords(directory: string, newDirectory: string, makeDb: MakeLevelDb): Promise<void> {
   const db = makeDb(newDirectory);
   await db.open();
   try {

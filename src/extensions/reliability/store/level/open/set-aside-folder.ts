@@ -1,4 +1,4 @@
-import { copyFile, link, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, link, mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { dataFiles, TABLE_FILE } from "../../leveldb-files/inspect-directory.js";
 import type { EntryRef } from "../../store.js";
@@ -23,9 +23,9 @@ export class SetAsideFolder {
   static async of(directory: string, now: () => number): Promise<SetAsideFolder> {
     const folder = new SetAsideFolder(directory, now);
     const begun = (await readMark(directory, "REPAIRING")) || undefined;
-    const names = begun === undefined ? undefined : await readdir(begun).catch(() => undefined);
-    if (names !== undefined) folder.path = begun;
-    for (const name of names ?? []) if (!name.endsWith(PART)) folder.saved.add(name);
+    folder.path = begun;
+    const names = begun === undefined ? [] : await readdir(begun).catch(() => []);
+    for (const name of names) if (!name.endsWith(PART)) folder.saved.add(name);
     return folder;
   }
 
@@ -52,30 +52,33 @@ export class SetAsideFolder {
 
   /** Notes which entries the repaired store has, so that what is set aside can tell what it has not. */
   async noteRecovered(store: string, refs: readonly (readonly [EntryRef, EntryRef])[]): Promise<void> {
-    if (this.path !== undefined) await writeFile(join(this.path, RECOVERED_FILE), JSON.stringify({ store, refs }));
+    if (this.path === undefined) return;
+    await writeFile(join(await this.create(), RECOVERED_FILE), JSON.stringify({ store, refs }));
   }
 
-  async create(): Promise<string> {
-    this.path ??= await createFolder(this.directory, this.now());
+  /** Where it is, or will be: to be noted before it is made, so that a repair that is interrupted finds it again. */
+  async reservePath(): Promise<string> {
+    this.path ??= await freePath(this.directory, this.now());
     return this.path;
+  }
+
+  private async create(): Promise<string> {
+    const path = await this.reservePath();
+    await mkdir(path, { recursive: true });
+    return path;
   }
 }
 
 /** In a set-aside folder: the store's name, and the first and last refs of the stretches of entries that were kept. */
 export const RECOVERED_FILE = "recovered.json";
 
-async function createFolder(directory: string, now: number): Promise<string> {
+/** A path that nothing has yet. Nobody else makes such folders: the store's directory is held. */
+async function freePath(directory: string, now: number): Promise<string> {
   const stamp = new Date(now).toISOString().replace(/[:.]/g, "-");
-  const parent = join(dirname(directory), ".set-aside");
-  await mkdir(parent, { recursive: true });
+  const path = join(dirname(directory), ".set-aside", `${basename(directory)}-${stamp}`);
   for (let n = 0; ; n++) {
-    const folder = join(parent, `${basename(directory)}-${stamp}${n === 0 ? "" : `-${n}`}`);
-    try {
-      await mkdir(folder);
-      return folder;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    }
+    const next = n === 0 ? path : `${path}-${n}`;
+    if (!(await stat(next).catch(() => undefined))) return next;
   }
 }
 

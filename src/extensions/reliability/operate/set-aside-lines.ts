@@ -1,0 +1,88 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AdminError, type AttemptError, type Entry, ERROR_CODES } from "../../../runtime/kit.js";
+import { excerptOf } from "../dead-letters/batch-excerpt.js";
+import { signatureOf } from "../dead-letters/dead-letter-writer.js";
+import { writeTransferLine } from "../dead-letters/transfer-line.js";
+import { makeLevelDb } from "../store/level/level-db.js";
+import { setMark } from "../store/level/open/marks.js";
+import { copyRecords } from "../store/level/open/rebuild.js";
+import { RECOVERED_FILE } from "../store/level/open/set-aside-folder.js";
+import { LevelStore } from "../store/level-store.js";
+import { dataFiles } from "../store/leveldb-files/inspect-directory.js";
+import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
+
+/**
+ * The entries in a folder of files that were set aside, as lines that an import takes: those that can be read and that
+ * the queue did not have any more when it was repaired. Entries that were waiting become dead letters, so that a person
+ * decides: whether they were delivered before the damage is not known. Rejects with an `AdminError` when there is nothing
+ * of a queue in the folder. The files stay as they are.
+ */
+export async function* setAsideLines(folder: string): AsyncGenerator<string> {
+  await checkFolder(folder);
+  const isRecovered = await readRecovered(folder);
+  const directory = await mkdtemp(join(tmpdir(), "sluice-set-aside-"));
+  const store = new LevelStore({ exporter: "", directory, durability: "process", intervalMs: 0 });
+  try {
+    await copyRecords(folder, directory, makeLevelDb);
+    // The counters in it are of another time: with this mark everything is counted anew.
+    await setMark(directory, "REPAIRING");
+    await store.open();
+    for await (const { ref, entry } of entriesOf(store)) if (!isRecovered(ref)) yield* lineOf(store, ref, entry);
+  } finally {
+    await store.close();
+    await rm(directory, { recursive: true, force: true });
+    await rm(`${directory}.witness`, { force: true });
+  }
+}
+
+async function checkFolder(folder: string): Promise<void> {
+  const names = await readdir(folder).catch(() => undefined);
+  if (names === undefined) throw new AdminError("not_found", `there is no folder ${folder}`);
+  if ((await dataFiles(folder)).length > 0) return;
+  throw new AdminError(
+    "not_found",
+    `there are no files of a queue in ${folder}; name one of the folders in .set-aside`,
+  );
+}
+
+/** Which entries the repaired queue had; none, if that was not noted. */
+async function readRecovered(folder: string): Promise<(ref: EntryRef) => boolean> {
+  const text = await readFile(join(folder, RECOVERED_FILE), "utf8").catch(() => '{"refs":[]}');
+  const { refs } = JSON.parse(text) as { refs: [EntryRef, EntryRef][] };
+  return (ref) => refs.some(([first, last]) => first <= ref && ref <= last);
+}
+
+async function* entriesOf(store: QueueStore): AsyncGenerator<StoredEntry> {
+  const pages = [
+    (after: EntryRef | undefined) => store.pending(after, PAGE),
+    (after: EntryRef | undefined) => store.failed(after, PAGE, "oldest"),
+  ];
+  for (const next of pages)
+    for (let page = await next(undefined); page.length > 0; page = await next(page.at(-1)!.ref)) yield* page;
+}
+
+const PAGE = 100;
+
+/** One that cannot be read is left out: it was counted when the queue was repaired. */
+async function* lineOf(store: QueueStore, ref: EntryRef, entry: Entry): AsyncGenerator<string> {
+  try {
+    const batch = await store.payload(ref);
+    const signature = signatureOf(entry.exporter, SET_ASIDE);
+    const failure = entry.failure ?? {
+      ...{ at: Date.now(), reason: "imported" as const, category: "integration", error: SET_ASIDE, signature },
+      ...excerptOf(batch),
+    };
+    yield writeTransferLine({ entry: { ...entry, state: "failed", failure }, batch });
+  } catch (error) {
+    if (!isEntryGone(error)) throw error;
+  }
+}
+
+const SET_ASIDE: AttemptError = {
+  kind: "permanent",
+  class: ERROR_CODES.SLUICE_SET_ASIDE,
+  message: "it was waiting in a queue whose files were damaged, and was imported from what was set aside",
+  code: ERROR_CODES.SLUICE_SET_ASIDE,
+};
