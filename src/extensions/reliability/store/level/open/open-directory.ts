@@ -10,7 +10,7 @@ import { makeWriteBatch, readChanges } from "../../leveldb-files/write-batch.js"
 import type { EntryRef, OpenReport } from "../../store.js";
 import { isDamageError } from "../errors.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "../level-db.js";
-import { clearMark, readMark, setMark } from "./marks.js";
+import { clearMark, type Loss, NO_LOSS, readMark, readRepair, setMark, setRepair } from "./marks.js";
 import { finishSwap, rebuildDatabase } from "./rebuild.js";
 import { type LogEvidence, type ReconciledStore, reconcileStore, type StoreEvidence } from "./reconcile-store.js";
 import { SetAsideFolder } from "./set-aside-folder.js";
@@ -38,40 +38,63 @@ export interface OpenedDirectory {
  * not tried for ever.
  */
 export async function openDirectory(options: OpenDirectoryOptions): Promise<OpenedDirectory> {
-  const { directory, suspectDamage = false } = options;
+  const { directory } = options;
   await mkdir(directory, { recursive: true });
   const summaries = await readSummaries(directory);
   checkFormat(summaries.format, directory);
   await checkUnlocked(directory);
   const setAside = await SetAsideFolder.of(directory, options.now);
   for (const path of summaries.damagedPaths) await setAside.saveSummaryFile(path);
-  const isUnfinished = (await readMark(directory, "REPAIRING")) !== undefined;
+  const unfinished = await readRepair(directory);
   await finishSwap(directory, setAside);
   const failedOpenings = Number((await readMark(directory, "OPENING")) ?? 0);
-  const inspection = await inspectDirectory(directory, suspectDamage || failedOpenings > 0);
-  const logs = inspection.mustRebuild || inspection.damagedLogs.length > 0 ? await readLogs(directory) : undefined;
-  const mustRebuild = inspection.mustRebuild || failedOpenings >= MAX_FAILED_OPENINGS;
-  const isRepaired = await repair(options, { ...inspection, mustRebuild }, setAside);
+  const state = await inspectAndRepair(options, failedOpenings, setAside);
   const evidence: StoreEvidence = {
+    ...state,
     summary: summaries.newest,
     isNew: summaries.newest === undefined && summaries.damagedPaths.length === 0,
-    hadData: inspection.hasData,
-    isDamaged: isRepaired || isUnfinished || inspection.isLogMissing,
-    isLogMissing: inspection.isLogMissing,
-    logs,
+    isDamaged: state.isDamaged || unfinished !== undefined,
+    noteLoss: (loss) => setRepair(directory, { folder: setAside.path, ...greaterLoss(loss, unfinished) }),
   };
   await setMark(directory, "OPENING", String(failedOpenings + 1));
-  const opened = await openAndReconcile(options, evidence).catch(async (error) => {
-    await clearMark(directory, "OPENING");
-    if (suspectDamage || !isDamageError(error)) throw error;
-    return undefined;
-  });
-  if (opened === undefined) return openDirectory({ ...options, suspectDamage: true });
+  const opened = await openAndReconcile(options, evidence).catch((error) => ({ error }));
+  if ("error" in opened) await clearMark(directory, "OPENING");
+  if ("error" in opened) return openMistrusted(options, opened.error);
   const { db, reconciled } = opened;
-  if (reconciled.refs !== undefined) await setAside.noteRecovered(reconciled.meta.store, stretchesOf(reconciled.refs));
+  const { meta, refs, report } = reconciled;
+  if (refs !== undefined) await setAside.noteRecovered(meta.store, stretchesOf(refs));
   await clearMark(directory, "OPENING");
   await clearMark(directory, "REPAIRING");
-  return { db, meta: reconciled.meta, report: { ...reconciled.report, setAside: setAside.path } };
+  return { db, meta, report: { ...report, ...greaterLoss(report, unfinished), setAside: setAside.path } };
+}
+
+/** Once more, as what LevelDB has found damaged; but only once. */
+async function openMistrusted(options: OpenDirectoryOptions, error: unknown): Promise<OpenedDirectory> {
+  if (options.suspectDamage === true || !isDamageError(error)) throw error;
+  return openDirectory({ ...options, suspectDamage: true });
+}
+
+/** A repair that was interrupted has counted before, and may have made the counters fit what is left. */
+function greaterLoss(loss: Loss, before: Partial<Loss> = {}): Loss {
+  return {
+    lostEntries: Math.max(loss.lostEntries, before.lostEntries ?? 0),
+    corruptEntries: Math.max(loss.corruptEntries, before.corruptEntries ?? 0),
+  };
+}
+
+/** Gives what of a store's evidence is known then. */
+async function inspectAndRepair(
+  options: OpenDirectoryOptions,
+  failedOpenings: number,
+  setAside: SetAsideFolder,
+): Promise<Pick<StoreEvidence, "hadData" | "isDamaged" | "isLogMissing" | "logs">> {
+  const { directory, suspectDamage = false } = options;
+  const inspection = await inspectDirectory(directory, suspectDamage || failedOpenings > 0);
+  const { hasData, isLogMissing, damagedLogs } = inspection;
+  const logs = inspection.mustRebuild || damagedLogs.length > 0 ? await readLogs(directory) : undefined;
+  const mustRebuild = inspection.mustRebuild || failedOpenings >= MAX_FAILED_OPENINGS;
+  const isRepaired = await repair(options, { ...inspection, mustRebuild }, setAside);
+  return { hadData: hasData, isDamaged: isRepaired || isLogMissing, isLogMissing, logs };
 }
 
 /** A process may be killed while it opens a store that is well. Twice in a row, though, it is more likely LevelDB's doing. */
@@ -85,7 +108,8 @@ async function repair(
 ): Promise<boolean> {
   const damaged = [...damagedLogs, ...damagedTables.map(({ name }) => name)];
   if (!hasData || (damaged.length === 0 && !mustRebuild && !suspectDamage)) return false;
-  await setMark(directory, "REPAIRING", await setAside.reservePath());
+  const begun = await readRepair(directory);
+  await setRepair(directory, { folder: await setAside.reservePath(), ...greaterLoss(NO_LOSS, begun) });
   await setAside.save(damaged);
   for (const name of damagedLogs) await mendLog(join(directory, name));
   let isMended = damaged.length > 0 && !mustRebuild;

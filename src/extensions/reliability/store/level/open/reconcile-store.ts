@@ -7,6 +7,7 @@ import type { EntryRef, OpenReport } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { firstPending } from "../reader.js";
 import { decodeHead, scanKeys, scanRows } from "../scan.js";
+import type { Loss } from "./marks.js";
 import { recount } from "./recount.js";
 import type { StoreSummary } from "./summary-file.js";
 
@@ -30,6 +31,8 @@ export interface StoreEvidence {
   readonly isLogMissing: boolean;
   /** What the logs say, if one of them was damaged. */
   readonly logs: LogEvidence | undefined;
+  /** Keeps what was found before the counters are made to fit, and nobody could find it again. */
+  readonly noteLoss: (loss: Loss) => Promise<void>;
 }
 
 /** Entries of which logs know. */
@@ -48,7 +51,7 @@ export async function reconcileStore(db: LevelDb, exporter: string, evidence: St
   if (meta === undefined && !evidence.hadData && stored === undefined) return startEmpty(db, exporter, evidence);
   const checked = meta === undefined || evidence.isDamaged ? undefined : await checkCounters(db, meta);
   if (checked === undefined) return recountStore(db, exporter, written, evidence);
-  return detectLostTail(db, checked, evidence.summary);
+  return detectLostTail(db, checked, evidence);
 }
 
 /**
@@ -76,15 +79,21 @@ async function countAdded(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
   return { ...meta, last, pending };
 }
 
-async function startEmpty(db: LevelDb, exporter: string, { summary, isNew }: StoreEvidence): Promise<ReconciledStore> {
+async function startEmpty(
+  db: LevelDb,
+  exporter: string,
+  { summary, isNew, noteLoss }: StoreEvidence,
+): Promise<ReconciledStore> {
   const meta = {
     ...newMeta(exporter),
     last: summary?.last ?? 0,
     head: (summary?.last ?? 0) + 1,
     commits: summary?.commits ?? 0,
   };
+  const loss = { lostEntries: entriesInSummary(summary), corruptEntries: 0 };
+  if (loss.lostEntries > 0) await noteLoss(loss);
   await db.put(META_KEY, encodeMeta(meta), { sync: true });
-  return { meta, report: { isNew, lostEntries: entriesInSummary(summary), corruptEntries: 0 } };
+  return { meta, report: { isNew, ...loss } };
 }
 
 async function recountStore(
@@ -105,11 +114,13 @@ async function recountStore(
     failedHead: 1,
     corrupt: (written?.corrupt ?? 0) + corrupt,
   };
-  await db.put(META_KEY, encodeMeta(meta), { sync: true });
   const missing = expectedEntries(written, summary, meta.last) - entriesInMeta(meta) - corrupt;
   const least = evidence.isLogMissing && summary === undefined ? 1 : 0;
   const lostEntries = Math.max(least, missing, missingInLogs(evidence.logs, meta.last, seen));
-  return { meta, refs, report: { isNew: false, lostEntries, corruptEntries: corrupt } };
+  const loss = { lostEntries, corruptEntries: corrupt };
+  await evidence.noteLoss(loss);
+  await db.put(META_KEY, encodeMeta(meta), { sync: true });
+  return { meta, refs, report: { isNew: false, ...loss } };
 }
 
 /**
@@ -138,13 +149,14 @@ function missingInLogs(logs: LogEvidence | undefined, last: EntryRef, seen: Read
  * The end of the log may be missing without a trace in the files; the summary shows it, unless it is gone as well. So
  * ids go on under a new tag in any case: one that was given before must not be given to other data.
  */
-async function detectLostTail(db: LevelDb, meta: Meta, summary: StoreSummary | undefined): Promise<ReconciledStore> {
+async function detectLostTail(db: LevelDb, meta: Meta, { summary, noteLoss }: StoreEvidence): Promise<ReconciledStore> {
   const ownSummary = summary?.store === meta.store ? summary : undefined;
   const commits = Math.max(meta.commits, ownSummary?.commits ?? 0);
   const last = Math.max(meta.last, ownSummary?.last ?? 0);
   const next = { ...meta, tag: newIdTag(), commits, last };
-  await db.put(META_KEY, encodeMeta(next), { sync: true });
   const lostEntries = Math.min(last - meta.last, entriesInSummary(ownSummary));
+  if (lostEntries > 0) await noteLoss({ lostEntries, corruptEntries: 0 });
+  await db.put(META_KEY, encodeMeta(next), { sync: true });
   return { meta: next, report: { isNew: false, lostEntries, corruptEntries: 0 } };
 }
 

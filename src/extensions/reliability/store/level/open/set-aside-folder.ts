@@ -2,7 +2,7 @@ import { copyFile, link, mkdir, readdir, rename, rm, stat, writeFile } from "nod
 import { basename, dirname, join } from "node:path";
 import { dataFiles, TABLE_FILE } from "../../leveldb-files/inspect-directory.js";
 import type { EntryRef } from "../../store.js";
-import { readMark } from "./marks.js";
+import { readRepair } from "./marks.js";
 
 /**
  * Keeps files that must not be lost by repairing a store, in a folder next to it that is made when it is first needed.
@@ -22,7 +22,7 @@ export class SetAsideFolder {
   /** The one that an unfinished repair has begun, or a new one. */
   static async of(directory: string, now: () => number): Promise<SetAsideFolder> {
     const folder = new SetAsideFolder(directory, now);
-    const begun = (await readMark(directory, "REPAIRING")) || undefined;
+    const begun = (await readRepair(directory))?.folder;
     folder.path = begun;
     const names = begun === undefined ? [] : await readdir(begun).catch(() => []);
     for (const name of names) if (!name.endsWith(PART)) folder.saved.add(name);

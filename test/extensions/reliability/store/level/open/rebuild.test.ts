@@ -99,7 +99,7 @@ describe("a database that is made anew", () => {
     const oldNames = mark === "REBUILT" ? dataFiles(folder).slice(movedFiles) : [];
     for (const name of oldNames) renameSync(join(folder, name), at(name));
     writeFileSync(at(mark), folder);
-    writeFileSync(at("REPAIRING"), folder);
+    writeFileSync(at("REPAIRING"), JSON.stringify({ folder, lostEntries: 0, corruptEntries: 0 }));
     return folder;
   }
 
@@ -117,6 +117,16 @@ describe("a database that is made anew", () => {
       expect(dataFiles(folder).length).toBeGreaterThanOrEqual(3);
     },
   );
+});
+
+describe("a repair that was interrupted after it had counted", () => {
+  it("is told of by whoever opens the store next", async () => {
+    writeFileSync(at("REPAIRING"), JSON.stringify({ lostEntries: 3, corruptEntries: 2 }));
+    store = place.store();
+    expect(await store.open()).toMatchObject({ lostEntries: 3, corruptEntries: 2, setAside: undefined });
+    await store.close();
+    expect(await store.open()).toMatchObject({ lostEntries: 0, corruptEntries: 0 });
+  });
 });
 
 describe("an opening that never came back", () => {
