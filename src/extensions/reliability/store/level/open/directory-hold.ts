@@ -57,7 +57,8 @@ function listen(address: string): Promise<Server | "in use" | undefined> {
   });
   return new Promise((resolve) => {
     server.on("error", ({ code }: NodeJS.ErrnoException) => resolve(code === "EADDRINUSE" ? "in use" : undefined));
-    server.listen(address, () => resolve(server.unref()));
+    // The workers of a cluster would share it otherwise.
+    server.listen({ path: address, exclusive: true }, () => resolve(server.unref()));
   });
 }
 
