@@ -56,7 +56,8 @@ export async function openDirectory(options: OpenDirectoryOptions): Promise<Open
     isDamaged: state.isDamaged || unfinished !== undefined,
     noteLoss: (loss) => setRepair(directory, { folder: setAside.path, ...greaterLoss(loss, unfinished) }),
   };
-  await setMark(directory, "OPENING", String(failedOpenings + 1));
+  // A full disk must not keep a store from being opened and drained.
+  await setMark(directory, "OPENING", String(failedOpenings + 1)).catch(() => {});
   const opened = await openAndReconcile(options, evidence).catch((error) => ({ error }));
   if ("error" in opened) await clearMark(directory, "OPENING");
   if ("error" in opened) return openMistrusted(options, opened.error);
