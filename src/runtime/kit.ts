@@ -24,7 +24,14 @@ export { validateRejection } from "./contract/border/read-answers.js";
 export type { NamedPipeline } from "./contract/component.js";
 export { ACCEPTED, Debt, possiblyRejected } from "./contract/debt.js";
 export { directOutlet } from "./contract/direct-outlet.js";
-export { type AttemptError, type Cycle, type Entry, FAILURE_REASONS, type Failure } from "./contract/entry.js";
+export {
+  type Attempt,
+  type AttemptError,
+  type Cycle,
+  type Entry,
+  FAILURE_REASONS,
+  type Failure,
+} from "./contract/entry.js";
 export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";

@@ -11,7 +11,7 @@ import { type CompleteSettings, ERROR_CODES } from "../../runtime/kit.js";
 import { Admission, type AdmittedEntries } from "./admit/admission.js";
 import type { DeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
-import type { EntryEnd, EntryOutcome, GroupOutcome } from "./entry/outcome.js";
+import { type EntryEnd, type EntryOutcome, type GroupOutcome, givenUpWith } from "./entry/outcome.js";
 import type { BatchingOf, DeadLetterCause, QueueItem } from "./entry/queue-item.js";
 import type { DamageReporter } from "./operate/damage-reporter.js";
 import type { QueueMetrics } from "./operate/queue-metrics.js";
@@ -163,7 +163,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   /** Parts of the same bisection that have not been sent end like the item. */
   private endParts(item: QueueItem, cause: DeadLetterCause): void {
     for (const part of this.bisections.takeRemaining(item))
-      void this.scheduler.endWithoutSending(part, { kind: "dead_letter", cause });
+      void this.scheduler.endWithoutSending(part, givenUpWith(part, cause));
   }
 
   /** The turn of no entry: the exporter is asked how it is. */

@@ -29,7 +29,7 @@ export class Delivery {
   /** @internal Alive for as long as any delivery of this debt is, where the debts inside a component are watched for that. */
   readonly lease: object | undefined;
   /**
-   * Set on what a processor took out of the pipeline: no other processor sees it, exporters keep it as a dead letter.
+   * Set on what a processor took out of the pipeline: exporters keep it as a dead letter.
    */
   readonly setback: Setback | undefined;
 
@@ -47,7 +47,7 @@ export class Delivery {
     return batch === this.batch ? this : new Delivery(batch, this.origin, this.debt, this.route, this.setback);
   }
 
-  /** The same delivery, meant for these pipelines only; undefined means all. For connectors. */
+  /** Meant for these pipelines only; undefined means all. For connectors. */
   to(pipelines: readonly string[] | undefined): Delivery {
     return new Delivery(this.batch, this.origin, this.debt, pipelines, this.setback);
   }

@@ -28,9 +28,11 @@ export interface Entry {
   readonly attempts: number;
   readonly calls: number;
   readonly firstFailedAt?: number;
+  /** @internal When it first failed in the present cycle; `firstFailedAt` is the first time of all. */
+  readonly failingSince?: number;
   readonly lastAttemptAt?: number;
   readonly lastError?: AttemptError;
-  /** The last attempts of the present cycle, oldest first; bounded. */
+  /** The last attempts of the cycle, oldest first, before them those of what it was split from. */
   readonly history: readonly Attempt[];
   /** Earlier cycles, each ended by a replay; bounded. */
   readonly cycles: readonly Cycle[];
@@ -55,10 +57,13 @@ export interface AttemptError {
   readonly retryAfterMs?: number;
 }
 
-/** One failed attempt to send; `at` is in milliseconds since the epoch. */
+/** One failed attempt to send, with the beginning of what the other side said. */
 export interface Attempt {
   readonly at: number;
   readonly error: string;
+  readonly message?: string;
+  /** Records in the request, when it had more than this entry's own. */
+  readonly requestItems?: number;
   /** Wait before the next attempt. */
   readonly delayMs?: number;
 }
@@ -87,6 +92,8 @@ export interface Failure {
   /** schema, business, integration for permanent ones; else schema_error, downstream_timeout and so on. */
   readonly category: string;
   readonly error: AttemptError;
+  /** Records of the request it failed in, when there were others: the error may be about one of them. */
+  readonly requestItems?: number;
   /** Groups alike failures: a hash of exporter, error class and the message without its numbers and ids. */
   readonly signature: string;
   /** A sample of what is inside: event or span or metric names, trace ids, schema urls. */

@@ -39,7 +39,7 @@ export class DeadLetterWriter {
     const { store, metrics, logger } = this.services;
     try {
       const batch = item.batch ?? (await store.payload(item.ref));
-      const { failure } = this.failureOf(item.entry.exporter, batch, cause);
+      const { failure } = this.failureOf(item.entry.exporter, batch, cause, requestItemsOf(item.entry, cause));
       const failed: Entry = { ...item.entry, state: "failed", failure };
       const written = await this.saveOrDiscard(item, batch, failed);
       metrics.sendFailed[item.entry.signal].add(cause.lost ?? item.entry.items);
@@ -69,10 +69,12 @@ export class DeadLetterWriter {
     exporter: string,
     batch: Batch,
     { reason, category, error }: DeadLetterCause,
+    requestItems?: number,
   ): { readonly failure: Failure } {
     const signature = signatureOf(exporter, error);
     const at = this.services.clock.now();
-    return { failure: { at, reason, category, error, signature, ...excerptOf(batch) } };
+    const company = requestItems === undefined ? {} : { requestItems };
+    return { failure: { at, reason, category, error, ...company, signature, ...excerptOf(batch) } };
   }
 
   /** Counts and logs a dead letter that has been written. */
@@ -96,6 +98,11 @@ export class DeadLetterWriter {
     metrics.filteredOut.add(1);
     return "discarded";
   }
+}
+
+/** How many records the request had that failed with this error, when it had others than those of the entry. */
+function requestItemsOf({ lastError, history }: Entry, { error }: DeadLetterCause): number | undefined {
+  return error === lastError ? history.at(-1)?.requestItems : undefined;
 }
 
 const DISCARDED = "could not be delivered: discarded, as dead_letter.filter says";

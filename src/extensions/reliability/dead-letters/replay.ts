@@ -142,16 +142,16 @@ interface ReplayMark {
 
 /**
  * A dead letter as it goes back into the queue: its cycle moves into the history, its counters begin anew, and it stays
- * the same entry, with the same id and so the same idempotency key.
+ * the same entry, with the same id and so the same idempotency key. When it first failed at all is not forgotten.
  */
 export function withReplay(entry: Entry, { at, by, generation }: ReplayMark): Entry {
-  const { failure, firstFailedAt, lastAttemptAt, lastError, ...rest } = entry;
+  const { failure, failingSince, lastAttemptAt, lastError, ...rest } = entry;
   if (failure === undefined) throw new RangeError(`${entry.id} is no dead letter`);
   const cycle: Cycle = {
     failure,
     attempts: entry.attempts,
     calls: entry.calls,
-    ...(firstFailedAt !== undefined && { firstFailedAt }),
+    ...(failingSince !== undefined && { firstFailedAt: failingSince }),
     ...(lastError !== undefined && { lastError }),
     generation: entry.generation,
     replayedAt: at,
@@ -160,6 +160,7 @@ export function withReplay(entry: Entry, { at, by, generation }: ReplayMark): En
   return {
     ...rest,
     state: "pending",
+    firstFailedAt: entry.firstFailedAt ?? failure.at,
     attempts: 0,
     calls: 0,
     history: [],

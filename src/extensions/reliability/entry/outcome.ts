@@ -24,9 +24,14 @@ export type EntryOutcome =
   /** It is sent again after that time. */
   | { readonly kind: "retry"; readonly delayMs: number }
   | DeadLetterOutcome
-  /** Its halves take its place; if it has none, it becomes a dead letter. */
-  | { readonly kind: "bisect"; readonly batch: Batch; readonly cause: DeadLetterCause }
-  /** It becomes a dead letter, and so do the parts of the same bisection that have not been sent yet. */
+  /** Parts of these sizes take its place; if it has none, it becomes a dead letter. */
+  | {
+      readonly kind: "bisect";
+      readonly batch: Batch;
+      readonly sizes: readonly number[];
+      readonly cause: DeadLetterCause;
+    }
+  /** It becomes a dead letter, and so do the parts of the same bisection that have not been sent yet, with their own last error. */
   | { readonly kind: "end_bisection"; readonly cause: DeadLetterCause }
   | DropOutcome
   /** Its payload could not be read. */
@@ -56,6 +61,12 @@ export interface DropOutcome {
 export type EntryEnd =
   | { readonly isPending: true }
   | { readonly isPending: false; readonly parts: readonly StoredEntry[] };
+
+/** An entry is given up because others were refused: what it shows is the refusal of the last request that it was part of. */
+export function givenUpWith(item: QueueItem, cause: DeadLetterCause): DeadLetterOutcome {
+  const { lastError } = item.entry;
+  return lastError === undefined ? { kind: "dead_letter", cause } : deadLetter(cause.reason, lastError);
+}
 
 export function deadLetter(reason: FailureReason, error: AttemptError): DeadLetterOutcome {
   return { kind: "dead_letter", cause: { reason, category: errorCategory(error), error } };

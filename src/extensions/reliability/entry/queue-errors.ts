@@ -1,5 +1,6 @@
 import { type PartialRejection, Refusal } from "../../../plugin.js";
 import { type AttemptError, ERROR_CODES, type ErrorCode } from "../../../runtime/kit.js";
+import { maskSecrets } from "../send/mask-secrets.js";
 import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 
 /** Characters of an error's message that are kept with an entry: backends echo whole requests. */
@@ -52,6 +53,9 @@ export function partialSuccessError(
     class: "partial_success",
     code: ERROR_CODES.SLUICE_PARTIAL_SUCCESS,
     category: "schema",
-    message: `${rejected} of ${records} records${where} were rejected: ${message}`.slice(0, MAX_ERROR_MESSAGE),
+    message: `${rejected} of ${records} records${where} were rejected: ${maskSecrets(message)}`.slice(
+      0,
+      MAX_ERROR_MESSAGE,
+    ),
   };
 }

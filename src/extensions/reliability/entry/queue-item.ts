@@ -1,5 +1,5 @@
 import type { Batch, Delivery, FailureReason } from "../../../plugin.js";
-import type { AttemptError, Batching, Entry } from "../../../runtime/kit.js";
+import type { Attempt, AttemptError, Batching, Entry } from "../../../runtime/kit.js";
 import type { FailureStreak } from "../send/poison-detector.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 
@@ -59,7 +59,7 @@ export function createQueueItem(
 ): QueueItem {
   const toMonotonic = (time: number) => monotonic - Math.max(0, now - time);
   const bornAt = toMonotonic(entry.cycles.at(-1)?.replayedAt ?? entry.enqueuedAt);
-  const failingSince = entry.firstFailedAt === undefined ? undefined : toMonotonic(entry.firstFailedAt);
+  const failingSince = entry.failingSince === undefined ? undefined : toMonotonic(entry.failingSince);
   const lastDelay = entry.history.at(-1)?.delayMs;
   const isWaiting = entry.lastAttemptAt !== undefined && lastDelay !== undefined;
   const triedAt = entry.lastAttemptAt === undefined ? Number.NEGATIVE_INFINITY : toMonotonic(entry.lastAttemptAt);
@@ -87,17 +87,40 @@ export function createQueueItem(
 /** Attempts that are remembered of a cycle. */
 const MAX_HISTORY = 16;
 
-/** The entry after a failed call. `counts`: it was the entry's own failure, not part of an outage. */
-export function withFailure(entry: Entry, error: AttemptError, at: number, counts: boolean): Entry {
-  const history = [...entry.history.slice(1 - MAX_HISTORY), { at, error: error.class }];
+/** Characters of what the other side said that are kept of each. */
+const MAX_ATTEMPT_MESSAGE = 200;
+
+/**
+ * The entry after a failed call of so many records, its own and those of others. `counts`: it was the entry's own failure, not
+ * part of an outage.
+ */
+export function withFailure(
+  entry: Entry,
+  error: AttemptError,
+  at: number,
+  counts: boolean,
+  requestItems = entry.items,
+): Entry {
+  const history = [...entry.history.slice(1 - MAX_HISTORY), attemptOf(entry, error, at, requestItems)];
   return {
     ...entry,
     attempts: entry.attempts + (counts ? 1 : 0),
     calls: entry.calls + 1,
     firstFailedAt: entry.firstFailedAt ?? at,
+    failingSince: entry.failingSince ?? at,
     lastAttemptAt: at,
     lastError: error,
     history,
+  };
+}
+
+function attemptOf({ items }: Entry, error: AttemptError, at: number, requestItems: number): Attempt {
+  const isInCompany = requestItems > items;
+  return {
+    at,
+    error: error.class,
+    message: error.message.slice(0, MAX_ATTEMPT_MESSAGE),
+    ...(isInCompany && { requestItems }),
   };
 }
 

@@ -4,7 +4,7 @@ import type { Bisections } from "../send/bisect.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";
 import { DelayQueue } from "./delay-queue.js";
 import { type HeadLimits, QueueHead } from "./queue-head.js";
-import { GroupBuilder, type SendGroup } from "./send-group.js";
+import { type GroupBisection, GroupBuilder, type SendGroup } from "./send-group.js";
 
 /** How long to wait before the store is asked again after it failed. */
 export const STORE_RETRY_MS = 5000;
@@ -210,18 +210,18 @@ export class Backlog {
     return items === undefined ? undefined : { items };
   }
 
-  /** Halves of what was refused last come first; when that has led to two bad entries and nothing was taken, the largest part. */
+  /** Parts of what was refused last come first, in the order of its search. */
   private takeUrgent(): SendGroup | undefined {
     const last = this.urgent.findLastIndex(({ bisection }) => !bisection?.isBusy || bisection.hasSuccess);
     if (last === -1) return undefined;
     const { bisection } = this.urgent[last]!;
-    let next = last;
-    if (bisection !== undefined && !bisection.hasSuccess && bisection.badEntries >= 2) {
-      for (const [i, group] of this.urgent.entries()) {
-        if (group.bisection === bisection && group.items.length > this.urgent[next]!.items.length) next = i;
-      }
-    }
+    const next = bisection === undefined || bisection.hasSuccess ? last : this.nextOf(bisection);
     return this.urgent.splice(next, 1)[0];
+  }
+
+  private nextOf(bisection: GroupBisection): number {
+    const places = [...this.urgent.keys()].filter((at) => this.urgent[at]!.bisection === bisection);
+    return places[bisection.next(places.map((at) => this.urgent[at]!.items.length))]!;
   }
 
   /** Takes the first entry out of the last of those groups that begin with one queued before `time`. */

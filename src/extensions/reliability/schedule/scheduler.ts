@@ -1,5 +1,5 @@
 import type { Clock } from "../../../plugin.js";
-import type { EntryOutcome } from "../entry/outcome.js";
+import { type EntryOutcome, givenUpWith } from "../entry/outcome.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import type { AttemptPolicy, Hold } from "../send/attempt-policy.js";
 import type { Permit } from "../send/breaker.js";
@@ -209,7 +209,7 @@ export class Scheduler {
     const { gate } = this.services.policy;
     const endCause = group.bisection?.endCause;
     const endOf = (item: QueueItem): EntryOutcome | undefined =>
-      endCause === undefined ? gate.endOf(item) : { kind: "dead_letter", cause: endCause };
+      endCause === undefined ? gate.endOf(item) : givenUpWith(item, endCause);
     if (group.items.every((item) => endOf(item) === undefined)) return group;
     const items = group.items.filter((item) => {
       const outcome = endOf(item);

@@ -1,5 +1,6 @@
 import { type Batching, GroupKey, MAX_MERGED_BYTES } from "../../../runtime/kit.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
+import { Bisection } from "../send/bisection.js";
 
 /** Entries that are sent together, as one request; mostly it is one. */
 export interface SendGroup {
@@ -9,28 +10,25 @@ export interface SendGroup {
 }
 
 /** What is known of a group that was refused and is sent again in parts, to find the entries that are to blame. */
-export interface GroupBisection {
-  /** A part of it is being sent. Until one was taken the others wait for that, as refusals are counted up to an end. */
-  isBusy: boolean;
-  refusals: number;
-  /** After so many the rest is not tried any more, unless a part was taken before. */
-  readonly maxRefusals: number;
-  /** One of its parts was taken: the other side does not refuse everything. */
-  hasSuccess: boolean;
-  /** Single entries that were refused before that. */
-  badEntries: number;
-  /** Set when so many parts were refused that the others are not tried any more. */
+export class GroupBisection extends Bisection {
+  /** A part of it is being sent. Until one was taken the others wait for that, as it decides which of them is next. */
+  isBusy = false;
+  /** Set when so many entries were refused that the others are not tried any more. */
   endCause: DeadLetterCause | undefined;
 }
 
-/** The two halves of a group of several entries. */
-export function halvesOfGroup({ items }: SendGroup, bisection: GroupBisection): SendGroup[] {
-  const middle = Math.ceil(items.length / 2);
-  return [items.slice(0, middle), items.slice(middle)].map((half) => ({ items: half, bisection }));
+/** Records of all of them. */
+export function recordsOf(items: readonly QueueItem[]): number {
+  return items.reduce((sum, { entry }) => sum + entry.items, 0);
 }
 
-export function newGroupBisection(maxRefusals: number): GroupBisection {
-  return { isBusy: false, refusals: 0, maxRefusals, hasSuccess: false, badEntries: 0, endCause: undefined };
+/** The parts that a refused group of several entries is cut into. */
+export function partsOfGroup({ items }: SendGroup, bisection: GroupBisection): SendGroup[] {
+  let from = 0;
+  return bisection.partSizes(items.length).map((size) => {
+    from += size;
+    return { items: items.slice(from - size, from), bisection };
+  });
 }
 
 /** An entry that has failed by itself once is sent with at most so many others, and with fewer after every failure. */

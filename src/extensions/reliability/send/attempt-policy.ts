@@ -13,7 +13,7 @@ import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { type Backoff, createBackoff } from "../schedule/backoff.js";
 import { Gate } from "../schedule/gate.js";
 import { Ramp } from "../schedule/ramp.js";
-import type { SendGroup } from "../schedule/send-group.js";
+import { recordsOf, type SendGroup } from "../schedule/send-group.js";
 import type { AttemptResult } from "./attempt-sender.js";
 import type { Bisections } from "./bisect.js";
 import { Breaker, type BreakerState, type Permit } from "./breaker.js";
@@ -43,6 +43,8 @@ interface CallFailure {
   readonly isPoison: boolean;
   /** It was made for one entry. */
   readonly isAlone: boolean;
+  /** Records of all entries it was made for. */
+  readonly requestItems: number;
 }
 
 /** Why no call may be made at the moment. */
@@ -183,7 +185,7 @@ export class AttemptPolicy {
     this.poison.succeeded();
     this.recent.sent();
     this.holds.onSuccess(items[0]!);
-    if (bisection !== undefined) bisection.hasSuccess = true;
+    bisection?.taken(items.length);
     for (const item of items) this.services.bisections.delivered(item);
     if (partial !== undefined) this.logPartial(partial);
     if ((partial?.rejected ?? 0) > 0) return this.partlyDelivered(items, sent, partial!);
@@ -202,7 +204,7 @@ export class AttemptPolicy {
     return outcomeOfEach(items, (item, i) => {
       const rejected = Math.min(uncounted, sent[i]!.count);
       uncounted -= rejected;
-      item.entry = withFailure(item.entry, error, this.services.clock.now(), true);
+      item.entry = withFailure(item.entry, error, this.services.clock.now(), true, recordsOf(items));
       const cause: DeadLetterCause = { reason: "partial_success", category: "schema", error, lost: rejected };
       const told = items.length === 1 ? partial : { rejected: 0, message: error.message };
       return { kind: "partly_delivered", sent: sent[i]!, partial: told, rejected, cause };
@@ -225,7 +227,9 @@ export class AttemptPolicy {
     const isPoison = this.isPoison(group, error) && counts;
     const delays = new Map<number, number>();
     const isAlone = group.items.length === 1;
-    const decide = (item: QueueItem) => this.failedEntry(item, { error, counts, isPoison, isAlone }, delays);
+    const requestItems = recordsOf(group.items);
+    const failure = { error, counts, isPoison, isAlone, requestItems };
+    const decide = (item: QueueItem) => this.failedEntry(item, failure, delays);
     const outcomes = outcomeOfEach(group.items, decide);
     // Of a breaker that is open, or was opened by this, the log has been told.
     const [delayMs] = delays.values();
@@ -262,12 +266,12 @@ export class AttemptPolicy {
   /** Entries that have failed equally often wait equally long, so that they can be sent together again. */
   private failedEntry(
     item: QueueItem,
-    { error, counts, isPoison, isAlone }: CallFailure,
+    { error, counts, isPoison, isAlone, requestItems }: CallFailure,
     delays: Map<number, number>,
   ): EntryOutcome {
     const { clock } = this.services;
     item.failingSince ??= clock.monotonic();
-    item.entry = withFailure(item.entry, error, clock.now(), counts);
+    item.entry = withFailure(item.entry, error, clock.now(), counts, requestItems);
     if (counts && this.isExhausted(item)) return deadLetter("retry_exhausted", error);
     if (counts && this.isOutOfTime(item)) {
       if (isAlone) return deadLetter("retry_exhausted", error);

@@ -1,10 +1,8 @@
 import { type Batch, splitBatch } from "../../../plugin.js";
-import { type AttemptError, type Entry, ERROR_CODES } from "../../../runtime/kit.js";
+import { type AttemptError, type Entry, ERROR_CODES, partitionByMarks } from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
-
-/** Refusals after which the rest of a bisection is not tried any more, unless one of its parts was taken before. */
-export const MAX_REFUSALS = 16;
+import { Bisection } from "./bisection.js";
 
 /** Whether sending the entry in parts is worth it: the data is to blame, and only some of it may be. */
 export function canBisect(entry: Entry, error: AttemptError): boolean {
@@ -17,38 +15,62 @@ export function isWorthBisecting(error: AttemptError): boolean {
   return error.code === ERROR_CODES.SLUICE_TOO_LARGE || error.category !== "integration";
 }
 
-/** The two halves of an entry, as entries of their own: as old as it, and named after the one all parts came from. */
-export function halvesOf(entry: Entry, batch: Batch): NewEntry[] {
-  const { pipeline, source, enqueuedAt, generation, cycles, replays } = entry;
-  const halves = splitBatch(batch, { records: Math.ceil(batch.count / 2) }).filter((half) => half.count > 0);
-  const fields = { parent: rootOf(entry), cycles, replays };
-  return halves.map((half) => ({ batch: half, pipeline, source, enqueuedAt, generation, fields }));
+/**
+ * The parts of an entry, as entries of their own: as old as it, and named after the one all parts came from. What happened to
+ * it has happened to them, in company. One that cannot be cut is one part.
+ */
+export function partsOf(entry: Entry, batch: Batch, sizes: readonly number[]): NewEntry[] {
+  const { pipeline, source, enqueuedAt, generation, cycles, replays, history, firstFailedAt, lastError } = entry;
+  const fields = {
+    parent: rootOf(entry),
+    cycles,
+    replays,
+    history: history.map((attempt) => ({ requestItems: entry.items, ...attempt })),
+    ...(firstFailedAt !== undefined && { firstFailedAt }),
+    ...(lastError !== undefined && { lastError }),
+  };
+  const parts = cut(batch, sizes).filter((part) => part.count > 0);
+  return parts.map((part) => ({ batch: part, pipeline, source, enqueuedAt, generation, fields }));
+}
+
+/** What surrounds a record is repeated in every part that has records of it: many parts may take so many times the room. */
+const MAX_GROWTH = 4;
+const MIN_ROOM_BYTES = 1024 * 1024;
+
+/** All sizes but the last of a run are equal, or single records stand before the rest of their part. */
+function cut(batch: Batch, sizes: readonly number[]): Batch[] {
+  const [first = 1, second = 0] = sizes;
+  const hasProbes = first === 1 && second > 1;
+  const total = Math.max(MIN_ROOM_BYTES, MAX_GROWTH * batch.byteLength);
+  try {
+    const parts = splitBatch(batch, { records: hasProbes ? first + second : first, total });
+    return hasProbes ? parts.flatMap(withProbe) : parts;
+  } catch {
+    return splitBatch(batch, { records: Math.ceil(batch.count / 2) });
+  }
+}
+
+function withProbe(batch: Batch): Batch[] {
+  const marks = new Uint8Array(batch.count).fill(1);
+  marks[0] = 0;
+  return partitionByMarks(batch, marks).filter((part) => part !== undefined);
 }
 
 function rootOf(entry: Entry): string {
   return entry.parent ?? entry.id;
 }
 
-interface Bisection {
-  refusals: number;
-  /** One of its parts was taken: the other side does not refuse everything. */
-  hasSuccess: boolean;
-  /** Single records that were refused before that. */
-  badRecords: number;
+interface EntryBisection {
+  readonly search: Bisection;
   /** The part that is being sent. */
   busy: QueueItem | undefined;
-  /** The others, the largest first. */
+  /** The others, the last added last. */
   readonly parts: QueueItem[];
 }
 
-/**
- * The parts of entries that were taken apart. Parts of one entry are sent one after the other, halves of the last
- * refused one first; when that has led to two bad records and nothing was taken yet, the largest part is next. So a
- * good record is found after few refusals, whether bad ones are scattered or lie together, and an endpoint that refuses
- * everything is known after MAX_REFUSALS calls instead of two for each record.
- */
+/** The parts of entries that were taken apart. Parts of one entry are sent one after the other, in the order of its search. */
 export class Bisections {
-  private readonly bisections = new Map<string, Bisection>();
+  private readonly bisections = new Map<string, EntryBisection>();
 
   /** True: the item may be sent now. False: another part is being sent; this one comes out of `release` in its turn. */
   tryAcquire(item: QueueItem): boolean {
@@ -67,9 +89,9 @@ export class Bisections {
     const root = rootOf(item.entry);
     const bisection = this.bisections.get(root);
     if (bisection === undefined || (bisection.busy !== undefined && bisection.busy !== item)) return undefined;
-    if (!bisection.hasSuccess && item.entry.items === 1) bisection.badRecords += 1;
-    const isStuck = !bisection.hasSuccess && bisection.badRecords >= 2;
-    bisection.busy = isStuck ? bisection.parts.shift() : bisection.parts.pop();
+    const { parts, search } = bisection;
+    const next = search.next(parts.map(({ entry }) => entry.items));
+    bisection.busy = parts.splice(next, 1)[0];
     if (bisection.busy === undefined) this.bisections.delete(root);
     return bisection.busy;
   }
@@ -79,16 +101,20 @@ export class Bisections {
     this.bisectionOf(item).parts.push(...[...parts].reverse());
   }
 
-  /** Notes that an item was refused; true when its bisection has had MAX_REFUSALS. */
+  /** Notes that an item was refused; true when the rest of its bisection need not be tried. */
   refused(item: QueueItem): boolean {
-    const bisection = this.bisectionOf(item);
-    bisection.refusals += 1;
-    return !bisection.hasSuccess && bisection.refusals >= MAX_REFUSALS;
+    const { search } = this.bisectionOf(item);
+    search.refused(item.entry.items);
+    return search.isFutile;
   }
 
   delivered(item: QueueItem): void {
-    const bisection = this.bisections.get(rootOf(item.entry));
-    if (bisection !== undefined) bisection.hasSuccess = true;
+    this.bisections.get(rootOf(item.entry))?.search.taken(item.entry.items);
+  }
+
+  /** The sizes of the parts that a refused item is to be cut into. */
+  partSizes(item: QueueItem): readonly number[] {
+    return this.bisectionOf(item).search.partSizes(item.entry.items);
   }
 
   /** Takes the parts that have not been sent yet out of an item's bisection. */
@@ -96,7 +122,7 @@ export class Bisections {
     return this.bisectionOf(item).parts.splice(0);
   }
 
-  private bisectionOf(item: QueueItem): Bisection {
+  private bisectionOf(item: QueueItem): EntryBisection {
     const root = rootOf(item.entry);
     let bisection = this.bisections.get(root);
     if (bisection === undefined) {
@@ -107,6 +133,6 @@ export class Bisections {
   }
 }
 
-function newBisection(busy: QueueItem): Bisection {
-  return { refusals: 0, hasSuccess: false, badRecords: 0, busy, parts: [] };
+function newBisection(busy: QueueItem): EntryBisection {
+  return { search: new Bisection(), busy, parts: [] };
 }

@@ -1,6 +1,7 @@
 import type { Refusal, RefusalKind } from "../../../plugin.js";
 import { type AttemptError, isGenericCode, toRefusal } from "../../../runtime/kit.js";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
+import { maskSecrets } from "./mask-secrets.js";
 
 export interface ClassifyRules {
   readonly retry_on: readonly string[];
@@ -52,7 +53,7 @@ function toAttemptError(refusal: Refusal, name: string, kind: RefusalKind): Atte
   return {
     kind,
     class: name,
-    message: refusal.message.slice(0, MAX_ERROR_MESSAGE),
+    message: maskSecrets(refusal.message.slice(0, MAX_ERROR_MESSAGE)),
     code,
     ...(status !== undefined && { status }),
     ...(kind === "permanent" && category !== undefined && { category }),

@@ -6,7 +6,7 @@ import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import type { Backlog } from "../schedule/backlog.js";
 import { isEntryGone, type QueueStore } from "../store/store.js";
-import { halvesOf } from "./bisect.js";
+import { partsOf } from "./bisect.js";
 
 export interface EntryCompletionServices {
   readonly store: QueueStore;
@@ -45,7 +45,7 @@ export class EntryCompletion {
       case "end_bisection":
         return this.deadLetter(item, outcome.cause);
       case "bisect":
-        return this.bisect(item, outcome.batch, outcome.cause);
+        return this.bisect(item, outcome);
       case "drop":
         return this.drop(item);
       case "unreadable":
@@ -88,16 +88,16 @@ export class EntryCompletion {
     return GONE;
   }
 
-  private bisect(item: QueueItem, batch: Batch, cause: DeadLetterCause): Completed {
+  private bisect(item: QueueItem, { batch, sizes, cause }: Extract<EntryOutcome, { kind: "bisect" }>): Completed {
     const { store, metrics, backlog } = this.services;
-    const halves = halvesOf(item.entry, batch);
-    if (halves.length < 2) return this.deadLetter(item, cause);
-    return store.replace(item.ref, halves).then(
+    const made = partsOf(item.entry, batch, sizes);
+    if (made.length < 2) return this.deadLetter(item, cause);
+    return store.replace(item.ref, made).then(
       (parts) => {
         metrics.bisections.add(1);
         backlog.replaceWithParts(
           item,
-          parts.map((stored, i) => ({ stored, batch: halves[i]!.batch })),
+          parts.map((stored, i) => ({ stored, batch: made[i]!.batch })),
         );
         return { isPending: false, parts };
       },

@@ -52,6 +52,7 @@ async function fullPage(admin: DeadLetterAdmin, query: DeadLetterQuery): Promise
 }
 
 function rowOf({ id, exporter, items, failure }: Entry, now: number): string[] {
-  const { at, reason, error } = failure!;
-  return [id, ageText(at, now), exporter, reason, String(items), errorText(error)];
+  const { at, reason, error, requestItems } = failure!;
+  const company = requestItems === undefined ? "" : `in a request of ${requestItems} records: `;
+  return [id, ageText(at, now), exporter, reason, String(items), `${company}${errorText(error)}`];
 }

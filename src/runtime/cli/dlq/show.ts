@@ -1,5 +1,5 @@
 import { AdminError } from "../../contract/admin.js";
-import type { AttemptError, Cycle, Entry, Failure } from "../../contract/entry.js";
+import type { Attempt, AttemptError, Cycle, Entry, Failure } from "../../contract/entry.js";
 import { printable } from "../../kit/text/terminal.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
@@ -50,15 +50,20 @@ function describeEntry(entry: Entry, now: number): string[] {
 }
 
 function failureFields(failure: Failure): [string, string | undefined][] {
-  const { reason, category, error, signature, names, traceIds, schemaUrls } = failure;
+  const { reason, category, error, requestItems, signature, names, traceIds, schemaUrls } = failure;
   return [
     ["Reason", `${reason} (${category})`],
     ["Error", `${errorText(error)}${detailText(error)}`],
+    ["Failed in", requestItems === undefined ? undefined : companyText(requestItems)],
     ["Signature", signature],
     ["Names", names.join(", ") || undefined],
     ["Trace ids", traceIds.join(", ") || undefined],
     ["Schemas", schemaUrls.join(", ") || undefined],
   ];
+}
+
+function companyText(records: number): string {
+  return `a request of ${records} records: the error may be about another one of them`;
 }
 
 function stateText({ state, failure, replays }: Entry, now: number): string {
@@ -72,9 +77,10 @@ function detailText({ class: kind, status, code }: AttemptError): string {
   return details.length === 0 ? "" : ` [${details.join(", ")}]`;
 }
 
-function attemptLine({ at, error, delayMs }: Entry["history"][number]): string {
+function attemptLine({ at, error, message = "", requestItems, delayMs }: Attempt): string {
   const wait = delayMs === undefined ? "" : `, next after ${roughDuration(delayMs)}`;
-  return `  ${timeText(at)}  ${printable(error)}${wait}`;
+  const company = requestItems === undefined ? "" : `, in a request of ${requestItems} records`;
+  return `  ${timeText(at)}  ${errorText({ class: error, message })}${company}${wait}`;
 }
 
 function cycleLine({ failure, calls, replayedAt, replayedBy }: Cycle): string {

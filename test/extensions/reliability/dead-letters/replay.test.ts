@@ -30,7 +30,7 @@ describe("a replay", () => {
     const report = await replay({ ids: [entry.id] });
     expect(report).toEqual({ selected: 1, replayed: 1, skipped: {}, examples: [] });
     const [pending] = await a.store.pending(undefined, 10);
-    const { failure, firstFailedAt, lastAttemptAt, lastError, ...rest } = entry;
+    const { failure, failingSince, lastAttemptAt, lastError, ...rest } = entry;
     expect(pending!.entry).toEqual({
       ...rest,
       state: "pending",
@@ -44,7 +44,7 @@ describe("a replay", () => {
           failure,
           attempts: 6,
           calls: 7,
-          firstFailedAt,
+          firstFailedAt: failingSince,
           lastError,
           generation: "1",
           replayedAt: clock.now(),

@@ -56,10 +56,57 @@ describe("permanent refusals", () => {
     const queue = await startQueue({ backend: refusing(() => true) });
     queue.send(...numbers(1000));
     await queue.settle();
-    expect(queue.calls.length).toBeLessThanOrEqual(16);
+    expect(queue.calls.length).toBeLessThanOrEqual(40);
     const dead = await queue.deadLetters();
     expect(dead.reduce((sum, { items }) => sum + items, 0)).toBe(1000);
+    for (const { items, calls, history, failure } of dead) {
+      // What was not sent by itself says with how many it was refused, and shows that refusal.
+      const last = history.at(-1)!;
+      expect(failure).toMatchObject({ error: { message: last.message } });
+      expect(failure!.requestItems).toBe(calls === 0 ? last.requestItems : undefined);
+      if (calls === 0) expect(last.requestItems).toBeGreaterThan(items);
+    }
     expect(await queue.pending()).toEqual([]);
+  });
+
+  it("of many take little more than a call for each record, and leave no good one behind", async () => {
+    const queue = await startQueue({ backend: refusing((body) => Number(body.slice(1)) % 2 === 0) });
+    queue.send(...numbers(200));
+    for (let i = 0; i < 20; i++) await queue.settle();
+    expect([queue.taken.length, (await queue.deadLetters()).length]).toEqual([100, 100]);
+    expect(queue.calls.length).toBeLessThan(240);
+  });
+
+  it("are shown with those of all that the record was part of, and when the first of them was", async () => {
+    const queue = await startQueue({ backend: refusing((body) => body === "r5") });
+    queue.send(...numbers(8));
+    await queue.pass(0);
+    const [dead] = await queue.deadLetters();
+    const shown = dead!.history.map(({ requestItems, message }) => [requestItems, message]);
+    const message = "HTTP 400: bad record r5";
+    expect(shown).toEqual([
+      [8, message],
+      [4, message],
+      [2, message],
+      [undefined, message],
+    ]);
+    expect(dead).toMatchObject({ calls: 1, attempts: 1, firstFailedAt: dead!.history[0]!.at });
+    expect(dead!.failure!.requestItems).toBeUndefined();
+  });
+
+  it("keep no credentials that the backend echoes", async () => {
+    const echo = "no: Authorization: Bearer abcdef0123456789 password=hunter2 token: expired http://u:p@h/";
+    const queue = await startQueue({
+      backend: async () => {
+        throw new Refusal("permanent", echo, { category: "schema" });
+      },
+    });
+    queue.send("a");
+    await queue.settle();
+    const [dead] = await queue.deadLetters();
+    const texts = [dead!.failure!.error.message, dead!.history[0]!.message];
+    for (const text of texts) expect(text).toMatch(/^no: .*token: expired/);
+    expect(JSON.stringify(dead)).not.toMatch(/abcdef|hunter2|u:p/);
   });
 
   it("for size are cut until they fit", async () => {
