@@ -158,7 +158,7 @@ export type ReplaySkip =
   | "skip_max_replays"
   | "skip_not_found";
 
-/** What came of a replay; of a dry run, what would. */
+/** What came of a replay (of a dry run, what would): `replayed` are queued again, and their end is not known yet. */
 export interface ReplayReport {
   readonly selected: number;
   readonly replayed: number;

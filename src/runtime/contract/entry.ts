@@ -94,6 +94,8 @@ export interface Failure {
   readonly error: AttemptError;
   /** Records of the request it failed in, when there were others: the error may be about one of them. */
   readonly requestItems?: number;
+  /** How many records of the request the other side rejected, not saying which; it has taken the others. */
+  readonly rejected?: number;
   /** Groups alike failures: a hash of exporter, error class and the message without its numbers and ids. */
   readonly signature: string;
   /** A sample of what is inside: event or span or metric names, trace ids, schema urls. */

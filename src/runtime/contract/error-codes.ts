@@ -165,7 +165,7 @@ export const ERRORS = {
     kind: "permanent",
     cause: "The backend took the request and rejected some of its records for good, without saying which.",
     action:
-      "Read its message, mend what it complains of, and replay; replaying sends all records of the request again.",
+      "Read its message, mend what it complains of, and replay it with `--approve`: that sends all records of the request again.",
   },
   SLUICE_PARTLY_REJECTED: {
     met: "refusal",

@@ -51,8 +51,11 @@ export interface OutletSettings {
   readonly random: () => number;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** To be done to a batch from this pipeline before it is sent again; throws a `Refusal` when it is not fit to be. */
-  readonly prepareReplay?: (batch: Batch, pipeline: string) => Batch;
+  /**
+   * To be done to a batch from this pipeline before it is sent again; throws a `Refusal` when it is not fit to be. With
+   * `onlyCheck` it is not sent, and counted nowhere.
+   */
+  readonly prepareReplay?: (batch: Batch, pipeline: string, onlyCheck?: boolean) => Batch;
 }
 
 /** Makes the outlet of an exporter. */

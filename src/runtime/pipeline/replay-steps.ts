@@ -1,4 +1,5 @@
 import type { ProcessorContext, ReplayStep } from "../contract/component.js";
+import { noMetrics } from "../contract/observability.js";
 import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
 import type { Batch } from "../telemetry/batch.js";
 
@@ -8,24 +9,40 @@ import type { Batch } from "../telemetry/batch.js";
  * leaves alone what is up to date.
  */
 export class ReplaySteps {
-  private readonly byPipeline = new Map<string, readonly ReplayStep[]>();
+  private readonly byPipeline: StepsByPipeline;
+  /** The same steps, with metrics that nobody sees; made when something is to be checked for the first time. */
+  private readonly createUncounted: () => StepsByPipeline;
+  private uncounted: StepsByPipeline | undefined;
 
-  constructor(plan: GraphPlan, contextOf: (processor: string, pipeline: PlannedPipeline) => ProcessorContext) {
-    for (const pipeline of plan.pipelines) {
-      const feeding = plan.pipelines.filter((other) => feeds(plan, other, pipeline));
-      const inheritedSteps = feeding.flatMap((other) => this.byPipeline.get(other.id) ?? []);
-      const ownSteps = pipeline.processors.flatMap((id) => {
-        const { factory, config } = plan.processors.get(id)!;
-        return factory.replay?.(config, contextOf(id, pipeline)) ?? [];
-      });
-      this.byPipeline.set(pipeline.id, [...new Set([...inheritedSteps, ...ownSteps])]);
-    }
+  constructor(plan: GraphPlan, contextOf: ContextOf) {
+    this.byPipeline = stepsByPipeline(plan, contextOf);
+    this.createUncounted = () =>
+      stepsByPipeline(plan, (id, pipeline) => ({ ...contextOf(id, pipeline), metrics: noMetrics }));
   }
 
-  prepare(batch: Batch, pipeline: string): Batch {
-    const steps = this.byPipeline.get(pipeline) ?? [];
+  /** `onlyCheck`: nothing is sent, so the steps raise no counters. */
+  prepare(batch: Batch, pipeline: string, onlyCheck = false): Batch {
+    if (onlyCheck) this.uncounted ??= this.createUncounted();
+    const steps = (onlyCheck ? this.uncounted : this.byPipeline)?.get(pipeline) ?? [];
     return steps.reduce((prepared, step) => step(prepared), batch);
   }
+}
+
+type ContextOf = (processor: string, pipeline: PlannedPipeline) => ProcessorContext;
+type StepsByPipeline = ReadonlyMap<string, readonly ReplayStep[]>;
+
+function stepsByPipeline(plan: GraphPlan, contextOf: ContextOf): StepsByPipeline {
+  const byPipeline = new Map<string, readonly ReplayStep[]>();
+  for (const pipeline of plan.pipelines) {
+    const feeding = plan.pipelines.filter((other) => feeds(plan, other, pipeline));
+    const inheritedSteps = feeding.flatMap((other) => byPipeline.get(other.id) ?? []);
+    const ownSteps = pipeline.processors.flatMap((id) => {
+      const { factory, config } = plan.processors.get(id)!;
+      return factory.replay?.(config, contextOf(id, pipeline)) ?? [];
+    });
+    byPipeline.set(pipeline.id, [...new Set([...inheritedSteps, ...ownSteps])]);
+  }
+  return byPipeline;
 }
 
 /** Pipelines come after those that feed them. */

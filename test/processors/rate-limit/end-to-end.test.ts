@@ -42,6 +42,10 @@ describe("rate_limit before durable queues", () => {
       failure: { reason: "rate_limited", category: "rate_limited", names: ["audit.login"] },
     });
     expect(metrics.value("sluice_rate_limit_limited_items", { on_excess: "drop" })).toBe(3);
+    const setBack = (exporter: string, outcome: string) =>
+      metrics.value("sluice_setback_items", { exporter, outcome, reason: "rate_limited" });
+    expect([setBack("otlp_http/keeps", "saved"), setBack("otlp_http/keeps", "dropped")]).toEqual([1, 2]);
+    expect([setBack("otlp_http/drops", "saved"), setBack("otlp_http/drops", "dropped")]).toEqual([0, 3]);
   });
 
   it("keeps all that is over the limit as dead letters, to be replayed later", async () => {

@@ -32,6 +32,24 @@ describe("a dead letter of an old version", () => {
     await expect.poll(async () => (await after.agent.admin!.listDeadLetters({})).entries).toEqual([]);
   });
 
+  it("raises no counters when its replay is only tried", async () => {
+    const sink = await startSink();
+    onTestFinished(() => sink.close());
+    sink.respond((_, response) => response.writeHead(400).end("no"));
+    const exporter = `  otlp_http: {endpoint: "${sink.url}"}`;
+    const before = await startWrapped(exporter, { processors: { versioning: { events: OLD } } });
+    await before.hand(events(["order.paid", { sum: 5n }]));
+    await expect.poll(async () => (await before.agent.admin!.listDeadLetters({})).entries.length).toBe(1);
+    await before.agent.stop();
+    const { directory } = before;
+    const { agent, metrics } = await startWrapped(exporter, { directory, processors: { versioning: { events: NEW } } });
+    const report = await agent.admin!.replay({ query: {} }, { by: "test", dryRun: true });
+    expect(report).toMatchObject({ replayed: 1 });
+    expect(metrics.value("sluice_versioning_deprecated_items")).toBe(0);
+    await agent.admin!.replay({ query: {} }, { by: "test" });
+    await expect.poll(() => metrics.value("sluice_versioning_deprecated_items")).toBe(1);
+  });
+
   it("is kept while nothing knows its version, and is replayed once something does", async () => {
     const sink = await startSink();
     onTestFinished(() => sink.close());

@@ -217,15 +217,19 @@ export class Admission {
 
   /** A processor took it out of its pipeline. */
   private deadLetterSetback(delivery: Delivery, pipeline: string, setback: Setback): void {
+    const { filter, metrics } = this.services;
+    const { batch } = delivery;
     const cause = causeOf(setback);
-    if (!setback.onlyIfAlwaysSaved) return this.saveAsDeadLetter(delivery, pipeline, cause);
-    const saved = this.services.filter.alwaysSaved(delivery.batch);
-    if (saved === undefined) delivery.accept();
-    else this.put(delivery.with(saved), pipeline, cause);
+    const saved = setback.onlyIfAlwaysSaved ? filter.alwaysSaved(batch) : savedBy(filter, batch);
+    const savedItems = saved?.count ?? 0;
+    metrics.setBack(setback.reason, savedItems, batch.count - savedItems);
+    if (saved !== undefined) return this.put(delivery.with(saved), pipeline, cause);
+    if (!setback.onlyIfAlwaysSaved) metrics.filteredOut.add(1);
+    delivery.accept();
   }
 
   private saveAsDeadLetter(delivery: Delivery, pipeline: string, cause: DeadLetterCause): void {
-    if (this.services.filter.decide(delivery.batch) === "save") return this.put(delivery, pipeline, cause);
+    if (savedBy(this.services.filter, delivery.batch) !== undefined) return this.put(delivery, pipeline, cause);
     this.services.metrics.filteredOut.add(1);
     delivery.accept();
   }
@@ -241,6 +245,10 @@ export class Admission {
       delivery.refuse(refusal);
     }
   }
+}
+
+function savedBy(filter: DeadLetterFilter, batch: Batch): Batch | undefined {
+  return filter.decide(batch) === "save" ? batch : undefined;
 }
 
 /** A hash, because the values may be secret and an entry is shown to people. Undefined when nothing is kept apart. */

@@ -68,13 +68,16 @@ export class DeadLetterWriter {
   failureOf(
     exporter: string,
     batch: Batch,
-    { reason, category, error }: DeadLetterCause,
+    { reason, category, error, rejected }: DeadLetterCause,
     requestItems?: number,
   ): { readonly failure: Failure } {
     const signature = signatureOf(exporter, error);
     const at = this.services.clock.now();
-    const company = requestItems === undefined ? {} : { requestItems };
-    return { failure: { at, reason, category, error, ...company, signature, ...excerptOf(batch) } };
+    const request = {
+      ...(requestItems !== undefined && { requestItems }),
+      ...(rejected !== undefined && { rejected }),
+    };
+    return { failure: { at, reason, category, error, ...request, signature, ...excerptOf(batch) } };
   }
 
   /** Counts and logs a dead letter that has been written. */

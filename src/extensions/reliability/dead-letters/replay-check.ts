@@ -33,9 +33,10 @@ function isDown({ control }: LocatedEntry): boolean {
   return breaker.state === "open" || (state === "DOWN" && refused !== undefined);
 }
 
-/** The backend has taken a part of it already: all of it would arrive again. */
-function isPartlyDelivered({ failure }: Entry): boolean {
-  return failure?.reason === "partial_success";
+/** The backend has taken a part of its request already, and all of it would arrive again; unless it has rejected everything. */
+function isPartlyDelivered({ failure, items }: Entry): boolean {
+  if (failure?.reason !== "partial_success") return false;
+  return (failure.rejected ?? 0) < (failure.requestItems ?? items);
 }
 
 /** True for a dead letter that the next cleaning removes because of its age. A retention of 0 is for ever. */
@@ -48,7 +49,7 @@ async function canBeSent({ control, ref, entry }: LocatedEntry): Promise<boolean
   try {
     const batch = await control.store.payload(ref);
     Batch.admit(entry.signal, batch.bytes);
-    return batch.count > 1 || control.prepare?.(entry, batch).error === undefined;
+    return batch.count > 1 || control.prepare?.(entry, batch, true).error === undefined;
   } catch (error) {
     if (isMalformed(error) || isEntryGone(error)) return false;
     throw error;

@@ -40,7 +40,7 @@ export class ReplayTally {
   log({ by, dryRun, abort }: ReplayOptions, logger: Logger): void {
     if (dryRun || this.done === 0) return;
     const fields = { by, selected: this.total, replayed: this.replayed, skipped: this.skipped };
-    logger.info(fields, abort?.aborted ? "replay of dead letters was cancelled" : "dead letters were replayed");
+    logger.info(fields, abort?.aborted ? "replay of dead letters was cancelled" : "dead letters were queued again");
   }
 
   private count(name: string, description: string, attributes: Record<string, string>): void {

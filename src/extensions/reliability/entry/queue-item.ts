@@ -45,6 +45,8 @@ export interface DeadLetterCause {
   readonly error: AttemptError;
   /** The number of its records that nobody has; all of them unless it is given. */
   readonly lost?: number;
+  /** Of a partial success: how many records of the request were rejected. */
+  readonly rejected?: number;
 }
 
 /** How entries of a pipeline are merged; undefined when they are not. */

@@ -127,6 +127,15 @@ export class QueueMetrics {
     this.healthChecks[isHealthy ? "well" : "ill"].add(1);
   }
 
+  /** A processor took records out of its pipeline: so many of them are kept as a dead letter, and so many are not. */
+  setBack(reason: FailureReason, saved: number, dropped: number): void {
+    const description = "Records that a processor took out of its pipeline, by whether the exporter keeps them.";
+    for (const [outcome, items] of Object.entries({ saved, dropped })) {
+      const attributes = { exporter: this.id, reason, outcome };
+      if (items > 0) this.metrics.counter("sluice_setback_items", { description }, attributes).add(items);
+    }
+  }
+
   deadLettered(reason: FailureReason, errorClass: string, calls: number): void {
     const description = "Entries that became dead letters.";
     const attributes = { exporter: this.id, reason, error_class: boundedClass(errorClass) };

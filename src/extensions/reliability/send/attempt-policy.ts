@@ -205,7 +205,8 @@ export class AttemptPolicy {
       const rejected = Math.min(uncounted, sent[i]!.count);
       uncounted -= rejected;
       item.entry = withFailure(item.entry, error, this.services.clock.now(), true, recordsOf(items));
-      const cause: DeadLetterCause = { reason: "partial_success", category: "schema", error, lost: rejected };
+      const own = { lost: rejected, rejected: partial.rejected };
+      const cause: DeadLetterCause = { reason: "partial_success", category: "schema", error, ...own };
       const told = items.length === 1 ? partial : { rejected: 0, message: error.message };
       return { kind: "partly_delivered", sent: sent[i]!, partial: told, rejected, cause };
     });
@@ -245,9 +246,10 @@ export class AttemptPolicy {
       return this.refusals.refused(group, batches, verdict.error);
     }
     const { delayMs } = verdict;
+    const requestItems = recordsOf(group.items);
     const at = this.services.clock.now();
     return outcomeOfEach(group.items, (item) => {
-      item.entry = withDelay(withFailure(item.entry, error, at, false), delayMs);
+      item.entry = withDelay(withFailure(item.entry, error, at, false, requestItems), delayMs);
       return { kind: "retry", delayMs };
     });
   }

@@ -76,7 +76,7 @@ const replay: Command = {
     "Select them by their ids, by filters, or with --all. They keep their ids and their history.",
     "Left where they are: what was replayed too often, was partly taken before, has expired, cannot be read, or whose",
     "backend is down; the reasons are printed. --approve replays also the first two kinds and those whose backend is down.",
-    "Exit code 0 when all of them were replayed, 1 when some were not.",
+    "Exit code 0 when all of them were queued again, 1 when some were not. What fails again is a dead letter again.",
   ],
   options: {
     ...ALL,

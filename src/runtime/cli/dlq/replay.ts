@@ -88,8 +88,10 @@ function describeReport(
   aborted: boolean,
 ): string {
   if (selected === 0) return "No dead letters were selected.\n";
-  const verb = dryRun ? "would be replayed" : replayed === 1 ? "was replayed" : "were replayed";
-  const lines = [`${pluralize(replayed, "dead letter")} ${verb}${aborted ? ", then it was interrupted" : ""}.`];
+  const verb = dryRun ? "would be" : replayed === 1 ? "was" : "were";
+  const lines = [
+    `${pluralize(replayed, "dead letter")} ${verb} queued again${aborted ? ", then it was interrupted" : ""}.`,
+  ];
   for (const [reason, number] of Object.entries(skipped)) {
     const ids = examples.filter((each) => each.reason === reason).map(({ id }) => id);
     const shown = `${ids.slice(0, 3).join(", ")}${number > Math.min(3, ids.length) ? " ..." : ""}`;

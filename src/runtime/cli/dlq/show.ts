@@ -38,7 +38,7 @@ function describeEntry(entry: Entry, now: number): string[] {
       ["Content", `${pluralize(entry.items, "item")} of ${entry.signal}, ${roughByteSize(entry.bytes)}`],
       ["Enqueued", timeAndAge(entry.enqueuedAt, now)],
       ["Split from", entry.parent],
-      ...(failure === undefined ? [] : failureFields(failure)),
+      ...(failure === undefined ? [] : failureFields(failure, entry.items)),
       ["Error", failure === undefined && lastError ? errorText(lastError) : undefined],
       ["Attempts", `${entry.calls}${entry.calls === entry.attempts ? "" : `, of which ${entry.attempts} count`}`],
       ["First failed", entry.firstFailedAt === undefined ? undefined : timeAndAge(entry.firstFailedAt, now)],
@@ -49,17 +49,24 @@ function describeEntry(entry: Entry, now: number): string[] {
   ];
 }
 
-function failureFields(failure: Failure): [string, string | undefined][] {
-  const { reason, category, error, requestItems, signature, names, traceIds, schemaUrls } = failure;
+function failureFields(failure: Failure, items: number): [string, string | undefined][] {
+  const { reason, category, error, requestItems, rejected, signature, names, traceIds, schemaUrls } = failure;
   return [
     ["Reason", `${reason} (${category})`],
     ["Error", `${errorText(error)}${detailText(error)}`],
     ["Failed in", requestItems === undefined ? undefined : companyText(requestItems)],
+    ["Rejected", rejected === undefined ? undefined : rejectedText(rejected, requestItems ?? items)],
     ["Signature", signature],
     ["Names", names.join(", ") || undefined],
     ["Trace ids", traceIds.join(", ") || undefined],
     ["Schemas", schemaUrls.join(", ") || undefined],
   ];
+}
+
+function rejectedText(rejected: number, records: number): string {
+  const taken = records - rejected;
+  const others = taken === 0 ? "nothing was taken" : `${taken} were taken, and a replay would send them again`;
+  return `${rejected} of ${records} records; ${others}`;
 }
 
 function companyText(records: number): string {

@@ -105,6 +105,14 @@ describe("a replay", () => {
     expect([a.store.stats.failed.entries, a.woken, metrics.counts]).toEqual([2, 0, {}]);
   });
 
+  it("needs no approval after a partial success that took nothing", async () => {
+    const { a, replay } = await setup();
+    const reason = "partial_success" as const;
+    await deadLetter(a, { reason, rejected: 1 });
+    await deadLetter(a, { reason, rejected: 1, requestItems: 4 });
+    expect(await replay({ query: {} })).toMatchObject({ replayed: 1, skipped: { skip_approval: 1 } });
+  });
+
   it.each([
     ["skip_approval", { reason: "partial_success" as const }, true],
     ["skip_max_replays", { replays: 10 }, true],

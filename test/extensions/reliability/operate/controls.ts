@@ -75,9 +75,14 @@ function statusOf(fake: FakeControl): ExporterStatus {
 /** Puts a dead letter into the store, as a sender would. */
 export async function deadLetter(
   { store }: FakeControl,
-  fields: Partial<Failure> & { batch?: Batch; replays?: number; body?: string } = {},
+  fields: Partial<Failure> & {
+    batch?: Batch;
+    replays?: number;
+    body?: string;
+    history?: StoredEntry["entry"]["history"];
+  } = {},
 ): Promise<StoredEntry> {
-  const { batch, replays = 0, body = "x", ...wanted } = fields;
+  const { batch, replays = 0, body = "x", history, ...wanted } = fields;
   const { ref, entry } = await store.put({
     batch: batch ?? logs(body),
     pipeline: "logs",
@@ -95,7 +100,7 @@ export async function deadLetter(
     failingSince: 1_700_000_000_100,
     lastAttemptAt: 1_700_000_000_400,
     lastError,
-    history: [{ at: 1_700_000_000_100, error: lastError.class, delayMs: 1000 }],
+    history: history ?? [{ at: 1_700_000_000_100, error: lastError.class, delayMs: 1000 }],
     failure: { ...failure, ...wanted },
   };
   await store.fail(ref, failed);

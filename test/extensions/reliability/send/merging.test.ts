@@ -307,7 +307,9 @@ describe("a merged request of which some records are rejected", () => {
     await queue.pass(200);
     const message = "3 of 5 records, sent as 3 entries in one request, were rejected: too old";
     const dead = await queue.deadLetters();
-    expect(dead.map(({ failure }) => failure?.error.message)).toEqual([message, message, message]);
+    expect(dead.map(({ failure }) => failure)).toMatchObject(
+      Array(3).fill({ error: { message }, rejected: 3, requestItems: 5 }),
+    );
     expect(outcomes.flat()).toMatchObject(Array(3).fill({ ok: true, rejected: 0, message }));
     expect(queue.metrics.value("otelcol_exporter_sent_log_records")).toBe(2);
     expect(queue.metrics.value("otelcol_exporter_send_failed_log_records")).toBe(3);

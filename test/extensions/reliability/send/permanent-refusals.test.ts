@@ -148,7 +148,13 @@ describe("permanent refusals", () => {
     expect(queue.metrics.value("otelcol_exporter_sent_log_records")).toBe(1);
     expect(queue.metrics.value("otelcol_exporter_send_failed_log_records")).toBe(2);
     expect(await queue.deadLetters()).toMatchObject([
-      { failure: { reason: "partial_success", error: { message: "2 of 3 records were rejected: too old" } } },
+      {
+        failure: {
+          reason: "partial_success",
+          rejected: 2,
+          error: { message: "2 of 3 records were rejected: too old" },
+        },
+      },
     ]);
   });
 

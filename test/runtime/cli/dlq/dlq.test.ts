@@ -110,10 +110,34 @@ describe("dlq show", () => {
     const { code, out } = await dlq(["show", ids[0]!]);
     expect(code).toBe(0);
     expect(out).toContain("waiting to be sent, replayed 1 time");
+    expect(out).toContain("First failed  2023-11-14");
     expect(out).toMatch(/permanent after 7 attempts: HTTP 400: bad; replayed .* by ann/);
     expect(out).not.toContain("hello");
     expect((await dlq(["show", ids[0]!, "--payload"])).out).toContain('"stringValue": "hello"');
     expect(JSON.parse((await dlq(["show", ids[0]!, "--json"])).out)).toMatchObject({ entry: { id: ids[0] } });
+  });
+
+  it("tells what failed only as part of a larger request, and what the backend said each time", async () => {
+    const { dlq, ids } = await running({ requestItems: 150 });
+    const company = /a request of 150 records/;
+    expect((await dlq(["show", ids[0]!])).out).toMatch(company);
+    expect((await dlq(["list"])).out).toMatch(company);
+    const attempt = {
+      at: 1_700_000_000_000,
+      error: "HTTP 400",
+      message: "HTTP 400: no such tenant",
+      requestItems: 150,
+    };
+    const other = await running({ history: [attempt] });
+    const { out } = await other.dlq(["show", other.ids[0]!]);
+    expect(out).toMatch(/ {2}HTTP 400: no such tenant, in a request of 150 records\n/);
+  });
+
+  it("tells how much of a partial success was taken", async () => {
+    const { dlq, ids } = await running({ reason: "partial_success", rejected: 1, requestItems: 4 });
+    expect((await dlq(["show", ids[0]!])).out).toContain(
+      "1 of 4 records; 3 were taken, and a replay would send them again",
+    );
   });
 
   it("says that an id is unknown", async () => {
@@ -130,10 +154,10 @@ describe("dlq replay", () => {
     const { dlq, ids, a } = await running({}, { reason: "poison" }, { reason: "partial_success" });
     expect(await dlq(["replay", "--all", "--dry-run"])).toMatchObject({
       code: 0,
-      out: expect.stringContaining("2 dead letters would be replayed"),
+      out: expect.stringContaining("2 dead letters would be queued again"),
     });
     expect(a.store.stats.failed.entries).toBe(3);
-    expect(await dlq(["replay", ids[0]!])).toMatchObject({ code: 0, out: "1 dead letter was replayed.\n" });
+    expect(await dlq(["replay", ids[0]!])).toMatchObject({ code: 0, out: "1 dead letter was queued again.\n" });
     expect((await dlq(["replay", "--reason", "poison"])).code).toBe(0);
     const left = await dlq(["replay", "--all"]);
     expect([left.code, left.out]).toEqual([1, expect.stringContaining(`1 left: partly taken by the backend before`)]);

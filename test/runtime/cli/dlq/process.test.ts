@@ -12,7 +12,7 @@ describe("the sluice dlq process", () => {
     const list = await sluiceProcess(["dlq", "list", "--api", url]);
     expect(list).toMatchObject({ code: 0, err: "", out: expect.stringContaining(entry.id) });
     const replay = await sluiceProcess(["dlq", "replay", entry.id, "--api", url, "--by", "ann"]);
-    expect(replay).toEqual({ code: 0, err: "", out: "1 dead letter was replayed.\n" });
+    expect(replay).toEqual({ code: 0, err: "", out: "1 dead letter was queued again.\n" });
     expect((await a.store.find(entry.id))?.entry).toMatchObject({ state: "pending", cycles: [{ replayedBy: "ann" }] });
     expect((await sluiceProcess(["dlq", "replay", entry.id, "--api", url])).code).toBe(1);
   });
