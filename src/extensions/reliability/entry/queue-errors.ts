@@ -7,9 +7,16 @@ import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 export const MAX_ERROR_MESSAGE = 1000;
 
 /** What entries are given up with that no call has failed with. */
-export const BREAKER_OPEN = queueError(ERROR_CODES.SLUICE_BREAKER_OPEN, "the circuit breaker is open");
+const BREAKER_OPEN = queueError(ERROR_CODES.SLUICE_BREAKER_OPEN, "the circuit breaker is open");
 export const EXPIRED = queueError(ERROR_CODES.SLUICE_EXPIRED, "waited longer than sending_queue.max_age");
 export const RETRY_LIMITED = queueError(ERROR_CODES.SLUICE_RETRY_LIMIT, "over the rate limit of retries");
+
+/** The entry was not sent: what the breaker was opened by is said as what it is, the failure of another. */
+export function breakerOpenError(last: AttemptError | undefined): AttemptError {
+  if (last === undefined) return BREAKER_OPEN;
+  const message = `${BREAKER_OPEN.message}; the last call failed with ${last.message}`;
+  return { ...last, message: message.slice(0, MAX_ERROR_MESSAGE) };
+}
 
 function queueError(code: ErrorCode, message: string): AttemptError {
   return { kind: "transient", class: code, code, message };

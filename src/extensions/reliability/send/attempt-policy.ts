@@ -7,7 +7,7 @@ import {
   type GroupOutcome,
   outcomeOfEach,
 } from "../entry/outcome.js";
-import { BREAKER_OPEN, partialSuccessError } from "../entry/queue-errors.js";
+import { breakerOpenError, partialSuccessError } from "../entry/queue-errors.js";
 import { type DeadLetterCause, type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { type Backoff, createBackoff } from "../schedule/backoff.js";
@@ -136,8 +136,7 @@ export class AttemptPolicy {
   /** What becomes of an entry that met an open breaker and must not wait for it. */
   rejection(): DeadLetterOutcome {
     this.services.metrics.rejected.add(1);
-    const error = this.recent.lastError?.error ?? BREAKER_OPEN;
-    return deadLetter("circuit_open", error);
+    return deadLetter("circuit_open", breakerOpenError(this.recent.lastError?.error));
   }
 
   /** A call is made for these. */

@@ -58,9 +58,11 @@ describe("an outage", () => {
     const queue = await startQueue({ settings: { circuit_breaker: { on_open: "dead_letter" } }, backend: down });
     for (const body of numbers(20)) queue.send(body);
     await queue.pass(1000, 100);
-    const reasons = (await queue.deadLetters()).map(({ failure }) => failure?.reason);
-    expect(reasons.length).toBeGreaterThan(5);
-    expect(new Set(reasons)).toEqual(new Set(["circuit_open"]));
+    const dead = await queue.deadLetters();
+    expect(dead.length).toBeGreaterThan(5);
+    expect(new Set(dead.map(({ failure }) => failure?.reason))).toEqual(new Set(["circuit_open"]));
+    const unsent = dead.filter(({ calls }) => calls === 0).map(({ failure }) => failure?.error.message);
+    expect(new Set(unsent)).toEqual(new Set(["the circuit breaker is open; the last call failed with HTTP 503: no"]));
   });
 
   it("ends by itself when the exporter can be asked how it is: nothing is sent for that, and nothing has to wait", async () => {
