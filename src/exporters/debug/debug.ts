@@ -1,3 +1,6 @@
+import type { WriteStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import {
   type Batch,
@@ -9,6 +12,7 @@ import {
   ignored,
   SIGNALS,
   type Signal,
+  StartError,
 } from "../../plugin.js";
 import { type Paint, painterFor } from "../../runtime/kit.js";
 import { basicLine } from "./basic.js";
@@ -39,9 +43,10 @@ const debugSchema = z.strictObject({
     .default(1)
     .meta({ description: "Then every so many-th is shown: 1 shows all, 0 none." }),
   output_paths: z
-    .array(z.enum(["stdout", "stderr"], { error: "expected stdout or stderr; use the file exporter for files" }))
+    .array(z.string().min(1, "expected stdout, stderr or the path of a file"))
     .min(1)
-    .default(["stdout"]),
+    .default(["stdout"])
+    .meta({ description: "Where to print: stdout, stderr, or files to append to." }),
   use_internal_logger: ignored("telemetry is written to output_paths, never into the agent's own log"),
 });
 
@@ -61,25 +66,52 @@ export const debugExporter = defineExporter<DebugConfig>({
   // Whoever watches wants to see it now, and once; a slow terminal slows the sender down instead of timing out.
   defaults: { timeout: "0s", sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
   schema: debugSchema,
-  create: (config, context) =>
-    new DebugExporter(
-      config,
-      context,
-      config.output_paths.map((name) => process[name]),
-    ),
+  create: (config, context) => new DebugExporter(config, context, config.output_paths.map(outputOf)),
 });
+
+/** A stream of the process, or a file that is opened at the start. */
+function outputOf(path: string): NodeJS.WritableStream | string {
+  if (path === "stdout" || path === "stderr") return process[path];
+  return path.startsWith("file://") ? fileURLToPath(path) : path;
+}
 
 /** One batch is printed at a time, whole; `send` resolves when the stream has taken all of it. */
 export class DebugExporter implements Exporter {
   private readonly config: DebugConfig;
   private readonly context: ExporterContext;
-  private readonly outputs: readonly { readonly printer: Printer; readonly paint: Paint }[];
+  private readonly paths: readonly string[];
+  private readonly files: WriteStream[] = [];
+  private readonly outputs: { readonly printer: Printer; readonly paint: Paint }[] = [];
   private readonly samplers = new Map<Signal, BatchSampler>();
 
-  constructor(config: DebugConfig, context: ExporterContext, streams: readonly NodeJS.WritableStream[]) {
+  /** Streams to print to, and paths of files to append to. */
+  constructor(config: DebugConfig, context: ExporterContext, targets: readonly (NodeJS.WritableStream | string)[]) {
     this.config = config;
     this.context = context;
-    this.outputs = streams.map((stream) => ({ printer: new Printer(stream), paint: painterFor(stream) }));
+    this.paths = targets.filter((target) => typeof target === "string");
+    for (const target of targets) if (typeof target !== "string") this.addOutput(target);
+  }
+
+  async start(): Promise<void> {
+    for (const path of this.paths) this.addOutput(await this.openFile(path));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.files.map((file) => new Promise((resolve) => file.end(resolve))));
+  }
+
+  private addOutput(stream: NodeJS.WritableStream): void {
+    this.outputs.push({ printer: new Printer(stream), paint: painterFor(stream) });
+  }
+
+  private async openFile(path: string): Promise<WriteStream> {
+    try {
+      const file = (await open(path, "a")).createWriteStream();
+      this.files.push(file);
+      return file;
+    } catch (error) {
+      throw new StartError(`cannot write to ${path}: ${(error as Error).message}`, ["output_paths"], { cause: error });
+    }
   }
 
   async send(batch: Batch, abort: AbortSignal): Promise<undefined> {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { caseInsensitiveEnum, duration, headers, ignored, section, unsupported } from "../../plugin.js";
-import { grpcTarget, NO_CLIENT_AUTH, tlsClient, wordOrNone } from "../../runtime/kit.js";
+import { caseInsensitiveEnum, duration, ignored, section, unsupported } from "../../plugin.js";
+import { grpcTarget, httpHeaders, NO_CLIENT_AUTH, tlsClient, wordOrNone } from "../../runtime/kit.js";
 
 const keepalive = z.strictObject({
   time: duration().default(10_000).meta({ description: "Silence after which the server is pinged." }),
@@ -12,7 +12,7 @@ const ONE_CONNECTION = "there is one connection to one address";
 
 export const otlpGrpcSchema = z.strictObject({
   endpoint: grpcTarget().meta({ description: "host:port; http:// in front means without TLS, https:// with." }),
-  headers: headers().nullish(),
+  headers: httpHeaders().superRefine(refuseReserved).nullish(),
   compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "zstd"]))
     .default("gzip")
     .meta({
@@ -31,3 +31,14 @@ export const otlpGrpcSchema = z.strictObject({
 });
 
 export type OtlpGrpcConfig = z.infer<typeof otlpGrpcSchema>;
+
+/** What HTTP/2 or gRPC itself says about a call; Node.js would fail every call with another. */
+const RESERVED =
+  /^(connection|keep-alive|proxy-connection|transfer-encoding|upgrade|http2-settings|te|content-type|content-length|grpc-.*)$/i;
+
+function refuseReserved(configured: Readonly<Record<string, string>>, context: z.RefinementCtx): void {
+  for (const name of Object.keys(configured)) {
+    if (RESERVED.test(name))
+      context.addIssue({ code: "custom", path: [name], message: "expected no header that gRPC sets itself" });
+  }
+}

@@ -13,7 +13,7 @@ const common = {
   include_metadata: z
     .boolean()
     .default(false)
-    .meta({ description: "Keep the client's headers with the data, for components that ask for them." }),
+    .meta({ description: "Keep the client's headers and address with the data, for components that ask for them." }),
   tls: section(tlsServer()).optional(),
   auth: unsupported(NO_AUTH),
   middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import type { Origin, Outcome } from "../../plugin.js";
 import {
   answerOfRefusal,
@@ -101,7 +102,8 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
   protected override metadata(): Origin["metadata"] {
     if (!this.endpoint.config.include_metadata) return undefined;
     const entries = Object.entries(this.headers).filter(([name]) => !name.startsWith(":"));
-    return new Map(entries.map(([name, value]) => [name, Array.isArray(value) ? value : [String(value)]]));
+    const metadata = entries.map(([name, value]) => [name, Array.isArray(value) ? value : [String(value)]] as const);
+    return this.withClientAddress(new Map(metadata), this.session?.socket as Socket | undefined);
   }
 }
 

@@ -86,7 +86,8 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
 
   protected override metadata(): Origin["metadata"] {
     if (!this.endpoint.config.include_metadata) return undefined;
-    return new Map(Object.entries(this.request.headersDistinct).map(([name, values]) => [name, values ?? []]));
+    const headers = Object.entries(this.request.headersDistinct).map(([name, values]) => [name, values ?? []] as const);
+    return this.withClientAddress(new Map(headers), this.request.socket);
   }
 }
 

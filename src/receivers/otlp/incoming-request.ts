@@ -1,9 +1,13 @@
+import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { IDEMPOTENCY_HEADER, type Origin, type Outcome } from "../../plugin.js";
 import type { ErrorAnswer, OtlpEncoding } from "../../runtime/kit.js";
 import type { InFlightCounter } from "./in-flight-counter.js";
 import type { RequestIntake } from "./request-intake.js";
 import { answerOfBadUpload, Upload } from "./upload.js";
+
+/** The name that `from_context` knows the client's address by. */
+const CLIENT_ADDRESS = "client.address";
 
 /** What a request needs of the endpoint that it came to. */
 interface RequestEndpoint {
@@ -105,6 +109,13 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
 
   private refuseBadUpload(error: unknown): void {
     this.refuse(answerOfBadUpload(error, this.endpoint.maxBytes));
+  }
+
+  /** The client's address beside its headers; no header can pretend to be it. */
+  protected withClientAddress(metadata: Map<string, readonly string[]>, socket: Socket | undefined) {
+    const address = socket?.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, "");
+    metadata.delete(CLIENT_ADDRESS);
+    return address === undefined ? metadata : metadata.set(CLIENT_ADDRESS, [address]);
   }
 
   private idempotencyKey(): string | undefined {

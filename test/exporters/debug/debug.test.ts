@@ -1,12 +1,15 @@
 import { spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { Writable } from "node:stream";
+import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DebugExporter, debugExporter } from "../../../src/exporters/debug/debug.js";
 import { elapsedText, timeText, valueText } from "../../../src/exporters/debug/values.js";
 import { Batch, batchFromJson, type Signal } from "../../../src/plugin.js";
 import { runs } from "../../support/runs.js";
-import { exporterContext, never } from "../support.js";
+import { exporterContext, never, temporaryDirectory } from "../support.js";
 
 const TIME = "1700000000123456789";
 const TIME_TEXT = "2023-11-14T22:13:20.123456789Z";
@@ -451,6 +454,23 @@ describe("config", () => {
     expect(found).toBe(verbosity);
   });
 
+  test("appends to the files of output_paths, as the Collector does", async () => {
+    const path = join(await temporaryDirectory(), "debug.log");
+    for (const output of [path, pathToFileURL(path).href]) {
+      const exporter = debugExporter.create(
+        debugExporter.schema.parse({ output_paths: [output] }),
+        exporterContext({}),
+      );
+      await exporter.start?.();
+      await exporter.send(batch("logs", {}), never);
+      await exporter.stop?.();
+    }
+    const lines = (await readFile(path, "utf8")).trimEnd().split("\n");
+    expect([lines.length, new Set(lines).size]).toEqual([2, 1]);
+    const missing = debugExporter.schema.parse({ output_paths: [join(path, "no")] });
+    await expect(debugExporter.create(missing, exporterContext({})).start?.()).rejects.toThrow(/cannot write to/);
+  });
+
   test("takes the Collector's keys and finds others wrong", () => {
     const { schema } = debugExporter;
     expect(
@@ -462,7 +482,7 @@ describe("config", () => {
       }).success,
     ).toBe(true);
     expect(schema.safeParse({ verbosity: "loud" }).success).toBe(false);
-    expect(schema.safeParse({ output_paths: ["/tmp/x"] }).success).toBe(false);
+    expect(schema.safeParse({ output_paths: [""] }).success).toBe(false);
     expect(schema.safeParse({ verbose: true }).success).toBe(false);
   });
 });

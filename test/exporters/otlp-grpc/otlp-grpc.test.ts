@@ -306,6 +306,16 @@ describe("otlp_grpc config", () => {
     }
     expect(problems({ endpoint: "x:1", auth: { authenticator: "oidc" } })?.[0]).toMatch(/^auth: /);
     expect(problems({ endpoint: "x:1", compression: "lz4" })?.[0]).toMatch(/^compression: /);
+    for (const headers of [
+      { key: "secret\n" },
+      { "a b": "secret" },
+      { connection: "close" },
+      { "grpc-timeout": "1S" },
+    ]) {
+      const [problem] = problems({ endpoint: "x:1", headers })!;
+      expect(problem).toMatch(/^headers\.(key|a b|connection|grpc-timeout): expected /);
+      expect(problem).not.toContain("secret");
+    }
     expect(problems({ endpoint: "x:1", balancer_name: "pick_first", wait_for_ready: true })).toBeUndefined();
   });
 });

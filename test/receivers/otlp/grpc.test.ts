@@ -157,6 +157,7 @@ describe("OTLP over gRPC", () => {
     await restart({ include_metadata: true });
     await client.export("logs", wire("logs"), { headers: { "X-Tenant": "blue" } });
     expect(running.intakes.logs.origins[0]?.metadata?.get("x-tenant")).toEqual(["blue"]);
+    expect(running.intakes.logs.origins[0]?.metadata?.get("client.address")?.[0]).toMatch(/^(127\.0\.0\.1|::1)$/);
   });
 
   it("answers UNIMPLEMENTED to unknown methods and to signals without a pipeline", async () => {

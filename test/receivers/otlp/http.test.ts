@@ -158,6 +158,7 @@ describe("OTLP over HTTP", () => {
     await restart({ include_metadata: true });
     await post(running.http, "/v1/logs", wire("logs"), { ...PROTO, "X-Tenant": "blue" });
     expect(running.intakes.logs.origins[0]?.metadata?.get("x-tenant")).toEqual(["blue"]);
+    expect(running.intakes.logs.origins[0]?.metadata?.get("client.address")?.[0]).toMatch(/^(127\.0\.0\.1|::1)$/);
   });
 
   it("sends configured response headers", async () => {

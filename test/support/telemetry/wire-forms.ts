@@ -99,7 +99,8 @@ function variants(part: Part, odd: Oddities, dice: Dice): Part[] {
 /** Another value of the same field, which a later one overrules. */
 function decoy(part: Part, dice: Dice): Part {
   if (part.wire === 0) return { ...part, raw: Uint8Array.of(dice.upTo(127)) };
-  const size = part.wire === 1 ? 8 : part.wire === 5 ? 4 : dice.upTo(20);
+  const isId = part.field?.type === "id";
+  const size = part.wire === 1 ? 8 : part.wire === 5 ? 4 : isId ? part.raw.length : dice.upTo(20);
   return { ...part, raw: Uint8Array.from({ length: size }, () => 97 + dice.upTo(25)) };
 }
 

@@ -71,6 +71,12 @@ function readPipelines(service: MapNode, serviceKey: Span, findings: Findings): 
   const entry = service.entries.get("pipelines");
   const path = ["service", "pipelines"];
   if (entry?.value.kind === "map" && entry.value.entries.size > 0) {
+    const names = [...entry.value.entries.keys()];
+    if (names.every((name) => parseId(name)?.type === "profiles")) {
+      const message = "there are only pipelines of profiles, which Sluice does not carry, so nothing would run";
+      findings.error("missing_key", entry.key, path, message, { suggestion: PIPELINE_EXAMPLE });
+      return [];
+    }
     return [...entry.value.entries].flatMap(([name, pipeline]) =>
       readPipeline(name, pipeline.key, pipeline.value, [...path, name], findings),
     );

@@ -64,7 +64,9 @@ export async function prometheusReader(): Promise<{ reader: IMetricReader; scrap
 export async function periodicReader(target: PushTarget, logger: Logger): Promise<IMetricReader> {
   const [{ PeriodicExportingMetricReader }, { OTLPMetricExporter }] = await Promise.all([
     import("@opentelemetry/sdk-metrics"),
-    import("@opentelemetry/exporter-metrics-otlp-http"),
+    target.options.encoding === "json"
+      ? import("@opentelemetry/exporter-metrics-otlp-http")
+      : import("@opentelemetry/exporter-metrics-otlp-proto"),
   ]);
   return new PeriodicExportingMetricReader({
     exporter: logExportFailures(new OTLPMetricExporter(target.options), "metrics", target.options.url, logger),

@@ -1,4 +1,5 @@
 import type { AnyValueMap, Logger as OtelLogger } from "@opentelemetry/api-logs";
+import type { LogRecordExporter } from "@opentelemetry/sdk-logs";
 import type { LogProcessorConfig, OtlpTarget } from "../../config/schema/service-schema.js";
 import type { Logger } from "../../contract/observability.js";
 import { SEVERITY_NUMBERS, type Severity } from "../../telemetry/bytes/enum-names.js";
@@ -28,16 +29,15 @@ export class OtlpLogs implements LogOutput {
     failureLogger: Logger,
   ): Promise<void> {
     const targets = await Promise.all(processors.flatMap(targetsOf));
-    const [{ LoggerProvider, BatchLogRecordProcessor, SimpleLogRecordProcessor }, { OTLPLogExporter }, resources] =
-      await Promise.all([
-        import("@opentelemetry/sdk-logs"),
-        import("@opentelemetry/exporter-logs-otlp-http"),
-        import("@opentelemetry/resources"),
-      ]);
-    const made = targets.map(({ options, batched }) => {
-      const exporter = logExportFailures(new OTLPLogExporter(options), "logs", options.url, failureLogger);
+    const [{ LoggerProvider, BatchLogRecordProcessor, SimpleLogRecordProcessor }, resources] = await Promise.all([
+      import("@opentelemetry/sdk-logs"),
+      import("@opentelemetry/resources"),
+    ]);
+    const making = targets.map(async ({ options, batched }) => {
+      const exporter = logExportFailures(await createExporter(options), "logs", options.url, failureLogger);
       return batched ? new BatchLogRecordProcessor({ exporter }) : new SimpleLogRecordProcessor({ exporter });
     });
+    const made = await Promise.all(making);
     const provider = new LoggerProvider({ resource: resources.resourceFromAttributes(resource), processors: made });
     this.shutdown = () => provider.shutdown();
     this.logger = provider.getLogger("sluice");
@@ -48,6 +48,13 @@ export class OtlpLogs implements LogOutput {
   stop(): Promise<void> {
     return this.shutdown();
   }
+}
+
+async function createExporter(options: OtlpOptions): Promise<LogRecordExporter> {
+  const { OTLPLogExporter } = await (options.encoding === "json"
+    ? import("@opentelemetry/exporter-logs-otlp-http")
+    : import("@opentelemetry/exporter-logs-otlp-proto"));
+  return new OTLPLogExporter(options);
 }
 
 interface LogTarget {

@@ -5,6 +5,8 @@ import { loadClientTls } from "../../kit/net/tls-load.js";
 
 /** What OpenTelemetry's exporters for OTLP over HTTP are made with. */
 export interface OtlpOptions {
+  /** What chooses the exporter: the package for JSON or the one for protobuf. */
+  readonly encoding: "json" | "protobuf";
   readonly url: string;
   readonly headers: Record<string, string>;
   readonly timeoutMillis?: number;
@@ -22,6 +24,7 @@ export async function otlpOptions(target: OtlpTarget, urlPath: string, path: rea
   }
   const tls = await tlsOptions(target.tls, [...path, "tls"]);
   return {
+    encoding: target.protocol === "http/json" ? "json" : "protobuf",
     url: targetUrl(target, urlPath, path),
     headers: { ...target.headers },
     ...(target.timeout !== undefined && { timeoutMillis: target.timeout }),

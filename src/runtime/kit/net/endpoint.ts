@@ -5,6 +5,8 @@ import { z } from "zod";
 export interface HostPort {
   readonly host: string | undefined;
   readonly port: number;
+  /** Listening at 0.0.0.0 means IPv4 alone; else it means every interface, as in Go. */
+  readonly isIPv4Only?: boolean;
 }
 
 /** Where to listen: a TCP address, or the path of a Unix socket. */
@@ -64,7 +66,7 @@ export function listenAddress(endpoint: string, transport: string): ListenAddres
   if (transport === "unix") return { path: endpoint };
   const address = parseHostPort(withoutScheme(endpoint));
   if (address === undefined) throw new RangeError(EXPECTED_LISTEN);
-  if (transport === "tcp4" && address.host === undefined) return { ...address, host: "0.0.0.0" };
+  if (transport === "tcp4") return { host: address.host ?? "0.0.0.0", port: address.port, isIPv4Only: true };
   return address;
 }
 

@@ -1,7 +1,7 @@
 import type { AddressInfo, Server } from "node:net";
 import type { Logger } from "../../contract/observability.js";
 import { StartError } from "../../contract/start-error.js";
-import { formatAddress, type ListenAddress } from "./endpoint.js";
+import { formatAddress, type HostPort, type ListenAddress } from "./endpoint.js";
 
 /**
  * Resolves with the port once the server listens (0 for a Unix socket). Rejects with a `StartError` that names the
@@ -42,8 +42,9 @@ export async function startUnlessPortTaken<Server>(
   }
 }
 
-function listenOptions({ host, port }: { host: string | undefined; port: number }) {
-  return host === undefined ? { port } : { host, port };
+/** Without a host Node.js listens on IPv6 and IPv4 alike, or on IPv4 where there is no IPv6. */
+function listenOptions({ host, port, isIPv4Only }: HostPort) {
+  return host === undefined || (host === "0.0.0.0" && !isIPv4Only) ? { port } : { host, port };
 }
 
 function explainListenError(error: NodeJS.ErrnoException, address: string): string {

@@ -17,14 +17,15 @@ import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
  *
  * This is the only reader that does not trust its input. Everything else works on a `Batch`, and a batch exists only
  * if its bytes passed here (or were made from bytes that did). So every length, wire type and varint is checked, and
- * messages may nest at most MAX_DEPTH deep, protobuf's own usual limit. Unknown fields are fine, whatever they hold.
+ * messages may nest at most MAX_DEPTH deep: a value takes three levels for each map that it lies in. A trace id has 16
+ * bytes and a span id 8, or none, as the Collector demands. Unknown fields are fine, whatever they hold.
  *
  * It also notices a singular field that comes again, which is allowed but must be put right: see normal-form.ts.
  *
  * The table is compiled into one array per message, indexed by tag, so that a field costs one load and one switch.
  * Attributes with a plain value are by far the most frequent thing in telemetry and have a short way of their own.
  */
-export const MAX_DEPTH = 100;
+export const MAX_DEPTH = 200;
 
 /** What `checkRequest` answers when a singular field came again, or a second member of a choice. */
 export const HAS_DUPLICATE_FIELDS = -1;
@@ -63,6 +64,8 @@ const DESCEND_KEY_VALUE = 6;
 const WRONG_TYPE = 7;
 const PACKED_FIXED64 = 8;
 const PACKED_VARINT = 9;
+const TRACE_ID = 10;
+const SPAN_ID = 11;
 
 const ACTION_MASK = 15;
 
@@ -131,6 +134,14 @@ function checkMessage(b: Uint8Array, p: number, end: number, plan: CheckPlan, de
         }
         p += size;
         if (p > end) throw truncated(plan, at);
+        break;
+      }
+      case TRACE_ID:
+      case SPAN_ID: {
+        const size = readVarint32(b, p, end);
+        p = position + size;
+        if (p > end) throw truncated(plan, at);
+        if (size !== 0 && size !== (action === TRACE_ID ? 16 : 8)) throw wrongId(plan, action, size, at);
         break;
       }
       case DESCEND: {
@@ -257,6 +268,11 @@ function truncated(plan: CheckPlan, at: number): MalformedError {
   return new MalformedError(`a field of ${plan.message.name} goes past its end`, at);
 }
 
+function wrongId(plan: CheckPlan, action: number, size: number, at: number): MalformedError {
+  const expected = action === TRACE_ID ? "a trace id of 16 bytes" : "a span id of 8 bytes";
+  return new MalformedError(`a ${plan.message.name} has an id of ${size} bytes; expected ${expected}`, at);
+}
+
 const RECORD_MESSAGES = new Set([
   "LogRecord",
   "Span",
@@ -307,6 +323,7 @@ function singularBit(field: Field, message: Message): number {
 function actionsOf(field: Field): [tag: number, action: number][] {
   if (field.message !== undefined)
     return [[field.tag, field.message.name === "KeyValue" ? DESCEND_KEY_VALUE : DESCEND]];
+  if (field.type === "id") return [[field.tag, field.name === "traceId" ? TRACE_ID : SPAN_ID]];
   const single: [number, number] = [field.tag, SKIP_ACTIONS[field.tag & 7]!];
   if (!field.repeated || !isPackable(field)) return [single];
   const packed = (field.tag & 7) === VARINT ? PACKED_VARINT : PACKED_FIXED64;

@@ -2,7 +2,7 @@ import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, VALUE_TAG } fr
 import type { WireWriter } from "./writer.js";
 
 /** Each level of a value is up to three messages on the wire: what is written passes the check of what comes in. */
-export const MAX_VALUE_DEPTH = 30;
+export const MAX_VALUE_DEPTH = 60;
 
 /** Writes the body of an AnyValue that may be `depth` levels deep. */
 export type WriteAnyValue<V> = (writer: WireWriter, value: V, depth: number) => void;

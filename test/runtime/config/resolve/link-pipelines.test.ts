@@ -83,6 +83,7 @@ describe("pipelines", () => {
       "logs: {receivers: [otlp], exporters: [debug]}\nprofiles: {receivers: [otlp], exporters: [debug]}",
       "warning no_effect 9:5 service.pipelines.profiles",
     ],
+    ["only profiles", "profiles: {receivers: [otlp], exporters: [debug]}", "error missing_key 7:3 service.pipelines"],
     [
       "an unknown key",
       "logs: {receivers: [otlp], exporters: [debug], procesors: []}",

@@ -137,7 +137,7 @@ describe("exporters of the SDK", () => {
     const exporter = new SluiceLogRecordExporter(sluice);
     const provider = new LoggerProvider({ processors: [new BatchLogRecordProcessor({ exporter } as never)] });
     let deep: unknown = "bottom";
-    for (let i = 0; i < 60; i++) deep = { deep };
+    for (let i = 0; i < 100; i++) deep = { deep };
     for (let i = 0; i < 9; i++) provider.getLogger("x").emit({ body: (i === 4 ? deep : `line ${i}`) as never });
     await provider.shutdown();
     expect(batches.flatMap(bodies).sort()).toEqual([0, 1, 2, 3, 5, 6, 7, 8].map((i) => `line ${i}`));

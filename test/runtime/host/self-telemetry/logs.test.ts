@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Refusal } from "../../../../src/plugin.js";
+import { Batch, batchToJson, Refusal } from "../../../../src/plugin.js";
 import { createSelfTelemetry } from "../../../../src/runtime/host/self-telemetry/self-telemetry.js";
 import { configWith, observe } from "./support.js";
 
@@ -165,15 +165,15 @@ describe("a stderr that does not work", () => {
 
 interface Target {
   readonly url: string;
-  readonly bodies: { readonly url: string; readonly headers: NodeJS.Dict<string | string[]>; readonly text: string }[];
+  readonly bodies: { readonly url: string; readonly headers: NodeJS.Dict<string | string[]>; readonly bytes: Buffer }[];
 }
 
 async function otlpTarget(status = 200): Promise<Target> {
-  const bodies: { url: string; headers: NodeJS.Dict<string | string[]>; text: string }[] = [];
+  const bodies: { url: string; headers: NodeJS.Dict<string | string[]>; bytes: Buffer }[] = [];
   const server = createServer(async (request, response) => {
-    let text = "";
-    for await (const chunk of request) text += chunk;
-    bodies.push({ url: request.url!, headers: request.headers, text });
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    bodies.push({ url: request.url!, headers: request.headers, bytes: Buffer.concat(chunks) });
     response.writeHead(status, { "content-type": "application/json" }).end("{}");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -197,7 +197,8 @@ describe("as OTLP", () => {
     self.logger.error({ error: new Error("bad") }, "late");
     await self.stop();
     expect(target.bodies[0]).toMatchObject({ url: "/v1/logs", headers: { "x-key": "abc" } });
-    const { resourceLogs } = JSON.parse(target.bodies[0]!.text);
+    expect(target.bodies[0]!.headers["content-type"]).toBe("application/x-protobuf");
+    const { resourceLogs } = JSON.parse(batchToJson(Batch.admit("logs", target.bodies[0]!.bytes)));
     expect(resourceLogs[0].resource.attributes).toEqual([
       { key: "service.name", value: { stringValue: "my-agent" } },
       { key: "service.instance.id", value: { stringValue: expect.any(String) } },
@@ -207,7 +208,7 @@ describe("as OTLP", () => {
       { severityNumber: 13, severityText: "WARN", body: { stringValue: "early" } },
       { severityNumber: 17, severityText: "ERROR", body: { stringValue: "late" } },
     ]);
-    expect(records[0].attributes).toContainEqual({ key: "port", value: { intValue: 4318 } });
+    expect(records[0].attributes).toContainEqual({ key: "port", value: { intValue: "4318" } });
   });
 
   test("says once that a target cannot be reached", async () => {

@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { Batch, batchFromJson, batchToJson } from "../../../../src/plugin.js";
 import { MetricRegistry } from "../../../../src/runtime/host/self-telemetry/metric-registry.js";
 import { observe } from "./support.js";
 
@@ -160,13 +161,16 @@ test("listens nowhere with level none", async () => {
 });
 
 describe("as OTLP", () => {
-  test("sends everything from time to time, and once more when it stops", async () => {
-    const bodies: { url: string | undefined; text: string }[] = [];
+  test.each([
+    ["http/protobuf", "application/x-protobuf"],
+    ["http/json", "application/json"],
+  ])("sends everything as %s from time to time, and once more when it stops", async (protocol, type) => {
+    const bodies: { url: string | undefined; type: string | undefined; bytes: Buffer }[] = [];
     const server = createServer(async (request, response) => {
-      let text = "";
-      for await (const chunk of request) text += chunk;
-      bodies.push({ url: request.url, text });
-      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk);
+      bodies.push({ url: request.url, type: request.headers["content-type"], bytes: Buffer.concat(chunks) });
+      response.writeHead(200, { "content-type": type }).end(protocol === "http/json" ? "{}" : "");
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => {
@@ -174,17 +178,21 @@ describe("as OTLP", () => {
       server.close();
     });
     const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const self = observe({ metrics: { readers: [{ periodic: { interval: 20, exporter: { otlp: { endpoint } } } }] } });
+    const self = observe({
+      metrics: { readers: [{ periodic: { interval: 20, exporter: { otlp: { endpoint, protocol } } } }] },
+    });
     const counter = self.metrics.counter("otelcol_exporter_sent_spans", description, { exporter: "otlp" });
     await self.start();
     counter.add(5);
     await expect.poll(() => bodies.length).toBeGreaterThan(0);
     counter.add(1);
     await self.stop();
-    expect(bodies[0]!.url).toBe("/v1/metrics");
-    const { metrics } = JSON.parse(bodies.at(-1)!.text).resourceMetrics[0].scopeMetrics[0];
+    expect(bodies[0]).toMatchObject({ url: "/v1/metrics", type });
+    const { bytes } = bodies.at(-1)!;
+    const batch = type === "application/json" ? batchFromJson("metrics", bytes) : Batch.admit("metrics", bytes);
+    const { metrics } = JSON.parse(batchToJson(batch)).resourceMetrics[0].scopeMetrics[0];
     const sent = metrics.find((metric: { name: string }) => metric.name === "otelcol_exporter_sent_spans");
-    expect(sent.sum.dataPoints[0].asDouble ?? sent.sum.dataPoints[0].asInt).toBe(6);
+    expect(Number(sent.sum.dataPoints[0].asDouble ?? sent.sum.dataPoints[0].asInt)).toBe(6);
   });
 
   test("says once that a target cannot be reached", async () => {

@@ -1,9 +1,12 @@
+import { connect, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
 import { deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import {
   compress,
   decompress,
   formatAddress,
+  listen,
   listenAddress,
   loadClientTls,
   parseHostPort,
@@ -31,7 +34,36 @@ describe("an address", () => {
 
   it("may be a Unix socket, or all of IPv4", () => {
     expect(listenAddress("/run/x.sock", "unix")).toEqual({ path: "/run/x.sock" });
-    expect(listenAddress(":1", "tcp4")).toEqual({ host: "0.0.0.0", port: 1 });
+    expect(listenAddress(":1", "tcp4")).toEqual({ host: "0.0.0.0", port: 1, isIPv4Only: true });
+  });
+});
+
+describe("listening", () => {
+  /** The hosts of these at which somebody answers. */
+  async function reached(endpoint: string, transport: string): Promise<string[]> {
+    const server = createServer().unref();
+    const port = await listen(server, listenAddress(endpoint, transport), []);
+    const hosts = ["127.0.0.1", ...(hasIPv6 ? ["::1"] : [])];
+    const answers = await Promise.all(hosts.map((host) => canConnect(host, port)));
+    server.close();
+    return hosts.filter((_, index) => answers[index]);
+  }
+  const hasIPv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"));
+  const canConnect = (host: string, port: number) =>
+    new Promise<boolean>((resolve) => {
+      const socket = connect({ host, port }, () => resolve(true)).on("error", () => resolve(false));
+      socket.on("connect", () => socket.destroy());
+    });
+  const every = ["127.0.0.1", ...(hasIPv6 ? ["::1"] : [])];
+
+  it.each([
+    ["0.0.0.0:0", "tcp", every],
+    [":0", "tcp", every],
+    ["[::]:0", "tcp", every],
+    ["0.0.0.0:0", "tcp4", ["127.0.0.1"]],
+    ["127.0.0.1:0", "tcp", ["127.0.0.1"]],
+  ])("at %s with %s is reached at %j, as in the Collector", async (endpoint, transport, hosts) => {
+    expect(await reached(endpoint, transport)).toEqual(hosts);
   });
 });
 

@@ -190,7 +190,7 @@ describe("Batch.admit", () => {
   ])("refuses ten thousand levels of %s", (_, step) => {
     const levels = new Array(10_000).fill(step).flat();
     expect(admitted("logs", Uint8Array.from(nested([1, 2, 2, 5, ...levels])))).toBe(undefined);
-    expect(() => Batch.admit("logs", Uint8Array.from(nested([1, 2, 2, 5, ...levels])))).toThrow(/more than 100 deep/);
+    expect(() => Batch.admit("logs", Uint8Array.from(nested([1, 2, 2, 5, ...levels])))).toThrow(/more than 200 deep/);
   });
 
   it("takes forty levels and everything can be done to them", () => {

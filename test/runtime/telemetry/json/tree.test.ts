@@ -89,7 +89,7 @@ describe("encodeTree", () => {
   it.each(LEVELS)("refuses just the nesting of %s that the check of incoming bytes refuses", (_, around) => {
     let body: Tree = { stringValue: "x" };
     const taken: boolean[] = [];
-    for (let depth = 0; depth < 60; depth++) {
+    for (let depth = 0; depth < 110; depth++) {
       const tree = record({ body, attributes: [{ key: "k", value: body }] });
       const admitted = thrownBy(() => Batch.admit("logs", referenceEncode("logs", tree))) === undefined;
       const encoded = thrownBy(() => encodeTree("logs", tree)) === undefined;
@@ -97,7 +97,7 @@ describe("encodeTree", () => {
       taken.push(encoded);
       body = around(body);
     }
-    expect([taken[30], taken[50]]).toEqual([true, false]);
+    expect([taken[60], taken[100]]).toEqual([true, false]);
   });
 });
 

@@ -369,15 +369,15 @@ describe("a data point", () => {
   });
 
   it("takes no field that would nest too deep for the next reader", () => {
-    for (let depth = 38; depth < 50; depth++) {
+    for (let depth = 86; depth < 100; depth++) {
       let value: Content = { boolValue: true };
       for (let i = 0; i < depth; i++) value = { arrayValue: { values: [value] } };
       const edit = (point: DataPointView) =>
         point.setField("exemplars", [{ filteredAttributes: [{ key: "k", value }] }]);
       const gauge = metrics({ gauge: { dataPoints: [{}] } });
-      if (depth < 40) expect(reread(gauge, edit, (point) => point.name)).toEqual([""]);
-      else if (depth > 45)
-        expect(() => editRecords(gauge, (point) => edit(point as DataPointView))).toThrow(/100 deep/);
+      if (depth < 88) expect(reread(gauge, edit, (point) => point.name)).toEqual([""]);
+      else if (depth > 95)
+        expect(() => editRecords(gauge, (point) => edit(point as DataPointView))).toThrow(/200 deep/);
       else checkedEdit(gauge, edit);
     }
   });
