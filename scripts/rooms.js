@@ -52,6 +52,10 @@ export const ROOMS = [
     path: "src/runtime/kit/net/compression/",
     purpose: "Content-Encodings: gzip, zstd, snappy, lz4; bounded when undone",
   },
+  {
+    path: "src/runtime/kit/net/proxy/",
+    purpose: "proxies of the config and the environment, and tunnels through them",
+  },
   { path: "src/runtime/kit/net/http1/", purpose: "an HTTP/1.1 client for one origin" },
   { path: "src/runtime/kit/otlp/", purpose: "the OTLP protocol over HTTP and gRPC" },
   { path: "src/runtime/kit/text/", purpose: "text for terminals" },

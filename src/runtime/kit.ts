@@ -74,6 +74,8 @@ export type { Http1Answer } from "./kit/net/http1/exchange.js";
 export { headerLine, type RequestHead, requestHead } from "./kit/net/http1/request-head.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export { NoAnswerError } from "./kit/net/no-answer-error.js";
+export { type HttpProxy, proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";
+export { Tunnel } from "./kit/net/proxy/tunnel.js";
 export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
 export { tlsClient, tlsServer } from "./kit/net/tls-config.js";
 export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } from "./kit/net/tls-load.js";

@@ -1,8 +1,9 @@
 import type { ClientHttp2Session, ClientSessionOptions, SecureClientSessionOptions } from "node:http2";
-import { connect as connectSocket } from "node:net";
+import { connect as connectSocket, isIP } from "node:net";
 import process from "node:process";
+import type { Duplex } from "node:stream";
 import type { Clock } from "../../plugin.js";
-import type { GrpcTarget, TlsClientOptions } from "../../runtime/kit.js";
+import { type GrpcTarget, proxyFromEnvironment, type TlsClientOptions, Tunnel } from "../../runtime/kit.js";
 import type { OtlpGrpcConfig } from "./config.js";
 
 type ClientKeepalive = NonNullable<OtlpGrpcConfig["keepalive"]>;
@@ -60,7 +61,9 @@ export class GrpcConnection {
   private open(): ClientHttp2Session {
     const { target, tls } = this.settings;
     const { connect } = process.getBuiltinModule("node:http2");
-    const session = connect(urlOf(target, tls !== undefined), optionsOf(target, tls));
+    const proxied = connectThroughProxy(target, tls);
+    const options = { ...optionsOf(target, tls), ...(proxied && { createConnection: () => proxied }) };
+    const session = connect(urlOf(target, tls !== undefined), options);
     this.openedAt = this.settings.clock.monotonic();
     this.current = session;
     this.sessions.add(session);
@@ -104,6 +107,21 @@ function urlOf({ address }: GrpcTarget, secure: boolean): string {
   if ("path" in address) return `${scheme}://localhost`;
   const host = address.host.includes(":") ? `[${address.host}]` : address.host;
   return `${scheme}://${host}:${address.port}`;
+}
+
+/** Like grpc-go, it asks HTTPS_PROXY for a way, with TLS or without. */
+function connectThroughProxy({ address }: GrpcTarget, tls: TlsClientOptions | undefined): Duplex | undefined {
+  if ("path" in address) return undefined;
+  const { host, port } = address;
+  const proxy = proxyFromEnvironment(true, host, port);
+  if (proxy === undefined) return undefined;
+  const tunnel = new Tunnel(proxy, host, port);
+  if (tls === undefined) return tunnel;
+  const servername = tls.servername ?? (isIP(host) ? "" : host);
+  const options = { ...tls, host, servername, socket: tunnel, ALPNProtocols: ["h2"] };
+  const socket = process.getBuiltinModule("node:tls").connect(options);
+  tunnel.on("error", (error) => socket.destroy(error));
+  return socket.on("close", () => tunnel.destroy());
 }
 
 function optionsOf({ address }: GrpcTarget, tls: TlsClientOptions | undefined) {

@@ -37,7 +37,9 @@ export const otlpHttpSchema = z
     idle_conn_timeout: duration().default(90_000),
     disable_keep_alives: z.boolean().default(false),
     auth: unsupported(NO_CLIENT_AUTH),
-    proxy_url: unsupported("proxies are not supported; send to the endpoint directly"),
+    proxy_url: z
+      .preprocess((url) => (url === "" ? undefined : url), httpUrl().optional())
+      .meta({ description: "An HTTP proxy to send through, in place of that of HTTP_PROXY or HTTPS_PROXY." }),
     middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
     cookies: ignored("cookies are not kept"),
     read_buffer_size: ignored("Node.js sizes its own socket buffers"),

@@ -1,6 +1,14 @@
 import { isIP } from "node:net";
 import { SIGNALS, type Signal } from "../../plugin.js";
-import { contentTypeOf, OTLP_SERVICES, type RequestHead, requestHead } from "../../runtime/kit.js";
+import {
+  contentTypeOf,
+  type HttpProxy,
+  OTLP_SERVICES,
+  proxyFromEnvironment,
+  proxyOfUrl,
+  type RequestHead,
+  requestHead,
+} from "../../runtime/kit.js";
 import type { OtlpHttpConfig } from "./config.js";
 
 /** Where a signal's requests go, taken apart once. */
@@ -13,6 +21,7 @@ export interface HttpTarget {
   /** An IPv6 address has no brackets. */
   readonly host: string;
   readonly port: number;
+  readonly proxy: HttpProxy | undefined;
   readonly head: RequestHead;
 }
 
@@ -48,17 +57,24 @@ function urlOf(config: OtlpHttpConfig, signal: Signal): URL | undefined {
 
 function createTarget(url: URL, config: OtlpHttpConfig): HttpTarget {
   const isSecure = url.protocol === "https:";
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const port = Number(url.port || (isSecure ? 443 : 80));
+  const proxy = config.proxy_url ? proxyOfUrl(config.proxy_url) : proxyFromEnvironment(isSecure, host, port);
+  // A proxy that hands plain requests on is told the whole URL.
+  const isWhole = proxy !== undefined && !isSecure;
+  const target = `${isWhole ? `http://${url.host}` : ""}${url.pathname}${url.search}`;
   return {
     url: `${url.protocol}//${url.host}${url.pathname}`,
     origin: `${url.protocol}//${url.host}`,
     isSecure,
-    host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
-    port: Number(url.port || (isSecure ? 443 : 80)),
-    head: requestHead("POST", url.pathname + url.search, headersOf(url, config)),
+    host,
+    port,
+    proxy,
+    head: requestHead("POST", target, headersOf(url, config, isWhole ? proxy : undefined)),
   };
 }
 
-function headersOf(url: URL, config: OtlpHttpConfig): Record<string, string> {
+function headersOf(url: URL, config: OtlpHttpConfig, proxy: HttpProxy | undefined): Record<string, string> {
   return {
     Host: url.host,
     Connection: config.disable_keep_alives ? "close" : "keep-alive",
@@ -66,6 +82,7 @@ function headersOf(url: URL, config: OtlpHttpConfig): Record<string, string> {
     "User-Agent": "sluice",
     ...(config.compression !== "none" && { "Content-Encoding": config.compression }),
     ...((url.username || url.password) && { Authorization: basicAuth(url) }),
+    ...(proxy?.authorization && { "Proxy-Authorization": proxy.authorization }),
     ...config.headers,
   };
 }

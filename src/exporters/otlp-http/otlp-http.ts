@@ -68,9 +68,9 @@ class OtlpHttpExporter implements Exporter {
     const servername = hostHeaderName(this.config);
     const tls = servername === undefined ? loaded : { servername, ...loaded };
     const settings = clientSettings(this.config, this.context.clock);
-    for (const { origin, host, port, isSecure } of this.targets.values()) {
+    for (const { origin, host, port, isSecure, proxy } of this.targets.values()) {
       if (this.clients.has(origin)) continue;
-      this.clients.set(origin, new Http1Client({ host, port, ...(isSecure && { tls }) }, settings));
+      this.clients.set(origin, new Http1Client({ host, port, proxy, ...(isSecure && { tls }) }, settings));
     }
   }
 

@@ -18,13 +18,10 @@ export const actionSchema = z
     action: z.enum(["insert", "update", "upsert", "delete", "hash", "extract", "convert"]),
     value: value.optional(),
     from_attribute: z.string().optional(),
-    from_context: z
-      .string()
-      .optional()
-      .meta({
-        description:
-          "metadata.<name>: a header of the client's request; client.address: its address. The receiver needs include_metadata: true.",
-      }),
+    from_context: z.string().optional().meta({
+      description:
+        "metadata.<name>: a header of the client's request; client.address: its address. The receiver needs include_metadata: true.",
+    }),
     converted_type: z.enum(["int", "double", "string"]).optional(),
   })
   .superRefine((config, context) => {

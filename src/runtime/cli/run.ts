@@ -10,6 +10,7 @@ import { parseDuration } from "../contract/schema/units.js";
 import { waitAtMost } from "../contract/wait-at-most.js";
 import { PluginFolders } from "../host/plugins/plugin-folders.js";
 import { Watchdog } from "../host/plugins/watchdog.js";
+import { useProxyEnvironment } from "../kit/net/proxy/proxy.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
 import { showProblems } from "./show-problems.js";
@@ -27,6 +28,7 @@ export async function run(context: CommandContext): Promise<number> {
   const timeout = shutdownTimeout(values["shutdown-timeout"] as string | undefined);
   const watchdog = new Watchdog({ json: !terminal.err.isTerminal });
   const pluginFolders = new PluginFolders();
+  readProxies(terminal.env);
   const loaded = await loadFromArguments(context, watchdog, pluginFolders);
   if (loaded.config === undefined) {
     showProblems(loaded.problems, loaded.lineAt, terminal.err);
@@ -38,6 +40,14 @@ export async function run(context: CommandContext): Promise<number> {
     return await runConfig(config, problems, { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders });
   } catch (error) {
     return reportFailedStart(error, loaded, terminal);
+  }
+}
+
+function readProxies(env: Terminal["env"]): void {
+  try {
+    useProxyEnvironment(env);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
   }
 }
 

@@ -354,7 +354,7 @@ describe("otlp_http config", () => {
       const [problem] = problems({ endpoint, compression, compression_params: { level } })!;
       expect(problem).toMatch(/^compression_params\.level: expected /);
     }
-    expect(problems({ endpoint, proxy_url: "http://p" })?.[0]).toMatch(/^proxy_url: /);
+    expect(problems({ endpoint, proxy_url: "socks5://p" })?.[0]).toMatch(/^proxy_url: /);
     for (const headers of [{ key: "secret\r\nX: y" }, { key: "secret\n" }, { "a b": "secret" }]) {
       const [problem] = problems({ endpoint, headers })!;
       expect(problem).toMatch(/^headers\.(key|a b): expected a header that can be sent/);

@@ -2,6 +2,8 @@ import { connect, isIP, type Socket } from "node:net";
 import process from "node:process";
 import type { ConnectionOptions } from "node:tls";
 import type { Clock } from "../../../contract/clock.js";
+import type { HttpProxy } from "../proxy/proxy.js";
+import { connectToProxy, Tunnel } from "../proxy/tunnel.js";
 import type { TlsClientOptions } from "../tls-load.js";
 import { AnswerFormatError, type AnswerHead } from "./answer-head.js";
 import { AnswerReader } from "./answer-reader.js";
@@ -15,6 +17,8 @@ export interface Http1Origin {
   readonly port: number;
   /** Set for https. */
   readonly tls?: TlsClientOptions | undefined;
+  /** What the way there leads through: https in a tunnel; of http it gets the requests itself, with whole URLs in them. */
+  readonly proxy?: HttpProxy | undefined;
 }
 
 /** What a connection tells the pool that it belongs to. */
@@ -102,17 +106,32 @@ export class Http1Connection {
   }
 
   private openSocket(): Socket {
-    const { host, port, tls } = this.pool.origin;
+    const { host, port, tls, proxy } = this.pool.origin;
     const onread = { buffer: this.readBuffer, callback: (bytes: number) => this.onRead(bytes) };
     const options = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, onread };
+    if (tls === undefined && proxy !== undefined) {
+      const socket = connectToProxy(proxy, { onread });
+      return socket.once(proxy.isSecure ? "secureConnect" : "connect", () => this.onReady());
+    }
     if (tls === undefined) return connect(options).once("connect", () => this.onReady());
     const servername = tls.servername ?? (isIP(host) ? "" : host);
     const { session } = this.pool;
-    const secure: ConnectionOptions = { ...options, ...tls, servername, ALPNProtocols: ["http/1.1"] };
+    const way = proxy === undefined ? options : { host, socket: new Tunnel(proxy, host, port) };
+    const secure: ConnectionOptions = { ...way, ...tls, servername, ALPNProtocols: ["http/1.1"] };
     const socket = process.getBuiltinModule("node:tls").connect(session ? { ...secure, session } : secure);
     socket.on("session", (next: Buffer) => (this.pool.session = next));
+    if ("socket" in way) this.readTunnel(socket, way.socket);
     // Nothing is written before the certificate has been checked.
     return socket.once("secureConnect", () => this.onReady());
+  }
+
+  /** Node.js reads into a buffer of ours only what comes from a socket of its own. */
+  private readTunnel(socket: Socket, tunnel: Tunnel): void {
+    tunnel.on("error", (error) => socket.destroy(error));
+    socket.on("close", () => tunnel.destroy());
+    socket.on("data", (chunk: Buffer) => {
+      for (let p = 0; p < chunk.length; p += READ_BUFFER_BYTES) this.onRead(chunk.copy(this.readBuffer, 0, p));
+    });
   }
 
   private onReady(): void {
