@@ -1,5 +1,6 @@
 import type { Outcome } from "../contract/debt.js";
 import type { Delivery } from "../contract/delivery.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import type { DeliveryConsumer } from "./intake.js";
 import type { PartialAcceptance } from "./partial-acceptance.js";
 
@@ -49,8 +50,15 @@ function offer(delivery: Delivery, consumers: readonly DeliveryConsumer[], memor
 
 function takenOf(consumers: readonly DeliveryConsumer[], parts: readonly Delivery[]): Map<DeliveryConsumer, Outcome> {
   const taken = new Map<DeliveryConsumer, Outcome>();
-  for (const [i, { debt }] of parts.entries()) if (debt.outcome?.ok) taken.set(consumers[i]!, debt.outcome);
+  for (const [i, { debt }] of parts.entries()) {
+    if (debt.outcome !== undefined && isTaken(debt.outcome)) taken.set(consumers[i]!, debt.outcome);
+  }
   return taken;
+}
+
+/** One who waits for the result of a queue is refused what became a dead letter of it: the queue has it. */
+function isTaken(outcome: Outcome): boolean {
+  return outcome.ok || outcome.refusal.code === ERROR_CODES.SLUICE_DEAD_LETTERED;
 }
 
 /** A branch that throws refuses its own part and disturbs no other. */

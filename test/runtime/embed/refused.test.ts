@@ -96,6 +96,16 @@ describe("what a program emits without failOnError and the pipeline refuses", ()
     await expect.poll(arrived).toEqual(["a"]);
   });
 
+  it("is one dead letter when an exporter whose result is waited for has made one of it", async () => {
+    const { sink, largerConfig } = await fullQueue();
+    sink.decide(() => 400);
+    const { otlp_http } = largerConfig.exporters;
+    const exporters = { otlp_http: { ...otlp_http, sending_queue: { wait_for_result: true } } };
+    const sluice = await started({ config: { ...largerConfig, exporters }, queueDirectory: temporaryFolder() });
+    await sluice.logs.emit({ body: "a" });
+    expect((await sluice.deadLetters.list()).entries).toMatchObject([{ exporter: "otlp_http" }]);
+  });
+
   it("is kept also when a stop cannot wait for it", async () => {
     const queueDirectory = temporaryFolder();
     const service = logsInto("kept");

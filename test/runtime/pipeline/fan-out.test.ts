@@ -103,6 +103,17 @@ describe("a fan-out that one consumer refused", () => {
     expect(offered(consumer, logs("a", "b"))).toEqual({ ok: true, rejected: 1, message: "too old" });
   });
 
+  it("does not give it again to one that has it as a dead letter, and says so", () => {
+    const { all, consumer } = branches();
+    const kept = new Refusal("permanent", "a dead letter", { code: "SLUICE_DEAD_LETTERED" });
+    all[0]!.answer = kept;
+    all[1]!.answer = busy();
+    expect(offered(consumer, logs("a"))).toMatchObject({ ok: false, refusal: { kind: "throttled" } });
+    for (const branch of all) branch.answer = { rejected: 0, message: "" };
+    expect(offered(consumer, logs("a"))).toEqual({ ok: false, refusal: kept });
+    expect(all.map(({ taken }) => taken)).toEqual([[], ["a"]]);
+  });
+
   it("takes the same bytes of another client's headers for another delivery", () => {
     const { all, consumer } = branches();
     const of = (tenant: string) => ({ metadata: new Map([["tenant", [tenant]]]) });

@@ -1,5 +1,5 @@
 import { type Delivery, deadLetter, type Logger, limitedLog, type Refusal } from "../../../plugin.js";
-import type { Journal, JournalNotes, JournalSettings } from "../../../runtime/kit.js";
+import { ERROR_CODES, type Journal, type JournalNotes, type JournalSettings } from "../../../runtime/kit.js";
 import type { PipelineJournal } from "./pipeline-journal.js";
 
 export interface RefusedJournalSettings extends Pick<JournalSettings, "consumer" | "logger" | "clock"> {
@@ -59,7 +59,9 @@ export class RefusedJournal implements Journal {
     await journal?.stop();
   }
 
+  /** What an exporter already has as a dead letter is kept. */
   private keep(delivery: Delivery, refusal: Refusal): void {
+    if (refusal.code === ERROR_CODES.SLUICE_DEAD_LETTERED) return delivery.refuse(refusal);
     const kept = this.keepOnDisk(delivery, refusal).finally(() => this.keeping.delete(kept));
     this.keeping.add(kept);
   }
