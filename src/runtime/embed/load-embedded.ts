@@ -52,7 +52,8 @@ export async function loadEmbedded(settings: EmbeddedLoadSettings, receiver: App
   if (loaded.config === undefined || hasErrors) throw new SluiceConfigError(problems);
   const complete = withQueueDirectory(loaded.config, settings.queueDirectory);
   if ("problems" in complete) throw new SluiceConfigError([...problems, ...forDisplay(complete.problems)]);
-  return { config: withUntracedExporters(complete.config), warnings: problems, forDisplay };
+  const warnings = [...problems, ...forDisplay(complete.warnings ?? [])];
+  return { config: withUntracedExporters(complete.config), warnings, forDisplay };
 }
 
 function sourceOf({ config, baseDirectory: folder }: EmbeddedLoadSettings): { source: ConfigSource; isText: boolean } {

@@ -22,7 +22,9 @@ type ReliabilitySettings = ExporterSettings & { readonly directory?: string };
 export function withQueueDirectory(
   config: ResolvedConfig,
   directory: string | undefined,
-): { readonly config: ResolvedConfig } | { readonly problems: readonly Problem[] } {
+):
+  | { readonly config: ResolvedConfig; readonly warnings?: readonly Problem[] }
+  | { readonly problems: readonly Problem[] } {
   const spec = [...config.extensions.values()].find(({ factory }) => factory.type === RELIABILITY);
   if (spec === undefined) return { config };
   const written = spec.config as ReliabilitySettings;
@@ -30,7 +32,12 @@ export function withQueueDirectory(
   const isWritten = config.placeOf([...spec.path.split("."), "directory"]) !== undefined;
   const hasDirectory = isWritten || directory !== undefined;
   const isNeeded = queued.length > 0 || config.pipelines.some((pipeline) => hasJournal(config, pipeline, hasDirectory));
-  if (!isNeeded && !hasDirectory) return { config: withSettings(config, spec, withoutQueue(written)) };
+  if (!isNeeded && !hasDirectory) {
+    const warnings = config.pipelines
+      .filter((pipeline) => hasJournal(config, pipeline, true))
+      .map(waitsWarning(config));
+    return { config: withSettings(config, spec, withoutQueue(written)), warnings };
+  }
   if (isWritten) return { config };
   if (directory === undefined) return { problems: [noDirectory(config, queued)] };
   return { config: withSettings(config, spec, { ...written, directory }) };
@@ -71,4 +78,16 @@ function noDirectory(config: ResolvedConfig, queued: readonly ExporterSpec[]): P
     path: "extensions.reliability.directory",
     message: `nobody says where ${what} is to be kept; ${DIRECTORY_HINT}`,
   };
+}
+
+/** Where the journal would have been that nobody has named a directory for. */
+function waitsWarning(config: ResolvedConfig) {
+  return ({ id }: PipelineSpec): Problem => ({
+    severity: "warning",
+    code: "clients_wait",
+    place: config.placeOf(["service", "pipelines", id]),
+    path: `service.pipelines.${id}`,
+    message: `whoever hands something to pipeline "${id}" waits for as long as its processors hold it, and an SDK may give up`,
+    suggestion: "pass queueDirectory to createSluice: then it is kept on disk and answered at once",
+  });
 }

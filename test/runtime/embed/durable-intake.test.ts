@@ -2,7 +2,7 @@ import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trac
 import { afterEach, describe, expect, it } from "vitest";
 import { SluiceSpanExporter } from "../../../src/sdk.js";
 import { holding } from "../../extensions/reliability/intake/holding.js";
-import { cleanUp, started, temporaryFolder } from "./support.js";
+import { cleanUp, keptLog, started, temporaryFolder } from "./support.js";
 
 afterEach(cleanUp);
 
@@ -25,9 +25,11 @@ describe("a program whose pipeline holds what it emits", () => {
     await expect.poll(() => second.release()).toEqual(["held"]);
   });
 
-  it("waits when it has named no directory and no exporter has a queue", async () => {
+  it("waits when it has named no directory and no exporter has a queue, and is warned of that", async () => {
     const { components, held, release } = holding();
-    const sluice = await started({ config: HELD_LOGS, components });
+    const { lines, logger } = keptLog();
+    const sluice = await started({ config: HELD_LOGS, components, logger });
+    expect(lines).toEqual([expect.stringMatching(/service.pipelines.logs: .*waits.*queueDirectory/)]);
     const emitted = sluice.logs.emit({ body: "a" });
     await expect.poll(() => held.length).toBe(1);
     release();
