@@ -1,5 +1,6 @@
 import type { Clock, Logger, Metrics } from "../../../plugin.js";
 import type { QueueControl } from "../operate/exporter-control.js";
+import { SteadyTime } from "../schedule/steady-time.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";
 import { DELETE_CHUNK_SIZE, walkDeadLetters } from "./dead-letters.js";
 import { isExpired } from "./replay-check.js";
@@ -18,24 +19,46 @@ const MAX_PAUSE_MS = 3_600_000;
 
 /**
  * Keeps dead letters within their age, number and bytes; gives the function that does so once. What it removes is counted by
- * cause and logged: a dead letter never goes in silence. Age is looked for only when the oldest one is due.
+ * cause and logged: a dead letter never goes in silence. Age is looked for only when the oldest one is due, and by a time that
+ * a clock which jumps forward does not change: what that alone would remove is kept, and the log says so.
  */
 export function createRetention(control: QueueControl, services: RetentionServices): () => Promise<void> {
   const { store, settings } = control;
   const { retention, max_bytes, max_entries, drop } = settings.dead_letter;
+  const time = new SteadyTime(services.clock);
+  const started = retention === 0 ? undefined : startFromLastKnown(time, store);
   let nextDue = Number.NEGATIVE_INFINITY;
+  let hasWarned = false;
 
-  async function removeExpired(now: number): Promise<void> {
-    if (retention === 0 || (now < nextDue && nextDue - now <= MAX_PAUSE_MS)) return;
+  async function removeExpired(): Promise<void> {
+    if (retention === 0) return;
+    await started;
+    const now = time.now();
+    if (!time.isAhead) hasWarned = false;
+    const mustWarn = time.isAhead && !hasWarned;
+    if (!mustWarn && now < nextDue && nextDue - now <= MAX_PAUSE_MS) return;
     let oldest = now;
+    let kept = 0;
     const expired = new Removal(store);
     for await (const stored of walkDeadLetters(store)) {
       if (isExpired(stored.entry, retention, now)) await expired.add(stored);
       else oldest = Math.min(oldest, stored.entry.failure?.at ?? now);
+      if (isExpired(stored.entry, retention, services.clock.now())) kept += 1;
     }
     await expired.flush();
     nextDue = Math.min(oldest + retention, now + MAX_PAUSE_MS);
     countAndLog("retention", expired);
+    if (mustWarn) warnOfClock(kept - expired.entries, services.clock.now() - now);
+  }
+
+  function warnOfClock(kept: number, aheadMs: number): void {
+    hasWarned = true;
+    if (kept <= 0) return;
+    const details = { exporter: control.id, kept, aheadMs: Math.round(aheadMs) };
+    services.logger.warn(
+      details,
+      "the clock has jumped forward: dead letters that would be too old by it are kept until it has run on for an hour",
+    );
   }
 
   async function removeExcess(
@@ -65,7 +88,7 @@ export function createRetention(control: QueueControl, services: RetentionServic
 
   return () =>
     runExclusively(store, async () => {
-      await removeExpired(services.clock.now());
+      await removeExpired();
       if (max_entries > 0)
         await removeExcess(
           "max_entries",
@@ -80,6 +103,12 @@ export function createRetention(control: QueueControl, services: RetentionServic
         );
       }
     });
+}
+
+/** The clock may be wrong when the agent starts: the last dead letter is from a time that was right once. */
+async function startFromLastKnown(time: SteadyTime, store: QueueStore): Promise<void> {
+  const [last] = await store.failed(undefined, 1, "newest").catch(() => []);
+  if (last?.entry.failure !== undefined) time.startFrom(last.entry.failure.at);
 }
 
 /** Deletes entries some at a time. */

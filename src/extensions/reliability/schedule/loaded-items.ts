@@ -1,6 +1,7 @@
 import type { Batch, Clock, Delivery } from "../../../plugin.js";
 import { type BatchingOf, createQueueItem, type QueueItem } from "../entry/queue-item.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
+import { SteadyTime } from "./steady-time.js";
 
 /**
  * The entries that are in memory, each at most once, with as many of their payloads as there is room for; and the clients
@@ -8,6 +9,7 @@ import type { EntryRef, StoredEntry } from "../store/store.js";
  */
 export class LoadedItems {
   private readonly clock: Clock;
+  private readonly time: SteadyTime;
   private readonly maxBytes: number;
   private readonly maxWaitMs: number;
   private readonly batchingOf: BatchingOf | undefined;
@@ -20,6 +22,7 @@ export class LoadedItems {
 
   constructor(clock: Clock, maxBytes: number, maxWaitMs = Number.POSITIVE_INFINITY, batchingOf?: BatchingOf) {
     this.clock = clock;
+    this.time = new SteadyTime(clock);
     this.maxBytes = maxBytes;
     this.maxWaitMs = maxWaitMs;
     this.batchingOf = batchingOf;
@@ -35,7 +38,7 @@ export class LoadedItems {
 
   add(stored: StoredEntry, batch?: Batch, delivery?: Delivery): QueueItem {
     const monotonic = this.clock.monotonic();
-    const item = createQueueItem(stored, this.clock.now(), monotonic, this.maxWaitMs, this.batchingOf);
+    const item = createQueueItem(stored, this.time.now(), monotonic, this.maxWaitMs, this.batchingOf);
     if (item.lastTriedAt < this.retryNowAt) item.dueAt = Math.min(item.dueAt, monotonic);
     item.delivery = delivery ?? this.deliveries.get(item.ref);
     this.deliveries.delete(item.ref);

@@ -2,14 +2,13 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { startDeadLetterMaintenance } from "../../../../src/extensions/reliability/dead-letters/dead-letter-maintenance.js";
 import type { AttemptError, ExporterSettings } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
-import { CountedMetrics, control, deadLetter } from "../operate/controls.js";
+import { CountedMetrics, control, deadLetter, type FakeControl } from "../operate/controls.js";
 
 const HOUR = 3_600_000;
 const transient: AttemptError = { kind: "transient", class: "HTTP 503", message: "later", code: "X" };
 
-async function setup(settings: ExporterSettings) {
-  const a = await control("a", settings);
-  const clock = new FakeClock();
+async function setup(settings: ExporterSettings, clock = new FakeClock(), a?: FakeControl) {
+  a ??= await control("a", settings);
   const metrics = new CountedMetrics();
   const said: object[] = [];
   const note = (fields: object, message: string) => void said.push({ ...fields, message });
@@ -41,6 +40,49 @@ describe("retention", () => {
     await pass(5000);
     expect(await ids()).toEqual([]);
   });
+
+  it("removes nothing for a clock that is a month ahead for a while, and says so once", async () => {
+    const { a, clock, pass, ids, said } = await setup({ dead_letter: { retention: 720 * HOUR } });
+    for (let i = 0; i < 3; i++) await deadLetter(a, { at: clock.now() });
+    await pass(5000);
+    clock.set(clock.now() + 31 * 24 * HOUR);
+    for (let i = 0; i < 4; i++) await pass(5000);
+    expect(await ids()).toHaveLength(3);
+    expect(said).toEqual([expect.objectContaining({ kept: 3, message: expect.stringMatching(/clock has jumped/) })]);
+    clock.set(clock.now() - 31 * 24 * HOUR);
+    for (let i = 0; i < 3; i++) await pass(HOUR);
+    expect(await ids()).toHaveLength(3);
+    expect(said).toHaveLength(1);
+  });
+
+  it("believes a clock that has run on for an hour after it jumped", async () => {
+    const { a, clock, pass, ids } = await setup({ dead_letter: { retention: 720 * HOUR } });
+    await deadLetter(a, { at: clock.now() });
+    await pass(5000);
+    clock.set(clock.now() + 31 * 24 * HOUR);
+    await pass(5000);
+    await pass(HOUR);
+    await pass(5000);
+    expect(await ids()).toEqual([]);
+  });
+
+  it.each([
+    [10_000, 2],
+    [2 * HOUR, 0],
+  ])(
+    "does not believe a clock that is ahead when the agent starts, for an hour: after %i ms %i are left",
+    async (ms, left) => {
+      const clock = new FakeClock();
+      const a = await control("a", { dead_letter: { retention: 720 * HOUR } });
+      for (let i = 0; i < 2; i++) await deadLetter(a, { at: clock.now() });
+      clock.set(clock.now() + 31 * 24 * HOUR);
+      const { pass, ids } = await setup({}, clock, a);
+      await deadLetter(a, { at: clock.now() });
+      for (let i = 0; i < 2; i++) await pass(ms / 2);
+      await pass(5000);
+      expect(await ids()).toHaveLength(left + 1);
+    },
+  );
 
   it("keeps for ever when it is 0", async () => {
     const { a, pass, ids } = await setup({ dead_letter: { retention: 0 } });

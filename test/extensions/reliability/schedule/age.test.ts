@@ -18,6 +18,19 @@ describe("age", () => {
     expect(queue.taken).toEqual(["new"]);
   });
 
+  it("of what is read from the store while the clock is a month ahead is not a month", async () => {
+    const settings = { sending_queue: { max_age: "1h" } };
+    const queue = await startQueue({ settings, limits: { entries: 2, waiting: 2, bytes: 100 } });
+    queue.outlet.pause();
+    for (const body of numbers(10)) queue.send(body);
+    await queue.settle();
+    queue.clock.set(queue.clock.now() + 31 * 24 * 3_600_000);
+    queue.outlet.resume();
+    await queue.pass(1000);
+    expect(await queue.deadLetters()).toEqual([]);
+    expect(queue.taken.sort()).toEqual(numbers(10));
+  });
+
   it.each<[string, (queue: Queue) => void]>([
     ["the exporter is paused", ({ outlet }) => outlet.pause()],
     ["the breaker is held open", ({ outlet }) => outlet.forceBreaker("open")],
