@@ -14,6 +14,8 @@ export interface DeadLetterWriterServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
+  /** Log lines in ten seconds for single dead letters; 0: no limit. */
+  readonly maxLogLines: number;
   /** Counts and logs an entry that the store cannot give any more. */
   readonly onUnreadable: (entry: Entry, cause: StoreError) => void;
 }
@@ -31,7 +33,7 @@ export class DeadLetterWriter {
 
   constructor(services: DeadLetterWriterServices) {
     this.services = services;
-    this.log = new FailureLog(services.logger, services.clock);
+    this.log = new FailureLog(services.logger, services.clock, services.maxLogLines);
   }
 
   /** Gives up an entry that is pending in the store. */

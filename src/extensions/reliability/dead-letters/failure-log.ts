@@ -3,22 +3,26 @@ import type { Entry } from "../../../runtime/kit.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 
 const WINDOW_MS = 10_000;
-const LINES_PER_WINDOW = 20;
 
 /**
  * Says of every entry that is given up what and why, once; never what is in it. When very many fail, it says so for the
- * first of every ten seconds and counts the rest, so that an outage of a backend does not become one of the log.
+ * first of every ten seconds and, at their end, how many others there were, so that an outage of a backend does not become
+ * one of the log.
  */
 export class FailureLog {
   private readonly logger: Logger;
   private readonly clock: Clock;
+  /** Lines in a window; 0: no limit. */
+  private readonly maxLines: number;
+  private cancelFlush = () => {};
   private windowEnd = Number.NEGATIVE_INFINITY;
   private lines = 0;
   private suppressed = 0;
 
-  constructor(logger: Logger, clock: Clock) {
+  constructor(logger: Logger, clock: Clock, maxLines: number) {
     this.logger = logger;
     this.clock = clock;
+    this.maxLines = maxLines;
   }
 
   write(entry: Entry, { reason, category, error }: DeadLetterCause, names: readonly string[], message: string): void {
@@ -28,7 +32,8 @@ export class FailureLog {
       this.windowEnd = now + WINDOW_MS;
       this.lines = 0;
     }
-    if (this.lines >= LINES_PER_WINDOW) {
+    if (this.maxLines > 0 && this.lines >= this.maxLines) {
+      if (this.suppressed === 0) this.cancelFlush = this.clock.after(this.windowEnd - now, () => this.flush());
       this.suppressed += 1;
       return;
     }
@@ -40,6 +45,7 @@ export class FailureLog {
 
   /** Tells how many were not told one by one. */
   flush(): void {
+    this.cancelFlush();
     if (this.suppressed === 0) return;
     this.logger.warn({ suppressed: this.suppressed }, "more entries failed than are told one by one");
     this.suppressed = 0;

@@ -31,6 +31,7 @@ export function createQueueServices(
   const filter = createDeadLetterFilter(settings.dead_letter.filter);
   const deadLetters = new DeadLetterWriter({
     ...{ store, filter, clock, logger, metrics },
+    maxLogLines: settings.dead_letter.max_log_lines,
     onUnreadable: (entry, cause) => damageReporter.reportUnreadable(entry, cause),
   });
   return { metrics, damageReporter, filter, deadLetters };

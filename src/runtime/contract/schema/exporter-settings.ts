@@ -126,6 +126,9 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
       max_bytes: byteSize().optional().meta({ description: "Most bytes of dead letters." }),
       max_entries: z.number().int().nonnegative().optional().meta({ description: "0: no limit." }),
       drop: z.enum(["oldest", "newest"]).optional().meta({ description: "Which end goes when full." }),
+      max_log_lines: z.number().int().nonnegative().optional().meta({
+        description: "Log lines in ten seconds for single dead letters; the number of the others follows. 0: no limit.",
+      }),
       filter: section(
         z.strictObject({
           never_save: z
@@ -237,6 +240,7 @@ export const DEFAULT_SETTINGS = {
     max_bytes: "1GiB",
     max_entries: 0,
     drop: "oldest",
+    max_log_lines: 20,
     filter: { never_save: [], always_save: [], save_if: "" },
     auto_replay: { enabled: false, interval: "60s", batch_size: 50, max_age: "24h", max_replays: 3 },
   },
