@@ -110,7 +110,13 @@ export {
 } from "./kit/otlp/refusals.js";
 export { decodeResponse, encodeResponse } from "./kit/otlp/response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./kit/otlp/rpc-status.js";
-export { MAX_ANSWER_BYTES, NO_CLIENT_AUTH, sendTwiceIfStale, wordOrNone } from "./kit/otlp/sending.js";
+export {
+  checkByEmptyExport,
+  MAX_ANSWER_BYTES,
+  NO_CLIENT_AUTH,
+  sendTwiceIfStale,
+  wordOrNone,
+} from "./kit/otlp/sending.js";
 export {
   contentTypeOf,
   encodingOf,

@@ -8,8 +8,10 @@ import {
   type PartialRejection,
   type SendOptions,
   SIGNALS,
+  type Signal,
 } from "../../plugin.js";
 import {
+  checkByEmptyExport,
   compress,
   decodeResponse,
   GRPC_STATUS,
@@ -45,6 +47,8 @@ class OtlpGrpcExporter implements Exporter {
   /** Sessions that have carried a whole call: when one of these breaks, the server may just have closed it. */
   private readonly provenSessions = new WeakSet<ClientHttp2Session>();
   private connection: GrpcConnection | undefined;
+  /** That of the last batch: the backend takes it, as far as is known. */
+  private signal: Signal = "logs";
 
   constructor(config: OtlpGrpcConfig, context: ExporterContext) {
     this.config = config;
@@ -62,6 +66,7 @@ class OtlpGrpcExporter implements Exporter {
   }
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
+    this.signal = batch.signal;
     const chunks = await this.frame(batch);
     const key = options?.idempotencyKey;
     const path = OTLP_SERVICES[batch.signal].grpcPath;
@@ -74,6 +79,10 @@ class OtlpGrpcExporter implements Exporter {
       if (partial === "unreadable") throw refusalOfUnreadable(this.peer, "the message is no answer to an export");
       return partial;
     });
+  }
+
+  check(abort: AbortSignal): Promise<void> {
+    return checkByEmptyExport(this.signal, (batch) => this.send(batch, abort));
   }
 
   async stop(): Promise<void> {

@@ -13,6 +13,7 @@ import {
   type Signal,
 } from "../../plugin.js";
 import {
+  checkByEmptyExport,
   compress,
   decodeResponse,
   decodeStatus,
@@ -56,11 +57,14 @@ class OtlpHttpExporter implements Exporter {
   private readonly targets: ReadonlyMap<Signal, HttpTarget>;
   /** By origin. */
   private readonly clients = new Map<string, Http1Client>();
+  /** That of the last batch: the backend takes it, as far as is known. */
+  private signal: Signal;
 
   constructor(config: OtlpHttpConfig, context: ExporterContext) {
     this.config = config;
     this.context = context;
     this.targets = httpTargets(config);
+    this.signal = [...this.targets.keys()][0]!;
   }
 
   async start(): Promise<void> {
@@ -77,10 +81,15 @@ class OtlpHttpExporter implements Exporter {
   send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
     const target = this.targets.get(batch.signal);
     if (target === undefined) return Promise.reject(noEndpoint(batch.signal));
+    this.signal = batch.signal;
     const head = withKey(target.head, options?.idempotencyKey);
     const body = this.encodeBody(batch);
     if (!(body instanceof Promise)) return this.post(target, head, body, abort, batch.signal);
     return body.then((encoded) => this.post(target, head, encoded, abort, batch.signal));
+  }
+
+  check(abort: AbortSignal): Promise<void> {
+    return checkByEmptyExport(this.signal, (batch) => this.send(batch, abort));
   }
 
   async stop(): Promise<void> {

@@ -95,6 +95,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     const policy = new AttemptPolicy({
       ...{ ...services, bisections },
       canCheckHealth: exporter.check !== undefined,
+      isEmpty: () => backlog.head.isEmpty,
       onHoldEnd: (isOver) => backlog.endHold(isOver),
     });
     const classify = createClassifier(settings.retry_on_failure);

@@ -162,7 +162,8 @@ export interface Exporter {
   send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined>;
   /**
    * Finds out whether the other side is up, without sending anything, and throws if it is not. An exporter that has
-   * this is asked in the background while its circuit breaker is open; one that has not is probed with real data.
+   * this is asked in the background while its circuit breaker is open, before any data is sent; one that has not is probed
+   * with data alone.
    */
   check?(abort: AbortSignal): Promise<void>;
   /** Called once, when nothing is being sent any more. */

@@ -207,6 +207,8 @@ describe("otlp_grpc exporter", () => {
     ])("maps a proxy's HTTP %i", async (status, headers, kind) => {
       await serve(answering((stream) => stream.respond({ ":status": status, ...headers }, { endStream: true })));
       expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind });
+      if (kind === "permanent") await exporter.check!(never);
+      else expect(await refusalOf(exporter.check!(never))).toMatchObject({ kind });
     });
 
     it.each([

@@ -113,6 +113,22 @@ describe("otlp_http exporter", () => {
     await until(() => sink.sockets.size === 0);
   });
 
+  it.each(["proto", "json"] as const)(
+    "is checked with a request in %s that has no records, by whatever is answered",
+    async (encoding) => {
+      await restart({ encoding, compression: "gzip" });
+      await exporter.check!(never);
+      const sent = gunzipSync(sink.requests[0]!.body);
+      expect((encoding === "json" ? batchFromJson("logs", sent) : Batch.admit("logs", sent)).count).toBe(0);
+      sink.respond = (response) => response.writeHead(404).end();
+      await exporter.check!(never);
+      sink.respond = (response) => response.writeHead(503).end();
+      expect(await refusalOf(exporter.check!(never))).toMatchObject({ kind: "transient" });
+      await restart({ endpoint: "http://127.0.0.1:0" });
+      expect(await refusalOf(exporter.check!(never))).toMatchObject({ kind: "transient" });
+    },
+  );
+
   it("refuses a signal for which it has no endpoint", async () => {
     await restart({ endpoint: undefined, traces_endpoint: `http://127.0.0.1:${sink.port}/in` });
     expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "permanent", category: "integration" });

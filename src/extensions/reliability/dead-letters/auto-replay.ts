@@ -3,10 +3,12 @@ import type { QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 import { type LocatedEntry, walkDeadLetters } from "./dead-letters.js";
 import { type ReplayServices, replayDeadLetters } from "./replay.js";
+import { isBreakerShut } from "./replay-check.js";
 
 /**
  * Puts dead letters of passing causes back once their backend has recovered: gives the function that does so once, at most
  * `batch_size` of them, none older than `max_age` and none more than `max_replays` times. The rest waits for a person.
+ * When nothing is in the queue that a breaker could try the backend with, one of them does that.
  */
 export function createAutoReplay(
   control: QueueControl,
@@ -16,10 +18,13 @@ export function createAutoReplay(
   /** The last one that was looked at: those that cannot be replayed must not keep the others from it. */
   let position: EntryRef | undefined;
 
-  function hasRecovered(now: number): boolean {
-    const { breaker, paused, lastError, lastSentAt } = control.status();
-    if (paused || breaker.state !== "closed") return false;
-    return lastError === undefined || lastError.at <= Math.max(lastSentAt ?? 0, now - interval);
+  /** How many may be put back now. */
+  function allowed(now: number): number {
+    const { state, breaker, queue, paused, refused, lastError, lastSentAt } = control.status();
+    if (paused || (state === "DOWN" && refused !== undefined)) return 0;
+    if (breaker.state !== "closed") return queue.entries === 0 && !isBreakerShut(control, now) ? 1 : 0;
+    const hasRecovered = lastError === undefined || lastError.at <= Math.max(lastSentAt ?? 0, now - interval);
+    return hasRecovered ? batch_size : 0;
   }
 
   function isDue(entry: Entry, now: number): boolean {
@@ -38,8 +43,8 @@ export function createAutoReplay(
     }
   }
 
-  async function* candidates(now: number): AsyncGenerator<LocatedEntry> {
-    let left = batch_size;
+  async function* candidates(now: number, count: number): AsyncGenerator<LocatedEntry> {
+    let left = count;
     for await (const stored of roundRobin()) {
       position = stored.ref;
       if (!isDue(stored.entry, now)) continue;
@@ -50,8 +55,9 @@ export function createAutoReplay(
 
   return async (abort) => {
     const now = services.clock.now();
-    if (control.store.stats.failed.entries === 0 || !hasRecovered(now)) return;
-    await replayDeadLetters({ total: 0, candidates: candidates(now) }, { by: "auto-replay", abort }, services);
+    const count = control.store.stats.failed.entries === 0 ? 0 : allowed(now);
+    if (count === 0) return;
+    await replayDeadLetters({ total: 0, candidates: candidates(now, count) }, { by: "auto-replay", abort }, services);
   };
 }
 

@@ -1,5 +1,6 @@
 import { Batch, isMalformed } from "../../../plugin.js";
 import type { Entry, ReplaySkip } from "../../../runtime/kit.js";
+import type { QueueControl } from "../operate/exporter-control.js";
 import { isEntryGone } from "../store/store.js";
 import type { LocatedEntry } from "./dead-letters.js";
 
@@ -23,14 +24,20 @@ export async function replaySkipReason(
   }
   if (!(await canBeSent(found))) return "skip_schema";
   if (isExpired(entry, control.settings.dead_letter.retention, conditions.now)) return "skip_expired";
-  if (!conditions.approved && isDown(found)) return "skip_downstream";
+  if (!conditions.approved && isDown(found, conditions.now)) return "skip_downstream";
   return undefined;
 }
 
-/** Its breaker is open, or its backend refuses all that is sent. */
-function isDown({ control }: LocatedEntry): boolean {
-  const { state, breaker, refused } = control.status();
-  return breaker.state === "open" || (state === "DOWN" && refused !== undefined);
+/** Its backend refuses all that is sent, or its breaker is open, and not only for want of something to try it with. */
+function isDown({ control }: LocatedEntry, now: number): boolean {
+  const { state, refused } = control.status();
+  return isBreakerShut(control, now) || (state === "DOWN" && refused !== undefined);
+}
+
+/** The breaker lets nothing through, not even a probe. */
+export function isBreakerShut(control: QueueControl, now: number): boolean {
+  const { state, forced, since } = control.status().breaker;
+  return state === "open" && (forced || now < since + control.settings.circuit_breaker.reset_timeout);
 }
 
 /** The backend has taken a part of its request already, and all of it would arrive again; unless it has rejected everything. */

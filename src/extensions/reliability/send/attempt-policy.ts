@@ -31,6 +31,8 @@ export interface AttemptPolicyServices {
   readonly bisections: Bisections;
   /** The exporter can be asked how it is, so no entry is needed for a probe. */
   readonly canCheckHealth: boolean;
+  /** Nothing is pending, so nothing but a health check can tell whether the backend is back. */
+  readonly isEmpty: () => boolean;
   /** What was held and for which it holds need not wait any longer. */
   readonly onHoldEnd: (isOver: (item: QueueItem) => boolean) => void;
 }
@@ -66,6 +68,8 @@ export class AttemptPolicy {
   readonly recent: RecentCalls;
   readonly holds: Holds;
   private readonly services: AttemptPolicyServices;
+  /** The probe with this epoch of the breaker found the exporter well: entries try it next. */
+  private healthyEpoch: number | undefined;
   private readonly ramp: Ramp;
   private readonly backoff: Backoff;
   private readonly poison: PoisonDetector;
@@ -114,23 +118,29 @@ export class AttemptPolicy {
   }
 
   /** A probe with this permit asks the exporter how it is, instead of sending an entry. */
-  isHealthCheck({ probe }: Permit): boolean {
-    return probe && this.services.canCheckHealth;
+  isHealthCheck({ probe, epoch }: Permit): boolean {
+    return probe && this.services.canCheckHealth && (epoch !== this.healthyEpoch || this.services.isEmpty());
   }
 
   /** The exporter is to be asked how it is, also when there is nothing to send. */
   get wantsHealthCheck(): boolean {
-    return this.services.canCheckHealth && this.breaker.state !== "closed" && !this.breaker.forced;
+    const { state, forced, currentEpoch } = this.breaker;
+    if (!this.services.canCheckHealth || state === "closed" || forced) return false;
+    return currentEpoch !== this.healthyEpoch || this.services.isEmpty();
   }
 
+  /** One that answers may still not take data: what waits has the last word, and the check has it only when nothing does. */
   reportHealth(permit: Permit, isHealthy: boolean, isCancelled: boolean): void {
     this.services.metrics.healthChecked(isHealthy);
-    this.breaker.report(permit, isCancelled ? "cancelled" : isHealthy ? "success" : "failure");
+    if (isHealthy) this.healthyEpoch = permit.epoch;
+    const success = this.services.isEmpty() ? "success" : "cancelled";
+    this.breaker.report(permit, isCancelled ? "cancelled" : isHealthy ? success : "failure");
   }
 
-  /** An entry comes into the queue. */
+  /** An entry comes into the queue. One that must not wait for the breaker is counted when it is given up. */
   countArrival(): void {
-    if (this.breaker.state === "open") this.services.metrics.rejected.add(1);
+    if (this.breaker.state === "open" && this.services.settings.circuit_breaker.on_open === "hold")
+      this.services.metrics.rejected.add(1);
   }
 
   /** What becomes of an entry that met an open breaker and must not wait for it. */

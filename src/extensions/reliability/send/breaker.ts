@@ -59,6 +59,11 @@ export class Breaker {
     return this.current;
   }
 
+  /** The epoch of permits that are given now. */
+  get currentEpoch(): number {
+    return this.epoch;
+  }
+
   get forced(): boolean {
     return this.isForced;
   }

@@ -1,5 +1,8 @@
 import { z } from "zod";
-import type { Refusal } from "../../contract/refusal.js";
+import { type Refusal, toRefusal } from "../../contract/refusal.js";
+import type { Batch } from "../../telemetry/batch.js";
+import type { Signal } from "../../telemetry/bytes/signal.js";
+import { batchFromJson } from "../../telemetry/json/batch-json.js";
 import { NoAnswerError } from "../net/no-answer-error.js";
 import { refusalOfAbort, refusalOfConnection } from "./refusals.js";
 
@@ -43,4 +46,16 @@ export function sendTwiceIfStale<Answer, Result>(
 function refusalOf(peer: string, abort: AbortSignal, error: unknown): Refusal {
   if (abort.aborted) return refusalOfAbort(peer, abort);
   return refusalOfConnection(peer, error instanceof NoAnswerError ? error.cause : error);
+}
+
+/**
+ * Finds out whether the other side answers: sends a request without records, which is valid and does no harm. What it refuses
+ * for good it has answered.
+ */
+export async function checkByEmptyExport(signal: Signal, send: (batch: Batch) => Promise<unknown>): Promise<void> {
+  try {
+    await send(batchFromJson(signal, "{}"));
+  } catch (error) {
+    if (toRefusal(error).kind !== "permanent") throw error;
+  }
 }

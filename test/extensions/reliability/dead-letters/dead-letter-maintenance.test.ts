@@ -143,6 +143,19 @@ describe("automatic replay", () => {
     expect(await ids()).toHaveLength(1);
   });
 
+  it("puts back one to try a breaker with that nothing else tries, when its time is over", async () => {
+    const { a, clock, pass } = await setup({ dead_letter: { auto_replay: auto } });
+    for (let i = 0; i < 3; i++) await deadLetter(a, { at: clock.now(), reason: "circuit_open", error: transient });
+    a.breaker = "open";
+    a.breakerSince = clock.now() + 45_000;
+    await pass(60_000);
+    expect(a.store.stats.pending.entries).toBe(0);
+    await pass(60_000);
+    expect(a.store.stats.pending.entries).toBe(1);
+    await pass(60_000);
+    expect(a.store.stats.pending.entries).toBe(1);
+  });
+
   it("puts back what failed for passing reasons, a batch each interval", async () => {
     const { a, clock, pass } = await setup({ dead_letter: { auto_replay: auto } });
     for (let i = 0; i < 3; i++) await deadLetter(a, { at: clock.now(), reason: "retry_exhausted", error: transient });

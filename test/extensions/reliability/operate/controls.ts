@@ -18,6 +18,7 @@ export interface FakeControl extends ExporterControl {
   lastError: ExporterStatus["lastError"];
   lastSentAt: number | undefined;
   paused: boolean;
+  breakerSince: number;
   forced: string | undefined;
   woken: number;
   hurried: number;
@@ -36,6 +37,7 @@ export async function control(id: string, settings: ExporterSettings = {}): Prom
     lastError: undefined,
     lastSentAt: undefined,
     paused: false,
+    breakerSince: Number.MAX_SAFE_INTEGER,
     forced: undefined,
     woken: 0,
     hurried: 0,
@@ -61,7 +63,7 @@ function statusOf(fake: FakeControl): ExporterStatus {
     id,
     state: isDown ? "DOWN" : failed.entries > 100 ? "DEGRADED" : "UP",
     paused,
-    breaker: { state: breaker, forced: fake.forced === "open" || fake.forced === "closed", since: 0 },
+    breaker: { state: breaker, forced: fake.forced === "open" || fake.forced === "closed", since: fake.breakerSince },
     queue: { enabled: true, ...pending, inFlight: 0, oldestAt: oldestPendingAt },
     deadLetters: { ...failed, oldestAt: oldestFailedAt },
     lastSentAt,

@@ -65,7 +65,7 @@ describe("an outage", () => {
     expect(new Set(unsent)).toEqual(new Set(["the circuit breaker is open; the last call failed with HTTP 503: no"]));
   });
 
-  it("ends by itself when the exporter can be asked how it is: nothing is sent for that, and nothing has to wait", async () => {
+  it("ends by itself when the exporter can be asked how it is: nothing is sent before it is well", async () => {
     let isDown = true;
     let checks = 0;
     const queue = await startQueue({
@@ -85,10 +85,32 @@ describe("an outage", () => {
     expect([checks, queue.calls.length]).toEqual([2, 5]);
     isDown = false;
     await queue.pass(30_000, 1000);
-    expect(checks).toBe(4);
+    expect(checks).toBe(3);
     expect(queue.outlet.status().breaker.state).toBe("closed");
     expect(queue.taken.sort()).toEqual(numbers(5));
-    expect(queue.metrics.value("sluice_exporter_health_checks", { result: "well" })).toBe(2);
+    expect(queue.metrics.value("sluice_exporter_health_checks", { result: "well" })).toBe(1);
+  });
+
+  it("goes on while the exporter answers and takes nothing: what waits has the last word, and loses no attempts", async () => {
+    const queue = await startQueue({ backend: down, check: async () => {}, settings: { timeout: "0s" } });
+    for (const body of numbers(5)) queue.send(body);
+    await queue.pass(3_600_000, 10_000);
+    expect(queue.outlet.status().breaker.state).not.toBe("closed");
+    expect(await queue.deadLetters()).toEqual([]);
+    const attempts = (await queue.store.pending(undefined, 10)).map(({ entry }) => entry.attempts);
+    expect(Math.max(...attempts)).toBeLessThanOrEqual(1);
+  });
+
+  it("counts every entry that meets an open breaker once, whether it waits for it or not", async () => {
+    for (const on_open of ["hold", "dead_letter"]) {
+      const settings = { circuit_breaker: { on_open, failure_threshold: 1 } };
+      const queue = await startQueue({ backend: down, settings });
+      queue.send("first");
+      await queue.settle();
+      for (const body of numbers(3)) queue.send(body);
+      await queue.settle();
+      expect(queue.metrics.value("sluice_breaker_rejected")).toBe(3);
+    }
   });
 
   it("ends by itself also when entries do not wait for that", async () => {
