@@ -30,8 +30,11 @@ export interface QueueItem {
   failureStreak: FailureStreak | undefined;
   /** It waits because its backend refuses everything. */
   isHeld: boolean;
-  /** Set when it was refused with a status of hold_on: how often, and the number of the last call that began before the first time. */
-  refused: { readonly times: number; readonly firstAt: number } | undefined;
+  /**
+   * Set when it was refused with a status of hold_on: the number of the last call that began before the first time, and how
+   * often it was refused after a later one had been taken.
+   */
+  refused: { readonly firstAt: number; readonly sinceOvertaken: number } | undefined;
   /** The number of its call, once calls are counted because of such a refusal. */
   callNumber: number | undefined;
   /** Set when the item is to become a dead letter and writing it has not succeeded yet. */

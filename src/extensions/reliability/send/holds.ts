@@ -23,7 +23,7 @@ export type RefusalVerdict =
 const PROBE_WAIT_MS = 1000;
 /** After so many refusals in a row it is the backend, and not one entry. */
 const REFUSALS_TO_TELL = 2;
-/** An entry that was refused so often, and others after it were taken, is to blame itself: one bad replica of a backend is not enough. */
+/** An entry that was refused so often since others overtook it is to blame itself: one bad replica of a backend is not enough. */
 const REFUSALS_TO_BLAME = 3;
 /** Lanes that are remembered while they are not held. */
 const MAX_LANES = 1000;
@@ -108,11 +108,12 @@ export class Holds {
     if (!this.isHoldError(error)) return { kind: "final", error };
     this.services.metrics.refused(error.class);
     const lane = this.laneOf(items[0]!);
-    for (const item of items) this.noteRefusal(item);
+    for (const item of items) this.noteRefusal(item, lane);
+    const sinceOvertaken = Math.min(...items.map(({ refused }) => refused!.sinceOvertaken));
     // What was refused comes behind the others of its lane, so that one that has not been tries it.
-    const ownDelayMs = this.backoff(items[0]!.refused!.times, error.retryAfterMs);
-    if (lane.refusals === 0 && items.every(({ refused }) => refused!.firstAt < lane.lastTaken)) {
-      const isToBlame = items.every(({ refused }) => refused!.times >= REFUSALS_TO_BLAME);
+    const ownDelayMs = this.backoff(Math.max(1, sinceOvertaken), error.retryAfterMs);
+    if (lane.refusals === 0 && sinceOvertaken > 0) {
+      const isToBlame = sinceOvertaken >= REFUSALS_TO_BLAME;
       return isToBlame ? { kind: "final", error: asFaultOfData(error) } : { kind: "hold", delayMs: ownDelayMs };
     }
     for (const item of items) item.isHeld = true;
@@ -153,9 +154,11 @@ export class Holds {
     return [...this.lanes.values()].filter(({ refusals }) => refusals >= REFUSALS_TO_TELL);
   }
 
-  private noteRefusal(item: QueueItem): void {
-    const { times, firstAt } = item.refused ?? { times: 0, firstAt: this.calls };
-    item.refused = { times: times + 1, firstAt };
+  /** While the lane is held it is not known whose fault it is. */
+  private noteRefusal(item: QueueItem, { lastTaken, refusals }: Lane): void {
+    const { firstAt, sinceOvertaken } = item.refused ?? { firstAt: this.calls, sinceOvertaken: 0 };
+    const isOvertaken = refusals === 0 && firstAt < lastTaken;
+    item.refused = { firstAt, sinceOvertaken: isOvertaken ? sinceOvertaken + 1 : sinceOvertaken };
   }
 
   private countRefusal(lane: Lane, error: AttemptError): void {

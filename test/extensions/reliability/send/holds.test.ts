@@ -131,6 +131,24 @@ describe("a backend that refuses", () => {
     },
   );
 
+  it("some of what it is sent, by one of its replicas, gets it all", async () => {
+    let calls = 0;
+    const queue = await startQueue({
+      backend: async () => {
+        calls += 1;
+        if (calls % 3 === 0) throw http(401);
+        return undefined;
+      },
+    });
+    for (const body of numbers(30)) {
+      queue.send(body);
+      await queue.pass(500, 100);
+    }
+    await queue.pass(10_000, 100);
+    expect(queue.taken.sort()).toEqual(numbers(30).sort());
+    expect(await queue.deadLetters()).toEqual([]);
+  });
+
   it("one signal holds that one, and the others go on", async () => {
     let hasMetrics = false;
     const queue = await startQueue({
