@@ -173,6 +173,23 @@ describe("a backend that refuses for good", () => {
   });
 });
 
+describe("the breaker of an exporter without traffic", () => {
+  it("closes by itself when the backend is back, though nothing waits for it in the queue", async () => {
+    sink.respond(status(503));
+    const breaker = "reset_timeout: 10ms, on_open: dead_letter, failure_threshold: 1";
+    const wrapped = await startWrapped(exporter().replace("reset_timeout: 10ms", breaker));
+    const { admin } = wrapped.agent;
+    await wrapped.send("a");
+    await eventually(() => admin!.exporters()[0]?.breaker.state).toBe("open");
+    await wrapped.send("b");
+    await eventually(() => deadLetters(wrapped)).toHaveLength(2);
+    sink.respond(undefined);
+    await eventually(() => admin!.exporters()[0]?.breaker.state).toBe("closed");
+    await admin!.replay({ query: {} }, { by: "test" });
+    await eventually(() => taken().sort()).toEqual(["a", "b"]);
+  });
+});
+
 describe("the agent", () => {
   it("keeps what it accepted through a stop and sends it after the next start, in order", async () => {
     sink.respond(status(503));
