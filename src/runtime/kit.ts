@@ -54,9 +54,10 @@ export { exporterSettingsSchema, parseRecordCondition, type RecordCondition } fr
 
 // Network: addresses, listening, TLS, compression.
 
-export { DecompressError } from "./kit/net/compression/bounded-output.js";
+export { BoundedOutput, DecompressError } from "./kit/net/compression/bounded-output.js";
 export { COMPRESSIONS, compress } from "./kit/net/compression/compress.js";
 export { decompress, SUPPORTED_ENCODINGS } from "./kit/net/compression/decompress.js";
+export { decodeSnappyBlock } from "./kit/net/compression/snappy.js";
 export {
   formatAddress,
   type GrpcTarget,

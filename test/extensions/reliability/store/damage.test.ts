@@ -280,12 +280,16 @@ describe("a damaged queue", () => {
     expect(await reopen()).toEqual({ isNew: false, lostEntries: 0, corruptEntries: 0, setAside: undefined });
   });
 
-  it("leaves tables alone that somebody else has compressed", async () => {
+  it("leaves tables alone that somebody else has compressed, and can read them", async () => {
     await store.close();
     const db = new ClassicLevel(place.directory, { compression: true });
     await db.compactRange("", "z");
     await db.close();
     expect(await reopen()).toEqual({ isNew: false, lostEntries: 0, corruptEntries: 0, setAside: undefined });
+    expect((await readable()).total).toBe(PENDING + FAILED);
+    await store.close();
+    rmSync(join(place.directory, "CURRENT"));
+    expect(await reopen()).toMatchObject({ lostEntries: 0, corruptEntries: 0 });
     expect((await readable()).total).toBe(PENDING + FAILED);
   });
 

@@ -1,14 +1,15 @@
-import { WireWriter } from "../../../../runtime/kit.js";
+import { BoundedOutput, decodeSnappyBlock, WireWriter } from "../../../../runtime/kit.js";
 import { crc32c, maskCrc } from "../format/crc32c.js";
 import { VarintReader } from "./varint-reader.js";
 
 /**
  * The blocks that LevelDB's tables are made of: entries in the order of their keys, each with the number of bytes its
  * key shares with the one before; then the places where keys are whole, and how many those are. Behind every block are
- * its kind (0: not compressed) and a checksum.
+ * its kind (0: not compressed, 1: by Snappy, as other programs do) and a checksum.
  */
 export const TRAILER_BYTES = 5;
 const NOT_COMPRESSED = 0;
+export const MAX_BLOCK_BYTES = 64 * 1024 * 1024;
 /** What LevelDB adds to every key: whether it is a value or the mark of a deletion, and when it was written. */
 export const KEY_SUFFIX_BYTES = 8;
 /** The first byte of that, for a value; a mark of a deletion has less. */
@@ -30,13 +31,26 @@ export function isBlockIntact(bytes: Buffer): boolean {
   return size >= 8 && maskCrc(crc32c(bytes.subarray(0, size + 1))) === bytes.readUInt32LE(size + 1);
 }
 
-/** The entries of an intact block, given without its trailer. */
-export function decodeBlock(block: Buffer): BlockEntry[] {
+/** The entries of an intact block, given with its trailer. Throws a RangeError when they cannot be read. */
+export function decodeBlock(bytes: Buffer): BlockEntry[] {
+  const block = contentOf(bytes);
   const restarts = block.readUInt32LE(block.length - 4);
   const reader = new VarintReader(block.subarray(0, Math.max(0, block.length - 4 * (restarts + 1))));
   const entries: BlockEntry[] = [];
   while (!reader.isAtEnd) entries.push(readBlockEntry(reader, entries.at(-1)?.[0]));
   return entries;
+}
+
+function contentOf(bytes: Buffer): Buffer {
+  const size = bytes.length - TRAILER_BYTES;
+  if (bytes[size] === NOT_COMPRESSED) return bytes.subarray(0, size);
+  const output = new BoundedOutput({ limit: MAX_BLOCK_BYTES, reserve: () => true });
+  try {
+    Array.from(decodeSnappyBlock(bytes.subarray(0, size), output));
+  } catch (cause) {
+    throw new RangeError("not compressed by Snappy", { cause });
+  }
+  return output.bytes.subarray(0, output.length);
 }
 
 /** Reads one entry; throws a RangeError when there is none. */

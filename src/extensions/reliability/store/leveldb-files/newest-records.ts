@@ -1,12 +1,13 @@
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type BlockEntry, decodeBlock, KEY_SUFFIX_BYTES, VALUE_TYPE } from "./block.js";
+import { type BlockEntry, decodeBlock, KEY_SUFFIX_BYTES, TRAILER_BYTES, VALUE_TYPE } from "./block.js";
 import { rescueEntries } from "./block-rescue.js";
 import { findBlocks } from "./find-blocks.js";
 import { dataFiles, LOG_FILE, TABLE_FILE } from "./inspect-directory.js";
 import { readLog } from "./log.js";
 import { readBytes, readTableLayout, type TableLayout } from "./table.js";
 import { checkTable, type TableDamage } from "./table-check.js";
+import { ifIntact } from "./varint-reader.js";
 import { type LogChange, readChanges } from "./write-batch.js";
 
 /**
@@ -69,13 +70,13 @@ function sourceOf(changes: readonly LogChange[]): Source[] {
   return first === undefined ? [] : [{ firstKey: first.key, changes: () => changes }];
 }
 
-/** Of an intact table. */
+/** Of an intact table. A block in a form that is not known here is left out. */
 function* tableChanges(path: string): Generator<LogChange> {
   const file = openSync(path, "r");
   try {
     const layout = readTableLayout(file, fstatSync(file).size);
     for (const { offset, size } of layout?.blocks ?? [])
-      yield* decodeBlock(readBytes(file, offset, size)).map(changeOf);
+      yield* (ifIntact(() => decodeBlock(readBytes(file, offset, size + TRAILER_BYTES))) ?? []).map(changeOf);
   } finally {
     closeSync(file);
   }
@@ -84,8 +85,9 @@ function* tableChanges(path: string): Generator<LogChange> {
 function rescueTable(bytes: Buffer, { layout, blocks: damaged }: TableDamage): LogChange[] {
   const blocks: TableLayout["blocks"] = layout?.blocks ?? findBlocks(bytes);
   return blocks.flatMap((block) => {
-    const content = bytes.subarray(block.offset, block.offset + block.size);
-    return (damaged.has(block) ? rescueEntries(content) : decodeBlock(content)).map(changeOf);
+    const content = bytes.subarray(block.offset, block.offset + block.size + TRAILER_BYTES);
+    const entries = damaged.has(block) ? undefined : ifIntact(() => decodeBlock(content));
+    return (entries ?? rescueEntries(content.subarray(0, block.size))).map(changeOf);
   });
 }
 

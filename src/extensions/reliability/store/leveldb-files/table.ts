@@ -5,6 +5,7 @@ import {
   decodeBlock,
   encodeHandle,
   isBlockIntact,
+  MAX_BLOCK_BYTES,
   makeBlock,
   readHandle,
   TRAILER_BYTES,
@@ -77,12 +78,10 @@ export function readBytes(file: number, at: number, length: number): Buffer {
 
 const FOOTER_BYTES = 48;
 const MAGIC = Buffer.from("57fb808b247547db", "hex");
-const MAX_BLOCK_BYTES = 64 * 1024 * 1024;
 
-/** Throws a RangeError when the block is damaged. One that is compressed was written by others, and shows nothing. */
+/** Throws a RangeError when the block is damaged. */
 function readBlockEntries(file: number, fileSize: number, handle: BlockHandle): BlockEntry[] {
-  const block = readBlock(file, fileSize, handle);
-  return block[handle.size] === 0 ? decodeBlock(block.subarray(0, handle.size)) : [];
+  return decodeBlock(readBlock(file, fileSize, handle));
 }
 
 function readBlock(file: number, fileSize: number, { offset, size }: BlockHandle): Buffer {
