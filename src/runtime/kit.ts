@@ -50,7 +50,13 @@ export { type CompleteSettings, completeSettings, type ExporterSettings } from "
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";
 export { type ConfigPath, configPath, recordPattern } from "./contract/schema/schema.js";
 export { waitAtMost } from "./contract/wait-at-most.js";
-export { exporterSettingsSchema, parseRecordCondition, type RecordCondition } from "./ottl/compile/record-condition.js";
+export {
+  type BatchFacts,
+  DEAD_LETTER_FACTS,
+  exporterSettingsSchema,
+  parseRecordCondition,
+  type RecordCondition,
+} from "./ottl/compile/record-condition.js";
 
 // Network: addresses, listening, TLS, compression.
 

@@ -19,7 +19,7 @@ import { limiterMetrics } from "./metrics.js";
 
 /**
  * Lets so many records of a key, and of all keys, pass in any window. What is over the limit is dropped (and still kept
- * by exporters whose dead_letter.filter always saves it), kept as dead letters, or the whole request is refused, which
+ * by exporters whose dead_letter.filter has a rule that saves it), kept as dead letters, or the whole request is refused, which
  * then counts for nothing. A batch within the limits passes as the same object.
  */
 export const rateLimit = defineProcessor<RateLimitConfig>({

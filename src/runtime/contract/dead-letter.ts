@@ -10,7 +10,7 @@ export interface Setback {
   /** A stable name, such as "SLUICE_RATE_LIMITED". */
   readonly code: string;
   readonly message: string;
-  /** Dropped on purpose: exporters keep only what `dead_letter.filter` always saves. */
+  /** Dropped on purpose: exporters keep only what a rule of `dead_letter.filter` saves. */
   readonly onlyIfAlwaysSaved?: boolean;
 }
 

@@ -10,7 +10,7 @@ import {
   type Setback,
 } from "../../../plugin.js";
 import { type Batching, type CompleteSettings, type Entry, piecesOf } from "../../../runtime/kit.js";
-import type { DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
+import type { DeadLetterFacts, DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import type { BatchingOf, DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
@@ -220,7 +220,8 @@ export class Admission {
     const { filter, metrics } = this.services;
     const { batch } = delivery;
     const cause = causeOf(setback);
-    const saved = setback.onlyIfAlwaysSaved ? filter.alwaysSaved(batch) : savedBy(filter, batch);
+    const facts = this.factsOf(cause);
+    const saved = setback.onlyIfAlwaysSaved ? filter.savedByRule(batch, facts) : savedBy(filter, batch, facts);
     const savedItems = saved?.count ?? 0;
     metrics.setBack(setback.reason, savedItems, batch.count - savedItems);
     if (saved !== undefined) return this.put(delivery.with(saved), pipeline, cause);
@@ -229,9 +230,14 @@ export class Admission {
   }
 
   private saveAsDeadLetter(delivery: Delivery, pipeline: string, cause: DeadLetterCause): void {
-    if (savedBy(this.services.filter, delivery.batch) !== undefined) return this.put(delivery, pipeline, cause);
+    if (this.services.filter.decide(delivery.batch, this.factsOf(cause)) === "save")
+      return this.put(delivery, pipeline, cause);
     this.services.metrics.filteredOut.add(1);
     delivery.accept();
+  }
+
+  private factsOf(cause: DeadLetterCause): DeadLetterFacts {
+    return { exporter: this.services.id, cause, attempts: 0 };
   }
 
   private savedAsDeadLetter(delivery: Delivery, entry: Entry, cause: DeadLetterCause): void {
@@ -247,8 +253,8 @@ export class Admission {
   }
 }
 
-function savedBy(filter: DeadLetterFilter, batch: Batch): Batch | undefined {
-  return filter.decide(batch) === "save" ? batch : undefined;
+function savedBy(filter: DeadLetterFilter, batch: Batch, facts: DeadLetterFacts): Batch | undefined {
+  return filter.decide(batch, facts) === "save" ? batch : undefined;
 }
 
 /** A hash, because the values may be secret and an entry is shown to people. Undefined when nothing is kept apart. */

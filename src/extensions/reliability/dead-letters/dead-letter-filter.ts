@@ -1,19 +1,29 @@
-import { type AnyRecordView, type Batch, editRecords, readRecords } from "../../../plugin.js";
+import { type AnyRecordView, Batch, editRecords, readRecords } from "../../../plugin.js";
 import {
+  type BatchFacts,
   type CompleteSettings,
+  DEAD_LETTER_FACTS,
   isOttlSyntaxError,
   parseRecordCondition,
   parseRecordPattern,
   type RecordCondition,
 } from "../../../runtime/kit.js";
+import type { DeadLetterCause } from "../entry/queue-item.js";
 
 type FilterSettings = CompleteSettings["dead_letter"]["filter"];
 
 export interface DeadLetterFilter {
   /** Whether the batch is kept. */
-  decide(batch: Batch): "save" | "discard";
-  /** Those of its records that are kept also when they were dropped on purpose; undefined when there are none. */
-  alwaysSaved(batch: Batch): Batch | undefined;
+  decide(batch: Batch, about: DeadLetterFacts): "save" | "discard";
+  /** Those of its records that a rule keeps though they were dropped on purpose; undefined when there are none. */
+  savedByRule(batch: Batch, about: DeadLetterFacts): Batch | undefined;
+}
+
+/** What a filter may know of what could not be delivered, beside its records. */
+export interface DeadLetterFacts {
+  readonly exporter: string;
+  readonly cause: Pick<DeadLetterCause, "reason" | "category" | "error">;
+  readonly attempts: number;
 }
 
 type RecordPredicate = (record: AnyRecordView) => boolean;
@@ -28,33 +38,53 @@ export function createDeadLetterFilter(settings: FilterSettings): DeadLetterFilt
   const never = matchesAny(settings.never_save);
   const always = matchesAny(settings.always_save);
   const condition = parseCondition(settings.save_if);
-  const isAlwaysSaved: RecordPredicate = (record) => !never?.(record) && always?.(record) === true;
 
-  function isWorthKeeping(batch: Batch): boolean {
+  function isWorthKeeping(batch: Batch, facts: BatchFacts): boolean {
     const rest = never === undefined ? batch : withoutMatching(batch, never);
     if (rest.count === 0) return batch.count === 0;
-    return condition === undefined || (always !== undefined && hasMatch(rest, always)) || condition(rest);
+    return condition === undefined || (always !== undefined && hasMatch(rest, always)) || condition.holds(rest, facts);
+  }
+
+  function savedByRule(batch: Batch, facts: BatchFacts): Batch[] {
+    const rest = never === undefined ? batch : withoutMatching(batch, never);
+    const saved = always === undefined ? [] : [withoutMatching(rest, (record) => !always(record))];
+    const others = always === undefined ? rest : withoutMatching(rest, always);
+    return condition === undefined ? saved : [...saved, condition.matching(others, facts)];
   }
 
   return {
-    decide: (batch) => {
+    decide: (batch, about) => {
       try {
-        return isWorthKeeping(batch) ? "save" : "discard";
+        return isWorthKeeping(batch, factsOf(about)) ? "save" : "discard";
       } catch {
         return "save";
       }
     },
-    alwaysSaved: (batch) => {
-      if (always === undefined) return undefined;
-      const saved = withoutMatching(batch, (record) => !isAlwaysSaved(record));
-      return saved.count === 0 ? undefined : saved;
+    savedByRule: (batch, about) => {
+      try {
+        const saved = savedByRule(batch, factsOf(about)).filter(({ count }) => count > 0);
+        return saved.length === 0 ? undefined : Batch.merge(saved);
+      } catch {
+        return batch;
+      }
     },
   };
 }
 
+function factsOf({ exporter, cause, attempts }: DeadLetterFacts): BatchFacts {
+  const facts: Record<(typeof DEAD_LETTER_FACTS)[number], string | bigint> = {
+    "dead_letter.exporter": exporter,
+    "dead_letter.reason": cause.reason,
+    "dead_letter.category": cause.category,
+    "dead_letter.error_class": cause.error.class,
+    "dead_letter.attempts": BigInt(attempts),
+  };
+  return facts;
+}
+
 function parseCondition(text: string): RecordCondition | undefined {
   if (text === "") return undefined;
-  const condition = parseRecordCondition(text);
+  const condition = parseRecordCondition(text, DEAD_LETTER_FACTS);
   if (isOttlSyntaxError(condition)) throw condition;
   return condition;
 }

@@ -43,7 +43,7 @@ export class DeadLetterWriter {
       const batch = item.batch ?? (await store.payload(item.ref));
       const { failure } = this.failureOf(item.entry.exporter, batch, cause, requestItemsOf(item.entry, cause));
       const failed: Entry = { ...item.entry, state: "failed", failure };
-      const written = await this.saveOrDiscard(item, batch, failed);
+      const written = await this.saveOrDiscard(item, batch, failed, cause);
       metrics.sendFailed[item.entry.signal].add(cause.lost ?? item.entry.items);
       if (cause.reason === "retry_exhausted") metrics.exhausted.add(1);
       if (failed.replays > 0) metrics.replaysFailed.add(1);
@@ -93,9 +93,15 @@ export class DeadLetterWriter {
     this.log.flush();
   }
 
-  private async saveOrDiscard(item: QueueItem, batch: Batch, failed: Entry): Promise<"saved" | "discarded"> {
+  private async saveOrDiscard(
+    item: QueueItem,
+    batch: Batch,
+    failed: Entry,
+    cause: DeadLetterCause,
+  ): Promise<"saved" | "discarded"> {
     const { store, filter, metrics } = this.services;
-    if (filter.decide(batch) === "save") {
+    const { exporter, attempts } = failed;
+    if (filter.decide(batch, { exporter, cause, attempts }) === "save") {
       await store.fail(item.ref, failed);
       return "saved";
     }

@@ -141,7 +141,10 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
             .meta({ description: "Of the others, records like these are kept." }),
           save_if: condition
             .optional()
-            .meta({ description: "Of the rest, only records for which this holds are kept. Empty: all." }),
+            .meta({
+              description:
+                "Of the rest, only records for which this holds are kept; it may ask for dead_letter.error_class and the like. Empty: all.",
+            }),
         }),
       ).optional(),
       auto_replay: section(

@@ -4,7 +4,7 @@ import type { ContextName } from "../paths/context.js";
 import { ENUMS } from "../paths/enums.js";
 import { getAtKeys, setAtKeys } from "../paths/indexing.js";
 import type { Getter, PathAccess, PathKey } from "../paths/path-access.js";
-import type { PathSpec } from "../paths/path-table.js";
+import type { PathSpec, PathTable } from "../paths/path-table.js";
 import { PATHS } from "../paths/paths.js";
 import type { RecordContext } from "../paths/record-context.js";
 import type { AstNode, CallNode, CompareNode, MathNode, NameNode, PathNode, StatementNode } from "../syntax/ast.js";
@@ -20,10 +20,12 @@ import { ALWAYS, allOf, anyOf, attributeTest, NEVER, negated, type Predicate } f
 export class AstCompiler implements Compiler {
   private readonly context: ContextName;
   private readonly functions: ReadonlyMap<string, FunctionSpec>;
+  private readonly paths: PathTable;
 
-  constructor(context: ContextName, functions: ReadonlyMap<string, FunctionSpec>) {
+  constructor(context: ContextName, functions: ReadonlyMap<string, FunctionSpec>, morePaths?: PathTable) {
     this.context = context;
     this.functions = functions;
+    this.paths = morePaths === undefined ? PATHS[context] : { ...PATHS[context], ...morePaths };
   }
 
   statement({ editor, where }: StatementNode): (ctx: RecordContext) => boolean {
@@ -163,7 +165,7 @@ export class AstCompiler implements Compiler {
 
   private pathSpec(node: PathNode): PathSpec {
     const name = node.segments.map((segment) => segment.name).join(".");
-    const paths = PATHS[this.context];
+    const { paths } = this;
     const spec = Object.hasOwn(paths, name) ? paths[name] : undefined;
     if (spec !== undefined) return spec;
     const { suggestion } = didYouMean(name, Object.keys(paths));

@@ -1,5 +1,6 @@
 import { FUNCTIONS } from "../functions/table.js";
 import type { ContextName } from "../paths/context.js";
+import type { PathTable } from "../paths/path-table.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { parseCondition, parseStatement } from "../syntax/parser.js";
 import { AstCompiler } from "./ast-compiler.js";
@@ -20,9 +21,9 @@ export interface Statement {
   execute(ctx: RecordContext): boolean;
 }
 
-/** Throws an `OttlSyntaxError` with the offset in the text. */
-export function compileCondition(text: string, context: ContextName): Condition {
-  const matches = new AstCompiler(context, FUNCTIONS).condition(parseCondition(text));
+/** Throws an `OttlSyntaxError` with the offset in the text. `morePaths` are known beside those of the context. */
+export function compileCondition(text: string, context: ContextName, morePaths?: PathTable): Condition {
+  const matches = new AstCompiler(context, FUNCTIONS, morePaths).condition(parseCondition(text));
   return { text, context, matches };
 }
 

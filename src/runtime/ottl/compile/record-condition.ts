@@ -1,17 +1,26 @@
 import { z } from "zod";
 import { createExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
 import { parseRecordPattern, type RecordPattern } from "../../contract/schema/record-pattern.js";
-import type { Batch } from "../../telemetry/batch.js";
+import { Batch } from "../../telemetry/batch.js";
 import { SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
-import { readRecords } from "../../telemetry/edit/edit-records.js";
-import type { ContextName } from "../paths/context.js";
-import { isOttlSyntaxError, OttlSyntaxError } from "../values/error.js";
-import type { Condition } from "./compile.js";
-import { compileIn, ottlIssue } from "./infer-context.js";
-import { anyMatches } from "./run.js";
+import { editRecords, readRecords } from "../../telemetry/edit/edit-records.js";
+import { type ContextName, RECORD_CONTEXTS } from "../paths/context.js";
+import { type PathTable, pathWithoutKeys } from "../paths/path-table.js";
+import { isOttlSyntaxError, OttlError, OttlSyntaxError } from "../values/error.js";
+import { type Condition, compileCondition } from "./compile.js";
+import { ottlIssue } from "./infer-context.js";
+import { anyMatches, keepWhere } from "./run.js";
 
-/** Is there a record in the batch for which the condition holds? Throws when that cannot be decided. */
-export type RecordCondition = (batch: Batch) => boolean;
+/** A condition on the records of batches. Both methods throw when it cannot be decided. */
+export interface RecordCondition {
+  /** Is there a record in the batch for which it holds? */
+  holds(batch: Batch, facts?: BatchFacts): boolean;
+  /** The records for which it holds. What is said of metrics or span events keeps the whole batch when it holds for one. */
+  matching(batch: Batch, facts?: BatchFacts): Batch;
+}
+
+/** What is known of a whole batch beside its records, by the path that leads to it. */
+export type BatchFacts = Readonly<Record<string, string | bigint>>;
 
 /** What a path without a context in front of it may be about. Resource and scope are written in front. */
 const CONDITION_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
@@ -22,22 +31,59 @@ const CONDITION_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
 
 /**
  * A condition on records of any signal: OTTL, or a pattern (see `parseRecordPattern`). Each signal has its own reading
- * of an OTTL text: its paths are those of a log record, a span (or span event), a data point (or metric). It holds for
- * every batch of a signal in which it means nothing.
+ * of an OTTL text: its paths are those of a log record, a span (or span event), a data point (or metric), and
+ * `factPaths`, whose values come with each batch. It holds for every batch of a signal in which it means nothing.
  */
-export function parseRecordCondition(text: string): RecordCondition | OttlSyntaxError {
-  const compiled = compileForSignals(text);
-  if (!isOttlSyntaxError(compiled)) {
-    return (batch) => {
-      const condition = compiled[batch.signal];
-      return condition === undefined || anyMatches(batch, [condition]);
-    };
-  }
+export function parseRecordCondition(
+  text: string,
+  factPaths: readonly string[] = [],
+): RecordCondition | OttlSyntaxError {
+  const facts = new CurrentFacts(factPaths);
+  const compiled = compileForSignals(text, facts.paths);
+  if (!isOttlSyntaxError(compiled)) return ottlCondition(compiled, facts);
   if (LOOKS_LIKE_OTTL.test(text)) return compiled;
   const pattern = parseRecordPattern(text);
-  return typeof pattern === "function"
-    ? (batch) => anyRecordMatches(batch, pattern)
-    : combinedSyntaxError(compiled, pattern.problem);
+  return typeof pattern === "function" ? patternCondition(pattern) : combinedSyntaxError(compiled, pattern.problem);
+}
+
+function ottlCondition(compiled: Partial<Record<Signal, Condition>>, current: CurrentFacts): RecordCondition {
+  return {
+    holds(batch, facts = {}) {
+      const condition = compiled[batch.signal];
+      current.values = facts;
+      return condition === undefined || anyMatches(batch, [condition]);
+    },
+    matching(batch, facts = {}) {
+      const condition = compiled[batch.signal];
+      current.values = facts;
+      if (condition === undefined) return batch;
+      if (condition.context === RECORD_CONTEXTS[batch.signal]) return keepWhere(batch, [condition]);
+      return anyMatches(batch, [condition]) ? batch : Batch.empty(batch.signal);
+    },
+  };
+}
+
+function patternCondition(pattern: RecordPattern): RecordCondition {
+  return {
+    holds: (batch) => anyRecordMatches(batch, pattern),
+    matching: (batch) => editRecords(batch, (record) => (pattern(record) ? undefined : "drop")),
+  };
+}
+
+/** Paths whose values are those of the batch that is being looked at, which happens in one go. */
+class CurrentFacts {
+  values: BatchFacts = {};
+  readonly paths: PathTable;
+
+  constructor(names: readonly string[]) {
+    const specOf = (name: string) =>
+      pathWithoutKeys("any", { get: () => this.values[name] ?? null, set: () => refuseToSet(name) });
+    this.paths = Object.fromEntries(names.map((name) => [name, specOf(name)]));
+  }
+}
+
+function refuseToSet(name: string): never {
+  throw new OttlError(`${name} cannot be set`);
 }
 
 function combinedSyntaxError(
@@ -51,17 +97,26 @@ function combinedSyntaxError(
 const LOOKS_LIKE_OTTL = /^[^=<>!]*["()[\]]/;
 
 /** Of texts that compile for no signal the mistake that is the farthest behind: the others stumble over the context. */
-function compileForSignals(text: string): Partial<Record<Signal, Condition>> | OttlSyntaxError {
+function compileForSignals(text: string, paths: PathTable): Partial<Record<Signal, Condition>> | OttlSyntaxError {
   const compiled: Partial<Record<Signal, Condition>> = {};
   let mistake: OttlSyntaxError | undefined;
   for (const signal of SIGNALS) {
     for (const context of CONDITION_CONTEXTS[signal]) {
-      const group = compileIn(context, [], [text]);
-      if ("context" in group) compiled[signal] ??= group.conditions[0]!;
-      else if (isOttlSyntaxError(group.error) && group.error.offset > (mistake?.offset ?? -1)) mistake = group.error;
+      const condition = compileOrMistake(text, context, paths);
+      if (!isOttlSyntaxError(condition)) compiled[signal] ??= condition;
+      else if (condition.offset > (mistake?.offset ?? -1)) mistake = condition;
     }
   }
   return mistake !== undefined && Object.keys(compiled).length === 0 ? mistake : compiled;
+}
+
+function compileOrMistake(text: string, context: ContextName, paths: PathTable): Condition | OttlSyntaxError {
+  try {
+    return compileCondition(text, context, paths);
+  } catch (error) {
+    if (isOttlSyntaxError(error)) return error;
+    throw error;
+  }
 }
 
 function anyRecordMatches(batch: Batch, pattern: RecordPattern): boolean {
@@ -72,12 +127,21 @@ function anyRecordMatches(batch: Batch, pattern: RecordPattern): boolean {
   return found;
 }
 
-/** A text that `parseRecordCondition` takes. Stays text. Empty: no condition. */
+/** What a condition on dead letters may ask for beside their records. */
+export const DEAD_LETTER_FACTS = [
+  "dead_letter.exporter",
+  "dead_letter.reason",
+  "dead_letter.category",
+  "dead_letter.error_class",
+  "dead_letter.attempts",
+] as const;
+
+/** A text that `parseRecordCondition` takes of a dead letter. Stays text. Empty: no condition. */
 function recordCondition() {
   return z
     .string()
     .superRefine((text, context) => {
-      const mistake = text === "" ? undefined : parseRecordCondition(text);
+      const mistake = text === "" ? undefined : parseRecordCondition(text, DEAD_LETTER_FACTS);
       if (isOttlSyntaxError(mistake)) context.addIssue(ottlIssue(mistake, []));
     })
     .meta({ format: "condition" });

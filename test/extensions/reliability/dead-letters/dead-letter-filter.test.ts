@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { createDeadLetterFilter } from "../../../../src/extensions/reliability/dead-letters/dead-letter-filter.js";
-import { batchFromJson } from "../../../../src/plugin.js";
+import {
+  createDeadLetterFilter as createFilter,
+  type DeadLetterFacts,
+} from "../../../../src/extensions/reliability/dead-letters/dead-letter-filter.js";
+import { type Batch, batchFromJson, readRecords } from "../../../../src/plugin.js";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
 import { Registry } from "../../../../src/runtime/host/registry.js";
 import { builtins } from "../../../support/builtins.js";
+
+const ERROR = { kind: "permanent", code: "HTTP_400", message: "no" } as const;
 
 function batchOf(...records: { name?: string; severity?: number; tenant?: string }[]) {
   const logRecords = records.map(({ name = "", severity = 9, tenant }) => ({
@@ -13,6 +18,18 @@ function batchOf(...records: { name?: string; severity?: number; tenant?: string
   }));
   const resource = { attributes: [{ key: "service.name", value: { stringValue: "shop" } }] };
   return batchFromJson("logs", JSON.stringify({ resourceLogs: [{ resource, scopeLogs: [{ logRecords }] }] }));
+}
+
+const about: DeadLetterFacts = {
+  exporter: "out",
+  cause: { reason: "permanent", category: "schema", error: { ...ERROR, class: "HTTP 400" } },
+  attempts: 1,
+};
+
+/** The filter, asked about a dead letter of no special kind. */
+function createDeadLetterFilter(settings: Parameters<typeof createFilter>[0]) {
+  const filter = createFilter(settings);
+  return { ...filter, decide: (batch: Batch) => filter.decide(batch, about) };
 }
 
 const nothing = { never_save: [], always_save: [], save_if: "" };
@@ -104,6 +121,60 @@ describe("save_if as an OTTL condition", () => {
       expect(() => saving(text)).toThrow(expect.objectContaining({ code: "SLUICE_OTTL_SYNTAX" }));
     },
   );
+});
+
+describe("save_if that asks how it failed", () => {
+  it.each([
+    ['dead_letter.error_class == "HTTP 400"', { cause: { ...about.cause, error: { ...ERROR, class: "HTTP 422" } } }],
+    ['dead_letter.exporter == "out"', { exporter: "other" }],
+    ["dead_letter.attempts >= 1", { attempts: 0 }],
+    ['dead_letter.reason == "permanent" and severity_number > 0', { cause: { ...about.cause, reason: "expired" } }],
+    ['dead_letter.category == "schema"', { cause: { ...about.cause, category: "business" } }],
+  ] as const)("keeps what %s holds for, of every signal", (save_if, other) => {
+    const filter = createFilter({ ...nothing, save_if });
+    const spans = batchFromJson(
+      "traces",
+      JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [{ name: "a" }] }] }] }),
+    );
+    const batches = save_if.includes("severity") ? [batchOf({})] : [batchOf({}), spans];
+    for (const batch of batches) {
+      expect(filter.decide(batch, about)).toBe("save");
+      expect(filter.decide(batch, { ...about, ...other })).toBe("discard");
+    }
+  });
+
+  it("is asked with what each batch failed of, not with what the one before did", () => {
+    const filter = createFilter({ ...nothing, save_if: "dead_letter.attempts > 2" });
+    const answers = [3, 1, 5, 2].map((attempts) => filter.decide(batchOf({}), { ...about, attempts }));
+    expect(answers).toEqual(["save", "discard", "save", "discard"]);
+  });
+});
+
+describe("what was dropped on purpose", () => {
+  const namesIn = (batch: Batch | undefined) => {
+    const names: string[] = [];
+    if (batch !== undefined) readRecords(batch, ({ name }) => void names.push(name));
+    return names;
+  };
+  const batch = batchOf(
+    { name: "audit.a" },
+    { name: "b", severity: 17 },
+    { name: "c" },
+    { name: "debug.d", severity: 17 },
+  );
+
+  it("is kept, record by record, as far as a rule of the whole filter saves it", () => {
+    const saved = (settings: Partial<Parameters<typeof createFilter>[0]>) =>
+      namesIn(createFilter({ ...nothing, ...settings }).savedByRule(batch, about));
+    const rules = { never_save: ["debug.*"], always_save: ["audit.*"] };
+    expect(saved({})).toEqual([]);
+    expect(saved(rules)).toEqual(["audit.a"]);
+    expect(saved({ ...rules, save_if: "severity_number >= 17" })).toEqual(["audit.a", "b"]);
+    expect(saved({ save_if: "severity>=ERROR" })).toEqual(["b", "debug.d"]);
+    expect(saved({ save_if: 'dead_letter.reason == "rate_limited"' })).toEqual([]);
+    expect(saved({ save_if: 'dead_letter.reason == "permanent"' })).toEqual(["audit.a", "b", "c", "debug.d"]);
+    expect(saved({ save_if: 'ParseJSON(event_name)["x"] == 1' })).toEqual(["audit.a", "b", "c", "debug.d"]);
+  });
 });
 
 describe("a bad pattern or condition", () => {
