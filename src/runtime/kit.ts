@@ -121,6 +121,7 @@ export {
   checkByEmptyExport,
   MAX_ANSWER_BYTES,
   NO_CLIENT_AUTH,
+  sendHeaders,
   sendTwiceIfStale,
   wordOrNone,
 } from "./kit/otlp/sending.js";

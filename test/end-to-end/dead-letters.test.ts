@@ -62,6 +62,9 @@ service:
     expect(await dlq("replay", "--event", "order.*", "--by", "ann")).toMatchObject({ code: 0 });
     await until(async () => (sink.count > 0 ? true : new Promise((resolve) => setImmediate(() => resolve(undefined)))));
     expect(sink.batches.flatMap(bodies)).toEqual(["precious"]);
+    const [first, again] = sink.requests.map((request) => request.headers);
+    expect([first!["x-replayed"], first!["x-original-id"]]).toEqual([undefined, undefined]);
+    expect(again).toMatchObject({ "x-replayed": "true", "x-original-id": failed.id, "x-replay-attempt": "1" });
     expect((await dlq("list")).out).toBe("No dead letters.\n");
 
     agent.child.kill("SIGTERM");

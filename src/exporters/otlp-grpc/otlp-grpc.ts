@@ -4,7 +4,6 @@ import {
   defineExporter,
   type Exporter,
   type ExporterContext,
-  IDEMPOTENCY_HEADER,
   type PartialRejection,
   type SendOptions,
   SIGNALS,
@@ -22,6 +21,7 @@ import {
   OTLP_SERVICES,
   refusalOfGrpc,
   refusalOfUnreadable,
+  sendHeaders,
   sendTwiceIfStale,
 } from "../../runtime/kit.js";
 import { type OtlpGrpcConfig, otlpGrpcSchema } from "./config.js";
@@ -68,9 +68,8 @@ class OtlpGrpcExporter implements Exporter {
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
     this.signal = batch.signal;
     const chunks = await this.frame(batch);
-    const key = options?.idempotencyKey;
     const path = OTLP_SERVICES[batch.signal].grpcPath;
-    const headers = { ...this.headers, ":path": path, ...(key && { [IDEMPOTENCY_HEADER]: key }) };
+    const headers = { ...this.headers, ":path": path, ...sendHeaders(options) };
     const call = () => this.call(headers, chunks, abort);
     return sendTwiceIfStale(this.peer, abort, call, ({ status, response }) => {
       if (status.code !== GRPC_STATUS.OK) throw refusalOfGrpc(status);

@@ -5,7 +5,6 @@ import {
   defineExporter,
   type Exporter,
   type ExporterContext,
-  IDEMPOTENCY_HEADER,
   type PartialRejection,
   Refusal,
   type SendOptions,
@@ -29,6 +28,7 @@ import {
   type RequestHead,
   refusalOfHttp,
   refusalOfUnreadable,
+  sendHeaders,
   sendTwiceIfStale,
 } from "../../runtime/kit.js";
 import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
@@ -82,7 +82,7 @@ class OtlpHttpExporter implements Exporter {
     const target = this.targets.get(batch.signal);
     if (target === undefined) return Promise.reject(noEndpoint(batch.signal));
     this.signal = batch.signal;
-    const head = withKey(target.head, options?.idempotencyKey);
+    const head = withHeaders(target.head, sendHeaders(options));
     const body = this.encodeBody(batch);
     if (!(body instanceof Promise)) return this.post(target, head, body, abort, batch.signal);
     return body.then((encoded) => this.post(target, head, encoded, abort, batch.signal));
@@ -149,8 +149,10 @@ function clientSettings(config: OtlpHttpConfig, clock: Clock): Http1Settings {
   };
 }
 
-function withKey(head: RequestHead, key: string | undefined): RequestHead {
-  return key ? { method: head.method, text: head.text + headerLine(IDEMPOTENCY_HEADER, key) } : head;
+function withHeaders({ method, text }: RequestHead, headers: Readonly<Record<string, string>>): RequestHead {
+  let whole = text;
+  for (const name in headers) whole += headerLine(name, headers[name]!);
+  return { method, text: whole };
 }
 
 function noEndpoint(signal: Signal): Refusal {

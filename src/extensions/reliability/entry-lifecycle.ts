@@ -74,6 +74,8 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   readonly policy: AttemptPolicy;
   private readonly services: EntryLifecycleServices;
   private readonly bisections = new Bisections();
+  /** Entries that are being sent, by the calls they are sent with. */
+  private readonly sending = new Set<readonly QueueItem[]>();
   private readonly backlog: Backlog;
   private readonly sender: AttemptSender;
   private readonly completion: EntryCompletion;
@@ -98,7 +100,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
       isEmpty: () => backlog.head.isEmpty,
       onHoldEnd: (isOver) => backlog.endHold(isOver),
     });
-    const classify = createClassifier(settings.retry_on_failure);
+    const classify = createClassifier({ ...settings.retry_on_failure, keepStack: settings.dead_letter.keep_stack });
     const timeout = new CallTimeout(id, settings.timeout, clock);
     const maxSlots = settings.sending_queue.num_consumers;
     this.backlog = backlog;
@@ -125,7 +127,11 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   attempt(group: SendGroup, permit: Permit): void {
     const { items } = group;
     this.policy.countAttempt(group);
-    this.sender.attempt(items, (result) => this.finish(items, this.policy.decide(group, permit, result)));
+    this.sending.add(items);
+    this.sender.attempt(items, (result) => {
+      this.sending.delete(items);
+      this.finish(items, this.policy.decide(group, permit, result));
+    });
   }
 
   /** The slot is given back when the outcome of every one has been carried out. */
@@ -173,6 +179,12 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
       this.policy.reportHealth(permit, isHealthy, this.sender.isAborted);
       this.scheduler.releaseSlot();
     });
+  }
+
+  /** The entry with this id is being sent. */
+  isInFlight(id: string): boolean {
+    for (const items of this.sending) if (items.some(({ entry }) => entry.id === id)) return true;
+    return false;
   }
 
   /** Nothing is pending, as far as is known. */

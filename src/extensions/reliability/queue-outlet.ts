@@ -116,6 +116,10 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.lifecycle.forceBreaker(state);
   }
 
+  isInFlight(id: string): boolean {
+    return this.lifecycle.isInFlight(id);
+  }
+
   onReplayed(entries: readonly Entry[]): void {
     this.lifecycle.admission.entriesAdded(entries);
     this.lifecycle.rescan();

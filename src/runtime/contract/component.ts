@@ -141,8 +141,10 @@ export type ExporterContext = ComponentContext;
 
 /** What an exporter may pass on with a batch. */
 export interface SendOptions {
-  /** The same for every attempt to send the same batch, also after restarts and replays; never used for another one. */
+  /** The same for every attempt to send the same batch, also after restarts and replays. */
   readonly idempotencyKey?: string;
+  /** Of what was a dead letter: its id, and how often it was replayed. */
+  readonly replayed?: { readonly id: string; readonly attempt: number };
 }
 
 /**

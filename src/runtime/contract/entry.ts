@@ -18,12 +18,17 @@ export interface Entry {
   readonly bytes: number;
   /** Milliseconds since the epoch, as all times here. */
   readonly enqueuedAt: number;
-  readonly source: { readonly receiver: string; readonly transport: string };
+  readonly source: {
+    readonly receiver: string;
+    readonly transport: string;
+    readonly metadata?: Readonly<Record<string, string>>;
+  };
   /** Tells apart what a pipeline does not want merged: a hash of the client metadata that it names. */
   readonly batchKey?: string;
   /** @internal What the receiver kept of the client's headers; only in a pipeline's journal, whose processors may ask for it. */
   readonly metadata?: Readonly<Record<string, readonly string[]>>;
-  readonly state: "pending" | "failed";
+  /** Operators are also told of one that is being sent: `in_flight`. A store knows it as pending. */
+  readonly state: "pending" | "in_flight" | "failed";
   /** Attempts of the present cycle that count against max_retries, and how many were really made. */
   readonly attempts: number;
   readonly calls: number;
@@ -55,6 +60,7 @@ export interface AttemptError {
   readonly status?: string;
   readonly category?: RefusalCategory;
   readonly retryAfterMs?: number;
+  readonly stack?: string;
 }
 
 /** One failed attempt to send, with the beginning of what the other side said. */
@@ -98,10 +104,11 @@ export interface Failure {
   readonly rejected?: number;
   /** Groups alike failures: a hash of exporter, error class and the message without its numbers and ids. */
   readonly signature: string;
-  /** A sample of what is inside: event or span or metric names, trace ids, schema urls. */
+  /** A sample of what is inside: names, trace ids, schema urls, values of `event.version`. */
   readonly names: readonly string[];
   readonly traceIds: readonly string[];
   readonly schemaUrls: readonly string[];
+  readonly eventVersions?: readonly string[];
 }
 
 /** A finished cycle: how the entry failed before it was replayed. */

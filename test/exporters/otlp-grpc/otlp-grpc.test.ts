@@ -64,6 +64,17 @@ describe("otlp_grpc exporter", () => {
     expect(server.received[0]!.metadata.get("key-bin")).toEqual([Buffer.from("raw")]);
   });
 
+  it("says of what was replayed that it was", async () => {
+    await exporter.send(logs(), never, { idempotencyKey: "a-1", replayed: { id: "a-1", attempt: 2 } });
+    await exporter.send(logs(), never, { idempotencyKey: "a-2" });
+    const names = ["sluice-idempotency-key", "x-replayed", "x-original-id", "x-replay-attempt"];
+    const told = server.received.map(({ metadata }) => names.map((name) => metadata.get(name)[0]));
+    expect(told).toEqual([
+      ["a-1", "true", "a-1", "2"],
+      ["a-2", undefined, undefined, undefined],
+    ]);
+  });
+
   it("understands http:// as without TLS", async () => {
     await restart({ endpoint: `http://127.0.0.1:${server.port}`, tls: undefined });
     await exporter.send(logs(), never);

@@ -12,6 +12,7 @@ import {
 import { type Batching, type CompleteSettings, type Entry, piecesOf } from "../../../runtime/kit.js";
 import type { DeadLetterFacts, DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import { createMetadataPicker, type PickMetadata } from "../entry/client-metadata.js";
 import type { BatchingOf, DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { ZERO_AMOUNT } from "../store/amounts.js";
@@ -54,6 +55,7 @@ export class Admission {
   private readonly services: AdmissionServices;
   private readonly capacity: Capacity;
   private readonly overflow: Overflow;
+  private readonly pickMetadata: PickMetadata;
   private readonly logWriteFailure: (error: unknown) => void;
   /** Deliveries whose put is under way, and those of them that are put into the queue, not beside it as dead letters. */
   private readonly pendingPuts = new Set<Delivery>();
@@ -66,6 +68,7 @@ export class Admission {
     this.services = services;
     const { settings, clock, logger } = services;
     this.capacity = new Capacity(settings.sending_queue);
+    this.pickMetadata = createMetadataPicker(settings.dead_letter.keep_metadata);
     this.overflow = new Overflow({
       settings: settings.sending_queue,
       fits: (incoming) => this.fits(incoming),
@@ -182,7 +185,9 @@ export class Admission {
     deadLetterCause: DeadLetterCause | undefined,
   ): NewEntry {
     const { clock, generation, deadLetters, id } = this.services;
-    const source = { receiver: origin.receiver, transport: origin.transport };
+    const shown = this.pickMetadata(origin.metadata);
+    const { receiver, transport } = origin;
+    const source = shown === undefined ? { receiver, transport } : { receiver, transport, metadata: shown };
     const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin);
     const metadata = this.services.keepsMetadata ? origin.metadata : undefined;
     const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation };

@@ -41,7 +41,7 @@ export function createAdmin(controls: Controls, services: ReplayServices): Admin
     deadLetter: (id) =>
       withAdminErrors(async () => {
         const found = await findEntry(controls, id);
-        return found && withoutMetadata(found.entry);
+        return found && withoutMetadata(found.control.isInFlight?.(id) ? inFlight(found.entry) : found.entry);
       }),
     payload: (id) => withAdminErrors(() => payloadOf(controls, id)),
     async deadLetterStats(query) {
@@ -70,6 +70,10 @@ export function createAdmin(controls: Controls, services: ReplayServices): Admin
 /** What clients sent in their headers is for processors, not for people: there may be secrets in it. */
 function withoutMetadata({ metadata: _, ...entry }: Entry): Entry {
   return entry;
+}
+
+function inFlight(entry: Entry): Entry {
+  return entry.state === "pending" ? { ...entry, state: "in_flight" } : entry;
 }
 
 function checkReplay({ by, rate }: ReplayOptions): void {

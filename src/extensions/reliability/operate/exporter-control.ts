@@ -11,6 +11,8 @@ export interface ExporterControl {
   /** What is done to replayed entries before they are sent; undefined where that is not known. */
   readonly prepare?: PrepareReplayed;
   status(): ExporterStatus;
+  /** The entry with this id is being sent; not there where that is not known. */
+  isInFlight?(id: string): boolean;
   /** Stops sending; what is under way is finished. */
   pause(): void;
   resume(): void;

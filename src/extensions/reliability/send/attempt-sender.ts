@@ -1,4 +1,4 @@
-import { Batch, type Exporter, type PartialRejection, type Refusal } from "../../../plugin.js";
+import { Batch, type Exporter, type PartialRejection, type Refusal, type SendOptions } from "../../../plugin.js";
 import { type AttemptError, validateRejection } from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import { keyOfGroup } from "../schedule/send-group.js";
@@ -95,7 +95,7 @@ export class AttemptSender {
     const { batch } = prepared;
     const sent = items.length === 1 ? [batch] : batches;
     timeout.run(
-      (abort) => exporter.send(batch, abort, { idempotencyKey: keyOfGroup(items) }),
+      (abort) => exporter.send(batch, abort, sendOptionsOf(items)),
       (answer) => done({ kind: "delivered", sent, partial: validateRejection(answer, batch.count) }),
       (cause) => done(this.hasAborted ? CANCELLED : { kind: "failed", batches, error: classify(cause) }),
     );
@@ -107,6 +107,13 @@ export class AttemptSender {
     if (items.length > 1) return { batch: Batch.merge(batches) };
     return entry.replays === 0 ? { batch: batches[0]! } : this.services.prepare(entry, batches[0]!);
   }
+}
+
+/** What was replayed is sent alone, so what is said of it is true of the whole request. */
+function sendOptionsOf(items: readonly QueueItem[]): SendOptions {
+  const { id, replays } = items[0]!.entry;
+  const idempotencyKey = keyOfGroup(items);
+  return replays === 0 ? { idempotencyKey } : { idempotencyKey, replayed: { id, attempt: replays } };
 }
 
 /** The payloads, if all of them are in memory. */

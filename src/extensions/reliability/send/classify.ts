@@ -6,6 +6,8 @@ import { maskSecrets } from "./mask-secrets.js";
 export interface ClassifyRules {
   readonly retry_on: readonly string[];
   readonly permanent_on: readonly string[];
+  /** Errors keep where they were thrown. */
+  readonly keepStack?: boolean;
 }
 
 /** What an attempt failed with, as it is kept with the entry. */
@@ -23,6 +25,7 @@ export interface HoldRules extends Pick<ClassifyRules, "permanent_on"> {
 export function createClassifier(rules: ClassifyRules): Classify {
   const retry = rules.retry_on.map(ruleMatcher);
   const permanent = rules.permanent_on.map(ruleMatcher);
+  const toAttemptError = rules.keepStack === true ? describeWithStack : describe;
   return (error) => {
     const refusal = toRefusal(error);
     const name = classOf(refusal);
@@ -47,7 +50,17 @@ export function createHoldRule({ hold_on, permanent_on }: HoldRules): (error: At
   };
 }
 
-function toAttemptError(refusal: Refusal, name: string, kind: RefusalKind): AttemptError {
+/** The stack of what was thrown in the first place says more than that of the refusal around it. */
+function describeWithStack(refusal: Refusal, name: string, kind: RefusalKind): AttemptError {
+  const { cause } = refusal;
+  const stack = (cause instanceof Error ? cause.stack : undefined) ?? refusal.stack;
+  return { ...describe(refusal, name, kind), ...(stack !== undefined && { stack: stack.slice(0, MAX_STACK) }) };
+}
+
+/** Characters of a stack that are kept with an entry. */
+const MAX_STACK = 4000;
+
+function describe(refusal: Refusal, name: string, kind: RefusalKind): AttemptError {
   const { code, status, retryAfterMs } = refusal;
   const category = refusal.category ?? (kind === "permanent" && refusal.kind !== kind ? "integration" : undefined);
   return {

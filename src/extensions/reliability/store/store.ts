@@ -73,7 +73,7 @@ export type EntryRef = number;
 export interface NewEntry {
   readonly batch: Batch;
   readonly pipeline: string;
-  readonly source: { readonly receiver: string; readonly transport: string };
+  readonly source: Entry["source"];
   readonly enqueuedAt: number;
   readonly generation: string;
   /**

@@ -35,6 +35,7 @@ function describeEntry(entry: Entry, now: number): string[] {
         "Exporter",
         `${entry.exporter}, from pipeline ${entry.pipeline}, received by ${entry.source.receiver} (${entry.source.transport})`,
       ],
+      ["Client", clientText(entry)],
       ["Content", `${pluralize(entry.items, "item")} of ${entry.signal}, ${roughByteSize(entry.bytes)}`],
       ["Enqueued", timeAndAge(entry.enqueuedAt, now)],
       ["Split from", entry.parent],
@@ -60,6 +61,8 @@ function failureFields(failure: Failure, items: number): [string, string | undef
     ["Names", names.join(", ") || undefined],
     ["Trace ids", traceIds.join(", ") || undefined],
     ["Schemas", schemaUrls.join(", ") || undefined],
+    ["Versions", failure.eventVersions?.join(", ") || undefined],
+    ["Stack", error.stack],
   ];
 }
 
@@ -75,8 +78,14 @@ function companyText(records: number): string {
 
 function stateText({ state, failure, replays }: Entry, now: number): string {
   const replayed = replays === 0 ? "" : `, replayed ${pluralize(replays, "time")}`;
-  const text = state === "failed" ? `dead letter since ${timeAndAge(failure!.at, now)}` : "waiting to be sent";
+  const waiting = state === "in_flight" ? "being sent" : "waiting to be sent";
+  const text = state === "failed" ? `dead letter since ${timeAndAge(failure!.at, now)}` : waiting;
   return `${text}${replayed}`;
+}
+
+function clientText({ source: { metadata = {} } }: Entry): string | undefined {
+  const headers = Object.entries(metadata).map(([name, value]) => `${name}: ${value}`);
+  return headers.join("; ") || undefined;
 }
 
 function detailText({ class: kind, status, code }: AttemptError): string {

@@ -125,6 +125,13 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
       retention: duration().optional().meta({ description: "How long dead letters are kept." }),
       max_bytes: byteSize().optional().meta({ description: "Most bytes of dead letters." }),
       max_entries: z.number().int().nonnegative().optional().meta({ description: "0: no limit." }),
+      keep_metadata: z.array(z.string()).optional().meta({
+        description: "Client headers that are kept with entries, * for any text; never those that may be secret.",
+      }),
+      keep_stack: z
+        .boolean()
+        .optional()
+        .meta({ description: "Keep with each error where it was thrown, for those who write exporters." }),
       drop: z.enum(["oldest", "newest"]).optional().meta({ description: "Which end goes when full." }),
       max_log_lines: z.number().int().nonnegative().optional().meta({
         description: "Log lines in ten seconds for single dead letters; the number of the others follows. 0: no limit.",
@@ -139,12 +146,10 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
             .array(recordPattern())
             .optional()
             .meta({ description: "Of the others, records like these are kept." }),
-          save_if: condition
-            .optional()
-            .meta({
-              description:
-                "Of the rest, only records for which this holds are kept; it may ask for dead_letter.error_class and the like. Empty: all.",
-            }),
+          save_if: condition.optional().meta({
+            description:
+              "Of the rest, only records for which this holds are kept; it may ask for dead_letter.error_class and the like. Empty: all.",
+          }),
         }),
       ).optional(),
       auto_replay: section(
@@ -242,6 +247,8 @@ export const DEFAULT_SETTINGS = {
     retention: "720h",
     max_bytes: "1GiB",
     max_entries: 0,
+    keep_metadata: ["user-agent"],
+    keep_stack: false,
     drop: "oldest",
     max_log_lines: 20,
     filter: { never_save: [], always_save: [], save_if: "" },

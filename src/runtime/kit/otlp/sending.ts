@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { IDEMPOTENCY_HEADER, type SendOptions } from "../../contract/component.js";
 import { type Refusal, toRefusal } from "../../contract/refusal.js";
 import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
@@ -15,6 +16,18 @@ export const NO_CLIENT_AUTH =
 /** Schema of a word that may be `none`: the Collector also takes an empty string for it. */
 export function wordOrNone<Words extends z.ZodType>(words: Words) {
   return z.preprocess((value) => (value === "" ? "none" : value), words);
+}
+
+/** The headers, or metadata, of one send: the idempotency key, and of what was a dead letter which, and how often it was replayed. */
+export function sendHeaders({ idempotencyKey, replayed }: SendOptions = {}): Record<string, string> {
+  return {
+    ...(idempotencyKey && { [IDEMPOTENCY_HEADER]: idempotencyKey }),
+    ...(replayed && {
+      "x-replayed": "true",
+      "x-original-id": replayed.id,
+      "x-replay-attempt": String(replayed.attempt),
+    }),
+  };
 }
 
 /**

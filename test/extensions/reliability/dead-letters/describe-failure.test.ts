@@ -33,6 +33,7 @@ describe("a sample", () => {
       names: ["a", "b"],
       traceIds: ["5b8aa5a2d2c872e8321cf37308d69df2"],
       schemaUrls: ["https://example.com/scope", "https://example.com/resource"],
+      eventVersions: [],
     });
   });
 
@@ -44,6 +45,6 @@ describe("a sample", () => {
     const batch = batchFromJson("traces", JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }));
     const { names, traceIds } = excerptOf(batch);
     expect([names.length, names[0]?.length, traceIds.length]).toEqual([8, 200, 4]);
-    expect(excerptOf(Batch.empty("metrics"))).toEqual({ names: [], traceIds: [], schemaUrls: [] });
+    expect(excerptOf(Batch.empty("metrics"))).toEqual({ names: [], traceIds: [], schemaUrls: [], eventVersions: [] });
   });
 });

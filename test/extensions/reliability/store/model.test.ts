@@ -13,7 +13,7 @@ import { makePlace, type Place } from "./level-harness.js";
 interface Expected {
   readonly id: string;
   readonly text: string;
-  state: "pending" | "failed";
+  state: StoredEntry["entry"]["state"];
   attempts: number;
 }
 

@@ -15,7 +15,7 @@ export interface EntryHead {
 /** What has to be known of an entry to change or remove it. */
 export interface EntryInfo {
   readonly id: string;
-  readonly state: Entry["state"];
+  readonly state: "pending" | "failed";
   readonly items: number;
   readonly bytes: number;
   readonly enqueuedAt: number;
@@ -26,7 +26,8 @@ export interface EntryInfo {
 }
 
 export function infoOf(ref: EntryRef, head: EntryHead, changed: boolean): EntryInfo {
-  const { id, state, items, bytes, enqueuedAt } = head.entry;
+  const { id, items, bytes, enqueuedAt } = head.entry;
+  const state = head.entry.state === "failed" ? "failed" : "pending";
   return { id, state, items, bytes, enqueuedAt, chunks: head.chunks, origin: head.origin ?? ref, changed };
 }
 
