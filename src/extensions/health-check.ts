@@ -34,6 +34,10 @@ const schema = z.strictObject({
   response_body: section(
     z.strictObject({ healthy: z.string().optional(), unhealthy: z.string().optional() }),
   ).optional(),
+  degraded_status: z
+    .union([z.literal(200), z.literal(503)])
+    .default(200)
+    .meta({ description: "What /healthz/exporters answers when an exporter is DEGRADED and none is DOWN." }),
   tls: section(tlsServer()).optional(),
   cors: section(corsSchema).optional(),
   check_collector_pipeline: ignored("the answer follows the agent's own state"),
@@ -102,7 +106,11 @@ class HealthCheck implements Extension {
       status,
       exporters: Object.fromEntries(exporters.map((each) => [each.id, exporterHealth(each)])),
     });
-    return { status: status === "DOWN" ? 503 : 200, type: "application/json", body };
+    return { status: this.statusCodes[status], type: "application/json", body };
+  }
+
+  private get statusCodes(): Readonly<Record<ExporterStatus["state"], number>> {
+    return { UP: 200, DEGRADED: this.config.degraded_status, DOWN: 503 };
   }
 
   private defaultBody(healthy: boolean): string {

@@ -203,10 +203,10 @@ describe("/healthz/exporters", () => {
     replayRate: 50,
   });
 
-  async function ask(states: ExporterStatus["state"][] | undefined, path: string) {
+  async function ask(states: ExporterStatus["state"][] | undefined, path: string, config: object = {}) {
     const port = await freePort();
     const admin = states && ({ exporters: () => states.map((state, i) => status(`e${i}`, state)) } as unknown as Admin);
-    await start({ endpoint: `127.0.0.1:${port}` }, { state: "ready", admin });
+    await start({ endpoint: `127.0.0.1:${port}`, ...config }, { state: "ready", admin });
     const response = await fetch(`http://127.0.0.1:${port}${path}`);
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   }
@@ -223,6 +223,13 @@ describe("/healthz/exporters", () => {
       worst,
       states.map((_, i) => `e${i}`),
     ]);
+  });
+
+  test.each([
+    [["UP", "DEGRADED"], 503],
+    [["UP"], 200],
+  ] as const)("answers %j with %i when it is told to take DEGRADED for 503", async (states, code) => {
+    expect((await ask([...states], "/healthz/exporters", { degraded_status: 503 })).status).toBe(code);
   });
 
   test("shows breaker, queue, dead letters, last send and failure rate of each", async () => {

@@ -10,6 +10,7 @@ const replayBody = z.strictObject({
   by: z.string({ error: "say who replays" }),
   rate: z.number().optional(),
   approved: z.boolean().optional(),
+  generation: z.string().optional(),
 });
 
 export const replayRoutes: readonly ApiRoute[] = [
@@ -17,8 +18,10 @@ export const replayRoutes: readonly ApiRoute[] = [
     method: "POST",
     path: "/dead-letters/replay",
     async answer({ admin, jobs, request }) {
-      const { by, rate, approved = false, dry_run: dryRun = false, ...selected } = await readBody(request, replayBody);
-      const options = { by, approved, dryRun, ...(rate !== undefined && { rate }) };
+      const body = await readBody(request, replayBody);
+      const { by, rate, generation, approved = false, dry_run: dryRun = false, ...selected } = body;
+      const given = { ...(rate !== undefined && { rate }), ...(generation !== undefined && { generation }) };
+      const options = { by, approved, dryRun, ...given };
       const job = await jobs.start(admin, readSelection(selected), options);
       return { status: job.state === "running" ? 202 : 200, body: job };
     },

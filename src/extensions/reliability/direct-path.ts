@@ -25,6 +25,8 @@ export function directPath(
     status: () =>
       exporterStatus({
         id: outletSettings.id,
+        health: settings.health,
+        now: outletSettings.clock.now(),
         stats: undefined,
         paused: false,
         inFlight: watched.inFlight,

@@ -100,7 +100,11 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
       isEmpty: () => backlog.head.isEmpty,
       onHoldEnd: (isOver) => backlog.endHold(isOver),
     });
-    const classify = createClassifier({ ...settings.retry_on_failure, keepStack: settings.dead_letter.keep_stack });
+    const classify = createClassifier({
+      ...settings.retry_on_failure,
+      categories: settings.dead_letter.category_on,
+      keepStack: settings.dead_letter.keep_stack,
+    });
     const timeout = new CallTimeout(id, settings.timeout, clock);
     const maxSlots = settings.sending_queue.num_consumers;
     this.backlog = backlog;

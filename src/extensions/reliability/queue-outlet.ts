@@ -133,8 +133,12 @@ export class QueueOutlet implements Outlet, ExporterControl {
     const { state, forced, since } = breaker;
     const { stats } = this.store;
     const { isDown, status: refused } = holds;
-    const calls = { paused, inFlight, recent, breaker: { state, forced, since } };
-    return exporterStatus({ id, stats, ...calls, isDown, refused, replayRate });
+    return exporterStatus({
+      ...{ id, stats, paused, inFlight, recent, isDown, refused, replayRate },
+      breaker: { state, forced, since },
+      health: this.settings.health,
+      now: this.outletSettings.clock.now(),
+    });
   }
 
   private async openStore(): Promise<OpenReport> {

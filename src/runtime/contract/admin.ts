@@ -119,6 +119,7 @@ export interface DeadLetterStats {
   readonly bytes: number;
   readonly oldestAt: number | undefined;
   readonly byReason: Readonly<Record<string, number>>;
+  readonly byCategory: Readonly<Record<string, number>>;
   readonly byExporter: Readonly<Record<string, number>>;
   readonly signatures: readonly {
     readonly signature: string;
@@ -138,8 +139,9 @@ export type Selection = { readonly ids: readonly string[] } | { readonly query: 
 
 /** How dead letters are replayed. */
 export interface ReplayOptions {
-  /** Who asked for it; kept in the entry's history. */
+  /** Who asked for it, and with what generation (by default that of the config); kept in the entry's history. */
   readonly by: string;
+  readonly generation?: string;
   readonly dryRun?: boolean;
   /** Entries per second; the exporter's own rate without. */
   readonly rate?: number;

@@ -9,11 +9,12 @@ type SignatureGroup = {
 /** Messages can be made up by others: no more kinds than this are told apart; the rest count in the totals only. */
 const MAX_GROUPS = 1000;
 
-/** Counts what a query finds, by reason, exporter and signature; the most frequent signatures come first. */
+/** Counts what a query finds, by reason, category, exporter and signature; the most frequent signatures come first. */
 export async function countDeadLetters(controls: Controls, query: DeadLetterQuery): Promise<DeadLetterStats> {
   const total = { ...ZERO_AMOUNT };
   let oldestAt: number | undefined;
   const byReason = new Map<string, number>();
+  const byCategory = new Map<string, number>();
   const byExporter = new Map<string, number>();
   const groups = new Map<string, SignatureGroup>();
   for await (const { entry } of searchDeadLetters(controls, query)) {
@@ -22,6 +23,7 @@ export async function countDeadLetters(controls: Controls, query: DeadLetterQuer
     total.bytes += entry.bytes;
     oldestAt = Math.min(oldestAt ?? Number.POSITIVE_INFINITY, entry.failure!.at);
     increment(byReason, entry.failure!.reason);
+    if (byCategory.size < MAX_GROUPS) increment(byCategory, entry.failure!.category);
     increment(byExporter, entry.exporter);
     addToGroup(groups, entry);
   }
@@ -29,6 +31,7 @@ export async function countDeadLetters(controls: Controls, query: DeadLetterQuer
     ...total,
     oldestAt,
     byReason: Object.fromEntries(byReason),
+    byCategory: Object.fromEntries(byCategory),
     byExporter: Object.fromEntries(byExporter),
     signatures: [...groups.values()].sort((a, b) => b.entries - a.entries || b.lastAt - a.lastAt),
   };

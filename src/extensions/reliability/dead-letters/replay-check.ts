@@ -1,8 +1,8 @@
 import { Batch, isMalformed } from "../../../plugin.js";
-import type { Entry, ReplaySkip } from "../../../runtime/kit.js";
+import type { CompleteSettings, DeadLetterQuery, Entry, ReplaySkip } from "../../../runtime/kit.js";
 import type { QueueControl } from "../operate/exporter-control.js";
 import { isEntryGone } from "../store/store.js";
-import type { LocatedEntry } from "./dead-letters.js";
+import { type LocatedEntry, queryMatcher } from "./dead-letters.js";
 
 export interface ReplayConditions {
   readonly now: number;
@@ -19,11 +19,11 @@ export async function replaySkipReason(
 ): Promise<ReplaySkip | undefined> {
   const { entry, control } = found;
   if (!conditions.approved) {
-    if (isPartlyDelivered(entry)) return "skip_approval";
+    if (needsApproval(entry, control.settings.replay)) return "skip_approval";
     if (entry.replays >= control.settings.replay.max_replays) return "skip_max_replays";
   }
   if (!(await canBeSent(found))) return "skip_schema";
-  if (isExpired(entry, control.settings.dead_letter.retention, conditions.now)) return "skip_expired";
+  if (expiryOf(entry, control.settings.dead_letter) <= conditions.now) return "skip_expired";
   if (!conditions.approved && isDown(found, conditions.now)) return "skip_downstream";
   return undefined;
 }
@@ -40,15 +40,25 @@ export function isBreakerShut(control: QueueControl, now: number): boolean {
   return state === "open" && (forced || now < since + control.settings.circuit_breaker.reset_timeout);
 }
 
-/** The backend has taken a part of its request already, and all of it would arrive again; unless it has rejected everything. */
+/** The backend has taken a part of its request already, so that all of it would arrive again; or the config asks for approval. */
+function needsApproval(entry: Entry, { require_approval }: CompleteSettings["replay"]): boolean {
+  return isPartlyDelivered(entry) || require_approval.some((filter) => queryMatcher(filter as DeadLetterQuery)(entry));
+}
+
+/** Unless the backend has rejected everything. */
 function isPartlyDelivered({ failure, items }: Entry): boolean {
   if (failure?.reason !== "partial_success") return false;
   return (failure.rejected ?? 0) < (failure.requestItems ?? items);
 }
 
-/** True for a dead letter that the next cleaning removes because of its age. A retention of 0 is for ever. */
-export function isExpired({ failure }: Entry, retentionMs: number, now: number): boolean {
-  return retentionMs > 0 && failure !== undefined && failure.at + retentionMs <= now;
+type RetentionSettings = Pick<CompleteSettings["dead_letter"], "retention" | "retention_by_category">;
+
+/** When the cleaning removes a dead letter: at the age that its category says, or all have. */
+export function expiryOf({ failure }: Entry, settings: RetentionSettings): number {
+  const { retention, retention_by_category: byCategory } = settings;
+  const { at, category } = failure!;
+  const kept = Object.hasOwn(byCategory, category) ? byCategory[category]! : retention;
+  return kept === 0 ? Number.POSITIVE_INFINITY : at + kept;
 }
 
 /** It decodes, and its pipeline's replay steps take it. Of several records the queue finds out which are refused. */

@@ -65,7 +65,11 @@ async function replayChunk(
       else
         changes.push({
           ref: checked.ref,
-          entry: withReplay(checked.entry, { at: now, by: options.by, generation: services.generation }),
+          entry: withReplay(checked.entry, {
+            at: now,
+            by: options.by,
+            generation: options.generation ?? services.generation,
+          }),
         });
     }
     if (!options.dryRun && changes.length > 0) {

@@ -3,7 +3,7 @@ import type { QueueControl } from "../operate/exporter-control.js";
 import { SteadyTime } from "../schedule/steady-time.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";
 import { DELETE_CHUNK_SIZE, walkDeadLetters } from "./dead-letters.js";
-import { isExpired } from "./replay-check.js";
+import { expiryOf } from "./replay-check.js";
 import { runExclusively } from "./run-exclusively.js";
 
 export interface RetentionServices {
@@ -24,29 +24,32 @@ const MAX_PAUSE_MS = 3_600_000;
  */
 export function createRetention(control: QueueControl, services: RetentionServices): () => Promise<void> {
   const { store, settings } = control;
-  const { retention, max_bytes, max_entries, drop } = settings.dead_letter;
+  const { retention, retention_by_category, max_bytes, max_entries, drop } = settings.dead_letter;
+  const times = [retention, ...Object.values(retention_by_category)].filter((ms) => ms > 0);
+  const maxPauseMs = Math.min(MAX_PAUSE_MS, ...times);
   const time = new SteadyTime(services.clock);
-  const started = retention === 0 ? undefined : startFromLastKnown(time, store);
+  const started = times.length === 0 ? undefined : startFromLastKnown(time, store);
   let nextDue = Number.NEGATIVE_INFINITY;
   let hasWarned = false;
 
   async function removeExpired(): Promise<void> {
-    if (retention === 0) return;
+    if (times.length === 0) return;
     await started;
     const now = time.now();
     if (!time.isAhead) hasWarned = false;
     const mustWarn = time.isAhead && !hasWarned;
     if (!mustWarn && now < nextDue && nextDue - now <= MAX_PAUSE_MS) return;
-    let oldest = now;
+    let due = now + maxPauseMs;
     let kept = 0;
     const expired = new Removal(store);
     for await (const stored of walkDeadLetters(store)) {
-      if (isExpired(stored.entry, retention, now)) await expired.add(stored);
-      else oldest = Math.min(oldest, stored.entry.failure?.at ?? now);
-      if (isExpired(stored.entry, retention, services.clock.now())) kept += 1;
+      const expiry = expiryOf(stored.entry, settings.dead_letter);
+      if (expiry <= now) await expired.add(stored);
+      else due = Math.min(due, expiry);
+      if (expiry <= services.clock.now()) kept += 1;
     }
     await expired.flush();
-    nextDue = Math.min(oldest + retention, now + MAX_PAUSE_MS);
+    nextDue = due;
     countAndLog("retention", expired);
     if (mustWarn) warnOfClock(kept - expired.entries, services.clock.now() - now);
   }

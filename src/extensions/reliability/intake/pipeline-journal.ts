@@ -161,7 +161,11 @@ export class PipelineJournal implements Journal, ExporterControl {
     const { id, replayRate, feed, since } = this;
     const { paused, inFlight, recent, isStuck } = feed;
     const breaker = { state: "closed", forced: false, since } as const;
-    return exporterStatus({ id, stats: this.store.stats, paused, inFlight, recent, breaker, replayRate, isStuck });
+    return exporterStatus({
+      ...{ id, stats: this.store.stats, paused, inFlight, recent, breaker, replayRate, isStuck },
+      health: this.settings.health,
+      now: this.journalSettings.clock.now(),
+    });
   }
 
   private async openStore(): Promise<OpenReport> {

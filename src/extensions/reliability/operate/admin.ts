@@ -76,10 +76,12 @@ function inFlight(entry: Entry): Entry {
   return entry.state === "pending" ? { ...entry, state: "in_flight" } : entry;
 }
 
-function checkReplay({ by, rate }: ReplayOptions): void {
+function checkReplay({ by, rate, generation }: ReplayOptions): void {
   if (typeof by !== "string" || by.trim() === "" || by.length > MAX_BY_LENGTH) {
     throw new AdminError("bad_request", "say who replays: by must be a name");
   }
+  if (generation !== undefined && (generation.trim() === "" || generation.length > MAX_BY_LENGTH))
+    throw new AdminError("bad_request", "generation must be a name");
   if (rate !== undefined) checkRate(rate);
 }
 

@@ -1,13 +1,12 @@
-import type { ExporterStatus } from "../../../runtime/kit.js";
+import type { CompleteSettings, ExporterStatus } from "../../../runtime/kit.js";
 import type { RecentCalls } from "../send/recent-calls.js";
 import { ZERO_AMOUNT } from "../store/amounts.js";
 import type { StoreStats } from "../store/store.js";
 
-/** More dead letters than this, and the exporter is not quite well. */
-const MANY_DEAD_LETTERS = 100;
-
 export interface StatusInputs {
   readonly id: string;
+  readonly health: CompleteSettings["health"];
+  readonly now: number;
   /** Undefined: there is no queue. */
   readonly stats: StoreStats | undefined;
   readonly paused: boolean;
@@ -24,13 +23,13 @@ export interface StatusInputs {
 
 /**
  * DOWN while the breaker is open or everything is refused; DEGRADED while it probes, is paused or stuck, one signal is
- * refused, and with many dead letters.
+ * refused, and beyond what `health` allows.
  */
 export function exporterStatus(inputs: StatusInputs): ExporterStatus {
   const { id, stats, paused, inFlight, breaker, replayRate, isStuck = false, isDown = false, refused } = inputs;
   const { lastSentAt, lastError, failureRate, failureTrend } = inputs.recent;
-  const hasManyDeadLetters = (stats?.failed.entries ?? 0) > MANY_DEAD_LETTERS;
-  const isDegraded = paused || isStuck || refused !== undefined || breaker.state === "half_open" || hasManyDeadLetters;
+  const isUnwell = isStuck || refused !== undefined || !isWithinLimits(inputs);
+  const isDegraded = paused || isUnwell || breaker.state === "half_open";
   return {
     id,
     state: breaker.state === "open" || isDown ? "DOWN" : isDegraded ? "DEGRADED" : "UP",
@@ -50,4 +49,11 @@ export function exporterStatus(inputs: StatusInputs): ExporterStatus {
     failureTrend,
     replayRate,
   };
+}
+
+function isWithinLimits({ health, now, stats, recent }: StatusInputs): boolean {
+  const { max_dead_letters, max_failure_rate, max_queue_age } = health;
+  const hasFewDeadLetters = max_dead_letters === 0 || (stats?.failed.entries ?? 0) <= max_dead_letters;
+  const isYoung = max_queue_age === 0 || now - (stats?.oldestPendingAt ?? now) <= max_queue_age;
+  return hasFewDeadLetters && isYoung && recent.failureRate <= max_failure_rate;
 }

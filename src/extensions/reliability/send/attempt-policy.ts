@@ -86,7 +86,7 @@ export class AttemptPolicy {
     this.breaker = new Breaker(settings.circuit_breaker, clock, (to, from) => this.onBreakerChange(to, from));
     this.gate = new Gate(settings, clock, metrics);
     this.backoff = createBackoff(settings.retry_on_failure, random);
-    this.poison = new PoisonDetector(clock);
+    this.poison = new PoisonDetector(settings.retry_on_failure.poison, clock);
     this.refusals = new RefusalPolicy(services);
     this.logPartial = limitedLog(clock, (partial, suppressed) =>
       logger.warn({ ...partial, suppressed }, "the other side rejected some records"),

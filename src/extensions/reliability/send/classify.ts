@@ -1,4 +1,4 @@
-import type { Refusal, RefusalKind } from "../../../plugin.js";
+import type { Refusal, RefusalCategory, RefusalKind } from "../../../plugin.js";
 import { type AttemptError, isGenericCode, toRefusal } from "../../../runtime/kit.js";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 import { maskSecrets } from "./mask-secrets.js";
@@ -6,6 +6,8 @@ import { maskSecrets } from "./mask-secrets.js";
 export interface ClassifyRules {
   readonly retry_on: readonly string[];
   readonly permanent_on: readonly string[];
+  /** The category of permanent errors, by rules of the same form. */
+  readonly categories?: Readonly<Record<RefusalCategory, readonly string[]>>;
   /** Errors keep where they were thrown. */
   readonly keepStack?: boolean;
 }
@@ -25,15 +27,17 @@ export interface HoldRules extends Pick<ClassifyRules, "permanent_on"> {
 export function createClassifier(rules: ClassifyRules): Classify {
   const retry = rules.retry_on.map(ruleMatcher);
   const permanent = rules.permanent_on.map(ruleMatcher);
+  const categories = Object.entries(rules.categories ?? {}) as [RefusalCategory, readonly string[]][];
+  const categoryRules = categories.map(([category, texts]) => ({ category, matchers: texts.map(ruleMatcher) }));
   const toAttemptError = rules.keepStack === true ? describeWithStack : describe;
   return (error) => {
     const refusal = toRefusal(error);
     const name = classOf(refusal);
     const matches = (match: RuleMatcher) => match(name, refusal);
-    if (refusal.kind === "permanent") {
-      return toAttemptError(refusal, name, retry.some(matches) ? "transient" : "permanent");
-    }
-    return toAttemptError(refusal, name, permanent.some(matches) && !retry.some(matches) ? "permanent" : refusal.kind);
+    const kind = kindOf(refusal.kind, retry.some(matches), permanent.some(matches));
+    const attemptError = toAttemptError(refusal, name, kind);
+    const rule = kind === "permanent" && categoryRules.find(({ matchers }) => matchers.some(matches));
+    return rule ? { ...attemptError, category: rule.category } : attemptError;
   };
 }
 
@@ -48,6 +52,11 @@ export function createHoldRule({ hold_on, permanent_on }: HoldRules): (error: At
     const matches = (match: RuleMatcher) => match(error.class, error);
     return error.kind === "permanent" && hold.some(matches) && !permanent.some(matches);
   };
+}
+
+function kindOf(kind: RefusalKind, isRetried: boolean, isPermanent: boolean): RefusalKind {
+  if (kind === "permanent") return isRetried ? "transient" : "permanent";
+  return isPermanent && !isRetried ? "permanent" : kind;
 }
 
 /** The stack of what was thrown in the first place says more than that of the refusal around it. */

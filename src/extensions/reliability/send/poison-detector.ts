@@ -1,11 +1,8 @@
 import type { Clock } from "../../../plugin.js";
-import type { AttemptError } from "../../../runtime/kit.js";
+import type { AttemptError, CompleteSettings } from "../../../runtime/kit.js";
 
-const MIN_FAILURES = 3;
-const WINDOW_MS = 60_000;
+/** Failures that are remembered of an entry, if its settings do not ask for more. */
 const MAX_SNAPSHOTS = 16;
-/** A good entry is taken for poison less often than once in so many. */
-const CHANCE_ONE_IN = 1_000_000;
 
 /** What an entry's last failures were like. Kept with the entry while it is in memory. */
 export interface FailureStreak {
@@ -14,18 +11,22 @@ export interface FailureStreak {
   readonly snapshots: { readonly at: number; readonly successes: number; readonly failures: number }[];
 }
 
+type PoisonSettings = CompleteSettings["retry_on_failure"]["poison"];
+
 /**
- * Finds entries that it is futile to send again: the same error at least three times within a minute, while so many
+ * Finds entries that it is futile to send again: the same error at least `failures` times within `window`, while so many
  * others go through that it cannot be chance. If the entry were like the others, each of its calls would fail with the
- * share of calls that failed in that time, its own among them, and all n of them with the n-th power of it; below one
- * in a million the entry is to blame. Being throttled is never the entry's fault.
+ * share of calls that failed in that time, its own among them, and all n of them with the n-th power of it; below
+ * `max_chance` the entry is to blame. Being throttled is never the entry's fault.
  */
 export class PoisonDetector {
+  private readonly settings: PoisonSettings;
   private readonly clock: Clock;
   private successes = 0;
   private failures = 0;
 
-  constructor(clock: Clock) {
+  constructor(settings: PoisonSettings, clock: Clock) {
+    this.settings = settings;
     this.clock = clock;
   }
 
@@ -41,7 +42,8 @@ export class PoisonDetector {
   /** Notes a failure that is not permanent. True: the entry is poison. */
   failed(entry: { failureStreak: FailureStreak | undefined }, error: AttemptError): boolean {
     this.failures += 1;
-    if (error.kind !== "transient") {
+    const { enabled, failures, window } = this.settings;
+    if (!enabled || error.kind !== "transient") {
       entry.failureStreak = undefined;
       return false;
     }
@@ -49,14 +51,15 @@ export class PoisonDetector {
     const { snapshots } = entry.failureStreak;
     const at = this.clock.monotonic();
     snapshots.push({ at, successes: this.successes, failures: this.failures });
-    while (snapshots.length > MAX_SNAPSHOTS || at - snapshots[0]!.at > WINDOW_MS) snapshots.shift();
-    return snapshots.length >= MIN_FAILURES && this.isBeyondChance(snapshots);
+    const maxSnapshots = Math.max(MAX_SNAPSHOTS, failures);
+    while (snapshots.length > maxSnapshots || at - snapshots[0]!.at > window) snapshots.shift();
+    return snapshots.length >= failures && this.isBeyondChance(snapshots);
   }
 
   private isBeyondChance(snapshots: FailureStreak["snapshots"]): boolean {
     const [first, last] = [snapshots[0]!, snapshots.at(-1)!];
     const succeeded = last.successes - first.successes;
     const failed = last.failures - first.failures + 1;
-    return (failed / (failed + succeeded)) ** snapshots.length * CHANCE_ONE_IN < 1;
+    return (failed / (failed + succeeded)) ** snapshots.length < this.settings.max_chance;
   }
 }

@@ -84,6 +84,11 @@ const replay: Command = {
     limit: { type: "string", value: "N", description: "At most so many, the oldest first." },
     by: { type: "string", value: "NAME", description: "Who replays, for the history; default: your user name." },
     rate: { type: "string", value: "N", description: "Entries per second; default: the exporter's own rate." },
+    generation: {
+      type: "string",
+      value: "NAME",
+      description: "Names the config or code it is sent with, for the history; default: the agent's own.",
+    },
     approve: { type: "boolean", description: "Also what is risky." },
     ...DRY_RUN,
     ...CONNECTION_OPTIONS,

@@ -56,8 +56,9 @@ function selectionBody(selection: Selection) {
   return { query: selection.query, all: Object.keys(selection.query).length === 0 };
 }
 
-function replayBody(selection: Selection, { by, rate, approved = false, dryRun = false }: ReplayOptions) {
-  return { ...selectionBody(selection), by, approved, dry_run: dryRun, ...(rate !== undefined && { rate }) };
+function replayBody(selection: Selection, { by, rate, generation, approved = false, dryRun = false }: ReplayOptions) {
+  const given = { ...(rate !== undefined && { rate }), ...(generation !== undefined && { generation }) };
+  return { ...selectionBody(selection), by, approved, dry_run: dryRun, ...given };
 }
 
 /** Follows a replay to its end; an abort cancels it. */

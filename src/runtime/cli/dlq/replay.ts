@@ -17,6 +17,7 @@ export async function replay(context: CommandContext): Promise<number> {
     by: (values["by"] as string | undefined) ?? userName(terminal.env),
     dryRun,
     approved: values["approve"] === true,
+    ...(values["generation"] !== undefined && { generation: values["generation"] as string }),
     ...(values["rate"] !== undefined && { rate: parsePositiveNumber("rate", values["rate"] as string) }),
   };
   return withDeadLetters(context, async ({ admin, isOffline }) => {

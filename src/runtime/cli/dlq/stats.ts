@@ -30,7 +30,7 @@ export async function stats(context: CommandContext): Promise<number> {
 
 function describeStats(found: DeadLetterStats, now: number, out: Output): string[] {
   if (found.entries === 0) return ["No dead letters."];
-  const { entries, items, bytes, oldestAt, byReason, byExporter, signatures } = found;
+  const { entries, items, bytes, oldestAt, byReason, byCategory, byExporter, signatures } = found;
   const rows = signatures.map((each) => [
     each.signature,
     String(each.entries),
@@ -43,6 +43,7 @@ function describeStats(found: DeadLetterStats, now: number, out: Output): string
   return [
     `${total}; the oldest failed ${ageText(oldestAt, now)}.`,
     `By reason: ${shares(byReason)}`,
+    `By category: ${shares(byCategory)}`,
     `By exporter: ${shares(byExporter)}`,
     "",
     ...table(COLUMNS, rows, out),

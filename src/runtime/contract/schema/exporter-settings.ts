@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { SIGNALS } from "../../telemetry/bytes/signal.js";
+import { FAILURE_REASONS } from "../entry.js";
 import { byteSize, duration, ignored, recordPattern, section } from "./schema.js";
 
 /**
@@ -88,6 +90,19 @@ const retryOnFailure = section(
           .meta({ description: "What happens to retries over the rate." }),
       }),
     ).optional(),
+    poison: section(
+      z.strictObject({
+        enabled: z.boolean().optional().meta({ description: "Give up entries that fail alike while others succeed." }),
+        failures: z.number().int().min(2).optional().meta({ description: "Failures in a row with the same error." }),
+        window: duration().optional().meta({ description: "Time within which they must come." }),
+        max_chance: z
+          .number()
+          .positive()
+          .max(1)
+          .optional()
+          .meta({ description: "Chance that a good entry is taken for poison; 1: any other success is enough." }),
+      }),
+    ).optional(),
     retry_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as transient." }),
     permanent_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as permanent." }),
     hold_on: z.array(z.string()).optional().meta({
@@ -123,6 +138,25 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
   section(
     z.strictObject({
       retention: duration().optional().meta({ description: "How long dead letters are kept." }),
+      retention_by_category: z
+        .record(z.string(), duration())
+        .optional()
+        .meta({ description: "The same for those of a category, such as schema or downstream_timeout. 0s: for ever." }),
+      category_on: section(
+        z.strictObject({
+          schema: z.array(z.string()).optional().meta({ description: "Statuses or codes of data in a wrong form." }),
+          business: z
+            .array(z.string())
+            .optional()
+            .meta({ description: "Statuses or codes by which the backend says that it must not happen." }),
+          integration: z
+            .array(z.string())
+            .optional()
+            .meta({ description: "Statuses or codes of credentials, addresses and the like." }),
+        }),
+      )
+        .optional()
+        .meta({ description: "The category of what is refused for good, by its status or code." }),
       max_bytes: byteSize().optional().meta({ description: "Most bytes of dead letters." }),
       max_entries: z.number().int().nonnegative().optional().meta({ description: "0: no limit." }),
       keep_metadata: z.array(z.string()).optional().meta({
@@ -164,11 +198,43 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
     }),
   );
 
+const health = section(
+  z.strictObject({
+    max_dead_letters: z
+      .number()
+      .int()
+      .nonnegative()
+      .optional()
+      .meta({ description: "More dead letters than this make it DEGRADED. 0: not looked at." }),
+    max_failure_rate: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .meta({ description: "A larger share of failed calls in the last minute makes it DEGRADED. 1: not looked at." }),
+    max_queue_age: duration()
+      .optional()
+      .meta({ description: "An entry that waits longer makes it DEGRADED. 0s: not looked at." }),
+  }),
+);
+
 const replay = section(
   z.strictObject({
     rate: z.number().positive().optional().meta({ description: "Entries per second." }),
     batch_size: z.number().int().positive().optional().meta({ description: "Entries at a time." }),
     max_replays: z.number().int().positive().optional().meta({ description: "Per entry." }),
+    require_approval: z
+      .array(
+        z.strictObject({
+          reason: z.enum(FAILURE_REASONS).optional().meta({ description: "Why it is a dead letter." }),
+          category: z.string().optional().meta({ description: "Its category, such as business." }),
+          signal: z.enum(SIGNALS).optional().meta({ description: "logs, traces or metrics." }),
+          signature: z.string().optional().meta({ description: "Its signature, as dlq stats shows it." }),
+          event: z.string().optional().meta({ description: "An event, span or metric name in it; * for any text." }),
+        }),
+      )
+      .optional()
+      .meta({ description: "Dead letters that are replayed only with approval: those that one of these finds." }),
     ramp: duration()
       .optional()
       .meta({ description: "Time in which draining after an outage, or a restart, reaches full speed; 0s: at once." }),
@@ -189,6 +255,7 @@ export const createExporterSettingsSchema = (condition: z.ZodType<string>) =>
       .meta({ description: "What an acknowledgement survives: power loss, all but the last moment of it, a crash." }),
     durability_interval: duration().optional().meta({ description: "For durability: interval." }),
     replay: replay.optional(),
+    health: health.optional().meta({ description: "When the exporter is DEGRADED." }),
   });
 
 /** The schema for settings that need no check of their conditions: defaults, and what was checked before. */
@@ -225,6 +292,7 @@ export const DEFAULT_SETTINGS = {
     jitter: "full",
     randomization_factor: 0.5,
     rate_limit: { per_second: 100, burst: 100, on_excess: "delay" },
+    poison: { enabled: true, failures: 3, window: "60s", max_chance: 0.000001 },
     retry_on: [],
     permanent_on: [],
     hold_on: [
@@ -245,6 +313,8 @@ export const DEFAULT_SETTINGS = {
   },
   dead_letter: {
     retention: "720h",
+    retention_by_category: {},
+    category_on: { schema: [], business: [], integration: [] },
     max_bytes: "1GiB",
     max_entries: 0,
     keep_metadata: ["user-agent"],
@@ -256,7 +326,8 @@ export const DEFAULT_SETTINGS = {
   },
   durability: "fsync",
   durability_interval: "100ms",
-  replay: { rate: 50, batch_size: 50, max_replays: 10, ramp: "30s" },
+  replay: { rate: 50, batch_size: 50, max_replays: 10, require_approval: [], ramp: "30s" },
+  health: { max_dead_letters: 100, max_failure_rate: 1, max_queue_age: "0s" },
 } as const satisfies z.input<typeof uncheckedExporterSettingsSchema>;
 
 type DeepRequired<T> = {

@@ -84,6 +84,27 @@ describe("retention", () => {
     },
   );
 
+  it("keeps each category as long as it says", async () => {
+    const { a, clock, pass, ids } = await setup({
+      dead_letter: { retention: HOUR, retention_by_category: { schema: 3 * HOUR, business: 0, unknown: HOUR / 2 } },
+    });
+    const made: Record<string, string> = {};
+    for (const category of ["schema", "business", "unknown", "integration"])
+      made[category] = (await deadLetter(a, { at: clock.now(), category })).entry.id;
+    const left = async () => {
+      const present = await ids();
+      return Object.keys(made).filter((category) => present.includes(made[category]!));
+    };
+    await pass(HOUR / 2);
+    await pass(5000);
+    expect(await left()).toEqual(["schema", "business", "integration"]);
+    await pass(HOUR / 2);
+    await pass(5000);
+    expect(await left()).toEqual(["schema", "business"]);
+    for (let i = 0; i < 3; i++) await pass(HOUR);
+    expect(await left()).toEqual(["business"]);
+  });
+
   it("keeps for ever when it is 0", async () => {
     const { a, pass, ids } = await setup({ dead_letter: { retention: 0 } });
     await deadLetter(a, { at: 0 });

@@ -146,6 +146,25 @@ describe("a replay", () => {
     expect((await replay({ ids: [entry.id] }, { approved: true })).skipped).toEqual({ skip_schema: 1 });
   });
 
+  it("leaves what the config wants approved, until it is", async () => {
+    const require_approval = [{ category: "business" }, { event: "order.*", reason: "expired" as const }];
+    const { a, replay } = await setup({ replay: { require_approval } });
+    await deadLetter(a, { category: "business" });
+    await deadLetter(a, { names: ["order.paid"], reason: "expired" });
+    await deadLetter(a, { names: ["order.paid"], reason: "poison" });
+    expect(await replay({ query: {} })).toMatchObject({ replayed: 1, skipped: { skip_approval: 2 } });
+    expect(await replay({ query: {} }, { approved: true })).toMatchObject({ replayed: 2, skipped: {} });
+  });
+
+  it("takes the generation that the caller names, or that of the agent", async () => {
+    const { a, replay } = await setup();
+    const ids = [(await deadLetter(a)).entry.id, (await deadLetter(a)).entry.id];
+    await replay({ ids: [ids[0]!] }, { generation: "release-42" });
+    await replay({ ids: [ids[1]!] });
+    const generations = ids.map(async (id) => (await a.store.find(id))!.entry.generation);
+    expect(await Promise.all(generations)).toEqual(["release-42", "2"]);
+  });
+
   it("asks in order: approval, schema, expiry, downstream", async () => {
     const { a, replay } = await setup();
     a.breaker = "open";

@@ -213,13 +213,19 @@ describe("statistics", () => {
     const [a, b] = [await control("a"), await control("b")];
     await deadLetter(a, { at: 10, signature: "rare" });
     await deadLetter(a, { at: 30, signature: "often" });
-    const { entry: last } = await deadLetter(b, { at: 40, signature: "often", reason: "poison" });
+    const { entry: last } = await deadLetter(b, {
+      at: 40,
+      signature: "often",
+      reason: "poison",
+      category: "downstream_timeout",
+    });
     const stats = await adminOf(a, b).deadLetterStats({});
     expect(stats).toMatchObject({
       entries: 3,
       items: 3,
       oldestAt: 10,
       byReason: { permanent: 2, poison: 1 },
+      byCategory: { schema: 2, downstream_timeout: 1 },
       byExporter: { a: 2, b: 1 },
       signatures: [
         { signature: "often", entries: 2, firstAt: 30, lastAt: 40, exampleId: last.id, class: "HTTP 400" },

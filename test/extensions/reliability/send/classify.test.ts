@@ -36,6 +36,14 @@ describe("classification", () => {
     expect([400, 401, 422].map((status) => plain(http(status)).category)).toEqual(["schema", "integration", "schema"]);
   });
 
+  it("gives refusals the category that a rule names", () => {
+    const categories = { business: ["409", "HTTP 422"], integration: ["503"], schema: [] };
+    const classify = createClassifier({ retry_on: ["410"], permanent_on: ["500"], categories });
+    const found = [400, 409, 422, 503, 500].map((status) => classify(http(status)).category);
+    expect(found).toEqual(["schema", "business", "business", undefined, "integration"]);
+    expect(errorCategory(classify(http(422)))).toBe("business");
+  });
+
   it.each(["HTTP 409", "409", "4xx", "http 409", "HTTP 4XX"])("retries what retry_on names as %s", (rule) => {
     const classify = createClassifier({ retry_on: [rule], permanent_on: [] });
     expect(classify(http(409))).toMatchObject({ kind: "transient", class: "HTTP 409" });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type FailureStreak, PoisonDetector } from "../../../../src/extensions/reliability/send/poison-detector.js";
-import type { AttemptError } from "../../../../src/runtime/kit.js";
+import { type AttemptError, completeSettings } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { http, numbers, startQueue } from "../queue.js";
 
@@ -11,9 +11,15 @@ const error = (name: string, kind: AttemptError["kind"] = "transient"): AttemptE
   code: "",
 });
 
-function watch() {
+const DEFAULTS = completeSettings().retry_on_failure.poison;
+
+function watch(settings: Partial<typeof DEFAULTS> = {}) {
   const clock = new FakeClock();
-  return { clock, it: new PoisonDetector(clock), entry: { failureStreak: undefined as FailureStreak | undefined } };
+  return {
+    clock,
+    it: new PoisonDetector({ ...DEFAULTS, ...settings }, clock),
+    entry: { failureStreak: undefined as FailureStreak | undefined },
+  };
 }
 
 describe("poison", () => {
@@ -31,6 +37,23 @@ describe("poison", () => {
     const verdicts = wanted.map(() => {
       clock.advance(10_000);
       others(it, count);
+      return it.failed(entry, error("HTTP 500"));
+    });
+    expect(verdicts).toEqual(wanted);
+  });
+
+  it.each([
+    [{ max_chance: 1 }, 1, 10_000, [false, false, true]],
+    [{ max_chance: 1 }, 0, 10_000, [false, false, false]],
+    [{ failures: 5 }, 1000, 10_000, [false, false, false, false, true]],
+    [{ failures: 2, window: 5000 }, 1000, 10_000, [false, false, false]],
+    [{ failures: 2, window: 5000 }, 5000, 4000, [false, true]],
+    [{ enabled: false }, 1000, 10_000, [false, false, false, false]],
+  ])("is what %j says, with %i successes every %i ms", (settings, successes, ms, wanted) => {
+    const { it, clock, entry } = watch(settings);
+    const verdicts = wanted.map(() => {
+      clock.advance(ms);
+      others(it, successes);
       return it.failed(entry, error("HTTP 500"));
     });
     expect(verdicts).toEqual(wanted);
