@@ -97,6 +97,10 @@ const dedup = z.strictObject({
   }),
   max_entries: z.number().int().positive().default(100_000).meta({ description: "Keys that are remembered." }),
   ttl: duration().default(3_600_000).meta({ description: "How long a key is remembered." }),
+  directory: z
+    .string()
+    .default("./data/dedup")
+    .meta({ description: 'Where keys are kept over a restart, a file for each receiver; "": in memory only.' }),
 });
 
 const WHAT_TO_WRITE = "expected at least one protocol, such as `protocols: {grpc: , http: }`";

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Batch, type Clock, type Counter, editRecords, type Outcome } from "../../plugin.js";
 import { ACCEPTED, entriesOfKey, type KeyedEntry } from "../../runtime/kit.js";
+import type { KeyLog } from "./key-log.js";
 
 interface DedupSettings {
   readonly max_entries: number;
@@ -12,20 +13,33 @@ interface DedupSettings {
  * Recognises what was taken before, by the idempotency key its sender gives it, and answers with success without taking it
  * again. A key may name the several entries that a request was merged of; those of them that were taken before are left out
  * of it, however they are grouped this time. A key is remembered only once everything of its request was accepted; what comes
- * with the same key meanwhile waits for that. Bounded in number and time, and lives as long as the receiver.
+ * with the same key meanwhile waits for that. Bounded in number and time. With a log it is remembered over restarts: it is
+ * written there before the client is answered.
  */
 export class Dedup {
   private readonly settings: DedupSettings;
   private readonly clock: Clock;
   private readonly duplicates: Counter;
+  private readonly log: KeyLog | undefined;
   /** When each key was taken, oldest first. */
   private readonly acceptedAt = new Map<string, number>();
   private readonly inProgress = new Map<string, Promise<Outcome>>();
 
-  constructor(settings: DedupSettings, clock: Clock, duplicates: Counter) {
+  constructor(settings: DedupSettings, clock: Clock, duplicates: Counter, log?: KeyLog) {
     this.settings = settings;
+    this.log = log;
     this.clock = clock;
     this.duplicates = duplicates;
+  }
+
+  /** Remembers what was taken before the last stop. */
+  async start(): Promise<void> {
+    const now = this.clock.now();
+    for (const [key, at] of (await this.log?.open()) ?? []) this.remember(key, Math.max(0, now - at));
+  }
+
+  async stop(): Promise<void> {
+    await this.log?.close();
   }
 
   async accept(key: string, batch: Batch, handIn: (batch: Batch) => Promise<Outcome>): Promise<Outcome> {
@@ -50,10 +64,12 @@ export class Dedup {
     const pending = handIn(fresh.length === entries.length ? batch : onlyFresh(batch, entries, isFresh));
     for (const { id } of fresh) this.inProgress.set(id, pending);
     const outcome = await pending;
+    const isTaken = outcome.ok && outcome.rejected === 0;
     for (const { id } of fresh) {
       this.inProgress.delete(id);
-      if (outcome.ok && outcome.rejected === 0) this.remember(id);
+      if (isTaken) this.remember(id);
     }
+    if (isTaken && this.log !== undefined) await this.log.append(fresh.map(({ id }) => [id, this.clock.now()]));
     return outcome;
   }
 
@@ -71,10 +87,10 @@ export class Dedup {
     return at !== undefined && this.clock.monotonic() - at < this.settings.ttl;
   }
 
-  private remember(key: string): void {
+  private remember(key: string, ageMs = 0): void {
     const now = this.clock.monotonic();
     this.acceptedAt.delete(key);
-    this.acceptedAt.set(key, now);
+    this.acceptedAt.set(key, now - ageMs);
     for (const [oldest, at] of this.acceptedAt) {
       if (this.acceptedAt.size <= this.settings.max_entries && now - at < this.settings.ttl) return;
       this.acceptedAt.delete(oldest);

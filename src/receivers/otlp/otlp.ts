@@ -4,6 +4,7 @@ import { type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
 import { Dedup } from "./dedup.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
 import { HttpEndpoint } from "./http-endpoint.js";
+import { KeyLog } from "./key-log.js";
 
 /** OTLP from any OpenTelemetry SDK or Collector, over gRPC and HTTP. */
 export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
@@ -25,10 +26,12 @@ export class OtlpReceiver implements Receiver {
   private readonly grpc: GrpcEndpoint | undefined;
   private readonly http: HttpEndpoint | undefined;
   private readonly context: ReceiverContext;
+  private readonly dedup: Dedup | undefined;
 
   constructor({ protocols, dedup: settings }: OtlpReceiverConfig, context: ReceiverContext) {
     this.context = context;
-    const dedup = settings?.enabled ? new Dedup(settings, context.clock, createDuplicatesCounter(context)) : undefined;
+    const dedup = settings?.enabled ? createDedup(settings, context) : undefined;
+    this.dedup = dedup;
     this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, context, dedup);
     this.http = protocols.http && new HttpEndpoint(protocols.http, context, dedup);
   }
@@ -38,6 +41,7 @@ export class OtlpReceiver implements Receiver {
   }
 
   async start(): Promise<void> {
+    await this.dedup?.start();
     try {
       await this.grpc?.start();
       await this.http?.start();
@@ -52,6 +56,7 @@ export class OtlpReceiver implements Receiver {
 
   async stop(): Promise<void> {
     await Promise.all([this.grpc?.stop(), this.http?.stop()]);
+    await this.dedup?.stop();
   }
 }
 
@@ -59,6 +64,12 @@ export class OtlpReceiver implements Receiver {
 function addressOf({ config: { endpoint, transport }, port }: GrpcEndpoint | HttpEndpoint): string {
   const address = listenAddress(endpoint, transport);
   return formatAddress("path" in address ? address : { ...address, port });
+}
+
+function createDedup(settings: NonNullable<OtlpReceiverConfig["dedup"]>, context: ReceiverContext): Dedup {
+  const { directory, max_entries } = settings;
+  const log = directory === "" ? undefined : new KeyLog(directory, context.id, max_entries, context);
+  return new Dedup(settings, context.clock, createDuplicatesCounter(context), log);
 }
 
 function createDuplicatesCounter({ id, metrics }: ReceiverContext) {

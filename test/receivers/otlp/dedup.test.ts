@@ -195,8 +195,8 @@ describe("an OTLP receiver that deduplicates", () => {
   });
 
   it.each([
-    ["", 1],
-    ["enabled: true", 1],
+    ['directory: ""', 1],
+    ['enabled: true, directory: ""', 1],
     ["enabled: false", 2],
   ])("with dedup: {%s} takes a request with a known key %i time(s)", async (dedup, times) => {
     const sink = await startSink();
