@@ -95,7 +95,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
 
   async stop(): Promise<void> {
     this.stopMaintenance();
-    this.deadLetters.stop();
+    await this.deadLetters.stop();
     this.metrics.stop();
     await this.store.close();
   }

@@ -7,6 +7,7 @@ import { isEntryGone, type QueueStore, type StoreError } from "../store/store.js
 import { excerptOf } from "./batch-excerpt.js";
 import type { DeadLetterFilter } from "./dead-letter-filter.js";
 import { FailureLog } from "./failure-log.js";
+import type { FailureNotifier } from "./failure-notifier.js";
 
 export interface DeadLetterWriterServices {
   readonly store: QueueStore;
@@ -16,6 +17,7 @@ export interface DeadLetterWriterServices {
   readonly metrics: QueueMetrics;
   /** Log lines in ten seconds for single dead letters; 0: no limit. */
   readonly maxLogLines: number;
+  readonly notifier: FailureNotifier;
   /** Counts and logs an entry that the store cannot give any more. */
   readonly onUnreadable: (entry: Entry, cause: StoreError) => void;
 }
@@ -87,10 +89,12 @@ export class DeadLetterWriter {
     this.services.metrics.deadLettered(cause.reason, cause.error.class, entry.calls);
     const what = "could not be delivered: kept as a dead letter";
     this.log.write(entry, cause, entry.failure?.names ?? [], what);
+    this.services.notifier.add(entry);
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.log.flush();
+    await this.services.notifier.stop();
   }
 
   private async saveOrDiscard(

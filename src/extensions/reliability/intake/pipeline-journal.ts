@@ -132,7 +132,7 @@ export class PipelineJournal implements Journal, ExporterControl {
 
   async stop(): Promise<void> {
     this.stopMaintenance();
-    this.deadLetters.stop();
+    await this.deadLetters.stop();
     this.metrics.stop();
     await this.store.close();
   }

@@ -45,6 +45,7 @@ export class QueueMetrics {
   readonly bisections: Counter;
   readonly partialSuccess: Counter;
   readonly unreadable: Counter;
+  private readonly notifications: Readonly<Record<"sent" | "failed", Counter>>;
   private readonly healthChecks: Readonly<Record<"well" | "ill", Counter>>;
   private readonly id: string;
   private readonly metrics: Metrics;
@@ -94,6 +95,11 @@ export class QueueMetrics {
       well: count("sluice_exporter_health_checks", checks, { result: "well" }),
       ill: count("sluice_exporter_health_checks", checks, { result: "ill" }),
     };
+    const told = "Notifications of dead letters.";
+    this.notifications = {
+      sent: count("sluice_dead_letter_notifications", told, { result: "sent" }),
+      failed: count("sluice_dead_letter_notifications", told, { result: "failed" }),
+    };
     this.attempts = metrics.histogram(
       "sluice_dead_letter_attempts",
       { description: "Calls made for an entry before it was given up.", boundaries: [0, 1, 2, 3, 5, 8, 13, 21] },
@@ -134,6 +140,10 @@ export class QueueMetrics {
       const attributes = { exporter: this.id, reason, outcome };
       if (items > 0) this.metrics.counter("sluice_setback_items", { description }, attributes).add(items);
     }
+  }
+
+  notified(isSent: boolean): void {
+    this.notifications[isSent ? "sent" : "failed"].add(1);
   }
 
   deadLettered(reason: FailureReason, errorClass: string, calls: number): void {

@@ -2,6 +2,7 @@ import type { Clock, Logger, Metrics } from "../../../plugin.js";
 import type { CompleteSettings } from "../../../runtime/kit.js";
 import { createDeadLetterFilter, type DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import { FailureNotifier } from "../dead-letters/failure-notifier.js";
 import type { QueueStore } from "../store/store.js";
 import { DamageReporter } from "./damage-reporter.js";
 import { QueueMetrics } from "./queue-metrics.js";
@@ -32,6 +33,7 @@ export function createQueueServices(
   const deadLetters = new DeadLetterWriter({
     ...{ store, filter, clock, logger, metrics },
     maxLogLines: settings.dead_letter.max_log_lines,
+    notifier: new FailureNotifier(settings.dead_letter.notify, { clock, logger, metrics }),
     onUnreadable: (entry, cause) => damageReporter.reportUnreadable(entry, cause),
   });
   return { metrics, damageReporter, filter, deadLetters };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
 import { FAILURE_REASONS } from "../entry.js";
-import { byteSize, duration, ignored, recordPattern, section } from "./schema.js";
+import { byteSize, duration, headers, ignored, recordPattern, secret, section } from "./schema.js";
 
 /**
  * Keys every exporter has, whatever its type: the runtime takes them out of the exporter's config before the exporter's
@@ -186,6 +186,19 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
           }),
         }),
       ).optional(),
+      notify: section(
+        z.strictObject({
+          url: secret()
+            .refine(
+              (text) => text === "" || /^https?:$/.test(protocolOf(text)),
+              "expected a URL such as https://example.com/hook",
+            )
+            .optional()
+            .meta({ description: "Where to POST that entries have become dead letters; empty: nowhere." }),
+          headers: headers().optional().meta({ description: "Sent with it, such as an Authorization." }),
+          interval: duration().optional().meta({ description: "After one, the next ones are told together." }),
+        }),
+      ).optional(),
       auto_replay: section(
         z.strictObject({
           enabled: z.boolean().optional(),
@@ -322,6 +335,7 @@ export const DEFAULT_SETTINGS = {
     drop: "oldest",
     max_log_lines: 20,
     filter: { never_save: [], always_save: [], save_if: "" },
+    notify: { url: "", headers: {}, interval: "60s" },
     auto_replay: { enabled: false, interval: "60s", batch_size: 50, max_age: "24h", max_replays: 3 },
   },
   durability: "fsync",
@@ -361,4 +375,8 @@ function mergeLayers(under: unknown, over: unknown): unknown {
 /** A map as YAML has it: an object that is no list. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function protocolOf(text: string): string {
+  return URL.canParse(text) ? new URL(text).protocol : "";
 }
