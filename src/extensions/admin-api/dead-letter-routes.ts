@@ -47,6 +47,14 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
       return { body: { deleted, dryRun } };
     },
   },
+  {
+    method: "POST",
+    path: "/dead-letters/restore",
+    async answer({ admin, request }) {
+      const { dry_run: _, ...selected } = await readBody(request, purgeBody);
+      return { body: { restored: await admin.restoreDeadLetters(readSelection(selected)) } };
+    },
+  },
   { method: "GET", path: "/dead-letters/:id", answer: showDeadLetter },
   {
     method: "DELETE",

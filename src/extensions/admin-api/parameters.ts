@@ -18,7 +18,7 @@ export function readParameters(query: URLSearchParams, known: readonly string[])
 
 /** What the values mean is checked by the admin; here only their form is. */
 export function readDeadLetterQuery(values: Readonly<Record<string, unknown>>): DeadLetterQuery {
-  const query: Record<string, string | number> = {};
+  const query: Record<string, string | number | boolean> = {};
   for (const [name, kind] of Object.entries(DEAD_LETTER_QUERY)) {
     const value = values[name];
     if (value !== undefined) query[name] = READERS[kind](name, value);
@@ -26,7 +26,11 @@ export function readDeadLetterQuery(values: Readonly<Record<string, unknown>>): 
   return query as DeadLetterQuery;
 }
 
-const READERS = { text: readText, time: readTime, number: readNumber } as const;
+const READERS = { text: readText, time: readTime, number: readNumber, flag: readBoolean } as const;
+
+function readBoolean(name: string, value: unknown): boolean {
+  return typeof value === "boolean" ? value : readFlag(name, readText(name, value));
+}
 
 function readText(name: string, value: unknown): string {
   if (typeof value === "string") return value;

@@ -26,8 +26,10 @@ export interface Admin {
   deadLetterStats(query: DeadLetterQuery): Promise<DeadLetterStats>;
   /** Puts dead letters back into their queues. Goes on in the background; `onProgress` is told how it goes. */
   replay(selection: Selection, options: ReplayOptions): Promise<ReplayReport>;
-  /** Removes the selected ones for good; gives their number. */
+  /** Removes the selected ones, for good or for `dead_letter.keep_deleted`; gives their number. */
   deleteDeadLetters(selection: Selection, options?: { readonly dryRun?: boolean }): Promise<number>;
+  /** Undoes that for as long as they are kept; gives their number. */
+  restoreDeadLetters(selection: Selection): Promise<number>;
   /** One line of JSON an entry, payload included, that `import` reads again. */
   exportDeadLetters(query: DeadLetterQuery): AsyncIterable<string>;
   importDeadLetters(lines: AsyncIterable<string>): Promise<ImportReport>;
@@ -73,7 +75,7 @@ export interface ExporterStatus {
   readonly replayRate: number;
 }
 
-/** All given conditions must hold. */
+/** All given conditions must hold. Deleted ones are found only with `deleted`, and then only they. */
 export interface DeadLetterQuery {
   readonly exporter?: string;
   readonly reason?: FailureReason;
@@ -85,13 +87,14 @@ export interface DeadLetterQuery {
   readonly until?: number;
   /** An event, span or metric name; `*` matches any text. */
   readonly event?: string;
+  readonly deleted?: boolean;
   readonly limit?: number;
   readonly cursor?: string;
   readonly order?: "oldest" | "newest";
 }
 
 /** What each key of a query holds: a record, so that none is forgotten. */
-export const DEAD_LETTER_QUERY: Readonly<Record<keyof DeadLetterQuery, "text" | "time" | "number">> = {
+export const DEAD_LETTER_QUERY: Readonly<Record<keyof DeadLetterQuery, "text" | "time" | "number" | "flag">> = {
   exporter: "text",
   reason: "text",
   category: "text",
@@ -100,6 +103,7 @@ export const DEAD_LETTER_QUERY: Readonly<Record<keyof DeadLetterQuery, "text" | 
   since: "time",
   until: "time",
   event: "text",
+  deleted: "flag",
   limit: "number",
   cursor: "text",
   order: "text",

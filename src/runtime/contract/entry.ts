@@ -36,12 +36,13 @@ export interface Entry {
   /** @internal When it first failed in the present cycle; `firstFailedAt` is the first time of all. */
   readonly failingSince?: number;
   readonly lastAttemptAt?: number;
+  readonly deletedAt?: number;
   readonly lastError?: AttemptError;
   /** The last attempts of the cycle, oldest first, before them those of what it was split from. */
   readonly history: readonly Attempt[];
   /** Earlier cycles, each ended by a replay; bounded. */
   readonly cycles: readonly Cycle[];
-  /** How it failed; present on failed entries only. */
+  /** How it failed; present on failed entries only. With `deletedAt` it was deleted, which can be undone. */
   readonly failure?: Failure;
   /** The entry this one was split from, when bad records were separated from good ones. */
   readonly parent?: string;

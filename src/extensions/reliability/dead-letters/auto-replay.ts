@@ -1,7 +1,7 @@
 import type { Entry } from "../../../runtime/kit.js";
 import type { QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
-import { type LocatedEntry, walkDeadLetters } from "./dead-letters.js";
+import { isDeleted, type LocatedEntry, walkDeadLetters } from "./dead-letters.js";
 import { type ReplayServices, replayDeadLetters } from "./replay.js";
 import { isBreakerShut } from "./replay-check.js";
 
@@ -29,7 +29,13 @@ export function createAutoReplay(
 
   function isDue(entry: Entry, now: number): boolean {
     const { failure, replays } = entry;
-    return failure !== undefined && isRecoverable(entry) && replays < max_replays && failure.at + max_age > now;
+    return (
+      failure !== undefined &&
+      !isDeleted(entry) &&
+      isRecoverable(entry) &&
+      replays < max_replays &&
+      failure.at + max_age > now
+    );
   }
 
   /** All of them, beginning behind the last one. */

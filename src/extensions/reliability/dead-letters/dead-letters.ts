@@ -21,12 +21,13 @@ const MAX_SCANNED = 5000;
 
 /** True for the entries a query asks for. */
 export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean {
-  const { reason, category, signature, signal, since, until, event } = query;
+  const { reason, category, signature, signal, since, until, event, deleted = false } = query;
   const isEvent = event === undefined ? undefined : glob(event);
   return (entry) => {
     const { failure } = entry;
     return (
       failure !== undefined &&
+      isDeleted(entry) === deleted &&
       (reason === undefined || failure.reason === reason) &&
       (category === undefined || failure.category === category) &&
       (signature === undefined || failure.signature === signature) &&
@@ -36,6 +37,11 @@ export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean 
       (isEvent === undefined || failure.names.some(isEvent))
     );
   };
+}
+
+/** It was deleted, and can be restored for a while. */
+export function isDeleted({ deletedAt }: Entry): boolean {
+  return deletedAt !== undefined;
 }
 
 /** Throws an `AdminError` when there is no such exporter. */

@@ -51,14 +51,15 @@ function isPartlyDelivered({ failure, items }: Entry): boolean {
   return (failure.rejected ?? 0) < (failure.requestItems ?? items);
 }
 
-type RetentionSettings = Pick<CompleteSettings["dead_letter"], "retention" | "retention_by_category">;
+type RetentionSettings = Pick<CompleteSettings["dead_letter"], "retention" | "retention_by_category" | "keep_deleted">;
 
-/** When the cleaning removes a dead letter: at the age that its category says, or all have. */
-export function expiryOf({ failure }: Entry, settings: RetentionSettings): number {
-  const { retention, retention_by_category: byCategory } = settings;
+/** When the cleaning removes a dead letter: at the age that its category says, or all have, or some time after it was deleted. */
+export function expiryOf({ failure, deletedAt }: Entry, settings: RetentionSettings): number {
+  const { retention, retention_by_category: byCategory, keep_deleted } = settings;
   const { at, category } = failure!;
   const kept = Object.hasOwn(byCategory, category) ? byCategory[category]! : retention;
-  return kept === 0 ? Number.POSITIVE_INFINITY : at + kept;
+  const byAge = kept === 0 ? Number.POSITIVE_INFINITY : at + kept;
+  return deletedAt === undefined ? byAge : Math.min(byAge, deletedAt + keep_deleted);
 }
 
 /** It decodes, and its pipeline's replay steps take it. Of several records the queue finds out which are refused. */

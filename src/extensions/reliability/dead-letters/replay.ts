@@ -1,6 +1,6 @@
 import type { Clock, Logger, Metrics } from "../../../plugin.js";
 import type { Cycle, Entry, ReplayOptions, ReplayReport, ReplaySkip } from "../../../runtime/kit.js";
-import type { LocatedEntry } from "./dead-letters.js";
+import { isDeleted, type LocatedEntry } from "./dead-letters.js";
 import { replaySkipReason } from "./replay-check.js";
 import { ReplayTally } from "./replay-tally.js";
 import { runExclusively } from "./run-exclusively.js";
@@ -88,7 +88,8 @@ async function checkCandidate(
   chosen: readonly string[],
 ): Promise<LocatedEntry | ReplaySkip> {
   const present = await control.store.find(entry.id);
-  if (present?.entry.state !== "failed" || chosen.includes(entry.id)) return "skip_not_found";
+  if (present?.entry.state !== "failed" || isDeleted(present.entry) || chosen.includes(entry.id))
+    return "skip_not_found";
   const found = { ...present, control };
   return (await replaySkipReason(found, { now, approved })) ?? found;
 }

@@ -24,8 +24,8 @@ const MAX_PAUSE_MS = 3_600_000;
  */
 export function createRetention(control: QueueControl, services: RetentionServices): () => Promise<void> {
   const { store, settings } = control;
-  const { retention, retention_by_category, max_bytes, max_entries, drop } = settings.dead_letter;
-  const times = [retention, ...Object.values(retention_by_category)].filter((ms) => ms > 0);
+  const { retention, retention_by_category, keep_deleted, max_bytes, max_entries, drop } = settings.dead_letter;
+  const times = [retention, keep_deleted, ...Object.values(retention_by_category)].filter((ms) => ms > 0);
   const maxPauseMs = Math.min(MAX_PAUSE_MS, ...times);
   const time = new SteadyTime(services.clock);
   const started = times.length === 0 ? undefined : startFromLastKnown(time, store);

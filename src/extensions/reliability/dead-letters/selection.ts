@@ -1,7 +1,8 @@
-import { AdminError, type DeadLetterQuery, type Selection } from "../../../runtime/kit.js";
+import { AdminError, type DeadLetterQuery, type Entry, type Selection } from "../../../runtime/kit.js";
 import { checkQuery } from "./check-query.js";
 import {
   type Controls,
+  isDeleted,
   type LocatedEntry,
   queriedControls,
   queryMatcher,
@@ -29,7 +30,11 @@ export async function selectDeadLetters(controls: Controls, selection: Selection
   return "ids" in selection ? selectIds(controls, selection.ids) : selectQuery(controls, selection.query);
 }
 
-export async function selectIds(controls: Controls, ids: readonly string[]): Promise<ReplayPlan> {
+export async function selectIds(
+  controls: Controls,
+  ids: readonly string[],
+  isWanted = (entry: Entry) => !isDeleted(entry),
+): Promise<ReplayPlan> {
   if (ids.length === 0) throw new AdminError("bad_request", "no ids were given");
   if (ids.length > MAX_IDS) throw new AdminError("bad_request", `more than ${MAX_IDS} ids were given: use filters`);
   const unique = [...new Set(ids)];
@@ -37,7 +42,7 @@ export async function selectIds(controls: Controls, ids: readonly string[]): Pro
   const missing: string[] = [];
   for (const id of unique) {
     const entry = await findEntry(controls, id);
-    if (entry?.entry.state === "failed") found.push(entry);
+    if (entry?.entry.state === "failed" && isWanted(entry.entry)) found.push(entry);
     else missing.push(id);
   }
   found.sort((a, b) => (a.control.id < b.control.id ? -1 : a.control.id > b.control.id ? 1 : a.ref - b.ref));

@@ -1,18 +1,11 @@
 import { batchToJson } from "../../../plugin.js";
-import { type Admin, AdminError, type Entry, type ReplayOptions, type Selection } from "../../../runtime/kit.js";
+import { type Admin, AdminError, type Entry, type ReplayOptions } from "../../../runtime/kit.js";
 import { checkQuery } from "../dead-letters/check-query.js";
 import { countDeadLetters } from "../dead-letters/dead-letter-stats.js";
-import {
-  type Controls,
-  controlOf,
-  DELETE_CHUNK_SIZE,
-  type LocatedEntry,
-  listPage,
-  queriedControls,
-} from "../dead-letters/dead-letters.js";
+import { type Controls, controlOf, listPage, queriedControls } from "../dead-letters/dead-letters.js";
+import { deleteSelected, restoreSelected } from "../dead-letters/deletion.js";
 import { type ReplayServices, replayDeadLetters } from "../dead-letters/replay.js";
-import { runExclusively } from "../dead-letters/run-exclusively.js";
-import { findEntry, selectCandidates, selectDeadLetters, selectIds } from "../dead-letters/selection.js";
+import { findEntry, selectDeadLetters } from "../dead-letters/selection.js";
 import { exportLines, importLines } from "../dead-letters/transfer.js";
 import { isStoreError } from "../store/store.js";
 
@@ -56,6 +49,7 @@ export function createAdmin(controls: Controls, services: ReplayServices): Admin
     },
     deleteDeadLetters: (selection, options) =>
       withAdminErrors(() => deleteSelected(controls, selection, options?.dryRun ?? false, services)),
+    restoreDeadLetters: (selection) => withAdminErrors(() => restoreSelected(controls, selection, services)),
     exportDeadLetters(query) {
       checkQuery(query);
       queriedControls(controls, query);
@@ -94,50 +88,6 @@ function checkRate(rate: number): void {
 async function payloadOf(controls: Controls, id: string): Promise<string | undefined> {
   const found = await findEntry(controls, id);
   return found && batchToJson(await found.control.store.payload(found.ref));
-}
-
-/** Ids must all be those of dead letters, or nothing is deleted. */
-async function deleteSelected(
-  controls: Controls,
-  selection: Selection,
-  dryRun: boolean,
-  { logger }: ReplayServices,
-): Promise<number> {
-  let deleted = 0;
-  for await (const group of groupByExporter(await deletionCandidates(controls, selection)))
-    deleted += dryRun ? group.length : await deleteGroup(group);
-  if (!dryRun && deleted > 0) logger.info({ deleted }, "dead letters were deleted");
-  return deleted;
-}
-
-async function deletionCandidates(controls: Controls, selection: Selection): Promise<AsyncIterable<LocatedEntry>> {
-  if (!("ids" in selection)) return selectCandidates(controls, selection.query);
-  const { candidates, missing = [] } = await selectIds(controls, selection.ids);
-  if (missing.length === 0) return candidates;
-  throw new AdminError("not_found", `there is no dead letter ${missing.slice(0, 5).join(", ")}; nothing was deleted`);
-}
-
-/** What was replayed or removed meanwhile is left alone. */
-function deleteGroup(group: readonly LocatedEntry[]): Promise<number> {
-  const { store } = group[0]!.control;
-  return runExclusively(store, async () => {
-    const present = await Promise.all(group.map(({ entry }) => store.find(entry.id)));
-    const refs = present.flatMap((stored) => (stored?.entry.state === "failed" ? [stored.ref] : []));
-    await store.delete(refs);
-    return refs.length;
-  });
-}
-
-async function* groupByExporter(candidates: AsyncIterable<LocatedEntry>): AsyncGenerator<LocatedEntry[]> {
-  let group: LocatedEntry[] = [];
-  for await (const found of candidates) {
-    if (group.length >= DELETE_CHUNK_SIZE || (group[0] && group[0].control !== found.control)) {
-      yield group;
-      group = [];
-    }
-    group.push(found);
-  }
-  if (group.length > 0) yield group;
 }
 
 /** A store that is closed, or cannot be read, is no fault of the one who asks. */

@@ -48,6 +48,7 @@ const list: Command = {
     limit: { type: "string", value: "N", description: "Entries on the page, 1 to 1000; default 50." },
     cursor: { type: "string", value: "CURSOR", description: "Where the page before ended." },
     oldest: { type: "boolean", description: "The oldest first." },
+    deleted: { type: "boolean", description: "Those that were deleted and are still kept." },
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
@@ -122,6 +123,16 @@ const purge: Command = {
   load: async () => (await import("./purge.js")).purge,
 };
 
+const restore: Command = {
+  name: "dlq restore",
+  summary: "Bring deleted dead letters back, for as long as they are kept.",
+  details: ["With dead_letter.keep_deleted, deleted ones are kept for that time; dlq list --deleted shows them."],
+  options: { ...ALL, ...FILTERS, ...CONNECTION_OPTIONS, ...JSON_OUT },
+  names: "[ID ...]",
+  examples: ["sluice dlq restore 5f0c1d2e3a4b5c6d-17", "sluice dlq restore --signature 0f3a9c21d4e8"],
+  load: async () => (await import("./restore.js")).restore,
+};
+
 const exportCommand: Command = {
   name: "dlq export",
   summary: "Write dead letters with their records as lines of JSON.",
@@ -177,5 +188,5 @@ export const DLQ: CommandGroup = {
     "Exit codes: 0 all well, 1 it failed or not all was done, 2 wrong usage.",
   ],
   examples: ["sluice dlq stats", "sluice dlq list --since 2h", "sluice dlq replay --all --by ann"],
-  commands: [list, show, replay, remove, purge, exportCommand, importCommand, stats],
+  commands: [list, show, replay, remove, purge, restore, exportCommand, importCommand, stats],
 };

@@ -9,6 +9,7 @@ export type DeadLetterAdmin = Pick<
   | "deadLetterStats"
   | "replay"
   | "deleteDeadLetters"
+  | "restoreDeadLetters"
   | "exportDeadLetters"
   | "importDeadLetters"
 >;

@@ -5,9 +5,10 @@ import { UsageError } from "../terminal.js";
 
 /** The filters on the command line as a query. */
 export function queryOf(values: OptionValues, now: number): DeadLetterQuery {
-  const query: Record<string, string | number> = {};
+  const query: Record<string, string | number | boolean> = {};
   for (const [name, kind] of Object.entries(DEAD_LETTER_QUERY)) {
     const text = values[name];
+    if (kind === "flag" && text === true) query[name] = true;
     if (typeof text !== "string") continue;
     if (kind === "text") query[name] = text;
     else query[name] = kind === "time" ? parseTime(name, text, now) : parsePositiveNumber(name, text);

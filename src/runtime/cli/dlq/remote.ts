@@ -46,6 +46,8 @@ export function remoteAdmin(base: URL): DeadLetterAdmin {
       const body = { ...selectionBody(selection), dry_run: options?.dryRun ?? false };
       return (await post<{ deleted: number }>("/dead-letters/purge", body)).deleted;
     },
+    restoreDeadLetters: async (selection) =>
+      (await post<{ restored: number }>("/dead-letters/restore", selectionBody(selection))).restored,
     exportDeadLetters: (query) => linesOf(at("/dead-letters/export", query)),
     importDeadLetters: (lines) => requestJson(at("/dead-letters/import"), { method: "POST", lines }),
   };

@@ -159,6 +159,9 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
         .meta({ description: "The category of what is refused for good, by its status or code." }),
       max_bytes: byteSize().optional().meta({ description: "Most bytes of dead letters." }),
       max_entries: z.number().int().nonnegative().optional().meta({ description: "0: no limit." }),
+      keep_deleted: duration()
+        .optional()
+        .meta({ description: "How long deleted ones can be restored. 0s: they are gone at once." }),
       keep_metadata: z.array(z.string()).optional().meta({
         description: "Client headers that are kept with entries, * for any text; never those that may be secret.",
       }),
@@ -330,6 +333,7 @@ export const DEFAULT_SETTINGS = {
     category_on: { schema: [], business: [], integration: [] },
     max_bytes: "1GiB",
     max_entries: 0,
+    keep_deleted: "0s",
     keep_metadata: ["user-agent"],
     keep_stack: false,
     drop: "oldest",

@@ -84,6 +84,18 @@ describe("retention", () => {
     },
   );
 
+  it("removes what was deleted when its time is over, and is not late for a short one", async () => {
+    const { a, clock, pass, ids } = await setup({ dead_letter: { keep_deleted: HOUR / 6, retention: 24 * HOUR } });
+    await pass(5000);
+    const [kept, deleted] = [await deadLetter(a, { at: clock.now() }), await deadLetter(a, { at: clock.now() })];
+    await a.store.fail(deleted.ref, { ...deleted.entry, deletedAt: clock.now() });
+    await pass(HOUR / 6 - 10_000);
+    expect(await ids()).toHaveLength(2);
+    await pass(10_000);
+    await pass(5000);
+    expect(await ids()).toEqual([kept.entry.id]);
+  });
+
   it("keeps each category as long as it says", async () => {
     const { a, clock, pass, ids } = await setup({
       dead_letter: { retention: HOUR, retention_by_category: { schema: 3 * HOUR, business: 0, unknown: HOUR / 2 } },

@@ -248,6 +248,26 @@ describe("deleting", () => {
     expect(await all(admin, { order: "oldest" })).toEqual([ids[1], ids[2]]);
   });
 
+  it("can be undone for as long as the config says, and hides them until then", async () => {
+    const a = await control("a", { dead_letter: { keep_deleted: 3_600_000 } });
+    const ids: string[] = [];
+    for (let at = 0; at < 3; at++) ids.push((await deadLetter(a, { at, signature: `s${at}` })).entry.id);
+    const admin = adminOf(a);
+    expect(await admin.deleteDeadLetters({ query: { until: 2 } })).toBe(2);
+    expect(await all(admin, { order: "oldest" })).toEqual([ids[2]]);
+    expect(await all(admin, { order: "oldest", deleted: true })).toEqual([ids[0], ids[1]]);
+    expect((await admin.deadLetterStats({})).entries).toBe(1);
+    expect((await admin.replay({ ids: [ids[0]!] }, { by: "ann" })).skipped).toEqual({ skip_not_found: 1 });
+    expect((await admin.replay({ query: { signature: "s0" } }, { by: "ann" })).selected).toBe(0);
+    await expect(admin.restoreDeadLetters({ ids: [ids[0]!, ids[2]!] })).rejects.toMatchObject({ code: "not_found" });
+    expect(await admin.restoreDeadLetters({ ids: [ids[0]!] })).toBe(1);
+    expect(await all(admin, { order: "oldest" })).toEqual([ids[0], ids[2]]);
+    expect((await admin.deadLetter(ids[0]!))?.deletedAt).toBeUndefined();
+    expect(await admin.deleteDeadLetters({ ids: [ids[1]!] })).toBe(1);
+    expect(await admin.deadLetter(ids[1]!)).toBeUndefined();
+    expect(await admin.restoreDeadLetters({ query: {} })).toBe(0);
+  });
+
   it("changes nothing when one of the ids is unknown, waiting to be sent, or none is given", async () => {
     const a = await control("a");
     const { entry } = await deadLetter(a);
