@@ -97,7 +97,7 @@ describe("an agent with a queue", () => {
   });
 
   it("delivers to a deduplicating receiver exactly once", { timeout: patience(600_000) }, async () => {
-    const receiver = { dedup: { enabled: true } };
+    const receiver = { dedup: { enabled: true, directory: join(directory, "dedup") } };
     const second = born(Victim.agent(directory, agentConfig({ backend: sink.url, receiver }), "second.json"));
     await second.start();
     const relay = await startFaultyRelay(() => second.port);
