@@ -131,7 +131,7 @@ describe("a backend that refuses for good", () => {
     expect(await deadLetters(wrapped)).toEqual([]);
     sink.respond(undefined);
     await eventually(taken).toEqual(["a"]);
-    expect(exporterStatus()).toMatchObject({ state: "UP", queue: { entries: 0 } });
+    await eventually(exporterStatus).toMatchObject({ state: "UP", queue: { entries: 0 } });
   });
 
   it("only 3 records of 1000 gets the other 997 once, and each bad one is a dead letter with its own error", async () => {
