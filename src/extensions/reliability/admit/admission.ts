@@ -9,7 +9,7 @@ import {
   Refusal,
   type Setback,
 } from "../../../plugin.js";
-import { type Batching, type CompleteSettings, type Entry, piecesOf } from "../../../runtime/kit.js";
+import { type Batching, type CompleteSettings, type Entry, ERROR_CODES, piecesOf } from "../../../runtime/kit.js";
 import type { DeadLetterFacts, DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { createMetadataPicker, type PickMetadata } from "../entry/client-metadata.js";
@@ -57,6 +57,7 @@ export class Admission {
   private readonly overflow: Overflow;
   private readonly pickMetadata: PickMetadata;
   private readonly logWriteFailure: (error: unknown) => void;
+  private readonly logFull: (refusal: Refusal) => void;
   /** Deliveries whose put is under way, and those of them that are put into the queue, not beside it as dead letters. */
   private readonly pendingPuts = new Set<Delivery>();
   private readonly pendingQueuePuts = new Set<Delivery>();
@@ -73,7 +74,7 @@ export class Admission {
       settings: settings.sending_queue,
       fits: (incoming) => this.fits(incoming),
       put: (incoming) => this.putAll(incoming),
-      refuse: ({ pieces }, refusal) => this.refuseAll(pieces, refusal),
+      refuse: ({ pieces }, refusal) => this.refuseForRoom(pieces, refusal),
       deadLetter: ({ pieces, pipeline }) => {
         for (const piece of pieces) this.deadLetterNewest(piece, pipeline);
       },
@@ -82,6 +83,13 @@ export class Admission {
     this.logWriteFailure = limitedLog(clock, (error, suppressed) =>
       logger.error({ err: error, suppressed }, "the queue cannot be written; refusing what comes"),
     );
+    this.logFull = limitedLog(clock, ({ message }, suppressed) => {
+      const { entries, bytes } = services.store.stats.pending;
+      logger.warn(
+        { reason: message, entries, bytes, suppressed },
+        "refusing what comes, for want of room in the queue",
+      );
+    });
   }
 
   accept(delivery: Delivery, pipeline: string): void {
@@ -248,6 +256,11 @@ export class Admission {
   private savedAsDeadLetter(delivery: Delivery, entry: Entry, cause: DeadLetterCause): void {
     this.services.deadLetters.countAndLog(entry, cause);
     delivery.accept();
+  }
+
+  private refuseForRoom(deliveries: readonly Delivery[], refusal: Refusal): void {
+    if (refusal.code === ERROR_CODES.SLUICE_QUEUE_FULL) this.logFull(refusal);
+    this.refuseAll(deliveries, refusal);
   }
 
   private refuseAll(deliveries: readonly Delivery[], refusal: Refusal): void {

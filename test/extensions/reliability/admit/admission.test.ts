@@ -6,6 +6,19 @@ import { owed } from "../../../support/deliveries.js";
 import { hangs, startQueue } from "../queue.js";
 
 describe("a queue", () => {
+  it("says that it refuses for want of room, once in a while and how often", async () => {
+    const queue = await startQueue({ backend: hangs, settings: { sending_queue: { queue_size: 1 } } });
+    const said = () => queue.lines.filter(({ message }) => message.includes("for want of room"));
+    for (const text of ["kept", "b", "c", "d"]) queue.send(text);
+    await queue.settle();
+    expect(said()).toMatchObject([{ level: "warn", fields: { reason: "the sending queue is full", suppressed: 0 } }]);
+    await queue.pass(10_000);
+    queue.send("e");
+    expect(said()[1]).toMatchObject({ fields: { suppressed: 2, entries: 1 } });
+    queue.outlet.abort();
+    await queue.outlet.stop();
+  });
+
   it("accepts a delivery when the store has it, and sends it", async () => {
     const queue = await startQueue({ backend: hangs });
     const outcomes = queue.send("a");
