@@ -149,7 +149,12 @@ function exporterHealth({
     breaker: breaker.state,
     paused,
     ...(refused !== undefined && { refused: { ...refused, since: new Date(refused.since).toISOString() } }),
-    queue: { entries: queue.entries, items: queue.items, bytes: queue.bytes },
+    queue: {
+      entries: queue.entries,
+      items: queue.items,
+      bytes: queue.bytes,
+      writeError: queue.writeError?.code ?? null,
+    },
     deadLetters: deadLetters.entries,
     lastSentAt: lastSentAt === undefined ? null : new Date(lastSentAt).toISOString(),
     lastError: lastError === undefined ? null : { at: new Date(lastError.at).toISOString(), class: lastError.class },

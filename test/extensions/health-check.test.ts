@@ -239,7 +239,7 @@ describe("/healthz/exporters", () => {
         status: "DOWN",
         breaker: "open",
         paused: false,
-        queue: { entries: 2, items: 20, bytes: 200 },
+        queue: { entries: 2, items: 20, bytes: 200, writeError: null },
         deadLetters: 3,
         lastSentAt: "2023-11-14T22:13:20.000Z",
         lastError: null,

@@ -33,8 +33,8 @@ import type { ExporterControl } from "./operate/exporter-control.js";
 import { warnOfOrphanedQueues } from "./operate/orphaned-queues.js";
 import { QueueOutlet } from "./queue-outlet.js";
 import { storesUnder } from "./store/level/open/summary-file.js";
-import { LevelStore } from "./store/level-store.js";
-import type { OpenReport, QueueStore } from "./store/store.js";
+import { LevelStore, type LevelStoreOptions } from "./store/level-store.js";
+import type { QueueStore } from "./store/store.js";
 
 const directorySchema = z
   .string()
@@ -144,7 +144,7 @@ class Reliability implements Extension {
       settings,
       isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
       generation: this.generation,
-      createStore: (onDamage) => this.createQueueStore(outletSettings, settings, onDamage),
+      createStore: (onDamage) => this.createQueueStore(outletSettings, settings, { onDamage, mayOpenLater: true }),
       startMaintenance: (control) => startDeadLetterMaintenance(control, this.services),
     });
     this.controls.set(outletSettings.id, outlet);
@@ -173,7 +173,7 @@ class Reliability implements Extension {
     const settings = journalSettings(this.defaults);
     return new PipelineJournal({
       ...{ ...journal, id, isTaking, settings, generation: this.generation },
-      createStore: (onDamage) => this.createQueueStore({ id }, settings, onDamage),
+      createStore: (onDamage) => this.createQueueStore({ id }, settings, { onDamage }),
       startMaintenance: (control) => startDeadLetterMaintenance(control, this.services),
     });
   }
@@ -187,14 +187,14 @@ class Reliability implements Extension {
   private createQueueStore(
     { id, otherIds = [] }: Pick<OutletSettings, "id" | "otherIds">,
     settings: CompleteSettings,
-    onDamage: (report: OpenReport) => void,
+    options: LevelStoreOptions,
   ): QueueStore {
     if (this.createStore !== undefined) return this.createStore(id);
     const { durability, durability_interval: intervalMs } = settings;
     const directory = join(this.config.directory, this.directoryName(id, otherIds));
     this.usedDirectories.add(directory);
     const now = () => this.context.clock.now();
-    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, onDamage });
+    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, ...options });
   }
 
   /** That of another spelling of its id, when only that is there: the exporter was renamed from an alias of its type. */

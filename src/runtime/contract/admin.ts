@@ -61,6 +61,8 @@ export interface ExporterStatus {
     readonly bytes: number;
     readonly inFlight: number;
     readonly oldestAt: number | undefined;
+    /** Why nothing can be written to it at the moment: everything that comes is refused. */
+    readonly writeError?: { readonly code: string; readonly message: string } | undefined;
   };
   readonly deadLetters: {
     readonly entries: number;

@@ -22,17 +22,19 @@ export interface StatusInputs {
 }
 
 /**
- * DOWN while the breaker is open or everything is refused; DEGRADED while it probes, is paused or stuck, one signal is
- * refused, and beyond what `health` allows.
+ * DOWN while the breaker is open, everything is refused or the queue cannot be written; DEGRADED while it probes, is
+ * paused or stuck, one signal is refused, and beyond what `health` allows.
  */
 export function exporterStatus(inputs: StatusInputs): ExporterStatus {
-  const { id, stats, paused, inFlight, breaker, replayRate, isStuck = false, isDown = false, refused } = inputs;
+  const { id, stats, paused, inFlight, breaker, replayRate, isStuck = false, refused } = inputs;
   const { lastSentAt, lastError, failureRate, failureTrend } = inputs.recent;
+  const writeFailure = stats?.writeFailure;
+  const isDown = breaker.state === "open" || writeFailure !== undefined || inputs.isDown === true;
   const isUnwell = isStuck || refused !== undefined || !isWithinLimits(inputs);
   const isDegraded = paused || isUnwell || breaker.state === "half_open";
   return {
     id,
-    state: breaker.state === "open" || isDown ? "DOWN" : isDegraded ? "DEGRADED" : "UP",
+    state: isDown ? "DOWN" : isDegraded ? "DEGRADED" : "UP",
     paused,
     breaker,
     ...(refused !== undefined && { refused }),
@@ -41,6 +43,7 @@ export function exporterStatus(inputs: StatusInputs): ExporterStatus {
       ...(stats?.pending ?? ZERO_AMOUNT),
       inFlight,
       oldestAt: stats?.oldestPendingAt,
+      writeError: writeFailure && { code: writeFailure.code, message: writeFailure.message },
     },
     deadLetters: { ...(stats?.failed ?? ZERO_AMOUNT), oldestAt: stats?.oldestFailedAt },
     lastSentAt,

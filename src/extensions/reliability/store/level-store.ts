@@ -1,18 +1,22 @@
 import type { Batch } from "../../../plugin.js";
 import type { Entry } from "../../../runtime/kit.js";
 import { subtractAmount } from "./amounts.js";
+import type { Meta } from "./format/meta.js";
 import { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { Compactor } from "./level/compactor.js";
+import { type ReadDisk, sizeOfFiles } from "./level/disk-plan.js";
 import { toStoreError } from "./level/errors.js";
-import { GroupCommit } from "./level/group-commit.js";
+import { GroupCommit, type StoreChange } from "./level/group-commit.js";
+import { IdReservations } from "./level/id-reservations.js";
 import { LazyChanges } from "./level/lazy-changes.js";
 import { type MakeLevelDb, makeLevelDb } from "./level/level-db.js";
 import { LevelNotes } from "./level/level-notes.js";
 import { Database } from "./level/open/database.js";
-import { DiskSpace } from "./level/open/disk-space.js";
-import { SummaryFile } from "./level/open/summary-file.js";
+import type { OpenedDirectory } from "./level/open/open-directory.js";
+import { readSummaries, SummaryFile } from "./level/open/summary-file.js";
 import { StoreState } from "./level/store-state.js";
 import type { Transaction } from "./level/transaction.js";
+import { WriteGuard } from "./level/write-guard.js";
 import { type CommitChange, LevelReads } from "./level-reads.js";
 import {
   alreadyOpenError,
@@ -28,10 +32,22 @@ import {
 
 /** Who puts an entry while others are deleted waits for that commit, so one commit deletes no more than this. */
 const MAX_DELETED_PER_COMMIT = 256;
+/** Keys, times, attempts: what is kept of an entry beside its payload, roughly. */
+const BYTES_BESIDE_A_PAYLOAD = 1000;
+const QUIET_MS = 5000;
+const CHECK_MS = 1000;
 
 export interface LevelStoreOptions {
   readonly makeDb?: MakeLevelDb;
   readonly now?: () => number;
+  /** What is free on the disk. */
+  readonly readDisk?: ReadDisk;
+  /** On a disk that is too full to open it, the store counts as open all the same: it refuses what comes until there is room. */
+  readonly mayOpenLater?: boolean;
+  /** Something smaller than is worth it is given back to the disk when nothing was removed for so long. */
+  readonly quietMs?: number;
+  /** How often the disk is looked at when nobody writes. */
+  readonly checkMs?: number;
   /**
    * Called when the store was opened again while in use, after damage or a failed write, and when an entry was set
    * aside while others were listed. What is pending may not be what it was.
@@ -57,35 +73,54 @@ export class LevelStore implements QueueStore {
   private readonly idReservations = new IdReservations(
     async (id) => this.storeState.willAssignId(id) || (await this.find(id)) !== undefined,
   );
-  private readonly compactor = new Compactor(() => this.database.current);
+  private readonly compactor: Compactor;
   private readonly summaryFile: SummaryFile;
-  private readonly diskSpace: DiskSpace;
+  private readonly guard: WriteGuard;
+  private readonly mayOpenLater: boolean;
   private lifecycle: "closed" | "open" | "closing" = "closed";
   private syncTimer: NodeJS.Timeout | undefined;
 
   constructor(settings: LevelStoreSettings, options: LevelStoreOptions = {}) {
     const { directory, exporter } = settings;
-    const { makeDb = makeLevelDb, now = Date.now, onDamage = () => {} } = options;
+    const { makeDb = makeLevelDb, now = Date.now, onDamage = () => {}, quietMs = QUIET_MS } = options;
     this.settings = settings;
+    this.mayOpenLater = options.mayOpenLater ?? false;
     this.summaryFile = new SummaryFile(directory);
-    this.diskSpace = new DiskSpace(directory);
-    this.storeState = new StoreState(settings, (transaction) => this.onCommitted(transaction));
+    this.guard = new WriteGuard({
+      directory,
+      readDisk: options.readDisk,
+      checkMs: options.checkMs ?? CHECK_MS,
+      hasEntries: () => this.stats.pending.entries + this.stats.failed.entries > 0,
+      tryWrite: () => this.sync(),
+      onDiskFull: () => this.compactor.compactNow(),
+    });
+    const { diskSpace } = this.guard;
+    this.compactor = new Compactor({
+      db: () => this.database.current,
+      threshold: () => diskSpace.plan.compactAfter,
+      quietMs,
+    });
+    this.storeState = new StoreState(settings, {
+      afterWrite: () => this.guard.afterWrite(),
+      onWritten: (transaction) => this.onCommitted(transaction),
+    });
     this.database = new Database({
       directory,
       exporter,
-      makeDb,
+      makeDb: (path) => makeDb(path, diskSpace.plan),
       now,
-      beforeReopen: () => this.compactor.pause(),
-      onOpened: async ({ db, meta }) => {
-        this.compactor.resume();
-        await this.storeState.reset(db, meta);
-      },
+      beforeOpen: () => this.guard.beforeOpen(),
+      mayReopen: () => this.guard.beforeReopen(),
+      beforeReopen: () => this.beforeReopen(),
+      onClosed: () => this.guard.onClosed(),
+      onOpened: (opened) => this.onOpened(opened),
       onReopened: onDamage,
     });
     this.commits = new GroupCommit({
-      commit: (changes) => this.database.write(() => this.storeState.write(this.database.current, changes)),
+      commit: (changes) => this.guard.commit(this.commit(changes)),
       lazyMs: 20,
       retryMs: 1000,
+      maxBytes: () => diskSpace.plan.maxCommit,
     });
     this.lazyChanges = new LazyChanges({
       add: (change) => this.commits.add(change),
@@ -110,10 +145,10 @@ export class LevelStore implements QueueStore {
   async open(): Promise<OpenReport> {
     if (this.lifecycle !== "closed") throw alreadyOpenError(this.settings.exporter, this.settings.directory);
     try {
-      const report = await this.database.open();
-      await this.summaryFile.start(this.storeState.meta);
+      const report = await this.openDatabase();
       this.lifecycle = "open";
       this.startSyncTimer();
+      this.guard.start();
       return report;
     } catch (error) {
       await this.database.close().catch(() => {});
@@ -125,12 +160,14 @@ export class LevelStore implements QueueStore {
     if (this.lifecycle !== "open") return;
     this.lifecycle = "closing";
     clearInterval(this.syncTimer);
+    await this.guard.stop();
     await this.sync();
     await this.commits.flush();
     this.commits.stop();
     await this.database.whenIdle();
     await this.compactor.pause();
     this.storeState.oldest?.stop();
+    this.guard.onClosing();
     this.summaryFile.write(this.storeState.meta);
     await this.summaryFile.stop();
     await this.database.close();
@@ -140,12 +177,17 @@ export class LevelStore implements QueueStore {
   }
 
   async put(fresh: NewEntry): Promise<StoredEntry> {
-    const spaceCheck = this.diskSpace.claim(fresh.batch.byteLength);
-    if (spaceCheck !== undefined) await spaceCheck.catch((error) => this.onDiskFull(error));
-    const [stored] = await this.idReservations.withReservedIds([fresh], ([id]) =>
-      this.commitChange([], fresh.batch.byteLength, (transaction) => [transaction.put(fresh, id)]),
-    );
-    return stored!;
+    const { byteLength } = fresh.batch;
+    const spaceCheck = this.guard.claim(byteLength);
+    if (spaceCheck !== undefined) await spaceCheck;
+    try {
+      const [stored] = await this.idReservations.withReservedIds([fresh], ([id]) =>
+        this.commitChange([], byteLength, (transaction) => [transaction.put(fresh, id)]),
+      );
+      return stored!;
+    } finally {
+      this.guard.diskSpace.written(byteLength);
+    }
   }
 
   ack(ref: EntryRef): void {
@@ -212,7 +254,57 @@ export class LevelStore implements QueueStore {
       oldestPendingAt: pending.entries === 0 ? undefined : this.storeState.oldest?.pending.enqueuedAt,
       oldestFailedAt: failed.entries === 0 ? undefined : this.storeState.oldest?.failed.enqueuedAt,
       corrupt,
+      writeFailure: this.guard.failure,
     };
+  }
+
+  private async openDatabase(): Promise<OpenReport> {
+    try {
+      return await this.database.open().catch((error) => this.openWithMoreRoom(error));
+    } catch (error) {
+      const storeError = toStoreError(error, this.settings.directory);
+      if (!this.mayOpenLater || storeError.code !== "full") throw error;
+      this.guard.noteFailure(storeError);
+      this.database.openLater();
+      await this.countByTheSummary();
+      return { isNew: false, lostEntries: 0, corruptEntries: 0, setAside: undefined };
+    }
+  }
+
+  private async openWithMoreRoom(error: unknown): Promise<OpenReport> {
+    if (toStoreError(error, this.settings.directory).code !== "full") throw error;
+    await this.guard.onClosed();
+    return this.database.open();
+  }
+
+  private async countByTheSummary(): Promise<void> {
+    const { newest } = await readSummaries(this.settings.directory);
+    if (newest !== undefined) this.storeState.expect(newest.pending, newest.failed);
+  }
+
+  private async beforeReopen(): Promise<void> {
+    this.guard.onClosing();
+    await this.compactor.pause();
+  }
+
+  private async onOpened({ db, meta }: OpenedDirectory): Promise<void> {
+    this.guard.onOpened();
+    this.compactor.resume();
+    await this.storeState.reset(db, meta);
+    await this.summaryFile.start(this.storeState.meta);
+    await this.noteInheritedGarbage(meta);
+  }
+
+  /** What the tables take beyond what is live in them was removed before, and has not been given back. */
+  private async noteInheritedGarbage({ pending, failed, head, last }: Meta): Promise<void> {
+    const { tables } = await sizeOfFiles(this.settings.directory);
+    const live = pending.bytes + failed.bytes + (pending.entries + failed.entries) * BYTES_BESIDE_A_PAYLOAD;
+    const garbage = tables - live;
+    this.compactor.noteInherited(garbage, garbage > live ? last + 1 : head);
+  }
+
+  private commit(changes: readonly StoreChange[]): Promise<void> {
+    return this.database.write(() => this.guard.checked(() => this.storeState.write(this.database.current, changes)));
   }
 
   private readonly commitChange: CommitChange = <T>(
@@ -246,53 +338,12 @@ export class LevelStore implements QueueStore {
   private sync(): Promise<void> {
     return new Promise((resolve) => {
       const done = () => resolve();
-      this.commits.add({ refs: [], bytes: 100, lazy: false, sync: true, apply() {}, done, fail: done });
+      const apply = (transaction: Transaction) => transaction.requireMeta();
+      this.commits.add({ refs: [], bytes: 100, lazy: false, sync: true, apply, done, fail: done });
     });
-  }
-
-  private onDiskFull(error: unknown): never {
-    this.compactor.compactNow();
-    throw toStoreError(error, this.settings.directory);
   }
 
   private checkOpen(): void {
     if (this.lifecycle !== "open") throw closedError(this.settings.exporter, this.settings.directory);
-  }
-}
-
-/** Ids that entries bring along from elsewhere: each is given to one entry only. */
-class IdReservations {
-  private readonly isTaken: (id: string) => Promise<boolean>;
-  private readonly reserved = new Set<string>();
-
-  constructor(isTaken: (id: string) => Promise<boolean>) {
-    this.isTaken = isTaken;
-  }
-
-  /** Runs with the id each entry may keep, undefined for those that need a new one; holds them meanwhile. */
-  async withReservedIds<T>(
-    fresh: readonly NewEntry[],
-    run: (ids: readonly (string | undefined)[]) => Promise<T>,
-  ): Promise<T> {
-    if (fresh.every(({ fields }) => fields?.id === undefined)) return run([]);
-    const ids: (string | undefined)[] = [];
-    try {
-      for (const { fields } of fresh) ids.push(await this.reserve(fields?.id));
-      return await run(ids);
-    } finally {
-      for (const id of ids) if (id !== undefined) this.reserved.delete(id);
-    }
-  }
-
-  private async reserve(id: string | undefined): Promise<string | undefined> {
-    if (id === undefined || this.reserved.has(id)) return undefined;
-    this.reserved.add(id);
-    let isFree = false;
-    try {
-      isFree = !(await this.isTaken(id));
-    } finally {
-      if (!isFree) this.reserved.delete(id);
-    }
-    return isFree ? id : undefined;
   }
 }

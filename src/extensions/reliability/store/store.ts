@@ -97,14 +97,16 @@ export interface Amount {
 
 /** What a store holds. */
 export interface StoreStats {
-  /** Entries that were acknowledged are not counted, whether that is written yet or not. */
+  /** Without those that were acknowledged, written or not. */
   readonly pending: Amount;
   readonly failed: Amount;
-  /** When the oldest pending entry, and the oldest failed one, came; undefined when there is none. */
+  /** When the oldest of them came, if there is one. */
   readonly oldestPendingAt: number | undefined;
   readonly oldestFailedAt: number | undefined;
   /** Entries that could not be read and were set aside since the store was made. */
   readonly corrupt: number;
+  /** Why nothing can be written at the moment, if so. */
+  readonly writeFailure?: StoreError | undefined;
 }
 
 /** What was found on opening. Anything but zeros and false is worth an error in the log. */

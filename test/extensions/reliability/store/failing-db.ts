@@ -1,8 +1,12 @@
-import { type LevelDb, makeLevelDb } from "../../../../src/extensions/reliability/store/level/level-db.js";
+import {
+  type LevelDb,
+  type MakeLevelDb,
+  makeLevelDb,
+} from "../../../../src/extensions/reliability/store/level/level-db.js";
 
 /** A real database whose writes, or next walk over a range, can be told to fail. */
 export interface FailingDb {
-  readonly make: (directory: string) => LevelDb;
+  readonly make: MakeLevelDb;
   /** Fails all writes with this message until it is called without one; "late" writes first, and says it failed. */
   failWrites(message?: string, when?: "late"): void;
   /** Fails the next iterator with this error. */
@@ -17,9 +21,9 @@ export function failingDb(): FailingDb {
   let readError: Error | undefined;
   let made = 0;
 
-  function make(directory: string): LevelDb {
+  const make: MakeLevelDb = (directory, sizes) => {
     made++;
-    const db = makeLevelDb(directory);
+    const db = makeLevelDb(directory, sizes);
     const batch = db.batch.bind(db) as () => ReturnType<LevelDb["batch"]>;
     const iterator = db.iterator.bind(db);
     const failingBatch = () => {
@@ -44,7 +48,7 @@ export function failingDb(): FailingDb {
       return walk;
     };
     return Object.assign(db, { batch: failingBatch, iterator: failingIterator }) as LevelDb;
-  }
+  };
 
   return {
     make,

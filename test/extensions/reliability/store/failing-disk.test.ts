@@ -1,12 +1,10 @@
-import { execFileSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
+import type { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
 import { Refusal } from "../../../../src/plugin.js";
 import { type Queue, startQueue } from "../queue.js";
 import { failedEntry, newEntry } from "./entries.js";
 import { failingDb } from "./failing-db.js";
+import { canMount, mountSmall } from "./level/small-disk.js";
 import { makePlace, type Place, textsIn } from "./level-harness.js";
 
 let place: Place;
@@ -39,8 +37,10 @@ describe("a queue whose disk fails", () => {
       expect(store.stats.pending.entries).toBe(2);
       store.ack(a.ref);
       expect(await textsIn(store)).toEqual(["b"]);
+      expect(store.stats.writeFailure).toMatchObject({ code });
       failing.failWrites();
       const d = await store.put(newEntry("d"));
+      expect(store.stats.writeFailure).toBeUndefined();
       expect(new Set([a, b, d].map(({ entry }) => entry.id)).size).toBe(3);
       expect(failing.made).toBe(2);
       expect(await textsIn(store)).toEqual(["b", "d"]);
@@ -106,6 +106,24 @@ describe("a queue whose disk fails", () => {
     await queue.outlet.stop();
   });
 
+  it("says that it is down until it can be written again, also when nothing comes", async () => {
+    const failing = failingDb();
+    const store = place.store({ durability: "fsync" }, { makeDb: failing.make, checkMs: 10 });
+    const queue = await startQueue({ store });
+    const health = () => {
+      const { state, queue: ofQueue } = queue.outlet.status();
+      return [state, ofQueue.writeError?.code];
+    };
+    expect(health()).toEqual(["UP", undefined]);
+    failing.failWrites("IO error: 000005.log: Read-only file system");
+    const refused = queue.send("refused");
+    await expect.poll(() => refused).toMatchObject([{ ok: false, refusal: { code: "SLUICE_QUEUE_WRITE" } }]);
+    expect(health()).toEqual(["DOWN", "io"]);
+    failing.failWrites();
+    await expect.poll(health).toEqual(["UP", undefined]);
+    await queue.outlet.stop();
+  });
+
   it("leaves the queue all its room when everything was delivered before it could be written again", async () => {
     const failing = failingDb();
     let isUp = false;
@@ -136,9 +154,9 @@ describe("a queue whose disk fails", () => {
   });
 
   it.skipIf(!canMount)("goes on when a full disk has room again (needs the right to mount)", async () => {
-    const { settings, resize, unmount } = mountSmall();
+    const { store: createStore, resize, unmount } = mountSmall();
     try {
-      const store = new LevelStore(settings);
+      const store = createStore();
       await store.open();
       const kept = await fillUp(store);
       expect(await textsIn(store)).toEqual(kept.map(({ text }) => text));
@@ -147,7 +165,7 @@ describe("a queue whose disk fails", () => {
       const texts = [...kept.map(({ text }) => text), "room"];
       expect(await textsIn(store)).toEqual(texts);
       await store.close();
-      const again = new LevelStore(settings);
+      const again = createStore();
       expect(await again.open()).toMatchObject({ lostEntries: 0, corruptEntries: 0 });
       expect(await textsIn(again)).toEqual(texts);
       await again.close();
@@ -159,9 +177,9 @@ describe("a queue whose disk fails", () => {
   it.skipIf(!canMount)(
     "frees a disk that it filled by delivering what is there (needs the right to mount)",
     async () => {
-      const { settings, unmount } = mountSmall();
+      const { store: createStore, unmount } = mountSmall();
       try {
-        const store = new LevelStore(settings);
+        const store = createStore();
         await store.open();
         for (const { ref } of (await fillUp(store)).slice(1)) store.ack(ref);
         const takesAgain = () => store.put(newEntry("again")).then(() => true);
@@ -196,32 +214,4 @@ async function fillUp(store: LevelStore): Promise<{ text: string; ref: number }[
       return kept;
     }
   }
-}
-
-const canMount = (() => {
-  try {
-    mountSmall().unmount();
-    return true;
-  } catch {
-    return false;
-  }
-})();
-
-function mountSmall() {
-  const other = makePlace();
-  const root = join(other.root, "small");
-  mkdirSync(root);
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=120m", "tmpfs", root], { stdio: "ignore" });
-  } catch (error) {
-    void other.remove();
-    throw error;
-  }
-  const settings = { exporter: "x", directory: join(root, "queue"), durability: "fsync", intervalMs: 10 } as const;
-  const resize = (size: string) => execFileSync("mount", ["-o", `remount,size=${size}`, root]);
-  const unmount = () => {
-    execFileSync("umount", ["-l", root]);
-    void other.remove();
-  };
-  return { settings, resize, unmount };
 }

@@ -22,6 +22,8 @@ export interface GroupCommitSettings {
   /** How long lazy changes wait for others to be written with, and how long after a failed commit. */
   readonly lazyMs: number;
   readonly retryMs: number;
+  /** What is written together, unless a single change is larger. */
+  readonly maxBytes?: () => number;
 }
 
 /**
@@ -114,8 +116,9 @@ export class GroupCommit {
   private takeNext(): StoreChange[] {
     let bytes = 0;
     let count = 0;
+    const maxBytes = this.settings.maxBytes?.() ?? Number.POSITIVE_INFINITY;
     for (const change of this.waiting) {
-      if (count > 0 && (bytes + change.bytes > MAX_COMMIT_BYTES || count >= MAX_COMMIT_CHANGES)) break;
+      if (count > 0 && (bytes + change.bytes > maxBytes || count >= MAX_COMMIT_CHANGES)) break;
       bytes += change.bytes;
       count++;
     }
@@ -131,5 +134,4 @@ function endOfTurn(): Promise<void> {
 
 /** Writing so much takes longer than what a larger group would save. */
 const MIN_BYTES_TO_HURRY = 64 * 1024;
-const MAX_COMMIT_BYTES = 8 * 1024 * 1024;
 const MAX_COMMIT_CHANGES = 4096;

@@ -1,24 +1,33 @@
 import type { ClassicLevel } from "classic-level";
 import { classicLevel } from "./classic-level.js";
+import { type DiskPlan, planFor } from "./disk-plan.js";
 
 export type LevelDb = ClassicLevel<Uint8Array, Uint8Array>;
 
+/** How much LevelDB writes at a time, in bytes. */
+export type LevelSizes = Pick<DiskPlan, "writeBuffer" | "maxTable">;
+
 /** Makes the database object of a directory, not yet open; tests put one in that fails. */
-export type MakeLevelDb = (directory: string) => LevelDb;
+export type MakeLevelDb = (directory: string, sizes?: LevelSizes) => LevelDb;
 
 /** Values are written once and read about once, in order: caches would only cost memory. */
 const OPTIONS = {
   keyEncoding: "view",
   valueEncoding: "view",
   compression: false,
-  writeBufferSize: 32 * 1024 * 1024,
-  maxFileSize: 4 * 1024 * 1024,
   maxOpenFiles: 74,
   cacheSize: 1024 * 1024,
 } as const;
 
-export const makeLevelDb: MakeLevelDb = (directory) =>
-  new (classicLevel())<Uint8Array, Uint8Array>(directory, { ...OPTIONS, createIfMissing: true });
+const ROOMY = planFor(Number.POSITIVE_INFINITY);
+
+export const makeLevelDb: MakeLevelDb = (directory, { writeBuffer, maxTable } = ROOMY) =>
+  new (classicLevel())<Uint8Array, Uint8Array>(directory, {
+    ...OPTIONS,
+    writeBufferSize: writeBuffer,
+    maxFileSize: maxTable,
+    createIfMissing: true,
+  });
 
 /**
  * Rejects if somebody else has it open, and touches nothing: LevelDB takes its lock first, and is then told not to open

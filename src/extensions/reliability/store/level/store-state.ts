@@ -1,4 +1,5 @@
 import type { Batch } from "../../../../plugin.js";
+import { ZERO_AMOUNT } from "../amounts.js";
 import type { EntryInfo } from "../format/entry-value.js";
 import { FORMAT } from "../format/frame.js";
 import { type Meta, newMeta } from "../format/meta.js";
@@ -17,6 +18,13 @@ const MAX_UNCOUNTED_BYTES = 128 * 1024 * 1024;
 
 const NOTHING_LOADED: ReadonlyMap<EntryRef, EntryInfo> = new Map();
 
+export interface WriteHooks {
+  /** Called when LevelDB says that it has written. Throws if that does not count, and then nothing changes in memory. */
+  readonly afterWrite: () => void;
+  /** Called when a transaction is written and known. */
+  readonly onWritten: (transaction: Transaction) => void;
+}
+
 /**
  * What is known of the store in memory: the counters, the latest entries and payloads, where the oldest ones are. Nothing
  * of it changes before LevelDB has written.
@@ -31,18 +39,14 @@ export class StoreState {
   /** Something was written without an fsync. */
   hasUnsyncedWrites = false;
   private readonly durability: LevelStoreSettings["durability"];
-  private readonly onWritten: (transaction: Transaction) => void;
+  private readonly hooks: WriteHooks;
   /** Bytes of entries that the counters on disk do not know yet. */
   private uncountedBytes = 0;
 
-  /** `onWritten` is called when LevelDB has written a transaction. */
-  constructor(
-    { exporter, durability }: Pick<LevelStoreSettings, "exporter" | "durability">,
-    onWritten: (transaction: Transaction) => void,
-  ) {
+  constructor({ exporter, durability }: Pick<LevelStoreSettings, "exporter" | "durability">, hooks: WriteHooks) {
     this.meta = newMeta(exporter);
     this.durability = durability;
-    this.onWritten = onWritten;
+    this.hooks = hooks;
   }
 
   /** Begins anew with a database that has just been opened. */
@@ -58,6 +62,12 @@ export class StoreState {
       (ref) => this.infos.get(ref),
     );
     await this.oldest.find(this.meta);
+  }
+
+  /** Counts what a store should hold that cannot be opened yet. */
+  expect(pending: number, failed: number): void {
+    const amount = (entries: number) => ({ ...ZERO_AMOUNT, entries });
+    this.meta = { ...this.meta, pending: amount(pending), failed: amount(failed) };
   }
 
   /** Writes changes in one step; those that cannot be applied are told so. */
@@ -77,7 +87,9 @@ export class StoreState {
       }
     }
     const { wroteMeta } = transaction.finish(this.uncountedBytes < MAX_UNCOUNTED_BYTES);
+    const isEmpty = batch.length === 0;
     await batch.write({ sync });
+    if (!isEmpty) this.hooks.afterWrite();
     this.hasUnsyncedWrites = !sync;
     this.uncountedBytes = wroteMeta ? 0 : this.uncountedBytes + changes.reduce((sum, { bytes }) => sum + bytes, 0);
     this.applyWritten(transaction);
@@ -104,7 +116,7 @@ export class StoreState {
       } else this.infos.set(ref, info);
     }
     this.oldest?.applyCommit(transaction.infos, this.meta);
-    this.onWritten(transaction);
+    this.hooks.onWritten(transaction);
   }
 
   /** Entries that changes look up and of which nothing is known in memory: none, mostly. */

@@ -60,6 +60,11 @@ export class Transaction {
     return { wroteMeta: true };
   }
 
+  /** Writes the counters in any case: LevelDB writes nothing, and so syncs nothing, when there is nothing to write. */
+  requireMeta(): void {
+    this.onlyAdds = false;
+  }
+
   info(ref: EntryRef): EntryInfo | undefined {
     const changed = this.infos.get(ref);
     return changed === undefined ? this.lookUp(ref) : (changed ?? undefined);

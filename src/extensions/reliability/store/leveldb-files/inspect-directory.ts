@@ -50,13 +50,14 @@ export async function inspectDirectory(directory: string, checkEveryByte = false
 }
 
 /** The manifest that is in use; undefined when it is not known which that is, or it cannot be read. */
-async function findManifest(directory: string, names: readonly string[]): Promise<Manifest | undefined> {
+export async function findManifest(directory: string, names: readonly string[]): Promise<Manifest | undefined> {
   const current = names.includes("CURRENT") ? await readFile(join(directory, "CURRENT"), "latin1") : "";
   const name = /^(MANIFEST-\d+)\n$/.exec(current)?.[1];
   return name === undefined || !names.includes(name) ? undefined : readManifest(await readFile(join(directory, name)));
 }
 
-function lacksLog({ logNumber }: Manifest, names: readonly string[]): boolean {
+/** A manifest whose log is not there may be one that lacks its end. */
+export function lacksLog({ logNumber }: Manifest, names: readonly string[]): boolean {
   return logNumber > 0 && !names.some((name) => Number(LOG_FILE.exec(name)?.[1]) === logNumber);
 }
 

@@ -1,13 +1,19 @@
+import { mkdir, stat } from "node:fs/promises";
 import { closedError, type OpenReport } from "../../store.js";
 import { isClosedError, isDamageError, toStoreError } from "../errors.js";
 import type { LevelDb } from "../level-db.js";
 import { type DirectoryHold, holdDirectory } from "./directory-hold.js";
-import { checkDiskSpace } from "./disk-space.js";
 import { type OpenDirectoryOptions, type OpenedDirectory, openDirectory } from "./open-directory.js";
 
 export interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspectDamage"> {
+  /** Called before it is first opened; rejects when it cannot be. */
+  readonly beforeOpen: () => Promise<void>;
+  /** Called when it should be opened again after a failed write; rejects while it cannot be. What is there can still be read. */
+  readonly mayReopen: () => Promise<void>;
   /** Called before the database is closed to be opened again: whoever uses it must stop. */
   readonly beforeReopen: () => Promise<void>;
+  /** Called when it has been closed to be opened again. */
+  readonly onClosed: () => Promise<void>;
   /** Called with a database that has just been opened, before anybody else may use it. */
   readonly onOpened: (opened: OpenedDirectory) => Promise<void>;
   readonly onReopened: (report: OpenReport) => void;
@@ -22,6 +28,7 @@ export class Database {
   private db: LevelDb | undefined;
   /** Kept while the database is closed to be opened again. */
   private hold: DirectoryHold | undefined;
+  private heldInode = 0;
   private lastWork: Promise<unknown> = Promise.resolve();
   private mustReopen = false;
   private repairing: Promise<void> | undefined;
@@ -35,13 +42,16 @@ export class Database {
     return this.db;
   }
 
-  async open(suspectDamage = false): Promise<OpenReport> {
-    const { beforeReopen: _, onOpened, onReopened: __, ...options } = this.settings;
-    this.hold ??= await holdDirectory(options.directory);
-    const opened = await openDirectory({ ...options, suspectDamage });
-    this.db = opened.db;
-    await onOpened(opened);
-    return opened.report;
+  async open(): Promise<OpenReport> {
+    await mkdir(this.settings.directory, { recursive: true });
+    await this.holdDirectory();
+    await this.settings.beforeOpen();
+    return this.openHeld(false);
+  }
+
+  /** It could not be opened: that is tried again when it is next written to or read. */
+  openLater(): void {
+    this.mustReopen = true;
   }
 
   async close(): Promise<void> {
@@ -61,13 +71,14 @@ export class Database {
   /** The database for the next read; waits for the end of a repair, if one is under way. */
   async whenRepaired(): Promise<LevelDb> {
     await this.repairing;
+    if (this.db === undefined) await this.exclusively(() => this.reopenIfNeeded());
     return this.current;
   }
 
   /** Runs a write; once more after a repair, when LevelDB finds its files damaged. */
   write(work: () => Promise<void>): Promise<void> {
     return this.exclusively(async () => {
-      if (this.mustReopen) await this.reopenIfSpace();
+      await this.reopenIfNeeded();
       try {
         await work();
       } catch (error) {
@@ -85,8 +96,7 @@ export class Database {
   /** Does what can be done about a read that failed; false when that is nothing. */
   async recover(error: unknown, db: LevelDb): Promise<boolean> {
     if (isDamageError(error)) await this.repair(db);
-    else if (isClosedError(error))
-      await this.exclusively(async () => (this.mustReopen ? this.reopenIfSpace() : undefined));
+    else if (isClosedError(error)) await this.exclusively(() => this.reopenIfNeeded());
     else return false;
     return true;
   }
@@ -101,18 +111,39 @@ export class Database {
     return this.repairing;
   }
 
-  /** Opens it again after a failed write, once there is disk space. Until then what is there can still be read. */
-  private async reopenIfSpace(): Promise<void> {
-    await checkDiskSpace(this.settings.directory);
+  private async reopenIfNeeded(): Promise<void> {
+    if (!this.mustReopen) return;
+    await this.settings.mayReopen();
     await this.reopen(false);
   }
 
+  private async openHeld(suspectDamage: boolean): Promise<OpenReport> {
+    const { directory, exporter, makeDb, now, onOpened } = this.settings;
+    const opened = await openDirectory({ directory, exporter, makeDb, now, suspectDamage });
+    this.db = opened.db;
+    await onOpened(opened);
+    return opened.report;
+  }
+
   private async reopen(suspectDamage: boolean): Promise<void> {
+    this.mustReopen = true;
     await this.settings.beforeReopen();
     await this.db?.close();
-    const report = await this.open(suspectDamage);
+    await this.settings.onClosed();
+    await this.holdDirectory();
+    const report = await this.openHeld(suspectDamage);
     this.mustReopen = false;
     this.settings.onReopened(report);
+  }
+
+  /** What has its name may be another directory now. */
+  private async holdDirectory(): Promise<void> {
+    const { ino } = await stat(this.settings.directory);
+    if (this.hold !== undefined && ino === this.heldInode) return;
+    await this.hold?.release();
+    this.hold = undefined;
+    this.hold = await holdDirectory(this.settings.directory);
+    this.heldInode = ino;
   }
 
   private exclusively<T>(work: () => Promise<T>): Promise<T> {

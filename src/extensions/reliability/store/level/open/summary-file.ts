@@ -94,13 +94,19 @@ export class SummaryFile {
     this.paths = [innerPath(directory), summaryPath(directory)];
   }
 
-  /** Makes the files anew, so that a damaged one is replaced in one step. */
+  /** Makes the files anew, so that a damaged one is replaced in one step. On a full disk those that are there must do. */
   async start(meta: Meta): Promise<void> {
+    await this.stop();
     for (const path of this.paths) {
-      const temporaryPath = join(dirname(path), `.${basename(path)}.new`);
-      await writeFile(temporaryPath, renderSummary(meta), { flush: true });
-      await rename(temporaryPath, path);
-      this.files.push(await open(path, "r+"));
+      try {
+        const temporaryPath = join(dirname(path), `.${basename(path)}.new`);
+        await writeFile(temporaryPath, renderSummary(meta), { flush: true });
+        await rename(temporaryPath, path);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+      }
+      const file = await openIfThere(path);
+      if (file !== undefined) this.files.push(file);
     }
   }
 
@@ -135,6 +141,15 @@ export class SummaryFile {
       this.newest = undefined;
       for (const file of this.files) await file.write(text, 0).catch(() => {});
     }
+  }
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, "r+");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return undefined;
   }
 }
 

@@ -1,0 +1,167 @@
+import { mkdir } from "node:fs/promises";
+import { StoreError } from "../store.js";
+import { type ReadDisk, readDisk as readRealDisk } from "./disk-plan.js";
+import { toStoreError } from "./errors.js";
+import { checkUnlocked } from "./level-db.js";
+import { LiveFiles } from "./live-files.js";
+import { checkWritable, DiskSpace } from "./open/disk-space.js";
+
+export interface WriteGuardSettings {
+  readonly directory: string;
+  readonly readDisk?: ReadDisk | undefined;
+  /** How often the disk is looked at when nobody writes. */
+  readonly checkMs: number;
+  /** Whether there is anything that the files held and memory may still have. */
+  readonly hasEntries: () => boolean;
+  /** Tries to write something; never rejects. */
+  readonly tryWrite: () => Promise<void>;
+  readonly onDiskFull: () => void;
+}
+
+/**
+ * Knows why nothing can be written at the moment, also when nobody tries to: the disk is full, the last write failed, or
+ * the files have been taken away. It finds out by itself when that is over.
+ */
+export class WriteGuard {
+  readonly diskSpace: DiskSpace;
+  private readonly settings: WriteGuardSettings;
+  private readonly liveFiles: LiveFiles;
+  private diskFailure: StoreError | undefined;
+  private writeFailure: StoreError | undefined;
+  private areFilesGone = false;
+  private timer: NodeJS.Timeout | undefined;
+  private checking: Promise<void> | undefined;
+
+  constructor(settings: WriteGuardSettings) {
+    this.settings = settings;
+    this.diskSpace = new DiskSpace(settings.directory, settings.readDisk ?? readRealDisk);
+    this.liveFiles = new LiveFiles(settings.directory);
+  }
+
+  get failure(): StoreError | undefined {
+    return this.writeFailure ?? this.diskFailure;
+  }
+
+  /** Looks at the disk before a store is opened on it. */
+  async beforeOpen(): Promise<void> {
+    await this.diskSpace.makePlan();
+    await this.diskSpace.makeRoomToOpen();
+  }
+
+  /** Rejects while it is of no use, or would do harm, to open the store again after a failed write. */
+  async beforeReopen(): Promise<void> {
+    const { directory, hasEntries } = this.settings;
+    if (this.areFilesGone && hasEntries()) throw filesGoneError(directory);
+    await mkdir(directory, { recursive: true });
+    await this.diskSpace.makeRoomToOpen();
+    await checkWritable(directory);
+  }
+
+  /** The files may be moved about until the store is open again. */
+  onClosing(): void {
+    this.liveFiles.end();
+  }
+
+  /** The store is closed, and about to be opened again. */
+  async onClosed(): Promise<void> {
+    await checkUnlocked(this.settings.directory);
+    await this.diskSpace.removeOrphans();
+  }
+
+  onOpened(): void {
+    this.areFilesGone = false;
+    this.liveFiles.begin();
+  }
+
+  start(): void {
+    this.timer ??= setInterval(() => {
+      this.checking ??= this.check().finally(() => {
+        this.checking = undefined;
+      });
+    }, this.settings.checkMs).unref();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    this.timer = undefined;
+    await this.checking;
+  }
+
+  /** Takes room for a new entry: see `DiskSpace.claim`. */
+  claim(bytes: number): Promise<void> | undefined {
+    return this.diskSpace.claim(bytes)?.then(
+      () => {
+        this.diskFailure = undefined;
+      },
+      (error) => {
+        throw this.onNoSpace(error);
+      },
+    );
+  }
+
+  /** Runs a write of LevelDB, unless the files are gone; when it fails because they are, that is the error. */
+  async checked(work: () => Promise<void>): Promise<void> {
+    this.requireFiles(false);
+    try {
+      await work();
+    } catch (error) {
+      this.requireFiles(false);
+      throw error;
+    }
+  }
+
+  /** Throws when the files are not there any more, although a write has just succeeded. */
+  afterWrite(): void {
+    this.requireFiles(true);
+  }
+
+  /** Remembers how a commit ended. */
+  async commit(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+      this.writeFailure = undefined;
+    } catch (error) {
+      this.noteFailure(error);
+      throw error;
+    }
+  }
+
+  noteFailure(error: unknown): void {
+    if (!this.areFilesGone) this.writeFailure = toStoreError(error, this.settings.directory);
+  }
+
+  private requireFiles(afterWrite: boolean): void {
+    this.checkFiles(afterWrite);
+    if (this.areFilesGone) throw this.writeFailure;
+  }
+
+  private checkFiles(afterWrite: boolean): void {
+    if (this.areFilesGone || (afterWrite ? this.liveFiles.haveGrown() : this.liveFiles.areThere())) return;
+    this.areFilesGone = true;
+    this.writeFailure = filesGoneError(this.settings.directory);
+  }
+
+  private async check(): Promise<void> {
+    try {
+      await this.diskSpace.check();
+      this.diskFailure = undefined;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOSPC") this.onNoSpace(error);
+    }
+    this.checkFiles(false);
+    if (this.writeFailure !== undefined) await this.settings.tryWrite();
+  }
+
+  private onNoSpace(error: unknown): StoreError {
+    this.diskFailure = toStoreError(error, this.settings.directory);
+    this.settings.onDiskFull();
+    return this.diskFailure;
+  }
+}
+
+function filesGoneError(directory: string): StoreError {
+  return new StoreError(
+    "io",
+    `the files of the queue in ${directory} were removed or replaced while it was in use: nothing new is taken until all that is still in memory has been delivered, or the agent is restarted`,
+  );
+}
