@@ -20,7 +20,10 @@ const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
 const EXPORTERS_PATH = "/healthz/exporters";
 
 const corsSchema = z.strictObject({
-  allowed_origins: z.array(z.string()).default([]),
+  allowed_origins: z
+    .array(z.string())
+    .default([])
+    .meta({ description: "Origins of pages that may ask; * stands for any characters." }),
   allowed_headers: ignored("a GET needs no allowed headers"),
   max_age: ignored("a GET is not asked about beforehand"),
 });
@@ -30,16 +33,25 @@ const schema = z.strictObject({
     .optional()
     .meta({ description: "Default 127.0.0.1:13133; left out, a taken port is only a warning." }),
   port: deprecated(z.number().int().min(0).max(65535).optional(), "use endpoint: 127.0.0.1:<port>"),
-  path: z.string().startsWith("/", { error: "expected a path such as /health" }).default("/"),
+  path: z
+    .string()
+    .startsWith("/", { error: "expected a path such as /health" })
+    .default("/")
+    .meta({ description: "The path that is answered." }),
   response_body: section(
-    z.strictObject({ healthy: z.string().optional(), unhealthy: z.string().optional() }),
-  ).optional(),
+    z.strictObject({
+      healthy: z.string().optional().meta({ description: "While the agent is ready." }),
+      unhealthy: z.string().optional().meta({ description: "While it is not." }),
+    }),
+  )
+    .optional()
+    .meta({ description: "What to answer, in place of JSON with the state." }),
   degraded_status: z
     .union([z.literal(200), z.literal(503)])
     .default(200)
     .meta({ description: "What /healthz/exporters answers when an exporter is DEGRADED and none is DOWN." }),
-  tls: section(tlsServer()).optional(),
-  cors: section(corsSchema).optional(),
+  tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
+  cors: section(corsSchema).optional().meta({ description: "Lets pages of other origins ask from browsers." }),
   check_collector_pipeline: ignored("the answer follows the agent's own state"),
   include_metadata: ignored("requests are only counted by their path"),
 });

@@ -22,7 +22,13 @@ const schema = z
       .nonnegative()
       .default(0)
       .meta({ description: "Refusing begins this much below the limit. Default: a fifth of it." }),
-    spike_limit_percentage: z.number().int().min(0).max(100).default(0),
+    spike_limit_percentage: z
+      .number()
+      .int()
+      .min(0)
+      .max(100)
+      .default(0)
+      .meta({ description: "The same as a share, where limit_percentage counts." }),
     ballast_size_mib: ignored("there is no ballast in Node.js"),
     min_gc_interval_when_soft_limited: ignored("Node.js collects garbage by itself"),
     min_gc_interval_when_hard_limited: ignored("Node.js collects garbage by itself"),

@@ -19,7 +19,7 @@ export interface CountGroup {
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const attributeSchema = z.strictObject({
-  key: z.string().min(1),
+  key: z.string().min(1).meta({ description: "The attribute." }),
   default_value: z
     .union([scalar, z.array(scalar)])
     .nullish()
@@ -27,7 +27,7 @@ const attributeSchema = z.strictObject({
 });
 const metricSchema = z
   .strictObject({
-    description: z.string().nullish(),
+    description: z.string().nullish().meta({ description: "The description of the metric." }),
     conditions: z.array(z.string()).nullish().meta({ description: "Counts that for which any of these holds." }),
     attributes: z.array(attributeSchema).nullish().meta({
       description: "Counts by the values of these, which are looked for in the record, its scope and resource.",

@@ -16,30 +16,42 @@ const rotation = z.strictObject({
 });
 
 export const fileSchema = z.strictObject({
-  path: z.string().min(1, { error: "expected the path of a file" }),
-  format: caseInsensitiveEnum(["json", "proto"]).default("json"),
-  rotation: section(rotation).optional(),
+  path: z
+    .string()
+    .min(1, { error: "expected the path of a file" })
+    .meta({ description: "The file; a relative path begins where the agent was started." }),
+  format: caseInsensitiveEnum(["json", "proto"])
+    .default("json")
+    .meta({ description: "A line of OTLP/JSON a batch, or protobuf messages with their lengths in front." }),
+  rotation: section(rotation)
+    .optional()
+    .meta({ description: "When a new file is begun; without it there is one file." }),
   append: z.boolean().default(true).meta({
     description: "False begins a new file at every start; the one that is there is kept as a backup.",
   }),
   fsync: z.boolean().default(true).meta({
     description: "Wait for the disk before a batch counts as delivered; false: it survives a crash, but no power loss.",
   }),
-  create_directory: z.boolean().default(false),
+  create_directory: z.boolean().default(false).meta({ description: "Make the folder of the file if it is not there." }),
   directory_permissions: z
     .string()
     .regex(/^0?[0-7]{3}$/, { error: 'expected octal permissions such as "0755"' })
-    .default("0755"),
+    .default("0755")
+    .meta({ description: "Of folders that are made, in octal." }),
   compression: z
     .enum(["", "none"], { error: "compression is not supported here; compress the backups with a tool of your own" })
-    .optional(),
+    .optional()
+    .meta({ description: "Only none: files are written as they are." }),
   group_by: section(
     z.looseObject({
       enabled: z
         .literal(false, { error: "group_by is not supported; use one file exporter for each file" })
-        .default(false),
+        .default(false)
+        .meta({ description: "Only false is supported." }),
     }),
-  ).optional(),
+  )
+    .optional()
+    .meta({ description: "Not supported unless it is switched off: use one file exporter for each file." }),
   flush_interval: ignored("every batch is in the file before it is acknowledged"),
 });
 

@@ -12,14 +12,14 @@ const ONE_CONNECTION = "there is one connection to one address";
 
 export const otlpGrpcSchema = z.strictObject({
   endpoint: grpcTarget().meta({ description: "host:port; http:// in front means without TLS, https:// with." }),
-  headers: httpHeaders().superRefine(refuseReserved).nullish(),
+  headers: httpHeaders().superRefine(refuseReserved).nullish().meta({ description: "Metadata that every call gets, such as credentials." }),
   compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "zstd"]))
     .default("gzip")
     .meta({
       description: "How messages are sent; snappy is its framing format, as the Collector's.",
     }),
-  tls: section(tlsClient()).optional(),
-  keepalive: section(keepalive).optional(),
+  tls: section(tlsClient()).optional().meta({ description: "Certificates and versions of TLS; insecure: true is without." }),
+  keepalive: section(keepalive).optional().meta({ description: "Pings that find a dead connection." }),
   authority: z.string().optional().meta({ description: "The :authority to send instead of the endpoint." }),
   auth: unsupported(NO_CLIENT_AUTH),
   middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
@@ -27,7 +27,7 @@ export const otlpGrpcSchema = z.strictObject({
   wait_for_ready: ignored("a send waits for the connection until its timeout in any case"),
   read_buffer_size: ignored("Node.js sizes its own socket buffers"),
   write_buffer_size: ignored("Node.js sizes its own socket buffers"),
-  user_agent: z.string().optional(),
+  user_agent: z.string().optional().meta({ description: "The user agent that calls name." }),
 });
 
 export type OtlpGrpcConfig = z.infer<typeof otlpGrpcSchema>;

@@ -8,10 +8,10 @@ export const otlpHttpSchema = z
       .optional()
       .meta({ description: "Base URL; /v1/logs, /v1/traces or /v1/metrics is added to it." }),
     logs_endpoint: httpUrl().optional().meta({ description: "Whole URL for logs; nothing is added to it." }),
-    traces_endpoint: httpUrl().optional(),
-    metrics_endpoint: httpUrl().optional(),
+    traces_endpoint: httpUrl().optional().meta({ description: "Whole URL for traces; nothing is added to it." }),
+    metrics_endpoint: httpUrl().optional().meta({ description: "Whole URL for metrics; nothing is added to it." }),
     profiles_endpoint: ignored("there are no profiles pipelines"),
-    headers: httpHeaders().nullish(),
+    headers: httpHeaders().nullish().meta({ description: "Headers that every request gets, such as credentials." }),
     compression: wordOrNone(caseInsensitiveEnum(["none", ...COMPRESSIONS]))
       .default("gzip")
       .meta({ description: "How bodies are sent." }),
@@ -23,19 +23,26 @@ export const otlpHttpSchema = z
           .default(1)
           .meta({ description: "-1 to 9 for gzip, zlib and deflate; 1 to 22 for zstd; the others have none." }),
       }),
-    ).optional(),
-    encoding: caseInsensitiveEnum(["proto", "json"]).default("proto"),
-    tls: section(tlsClient()).optional(),
+    )
+      .optional()
+      .meta({ description: "How well they are compressed." }),
+    encoding: caseInsensitiveEnum(["proto", "json"]).default("proto").meta({ description: "Protobuf or JSON." }),
+    tls: section(tlsClient()).optional().meta({ description: "Certificates and versions of TLS, for https." }),
     max_conns_per_host: z
       .number()
       .int()
       .nonnegative()
       .default(0)
       .meta({ description: "Connections that may be open; 0 means the default, 100." }),
-    max_idle_conns: z.number().int().nonnegative().default(100),
-    max_idle_conns_per_host: z.number().int().nonnegative().optional(),
-    idle_conn_timeout: duration().default(90_000),
-    disable_keep_alives: z.boolean().default(false),
+    max_idle_conns: z
+      .number()
+      .int()
+      .nonnegative()
+      .default(100)
+      .meta({ description: "Connections that are kept open for later; 0 means no limit." }),
+    max_idle_conns_per_host: z.number().int().nonnegative().optional().meta({ description: "The same, for one host." }),
+    idle_conn_timeout: duration().default(90_000).meta({ description: "How long an unused connection is kept." }),
+    disable_keep_alives: z.boolean().default(false).meta({ description: "Open a connection for every request." }),
     auth: unsupported(NO_CLIENT_AUTH),
     proxy_url: z
       .preprocess((url) => (url === "" ? undefined : url), httpUrl().optional())

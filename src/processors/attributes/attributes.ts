@@ -4,9 +4,9 @@ import { actionSchema, createAction } from "./actions.js";
 import { createMatcher, type MatchConfig, matchSchema } from "./match.js";
 
 const attributesSchema = z.strictObject({
-  actions: z.array(actionSchema).min(1),
-  include: matchSchema.optional(),
-  exclude: matchSchema.optional(),
+  actions: z.array(actionSchema).min(1).meta({ description: "What is done to each record, in this order." }),
+  include: matchSchema.optional().meta({ description: "Only records like this are changed." }),
+  exclude: matchSchema.optional().meta({ description: "Records like this are left alone." }),
 });
 
 /** Changes the attributes of log records, spans and data points. */
@@ -26,7 +26,9 @@ export const attributesProcessor = defineProcessor<z.infer<typeof attributesSche
   },
 });
 
-const resourceSchema = z.strictObject({ attributes: z.array(actionSchema).min(1) });
+const resourceSchema = z.strictObject({
+  attributes: z.array(actionSchema).min(1).meta({ description: "What is done to each resource, in this order." }),
+});
 
 /** Changes the attributes of resources: once for each, whatever the number of its records. */
 export const resourceProcessor = defineProcessor<z.infer<typeof resourceSchema>>({

@@ -7,8 +7,11 @@ import { compilePattern, SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS, valueText } f
  * each kind of property that is given, one of the listed ones must match; of attributes and resources, all of them.
  */
 const attributeMatch = z.strictObject({
-  key: z.string(),
-  value: z.union([z.string(), z.number(), z.boolean()]).optional(),
+  key: z.string().meta({ description: "The attribute that must be there." }),
+  value: z
+    .union([z.string(), z.number(), z.boolean()])
+    .optional()
+    .meta({ description: "The value that it must have; left out, any will do." }),
 });
 
 const optionalTexts = () => z.array(z.string()).optional();
@@ -16,20 +19,32 @@ const optionalTexts = () => z.array(z.string()).optional();
 /** The Collector's `include` and `exclude`. */
 export const matchSchema = z
   .strictObject({
-    match_type: z.enum(["strict", "regexp"]),
+    match_type: z.enum(["strict", "regexp"]).meta({ description: "strict: equal; regexp: patterns in RE2 syntax." }),
     regexp: ignored("patterns are compiled once and need no cache"),
-    services: optionalTexts(),
-    resources: z.array(attributeMatch).optional(),
-    attributes: z.array(attributeMatch).optional(),
-    libraries: z.array(z.strictObject({ name: z.string(), version: z.string().optional() })).optional(),
-    span_names: optionalTexts(),
-    span_kinds: optionalTexts(),
-    log_bodies: optionalTexts(),
-    log_severity_texts: optionalTexts(),
+    services: optionalTexts().meta({ description: "By service.name of the resource, of which any will do." }),
+    resources: z.array(attributeMatch).optional().meta({ description: "By attributes of the resource, all of them." }),
+    attributes: z.array(attributeMatch).optional().meta({ description: "By attributes of the record, all of them." }),
+    libraries: z
+      .array(
+        z.strictObject({
+          name: z.string().meta({ description: "The name of the scope." }),
+          version: z.string().optional().meta({ description: "Its version; left out, any will do." }),
+        }),
+      )
+      .optional()
+      .meta({ description: "By the instrumentation scope, of which any will do." }),
+    span_names: optionalTexts().meta({ description: "By the name of the span, of which any will do." }),
+    span_kinds: optionalTexts().meta({ description: "By the kind of the span, of which any will do." }),
+    log_bodies: optionalTexts().meta({ description: "By the body of the log record, of which any will do." }),
+    log_severity_texts: optionalTexts().meta({ description: "By the text of the severity, of which any will do." }),
     log_severity_number: z
-      .strictObject({ min: z.union([z.string(), z.number()]), match_undefined: z.boolean().optional() })
-      .optional(),
-    metric_names: optionalTexts(),
+      .strictObject({
+        min: z.union([z.string(), z.number()]).meta({ description: "The lowest that fits, such as INFO or 9." }),
+        match_undefined: z.boolean().optional().meta({ description: "Records without a severity fit too." }),
+      })
+      .optional()
+      .meta({ description: "By how severe a log record is." }),
+    metric_names: optionalTexts().meta({ description: "By the name of the metric, of which any will do." }),
   })
   .superRefine((config, context) => {
     if (config.match_type !== "regexp") return;

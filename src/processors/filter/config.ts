@@ -21,8 +21,8 @@ const group = z.strictObject({
     .string()
     .optional()
     .meta({ description: "What the conditions are about; inferred from their paths when left out." }),
-  error_mode: errorMode().optional(),
-  conditions: texts(),
+  error_mode: errorMode().optional().meta({ description: "The same for this group alone." }),
+  conditions: texts().meta({ description: "What any of these holds for is dropped." }),
 });
 const groups = (what: string) =>
   z
@@ -39,23 +39,44 @@ const rawSchema = z.strictObject({
   metric_conditions: groups("metrics and data points"),
   logs: z
     .strictObject({
-      resource: texts(),
-      log_record: texts(),
-      include: logProperties.nullish(),
-      exclude: logProperties.nullish(),
+      resource: texts().meta({
+        description: "What belongs to a resource for which any of these conditions holds is dropped.",
+      }),
+      log_record: texts().meta({ description: "Log records for which any of these conditions holds are dropped." }),
+      include: logProperties.nullish().meta({ description: "Only log records like this are kept." }),
+      exclude: logProperties.nullish().meta({ description: "Log records like this are dropped." }),
     })
-    .nullish(),
-  traces: z.strictObject({ resource: texts(), span: texts(), spanevent: texts() }).nullish(),
-  spans: z.strictObject({ include: spanProperties.nullish(), exclude: spanProperties.nullish() }).nullish(),
+    .nullish()
+    .meta({ description: "Conditions for logs, by what they are about: the older form of log_conditions." }),
+  traces: z
+    .strictObject({
+      resource: texts().meta({
+        description: "What belongs to a resource for which any of these conditions holds is dropped.",
+      }),
+      span: texts().meta({ description: "Spans for which any of these conditions holds are dropped." }),
+      spanevent: texts().meta({ description: "Span events for which any of these conditions holds are dropped." }),
+    })
+    .nullish()
+    .meta({ description: "Conditions for traces, by what they are about: the older form of trace_conditions." }),
+  spans: z
+    .strictObject({
+      include: spanProperties.nullish().meta({ description: "Only spans like this are kept." }),
+      exclude: spanProperties.nullish().meta({ description: "Spans like this are dropped." }),
+    })
+    .nullish()
+    .meta({ description: "Spans to keep or drop by their properties; trace_conditions can say more." }),
   metrics: z
     .strictObject({
-      resource: texts(),
-      metric: texts(),
-      datapoint: texts(),
-      include: metricProperties.nullish(),
-      exclude: metricProperties.nullish(),
+      resource: texts().meta({
+        description: "What belongs to a resource for which any of these conditions holds is dropped.",
+      }),
+      metric: texts().meta({ description: "Metrics for which any of these conditions holds are dropped." }),
+      datapoint: texts().meta({ description: "Data points for which any of these conditions holds are dropped." }),
+      include: metricProperties.nullish().meta({ description: "Only metrics like this are kept." }),
+      exclude: metricProperties.nullish().meta({ description: "Metrics like this are dropped." }),
     })
-    .nullish(),
+    .nullish()
+    .meta({ description: "Conditions for metrics, by what they are about: the older form of metric_conditions." }),
   profile_conditions: ignored("profiles are not supported"),
   profiles: ignored("profiles are not supported"),
 });

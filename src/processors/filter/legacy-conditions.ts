@@ -6,41 +6,61 @@ import { unsupported } from "../../plugin.js";
  * that there is one way in which things are dropped. All kinds of criteria must fit; of a list of names any one.
  */
 
-const attribute = z.strictObject({ key: z.string(), value: z.union([z.string(), z.number(), z.boolean()]).nullish() });
+const attribute = z.strictObject({
+  key: z.string().meta({ description: "The attribute that must be there." }),
+  value: z
+    .union([z.string(), z.number(), z.boolean()])
+    .nullish()
+    .meta({ description: "The value that it must have; left out, any will do." }),
+});
 const attributes = () => z.array(attribute).nullish();
 const texts = () => z.array(z.string()).nullish();
 const matchType = z.enum(["strict", "regexp"], {
   error: 'expected "strict" or "regexp"; for expressions write OTTL conditions',
 });
 const common = {
-  match_type: matchType.default("strict"),
+  match_type: matchType.default("strict").meta({ description: "strict: equal; regexp: patterns in RE2 syntax." }),
   regexp: z.unknown().optional().meta({ ignored: "patterns are compiled once and need no cache" }),
-  resource_attributes: attributes(),
+  resource_attributes: attributes().meta({ description: "By attributes of the resource, all of them." }),
 };
 
 export const logProperties = z.strictObject({
   ...common,
-  record_attributes: attributes(),
-  severity_texts: texts(),
-  severity_number: z.strictObject({ min: z.string().nullish(), match_undefined: z.boolean().default(false) }).nullish(),
-  bodies: texts(),
+  record_attributes: attributes().meta({ description: "By attributes of the record, all of them." }),
+  severity_texts: texts().meta({ description: "By the text of the severity, of which any will do." }),
+  severity_number: z
+    .strictObject({
+      min: z.string().nullish().meta({ description: "The lowest that fits, such as INFO or WARN2." }),
+      match_undefined: z.boolean().default(false).meta({ description: "Records without a severity fit too." }),
+    })
+    .nullish()
+    .meta({ description: "By how severe a record is." }),
+  bodies: texts().meta({ description: "By the body, of which any will do." }),
 });
 
 export const metricProperties = z.strictObject({
   ...common,
-  metric_names: texts(),
+  metric_names: texts().meta({ description: "By the name of the metric, of which any will do." }),
   expressions: unsupported("write OTTL conditions instead"),
 });
 
 export const spanProperties = z.strictObject({
-  match_type: matchType.default("strict"),
+  match_type: matchType.default("strict").meta({ description: "strict: equal; regexp: patterns in RE2 syntax." }),
   regexp: common.regexp,
-  services: texts(),
-  span_names: texts(),
-  span_kinds: texts(),
-  attributes: attributes(),
-  resources: attributes(),
-  libraries: z.array(z.strictObject({ name: z.string(), version: z.string().nullish() })).nullish(),
+  services: texts().meta({ description: "By service.name of the resource, of which any will do." }),
+  span_names: texts().meta({ description: "By the name of the span, of which any will do." }),
+  span_kinds: texts().meta({ description: "By the kind of the span, of which any will do." }),
+  attributes: attributes().meta({ description: "By attributes of the span, all of them." }),
+  resources: attributes().meta({ description: "By attributes of the resource, all of them." }),
+  libraries: z
+    .array(
+      z.strictObject({
+        name: z.string().meta({ description: "The name of the scope." }),
+        version: z.string().nullish().meta({ description: "Its version; left out, any will do." }),
+      }),
+    )
+    .nullish()
+    .meta({ description: "By the instrumentation scope, of which any will do." }),
 });
 
 type Properties = Partial<

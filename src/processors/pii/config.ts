@@ -10,20 +10,40 @@ const strategy = () => z.enum(STRATEGIES);
 
 /** `email: hash`, `email: {strategy: hash}`, `email: false`. */
 const strategyChoice = () =>
-  z.union([z.boolean(), strategy(), section(z.strictObject({ strategy: strategy().optional() }))], {
-    error: `expected true, false or one of ${STRATEGIES.join(", ")}`,
-  });
+  z.union(
+    [
+      z.boolean(),
+      strategy(),
+      section(
+        z.strictObject({ strategy: strategy().optional().meta({ description: "What is done with what it finds." }) }),
+      ),
+    ],
+    {
+      error: `expected true, false or one of ${STRATEGIES.join(", ")}`,
+    },
+  );
+
+const detectorChoice = (name: DetectorName) =>
+  strategyChoice()
+    .optional()
+    .meta({ description: `What is done with each ${name} that is found; false: it is not looked for.` });
 
 const pattern = z.strictObject({
-  name: z.string().regex(/^\w+$/, "expected letters, digits and _: the name is used in metrics"),
-  pattern: z.string().superRefine((text, context) => {
-    try {
-      compilePattern(text);
-    } catch (error) {
-      context.addIssue({ code: "custom", message: `expected a pattern in RE2 syntax: ${(error as Error).message}` });
-    }
-  }),
-  strategy: strategy().optional(),
+  name: z
+    .string()
+    .regex(/^\w+$/, "expected letters, digits and _: the name is used in metrics")
+    .meta({ description: "What it finds, as metrics name it." }),
+  pattern: z
+    .string()
+    .superRefine((text, context) => {
+      try {
+        compilePattern(text);
+      } catch (error) {
+        context.addIssue({ code: "custom", message: `expected a pattern in RE2 syntax: ${(error as Error).message}` });
+      }
+    })
+    .meta({ description: "What to look for, in RE2 syntax." }),
+  strategy: strategy().optional().meta({ description: "What is done with what it finds." }),
 });
 
 const rawSchema = z.strictObject({
@@ -38,7 +58,7 @@ const rawSchema = z.strictObject({
   hash_key_file: configPath().optional().meta({
     description: "A file that holds it, as seen from the folder of the config; blanks at its ends do not count.",
   }),
-  detectors: section(z.strictObject(Object.fromEntries(DETECTORS.map((name) => [name, strategyChoice().optional()]))))
+  detectors: section(z.strictObject(Object.fromEntries(DETECTORS.map((name) => [name, detectorChoice(name)]))))
     .optional()
     .meta({ description: "All are on; false switches one off." }),
   secret_keys: strategyChoice().default(true).meta({ description: "Fields whose names say that they hold secrets." }),

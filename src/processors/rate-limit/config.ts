@@ -17,14 +17,16 @@ const window = () => duration().refine((ms) => ms > 0, "expected more than 0, su
 const burst = () => z.number().int().nonnegative();
 
 const globalLimit = z.strictObject({
-  limit: limit().default(10_000),
-  window: window().default(1000),
-  burst: burst().default(0),
+  limit: limit().default(10_000).meta({ description: "Records of all keys together that pass in any window." }),
+  window: window().default(1000).meta({ description: "The time that its limit is about." }),
+  burst: burst().default(0).meta({ description: "So many more after a quiet time; the long run stays at the limit." }),
 });
 
 const bypassRule = z
   .strictObject({
-    pattern: recordPattern().optional(),
+    pattern: recordPattern()
+      .optional()
+      .meta({ description: "Records like these, such as order.* or severity>=ERROR." }),
     condition: z.string().optional().meta({ description: "An OTTL condition on the log record, span or data point." }),
     metadata: z
       .record(z.string(), secret())
@@ -37,7 +39,7 @@ const rawSchema = z.strictObject({
   limit: limit()
     .optional()
     .meta({ description: "Records of one key that pass in any window. Default: 1000 a second." }),
-  window: window().default(1000),
+  window: window().default(1000).meta({ description: "The time that the limit is about." }),
   burst: burst().default(0).meta({ description: "So many more after a quiet time; the long run stays at the limit." }),
   key: z
     .array(z.string())

@@ -19,12 +19,16 @@ const group = z.strictObject({
     .string()
     .optional()
     .meta({ description: "What the statements are about; inferred from their paths when left out." }),
-  error_mode: errorMode().optional(),
+  error_mode: errorMode().optional().meta({ description: "The same for this group alone." }),
   conditions: z
     .array(z.string())
     .nullish()
     .meta({ description: "The statements are executed where any of these holds." }),
-  statements: z.array(z.string()).nullish().default([]),
+  statements: z
+    .array(z.string())
+    .nullish()
+    .default([])
+    .meta({ description: "OTTL statements, executed in this order." }),
   shared_cache: ignored("every record has a cache of its own"),
 });
 const list = () => z.array(z.union([z.string(), group])).nullish();

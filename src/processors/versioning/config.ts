@@ -32,8 +32,8 @@ const value: z.ZodType<Value> = z.lazy(() =>
 );
 
 const upcast = z.strictObject({
-  from: version(),
-  to: version(),
+  from: version().meta({ description: "The version that it takes." }),
+  to: version().meta({ description: "The version that it makes." }),
   remove: z.array(attributeKey()).default([]).meta({ description: "Attributes to take out; done first." }),
   rename: z
     .record(attributeKey(), attributeKey())
@@ -49,7 +49,7 @@ const upcast = z.strictObject({
 
 const event = z.strictObject({
   current: version().meta({ description: "The version that everything behind this processor gets." }),
-  upcasts: z.array(upcast).default([]),
+  upcasts: z.array(upcast).default([]).meta({ description: "Steps from older versions to newer ones." }),
 });
 
 const rawSchema = z.strictObject({

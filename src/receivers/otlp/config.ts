@@ -9,12 +9,15 @@ const BUFFERS = "Node.js sizes its own socket buffers";
 
 /** Keys that both protocols have. */
 const common = {
-  transport: z.enum(["tcp", "tcp4", "tcp6", "unix"]).default("tcp"),
+  transport: z
+    .enum(["tcp", "tcp4", "tcp6", "unix"])
+    .default("tcp")
+    .meta({ description: "What the endpoint is an address of; with unix it is the path of a socket." }),
   include_metadata: z
     .boolean()
     .default(false)
     .meta({ description: "Keep the client's headers and address with the data, for components that ask for them." }),
-  tls: section(tlsServer()).optional(),
+  tls: section(tlsServer()).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
   auth: unsupported(NO_AUTH),
   middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
 };
@@ -25,8 +28,14 @@ const cors = z.strictObject({
     .array(z.string())
     .nullish()
     .meta({ description: "Origins of browsers that may send; * stands for any characters." }),
-  allowed_headers: z.array(z.string()).nullish(),
-  exposed_headers: z.array(z.string()).nullish(),
+  allowed_headers: z
+    .array(z.string())
+    .nullish()
+    .meta({ description: "Headers that browsers may send beside the usual ones." }),
+  exposed_headers: z
+    .array(z.string())
+    .nullish()
+    .meta({ description: "Headers of answers that browsers may show to their pages." }),
   max_age: z.number().int().nonnegative().default(0).meta({ description: "Seconds." }),
 });
 
@@ -34,41 +43,51 @@ const urlPath = (path: string) => z.string().startsWith("/", "expected a path su
 
 const httpSchema = z.strictObject({
   ...common,
-  endpoint: listenEndpoint().default("127.0.0.1:4318"),
-  cors: section(cors).optional(),
+  endpoint: listenEndpoint()
+    .default("127.0.0.1:4318")
+    .meta({ description: "Where to listen; 0.0.0.0 in front of the port is every interface." }),
+  cors: section(cors).optional().meta({ description: "Lets pages of other origins send from browsers." }),
   max_request_body_size: byteSize()
     .default(20 * 1024 * 1024)
     .meta({ description: "Bytes a request may have after decompression; 0 means the default." }),
-  traces_url_path: urlPath("/v1/traces"),
-  metrics_url_path: urlPath("/v1/metrics"),
-  logs_url_path: urlPath("/v1/logs"),
+  traces_url_path: urlPath("/v1/traces").meta({ description: "The path at which traces are taken." }),
+  metrics_url_path: urlPath("/v1/metrics").meta({ description: "The path at which metrics are taken." }),
+  logs_url_path: urlPath("/v1/logs").meta({ description: "The path at which logs are taken." }),
   compression_algorithms: z.array(z.string()).optional().meta({
     description:
       'Content-Encodings to accept; "" is none. Default: all that are known: gzip, zstd, zlib, deflate, snappy, x-snappy-framed, lz4.',
   }),
-  response_headers: httpHeaders().superRefine(refuseFraming).optional(),
+  response_headers: httpHeaders().superRefine(refuseFraming).optional().meta({ description: "Headers that every answer gets." }),
   read_timeout: duration()
     .default(60_000)
     .meta({ description: "How long a client may take to send a whole request; 0 means for ever." }),
-  read_header_timeout: duration().default(60_000),
+  read_header_timeout: duration()
+    .default(60_000)
+    .meta({ description: "How long a client may take to send the head of a request." }),
   write_timeout: duration().default(30_000).meta({ description: "How long a client may leave its answer unread." }),
   idle_timeout: duration().default(60_000).meta({ description: "How long a silent connection is kept." }),
-  keep_alives_enabled: z.boolean().default(true),
+  keep_alives_enabled: z.boolean().default(true).meta({ description: "Keep connections open for the next request." }),
   read_buffer_size: ignored(BUFFERS),
   write_buffer_size: ignored(BUFFERS),
 });
 
 const serverParameters = z.strictObject({
-  max_connection_idle: duration().optional(),
-  max_connection_age: duration().optional(),
-  max_connection_age_grace: duration().optional(),
+  max_connection_idle: duration()
+    .optional()
+    .meta({ description: "A connection without calls is closed after this long." }),
+  max_connection_age: duration()
+    .optional()
+    .meta({ description: "A connection is closed after this long, so that clients are spread anew." }),
+  max_connection_age_grace: duration().optional().meta({ description: "How long its calls may still take then." }),
   time: duration().default(7_200_000).meta({ description: "Silence after which the client is pinged." }),
   timeout: duration().default(20_000).meta({ description: "How long the client may take to answer a ping." }),
 });
 
 const grpcSchema = z.strictObject({
   ...common,
-  endpoint: listenEndpoint().default("127.0.0.1:4317"),
+  endpoint: listenEndpoint()
+    .default("127.0.0.1:4317")
+    .meta({ description: "Where to listen; 0.0.0.0 in front of the port is every interface." }),
   max_recv_msg_size_mib: z
     .number()
     .nonnegative()
@@ -82,10 +101,14 @@ const grpcSchema = z.strictObject({
     .meta({ description: "Calls that one connection may have open; 0 means the default, 1000." }),
   keepalive: section(
     z.strictObject({
-      server_parameters: section(serverParameters).optional(),
+      server_parameters: section(serverParameters)
+        .optional()
+        .meta({ description: "How long connections live, and when clients are pinged." }),
       enforcement_policy: ignored("clients may ping as often as they like"),
     }),
-  ).optional(),
+  )
+    .optional()
+    .meta({ description: "How connections are kept." }),
   read_buffer_size: ignored(BUFFERS),
   write_buffer_size: ignored(BUFFERS),
 });
@@ -106,13 +129,20 @@ const dedup = z.strictObject({
 const WHAT_TO_WRITE = "expected at least one protocol, such as `protocols: {grpc: , http: }`";
 
 export const otlpReceiverSchema = z.strictObject({
-  protocols: z.preprocess(
-    (value) => value ?? {},
-    z
-      .strictObject({ grpc: section(grpcSchema).optional(), http: section(httpSchema).optional() })
-      .refine(({ grpc, http }) => grpc !== undefined || http !== undefined, WHAT_TO_WRITE),
-  ),
-  dedup: section(dedup).optional(),
+  protocols: z
+    .preprocess(
+      (value) => value ?? {},
+      z
+        .strictObject({
+          grpc: section(grpcSchema).optional().meta({ description: "OTLP over gRPC; empty for the defaults." }),
+          http: section(httpSchema).optional().meta({ description: "OTLP over HTTP; empty for the defaults." }),
+        })
+        .refine(({ grpc, http }) => grpc !== undefined || http !== undefined, WHAT_TO_WRITE),
+    )
+    .meta({ description: "What it speaks; at least one." }),
+  dedup: section(dedup)
+    .optional()
+    .meta({ description: "Recognises requests that are sent a second time. Off unless written." }),
 });
 
 export type HttpConfig = z.infer<typeof httpSchema>;

@@ -24,7 +24,7 @@ const patterns = () =>
     .nullish()
     .transform((list) => list ?? []);
 
-const sanitizer = z.looseObject({ enabled: z.boolean().optional() });
+const sanitizer = z.looseObject({ enabled: z.boolean().optional().meta({ description: "Only false is supported." }) });
 
 /** The Collector's keys. */
 const rawSchema = z.strictObject({
@@ -32,18 +32,28 @@ const rawSchema = z.strictObject({
     .boolean()
     .default(false)
     .meta({ description: "Otherwise keys that are not allowed are taken out." }),
-  allowed_keys: keys(),
+  allowed_keys: keys().meta({ description: "Keys that stay; all others are taken out unless allow_all_keys is set." }),
   ignored_keys: keys().meta({ description: "Left as they are, whatever they hold." }),
-  ignored_key_patterns: patterns(),
+  ignored_key_patterns: patterns().meta({ description: "The same for keys with a match." }),
   redact_all_types: z.boolean().default(false).meta({ description: "Also look at values that are no text." }),
   blocked_key_patterns: patterns().meta({ description: "Values of these keys are masked." }),
   blocked_values: patterns().meta({ description: "What matches in a value is masked." }),
   allowed_values: patterns().meta({ description: "Values with a match are left as they are." }),
   hash_function: caseInsensitiveEnum(HASHES).default("").meta({ description: "Puts a hash in the place of ****." }),
-  hmac_key: secret().optional(),
-  summary: z.enum(["debug", "info", "silent", ""]).default("silent"),
-  url_sanitizer: sanitizer.nullish(),
-  db_sanitizer: z.looseObject({}).nullish(),
+  hmac_key: secret()
+    .optional()
+    .meta({ description: "The key of an hmac hash: at least 32 bytes for hmac-sha256, 64 for hmac-sha512." }),
+  summary: z
+    .enum(["debug", "info", "silent", ""])
+    .default("silent")
+    .meta({ description: "info adds how many keys and values were treated, debug their keys too." }),
+  url_sanitizer: sanitizer
+    .nullish()
+    .meta({ description: "Not supported unless it is switched off: use transform with replace_pattern." }),
+  db_sanitizer: z
+    .looseObject({})
+    .nullish()
+    .meta({ description: "Not supported unless it is switched off: use blocked_key_patterns or transform." }),
 });
 
 /** Bytes of the shortest key that the Collector takes. */

@@ -11,18 +11,20 @@ const severity = z.preprocess(
       ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key.toLowerCase(), one]))
       : (value ?? {}),
   z.strictObject({
-    trace: rate().default(1),
-    debug: rate().default(1),
-    info: rate().default(1),
-    warn: rate().default(1),
-    error: rate().default(1),
-    fatal: rate().default(1),
-    unspecified: rate().default(1),
+    trace: rate().default(1).meta({ description: "The share of records of severity trace that is kept." }),
+    debug: rate().default(1).meta({ description: "The share of records of severity debug that is kept." }),
+    info: rate().default(1).meta({ description: "The share of records of severity info that is kept." }),
+    warn: rate().default(1).meta({ description: "The share of records of severity warn that is kept." }),
+    error: rate()
+      .default(1)
+      .meta({ description: "The share of records of severity error, and of spans with an error, that is kept." }),
+    fatal: rate().default(1).meta({ description: "The share of records of severity fatal that is kept." }),
+    unspecified: rate().default(1).meta({ description: "The share of records without a severity that is kept." }),
   }),
 );
 
 const errorSpike = z.strictObject({
-  enabled: z.boolean().default(true),
+  enabled: z.boolean().default(true).meta({ description: "Keep everything for a while when errors spike." }),
   absolute: positive().default(100).meta({ description: "So many errors in a window are a spike." }),
   relative: z
     .number()
@@ -32,14 +34,17 @@ const errorSpike = z.strictObject({
   minimum: positive()
     .default(10)
     .meta({ description: "Fewer errors than this are no spike, however few there were before." }),
-  window: duration().default(60_000),
+  window: duration().default(60_000).meta({ description: "The time in which errors are counted." }),
   hold: duration().default(300_000).meta({ description: "How long everything is kept after a spike." }),
 });
 
-const tier = z.strictObject({ above: positive(), rate: rate() });
+const tier = z.strictObject({
+  above: positive().meta({ description: "Records a second." }),
+  rate: rate().meta({ description: "The rate above that." }),
+});
 
 const load = z.strictObject({
-  enabled: z.boolean().default(true),
+  enabled: z.boolean().default(true).meta({ description: "Keep less while there is much." }),
   tiers: z
     .array(tier)
     .min(1)
@@ -61,11 +66,14 @@ const load = z.strictObject({
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const valueRule = z
   .strictObject({
-    path: z.string().min(1),
-    gt: z.number().optional(),
-    lt: z.number().optional(),
-    equals: scalar.optional(),
-    in_range: z.tuple([z.number(), z.number()]).optional(),
+    path: z.string().min(1).meta({ description: "The attribute, such as attributes.order.total." }),
+    gt: z.number().optional().meta({ description: "Greater than this." }),
+    lt: z.number().optional().meta({ description: "Less than this." }),
+    equals: scalar.optional().meta({ description: "Just this value." }),
+    in_range: z
+      .tuple([z.number(), z.number()])
+      .optional()
+      .meta({ description: "From the first to the second, both included." }),
   })
   .refine((rule) => Object.keys(rule).length > 1, "expected one of gt, lt, equals, in_range")
   .refine((rule) => rule.in_range === undefined || rule.in_range[0] <= rule.in_range[1], {

@@ -28,8 +28,18 @@ const rawSchema = z.strictObject({
     .meta({ description: "With num_traces waiting, refuse new traces, retryably, instead of deciding early." }),
   decision_cache: section(
     z.strictObject({
-      sampled_cache_size: z.number().int().nonnegative().default(0),
-      non_sampled_cache_size: z.number().int().nonnegative().default(0),
+      sampled_cache_size: z
+        .number()
+        .int()
+        .nonnegative()
+        .default(0)
+        .meta({ description: "Decisions to keep a trace that are remembered. 0: as many as num_traces." }),
+      non_sampled_cache_size: z
+        .number()
+        .int()
+        .nonnegative()
+        .default(0)
+        .meta({ description: "Decisions to drop a trace that are remembered. 0: as many as num_traces." }),
     }),
   )
     .prefault({})
@@ -45,10 +55,14 @@ const rawSchema = z.strictObject({
     description:
       "When the agent stops, leave waiting traces to the pipeline's journal, and so to the next start, instead of deciding on them; without a journal, to their senders.",
   }),
-  policies: z.array(z.unknown()).min(1, "expected at least one policy"),
+  policies: z
+    .array(z.unknown())
+    .min(1, "expected at least one policy")
+    .meta({ description: "What decides on a trace: each has a name, a type and the settings of that type." }),
   sampling_strategy: z
     .literal("trace-complete", { error: 'expected "trace-complete": traces are decided as a whole' })
-    .default("trace-complete"),
+    .default("trace-complete")
+    .meta({ description: "Traces are decided as a whole; there is nothing else to choose." }),
   expected_new_traces_per_sec: ignored("memory is taken as traces come"),
   num_shards: ignored("one thread decides on all traces"),
   tail_storage: unsupported("waiting spans are in the journal of their pipeline; there is nothing else to store"),

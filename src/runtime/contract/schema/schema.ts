@@ -76,7 +76,12 @@ export function secret() {
 
 /** A map of header names to values, or a list of `{name, value}`; gives the map. The values are secrets. */
 export function headers() {
-  const list = z.array(z.strictObject({ name: z.string(), value: secret() }));
+  const list = z.array(
+    z.strictObject({
+      name: z.string().meta({ description: "The name of the header." }),
+      value: secret().meta({ description: "Its value." }),
+    }),
+  );
   return z
     .union([z.record(z.string(), secret()), list])
     .transform((written) => (Array.isArray(written) ? headerMap(written) : written));
