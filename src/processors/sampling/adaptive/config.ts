@@ -97,8 +97,10 @@ export const adaptiveSamplingSchema = z
     trace_rate: rate()
       .optional()
       .meta({ description: "The rate of all that belongs to a trace, in the place of the rates by severity." }),
-    error_spike: section(errorSpike).prefault({}),
-    load: section(load).prefault({}),
+    error_spike: section(errorSpike)
+      .prefault({})
+      .meta({ description: "Keeps everything for a while after errors have spiked." }),
+    load: section(load).prefault({}).meta({ description: "Keeps less while much comes." }),
     hash_seed: z
       .number()
       .int()

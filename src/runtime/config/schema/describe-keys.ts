@@ -46,12 +46,13 @@ export function withDefaults(defaults: unknown, written: unknown): unknown {
 function describeKey(path: string, schema: z.ZodType): KeyDescription {
   const notes = metaOf(schema);
   const defaultValue = writtenDefault(schema);
+  const description = notes.unsupported === undefined ? notes.description : `Not supported: ${notes.unsupported}.`;
   return {
     path,
     type: typeText(schema),
     required: isRequired(schema),
     ...(defaultValue === undefined ? {} : { default: defaultValue }),
-    ...(notes.description === undefined ? {} : { description: notes.description }),
+    ...(description === undefined ? {} : { description }),
     ...(notes.secret === true ? { secret: true as const } : {}),
     ...(notes.deprecated === true ? { deprecated: notes.instead ?? "" } : {}),
     ...(notes.ignored === undefined ? {} : { ignored: notes.ignored }),

@@ -11,44 +11,63 @@ import {
 import { listenEndpoint } from "../../kit/net/endpoint.js";
 
 const otlpTarget = z.strictObject({
-  protocol: z.string().default("http/protobuf"),
-  endpoint: z.string(),
-  headers: headers().optional(),
-  insecure: z.boolean().optional(),
+  protocol: z.string().default("http/protobuf").meta({ description: "http/protobuf or http/json." }),
+  endpoint: z.string().meta({ description: "A URL, or host:port." }),
+  headers: headers().optional().meta({ description: "Headers that every request gets." }),
+  insecure: z.boolean().optional().meta({ description: "Whether an endpoint without a scheme is http." }),
   timeout: z
     .union([z.number().nonnegative(), duration()])
     .optional()
     .meta({ description: "A bare number is milliseconds." }),
-  compression: z.string().optional(),
-  temporality_preference: z.string().optional(),
+  compression: z.string().optional().meta({ description: "gzip or none." }),
+  temporality_preference: ignored("sums and histograms are sent as totals since the start"),
   default_histogram_aggregation: ignored("histograms have fixed buckets"),
-  tls: z.unknown().optional(),
+  tls: z.unknown().optional().meta({ description: "Certificates, as an exporter has them." }),
 });
 
 /** Where the agent sends its own telemetry, as written under `otlp:`. */
 export type OtlpTarget = z.infer<typeof otlpTarget>;
 
+const otlpExporter = () =>
+  z
+    .looseObject({ otlp: section(otlpTarget).optional().meta({ description: "A server that takes OTLP over HTTP." }) })
+    .meta({ description: "Where it is sent." });
+
 const prometheusTarget = z.looseObject({
-  host: z.string().default("localhost"),
-  port: z.number().int().min(0).max(65535).default(8888),
+  host: z.string().default("localhost").meta({ description: "The interface to listen on." }),
+  port: z.number().int().min(0).max(65535).default(8888).meta({ description: "The port to listen on." }),
 });
 
 const reader = z.strictObject({
   pull: section(
-    z.looseObject({ exporter: z.looseObject({ prometheus: section(prometheusTarget).optional() }) }),
-  ).optional(),
+    z.looseObject({
+      exporter: z
+        .looseObject({
+          prometheus: section(prometheusTarget).optional().meta({ description: "An endpoint for Prometheus." }),
+        })
+        .meta({ description: "What is asked." }),
+    }),
+  )
+    .optional()
+    .meta({ description: "Metrics that are asked for." }),
   periodic: section(
     z.looseObject({
       interval: z.number().int().positive().default(60_000).meta({ description: "Milliseconds, as in the Collector." }),
-      timeout: z.number().int().positive().optional(),
-      exporter: z.looseObject({ otlp: section(otlpTarget).optional() }),
+      timeout: z.number().int().positive().optional().meta({ description: "Milliseconds that one export may take." }),
+      exporter: otlpExporter(),
     }),
-  ).optional(),
+  )
+    .optional()
+    .meta({ description: "Metrics that are sent from time to time." }),
 });
 
 const logProcessor = z.looseObject({
-  batch: section(z.looseObject({ exporter: z.looseObject({ otlp: section(otlpTarget).optional() }) })).optional(),
-  simple: section(z.looseObject({ exporter: z.looseObject({ otlp: section(otlpTarget).optional() }) })).optional(),
+  batch: section(z.looseObject({ exporter: otlpExporter() }))
+    .optional()
+    .meta({ description: "Lines that are sent together." }),
+  simple: section(z.looseObject({ exporter: otlpExporter() }))
+    .optional()
+    .meta({ description: "Lines that are sent one by one." }),
 });
 
 /** One entry of service.telemetry.logs.processors. */
@@ -77,41 +96,59 @@ export const serviceSchema = z.strictObject({
     z.strictObject({
       logs: section(
         z.strictObject({
-          level: logLevel.default("info"),
+          level: logLevel.default("info").meta({ description: "The least severe lines that are logged." }),
           encoding: caseInsensitiveEnum(["console", "json"])
             .optional()
             .meta({ description: "Default: console on a terminal, else json." }),
-          processors: z.array(logProcessor).optional(),
+          processors: z.array(logProcessor).optional().meta({ description: "Where the log is sent as OTLP." }),
           development: ignored("Sluice has no development mode"),
           disable_caller: ignored("Sluice's own logs carry no caller"),
           disable_stacktrace: ignored("Sluice's own logs carry stack traces only at debug level"),
           output_paths: ignored("Sluice logs to stderr"),
           error_output_paths: ignored("Sluice logs to stderr"),
-          initial_fields: z.record(z.string(), z.unknown()).optional(),
+          initial_fields: z
+            .record(z.string(), z.unknown())
+            .optional()
+            .meta({ description: "Fields that every line gets." }),
           sampling: ignored("Sluice's own logs are not sampled"),
         }),
-      ).prefault({}),
+      )
+        .prefault({})
+        .meta({ description: "The log of the agent itself." }),
       metrics: section(
         z.strictObject({
-          level: caseInsensitiveEnum(["none", "basic", "normal", "detailed"]).default("normal"),
+          level: caseInsensitiveEnum(["none", "basic", "normal", "detailed"])
+            .default("normal")
+            .meta({ description: "none switches the metrics off; the others are the same here." }),
           address: deprecated(
             listenEndpoint().optional(),
             "use readers: [{pull: {exporter: {prometheus: {host, port}}}}]",
           ),
-          readers: z.array(reader).optional(),
+          readers: z
+            .array(reader)
+            .optional()
+            .meta({ description: "How metrics leave the agent. Default: for Prometheus, on port 8888." }),
           views: ignored("metric views are not supported"),
         }),
-      ).prefault({}),
-      resource: z.unknown().optional(),
+      )
+        .prefault({})
+        .meta({ description: "The metrics of the agent itself." }),
+      resource: z
+        .unknown()
+        .optional()
+        .meta({ description: "Attributes of the resource that the telemetry of the agent names." }),
       traces: ignored("Sluice does not trace itself"),
     }),
-  ).prefault({}),
+  )
+    .prefault({})
+    .meta({ description: "What the agent says of itself." }),
   strict_order: z
     .boolean()
     .default(false)
     .meta({ description: "Processors in the wrong order are errors instead of warnings." }),
-  /** How long a drain may take before what is unsettled is refused. */
-  shutdown_timeout: duration().default(10_000),
+  shutdown_timeout: duration()
+    .default(10_000)
+    .meta({ description: "How long a drain may take before what is unsettled is refused." }),
   intake: section(
     z.strictObject({
       max_bytes: byteSize()
@@ -120,7 +157,9 @@ export const serviceSchema = z.strictObject({
           description: "Bytes that may be taken and not yet answered; over it, clients are asked to come back.",
         }),
     }),
-  ).prefault({}),
+  )
+    .prefault({})
+    .meta({ description: "How much may be under way." }),
 });
 
 /** What stands under `intake:` of a pipeline. */

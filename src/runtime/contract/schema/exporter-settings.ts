@@ -20,7 +20,10 @@ const sendingQueue = section(
       .nonnegative()
       .optional()
       .meta({ description: "Most that may wait, counted by sizer. 0: no limit but max_bytes." }),
-    sizer: z.enum(["requests", "items", "bytes"]).optional(),
+    sizer: z
+      .enum(["requests", "items", "bytes"])
+      .optional()
+      .meta({ description: "What queue_size counts: requests, records or bytes." }),
     max_bytes: byteSize().optional().meta({ description: "Most bytes that may wait." }),
     max_age: duration().optional().meta({ description: "What waits longer is dead-lettered as expired. 0: for ever." }),
     on_full: z
@@ -31,12 +34,31 @@ const sendingQueue = section(
     wait_for_result: z.boolean().optional().meta({ description: "Answer clients only when it has been sent." }),
     batch: section(
       z.strictObject({
-        flush_timeout: duration().optional(),
-        min_size: z.number().int().nonnegative().optional(),
-        max_size: z.number().int().nonnegative().optional(),
-        sizer: z.enum(["items", "bytes", "requests"]).optional(),
+        flush_timeout: duration()
+          .optional()
+          .meta({ description: "How long entries may wait for others, when nothing is being sent." }),
+        min_size: z
+          .number()
+          .int()
+          .nonnegative()
+          .optional()
+          .meta({ description: "A request goes out at once when it has so much." }),
+        max_size: z
+          .number()
+          .int()
+          .nonnegative()
+          .optional()
+          .meta({ description: "The most that a request may have; 0: no limit." }),
+        sizer: z
+          .enum(["items", "bytes", "requests"])
+          .optional()
+          .meta({ description: "What min_size and max_size count." }),
       }),
-    ).optional(),
+    )
+      .optional()
+      .meta({
+        description: "Merge entries of the queue into larger requests, when they are sent. Off unless written.",
+      }),
     blocking: ignored("use block_on_overflow"),
     storage: ignored("every sending queue is kept on disk, under extensions.reliability.directory"),
     persistent_storage_enabled: ignored("every sending queue is kept on disk"),
@@ -45,7 +67,7 @@ const sendingQueue = section(
 
 const retryOnFailure = section(
   z.strictObject({
-    enabled: z.boolean().optional(),
+    enabled: z.boolean().optional().meta({ description: "Try again what failed and may succeed later." }),
     backoff: z
       .enum(["exponential", "linear", "fixed"])
       .optional()
@@ -83,13 +105,15 @@ const retryOnFailure = section(
     rate_limit: section(
       z.strictObject({
         per_second: z.number().positive().optional().meta({ description: "Retries per second." }),
-        burst: z.number().int().positive().optional(),
+        burst: z.number().int().positive().optional().meta({ description: "Retries at once after a quiet time." }),
         on_excess: z
           .enum(["delay", "dead_letter", "drop"])
           .optional()
           .meta({ description: "What happens to retries over the rate." }),
       }),
-    ).optional(),
+    )
+      .optional()
+      .meta({ description: "How many retries of the exporter may be made, all entries together." }),
     poison: section(
       z.strictObject({
         enabled: z.boolean().optional().meta({ description: "Give up entries that fail alike while others succeed." }),
@@ -102,7 +126,9 @@ const retryOnFailure = section(
           .optional()
           .meta({ description: "Chance that a good entry is taken for poison; 1: any other success is enough." }),
       }),
-    ).optional(),
+    )
+      .optional()
+      .meta({ description: "When an entry that fails alone counts as poison, and is dead-lettered." }),
     retry_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as transient." }),
     permanent_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as permanent." }),
     hold_on: z.array(z.string()).optional().meta({
@@ -114,7 +140,7 @@ const retryOnFailure = section(
 
 const circuitBreaker = section(
   z.strictObject({
-    enabled: z.boolean().optional(),
+    enabled: z.boolean().optional().meta({ description: "Watch how sends end, and stop when they fail." }),
     failure_threshold: z.number().int().positive().optional().meta({ description: "Failures in a row." }),
     failure_rate: z
       .number()
@@ -122,8 +148,13 @@ const circuitBreaker = section(
       .max(1)
       .optional()
       .meta({ description: "Share of failures in failure_window that opens it too; 0: not looked at." }),
-    failure_window: duration().optional(),
-    minimum_calls: z.number().int().positive().optional(),
+    failure_window: duration().optional().meta({ description: "The time that failure_rate is about." }),
+    minimum_calls: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .meta({ description: "Fewer calls in failure_window say nothing of a rate." }),
     reset_timeout: duration().optional().meta({ description: "How long it stays open." }),
     half_open_probes: z.number().int().positive().optional().meta({ description: "Probes at a time." }),
     success_threshold: z.number().int().positive().optional().meta({ description: "Successful probes that close it." }),
@@ -188,7 +219,9 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
               "Of the rest, only records for which this holds are kept; it may ask for dead_letter.error_class and the like. Empty: all.",
           }),
         }),
-      ).optional(),
+      )
+        .optional()
+        .meta({ description: "Which records are worth keeping." }),
       notify: section(
         z.strictObject({
           url: secret()
@@ -201,16 +234,27 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
           headers: headers().optional().meta({ description: "Sent with it, such as an Authorization." }),
           interval: duration().optional().meta({ description: "After one, the next ones are told together." }),
         }),
-      ).optional(),
+      )
+        .optional()
+        .meta({ description: "Tells somebody of new dead letters." }),
       auto_replay: section(
         z.strictObject({
-          enabled: z.boolean().optional(),
-          interval: duration().optional(),
-          batch_size: z.number().int().positive().optional(),
-          max_age: duration().optional(),
-          max_replays: z.number().int().positive().optional(),
+          enabled: z.boolean().optional().meta({ description: "Replay dead letters without being asked." }),
+          interval: duration()
+            .optional()
+            .meta({ description: "How often dead letters are looked for that can be replayed." }),
+          batch_size: z.number().int().positive().optional().meta({ description: "Dead letters at a time." }),
+          max_age: duration().optional().meta({ description: "Older ones are left to people." }),
+          max_replays: z
+            .number()
+            .int()
+            .positive()
+            .optional()
+            .meta({ description: "A dead letter is replayed so often at most." }),
         }),
-      ).optional(),
+      )
+        .optional()
+        .meta({ description: "Replays what failed for a reason that passes, when the backend is well." }),
     }),
   );
 
@@ -261,16 +305,22 @@ const replay = section(
 export const createExporterSettingsSchema = (condition: z.ZodType<string>) =>
   z.strictObject({
     timeout: duration().optional().meta({ description: "How long one attempt may take; 0 means for ever." }),
-    sending_queue: sendingQueue.optional(),
-    retry_on_failure: retryOnFailure.optional(),
-    circuit_breaker: circuitBreaker.optional(),
-    dead_letter: createDeadLetterSchema(condition).optional(),
+    sending_queue: sendingQueue.optional().meta({ description: "The durable queue in front of the exporter." }),
+    retry_on_failure: retryOnFailure
+      .optional()
+      .meta({ description: "When and how often a failed send is tried again." }),
+    circuit_breaker: circuitBreaker
+      .optional()
+      .meta({ description: "Stops sending to a backend that is down, and finds out when it is back." }),
+    dead_letter: createDeadLetterSchema(condition)
+      .optional()
+      .meta({ description: "What is kept of what cannot be delivered." }),
     durability: z
       .enum(["fsync", "interval", "process"])
       .optional()
       .meta({ description: "What an acknowledgement survives: power loss, all but the last moment of it, a crash." }),
     durability_interval: duration().optional().meta({ description: "For durability: interval." }),
-    replay: replay.optional(),
+    replay: replay.optional().meta({ description: "How fast dead letters, and what has waited, are sent again." }),
     health: health.optional().meta({ description: "When the exporter is DEGRADED." }),
   });
 

@@ -39,10 +39,7 @@ export function tlsServer() {
       .string()
       .optional()
       .meta({ description: "When set, clients must show a certificate signed by one of these." }),
-    client_ca_file_reload: z
-      .boolean()
-      .default(false)
-      .meta({ description: "Read client_ca_file again when it changes." }),
+    client_ca_file_reload: ignored("client_ca_file is read again with the other files, every reload_interval"),
     reload_interval: duration().optional().meta({ description: "How often the files are read again." }),
   });
 }

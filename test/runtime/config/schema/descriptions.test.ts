@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { describeKeys, type KeyDescription } from "../../../../src/runtime/config/schema/describe-keys.js";
+import { pipelineIntakeSchema, serviceSchema } from "../../../../src/runtime/config/schema/service-schema.js";
+import { uncheckedExporterSettingsSchema } from "../../../../src/runtime/contract/schema/exporter-settings.js";
+import { builtins } from "../../../support/builtins.js";
+
+/** What a key is for stands with it, unless it has no effect, or another is to be used. */
+function undescribed(keys: readonly KeyDescription[]): string[] {
+  return keys
+    .filter(({ description, ignored, deprecated }) => !description && ignored === undefined && deprecated === undefined)
+    .map(({ path }) => path);
+}
+
+describe("every key is described", () => {
+  it.each(builtins.map((factory) => [`${factory.kind} ${factory.type}`, factory.schema] as const))(
+    "of %s",
+    (_, schema) => {
+      expect(undescribed(describeKeys(schema))).toEqual([]);
+    },
+  );
+
+  it.each([
+    ["all exporters", uncheckedExporterSettingsSchema],
+    ["service", serviceSchema],
+    ["a pipeline's intake", pipelineIntakeSchema],
+  ])("of %s", (_, schema) => {
+    expect(undescribed(describeKeys(schema))).toEqual([]);
+  });
+
+  it("says of a key that is not supported what to do instead", () => {
+    const otlp = builtins.find(({ kind, type }) => kind === "receiver" && type === "otlp")!;
+    const auth = describeKeys(otlp.schema).find(({ path }) => path === "protocols.http.auth");
+    expect(auth?.description).toMatch(/^Not supported: .*remove `auth`/);
+  });
+});
