@@ -43,15 +43,33 @@ export default defineProcessor({
 describe("the package", () => {
   it("has what is needed and nothing else", () => {
     const wanted =
-      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/sluice\.js|dist\/sluice\.schema\.json|dist\/bundle\/[\w.-]+\.js(\.map)?|dist\/.*\.d\.ts|(config|examples)\/[\w/-]+\.(yaml|js)|packaging\/(Dockerfile|sluice\.(service|yaml))|docs\/[\w.-]+\.(md|yaml))$/;
+      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/sluice\.js|dist\/sluice\.schema\.json|dist\/bundle\/[\w.-]+\.js(\.map)?|dist\/.*\.d\.ts|(config|examples)\/[\w/-]+\.(yaml|js)|packaging\/(Dockerfile|sluice\.(service|yaml))|(docs|docs\/decisions)\/[\w.-]+\.(md|yaml)|CONTRIBUTING\.md|bench\/README\.md)$/;
     expect(packed.files.map(({ path }) => path).filter((path) => !wanted.test(path))).toEqual([]);
-    expect(packed.files.filter(({ path }) => /(^|\/)(test|decisions)\//.test(path))).toEqual([]);
+    expect(packed.files.filter(({ path }) => /(^|\/)test\//.test(path))).toEqual([]);
   });
 
-  it("has what its pages link to, but for what is of use only in a checkout", () => {
+  it("has what its pages link to", () => {
     const links = pages.filter(({ name }) => existsSync(installed(name))).flatMap(linksOf);
     const missing = links.map((link) => link.split("#")[0]!).filter((file) => !existsSync(installed(file)));
-    expect(missing.filter((file) => !/^(docs\/decisions\/|bench\/|CONTRIBUTING\.md$)/.test(file))).toEqual([]);
+    expect(missing).toEqual([]);
+  });
+
+  it("creates a plugin whose Sluice is the tarball that it was installed from", async () => {
+    const source = { "node_modules/sluice": { version: manifest.version, resolved: `file:${packed.filename}` } };
+    const lock = join(folder, "node_modules/.package-lock.json"); // npm writes it beside what it has installed
+    writeFileSync(lock, JSON.stringify({ lockfileVersion: 3, packages: source }));
+    const created = async (name: string) => {
+      await node(installed(manifest.bin.sluice), "create", "processor", name, "--directory", `plugins/${name}`);
+      const text = readFileSync(join(folder, "plugins", name, "package.json"), "utf8");
+      return (JSON.parse(text) as { devDependencies: { sluice: string } }).devDependencies.sluice;
+    };
+    expect(await created("from-tarball")).toBe(`file:../../${packed.filename}`);
+    expect(existsSync(join(folder, "plugins/from-tarball/../..", packed.filename))).toBe(true);
+    const registry = "https://registry.npmjs.org/sluice/-/sluice-0.1.0.tgz";
+    writeFileSync(lock, JSON.stringify({ packages: { "node_modules/sluice": { resolved: registry } } }));
+    expect(await created("from-registry")).toBe(`^${manifest.version}`);
+    rmSync(lock);
+    expect(await created("from-somewhere")).toBe("file:../../node_modules/sluice");
   });
 
   it("is small", () => {

@@ -1,4 +1,5 @@
-import { relative, sep } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 import { packageFolder, packageVersion } from "../../contract/package-info.js";
 
 export type ScaffoldKind = "processor" | "receiver" | "exporter";
@@ -56,18 +57,37 @@ function manifest({ name, kind, folder }: Scaffold): object {
     dependencies: { zod },
     devDependencies: {
       "@types/node": devTools["@types/node"],
-      sluice: checkoutDependency(folder) ?? sluice,
+      sluice: localSluice(folder) ?? sluice,
       typescript: devTools.typescript,
       vitest: devTools.vitest,
     },
   };
 }
 
-/** Created by a Sluice that is not an installed package, but a checkout: then that one is used. */
-function checkoutDependency(folder: string): string | undefined {
+/**
+ * The Sluice that creates the package, where no registry need have it: the tarball that it was installed from, or the
+ * folder that it is in. Undefined when it came from a registry, or is a single executable.
+ */
+function localSluice(folder: string): string | undefined {
   const sluiceFolder = packageFolder();
-  if (sluiceFolder === undefined || sluiceFolder.split(sep).includes("node_modules")) return undefined;
-  return `file:${relative(folder, sluiceFolder).replaceAll("\\", "/")}`;
+  if (sluiceFolder === undefined) return undefined;
+  const source = installedFrom(sluiceFolder);
+  if (source !== undefined && !source.startsWith("file:")) return undefined;
+  const tarball = source && join(sluiceFolder, "../..", source.slice("file:".length));
+  const target = tarball !== undefined && existsSync(tarball) ? tarball : sluiceFolder;
+  return `file:${relative(folder, target).replaceAll("\\", "/")}`;
+}
+
+/** Where npm says that it installed a package from: a URL, or `file:` and a path. Undefined of what it did not install. */
+function installedFrom(packageFolder: string): string | undefined {
+  const modules = dirname(packageFolder);
+  try {
+    const { packages } = JSON.parse(readFileSync(join(modules, ".package-lock.json"), "utf8"));
+    const source = packages[`node_modules/${basename(packageFolder)}`].resolved;
+    return typeof source === "string" ? source : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const TSCONFIG = {
