@@ -27,6 +27,7 @@ describe("loadConfig", () => {
         processors: ["batch"],
         exporters: ["debug"],
         durableIntake: "auto",
+        errorMode: "propagate",
       },
     ]);
     expect(config?.receivers.get("otlp")?.config).toMatchObject({
