@@ -314,9 +314,10 @@ describe("otlp_grpc config", () => {
 
   it("says what is wrong", () => {
     expect(problems({})).toEqual(["endpoint: expected host:port such as localhost:4317"]);
-    for (const endpoint of ["tempo", "tempo:port", "tempo:99999", "https://x/path", ""]) {
+    for (const endpoint of ["tempo", "tempo:port", "https://x/path", ""]) {
       expect(problems({ endpoint })).toEqual(["endpoint: expected host:port such as localhost:4317"]);
     }
+    expect(problems({ endpoint: "tempo:99999" })).toEqual(["endpoint: there is no port 99999; expected at most 65535"]);
     expect(problems({ endpoint: "x:1", auth: { authenticator: "oidc" } })?.[0]).toMatch(/^auth: /);
     expect(problems({ endpoint: "x:1", compression: "lz4" })?.[0]).toMatch(/^compression: /);
     for (const headers of [

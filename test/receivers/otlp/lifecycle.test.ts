@@ -179,10 +179,13 @@ describe("otlp receiver config", () => {
   });
 
   it("refuses an endpoint that is none", () => {
-    for (const endpoint of ["localhost", "localhost:port", "1.2.3.4:99999", "", "a b:1"]) {
+    for (const endpoint of ["localhost", "localhost:port", "", "a b:1"]) {
       expect(problems({ protocols: { http: { endpoint } } })?.[0]).toMatch(
         /^protocols.http.endpoint: expected host:port/,
       );
     }
+    expect(problems({ protocols: { http: { endpoint: "1.2.3.4:99999" } } })).toEqual([
+      "protocols.http.endpoint: there is no port 99999; expected at most 65535",
+    ]);
   });
 });
