@@ -12,13 +12,18 @@ const ONE_CONNECTION = "there is one connection to one address";
 
 export const otlpGrpcSchema = z.strictObject({
   endpoint: grpcTarget().meta({ description: "host:port; http:// in front means without TLS, https:// with." }),
-  headers: httpHeaders().superRefine(refuseReserved).nullish().meta({ description: "Metadata that every call gets, such as credentials." }),
+  headers: httpHeaders()
+    .superRefine(refuseReserved)
+    .nullish()
+    .meta({ description: "Metadata that every call gets, such as credentials." }),
   compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "zstd"]))
     .default("gzip")
     .meta({
       description: "How messages are sent; snappy is its framing format, as the Collector's.",
     }),
-  tls: section(tlsClient()).optional().meta({ description: "Certificates and versions of TLS; insecure: true is without." }),
+  tls: section(tlsClient())
+    .optional()
+    .meta({ description: "Certificates and versions of TLS; insecure: true is without." }),
   keepalive: section(keepalive).optional().meta({ description: "Pings that find a dead connection." }),
   authority: z.string().optional().meta({ description: "The :authority to send instead of the endpoint." }),
   auth: unsupported(NO_CLIENT_AUTH),

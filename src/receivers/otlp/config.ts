@@ -57,7 +57,10 @@ const httpSchema = z.strictObject({
     description:
       'Content-Encodings to accept; "" is none. Default: all that are known: gzip, zstd, zlib, deflate, snappy, x-snappy-framed, lz4.',
   }),
-  response_headers: httpHeaders().superRefine(refuseFraming).optional().meta({ description: "Headers that every answer gets." }),
+  response_headers: httpHeaders()
+    .superRefine(refuseFraming)
+    .optional()
+    .meta({ description: "Headers that every answer gets." }),
   read_timeout: duration()
     .default(60_000)
     .meta({ description: "How long a client may take to send a whole request; 0 means for ever." }),
