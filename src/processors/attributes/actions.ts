@@ -15,12 +15,10 @@ export const actionSchema = z
       .string()
       .optional()
       .meta({ description: "For extract: named groups become attributes. For delete and hash: which keys." }),
-    action: z
-      .enum(["insert", "update", "upsert", "delete", "hash", "extract", "convert"])
-      .meta({
-        description:
-          "insert where it is missing, update where it is there, upsert both; delete, hash, extract parts of its text, convert its type.",
-      }),
+    action: z.enum(["insert", "update", "upsert", "delete", "hash", "extract", "convert"]).meta({
+      description:
+        "insert where it is missing, update where it is there, upsert both; delete, hash, extract parts of its text, convert its type.",
+    }),
     value: value.optional().meta({ description: "The value that it gets." }),
     from_attribute: z.string().optional().meta({ description: "The attribute whose value it gets." }),
     from_context: z.string().optional().meta({
