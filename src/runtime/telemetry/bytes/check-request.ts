@@ -273,15 +273,6 @@ function wrongId(plan: CheckPlan, action: number, size: number, at: number): Mal
   return new MalformedError(`a ${plan.message.name} has an id of ${size} bytes; expected ${expected}`, at);
 }
 
-const RECORD_MESSAGES = new Set([
-  "LogRecord",
-  "Span",
-  "NumberDataPoint",
-  "HistogramDataPoint",
-  "ExponentialHistogramDataPoint",
-  "SummaryDataPoint",
-]);
-
 /** What to do with one value of each wire type; a message and a list of numbers are more than that. */
 const SKIP_ACTIONS: Readonly<Record<number, number>> = {
   [VARINT]: SKIP_VARINT,
@@ -295,12 +286,11 @@ const CHECK_PLANS: ReadonlyMap<Message, CheckPlan> = compileCheckPlans();
 function compileCheckPlans(): Map<Message, CheckPlan> {
   const plans = new Map<Message, CheckPlan & { children: (CheckPlan | undefined)[] }>();
   for (const message of Object.values(MESSAGES)) {
-    const isRecord = RECORD_MESSAGES.has(message.name);
     plans.set(message, {
       message,
       actions: new Uint32Array(TAG_LIMIT),
       children: new Array(TAG_LIMIT).fill(undefined),
-      isRecord,
+      isRecord: message.isRecord,
     });
   }
   for (const plan of plans.values()) {
@@ -323,7 +313,7 @@ function singularBit(field: Field, message: Message): number {
 function actionsOf(field: Field): [tag: number, action: number][] {
   if (field.message !== undefined)
     return [[field.tag, field.message.name === "KeyValue" ? DESCEND_KEY_VALUE : DESCEND]];
-  if (field.type === "id") return [[field.tag, field.name === "traceId" ? TRACE_ID : SPAN_ID]];
+  if (field.type === "id") return [[field.tag, field.idBytes === 16 ? TRACE_ID : SPAN_ID]];
   const single: [number, number] = [field.tag, SKIP_ACTIONS[field.tag & 7]!];
   if (!field.repeated || !isPackable(field)) return [single];
   const packed = (field.tag & 7) === VARINT ? PACKED_VARINT : PACKED_FIXED64;

@@ -71,7 +71,8 @@ function beginPacked(field: Field, count: number, writer: WireWriter): void {
   writer.begin(count * ((field.tag & 7) === FIXED64 ? 8 : 1));
 }
 
-function encodeScalar(field: Field, content: unknown, writer: WireWriter, depth: number): void {
+/** The value of a field without its tag. */
+export function encodeScalar(field: Field, content: unknown, writer: WireWriter, depth: number): void {
   switch (field.type) {
     case "message":
       writer.begin();
@@ -166,7 +167,7 @@ function toEnum(content: unknown, names: readonly string[]): bigint {
 }
 
 /** An error that learns its path on the way out. */
-class EncodeError extends MalformedError {
+export class EncodeError extends MalformedError {
   readonly reason: string;
   readonly path: string;
 

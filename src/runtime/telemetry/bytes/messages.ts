@@ -39,12 +39,16 @@ export interface Field {
   readonly repeated: boolean;
   /** The oneof it is a member of: of all members of a choice at most one is set. */
   readonly oneof: string | undefined;
+  /** How many bytes an id has, if it has any: a trace's 16, a span's 8; 0 for other fields. */
+  readonly idBytes: number;
   /** Names of an enum's values, by number. */
   readonly enumNames: readonly string[] | undefined;
 }
 
 export interface Message {
   readonly name: string;
+  /** Each occurrence of it is a record. */
+  readonly isRecord: boolean;
   /** In ascending order of number. */
   readonly fields: readonly Field[];
   readonly byNumber: readonly (Field | undefined)[];
@@ -66,6 +70,16 @@ const ONEOFS: Readonly<Record<string, readonly string[]>> = {
   NumberDataPoint: ["asDouble", "asInt"],
   Exemplar: ["asDouble", "asInt"],
 };
+
+/** What is counted: log records, spans and data points. */
+const RECORDS: ReadonlySet<string> = new Set([
+  "LogRecord",
+  "Span",
+  "NumberDataPoint",
+  "HistogramDataPoint",
+  "ExponentialHistogramDataPoint",
+  "SummaryDataPoint",
+]);
 
 type FieldRow = readonly [number: number, name: string, type: string];
 
@@ -294,7 +308,9 @@ function buildMessages(): Record<string, Message> {
     string,
     Message & { fields: Field[]; byNumber: (Field | undefined)[]; byName: Map<string, Field> }
   > = {};
-  for (const name of Object.keys(TABLE)) messages[name] = { name, fields: [], byNumber: [], byName: new Map() };
+  for (const name of Object.keys(TABLE)) {
+    messages[name] = { name, isRecord: RECORDS.has(name), fields: [], byNumber: [], byName: new Map() };
+  }
   for (const [name, rows] of Object.entries(TABLE)) {
     const message = messages[name]!;
     for (const row of rows) {
@@ -326,6 +342,7 @@ function toField(
     message,
     repeated,
     oneof: oneof.includes(name) ? oneof[0] : undefined,
+    idBytes: type === "id" ? (name === "traceId" ? 16 : 8) : 0,
     enumNames: type === "enum" ? ENUMS[name] : undefined,
   };
 }

@@ -10,66 +10,103 @@ import { WireWriter } from "./writer.js";
  * last member counts. Nobody writes that on purpose, but whoever takes the first where the next reader takes the last
  * can be made to look past what the next one sees. So such a request is put right on its way in (see `Batch.admit`),
  * and all other readers may stop at the first. Unknown fields stay. The bytes must have been checked.
+ *
+ * Whoever sends such a thing may have made it of millions of fields: nothing is kept of each but, of messages that are to be merged,
+ * where it lies.
  */
 export function normalForm(signal: Signal, bytes: Uint8Array): Uint8Array {
   const writer = new WireWriter(bytes.length);
-  writeNormal(REQUEST[signal], [bytes], writer);
+  writeNormal(REQUEST[signal], bytes, [0, bytes.length], writer);
   return writer.written();
 }
 
-/** The message whose body is these pieces one behind the other: that is how protobuf merges two into one. */
-function writeNormal(message: Message, bodies: readonly Uint8Array[], writer: WireWriter): void {
-  for (const field of collectFields(message, bodies)) {
-    const nested = message.byNumber[field.tag >>> 3]?.message;
-    if (nested === undefined) {
-      const last = field.occurrences.at(-1)!;
-      writer.copy(last, 0, last.length);
-      continue;
-    }
-    writer.varint(field.tag);
-    writer.begin();
-    writeNormal(nested, field.occurrences.map(bodyOf), writer);
-    writer.end();
-  }
-}
+/** Where the pieces of a message's body lie, which is how protobuf merges two into one: start, end, start, end ... */
+type Pieces = readonly number[];
 
-/** A field to write: all occurrences of a singular one, one of any other. Each is whole, tag and all. */
-interface FieldOccurrences {
-  readonly tag: number;
-  readonly occurrences: Uint8Array[];
-}
-
-function collectFields(message: Message, bodies: readonly Uint8Array[]): Iterable<FieldOccurrences> {
-  const fields = new Set<FieldOccurrences>();
-  const singular = new Map<number, FieldOccurrences>();
-  for (const b of bodies) {
-    for (let p = 0; p < b.length; ) {
+function writeNormal(message: Message, b: Uint8Array, pieces: Pieces, writer: WireWriter): void {
+  const last = lastOccurrences(message, b, pieces);
+  const written: boolean[] = [];
+  for (let i = 0; i < pieces.length; i += 2) {
+    for (let p = pieces[i]!; p < pieces[i + 1]!; ) {
+      const at = p;
       const tag = varint(b, p);
-      const next = skip(b, after, tag);
-      const bytes = b.subarray(p, next);
-      p = next;
+      const valueAt = after;
+      p = skip(b, valueAt, tag);
       const field = message.byNumber[tag >>> 3];
-      const same = singular.get(tag);
-      if (same !== undefined) same.occurrences.push(bytes);
+      if (field === undefined) writer.copy(b, at, p);
+      else if (field.repeated) writeField(field.message, b, [at, p], writer);
       else {
-        const added = { tag, occurrences: [bytes] };
-        fields.add(added);
-        if (field === undefined || field.repeated) continue;
-        singular.set(tag, added);
-        for (const [other, previous] of singular) {
-          if (previous === added || field.oneof === undefined) continue;
-          if (message.byNumber[other >>> 3]!.oneof !== field.oneof) continue;
-          singular.delete(other);
-          fields.delete(previous);
-        }
+        const choice = choiceOf(message, field.number);
+        if (written[choice]) continue;
+        written[choice] = true;
+        writeSingular(message, b, pieces, last[choice]!, writer);
       }
     }
   }
-  return fields;
 }
 
-function bodyOf(field: Uint8Array): Uint8Array {
-  varint(field, 0);
-  varint(field, after);
-  return field.subarray(after);
+/** Where the last field of each choice begins, by the number of the choice. */
+function lastOccurrences(message: Message, b: Uint8Array, pieces: Pieces): number[] {
+  const last: number[] = [];
+  for (let i = 0; i < pieces.length; i += 2) {
+    for (let p = pieces[i]!; p < pieces[i + 1]!; ) {
+      const tag = varint(b, p);
+      const field = message.byNumber[tag >>> 3];
+      if (field !== undefined && !field.repeated) last[choiceOf(message, field.number)] = p;
+      p = skip(b, after, tag);
+    }
+  }
+  return last;
+}
+
+/** The number of a singular field, or of the first member of the choice that it belongs to. */
+function choiceOf(message: Message, number: number): number {
+  const { oneof } = message.byNumber[number]!;
+  return oneof === undefined ? number : message.byName.get(oneof)!.number;
+}
+
+/** Writes the field whose last occurrence is at `lastAt`. */
+function writeSingular(message: Message, b: Uint8Array, pieces: Pieces, lastAt: number, writer: WireWriter): void {
+  const tag = varint(b, lastAt);
+  const nested = message.byNumber[tag >>> 3]!.message;
+  if (nested === undefined) writer.copy(b, lastAt, skip(b, after, tag));
+  else writeField(nested, b, occurrences(message, b, pieces, tag), writer);
+}
+
+/** All occurrences of a singular field that are to be merged: those behind the last other member of its choice. */
+function occurrences(message: Message, b: Uint8Array, pieces: Pieces, wanted: number): number[] {
+  const choice = choiceOf(message, wanted >>> 3);
+  const found: number[] = [];
+  for (let i = 0; i < pieces.length; i += 2) {
+    for (let p = pieces[i]!; p < pieces[i + 1]!; ) {
+      const at = p;
+      const tag = varint(b, p);
+      p = skip(b, after, tag);
+      if (tag === wanted) found.push(at, p);
+      else if (message.byNumber[tag >>> 3]?.repeated === false && choiceOf(message, tag >>> 3) === choice)
+        found.length = 0;
+    }
+  }
+  return found;
+}
+
+/** Writes whole fields of one tag as one: the first of them if they are no messages. */
+function writeField(nested: Message | undefined, b: Uint8Array, fields: Pieces, writer: WireWriter): void {
+  if (nested === undefined) return writer.copy(b, fields[0]!, fields[1]!);
+  const tag = varint(b, fields[0]!);
+  writer.varint(tag);
+  writer.begin();
+  writeNormal(
+    nested,
+    b,
+    fields.map((at, i) => (i % 2 === 0 ? bodyStart(b, at) : at)),
+    writer,
+  );
+  writer.end();
+}
+
+function bodyStart(b: Uint8Array, fieldStart: number): number {
+  varint(b, fieldStart);
+  varint(b, after);
+  return after;
 }

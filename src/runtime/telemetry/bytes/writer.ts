@@ -32,6 +32,12 @@ export class WireWriter {
     return writer;
   }
 
+  /** Forgets all that was written, also what was begun and never ended, and keeps the buffer. */
+  clear(): void {
+    this.length = 0;
+    this.openMessages.length = 0;
+  }
+
   /** What is written next stands in the place of the source up to this position: `copy` may take from it. */
   replaceUpTo(position: number): void {
     this.replacedUpTo = position;
@@ -93,9 +99,28 @@ export class WireWriter {
     this.bytes[this.length++] = Number(rest);
   }
 
+  /** An integer given as two halves of 32 bits. */
+  varintOfHalves(low: number, high: number): void {
+    this.reserve(10);
+    const { bytes } = this;
+    let at = this.length;
+    while (high !== 0) {
+      bytes[at++] = (low & 127) | 128;
+      low = ((low >>> 7) | (high << 25)) >>> 0;
+      high >>>= 7;
+    }
+    this.length = putVarint(bytes, at, low);
+  }
+
   fixed32(value: number): void {
     this.reserve(4);
     for (let i = 0; i < 4; i++) this.bytes[this.length++] = (value >>> (8 * i)) & 255;
+  }
+
+  /** The same in eight bytes. */
+  fixed64OfHalves(low: number, high: number): void {
+    this.fixed32(low);
+    this.fixed32(high);
   }
 
   fixed64(value: bigint): void {

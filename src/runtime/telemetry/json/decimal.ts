@@ -1,0 +1,70 @@
+import { isDigit, MINUS } from "./json-cursor.js";
+
+/** What `readDecimal` read: the amount as two halves of 32 bits, and whether a minus stands before it. */
+export let low = 0;
+export let high = 0;
+export let isNegative = false;
+
+/** What `readDouble` read. */
+export let double = 0;
+
+/** What both return when the digits are none of theirs: a longer way reads them. */
+export const NOT_PLAIN = -1;
+
+/** So many digits make a number that is exact. */
+const EXACT_DIGITS = 15;
+const MAX_DIGITS = 20;
+const DIGIT_0 = 48;
+const TWO_32 = 2 ** 32;
+
+/** Reads an integer of up to 20 plain digits and returns the position behind it. Does not look at what follows. */
+export function readDecimal(b: Uint8Array, p: number, end: number): number {
+  isNegative = b[p] === MINUS;
+  if (isNegative) p++;
+  const from = p;
+  let head = 0;
+  const exactEnd = Math.min(end, from + EXACT_DIGITS);
+  while (p < exactEnd && isDigit(b[p]!)) head = head * 10 + b[p++]! - DIGIT_0;
+  if (p === from || (b[from] === DIGIT_0 && p > from + 1)) return NOT_PLAIN;
+  let tail = 0;
+  const limit = Math.min(end, from + MAX_DIGITS + 1);
+  const tailFrom = p;
+  if (p === exactEnd) while (p < limit && isDigit(b[p]!)) tail = tail * 10 + b[p++]! - DIGIT_0;
+  if (p - from > MAX_DIGITS) return NOT_PLAIN;
+  combine(head, POWERS[p - tailFrom]!, tail);
+  return high < TWO_32 ? p : NOT_PLAIN;
+}
+
+/** The halves of head * factor + tail, none of which can be written exactly as one number. */
+function combine(head: number, factor: number, tail: number): void {
+  const headLow = head % TWO_32;
+  const lows = headLow * factor + tail;
+  low = lows % TWO_32;
+  high = ((head - headLow) / TWO_32) * factor + (lows - low) / TWO_32;
+}
+
+/**
+ * Reads a number of few digits, with or without a fraction, and returns the position behind it. The digits without the dot are an
+ * exact number, and so is the power of ten, so that their quotient is the double nearest to what is written.
+ */
+export function readDouble(b: Uint8Array, p: number, end: number): number {
+  const isMinus = b[p] === MINUS;
+  if (isMinus) p++;
+  const from = p;
+  let digits = 0;
+  while (p < end && isDigit(b[p]!)) digits = digits * 10 + b[p++]! - DIGIT_0;
+  if (p === from || p - from > EXACT_DIGITS || (b[from] === DIGIT_0 && p > from + 1)) return NOT_PLAIN;
+  let fraction = 0;
+  if (p < end && b[p] === DOT) {
+    const fractionFrom = ++p;
+    while (p < end && isDigit(b[p]!)) digits = digits * 10 + b[p++]! - DIGIT_0;
+    fraction = p - fractionFrom;
+    if (fraction === 0 || p - from > EXACT_DIGITS + 1) return NOT_PLAIN;
+  }
+  const value = digits / POWERS[fraction]!;
+  double = isMinus ? -value : value;
+  return p;
+}
+
+const DOT = 46;
+const POWERS = Array.from({ length: EXACT_DIGITS + 1 }, (_, exponent) => 10 ** exponent);

@@ -1,0 +1,89 @@
+import { type Field, isPackable, MESSAGES, type Message } from "../bytes/messages.js";
+import { MemberNames } from "./member-names.js";
+
+/** How the value of a member is read; what is none of the others takes the longer way. */
+export const MESSAGE = 0;
+export const TEXT = 1;
+export const ID = 2;
+export const DOUBLE = 3;
+export const FIXED64 = 4;
+export const VARINT64 = 5;
+export const VARINT32 = 6;
+export const FIXED32 = 7;
+export const BOOL = 8;
+export const OTHER = 9;
+
+/** A member that an object may have, and how it is read. */
+export interface Member {
+  readonly field: Field;
+  readonly kind: number;
+  /** A bit of its own, which the members of a choice share; 0 if it may come again. */
+  readonly bit: number;
+  /** A list of numbers: one length, and the values behind it without tags. */
+  readonly isPacked: boolean;
+  readonly isSigned: boolean;
+  /** Set for a message. */
+  readonly plan: MessagePlan | undefined;
+  /** What came behind it last time, which will probably come again. */
+  next: Member | undefined;
+}
+
+export interface MessagePlan {
+  readonly message: Message;
+  names: MemberNames<Member>;
+  /** The member that came first last time. */
+  first: Member | undefined;
+  /** How long the last one was, which is about how long the next one will be. */
+  lastSize: number;
+}
+
+const KINDS: Partial<Record<Field["type"], number>> = {
+  message: MESSAGE,
+  string: TEXT,
+  id: ID,
+  double: DOUBLE,
+  fixed64: FIXED64,
+  sfixed64: FIXED64,
+  int64: VARINT64,
+  uint64: VARINT64,
+  enum: VARINT32,
+  int32: VARINT32,
+  uint32: VARINT32,
+  fixed32: FIXED32,
+  bool: BOOL,
+};
+
+const PLANS = compilePlans();
+
+/** How the message is read from JSON. */
+export function planOf(message: Message): MessagePlan {
+  return PLANS.get(message)!;
+}
+
+function compilePlans(): Map<Message, MessagePlan> {
+  const none = new MemberNames<Member>(new Map());
+  const plans = new Map(
+    Object.values(MESSAGES).map((message) => [
+      message,
+      { message, names: none, first: undefined, lastSize: 0 } as MessagePlan,
+    ]),
+  );
+  for (const plan of plans.values()) {
+    const members = new Map(plan.message.fields.map((field) => [field, toMember(field, plan.message, plans)]));
+    plan.names = new MemberNames(new Map([...plan.message.byName].map(([name, field]) => [name, members.get(field)!])));
+  }
+  return plans;
+}
+
+function toMember(field: Field, message: Message, plans: ReadonlyMap<Message, MessagePlan>): Member {
+  const { number } = field.oneof === undefined ? field : message.byName.get(field.oneof)!;
+  return {
+    field,
+    kind: KINDS[field.type] ?? OTHER,
+    bit: field.repeated ? 0 : 1 << number,
+    isPacked: field.repeated && isPackable(field),
+    isSigned: field.type === "int64" || field.type === "sfixed64",
+    plan: field.message && plans.get(field.message),
+    next: undefined,
+  };
+}
