@@ -3,7 +3,7 @@ import { MAX_DEPTH } from "../bytes/check-request.js";
 import { EncodeError, encodeScalar } from "../bytes/encode.js";
 import { MalformedError } from "../bytes/malformed.js";
 import type { Message } from "../bytes/messages.js";
-import { LENGTH_DELIMITED, varintSize } from "../bytes/wire.js";
+import { LENGTH_DELIMITED, varint, varintSize } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { copyBoolean, copyDouble, copyId, copyInteger } from "./copy-scalar.js";
 import { copyText } from "./copy-text.js";
@@ -196,11 +196,11 @@ class JsonReader {
 
   private id(member: Member): void {
     const { cursor, out } = this;
-    const start = out.length + 1;
+    const at = out.length;
     if (!copyId(cursor, out)) this.other(member);
-    const size = out.length - start;
+    const size = varint(out.bytes, at);
     const { idBytes } = member.field;
-    if (size !== 0 && size !== idBytes) throw this.bad(`expected an id of ${idBytes} bytes, in hex`);
+    if (size !== 0 && size !== idBytes) throw this.bad(`an id of ${size} bytes; expected ${idBytes}`);
   }
 
   /** The longer way, for a scalar of any kind in any form that it may have. */

@@ -329,8 +329,8 @@ describe("batchFromJson", () => {
   });
 
   it("refuses ids of a wrong length, as the Collector does, and takes empty ones", () => {
-    expect(() => read('{"traceId":"0af7651916cd43dd"}')).toThrow(/a LogRecord has an id of 8 bytes; .*16 bytes/);
-    expect(() => read(`{"spanId":"${"ab".repeat(16)}"}`)).toThrow(/a LogRecord has an id of 16 bytes; .*8 bytes/);
+    expect(() => read('{"traceId":"0af7651916cd43dd"}')).toThrow(/traceId: an id of 8 bytes; expected 16/);
+    expect(() => read(`{"spanId":"${"ab".repeat(16)}"}`)).toThrow(/spanId: an id of 16 bytes; expected 8/);
     expect(read('{"traceId":"","spanId":""}')).toEqual({ traceId: new Uint8Array(), spanId: new Uint8Array() });
   });
 
