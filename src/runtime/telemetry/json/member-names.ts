@@ -3,7 +3,7 @@
  * by a hash that keeps them all apart, so that one comparison decides.
  */
 export class MemberNames<T> {
-  private readonly places: readonly (Place<T> | undefined)[];
+  private readonly places: readonly (NamedPlace<T> | undefined)[];
   private readonly factor: number;
 
   constructor(members: ReadonlyMap<string, T>) {
@@ -30,13 +30,17 @@ export class MemberNames<T> {
   }
 }
 
-interface Place<T> {
+interface NamedPlace<T> {
   readonly name: Uint8Array;
   readonly member: T;
 }
 
-function arrange<T>(names: readonly Place<T>[], size: number, factor: number): (Place<T> | undefined)[] | undefined {
-  const places = new Array<Place<T> | undefined>(size).fill(undefined);
+function arrange<T>(
+  names: readonly NamedPlace<T>[],
+  size: number,
+  factor: number,
+): (NamedPlace<T> | undefined)[] | undefined {
+  const places = new Array<NamedPlace<T> | undefined>(size).fill(undefined);
   for (const place of names) {
     const at = hash(place.name, 0, place.name.length, factor) & (size - 1);
     if (places[at] !== undefined) return undefined;
