@@ -54,7 +54,10 @@ export class WriteGuard {
     if (this.areFilesGone && hasEntries()) throw filesGoneError(directory);
     await mkdir(directory, { recursive: true });
     await this.diskSpace.makeRoomToOpen();
-    await checkWritable(directory);
+    // What closing makes room for may be all the room there is.
+    await checkWritable(directory).catch((error) => {
+      if (error.code !== "ENOSPC") throw error;
+    });
   }
 
   /** The files may be moved about until the store is open again. */
@@ -149,7 +152,8 @@ export class WriteGuard {
       if ((error as NodeJS.ErrnoException).code === "ENOSPC") this.onNoSpace(error);
     }
     this.checkFiles(false);
-    if (this.writeFailure !== undefined) await this.settings.tryWrite();
+    // On a full disk too: a merge that failed is seen only by who writes, and LevelDB frees nothing until it is opened again.
+    if (this.failure !== undefined) await this.settings.tryWrite();
   }
 
   private onNoSpace(error: unknown): StoreError {

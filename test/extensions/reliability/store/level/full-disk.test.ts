@@ -7,6 +7,7 @@ import { planFor, sizeOfFiles } from "../../../../../src/extensions/reliability/
 import { DiskSpace } from "../../../../../src/extensions/reliability/store/level/open/disk-space.js";
 import type { LevelStore } from "../../../../../src/extensions/reliability/store/level-store.js";
 import { newEntry } from "../entries.js";
+import { failingDb } from "../failing-db.js";
 import { makePlace, type Place, textsIn } from "../level-harness.js";
 import { canMount, mountSmall } from "./small-disk.js";
 
@@ -88,6 +89,22 @@ it("opens on a disk without any room, refuses, and has everything when there is 
   expect(reopened).toMatchObject([{ lostEntries: 0, corruptEntries: 0 }]);
   await store.put(newEntry("c"));
   expect(await textsIn(store)).toEqual(["a", "b", "c"]);
+  await store.close();
+});
+
+it("is opened again after a merge that found no room, though nothing new is let in", async () => {
+  const failing = failingDb();
+  let free = 400 * MIB;
+  const readDisk = async (): Promise<DiskReading> => ({ free, total: 400 * MIB });
+  const store = place.store({}, { readDisk, makeDb: failing.make, checkMs: 10 });
+  await store.open();
+  free = 50 * MIB;
+  failing.failWrites("IO error: 000005.ldb: No space left on device");
+  await expect.poll(() => failing.made).toBeGreaterThan(1);
+  failing.failWrites();
+  expect(store.stats.writeFailure).toMatchObject({ code: "full" });
+  free = 400 * MIB;
+  await expect.poll(() => store.stats.writeFailure).toBeUndefined();
   await store.close();
 });
 
