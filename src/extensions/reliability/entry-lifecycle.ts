@@ -98,7 +98,8 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
       ...{ ...services, bisections },
       canCheckHealth: exporter.check !== undefined,
       isEmpty: () => backlog.head.isEmpty,
-      onHoldEnd: (isOver) => backlog.endHold(isOver),
+      onHoldEnd: (key) => backlog.endHold(key),
+      hasHeld: (key) => backlog.head.hasHeld(key),
     });
     const classify = createClassifier({
       ...settings.retry_on_failure,

@@ -89,6 +89,11 @@ export function createQueueItem(
   };
 }
 
+/** What may be refused as a whole: the entries of one signal, and of one batch key where keys are kept apart. */
+export function holdKeyOf({ entry }: QueueItem): string {
+  return entry.batchKey === undefined ? entry.signal : `${entry.signal} ${entry.batchKey}`;
+}
+
 /** Attempts that are remembered of a cycle. */
 const MAX_HISTORY = 16;
 

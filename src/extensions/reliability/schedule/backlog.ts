@@ -142,9 +142,10 @@ export class Backlog {
     this.retryIn(item, ms);
   }
 
-  /** Those that are held and for which it holds have their turn now. */
-  endHold(isOver: (item: QueueItem) => boolean): void {
-    this.waiting.endHold(isOver, this.clock.monotonic());
+  /** Those that are held under this key have their turn now. */
+  endHold(key: string): void {
+    this.waiting.endHold(key, this.clock.monotonic());
+    this.head.endHold(key);
   }
 
   /** The store failed to do its part for the item: its turn comes again when the store may have recovered. */

@@ -1,13 +1,25 @@
-import type { QueueItem } from "../entry/queue-item.js";
+import { holdKeyOf, type QueueItem } from "../entry/queue-item.js";
 
 /** Items that wait for a time, the earliest first: a binary heap. */
 export class DelayQueue {
   private heap: QueueItem[] = [];
   /** No item was queued before this monotonic time, but those that are to become dead letters anyway. */
   private oldestSince = Number.POSITIVE_INFINITY;
+  /** How many of them are held, of each key. */
+  private readonly held = new Map<string, number>();
+  private allHeld = 0;
 
   get size(): number {
     return this.heap.length;
+  }
+
+  /** How many of them wait because their backend refuses everything. */
+  get heldCount(): number {
+    return this.allHeld;
+  }
+
+  heldOf(key: string): number {
+    return this.held.get(key) ?? 0;
   }
 
   /** When the first one is due; undefined when none waits. */
@@ -24,6 +36,7 @@ export class DelayQueue {
     const { heap } = this;
     if (item.deadLetterCause === undefined) this.oldestSince = Math.min(this.oldestSince, item.queuedSince);
     this.siftUp(item, heap.push(item) - 1);
+    this.countHeld(item, 1);
   }
 
   /** Takes out the earliest, if it is due by then. */
@@ -32,6 +45,7 @@ export class DelayQueue {
     if (first === undefined || first.dueAt > until) return undefined;
     const last = this.heap.pop()!;
     if (last !== first) this.siftDown(last, 0);
+    this.countHeld(first, -1);
     return first;
   }
 
@@ -46,6 +60,7 @@ export class DelayQueue {
   remove(item: QueueItem): void {
     const at = this.heap.indexOf(item);
     const last = this.heap.pop()!;
+    this.countHeld(item, -1);
     if (last === item) return;
     this.siftDown(last, at);
     if (this.heap[at] === last) this.siftUp(last, at);
@@ -53,20 +68,17 @@ export class DelayQueue {
 
   /** All are due by then, but for those whose turn with the retry limiter has a time: that is not theirs to choose. */
   retryNow(time: number): void {
-    const all = this.heap;
-    this.heap = [];
-    for (const item of all) {
+    for (const item of this.takeAll()) {
       if (!item.hasRetryTurn) item.dueAt = Math.min(item.dueAt, time);
       this.add(item);
     }
   }
 
-  /** Those that are held and for which it holds are due by then. */
-  endHold(isOver: (item: QueueItem) => boolean, time: number): void {
-    const all = this.heap;
-    this.heap = [];
-    for (const item of all) {
-      if (item.isHeld && isOver(item)) item.dueAt = Math.min(item.dueAt, time);
+  /** Those that are held under this key are due by then. */
+  endHold(key: string, time: number): void {
+    if (this.heldOf(key) === 0) return;
+    for (const item of this.takeAll()) {
+      if (item.isHeld && holdKeyOf(item) === key) item.dueAt = Math.min(item.dueAt, time);
       this.add(item);
     }
   }
@@ -75,12 +87,27 @@ export class DelayQueue {
   takeQueuedBefore(time: number): QueueItem[] {
     if (this.oldestSince >= time) return [];
     const isOld = ({ queuedSince, deadLetterCause }: QueueItem) => queuedSince < time && deadLetterCause === undefined;
-    const old = this.heap.filter(isOld);
-    const young = this.heap.filter((item) => !isOld(item));
-    this.heap = [];
+    const all = this.takeAll();
     this.oldestSince = Number.POSITIVE_INFINITY;
-    for (const item of young) this.add(item);
-    return old;
+    for (const item of all) if (!isOld(item)) this.add(item);
+    return all.filter(isOld);
+  }
+
+  private takeAll(): QueueItem[] {
+    const all = this.heap;
+    this.heap = [];
+    this.held.clear();
+    this.allHeld = 0;
+    return all;
+  }
+
+  private countHeld(item: QueueItem, change: 1 | -1): void {
+    if (!item.isHeld) return;
+    const key = holdKeyOf(item);
+    const count = this.heldOf(key) + change;
+    if (count === 0) this.held.delete(key);
+    else this.held.set(key, count);
+    this.allHeld += change;
   }
 
   /** Puts the item where it belongs on the way from this place to the first. */

@@ -1,8 +1,9 @@
 import type { Batch, Clock, Delivery } from "../../../plugin.js";
-import type { BatchingOf, QueueItem } from "../entry/queue-item.js";
+import { type BatchingOf, holdKeyOf, type QueueItem } from "../entry/queue-item.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import type { DelayQueue } from "./delay-queue.js";
 import { LoadedItems } from "./loaded-items.js";
+import { ParkedEntries, restAfter } from "./parked-entries.js";
 import { ReadyEntries } from "./ready-entries.js";
 
 export interface HeadLimits {
@@ -28,7 +29,7 @@ export const DEFAULT_HEAD_LIMITS: HeadLimits = { entries: 2048, waiting: 10_000,
  * - All pending entries up to `cursor` have been taken in, or are in `parked`. While it is behind, there may be more behind
  *   it in the store, and nothing new is taken in but by reading the store, so the order stays.
  * - `parked` covers all entries that wait for a retry and found no room in memory. They are read again when there is, and
- *   hold up nobody meanwhile.
+ *   hold up nobody meanwhile. Of what is refused as a whole one at least stays in memory, to try it.
  * - What is done or parked while the store is being read is not taken in by that reading, however old what it saw is.
  */
 export class QueueHead {
@@ -41,7 +42,8 @@ export class QueueHead {
   private readonly loaded: LoadedItems;
   private cursor: EntryRef | undefined;
   private hasMoreInStore = true;
-  private parked: RefRange | undefined;
+  private readonly parked = new ParkedEntries();
+  private readonly maxHeld: number;
   private lastReadParked = false;
   /** Grows whenever something came into the store that is not in memory, and when all of it is to be looked at again. */
   private unloadedArrivals = 0;
@@ -61,6 +63,7 @@ export class QueueHead {
     this.limits = limits;
     this.waiting = waiting;
     this.onLoaded = onLoaded;
+    this.maxHeld = Math.max(1, Math.floor(limits.waiting / 4));
     this.ready = new ReadyEntries(limits.maxRetries ?? Number.POSITIVE_INFINITY);
     this.loaded = new LoadedItems(clock, limits.bytes, limits.maxWaitMs, limits.batchingOf);
   }
@@ -76,7 +79,7 @@ export class QueueHead {
 
   /** There may be pending entries in the store that are not in memory. */
   get hasUnloaded(): boolean {
-    return this.hasMoreInStore || this.parked !== undefined;
+    return this.hasMoreInStore || !this.parked.isEmpty;
   }
 
   /** Nothing is pending, here or in the store, as far as is known. */
@@ -138,18 +141,39 @@ export class QueueHead {
   remove(item: QueueItem): void {
     this.loaded.remove(item);
     this.removedWhileLoading?.add(item.ref);
+    if (this.parked.isEmpty) return;
+    const key = holdKeyOf(item);
+    if (this.waiting.heldOf(key) === 0) this.parked.endHold(key);
   }
 
   /** Keeps an entry in memory until the time of its retry, or has it read again when there is room. */
   delayOrPark(item: QueueItem): void {
-    if (this.waiting.size < this.limits.waiting) {
+    if (item.isHeld ? this.hasRoomForHeld(item) : this.waiting.size < this.limits.waiting) {
       this.loaded.trimPayload(item);
       this.waiting.add(item);
     } else {
       this.loaded.unload(item);
       this.removedWhileLoading?.add(item.ref);
-      this.park(item.ref);
+      if (item.isHeld) this.parked.addHeld(holdKeyOf(item), item.ref);
+      else this.parked.add(item.ref);
     }
+  }
+
+  /** Entries under this key wait because they are refused as a whole. */
+  hasHeld(key: string): boolean {
+    return this.waiting.heldOf(key) > 0 || this.parked.hasHeld(key);
+  }
+
+  /** What was parked under this key need not wait any longer. */
+  endHold(key: string): void {
+    this.parked.endHold(key);
+  }
+
+  /** A quarter of the places, and another one for those that have none. A part of what was taken apart keeps its others waiting. */
+  private hasRoomForHeld(item: QueueItem): boolean {
+    const { heldCount } = this.waiting;
+    if (heldCount < this.maxHeld || item.entry.parent !== undefined) return true;
+    return heldCount < 2 * this.maxHeld && this.waiting.heldOf(holdKeyOf(item)) === 0;
   }
 
   /** No retry waits for its time any more, here or in the store. */
@@ -169,8 +193,9 @@ export class QueueHead {
   /** Reads more from the store, if there is more and room for it. New ones and parked ones take turns. */
   refill(): void {
     if (this.removedWhileLoading !== undefined || this.size * 2 > this.limits.entries) return;
-    const wantsParked = this.parked !== undefined && this.waiting.size * 2 <= this.limits.waiting;
-    if (wantsParked && !(this.hasMoreInStore && this.lastReadParked)) this.readParked(this.parked!);
+    if (this.waiting.heldCount * 2 <= this.maxHeld) this.parked.endHolds();
+    const wantsParked = this.parked.isReadable && this.waiting.size * 2 <= this.limits.waiting;
+    if (wantsParked && !(this.hasMoreInStore && this.lastReadParked)) this.readParked();
     else if (this.hasMoreInStore) this.readNext();
   }
 
@@ -190,20 +215,17 @@ export class QueueHead {
     });
   }
 
-  private readParked(range: RefRange): void {
+  private readParked(): void {
+    const range = this.parked.take();
     this.lastReadParked = true;
-    this.parked = undefined;
     this.read(
       range.from - 1,
       (found) => {
         const isAll = found.length < this.limits.entries;
-        const rest = isAll ? undefined : restAfter(range, found.at(-1)!.ref);
-        this.parked = rangeCovering(this.parked, rest);
+        if (!isAll) this.parked.putBack(restAfter(range, found.at(-1)!.ref));
         return found.filter(({ ref }) => ref <= range.to);
       },
-      () => {
-        this.parked = rangeCovering(this.parked, range);
-      },
+      () => this.parked.putBack(range),
     );
   }
 
@@ -233,30 +255,9 @@ export class QueueHead {
   /** A retry that is due takes its turn like a first attempt; the gate holds it to its rate. */
   private load(stored: StoredEntry): void {
     const isRetry = stored.entry.calls > 0;
-    if (isRetry && this.waiting.size >= this.limits.waiting) return this.park(stored.ref);
+    if (isRetry && this.waiting.size >= this.limits.waiting) return this.parked.add(stored.ref);
     const item = this.loaded.add(stored);
     if (isRetry && item.dueAt > this.clock.monotonic()) this.waiting.add(item);
     else this.ready.add(item);
   }
-
-  private park(ref: EntryRef): void {
-    this.parked = rangeCovering(this.parked, { from: ref, to: ref });
-  }
-}
-
-/** A part of the store, from its first to its last entry. */
-interface RefRange {
-  readonly from: EntryRef;
-  readonly to: EntryRef;
-}
-
-/** The shortest one that covers both. */
-function rangeCovering(a: RefRange | undefined, b: RefRange | undefined): RefRange | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to) };
-}
-
-/** What is left of it behind an entry; undefined when that is nothing. */
-function restAfter(range: RefRange, ref: EntryRef): RefRange | undefined {
-  return ref < range.to ? { from: Math.max(range.from, ref + 1), to: range.to } : undefined;
 }

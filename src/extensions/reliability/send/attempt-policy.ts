@@ -33,8 +33,10 @@ export interface AttemptPolicyServices {
   readonly canCheckHealth: boolean;
   /** Nothing is pending, so nothing but a health check can tell whether the backend is back. */
   readonly isEmpty: () => boolean;
-  /** What was held and for which it holds need not wait any longer. */
-  readonly onHoldEnd: (isOver: (item: QueueItem) => boolean) => void;
+  /** What is held under this key need not wait any longer. */
+  readonly onHoldEnd: (key: string) => void;
+  /** Something waits because it is refused as a whole, under this key. */
+  readonly hasHeld: (key: string) => boolean;
 }
 
 /** A call that failed, and may be made again. */
@@ -81,7 +83,7 @@ export class AttemptPolicy {
     this.services = services;
     const { settings, clock, random, logger, metrics } = services;
     this.recent = new RecentCalls(clock);
-    this.holds = new Holds({ ...services, onHoldEnd: (isOver, wasTold) => this.onHoldEnd(isOver, wasTold) });
+    this.holds = new Holds({ ...services, onHoldEnd: (key, wasTold) => this.onHoldEnd(key, wasTold) });
     this.ramp = new Ramp(settings.replay.ramp, clock);
     this.breaker = new Breaker(settings.circuit_breaker, clock, (to, from) => this.onBreakerChange(to, from));
     this.gate = new Gate(settings, clock, metrics);
@@ -263,9 +265,9 @@ export class AttemptPolicy {
     });
   }
 
-  private onHoldEnd(isOver: (item: QueueItem) => boolean, wasTold: boolean): void {
+  private onHoldEnd(key: string, wasTold: boolean): void {
     if (wasTold) this.ramp.start();
-    this.services.onHoldEnd(isOver);
+    this.services.onHoldEnd(key);
   }
 
   private isPoison({ items }: SendGroup, error: AttemptError): boolean {

@@ -1,6 +1,6 @@
 import type { Clock, Logger, Signal } from "../../../plugin.js";
 import type { AttemptError, CompleteSettings, ExporterStatus } from "../../../runtime/kit.js";
-import type { QueueItem } from "../entry/queue-item.js";
+import { holdKeyOf, type QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { type Backoff, createBackoff } from "../schedule/backoff.js";
 import { createHoldRule } from "./classify.js";
@@ -10,8 +10,10 @@ export interface HoldsServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
-  /** A lane is not held any more: those for which it holds need not wait. `wasTold`: it was long enough to be told. */
-  readonly onHoldEnd: (isOver: (item: QueueItem) => boolean, wasTold: boolean) => void;
+  /** A lane is not held any more: those under its key need not wait. `wasTold`: it was long enough to be told. */
+  readonly onHoldEnd: (key: string, wasTold: boolean) => void;
+  /** Something waits that is of the lane with this key. */
+  readonly hasHeld: (key: string) => boolean;
 }
 
 /** What follows from a refusal: it is final, with this error, or what was sent waits. */
@@ -19,13 +21,15 @@ export type RefusalVerdict =
   | { readonly kind: "final"; readonly error: AttemptError }
   | { readonly kind: "hold"; readonly delayMs: number };
 
+/** A lane that is held is not tried more often, however short the waits between retries are. */
+const MIN_PROBE_INTERVAL_MS = 1000;
 /** How long others wait for the result of the call that tries their lane. */
 const PROBE_WAIT_MS = 1000;
 /** After so many refusals in a row it is the backend, and not one entry. */
 const REFUSALS_TO_TELL = 2;
 /** An entry that was refused so often since others overtook it is to blame itself: one bad replica of a backend is not enough. */
 const REFUSALS_TO_BLAME = 3;
-/** Lanes that are remembered while they are not held. */
+/** Lanes that are remembered while nothing of them is held. */
 const MAX_LANES = 1000;
 
 /** What may be refused as a whole: the entries of one signal, and of one batch key where keys are kept apart. */
@@ -97,7 +101,7 @@ export class Holds {
   onSuccess(item: QueueItem): void {
     if (this.lanes.size === 0) return;
     this.lastSuccessAt = this.services.clock.monotonic();
-    const lane = this.lanes.get(laneKeyOf(item));
+    const lane = this.lanes.get(holdKeyOf(item));
     if (lane === undefined) return;
     lane.lastTaken = Math.max(lane.lastTaken, item.callNumber ?? 0);
     if (lane.refusals > 0) this.end(lane);
@@ -150,8 +154,13 @@ export class Holds {
     return { since: first.since, signals, class: errorClass, message, advice: adviceOn(errorClass) };
   }
 
+  /** One of which nothing is left, as it became too old or made room for others, is held no longer. */
   private toldLanes(): Lane[] {
-    return [...this.lanes.values()].filter(({ refusals }) => refusals >= REFUSALS_TO_TELL);
+    return [...this.lanes.values()].filter((lane) => lane.refusals >= REFUSALS_TO_TELL && this.hasHeld(lane));
+  }
+
+  private hasHeld({ key, probe }: Lane): boolean {
+    return probe !== undefined || this.services.hasHeld(key);
   }
 
   /** While the lane is held it is not known whose fault it is. */
@@ -165,8 +174,8 @@ export class Holds {
     const { clock, logger } = this.services;
     lane.refusals += 1;
     lane.error = error;
-    const delayMs = lane.refusals < REFUSALS_TO_TELL ? 0 : this.backoff(lane.refusals - 1, error.retryAfterMs);
-    lane.nextProbeAt = clock.monotonic() + delayMs;
+    const delayMs = Math.max(MIN_PROBE_INTERVAL_MS, this.backoff(lane.refusals - 1, error.retryAfterMs));
+    lane.nextProbeAt = clock.monotonic() + (lane.refusals < REFUSALS_TO_TELL ? 0 : delayMs);
     if (lane.refusals !== REFUSALS_TO_TELL) return;
     lane.since = clock.now();
     lane.startedAt = clock.monotonic();
@@ -180,17 +189,17 @@ export class Holds {
     if (wasTold) logger.info({ signal: lane.signal }, "the backend takes again what it refused; the queue is sent");
     lane.refusals = 0;
     lane.probe = undefined;
-    onHoldEnd((item) => laneKeyOf(item) === lane.key, wasTold);
+    onHoldEnd(lane.key, wasTold);
   }
 
   private heldLane(item: QueueItem): Lane | undefined {
     if (this.lanes.size === 0) return undefined;
-    const lane = this.lanes.get(laneKeyOf(item));
+    const lane = this.lanes.get(holdKeyOf(item));
     return lane === undefined || lane.refusals === 0 ? undefined : lane;
   }
 
   private laneOf(item: QueueItem): Lane {
-    const key = laneKeyOf(item);
+    const key = holdKeyOf(item);
     let lane = this.lanes.get(key);
     if (lane === undefined) {
       const idle = { refusals: 0, since: 0, startedAt: 0, nextProbeAt: 0, probe: undefined, error: undefined };
@@ -203,17 +212,14 @@ export class Holds {
 
   private forgetLanes(): void {
     if (this.lanes.size < MAX_LANES) return;
-    for (const { key, refusals } of [...this.lanes.values()]) if (refusals === 0) this.lanes.delete(key);
+    for (const lane of [...this.lanes.values()])
+      if (lane.refusals === 0 || !this.hasHeld(lane)) this.lanes.delete(lane.key);
   }
 }
 
 /** Only some of the data may be refused, so it is worth looking for that. */
 function asFaultOfData({ category: _, ...error }: AttemptError): AttemptError {
   return error;
-}
-
-function laneKeyOf({ entry }: QueueItem): string {
-  return entry.batchKey === undefined ? entry.signal : `${entry.signal} ${entry.batchKey}`;
 }
 
 /** What to look at, by the status. */

@@ -52,6 +52,7 @@ describe("age", () => {
     expect(dead.map(({ failure }) => failure?.reason)).toEqual(Array(23).fill("expired"));
     expect(await queue.pending()).toEqual([]);
     await queue.outlet.drain();
+    await queue.outlet.stop();
     expect(queue.clock.pending).toBe(0);
   });
 
