@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { rmSync } from "node:fs";
+import { rmSync, statSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -61,6 +62,19 @@ describe("a queue directory in use", () => {
     await store.put(newEntry("kept"));
     expect(await textsIn(store)).toEqual(["kept"]);
   });
+
+  it.runIf(process.platform === "linux")(
+    "is let go of although somebody who asked for its owner does not hang up",
+    async () => {
+      const { dev, ino } = statSync(place.directory, { bigint: true });
+      const path = `\0sluice-queue-${dev}-${ino}`.padEnd(108, "-");
+      const silent = connect({ path, allowHalfOpen: true });
+      await once(silent, "data");
+      await store.close();
+      await store.open();
+      silent.destroy();
+    },
+  );
 });
 
 describe("a queue directory of another process", () => {

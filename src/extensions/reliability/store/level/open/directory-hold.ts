@@ -48,12 +48,15 @@ async function addressOf(directory: string): Promise<string> {
 
 const ABSTRACT_ADDRESS_BYTES = 108;
 
-/** The socket says to whoever connects which process it is of. It keeps no process alive. */
+/**
+ * The socket says to whoever connects which process it is of, and hangs up: one that does not read, or has been stopped, must
+ * not keep the hold from its release. It keeps no process alive.
+ */
 function listen(address: string): Promise<Server | "in use" | undefined> {
   const since = new Date().toISOString();
   const server = createServer((socket) => {
     socket.on("error", () => {});
-    socket.end(JSON.stringify({ pid: process.pid, since }));
+    socket.unref().end(JSON.stringify({ pid: process.pid, since }), () => socket.destroy());
   });
   return new Promise((resolve) => {
     server.on("error", ({ code }: NodeJS.ErrnoException) => resolve(code === "EADDRINUSE" ? "in use" : undefined));
