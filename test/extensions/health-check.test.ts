@@ -116,6 +116,15 @@ describe("answers", () => {
     expect(await allowed("https://a.example.com")).toBe("https://a.example.com");
     expect(await allowed("https://a.example.com.evil.org")).toBeNull();
     expect(await allowed("https://aXexampleXcom")).toBeNull();
+    expect(await allowed("https://A.EXAMPLE.com")).toBe("https://A.EXAMPLE.com");
+  });
+
+  test("no later to an origin that almost matches many wildcards", async () => {
+    const port = await freePort();
+    await start({ endpoint: `127.0.0.1:${port}`, cors: { allowed_origins: ["http://*a*a*a*a*a*a*b"] } });
+    const headers = { origin: `http://${"a".repeat(12_000)}` };
+    const response = await fetch(`http://127.0.0.1:${port}/`, { headers });
+    expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([200, null]);
   });
 
   test.skipIf(!hasOpenssl())("over TLS when it has a certificate", async () => {

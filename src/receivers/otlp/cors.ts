@@ -1,17 +1,19 @@
 import type { IncomingMessage } from "node:http";
+import { glob } from "../../runtime/kit.js";
 import type { HttpConfig } from "./config.js";
 
 type CorsConfig = NonNullable<HttpConfig["cors"]>;
 
 /** Answers for browsers. Without allowed origins there is none, and a preflight is just a wrong method. */
 export class Cors {
-  private readonly origins: readonly RegExp[];
+  /** `https://*.example.com`: a star stands for any characters, everything else for itself. */
+  private readonly origins: readonly ((origin: string) => boolean)[];
   private readonly headers: string;
   private readonly exposed: string;
   private readonly maxAge: number;
 
   private constructor(config: CorsConfig) {
-    this.origins = (config.allowed_origins ?? []).map(originPattern);
+    this.origins = (config.allowed_origins ?? []).map((origin) => glob(origin.toLowerCase()));
     this.headers = ["Content-Type", "Accept", "X-Requested-With", ...(config.allowed_headers ?? [])].join(", ");
     this.exposed = (config.exposed_headers ?? []).join(", ");
     this.maxAge = config.max_age;
@@ -45,12 +47,6 @@ export class Cors {
 
   private allows(origin: string): boolean {
     const lower = origin.toLowerCase();
-    return this.origins.some((pattern) => pattern.test(lower));
+    return this.origins.some((matches) => matches(lower));
   }
-}
-
-/** `https://*.example.com`: a star stands for any characters, everything else for itself. */
-function originPattern(origin: string): RegExp {
-  const parts = origin.toLowerCase().split("*");
-  return new RegExp(`^${parts.map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`);
 }

@@ -208,6 +208,13 @@ describe("OTLP over HTTP", () => {
       expect((await preflight("http://anywhere")).headers["access-control-allow-headers"]).toBe("x-key");
     });
 
+    it("takes no longer for an origin that almost matches many wildcards", async () => {
+      await restart({ cors: { allowed_origins: ["http://*a*a*a*a*a*a*b"] } });
+      const answer = await preflight(`http://${"a".repeat(12_000)}`);
+      expect([answer.status, answer.headers["access-control-allow-origin"]]).toEqual([204, undefined]);
+      expect((await preflight("http://aaaaaab")).headers["access-control-allow-origin"]).toBe("http://aaaaaab");
+    });
+
     it("treats a preflight as a wrong method when no origin is allowed", async () => {
       expect((await preflight("http://anywhere")).status).toBe(405);
     });
