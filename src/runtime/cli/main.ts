@@ -11,6 +11,8 @@ import { EXIT, processTerminal, type Terminal, UsageError } from "./terminal.js"
 
 /** Runs the command line of this process and ends it, once everything is written: nothing left behind may hold it. */
 export async function runProcess(process: NodeJS.Process): Promise<void> {
+  // Without a listener of ours Node.js opens its debugger on this signal, and whoever reaches that can run code here.
+  process.on("SIGUSR1", () => {});
   const onExit = (code: number) => onEarlyExit(process, code);
   process.once("exit", onExit);
   let outputError: Error | undefined;

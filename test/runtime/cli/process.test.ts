@@ -91,6 +91,26 @@ service:
     expect(err).toContain('"msg":"stopped"');
   });
 
+  it.skipIf(process.platform === "win32")("does not let SIGUSR1 open the debugger", async () => {
+    const path = join(folder, "signalled.yaml");
+    writeFileSync(path, running);
+    const child = spawn(process.execPath, ["bin/sluice.js", "run", "--config", path], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    let err = "";
+    child.stderr.on("data", (chunk) => (err += chunk));
+    await expect.poll(() => err).toContain('"msg":"ready"');
+    for (let times = 0; times < 5; times++) {
+      child.kill("SIGUSR1");
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    child.kill("SIGTERM");
+    const [code] = await once(child, "close");
+    expect(code).toBe(0);
+    expect(err).not.toMatch(/debugger|inspector/i);
+  });
+
   it.runIf(existsSync("/dev/full"))("runs, and drains, with a log that cannot be written", async () => {
     const path = join(folder, "unwritable.yaml");
     const port = await freePort();
