@@ -68,6 +68,19 @@ describe("the otlp receiver with TLS", () => {
     expect(await postTls(running.http)).toBe(200);
   });
 
+  it("takes no cipher suite without forward secrecy unless it is named", async () => {
+    const rsa = { cert_file: TLS_FILES.rsaCert, key_file: TLS_FILES.rsaKey };
+    const old = { maxVersion: "TLSv1.2", ca: read(TLS_FILES.rsaCert) };
+    const staticRsa = { ...old, ciphers: "AES128-GCM-SHA256:AES256-GCM-SHA384:AES256-SHA256" };
+    await start(rsa);
+    await expect(postTls(running.http, staticRsa)).rejects.toThrow(/handshake failure/);
+    await expect(postTls(running.grpc, staticRsa)).rejects.toThrow(/handshake failure/);
+    expect(await postTls(running.http, old)).toBe(200);
+    await running.receiver.stop();
+    await start({ ...rsa, cipher_suites: ["TLS_RSA_WITH_AES_128_GCM_SHA256"] });
+    expect(await postTls(running.http, staticRsa)).toBe(200);
+  });
+
   it("reads its certificate again when told to", async () => {
     const folder = mkdtempSync(join(tmpdir(), "sluice-tls-"));
     const [cert_file, key_file] = [join(folder, "cert"), join(folder, "key")];

@@ -16,10 +16,10 @@ const common = {
   key_pem: secret().optional().meta({ description: "The same as text, instead of a file." }),
   min_version: version("1.2"),
   max_version: version("1.3"),
-  cipher_suites: z
-    .array(z.string())
-    .optional()
-    .meta({ description: "Cipher suites to allow, by Go's or OpenSSL's names. Default: those of Node.js." }),
+  cipher_suites: z.array(z.string()).optional().meta({
+    description:
+      "Cipher suites to allow, by Go's or OpenSSL's names. Default: those of Node.js; a server takes only those with forward secrecy.",
+  }),
   include_system_ca_certs_pool: z
     .boolean()
     .default(false)

@@ -21,11 +21,19 @@ export interface TlsClientOptions extends SecureContextOptions {
 /** Reads what a server needs. Throws a `StartError` that names the key, below `path`, that is to blame. */
 export async function loadServerTls(config: TlsServerConfig, path: readonly string[]): Promise<TlsServerOptions> {
   const clientCa = await readPem(config.client_ca_file, undefined, [...path, "client_ca_file"]);
-  const options = await loadSecureContext(config, path, clientCa);
+  const options = { ciphers: forwardSecretCiphers(), ...(await loadSecureContext(config, path, clientCa)) };
   if (options.cert === undefined || options.key === undefined) {
     throw new StartError("TLS needs both cert_file and key_file", path);
   }
   return { ...options, requestCert: clientCa !== undefined, rejectUnauthorized: clientCa !== undefined };
+}
+
+/**
+ * The suites of Node.js but for those that exchange keys by RSA alone: whoever got the server's key later could read what was
+ * recorded before.
+ */
+function forwardSecretCiphers(): string {
+  return `${process.getBuiltinModule("node:tls").DEFAULT_CIPHERS}:!kRSA`;
 }
 
 /** Reads what a client needs. Throws a `StartError` that names the key, below `path`, that is to blame. */

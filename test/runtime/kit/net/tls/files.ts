@@ -9,6 +9,8 @@ export const TLS_FILES = {
   otherCa: at("other-ca.crt"),
   serverCert: at("server.crt"),
   serverKey: at("server.key"),
+  rsaCert: at("rsa.crt"),
+  rsaKey: at("rsa.key"),
   clientCert: at("client.crt"),
   clientKey: at("client.key"),
 };
