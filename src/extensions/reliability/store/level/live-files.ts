@@ -4,8 +4,8 @@ import { LOG_FILE } from "../leveldb-files/inspect-directory.js";
 
 /**
  * Notices when files of a store that is in use are taken away or replaced: LevelDB has them open, so it would write on
- * into files that nobody will ever find. The log that is written to is looked at after every write, which takes a few
- * microseconds.
+ * into files that nobody will ever find. The log that is written to is looked at before and after every write, which
+ * takes a few microseconds. CURRENT is looked at now and then: without it a store is rebuilt from its other files, so nothing is lost.
  */
 export class LiveFiles {
   private readonly directory: string;
@@ -25,9 +25,14 @@ export class LiveFiles {
     this.log = undefined;
   }
 
-  /** Whether the files are where they were. */
+  /** Whether the log is where it was. */
+  isLogThere(): boolean {
+    return this.log === undefined || this.logNow(this.log) !== undefined;
+  }
+
+  /** Whether all of the files are where they were. */
   areThere(): boolean {
-    return this.log === undefined || (this.hasCurrent() && this.logNow(this.log) !== undefined);
+    return this.log === undefined || (this.hasCurrent() && this.isLogThere());
   }
 
   /** The same after a write, and whether that is where it went: it has made the log longer, or begun a new one. */
@@ -38,7 +43,7 @@ export class LiveFiles {
     const isLonger = same !== undefined && (same.number > log.number || same.size > log.size);
     const now = isLonger ? same : this.logAfter(log);
     this.log = now ?? log;
-    return now !== undefined && this.hasCurrent();
+    return now !== undefined;
   }
 
   private hasCurrent(): boolean {
@@ -47,7 +52,7 @@ export class LiveFiles {
 
   /** The log as it is now, or the one that has taken its place; undefined when it was taken away or replaced. */
   private logNow(log: LogFile): LogFile | undefined {
-    const now = this.readLog(log.number);
+    const now = readLog(log.path, log.number);
     return now?.inode === log.inode ? now : this.logAfter(log);
   }
 
@@ -58,19 +63,22 @@ export class LiveFiles {
 
   private newestLog(): LogFile | undefined {
     const numbers = namesIn(this.directory).flatMap((name) => LOG_FILE.exec(name)?.[1] ?? []);
-    return numbers.length === 0 ? undefined : this.readLog(Math.max(...numbers.map(Number)));
-  }
-
-  private readLog(number: number): LogFile | undefined {
-    const file = statSync(join(this.directory, `${String(number).padStart(6, "0")}.log`), NO_ERROR);
-    return file && { number, inode: file.ino, size: file.size };
+    if (numbers.length === 0) return undefined;
+    const newest = Math.max(...numbers.map(Number));
+    return readLog(join(this.directory, `${String(newest).padStart(6, "0")}.log`), newest);
   }
 }
 
 interface LogFile {
+  readonly path: string;
   readonly number: number;
   readonly inode: number;
   readonly size: number;
+}
+
+function readLog(path: string, number: number): LogFile | undefined {
+  const file = statSync(path, NO_ERROR);
+  return file && { path, number, inode: file.ino, size: file.size };
 }
 
 const NO_ERROR = { throwIfNoEntry: false } as const;

@@ -104,18 +104,18 @@ export class WriteGuard {
 
   /** Runs a write of LevelDB, unless the files are gone; when it fails because they are, that is the error. */
   async checked(work: () => Promise<void>): Promise<void> {
-    this.requireFiles(false);
+    this.require(this.liveFiles.isLogThere());
     try {
       await work();
     } catch (error) {
-      this.requireFiles(false);
+      this.require(this.liveFiles.areThere());
       throw error;
     }
   }
 
   /** Throws when the files are not there any more, although a write has just succeeded. */
   afterWrite(): void {
-    this.requireFiles(true);
+    this.require(this.liveFiles.haveGrown());
   }
 
   /** Remembers how a commit ended. */
@@ -133,13 +133,13 @@ export class WriteGuard {
     if (!this.areFilesGone) this.writeFailure = toStoreError(error, this.settings.directory);
   }
 
-  private requireFiles(afterWrite: boolean): void {
-    this.checkFiles(afterWrite);
+  private require(areFilesThere: boolean): void {
+    this.note(areFilesThere);
     if (this.areFilesGone) throw this.writeFailure;
   }
 
-  private checkFiles(afterWrite: boolean): void {
-    if (this.areFilesGone || (afterWrite ? this.liveFiles.haveGrown() : this.liveFiles.areThere())) return;
+  private note(areFilesThere: boolean): void {
+    if (this.areFilesGone || areFilesThere) return;
     this.areFilesGone = true;
     this.writeFailure = filesGoneError(this.settings.directory);
   }
@@ -151,7 +151,7 @@ export class WriteGuard {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOSPC") this.onNoSpace(error);
     }
-    this.checkFiles(false);
+    this.note(this.liveFiles.areThere());
     // On a full disk too: a merge that failed is seen only by who writes, and LevelDB frees nothing until it is opened again.
     if (this.failure !== undefined) await this.settings.tryWrite();
   }

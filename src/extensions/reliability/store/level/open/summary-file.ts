@@ -79,8 +79,8 @@ export async function storesUnder(root: string): Promise<{ directory: string; su
   return found;
 }
 
-/** A write of the file costs about as much as one of the store, so that not every commit has one of its own. */
-const WRITE_DELAY_MS = 5;
+/** A write of the files costs about as much as one of the store, so that not every commit has one of its own. */
+const WRITE_DELAY_MS = 20;
 
 /** Writes summaries, one at a time; of several that come during a write, or within a few milliseconds, only the newest. */
 export class SummaryFile {
