@@ -7,6 +7,7 @@ import type { DataPointView } from "../telemetry/views/data-point-view.js";
 import type { LogRecordView } from "../telemetry/views/log-record-view.js";
 import type { SpanView } from "../telemetry/views/span-view.js";
 import type { Admin } from "./admin.js";
+import type { Authenticators, AuthSide, ClientAuthenticator, ServerAuthenticator } from "./auth.js";
 import type { Clock } from "./clock.js";
 import type { Outcome } from "./debt.js";
 import type { Delivery, Origin, PartialRejection } from "./delivery.js";
@@ -32,6 +33,8 @@ export interface ComponentContext {
   readonly clock: Clock;
   /** A number in [0, 1). Passed in so that tests can fix it. */
   readonly random: () => number;
+  /** @internal The extensions that `auth` may name; an extension finds those that are started before it. */
+  readonly authenticators?: Authenticators;
 }
 
 /** Where a receiver hands in what it got. One for each signal that a pipeline takes from the receiver. */
@@ -196,6 +199,10 @@ export interface Extension {
   /** @internal An extension that has this makes the journals of pipelines whose intake is durable. The first one counts. */
   readonly journals?: JournalFactory;
   readonly admin?: Admin;
+  /** @internal What receivers and servers that name this extension under `auth` ask. */
+  readonly serverAuthenticator?: ServerAuthenticator;
+  /** @internal What exporters that name this extension under `auth` ask. */
+  readonly clientAuthenticator?: ClientAuthenticator;
 }
 
 /** What every type of component has. */
@@ -279,6 +286,8 @@ export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extensi
   readonly onByDefault?: boolean;
   /** @internal Whether, with this config, it makes journals for pipelines that do not ask for one by name. */
   keepsJournals?(config: Config): boolean;
+  /** @internal The sides of a connection that it authenticates with this config. */
+  authenticates?(config: Config): readonly AuthSide[];
   create(config: Config, context: ExtensionContext): Extension;
 }
 

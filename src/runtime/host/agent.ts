@@ -1,7 +1,9 @@
 import type { ComponentSpec, ResolvedConfig } from "../config/resolve/spec.js";
 import type { Problem } from "../config/text/problem.js";
 import type { Admin } from "../contract/admin.js";
+import type { Authenticators, AuthSide } from "../contract/auth.js";
 import { checkComponent } from "../contract/border/check-component.js";
+import type { PluginTracker } from "../contract/border/plugin-tracker.js";
 import { type Clock, systemClock } from "../contract/clock.js";
 import type { Extension, Host } from "../contract/component.js";
 import { directOutlet } from "../contract/direct-outlet.js";
@@ -9,8 +11,7 @@ import { ERROR_CODES } from "../contract/error-codes.js";
 import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { PlannedComponent } from "../contract/plan.js";
-import type { PluginTracker } from "../contract/plugin-tracker.js";
-import { isStartError } from "../contract/start-error.js";
+import { isStartError, StartError } from "../contract/start-error.js";
 import { waitAtMost } from "../contract/wait-at-most.js";
 import { buildGraph, ComponentCreateError, type Graph } from "../pipeline/graph.js";
 import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
@@ -65,6 +66,7 @@ export class Agent implements Host {
   /** Ends a start that is under way. */
   private interruptStart = () => {};
   private readonly removeGauges: (() => void)[] = [];
+  private readonly authenticators = startedAuthenticators((id) => this.extensions.find((each) => each.id === id));
 
   constructor(config: ResolvedConfig, options: AgentOptions) {
     this.config = config;
@@ -169,6 +171,7 @@ export class Agent implements Host {
         random,
         ...factories,
         isOpen,
+        authenticators: this.authenticators,
         pluginTracker,
         keepsRefused,
       });
@@ -190,6 +193,7 @@ export class Agent implements Host {
           metrics,
           clock: this.clock,
           random,
+          authenticators: this.authenticators,
         };
         const extension = checkComponent("extension", spec.factory.create(spec.config, { ...context, host: this }));
         await extension.start();
@@ -296,6 +300,18 @@ type PlannedPlace = Pick<PlannedComponent<unknown>, "path">;
 interface StartedComponent {
   readonly id: string;
   readonly stop: () => Promise<void>;
+}
+
+/** Those of the extensions that have started. A config that names another does not load. */
+function startedAuthenticators(find: (id: string) => { readonly extension: Extension } | undefined): Authenticators {
+  const found = <T>(id: string, side: AuthSide, authenticator: T | undefined): T => {
+    if (authenticator !== undefined) return authenticator;
+    throw new StartError(`extension "${id}" cannot authenticate for a ${side}`, ["auth", "authenticator"]);
+  };
+  return {
+    server: (id) => found(id, "server", find(id)?.extension.serverAuthenticator),
+    client: (id) => found(id, "client", find(id)?.extension.clientAuthenticator),
+  };
 }
 
 function stoppedWhileStarting(): Error {

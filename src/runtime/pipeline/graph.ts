@@ -1,6 +1,8 @@
+import type { Authenticators } from "../contract/auth.js";
 import { checkComponent } from "../contract/border/check-component.js";
 import { GarbageCollection } from "../contract/border/garbage-collection.js";
 import { guardExporter } from "../contract/border/guard-exporter.js";
+import type { PluginTracker } from "../contract/border/plugin-tracker.js";
 import type { Clock } from "../contract/clock.js";
 import type {
   ComponentContext,
@@ -17,7 +19,6 @@ import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { Journal, JournalFactory, Outlet, OutletFactory } from "../contract/outlet.js";
 import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
-import type { PluginTracker } from "../contract/plugin-tracker.js";
 import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
 import { batchingByPipeline } from "./batching.js";
@@ -45,6 +46,7 @@ export interface GraphSettings {
   readonly keepsRefused?: boolean | undefined;
   readonly isOpen: () => boolean;
   readonly pluginTracker?: PluginTracker | undefined;
+  readonly authenticators?: Authenticators | undefined;
 }
 
 export interface RunningExporter {
@@ -338,8 +340,9 @@ class GraphBuilder {
   }
 
   private contextOf(id: string, kind: ComponentKind): ComponentContext {
-    const { logger, metrics, clock, random } = this.settings;
-    return { id, kind, logger: logger.child({ component: `${kind} ${id}` }), metrics, clock, random };
+    const { logger, metrics, clock, random, authenticators } = this.settings;
+    const context = { id, kind, logger: logger.child({ component: `${kind} ${id}` }), metrics, clock, random };
+    return authenticators === undefined ? context : { ...context, authenticators };
   }
 }
 

@@ -7,6 +7,7 @@ import {
 } from "../contract/border/check-output.js";
 import type { GarbageCollection } from "../contract/border/garbage-collection.js";
 import { DELIVERY_LOST, LostDeliveries } from "../contract/border/lost-deliveries.js";
+import type { PluginTracker } from "../contract/border/plugin-tracker.js";
 import { processorInput } from "../contract/border/processor-input.js";
 import type { Clock } from "../contract/clock.js";
 import type { Processor } from "../contract/component.js";
@@ -20,7 +21,6 @@ import type { Counter, Logger } from "../contract/observability.js";
 import { withFailureHandler } from "../contract/operators/failure-handler.js";
 import { holdingOf } from "../contract/operators/holding.js";
 import { statefulProcessor } from "../contract/operators/stateful-processor.js";
-import type { PluginTracker } from "../contract/plugin-tracker.js";
 import { isGenericCode, Refusal, toRefusal } from "../contract/refusal.js";
 
 /** How to look for what a plugin let go of. */

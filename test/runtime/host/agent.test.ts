@@ -15,6 +15,8 @@ import {
   Refusal,
   SIGNALS,
 } from "../../../src/plugin.js";
+import type { ClientAuthenticator, ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
+import { authReference } from "../../../src/runtime/contract/schema/auth-reference.js";
 import { type Agent, AgentStartError } from "../../../src/runtime/host/agent.js";
 import { agentOf } from "../../support/agent.js";
 import { logs } from "../../support/telemetry/batches.js";
@@ -302,5 +304,94 @@ service: {pipelines: {logs: {receivers: [otlp], processors: [broken], exporters:
       { refusal: { kind: "transient", message: "socket" } },
       { refusal: { kind: "transient", message: "text" } },
     ]);
+  });
+});
+
+describe("authenticators", () => {
+  it("are found by the components that name them, whatever their order in the config", async () => {
+    const found: Record<string, unknown> = {};
+    const server: ServerAuthenticator = {
+      challenge: "Test",
+      authenticate: () => ({ authenticator: "keys/a", subject: "joe", attributes: {} }),
+    };
+    const client: ClientAuthenticator = { authorize: () => ({}) };
+    const nothing = { start: async () => {}, stop: async () => {} };
+    const schema = z.strictObject({ auth: authReference("server").optional() });
+    const components = [
+      defineReceiver({
+        type: "in",
+        schema,
+        create: ({ auth }, { authenticators }) => {
+          found.receiver = authenticators?.server(auth!.authenticator);
+          return nothing;
+        },
+      }),
+      defineExporter({
+        type: "out",
+        schema: z.strictObject({ auth: authReference("client") }),
+        create: ({ auth }, { authenticators }) => {
+          found.exporter = authenticators?.client(auth.authenticator);
+          return { send: async () => undefined };
+        },
+      }),
+      defineExtension({
+        type: "asks",
+        schema,
+        create: ({ auth }, { authenticators }) => ({
+          ...nothing,
+          start: async () => void (found.extension = authenticators?.server(auth!.authenticator)),
+        }),
+      }),
+      defineExtension({
+        type: "keys",
+        schema: z.strictObject({}),
+        authenticates: () => ["server", "client"],
+        create: () => ({ ...nothing, serverAuthenticator: server, clientAuthenticator: client }),
+      }),
+    ];
+    const agent = agentOf(
+      `
+receivers: {in: {auth: {authenticator: keys/a}}}
+exporters: {out: {auth: {authenticator: keys/a}}}
+extensions: {asks: {auth: {authenticator: keys/a}}, keys/a: }
+service:
+  extensions: [asks, keys/a]
+  pipelines: {logs: {receivers: [in], exporters: [out]}}
+`,
+      { components },
+    );
+    agents.push(agent);
+    await agent.start();
+    expect(found).toEqual({ receiver: server, exporter: client, extension: server });
+  });
+
+  it("that say they authenticate and do not are a problem of the component that asks", async () => {
+    const nothing = { start: async () => {}, stop: async () => {} };
+    const components = [
+      defineReceiver({
+        type: "in",
+        schema: z.strictObject({ auth: authReference("server") }),
+        create: ({ auth }, { authenticators }) => ({
+          ...nothing,
+          start: async () => void authenticators?.server(auth.authenticator),
+        }),
+      }),
+      defineExporter({ type: "out", schema: z.strictObject({}), create: () => ({ send: async () => undefined }) }),
+      defineExtension({
+        type: "keys",
+        schema: z.strictObject({}),
+        authenticates: () => ["server"],
+        create: () => nothing,
+      }),
+    ];
+    const yaml = `
+receivers: {in: {auth: {authenticator: keys}}}
+exporters: {out: }
+extensions: {keys: }
+service: {extensions: [keys], pipelines: {logs: {receivers: [in], exporters: [out]}}}
+`;
+    await expect(agentOf(yaml, { components }).start()).rejects.toMatchObject({
+      problems: [{ path: "receivers.in.auth.authenticator", place: { line: 2, column: 40 } }],
+    });
   });
 });

@@ -7,6 +7,7 @@ import { SECTIONS } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
 import { locatePath, type MapNode, mapNode, type Node, withMeantKeys } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
+import { askedFirst, checkAuthenticators } from "./check-authenticators.js";
 import { type ConfiguredListener, checkListeners, componentListeners, metricListeners } from "./check-listeners.js";
 import {
   type ComponentDefinition,
@@ -61,8 +62,10 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
   const unwritten = options.addDefaults ? defaultExtensions(root, registry, enabled, findings) : [];
   const intakeLimit = service.settings?.intake.max_bytes ?? Number.POSITIVE_INFINITY;
   const keepsJournals = [...enabled, ...unwritten].some(([, { factory, config }]) => factory.keepsJournals?.(config));
-  checkHolding(pipelines, (definition) => parsed.get(definition)?.config, { intakeLimit, keepsJournals, findings });
-  checkConfiguredSignals(pipelines, (definition) => parsed.get(definition)?.config, findings);
+  const configOf = (definition: ComponentDefinition) => parsed.get(definition)?.config;
+  checkHolding(pipelines, configOf, { intakeLimit, keepsJournals, findings });
+  checkConfiguredSignals(pipelines, configOf, findings);
+  const asked = checkAuthenticators({ root, definitions, used, configOf, findings });
   // Where a name is wrong, what it meant is not used for that reason alone.
   if (!findings.hasErrors) warnOfUnused(definitions, used, findings);
   checkListeners(
@@ -83,7 +86,7 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
     processors: build.specs("processor", definitions.processors.values()),
     exporters: build.exporters(definitions.exporters.values()),
     connectors: build.specs("connector", definitions.connectors.values()),
-    extensions: new Map([...unwritten, ...enabled]),
+    extensions: askedFirst([...unwritten, ...enabled], asked),
     pipelines: ordered.map(pipelineSpec),
     service: service.settings,
     generation: configHash(root),

@@ -28,7 +28,7 @@ export interface ResolvedConfig extends GraphPlan {
   readonly processors: ReadonlyMap<string, ComponentSpec<ProcessorFactory>>;
   readonly exporters: ReadonlyMap<string, ExporterSpec>;
   readonly connectors: ReadonlyMap<string, ComponentSpec<ConnectorFactory>>;
-  /** In the order of service.extensions. */
+  /** In the order of service.extensions, but none before one that it asks to authenticate. */
   readonly extensions: ReadonlyMap<string, ComponentSpec<ExtensionFactory>>;
   readonly service: ServiceSettings;
   /** A short hash of all that the config says, variables filled in. */

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { AuthSide } from "../../contract/auth.js";
 
 /**
  * Looks into zod schemas: which keys there are, what a value may be, what its author noted about it. This is the only file
@@ -39,6 +40,8 @@ export interface SchemaMeta {
   readonly description?: string;
   /** Nothing is known of what is inside: it may hold secrets. */
   readonly opaque?: boolean;
+  /** It is the id of an extension that authenticates this side of a connection. */
+  readonly authenticator?: AuthSide;
 }
 
 /** `word` is a string from a fixed list; `any` takes everything. */

@@ -14,6 +14,11 @@ export const PROBLEMS = {
     cause: "One of the `components` that a program gave cannot be used.",
     action: "Pass what the `define` functions of `sluice/plugin` return, each type once.",
   },
+  cannot_authenticate: {
+    cause:
+      "An `auth` names an extension that is no authenticator, or is configured for the other side of a connection.",
+    action: "Name one that can, or give that extension the keys of this side.",
+  },
   clients_wait: {
     cause:
       "A processor holds back what clients send, and its pipeline's intake is not durable: their answers wait with it.",
@@ -51,6 +56,10 @@ export const PROBLEMS = {
   empty_config: {
     cause: "There is nothing in the config.",
     action: "Write receivers, exporters and `service.pipelines`; [the examples](../config/) are good beginnings.",
+  },
+  extension_off: {
+    cause: "An `auth` names an extension that does not run.",
+    action: "Add it to `service.extensions`.",
   },
   file_cycle: {
     cause: "A `file:` substitution takes in a file that takes in itself, directly or through others.",

@@ -5,7 +5,7 @@ import type { Exporter, SendOptions } from "../component.js";
 import { errorMessage } from "../error-message.js";
 import { limitedLog } from "../limited-log.js";
 import type { Logger } from "../observability.js";
-import type { PluginTracker } from "../plugin-tracker.js";
+import type { PluginTracker } from "./plugin-tracker.js";
 
 /** What is told of a plugin's exporter. */
 export interface ExporterGuardServices {

@@ -1,0 +1,130 @@
+import type { AuthSide } from "../../contract/auth.js";
+import type { ConfigPath } from "../../contract/schema/schema.js";
+import { didYouMean, withArticle } from "../../contract/schema/suggest.js";
+import { parseId } from "../schema/component-id.js";
+import { serviceSchema } from "../schema/service-schema.js";
+import { entriesOf, itemsOf, type SchemaValue, visitSchema } from "../schema/visit-schema.js";
+import { metaOf } from "../schema/zod-schema.js";
+import type { Findings } from "../text/findings.js";
+import type { MapNode, Span } from "../text/node.js";
+import { callPlugin, pluginCode } from "./call-plugin.js";
+import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
+
+/** `auth: {authenticator: ID}` as it is written somewhere. */
+interface AuthenticatorReference {
+  readonly id: string;
+  readonly side: AuthSide;
+  readonly span: Span;
+  readonly path: ConfigPath;
+  /** The extension whose config says so; undefined for other components and the service. */
+  readonly from: string | undefined;
+}
+
+export interface AuthenticatorsOptions {
+  readonly root: MapNode;
+  readonly definitions: ComponentDefinitions;
+  readonly used: ReadonlySet<ComponentDefinition>;
+  readonly configOf: (definition: ComponentDefinition) => unknown;
+  readonly findings: Findings;
+}
+
+/**
+ * Holds every `auth` of what runs against the extensions that run: a port whose authenticator is missing must not open.
+ * Gives for each extension the ids of those that it asks, which are to be started before it.
+ */
+export function checkAuthenticators(options: AuthenticatorsOptions): ReadonlyMap<string, readonly string[]> {
+  const asked = new Map<string, string[]>();
+  for (const reference of findReferences(options)) {
+    checkReference(reference, options);
+    const { from, id } = reference;
+    if (from === undefined) continue;
+    asked.set(from, [...(asked.get(from) ?? []), id]);
+    if (reaches(asked, id, from))
+      report(reference, `extension "${from}" would ask itself for credentials`, options.findings);
+  }
+  return asked;
+}
+
+/** The same in an order in which nothing comes before an extension that it asks; otherwise as it was. */
+export function askedFirst<T>(
+  extensions: Iterable<readonly [string, T]>,
+  asked: ReadonlyMap<string, readonly string[]>,
+): Map<string, T> {
+  const all = new Map(extensions);
+  const ordered = new Map<string, T>();
+  const add = (id: string) => {
+    const extension = all.get(id);
+    if (extension === undefined || ordered.has(id)) return;
+    all.delete(id);
+    for (const earlier of asked.get(id) ?? []) add(earlier);
+    ordered.set(id, extension);
+  };
+  for (const id of [...all.keys()]) add(id);
+  return ordered;
+}
+
+function findReferences({ root, used }: AuthenticatorsOptions): AuthenticatorReference[] {
+  const service = root.entries.get("service")?.value;
+  const inService =
+    service === undefined
+      ? []
+      : referencesIn({ node: service, schemas: [serviceSchema], path: ["service"] }, undefined);
+  const inComponents = [...used].flatMap(({ factory, node, kind, id, section, name }) => {
+    if (factory === undefined) return [];
+    const value = { node, schemas: [factory.schema], path: [section, name] };
+    return referencesIn(value, kind === "extension" ? id : undefined);
+  });
+  return [...inService, ...inComponents];
+}
+
+function referencesIn(value: SchemaValue, from: string | undefined): AuthenticatorReference[] {
+  return visitSchema<AuthenticatorReference[]>(value, {
+    scalar: ({ node, schemas, path }) => {
+      const side = schemas.map((schema) => metaOf(schema).authenticator).find((found) => found !== undefined);
+      if (side === undefined || typeof node.value !== "string") return [];
+      return [{ id: parseId(node.value)?.id ?? node.value, side, span: node, path, from }];
+    },
+    list: (list) => itemsOf(list).flatMap((item) => referencesIn(item, from)),
+    map: (map) => entriesOf(map).flatMap((entry) => referencesIn(entry, from)),
+  });
+}
+
+function checkReference(reference: AuthenticatorReference, options: AuthenticatorsOptions): void {
+  const { id, side, span, path } = reference;
+  const { definitions, used, configOf, findings } = options;
+  const definition = definitions.extensions.get(id);
+  if (definition === undefined) {
+    const message = `extension "${id}" is not defined under extensions`;
+    findings.error("undefined_reference", span, path, message, didYouMean(id, [...definitions.extensions.keys()]));
+    return;
+  }
+  const { factory } = definition;
+  if (factory?.kind !== "extension") return; // There is no such type, which has been said, or it does nothing.
+  if (!used.has(definition)) {
+    const suggestion = `add ${id} to service.extensions`;
+    findings.error("extension_off", span, path, `extension "${id}" is not among service.extensions`, { suggestion });
+    return;
+  }
+  const config = configOf(definition);
+  if (config === undefined) return;
+  const ask = () => factory.authenticates?.(config) ?? [];
+  const sides = callPlugin(ask, pluginCode("authenticates", definition, factory, "error"), findings);
+  if (sides === undefined || sides.includes(side)) return;
+  const other = sides.length === 0 ? "" : `; it is configured for ${withArticle(sides[0]!)} only`;
+  report(reference, `extension "${id}" cannot authenticate for ${withArticle(side)}${other}`, findings);
+}
+
+function report({ span, path }: AuthenticatorReference, message: string, findings: Findings): void {
+  findings.error("cannot_authenticate", span, path, message);
+}
+
+function reaches(asked: ReadonlyMap<string, readonly string[]>, from: string, to: string): boolean {
+  const seen = new Set<string>();
+  const visit = (id: string): boolean => {
+    if (id === to) return true;
+    if (seen.has(id)) return false;
+    seen.add(id);
+    return (asked.get(id) ?? []).some(visit);
+  };
+  return visit(from);
+}
