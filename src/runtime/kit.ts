@@ -139,6 +139,7 @@ export {
 export { crc32c, maskCrc } from "./kit/crc32c.js";
 export { FNV32_START, FNV64_START, fnv32, fnv64 } from "./kit/fnv.js";
 export { compilePattern, type Pattern } from "./kit/match/pattern.js";
+export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./kit/private-files.js";
 export { receiverCounters } from "./kit/receiver-counters.js";
 export { splitLines } from "./kit/text/split-lines.js";
 export { type Paint, painterFor, printable, type Style } from "./kit/text/terminal.js";

@@ -14,7 +14,7 @@ import {
   type Signal,
   StartError,
 } from "../../plugin.js";
-import { type Paint, painterFor } from "../../runtime/kit.js";
+import { type Paint, PRIVATE_FILE_MODE, painterFor } from "../../runtime/kit.js";
 import { basicLine } from "./basic.js";
 import { detailedLines } from "./detailed.js";
 import { normalLines } from "./normal.js";
@@ -106,7 +106,7 @@ export class DebugExporter implements Exporter {
 
   private async openFile(path: string): Promise<WriteStream> {
     try {
-      const file = (await open(path, "a")).createWriteStream();
+      const file = (await open(path, "a", PRIVATE_FILE_MODE)).createWriteStream();
       this.files.push(file);
       return file;
     } catch (error) {

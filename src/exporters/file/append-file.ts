@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, rename, stat, writeFile } from "node:fs/promises";
+import { chmod, type FileHandle, mkdir, open, rename, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Logger } from "../../plugin.js";
 import { type Backups, stampText } from "./backups.js";
@@ -12,6 +12,8 @@ interface AppendFileSettings {
   readonly fsync: boolean;
   /** Permissions of directories to create; undefined: they must exist. */
   readonly directoryMode: number | undefined;
+  /** Permissions of the file, new or not. */
+  readonly fileMode: number;
   readonly logger: Logger;
   readonly now: () => number;
   /** Opens a file for appending and reading; replaced in tests to make a disk fail. */
@@ -48,11 +50,12 @@ export class AppendFile {
   async open(): Promise<void> {
     const { path, directoryMode } = this.settings;
     if (directoryMode !== undefined) await this.createDirectories(dirname(path), directoryMode);
-    this.handle = await (this.settings.open ?? openForAppend)(path);
+    this.handle = await (this.settings.open ?? this.openForAppend)(path);
     const found = await this.handle.stat();
     this.isRegularFile = found.isFile();
     this.identity = identityOf(found);
     this.size = this.isRegularFile ? found.size : 0;
+    if (this.isRegularFile) await this.setPermissions(found.mode);
     if (this.isRegularFile) await this.repair();
     if (this.settings.fsync && this.isRegularFile) await syncDirectory(dirname(path));
   }
@@ -103,12 +106,34 @@ export class AppendFile {
     await handle?.close();
   }
 
+  private readonly openForAppend = (path: string): Promise<FileHandle> => {
+    const { fileMode } = this.settings;
+    // A device or pipe may refuse to be read from, and is not.
+    return open(path, "a+", fileMode).catch(() => open(path, "a", fileMode));
+  };
+
+  /** A file of somebody else keeps those it has: it can be written to, so that nothing is refused for it. */
+  private async setPermissions(mode: number): Promise<void> {
+    const { path, fileMode, logger } = this.settings;
+    if (process.platform === "win32" || (mode & 0o777) === fileMode) return;
+    const isLoose = (mode & 0o777 & ~fileMode) !== 0;
+    const wanted = fileMode.toString(8).padStart(4, "0");
+    try {
+      await this.handle!.chmod(fileMode);
+      if (isLoose) logger.warn({ path }, `others could use the file: it has the permissions ${wanted} now`);
+    } catch (error) {
+      if (isLoose) logger.warn({ path, error }, `the file cannot be given the permissions ${wanted}`);
+    }
+  }
+
   /** Their names survive a power loss as the file's does. */
   private async createDirectories(directory: string, mode: number): Promise<void> {
     const first = await mkdir(directory, { recursive: true, mode });
-    if (first === undefined || !this.settings.fsync) return;
+    if (first === undefined) return;
     for (let created = directory; created.length >= first.length; created = dirname(created)) {
-      await syncDirectory(dirname(created));
+      // The umask of the process may have taken some of them.
+      await chmod(created, mode).catch(() => {});
+      if (this.settings.fsync) await syncDirectory(dirname(created));
     }
   }
 
@@ -150,15 +175,10 @@ export class AppendFile {
       await rename(path, torn);
       return this.open();
     }
-    await writeFile(torn, await readBytes(this.handle!, completeBytes, bytes));
+    await writeFile(torn, await readBytes(this.handle!, completeBytes, bytes), { mode: this.settings.fileMode });
     await this.handle!.truncate(completeBytes);
     this.size = completeBytes;
   }
-}
-
-function openForAppend(path: string): Promise<FileHandle> {
-  // A device or pipe may refuse to be read from, and is not.
-  return open(path, "a+").catch(() => open(path, "a"));
 }
 
 async function unusedPath(wanted: string): Promise<string> {

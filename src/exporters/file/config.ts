@@ -38,6 +38,11 @@ export const fileSchema = z.strictObject({
     .regex(/^0?[0-7]{3}$/, { error: 'expected octal permissions such as "0755"' })
     .default("0755")
     .meta({ description: "Of folders that are made, in octal." }),
+  file_permissions: z
+    .string()
+    .regex(/^0?[0-7]{3}$/, { error: 'expected octal permissions such as "0640"' })
+    .default("0600")
+    .meta({ description: "Of the file and its backups, in octal; a file that is there gets them too." }),
   compression: z
     .enum(["", "none"], { error: "compression is not supported here; compress the backups with a tool of your own" })
     .optional()

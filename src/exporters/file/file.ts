@@ -56,6 +56,7 @@ export class FileExporter implements Exporter {
       backups: createBackups(this.path, backupLimits(config), now),
       fsync: config.fsync,
       directoryMode: config.create_directory ? Number.parseInt(config.directory_permissions, 8) : undefined,
+      fileMode: Number.parseInt(config.file_permissions, 8),
       logger: context.logger,
       now,
       ...(open && { open }),

@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { access, mkdir, readdir } from "node:fs/promises";
+import { access, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import {
@@ -18,6 +18,7 @@ import {
   type Journal,
   type JournalFactory,
   type JournalSettings,
+  makePrivateDirectory,
   type Outlet,
   type OutletFactory,
   type OutletSettings,
@@ -31,6 +32,7 @@ import { createAdmin } from "./operate/admin.js";
 import { directoryNameOf } from "./operate/directory-name.js";
 import type { ExporterControl } from "./operate/exporter-control.js";
 import { warnOfOrphanedQueues } from "./operate/orphaned-queues.js";
+import { tightenPermissions } from "./operate/tighten-permissions.js";
 import { QueueOutlet } from "./queue-outlet.js";
 import { storesUnder } from "./store/level/open/summary-file.js";
 import { LevelStore, type LevelStoreOptions } from "./store/level-store.js";
@@ -45,7 +47,7 @@ const directorySchema = z
 /** Makes the directory if need be; throws a `StartError` that names the key when it cannot be used. */
 async function prepareDirectory(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true });
+    await makePrivateDirectory(path);
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -117,6 +119,7 @@ class Reliability implements Extension {
   async start(): Promise<void> {
     if (this.createStore !== undefined) return;
     if (keepsJournals(this.defaults)) await prepareDirectory(this.config.directory);
+    await tightenPermissions(this.config.directory, this.context.logger);
     this.leftJournals = await journalsUnder(this.config.directory);
     this.leftNames = await queueNamesUnder(this.config.directory);
   }

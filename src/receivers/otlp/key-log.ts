@@ -1,6 +1,7 @@
-import { type FileHandle, mkdir, open, readFile, rename } from "node:fs/promises";
+import { type FileHandle, open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, type Logger, limitedLog, StartError } from "../../plugin.js";
+import { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "../../runtime/kit.js";
 
 /** A key that was taken, and when, in milliseconds since the epoch. */
 export type RememberedKey = readonly [key: string, at: number];
@@ -46,9 +47,10 @@ export class KeyLog {
   /** What was remembered before, oldest first. Throws a `StartError` when the directory cannot be used. */
   async open(): Promise<RememberedKey[]> {
     try {
-      await mkdir(join(this.path, ".."), { recursive: true });
+      await makePrivateDirectory(join(this.path, ".."));
+      for (const path of [this.path, `${this.path}.old`]) await makePrivate(path);
       const [older, newer] = [await readKeys(`${this.path}.old`), await readKeys(this.path)];
-      this.file = await open(this.path, "a");
+      this.file = await open(this.path, "a", PRIVATE_FILE_MODE);
       this.keysInFile = newer.length;
       return [...older, ...newer];
     } catch (error) {
@@ -91,7 +93,7 @@ export class KeyLog {
   private async startNextFile(): Promise<void> {
     const full = this.file;
     await rename(this.path, `${this.path}.old`);
-    this.file = await open(this.path, "a");
+    this.file = await open(this.path, "a", PRIVATE_FILE_MODE);
     this.keysInFile = 0;
     await full?.close();
   }

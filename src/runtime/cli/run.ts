@@ -1,5 +1,6 @@
 import process from "node:process";
 import { setFlagsFromString } from "node:v8";
+import { isMainThread } from "node:worker_threads";
 import type { LoadedConfig } from "../config/load.js";
 import type { ResolvedConfig } from "../config/resolve/spec.js";
 import { type Problem, placeText, problemMessage } from "../config/text/problem.js";
@@ -68,6 +69,7 @@ async function runConfig(
     import("../host/self-telemetry/self-telemetry.js"),
     import("./stream-errors.js"),
   ]);
+  keepFilesToOwner();
   tuneGarbageCollection();
   const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
   const { logger, metrics } = telemetry;
@@ -122,6 +124,11 @@ function shutdownTimeout(text: string | undefined): number | undefined {
   if (ms === undefined)
     throw new UsageError(`--shutdown-timeout ${text} is no duration`, "write it with a unit: 10s, 1m");
   return ms;
+}
+
+/** What the agent and its plugins write is for whoever runs it, unless it is given other permissions on purpose. */
+function keepFilesToOwner(): void {
+  if (isMainThread) process.umask(0o077);
 }
 
 /**

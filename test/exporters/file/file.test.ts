@@ -156,6 +156,22 @@ describe("writing", () => {
     expect((await stat(directory)).mode & 0o777).toBe(0o700);
   });
 
+  test("gives the file the permissions of the config, those of its owner by default, also one that is there", async () => {
+    const path = join(await temporaryDirectory(), "out.json");
+    const rights = async () => (await stat(path)).mode & 0o777;
+    await writeFile(path, "");
+    await chmod(path, 0o644);
+    const exporter = await start({ path });
+    expect(await rights()).toBe(0o600);
+    await stop(exporter);
+    const shared = await start({ path, file_permissions: "0640" });
+    expect(await rights()).toBe(0o640);
+    await stop(shared);
+    await rm(path);
+    await start({ path });
+    expect(await rights()).toBe(0o600);
+  });
+
   test("writes to a device as it is", async () => {
     const exporter = await start({ path: "/dev/null", rotation: { max_megabytes: 0.0001 } });
     await Promise.all([exporter.send(log("one"), never), exporter.send(log("two"), never)]);
@@ -202,6 +218,7 @@ describe("refusing to start", () => {
     [{ path: "x", compression: "gzip" }, "compression"],
     [{ path: "x", group_by: { enabled: true, resource_attribute: "a" } }, "group_by"],
     [{ path: "x", directory_permissions: "rwx" }, "directory_permissions"],
+    [{ path: "x", file_permissions: "888" }, "file_permissions"],
     [{ path: "x", rotation: { max_megabytes: -1 } }, "rotation"],
     [{ path: "x", rotations: {} }, undefined],
   ])("finds %j wrong", (written, key) => {
@@ -282,7 +299,7 @@ describe("after a crash", () => {
     const directory = await temporaryDirectory();
     const path = join(directory, "out.json");
     const [whole, torn] = [`${batchToJson(log("whole"))}\n`, batchToJson(log("torn")).slice(0, 30)];
-    await writeFile(path, whole + torn);
+    await writeFile(path, whole + torn, { mode: 0o600 });
     const logger = listeningLogger();
     const exporter = await start({ path }, { logger });
     await exporter.send(log("next"), never);

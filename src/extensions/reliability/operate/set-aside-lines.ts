@@ -22,7 +22,8 @@ import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from ".
 export async function* setAsideLines(folder: string): AsyncGenerator<string> {
   await checkFolder(folder);
   const isRecovered = await readRecovered(folder);
-  const directory = await mkdtemp(join(tmpdir(), "sluice-set-aside-"));
+  const temporary = await mkdtemp(join(tmpdir(), "sluice-set-aside-"));
+  const directory = join(temporary, "queue");
   const store = new LevelStore({ exporter: "", directory, durability: "process", intervalMs: 0 });
   try {
     await copyRecords(folder, directory, makeLevelDb);
@@ -32,8 +33,7 @@ export async function* setAsideLines(folder: string): AsyncGenerator<string> {
     for await (const { ref, entry } of entriesOf(store)) if (!isRecovered(ref)) yield* lineOf(store, ref, entry);
   } finally {
     await store.close();
-    await rm(directory, { recursive: true, force: true });
-    await rm(`${directory}.witness`, { force: true });
+    await rm(temporary, { recursive: true, force: true });
   }
 }
 

@@ -288,7 +288,7 @@ export class LevelStore implements QueueStore {
   }
 
   private async onOpened({ db, meta }: OpenedDirectory): Promise<void> {
-    this.guard.onOpened();
+    await this.guard.onOpened();
     this.compactor.resume();
     await this.storeState.reset(db, meta);
     await this.summaryFile.start(this.storeState.meta);

@@ -1,4 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { PRIVATE_FILE_MODE } from "../../kit/private-files.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, type Output } from "../terminal.js";
 import { queryOf } from "./filters.js";
@@ -28,10 +31,13 @@ async function toOutput(lines: AsyncIterable<string>, out: Output): Promise<numb
   return number;
 }
 
-/** The file has its name only when it is whole. */
+/**
+ * The file has its name only when it is whole. Until then it has one that nobody can know before, and that must not be there:
+ * a link that somebody has put there is not followed. One that has the name of the file itself is replaced.
+ */
 async function toFile(lines: AsyncIterable<string>, file: string): Promise<number> {
-  const partial = `${file}.part`;
-  const handle = await open(partial, "w", 0o600);
+  const partial = join(dirname(file), `.${basename(file)}.${randomBytes(8).toString("hex")}.part`);
+  const handle = await open(partial, "wx", PRIVATE_FILE_MODE);
   let number = 0;
   try {
     for await (const line of lines) {

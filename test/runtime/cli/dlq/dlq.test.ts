@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { constants, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -212,6 +212,19 @@ describe("dlq export and import", () => {
     expect(await to.dlq(["import", file])).toMatchObject({ code: 0, out: "2 dead letters imported.\n" });
     expect(await to.dlq(["import", file])).toMatchObject({ code: 1, err: expect.stringContaining("line 1: entry") });
     expect((await to.dlq(["export"])).out).toBe(await readFile(file, "utf8"));
+  });
+
+  it("write into no file that somebody has put a link to", async () => {
+    const from = await running({ body: "one" });
+    const folder = await temporary();
+    const [file, victim] = [join(folder, "dead.jsonl"), join(folder, "victim")];
+    await writeFile(victim, "untouched");
+    for (const link of [file, `${file}.part`]) await symlink(victim, link);
+    expect(await from.dlq(["export", "--out", file])).toMatchObject({ code: 0 });
+    expect(await readFile(victim, "utf8")).toBe("untouched");
+    const { mode } = await lstat(file);
+    expect(mode & constants.S_IFMT).toBe(constants.S_IFREG);
+    expect(mode & 0o777).toBe(0o600);
   });
 
   it("change nothing when a line is damaged, unless told to skip it", async () => {

@@ -1,10 +1,11 @@
-import { mkdir } from "node:fs/promises";
+import { makePrivateDirectory } from "../../../../runtime/kit.js";
 import { StoreError } from "../store.js";
 import { type ReadDisk, readDisk as readRealDisk } from "./disk-plan.js";
 import { toStoreError } from "./errors.js";
 import { checkUnlocked } from "./level-db.js";
 import { LiveFiles } from "./live-files.js";
 import { checkWritable, DiskSpace } from "./open/disk-space.js";
+import { OwnerOnlyFiles } from "./open/owner-only-files.js";
 
 export interface WriteGuardSettings {
   readonly directory: string;
@@ -26,6 +27,7 @@ export class WriteGuard {
   readonly diskSpace: DiskSpace;
   private readonly settings: WriteGuardSettings;
   private readonly liveFiles: LiveFiles;
+  private readonly ownerOnlyFiles: OwnerOnlyFiles;
   private diskFailure: StoreError | undefined;
   private writeFailure: StoreError | undefined;
   private areFilesGone = false;
@@ -36,6 +38,7 @@ export class WriteGuard {
     this.settings = settings;
     this.diskSpace = new DiskSpace(settings.directory, settings.readDisk ?? readRealDisk);
     this.liveFiles = new LiveFiles(settings.directory);
+    this.ownerOnlyFiles = new OwnerOnlyFiles(settings.directory);
   }
 
   get failure(): StoreError | undefined {
@@ -52,7 +55,7 @@ export class WriteGuard {
   async beforeReopen(): Promise<void> {
     const { directory, hasEntries } = this.settings;
     if (this.areFilesGone && hasEntries()) throw filesGoneError(directory);
-    await mkdir(directory, { recursive: true });
+    await makePrivateDirectory(directory);
     await this.diskSpace.makeRoomToOpen();
     // What closing makes room for may be all the room there is.
     await checkWritable(directory).catch((error) => {
@@ -71,9 +74,10 @@ export class WriteGuard {
     await this.diskSpace.removeOrphans();
   }
 
-  onOpened(): void {
+  async onOpened(): Promise<void> {
     this.areFilesGone = false;
     this.liveFiles.begin();
+    await this.ownerOnlyFiles.check();
   }
 
   start(): void {
@@ -88,6 +92,7 @@ export class WriteGuard {
     clearInterval(this.timer);
     this.timer = undefined;
     await this.checking;
+    await this.ownerOnlyFiles.check();
   }
 
   /** Takes room for a new entry: see `DiskSpace.claim`. */
@@ -145,6 +150,7 @@ export class WriteGuard {
   }
 
   private async check(): Promise<void> {
+    await this.ownerOnlyFiles.check();
     try {
       await this.diskSpace.check();
       this.diskFailure = undefined;

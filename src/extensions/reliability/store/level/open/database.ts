@@ -1,4 +1,5 @@
-import { mkdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
+import { makePrivate, makePrivateDirectory } from "../../../../../runtime/kit.js";
 import { closedError, type OpenReport } from "../../store.js";
 import { isClosedError, isDamageError, toStoreError } from "../errors.js";
 import type { LevelDb } from "../level-db.js";
@@ -43,8 +44,9 @@ export class Database {
   }
 
   async open(): Promise<OpenReport> {
-    await mkdir(this.settings.directory, { recursive: true });
+    await makePrivateDirectory(this.settings.directory);
     await this.holdDirectory();
+    await makePrivate(this.settings.directory);
     await this.settings.beforeOpen();
     return this.openHeld(false);
   }

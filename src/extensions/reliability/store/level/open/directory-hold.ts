@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdir, rm, stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { makePrivateDirectory } from "../../../../../runtime/kit.js";
 import { StoreError } from "../../store.js";
 
 /**
@@ -21,7 +22,7 @@ export interface DirectoryHold {
 
 /** Makes the directory if need be. Rejects with a `StoreError` "locked" that names the process which holds it. */
 export async function holdDirectory(directory: string): Promise<DirectoryHold> {
-  await mkdir(directory, { recursive: true });
+  await makePrivateDirectory(directory);
   const address = await addressOf(directory);
   const server = await listen(address);
   if (server !== "in use") return { release: () => closeServer(server) };

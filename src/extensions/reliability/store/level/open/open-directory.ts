@@ -1,5 +1,6 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { makePrivate, makePrivateDirectory } from "../../../../../runtime/kit.js";
 import { RANGES, rangeOf, refOf } from "../../format/keys.js";
 import { checkFormat, type Meta } from "../../format/meta.js";
 import { dataFiles, type Inspection, inspectDirectory, LOG_FILE } from "../../leveldb-files/inspect-directory.js";
@@ -39,7 +40,7 @@ export interface OpenedDirectory {
  */
 export async function openDirectory(options: OpenDirectoryOptions): Promise<OpenedDirectory> {
   const { directory } = options;
-  await mkdir(directory, { recursive: true });
+  await makePrivateDirectory(directory);
   const summaries = await readSummaries(directory);
   checkFormat(summaries.format, directory);
   await checkUnlocked(directory);
@@ -66,6 +67,7 @@ export async function openDirectory(options: OpenDirectoryOptions): Promise<Open
   if (refs !== undefined) await setAside.noteRecovered(meta.store, stretchesOf(refs));
   await clearMark(directory, "OPENING");
   await clearMark(directory, "REPAIRING");
+  if (setAside.path !== undefined) await makePrivate(setAside.path);
   return { db, meta, report: { ...report, ...greaterLoss(report, unfinished), setAside: setAside.path } };
 }
 

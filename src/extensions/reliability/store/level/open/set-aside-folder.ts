@@ -1,5 +1,6 @@
-import { copyFile, link, mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, link, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { makePrivateDirectory } from "../../../../../runtime/kit.js";
 import { dataFiles, TABLE_FILE } from "../../leveldb-files/inspect-directory.js";
 import type { EntryRef } from "../../store.js";
 import { readRepair } from "./marks.js";
@@ -64,7 +65,7 @@ export class SetAsideFolder {
 
   private async create(): Promise<string> {
     const path = await this.reservePath();
-    await mkdir(path, { recursive: true });
+    await makePrivateDirectory(path);
     return path;
   }
 }

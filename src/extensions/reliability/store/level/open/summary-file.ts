@@ -1,5 +1,6 @@
 import { type FileHandle, open, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { PRIVATE_FILE_MODE } from "../../../../../runtime/kit.js";
 import { crc32c } from "../../format/crc32c.js";
 import type { Meta } from "../../format/meta.js";
 import { dataFiles } from "../../leveldb-files/inspect-directory.js";
@@ -100,7 +101,7 @@ export class SummaryFile {
     for (const path of this.paths) {
       try {
         const temporaryPath = join(dirname(path), `.${basename(path)}.new`);
-        await writeFile(temporaryPath, renderSummary(meta), { flush: true });
+        await writeFile(temporaryPath, renderSummary(meta), { flush: true, mode: PRIVATE_FILE_MODE });
         await rename(temporaryPath, path);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
