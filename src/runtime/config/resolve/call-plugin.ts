@@ -3,7 +3,8 @@ import type { ComponentFactory } from "../../contract/component.js";
 import { errorMessage } from "../../contract/error-message.js";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { isOpaqueSchema } from "../schema/zod-schema.js";
-import { REDACTED, secretSpans, withoutUrlSecrets } from "../secrets/find-secrets.js";
+import { REDACTED, secretSpans } from "../secrets/find-secrets.js";
+import { withoutSecretTexts } from "../secrets/secret-text.js";
 import type { Findings } from "../text/findings.js";
 import type { Node, ScalarNode, Span } from "../text/node.js";
 import type { ProblemCode } from "../text/problem-codes.js";
@@ -53,7 +54,7 @@ function failureReason(error: unknown, { node, schema }: PluginCode): string {
   const message = errorMessage(error);
   if (message.includes("during synchronous parse")) return "it is asynchronous, and only others can be used";
   const secrets = hiddenTexts(node, schema).filter((text) => text.length > 2);
-  return secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), withoutUrlSecrets(message));
+  return secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), withoutSecretTexts(message));
 }
 
 /** What a component may say of its config and must not be shown: it is secret, came from a variable, or nobody knows. */

@@ -3,7 +3,8 @@ import type { ConfigPath } from "../../contract/schema/schema.js";
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
 import { schemasAt } from "../schema/visit-schema.js";
 import { enumValues, keysOf } from "../schema/zod-schema.js";
-import { isSecretValue, REDACTED, withoutUrlSecrets } from "../secrets/find-secrets.js";
+import { isSecretValue, REDACTED } from "../secrets/find-secrets.js";
+import { withoutSecretTexts } from "../secrets/secret-text.js";
 import { isNull, locatePath, type Node, nodeAt, placeOf, type Span } from "../text/node.js";
 import { placeInText } from "../text/place-in-text.js";
 import type { Place, Problem } from "../text/problem.js";
@@ -133,7 +134,7 @@ const UNQUOTED: Readonly<Record<string, RegExp>> = {
 };
 
 function expectedText(issue: ZodIssue, schemas: readonly z.ZodType[]): string {
-  if (isCustom(issue)) return withoutUrlSecrets(issue.message);
+  if (isCustom(issue)) return withoutSecretTexts(issue.message);
   switch (issue.code) {
     case "invalid_type":
       return `expected ${typeLabel(issue.expected)}`;
@@ -181,7 +182,7 @@ function describeNode(node: Node | undefined, hidden: boolean): string {
   if (node.kind === "list") return "a list";
   if (hidden) return "a value that is not shown here";
   if (node.value === null) return "nothing";
-  const text = withoutUrlSecrets(node.text);
+  const text = withoutSecretTexts(node.text);
   const shown = text.length > 60 ? `${text.slice(0, 57)}...` : text;
   return typeof node.value === "string" ? `the text ${JSON.stringify(shown)}` : shown;
 }

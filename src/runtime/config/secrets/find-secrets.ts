@@ -10,7 +10,7 @@ import {
   visitSchema,
 } from "../schema/visit-schema.js";
 import { isSecretSchema } from "../schema/zod-schema.js";
-import type { Node, ScalarNode, Span } from "../text/node.js";
+import type { MapNode, Node, ScalarNode, Span } from "../text/node.js";
 
 /** What stands in the place of a secret, wherever config is shown. */
 export const REDACTED = "[REDACTED]";
@@ -75,10 +75,19 @@ function visitValue<Result>(value: SchemaValue, isHidden: boolean, visitor: Secr
         entriesOf(map).map((entry) => {
           const schemas = meantSchemas(entry, map.schemas);
           const isUnknown = entry.known.size > 0 && schemas.length === 0;
-          const isSecretEntry = isSecret || isUnknown || isSecretKey(entry.key);
+          const isSecretEntry = isSecret || isUnknown || isSecretKey(entry.key) || isValueOfSecret(map.node, entry.key);
           return [entry.key, visitValue({ ...entry, schemas }, isSecretEntry, visitor)] as const;
         }),
       ),
+  });
+}
+
+/** `{key: api_key, value: ...}`: what an action or a header by that name is set to. */
+function isValueOfSecret({ entries }: MapNode, key: string): boolean {
+  if (key !== "value" && key !== "default_value") return false;
+  return ["key", "name"].some((naming) => {
+    const named = entries.get(naming)?.value;
+    return named?.kind === "scalar" && isSecretKey(named.text);
   });
 }
 

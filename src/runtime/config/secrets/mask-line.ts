@@ -1,5 +1,6 @@
 import type { SourceText } from "../text/source-text.js";
-import { isSecretKey, REDACTED, withoutUrlSecrets } from "./find-secrets.js";
+import { isSecretKey, REDACTED } from "./find-secrets.js";
+import { withoutSecretTexts } from "./secret-text.js";
 
 const KEY = /^\s*(?:- +)*(?:"([^"]*)"|'([^']*)'|([\w./@-]+))\s*:(?=\s|$)/;
 const ITEM = /^\s*(?:- *)+[\w./-]*\s*$/;
@@ -12,7 +13,7 @@ const PARSED = new RegExp(`(?!${PLAIN_KEY.source})${INLINE.source}`, "i");
 
 /** A line that was parsed, with what looks like a secret in it taken out once more. */
 export function maskParsedLine(line: string): string {
-  return withoutUrlSecrets(line.replace(PARSED, `$1${REDACTED}`));
+  return withoutSecretTexts(line.replace(PARSED, `$1${REDACTED}`));
 }
 
 /**
@@ -25,7 +26,7 @@ export function maskBrokenLine(source: SourceText, line: number): string | undef
   const key = keyOf(text);
   if (key === undefined) return ITEM.test(text) && !inSecretSection(source, line) ? text : undefined;
   if (!isSecretKey(key) && !inSecretSection(source, line)) {
-    return withoutUrlSecrets(text.replace(INLINE, `$1${REDACTED}`));
+    return withoutSecretTexts(text.replace(INLINE, `$1${REDACTED}`));
   }
   const [written] = KEY.exec(text)!;
   return text.slice(written.length).trim() === "" ? text : `${written} ${REDACTED}`;

@@ -6,8 +6,9 @@ import { withDefaults, writtenDefault } from "../schema/describe-keys.js";
 import { fullServiceSchema, serviceSchema } from "../schema/service-schema.js";
 import { isOpaqueSchema, keysOf, valueKinds } from "../schema/zod-schema.js";
 import type { MapNode, Node, ScalarNode } from "../text/node.js";
-import { REDACTED, visitSecrets, withoutUrlSecrets } from "./find-secrets.js";
+import { REDACTED, visitSecrets } from "./find-secrets.js";
 import { componentSchemas } from "./masked-lines.js";
+import { withoutSecretTexts } from "./secret-text.js";
 
 export interface RedactedConfigOptions {
   readonly registry: Registry;
@@ -50,7 +51,7 @@ function redactedValue(node: Node, schemas: readonly z.ZodType[], hideSubstitute
 function redactedScalar(node: ScalarNode, isSecret: boolean, schemas: readonly z.ZodType[]): unknown {
   if (node.value === null) return null;
   if (isSecret) return REDACTED;
-  if (typeof node.value === "string") return withoutUrlSecrets(node.value);
+  if (typeof node.value === "string") return withoutSecretTexts(node.value);
   const isText = schemas.some((schema) => valueKinds(schema).has("string") && !valueKinds(schema).has("number"));
   return isText ? node.text : node.value;
 }
