@@ -19,8 +19,9 @@ import { attributeEntries, hex, isTree, timeText, truncated, valueText, withThou
 export function* detailedLines(batch: Batch, paint: Paint): Iterable<string> {
   yield basicLine(batch, paint);
   const formatter = new FieldFormatter(paint);
-  for (const [index, { container, scopes }] of resourceGroups(batch).entries()) {
-    yield paint("cyan", `Resource ${index + 1}`);
+  let resources = 0;
+  for (const { container, scopes } of resourceGroups(batch)) {
+    yield paint("cyan", `Resource ${++resources}`);
     yield* formatter.ownerLines(container, "resource", "  ");
     for (const scope of scopes) {
       yield `  ${paint("cyan", scopeHeading(scope.container))}`;

@@ -1,11 +1,16 @@
-import { type Batch, decodeTree, type Tree } from "../../plugin.js";
+import type { Batch, Tree } from "../../plugin.js";
+import { after, decodeMessage, LENGTH_DELIMITED, REQUEST, skip, varint } from "../../runtime/kit.js";
 import { attributeEntries, isTree, messages, plainText } from "./values.js";
 
 const CONTAINERS = {
-  logs: ["resourceLogs", "scopeLogs", "logRecords"],
-  traces: ["resourceSpans", "scopeSpans", "spans"],
-  metrics: ["resourceMetrics", "scopeMetrics", "metrics"],
+  logs: ["scopeLogs", "logRecords"],
+  traces: ["scopeSpans", "spans"],
+  metrics: ["scopeMetrics", "metrics"],
 } as const;
+
+/** A request of any signal is a list of resources. */
+const RESOURCE_NUMBER = 1;
+const RESOURCE_TAG = (RESOURCE_NUMBER << 3) | LENGTH_DELIMITED;
 
 interface ScopeGroup {
   readonly container: Tree;
@@ -18,13 +23,21 @@ interface ResourceGroup {
   readonly scopes: readonly ScopeGroup[];
 }
 
-/** A batch as resources with scopes with items, whatever its signal. */
-export function resourceGroups(batch: Batch): ResourceGroup[] {
-  const [resources, scopes, items] = CONTAINERS[batch.signal];
-  return messages(decodeTree(batch)[resources]).map((container) => ({
-    container,
-    scopes: messages(container[scopes]).map((scope) => ({ container: scope, items: messages(scope[items]) })),
-  }));
+/** A batch as resources with scopes with items, whatever its signal. Each resource is decoded when its turn comes. */
+export function* resourceGroups({ signal, bytes }: Batch): Iterable<ResourceGroup> {
+  const [scopes, items] = CONTAINERS[signal];
+  const message = REQUEST[signal].byNumber[RESOURCE_NUMBER]!.message!;
+  for (let p = 0; p < bytes.length; ) {
+    const tag = varint(bytes, p);
+    const value = after;
+    const end = skip(bytes, value, tag);
+    p = end;
+    if (tag !== RESOURCE_TAG) continue;
+    varint(bytes, value);
+    const container = decodeMessage(message, bytes, after, end);
+    const groups = messages(container[scopes]).map((scope) => ({ container: scope, items: messages(scope[items]) }));
+    yield { container, scopes: groups };
+  }
 }
 
 /** The resource's service.name, or nothing. */

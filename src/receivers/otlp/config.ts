@@ -49,7 +49,10 @@ const httpSchema = z.strictObject({
   cors: section(cors).optional().meta({ description: "Lets pages of other origins send from browsers." }),
   max_request_body_size: byteSize()
     .default(20 * 1024 * 1024)
-    .meta({ description: "Bytes a request may have after decompression; 0 means the default." }),
+    .meta({
+      description:
+        "Bytes a request may have after decompression; 0 means the default. It may hold a record, attribute or value for each 16.",
+    }),
   traces_url_path: urlPath("/v1/traces").meta({ description: "The path at which traces are taken." }),
   metrics_url_path: urlPath("/v1/metrics").meta({ description: "The path at which metrics are taken." }),
   logs_url_path: urlPath("/v1/logs").meta({ description: "The path at which logs are taken." }),

@@ -79,7 +79,7 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
     if (this.state !== "reading") return;
     let accepted: Promise<Outcome>;
     try {
-      const batch = this.upload.toBatch(this.encoding, body);
+      const batch = this.upload.toBatch(this.encoding, body, this.endpoint.maxBytes);
       this.state = "handed in";
       this.upload.release();
       this.onHandedIn();

@@ -53,12 +53,19 @@ export class Upload {
     return decompress(encoding, compressed, { limit, reserve: (bytes) => this.reserve(bytes) });
   }
 
-  /** Throws a `MalformedError` when the bytes are no request of this signal. */
-  toBatch(encoding: OtlpEncoding, bytes: Buffer): Batch {
+  /** Throws a `MalformedError` when the bytes are no request of this signal, or hold too much for one of `limit` bytes. */
+  toBatch(encoding: OtlpEncoding, bytes: Buffer, limit: number): Batch {
     const { signal } = this.requestIntake.service;
-    return encoding === "proto" ? Batch.admit(signal, bytes) : batchFromJson(signal, bytes);
+    const maxElements = Math.ceil(limit / BYTES_PER_ELEMENT);
+    return encoding === "proto" ? Batch.admit(signal, bytes, maxElements) : batchFromJson(signal, bytes, maxElements);
   }
 }
+
+/**
+ * A request of the largest size may hold a record, attribute or value for each so many bytes. The smallest that anybody sends
+ * take more; the smallest that can be sent take two, and what makes an object of each would need many times the request's size.
+ */
+const BYTES_PER_ELEMENT = 16;
 
 export const OVERLOADED: ErrorAnswer = {
   httpStatus: 503,

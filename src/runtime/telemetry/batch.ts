@@ -27,9 +27,12 @@ export class Batch {
     this.byteLength = byteLength;
   }
 
-  /** A batch of bytes from outside. Throws a `MalformedError` if they are not a request of this signal. */
-  static admit(signal: Signal, bytes: Uint8Array): Batch {
-    const count = checkRequest(signal, bytes);
+  /**
+   * A batch of bytes from outside. Throws a `MalformedError` if they are not a request of this signal, or hold more than
+   * `maxElements` records, attributes and values.
+   */
+  static admit(signal: Signal, bytes: Uint8Array, maxElements?: number): Batch {
+    const count = checkRequest(signal, bytes, maxElements);
     return count === HAS_DUPLICATE_FIELDS
       ? Batch.admit(signal, normalForm(signal, bytes))
       : new Batch(signal, [bytes], count, bytes.length);

@@ -20,7 +20,8 @@ import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
  * messages may nest at most MAX_DEPTH deep: a value takes three levels for each map that it lies in. A trace id has 16
  * bytes and a span id 8, or none, as the Collector demands. Unknown fields are fine, whatever they hold.
  *
- * It also notices a singular field that comes again, which is allowed but must be put right: see normal-form.ts.
+ * It also notices a singular field that comes again, which is allowed but must be put right: see normal-form.ts. And it counts
+ * the messages, since two bytes are enough for one and whoever makes an object of each needs fifty times as much memory.
  *
  * The table is compiled into one array per message, indexed by tag, so that a field costs one load and one switch.
  * Attributes with a plain value are by far the most frequent thing in telemetry and have a short way of their own.
@@ -32,10 +33,11 @@ export const HAS_DUPLICATE_FIELDS = -1;
 
 /**
  * Returns the number of records: log records, spans or data points; or `HAS_DUPLICATE_FIELDS`. Throws a `MalformedError`
- * with the offset.
+ * with the offset, also for more than `maxElements` messages: records, attributes, values and whatever else is in it.
  */
-export function checkRequest(signal: Signal, bytes: Uint8Array): number {
+export function checkRequest(signal: Signal, bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY): number {
   count = 0;
+  elementsLeft = maxElements;
   hasDuplicateFields = false;
   checkMessage(bytes, 0, bytes.length, CHECK_PLANS.get(REQUEST[signal])!, MAX_DEPTH);
   return hasDuplicateFields ? HAS_DUPLICATE_FIELDS : count;
@@ -83,6 +85,7 @@ const MAX_TAG = TAG_LIMIT - 1;
 
 /** What one check finds out, and the position behind the varint read last: in variables, since they change per field. */
 let count = 0;
+let elementsLeft = 0;
 let hasDuplicateFields = false;
 let position = 0;
 
@@ -91,6 +94,7 @@ function checkMessage(b: Uint8Array, p: number, end: number, plan: CheckPlan, de
   if (plan.isRecord) count++;
   const { actions, children } = plan;
   let seen = 0;
+  let elements = 0;
   while (p < end) {
     const at = p;
     let tag = b[p++]!;
@@ -108,6 +112,7 @@ function checkMessage(b: Uint8Array, p: number, end: number, plan: CheckPlan, de
       }
       const stop = p + size;
       if (stop > end) throw truncated(plan, at);
+      elements++;
       if (depth < 3 || !isPlainKeyValue(b, p, stop)) checkMessage(b, p, stop, children[tag]!, depth - 1);
       p = stop;
       continue;
@@ -152,6 +157,7 @@ function checkMessage(b: Uint8Array, p: number, end: number, plan: CheckPlan, de
         }
         const stop = p + size;
         if (stop > end) throw truncated(plan, at);
+        elements++;
         checkMessage(b, p, stop, children[tag]!, depth - 1);
         p = stop;
         break;
@@ -166,6 +172,8 @@ function checkMessage(b: Uint8Array, p: number, end: number, plan: CheckPlan, de
         p = skipUnknown(b, p, end, tag, plan, at);
     }
   }
+  elementsLeft -= elements;
+  if (elementsLeft < 0) throw tooManyElements(p);
 }
 
 /** A KeyValue that is a short key and a short string, integer, boolean or double and nothing else. */
@@ -262,6 +270,11 @@ function skipVarint(b: Uint8Array, p: number, end: number): number {
     if (p - at === 10) throw new MalformedError("varint over 64 bits", at);
   } while (b[p++]! > 127);
   return p;
+}
+
+/** What a reader of either encoding says of a request that holds more than it may. */
+export function tooManyElements(at: number): MalformedError {
+  return new MalformedError("too many records, attributes and values for one request; send smaller ones", at);
 }
 
 function truncated(plan: CheckPlan, at: number): MalformedError {

@@ -5,12 +5,16 @@ import { WireWriter } from "../bytes/writer.js";
 import { readJson } from "./read-json.js";
 import { writeJson } from "./write-json.js";
 
-/** The batch of an OTLP/JSON request. Throws a `MalformedError`. 64-bit integers are exact however they are written. */
-export function batchFromJson(signal: Signal, json: string | Uint8Array): Batch {
+/** The batch of an OTLP/JSON request of at most `maxElements` messages, else a `MalformedError`. 64-bit integers are exact. */
+export function batchFromJson(
+  signal: Signal,
+  json: string | Uint8Array,
+  maxElements = Number.POSITIVE_INFINITY,
+): Batch {
   const bytes = typeof json === "string" ? Buffer.from(json) : json;
   const out = bytes.length > SCRATCH_BYTES ? new WireWriter(bytes.length) : scratch;
   out.clear();
-  const { count, isNormal } = readJson(REQUEST[signal], bytes, out);
+  const { count, isNormal } = readJson(REQUEST[signal], bytes, out, maxElements);
   const wire = Buffer.from(out.written());
   return isNormal ? Batch.trusted(signal, wire, count) : Batch.admit(signal, wire);
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { MAX_DEPTH } from "../bytes/check-request.js";
+import { MAX_DEPTH, tooManyElements } from "../bytes/check-request.js";
 import { EncodeError, encodeScalar } from "../bytes/encode.js";
 import { MalformedError } from "../bytes/malformed.js";
 import type { Message } from "../bytes/messages.js";
@@ -31,8 +31,13 @@ import {
  * which in protobuf and in the Collector means that the last number or text counts, messages are merged and lists go on. Where
  * that is so of a singular field, `isNormal` is false and it must be put right: see normal-form.ts.
  */
-export function readJson(message: Message, json: Uint8Array, out: WireWriter): { count: number; isNormal: boolean } {
-  const reader = new JsonReader(isUtf8(json) ? json : replaceNonUtf8(json), out);
+export function readJson(
+  message: Message,
+  json: Uint8Array,
+  out: WireWriter,
+  maxElements: number,
+): { count: number; isNormal: boolean } {
+  const reader = new JsonReader(isUtf8(json) ? json : replaceNonUtf8(json), out, maxElements);
   reader.request(planOf(message));
   return { count: reader.count, isNormal: !reader.hasDuplicates };
 }
@@ -51,10 +56,12 @@ class JsonReader {
   private readonly members: Member[] = [];
   private readonly indexes: number[] = [];
   private level = 0;
+  private elementsLeft: number;
 
-  constructor(json: Uint8Array, out: WireWriter) {
+  constructor(json: Uint8Array, out: WireWriter, maxElements: number) {
     this.cursor = new JsonCursor(json);
     this.out = out;
+    this.elementsLeft = maxElements;
   }
 
   request(plan: MessagePlan): void {
@@ -70,6 +77,7 @@ class JsonReader {
     if (cursor.next() !== OPEN_OBJECT) throw this.notThis("an object");
     cursor.position++;
     if (plan.message.isRecord) this.count++;
+    if (--this.elementsLeft < 0) throw tooManyElements(-1);
     if (cursor.next() === CLOSE_OBJECT) {
       cursor.position++;
       return;
