@@ -88,7 +88,12 @@ export const ROOMS = [
   {
     path: "src/runtime/config/schema/",
     purpose: "what a schema says: of keys, warnings, JSON Schema",
-    imports: [...CONFIG, "src/runtime/config/text/", "src/runtime/kit/net/endpoint.ts"],
+    imports: [
+      ...CONFIG,
+      "src/runtime/config/text/",
+      "src/runtime/kit/net/endpoint.ts",
+      "src/runtime/kit/net/tls-config.ts",
+    ],
   },
   {
     path: "src/runtime/config/secrets/",

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { Server as TlsServer } from "node:tls";
 import { z } from "zod";
 import { defineExtension, deprecated, type Extension, type ExtensionContext, ignored, section } from "../plugin.js";
 import {
@@ -9,6 +10,7 @@ import {
   hostPort,
   loadServerTls,
   parseHostPort,
+  reloadServerTls,
   type SimpleHttpResponse,
   type SimpleHttpServer,
   startSimpleHttpServer,
@@ -91,8 +93,9 @@ class HealthCheck implements Extension {
     const answer = (path: string, request: IncomingMessage) => this.answer(path, request.headers.origin);
     const key = configuredEndpointKey(this.config);
     const configPath = [key ?? "endpoint"];
-    const { logger } = this.context;
-    const start = () => startSimpleHttpServer({ endpoint, configPath, answer, ...(tls && { tls }) });
+    const { logger, clock } = this.context;
+    const renewTls = (server: TlsServer) => reloadServerTls(server, this.config.tls!, clock, logger);
+    const start = () => startSimpleHttpServer({ endpoint, configPath, answer, ...(tls && { tls, renewTls }) });
     this.server = await (key === undefined ? startUnlessPortTaken(start, "health check", logger) : start());
     if (this.server !== undefined)
       logger.info({ endpoint: formatAddress(this.server.endpoint) }, "health check is listening");

@@ -1,6 +1,16 @@
+import type { Server as TlsServer } from "node:tls";
 import { z } from "zod";
-import { defineExtension, type Extension, type ExtensionContext } from "../../plugin.js";
-import { formatAddress, type HostPort, hostPort, parseHostPort, startUnlessPortTaken } from "../../runtime/kit.js";
+import { defineExtension, type Extension, type ExtensionContext, section } from "../../plugin.js";
+import {
+  formatAddress,
+  type HostPort,
+  hostPort,
+  loadServerTls,
+  parseHostPort,
+  reloadServerTls,
+  startUnlessPortTaken,
+  tlsServer,
+} from "../../runtime/kit.js";
 import { type AdminServer, startAdminServer } from "./server.js";
 
 const DEFAULT_ENDPOINT = "127.0.0.1:55679";
@@ -13,6 +23,7 @@ const schema = z.strictObject({
     .array(z.string())
     .default([])
     .meta({ description: "Host names under which it may be asked, besides localhost, its own and IP addresses." }),
+  tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
 });
 
 type AdminApiConfig = z.infer<typeof schema>;
@@ -40,7 +51,10 @@ class AdminApi implements Extension {
   async start(): Promise<void> {
     const { logger, clock, host } = this.context;
     const endpoint = endpointOf(this.config);
-    const settings = { endpoint, allowedHosts: this.config.allowed_hosts, logger, clock, admin: () => host.admin };
+    const { tls: tlsConfig, allowed_hosts: allowedHosts } = this.config;
+    const tls = tlsConfig && (await loadServerTls(tlsConfig, ["tls"]));
+    const renewTls = (server: TlsServer) => reloadServerTls(server, tlsConfig!, clock, logger);
+    const settings = { endpoint, allowedHosts, logger, clock, admin: () => host.admin, ...(tls && { tls, renewTls }) };
     const start = () => startAdminServer(settings);
     this.server = await (this.config.endpoint === undefined
       ? startUnlessPortTaken(start, "admin API", logger)

@@ -1,7 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
+import process from "node:process";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { Server as TlsServer } from "node:tls";
 import type { Clock, Logger } from "../../plugin.js";
 import { type Admin, type HostPort, listen } from "../../runtime/kit.js";
 import { rejectForeignRequest, requireContentType } from "./guard.js";
@@ -17,6 +20,10 @@ interface AdminServerSettings {
   readonly clock: Clock;
   /** Undefined as long as nothing can be administered. */
   readonly admin: () => Admin | undefined;
+  /** Given: https instead of http. */
+  readonly tls?: ServerOptions;
+  /** Called with a server that speaks TLS: what renews its certificates, and gives what stops that. */
+  readonly renewTls?: (server: TlsServer) => () => void;
 }
 
 export interface AdminServer {
@@ -32,16 +39,21 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<A
   const { endpoint, allowedHosts, logger, clock } = settings;
   const jobs = new ReplayJobs(clock);
   const hosts = new Set([endpoint.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
-  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, (request, response) => {
+  const limits = { headersTimeout: HEADERS_TIMEOUT_MS };
+  const listener = (request: IncomingMessage, response: ServerResponse) =>
     void respond(request, response, () => answerTo(request, settings, jobs, hosts), logger);
-  });
+  const server = settings.tls
+    ? process.getBuiltinModule("node:https").createServer({ ...settings.tls, ...limits }, listener)
+    : createServer(limits, listener);
   await listen(server, endpoint, ["endpoint"]);
   server.on("error", () => {}); // a failed accept concerns one client only
   server.on("clientError", (_, socket) => socket.destroy());
   const { address, port } = server.address() as AddressInfo;
+  const stopRenewal = settings.tls && settings.renewTls?.(server as unknown as TlsServer);
   return {
     endpoint: { host: address, port },
     close() {
+      stopRenewal?.();
       jobs.cancelAll();
       return new Promise((resolve) => {
         server.close(() => resolve());

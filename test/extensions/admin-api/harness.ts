@@ -65,7 +65,7 @@ export async function startApi(config: object = { endpoint: "127.0.0.1:0" }): Pr
   const extension = adminApi.create(adminApi.schema.parse(config), context);
   onTestFinished(() => extension.stop());
   await extension.start();
-  const url = `http://${endpoint}/api/v1`;
+  const url = `${"tls" in config ? "https" : "http"}://${endpoint}/api/v1`;
   return { url, said, a, b, host, ask: (...args) => ask(url, ...args) };
 }
 

@@ -7,6 +7,9 @@ const CONNECTION_OPTIONS: Record<string, CommandOption> = {
     value: "URL",
     description: "The agent to ask; default: SLUICE_API, or http://127.0.0.1:55679.",
   },
+  ca: { type: "string", value: "FILE", description: "Certificates to trust when the agent is asked over https (PEM)." },
+  cert: { type: "string", value: "FILE", description: "The certificate to show to an agent that asks for one." },
+  key: { type: "string", value: "FILE", description: "Its private key." },
   dir: {
     type: "string",
     value: "DIR",

@@ -1,10 +1,10 @@
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { AdminError } from "../../contract/admin.js";
 import type { CommandContext } from "../command.js";
 import { type Terminal, UsageError } from "../terminal.js";
 import type { DeadLetterConnection } from "./dead-letter-admin.js";
 import { remoteAdmin } from "./remote.js";
-import { isUnreachable, requestJson } from "./send-request.js";
+import { type ApiAccess, isDistrusted, isUnreachable, requestJson } from "./send-request.js";
 
 const DEFAULT_API = "http://127.0.0.1:55679";
 const PROBE_TIMEOUT_MS = 2000;
@@ -21,12 +21,25 @@ export async function connect({ values, terminal }: CommandContext): Promise<Dea
   if (api !== undefined && directory !== undefined) throw new UsageError("--api and --dir exclude each other");
   if (directory !== undefined) return openDirectory(directory, terminal);
   const base = baseOf(api ?? (terminal.env["SLUICE_API"] || DEFAULT_API));
-  if (await isAgent(base))
-    return { admin: remoteAdmin(base), where: base.origin, isOffline: false, close: async () => {} };
+  const access = await readAccess(values);
+  if (await isAgent(base, access))
+    return { admin: remoteAdmin(base, access), where: base.origin, isOffline: false, close: async () => {} };
   if (api !== undefined) throw new AdminError("unavailable", `no agent answers at ${base.origin}`);
   if (!(await isDirectory(DEFAULT_DIRECTORY))) throw noAgentError(base);
   terminal.err.write(`No agent answers at ${base.origin}; working on ${DEFAULT_DIRECTORY}.\n`);
   return openDirectory(DEFAULT_DIRECTORY, terminal);
+}
+
+async function readAccess(values: CommandContext["values"]): Promise<ApiAccess> {
+  const read = async (option: string) => {
+    const path = values[option] as string | undefined;
+    if (path === undefined) return {};
+    const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+      throw new UsageError(`--${option}: cannot read ${path}: ${error.code}`);
+    });
+    return { [option]: text };
+  };
+  return { tls: { ...(await read("ca")), ...(await read("cert")), ...(await read("key")) } };
 }
 
 function noAgentError(base: URL): AdminError {
@@ -47,18 +60,22 @@ function baseOf(text: string): URL {
 }
 
 /** False when nobody listens there; throws when somebody does who is no agent: that is worth knowing. */
-async function isAgent(base: URL): Promise<boolean> {
+async function isAgent(base: URL, access: ApiAccess): Promise<boolean> {
   try {
-    const { name } = await requestJson<{ name?: unknown }>(new URL("api/v1", base), {
-      method: "GET",
-      timeoutMs: PROBE_TIMEOUT_MS,
-    });
+    const asked = { method: "GET", timeoutMs: PROBE_TIMEOUT_MS };
+    const { name } = await requestJson<{ name?: unknown }>(new URL("api/v1", base), asked, access);
     if (name === "sluice") return true;
   } catch (error) {
     if (isUnreachable(error)) return false;
     if (error instanceof AdminError) throw error;
+    if (isDistrusted(error)) throw distrustError(error as Error);
   }
   throw new AdminError("unavailable", `what answers at ${base.origin} is not the API of a Sluice agent`);
+}
+
+function distrustError(error: Error): AdminError {
+  const advice = "--ca FILE names the authority to trust, --cert and --key the certificate to show";
+  return new AdminError("unavailable", `${error.message}; ${advice}`, { cause: error });
 }
 
 async function openDirectory(directory: string, terminal: Terminal): Promise<DeadLetterConnection> {

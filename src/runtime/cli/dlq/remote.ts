@@ -9,20 +9,20 @@ import {
 import type { Entry } from "../../contract/entry.js";
 import { splitLines } from "../../kit/text/split-lines.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
-import { requestJson, sendRequest } from "./send-request.js";
+import { type ApiAccess, requestJson, sendRequest } from "./send-request.js";
 
 const POLL_MS = 250;
 
 /** The dead letters of a running agent, over its API. `base` is the URL of the agent. */
-export function remoteAdmin(base: URL): DeadLetterAdmin {
+export function remoteAdmin(base: URL, access: ApiAccess): DeadLetterAdmin {
   const at = (path: string, query: DeadLetterQuery = {}) => {
     const url = new URL(`api/v1${path}`, base);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
     return url;
   };
-  const get = <T>(url: URL) => requestJson<T>(url, { method: "GET" });
-  const post = <T>(path: string, json: unknown) => requestJson<T>(at(path), { method: "POST", json });
+  const get = <T>(url: URL) => requestJson<T>(url, { method: "GET" }, access);
+  const post = <T>(path: string, json: unknown) => requestJson<T>(at(path), { method: "POST", json }, access);
   const entryAt = (id: string) => `/dead-letters/${encodeURIComponent(id)}`;
 
   return {
@@ -39,7 +39,7 @@ export function remoteAdmin(base: URL): DeadLetterAdmin {
       const job = await post<ReplayJob>("/dead-letters/replay", replayBody(selection, options));
       return followReplay(job, options, {
         get: () => get<ReplayJob>(at(`/replays/${job.id}`)),
-        cancel: () => requestJson<ReplayJob>(at(`/replays/${job.id}`), { method: "DELETE" }),
+        cancel: () => requestJson<ReplayJob>(at(`/replays/${job.id}`), { method: "DELETE" }, access),
       });
     },
     async deleteDeadLetters(selection, options) {
@@ -48,8 +48,8 @@ export function remoteAdmin(base: URL): DeadLetterAdmin {
     },
     restoreDeadLetters: async (selection) =>
       (await post<{ restored: number }>("/dead-letters/restore", selectionBody(selection))).restored,
-    exportDeadLetters: (query) => linesOf(at("/dead-letters/export", query)),
-    importDeadLetters: (lines) => requestJson(at("/dead-letters/import"), { method: "POST", lines }),
+    exportDeadLetters: (query) => linesOf(at("/dead-letters/export", query), access),
+    importDeadLetters: (lines) => requestJson(at("/dead-letters/import"), { method: "POST", lines }, access),
   };
 }
 
@@ -96,8 +96,8 @@ function pause(abort: AbortSignal | undefined): Promise<void> {
   });
 }
 
-async function* linesOf(url: URL): AsyncGenerator<string> {
-  const response = await sendRequest(url, { method: "GET" });
+async function* linesOf(url: URL, access: ApiAccess): AsyncGenerator<string> {
+  const response = await sendRequest(url, { method: "GET" }, access);
   try {
     yield* splitLines(response.setEncoding("utf8"));
   } catch (error) {

@@ -13,12 +13,18 @@ interface ApiRequest {
   readonly timeoutMs?: number;
 }
 
+/** How an agent is reached beside its URL. */
+export interface ApiAccess {
+  /** PEM: whom to trust in place of the system's authorities, and the certificate to show. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+}
+
 /** Asks the API; an error it answers with is thrown as the `AdminError` it was. No proxy, no redirect: this is for agents nearby. */
-export async function sendRequest(url: URL, options: ApiRequest): Promise<IncomingMessage> {
+export async function sendRequest(url: URL, options: ApiRequest, access: ApiAccess): Promise<IncomingMessage> {
   const type = options.lines === undefined ? "application/json" : "application/x-ndjson";
   const headers = options.method === "POST" ? { "content-type": type } : {};
   const send = url.protocol === "https:" ? httpsRequest : httpRequest;
-  const request = send(url, { method: options.method, headers });
+  const request = send(url, { method: options.method, headers, ...access.tls });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.on("response", resolve).on("error", (error) => reject(withOrigin(error, url)));
   });
@@ -32,8 +38,8 @@ export async function sendRequest(url: URL, options: ApiRequest): Promise<Incomi
   return response;
 }
 
-export async function requestJson<T>(url: URL, options: ApiRequest): Promise<T> {
-  return JSON.parse(await textOf(await sendRequest(url, options))) as T;
+export async function requestJson<T>(url: URL, options: ApiRequest, access: ApiAccess): Promise<T> {
+  return JSON.parse(await textOf(await sendRequest(url, options, access))) as T;
 }
 
 async function textOf(response: IncomingMessage): Promise<string> {
@@ -46,6 +52,12 @@ async function textOf(response: IncomingMessage): Promise<string> {
 function withOrigin(error: Error, url: URL): Error {
   if (!(error instanceof AdminError)) error.message = `${url.origin}: ${error.message}`;
   return error;
+}
+
+/** True when the certificate of whoever answers is not trusted, or this one is not trusted there. */
+export function isDistrusted(error: unknown): boolean {
+  const code = String((error as NodeJS.ErrnoException).code);
+  return /CERT|ISSUER|ERR_TLS|ERR_SSL|SIGNATURE/.test(code);
 }
 
 /** True when there is nobody to ask. */

@@ -9,6 +9,7 @@ import {
   section,
 } from "../../contract/schema/schema.js";
 import { listenEndpoint } from "../../kit/net/endpoint.js";
+import { tlsServer } from "../../kit/net/tls-config.js";
 
 const otlpTarget = z.strictObject({
   protocol: z.string().default("http/protobuf").meta({ description: "http/protobuf or http/json." }),
@@ -36,6 +37,7 @@ const otlpExporter = () =>
 const prometheusTarget = z.looseObject({
   host: z.string().default("localhost").meta({ description: "The interface to listen on." }),
   port: z.number().int().min(0).max(65535).default(8888).meta({ description: "The port to listen on." }),
+  tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
 });
 
 const reader = z.strictObject({

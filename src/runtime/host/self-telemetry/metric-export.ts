@@ -96,9 +96,12 @@ function pullTargets(metrics: MetricsSettings, isWritten: MetricExportSettings["
   const fromReaders = metrics.readers.flatMap(({ pull }, index) => {
     const prometheus = pull?.exporter.prometheus;
     if (prometheus === undefined) return [];
-    const path = [...PATH, "readers", String(index), "pull", "exporter", "prometheus", "port"];
+    const keys = [...PATH, "readers", String(index), "pull", "exporter", "prometheus"];
+    const path = [...keys, "port"];
     const written = isWritten(path.map((key, depth) => (depth === PATH.length + 1 ? index : key)));
-    return [{ endpoint: { host: prometheus.host, port: prometheus.port }, configPath: written ? path : undefined }];
+    const endpoint = { host: prometheus.host, port: prometheus.port };
+    const tls = prometheus.tls && { config: prometheus.tls, path: [...keys, "tls"] };
+    return [{ endpoint, configPath: written ? path : undefined, tls }];
   });
   return [...fromAddress, ...fromReaders];
 }

@@ -1,9 +1,12 @@
 import type { IMetricReader } from "@opentelemetry/sdk-metrics";
+import { systemClock } from "../../contract/clock.js";
 import type { Logger } from "../../contract/observability.js";
 import { StartError } from "../../contract/start-error.js";
 import { formatAddress, type HostPort, parseHostPort } from "../../kit/net/endpoint.js";
 import { isPortInUse } from "../../kit/net/listen.js";
 import { type SimpleHttpServer, startSimpleHttpServer } from "../../kit/net/simple-http-server.js";
+import type { TlsServerConfig } from "../../kit/net/tls-config.js";
+import { loadServerTls, reloadServerTls } from "../../kit/net/tls-load.js";
 import { logExportFailures } from "./log-export-failures.js";
 import type { OtlpOptions } from "./otlp-target.js";
 
@@ -12,6 +15,8 @@ export interface PullTarget {
   readonly endpoint: HostPort;
   /** The key of the config that names the port; undefined: nobody asked for this port in particular. */
   readonly configPath: readonly string[] | undefined;
+  /** Given: over https. */
+  readonly tls?: { readonly config: TlsServerConfig; readonly path: readonly string[] } | undefined;
 }
 
 export interface PushTarget {
@@ -31,17 +36,22 @@ export function pullFromAddress(address: string, path: readonly string[]): PullT
 
 /** Undefined when a port that nobody asked for is taken: that is said in the log, and the agent runs without it. */
 export async function listenForScrapes(
-  { endpoint, configPath }: PullTarget,
+  { endpoint, configPath, tls }: PullTarget,
   scrape: () => Promise<string>,
   logger: Logger,
 ): Promise<SimpleHttpServer | undefined> {
+  const loaded = tls && (await loadServerTls(tls.config, tls.path));
   try {
     const server = await startSimpleHttpServer({
       endpoint,
       configPath: configPath ?? [],
       answer: (path) => answer(path, scrape),
+      ...(loaded && { tls: loaded, renewTls: (server) => reloadServerTls(server, tls!.config, systemClock, logger) }),
     });
-    logger.info({ url: `http://${formatAddress(server.endpoint)}/metrics` }, "metrics for Prometheus");
+    logger.info(
+      { url: `${loaded ? "https" : "http"}://${formatAddress(server.endpoint)}/metrics` },
+      "metrics for Prometheus",
+    );
     return server;
   } catch (error) {
     if (configPath !== undefined) throw error;

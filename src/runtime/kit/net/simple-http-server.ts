@@ -2,6 +2,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import type { ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
+import type { Server as TlsServer } from "node:tls";
 import type { HostPort } from "./endpoint.js";
 import { listen } from "./listen.js";
 
@@ -22,6 +23,8 @@ interface SimpleHttpServerSettings {
   readonly answer: (path: string, request: IncomingMessage) => SimpleHttpResponse | Promise<SimpleHttpResponse>;
   /** Given: https instead of http. */
   readonly tls?: ServerOptions;
+  /** Called with a server that speaks TLS: what renews its certificates, and gives what stops that. */
+  readonly renewTls?: (server: TlsServer) => () => void;
 }
 
 /** A server that listens. */
@@ -48,7 +51,14 @@ export async function startSimpleHttpServer(settings: SimpleHttpServerSettings):
   server.on("error", () => {}); // a failed accept (such as EMFILE) concerns one client only
   server.on("clientError", (_, socket) => socket.destroy());
   const { address, port } = server.address() as AddressInfo;
-  return { endpoint: { host: address, port }, close: () => close(server) };
+  const stopRenewal = settings.tls && settings.renewTls?.(server as unknown as TlsServer);
+  return {
+    endpoint: { host: address, port },
+    close() {
+      stopRenewal?.();
+      return close(server);
+    },
+  };
 }
 
 async function respond(settings: SimpleHttpServerSettings, request: IncomingMessage, response: ServerResponse) {

@@ -8,6 +8,7 @@ import { FAILURE_REASONS } from "../../../../src/runtime/kit.js";
 import { startApi } from "../../../extensions/admin-api/harness.js";
 import { deadLetter } from "../../../extensions/reliability/operate/controls.js";
 import { newEntry } from "../../../extensions/reliability/store/entries.js";
+import { TLS_FILES } from "../../kit/net/tls/files.js";
 import { openQueue, queueOf, sluice, temporary } from "./support.js";
 
 /** An agent's API with these dead letters of exporter a, and the command line pointed at it. */
@@ -368,6 +369,21 @@ describe("without an agent", () => {
     expect([code, JSON.parse(out).entries.length]).toEqual([0, 2]);
     expect(err).toMatch(/^sluice: the queue of a was damaged and has been repaired: 0 entries are lost.*set-aside/);
     expect((await sluice(["dlq", "list", "--dir", directory])).err).toBe("");
+  });
+
+  it("asks an agent over https, with the authority to trust and a certificate of its own", async () => {
+    const { ca, serverCert: cert_file, serverKey: key_file, clientCert, clientKey } = TLS_FILES;
+    const tls = { cert_file, key_file, client_ca_file: ca };
+    const api = await startApi({ endpoint: "127.0.0.1:0", tls });
+    const at = ["dlq", "stats", "--api", api.url.replace("/api/v1", "")];
+    const own = ["--cert", clientCert, "--key", clientKey];
+    expect(await sluice([...at, "--ca", ca, ...own])).toMatchObject({ code: 0, err: "" });
+    expect(await sluice([...at, ...own])).toMatchObject({ code: 1, err: expect.stringContaining("--ca FILE") });
+    expect(await sluice([...at, "--ca", ca])).toMatchObject({ code: 1 });
+    expect(await sluice([...at, "--ca", "/nowhere"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--ca: cannot read /nowhere: ENOENT"),
+    });
   });
 
   it("says so when a named agent does not answer, or is something else", async () => {

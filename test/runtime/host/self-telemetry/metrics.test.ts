@@ -1,8 +1,10 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
+import { get as httpsGet } from "node:https";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Batch, batchFromJson, batchToJson } from "../../../../src/plugin.js";
 import { MetricRegistry } from "../../../../src/runtime/host/self-telemetry/metric-registry.js";
+import { read, TLS_FILES } from "../../kit/net/tls/files.js";
 import { observe } from "./support.js";
 
 const description = { description: "Number of log records taken", unit: "{records}" };
@@ -53,6 +55,38 @@ describe("for Prometheus", () => {
     expect(text).toContain('sluice_send_duration_bucket{exporter="a",le="+Inf"} 2\n');
     expect(text).toContain('sluice_send_duration_sum{exporter="a"} 5.05\n');
     expect(text).not.toMatch(/_total_total|_records_records|_s_|otel_scope/);
+  });
+
+  test("answers over TLS when it has a certificate", async () => {
+    const port = await freePort();
+    const tls = { cert_file: TLS_FILES.serverCert, key_file: TLS_FILES.serverKey };
+    const reader = { pull: { exporter: { prometheus: { host: "127.0.0.1", port, tls } } } };
+    await observe({ metrics: { readers: [reader] } }).start();
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const options = { host: "127.0.0.1", port, path: "/metrics", ca: read(TLS_FILES.ca), agent: false };
+      httpsGet(options, resolve).on("error", reject);
+    });
+    answer.resume();
+    expect(answer.statusCode).toBe(200);
+    await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow();
+  });
+
+  test("names the certificate that it cannot read", async () => {
+    const tls = { cert_file: "/nowhere/cert.pem", key_file: TLS_FILES.serverKey };
+    const reader = { pull: { exporter: { prometheus: { host: "127.0.0.1", port: 0, tls } } } };
+    const path = [
+      "service",
+      "telemetry",
+      "metrics",
+      "readers",
+      "0",
+      "pull",
+      "exporter",
+      "prometheus",
+      "tls",
+      "cert_file",
+    ];
+    await expect(observe({ metrics: { readers: [reader] } }).start()).rejects.toMatchObject({ path });
   });
 
   test("shows how the process is doing, under the Collector's names", async () => {
