@@ -11,6 +11,7 @@ const replayBody = z.strictObject({
   rate: z.number().optional(),
   approved: z.boolean().optional(),
   generation: z.string().optional(),
+  pipeline: z.string().or(z.literal(false)).optional(),
 });
 
 export const replayRoutes: readonly ApiRoute[] = [
@@ -19,8 +20,12 @@ export const replayRoutes: readonly ApiRoute[] = [
     path: "/dead-letters/replay",
     async answer({ admin, jobs, request }) {
       const body = await readBody(request, replayBody);
-      const { by, rate, generation, approved = false, dry_run: dryRun = false, ...selected } = body;
-      const given = { ...(rate !== undefined && { rate }), ...(generation !== undefined && { generation }) };
+      const { by, rate, generation, pipeline, approved = false, dry_run: dryRun = false, ...selected } = body;
+      const given = {
+        ...(rate !== undefined && { rate }),
+        ...(generation !== undefined && { generation }),
+        ...(pipeline !== undefined && { pipeline }),
+      };
       const options = { by, approved, dryRun, ...given };
       const job = await jobs.start(admin, readSelection(selected), options);
       return { status: job.state === "running" ? 202 : 200, body: job };

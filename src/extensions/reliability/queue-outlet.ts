@@ -35,6 +35,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   readonly settings: CompleteSettings;
   readonly store: QueueStore;
   readonly prepare: PrepareReplayed;
+  readonly hasPipeline: ExporterControl["hasPipeline"];
   replayRate: number;
   private readonly outletSettings: QueueOutletSettings;
   private readonly metrics: QueueMetrics;
@@ -51,6 +52,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.settings = settings;
     this.store = store;
     this.prepare = createReplayPreparation(outletSettings.prepareReplay);
+    this.hasPipeline = outletSettings.hasPipeline;
     this.replayRate = settings.replay.rate;
     const { metrics, damageReporter, filter, deadLetters } = createQueueServices(outletSettings, store);
     const { prepare } = this;

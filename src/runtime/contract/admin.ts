@@ -143,28 +143,24 @@ export interface DeadLetterStats {
 /** Named ones, or all that a query finds. */
 export type Selection = { readonly ids: readonly string[] } | { readonly query: DeadLetterQuery };
 
-/** How dead letters are replayed. */
+/** How dead letters are replayed; `rate` in entries per second, the exporter's own without. */
 export interface ReplayOptions {
   /** Who asked for it, and with what generation (by default that of the config); kept in the entry's history. */
   readonly by: string;
   readonly generation?: string;
   readonly dryRun?: boolean;
-  /** Entries per second; the exporter's own rate without. */
   readonly rate?: number;
   /** Also what was replayed too often, is risky to send twice, or meets an open breaker. */
   readonly approved?: boolean;
+  /** Whose steps those take whose own pipeline is not in the config; false: they go as they are. */
+  readonly pipeline?: string | false;
   readonly onProgress?: (done: number, total: number) => void;
   readonly abort?: AbortSignal;
 }
 
 /** Why a dead letter was not replayed. */
 export type ReplaySkip =
-  | "skip_approval"
-  | "skip_schema"
-  | "skip_expired"
-  | "skip_downstream"
-  | "skip_max_replays"
-  | "skip_not_found";
+  `skip_${"approval" | "pipeline" | "schema" | "expired" | "downstream" | "max_replays" | "not_found"}`;
 
 /** What came of a replay (of a dry run, what would): `replayed` are queued again, and their end is not known yet. */
 export interface ReplayReport {

@@ -49,6 +49,8 @@ export interface Entry {
   /** Names the config the agent ran with when it came, or was replayed; and times it was replayed. */
   readonly generation: string;
   readonly replays: number;
+  /** @internal Whoever replayed it has said that it goes as it is, without the steps of a pipeline. */
+  readonly goesAsItIs?: boolean;
 }
 
 /** Why an attempt to send failed. */

@@ -229,6 +229,14 @@ export const ERRORS = {
     cause: "A processor took the records out of the pipeline and gave no code of its own.",
     action: "Read the message; replay once what it complains of is mended.",
   },
+  SLUICE_REPLAY_NO_PIPELINE: {
+    met: "dead_letter",
+    kind: "permanent",
+    cause:
+      "A dead letter was to be sent again that came from a pipeline which the config does not have: it was renamed, or the dead letter comes from elsewhere. Which steps it needs, such as those of `pii`, is not known; nothing was sent.",
+    action:
+      "Replay it with `--pipeline NAME`, and it is treated as what comes from that one; with `--as-is` it goes as it is.",
+  },
   SLUICE_REPLAY_REFUSED: {
     met: "dead_letter",
     kind: "permanent",

@@ -52,10 +52,12 @@ export interface OutletSettings {
   readonly logger: Logger;
   readonly metrics: Metrics;
   /**
-   * To be done to a batch from this pipeline before it is sent again; throws a `Refusal` when it is not fit to be. With
-   * `onlyCheck` it is not sent, and counted nowhere.
+   * To be done to a batch from this pipeline before it is sent again; throws a `Refusal` when it is not fit to be, or there
+   * is no such pipeline. With `onlyCheck` it is not sent, and counted nowhere.
    */
   readonly prepareReplay?: (batch: Batch, pipeline: string, onlyCheck?: boolean) => Batch;
+  /** Whether there is a pipeline of this name. */
+  readonly hasPipeline?: (pipeline: string) => boolean;
 }
 
 /** Makes the outlet of an exporter. */
@@ -108,6 +110,7 @@ export interface JournalSettings {
   readonly windowBytes: number;
   /** To be done to what was put into it under another config: the processors before it may be others now. */
   readonly prepareReplay?: OutletSettings["prepareReplay"];
+  readonly hasPipeline?: OutletSettings["hasPipeline"];
   /** The processors behind it. */
   readonly consumer: (delivery: Delivery) => void;
   readonly clock: Clock;

@@ -17,7 +17,7 @@ import type {
 import { refusalOfSetback } from "../contract/dead-letter.js";
 import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
-import type { Journal, JournalFactory, Outlet, OutletFactory } from "../contract/outlet.js";
+import type { Journal, JournalFactory, Outlet, OutletFactory, OutletSettings } from "../contract/outlet.js";
 import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
 import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
@@ -98,7 +98,7 @@ class GraphBuilder {
   private readonly behindJournals = new Map<string, RunningPipeline>();
   /** By connector, then by "from>to". */
   private readonly connectors = new Map<string, RunningPipeline>();
-  private readonly replaySteps: ReplaySteps;
+  private readonly replay: Required<Pick<OutletSettings, "prepareReplay" | "hasPipeline">>;
   private readonly garbageCollection: GarbageCollection;
   /** Built from the last to the first, so drained from the last built to the first. */
   private readonly built: RunningPipeline[] = [];
@@ -108,7 +108,8 @@ class GraphBuilder {
     this.plan = settings.plan;
     this.budget = new IntakeBudget(settings.intakeLimit);
     this.garbageCollection = new GarbageCollection(settings.clock);
-    this.replaySteps = new ReplaySteps(this.plan, (id, pipeline) => this.processorContext(id, pipeline));
+    const steps = new ReplaySteps(this.plan, (id, pipeline) => this.processorContext(id, pipeline));
+    this.replay = { prepareReplay: steps.prepare.bind(steps), hasPipeline: steps.hasPipeline.bind(steps) };
   }
 
   build(): Graph {
@@ -142,12 +143,22 @@ class GraphBuilder {
       spec.plugin === undefined ? created : guardExporter(spec.id, created, { logger, clock, pluginTracker });
     const { id, settings } = spec;
     const typeDefaults = uncheckedExporterSettingsSchema.parse(spec.factory.defaults ?? {});
-    const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
+    const { prepareReplay, hasPipeline } = this.replay;
     const pipelines = this.plan.pipelines.filter(({ exporters }) => exporters.includes(id));
     const signals = [...new Set(pipelines.map(({ signal }) => signal))];
     const batching = batchingByPipeline(this.plan, pipelines);
     const otherIds = otherSpellings(spec).filter((other) => !this.plan.exporters.has(other));
-    const outletSettings = { id, otherIds, exporter, settings, typeDefaults, signals, batching, prepareReplay };
+    const outletSettings = {
+      id,
+      otherIds,
+      exporter,
+      settings,
+      typeDefaults,
+      signals,
+      batching,
+      prepareReplay,
+      hasPipeline,
+    };
     const outlet = this.settings.outletFactory({ ...outletSettings, clock, random, logger, metrics });
     return { spec, exporter, outlet };
   }
@@ -177,8 +188,7 @@ class GraphBuilder {
     const durable = durableIntake === "auto" && !holdsDeliveries(this.plan, planned) ? "off" : durableIntake;
     const logger = this.settings.logger.child({ component: `intake of pipeline ${pipeline}` });
     const consumer: DeliveryConsumer = (delivery) => this.behindJournals.get(pipeline)!.consume(delivery);
-    const prepareReplay = this.replaySteps.prepare.bind(this.replaySteps);
-    const services = { clock, random, metrics, logger, prepareReplay };
+    const services = { clock, random, metrics, logger, ...this.replay };
     const keepsRefused = this.settings.keepsRefused === true && durableIntake !== "off";
     const journal = journalFactory?.({ pipeline, signal, durable, keepsRefused, windowBytes, consumer, ...services });
     if (journal !== undefined) this.journals.set(pipeline, journal);

@@ -1,12 +1,15 @@
 import type { ProcessorContext, ReplayStep } from "../contract/component.js";
+import { ERROR_CODES } from "../contract/error-codes.js";
 import { noMetrics } from "../contract/observability.js";
 import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
+import { Refusal } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";
 
 /**
  * What is done to dead letters before they are sent again: the replay steps of the pipeline they came from, and before
  * them those of the pipelines that feed it. A batch that came another way passes steps it has not met; such a step
- * leaves alone what is up to date.
+ * leaves alone what is up to date. What came from a pipeline that is not there is refused: which steps it needs, such as
+ * those of `pii`, is not known.
  */
 export class ReplaySteps {
   private readonly byPipeline: StepsByPipeline;
@@ -23,9 +26,20 @@ export class ReplaySteps {
   /** `onlyCheck`: nothing is sent, so the steps raise no counters. */
   prepare(batch: Batch, pipeline: string, onlyCheck = false): Batch {
     if (onlyCheck) this.uncounted ??= this.createUncounted();
-    const steps = (onlyCheck ? this.uncounted : this.byPipeline)?.get(pipeline) ?? [];
+    const steps = (onlyCheck ? this.uncounted : this.byPipeline)?.get(pipeline);
+    if (steps === undefined) throw noPipelineRefusal(pipeline);
     return steps.reduce((prepared, step) => step(prepared), batch);
   }
+
+  hasPipeline(pipeline: string): boolean {
+    return this.byPipeline.has(pipeline);
+  }
+}
+
+function noPipelineRefusal(pipeline: string): Refusal {
+  const code = ERROR_CODES.SLUICE_REPLAY_NO_PIPELINE;
+  const message = `it came from pipeline ${JSON.stringify(pipeline)}, which is not in the config; nothing was sent`;
+  return new Refusal("permanent", message, { code, category: "schema" });
 }
 
 type ContextOf = (processor: string, pipeline: PlannedPipeline) => ProcessorContext;

@@ -7,11 +7,13 @@ import { type LocatedEntry, queryMatcher } from "./dead-letters.js";
 export interface ReplayConditions {
   readonly now: number;
   readonly approved: boolean;
+  /** See `ReplayOptions`. */
+  readonly pipeline?: string | false | undefined;
 }
 
 /**
- * Why a dead letter must not be replayed, or undefined when it may be. Asked in this order: is it approved, is its payload
- * still fit to be sent, is it not expired, is its backend healthy.
+ * Why a dead letter must not be replayed, or undefined when it may be. Asked in this order: is it approved, is it known
+ * what its pipeline does to it, is its payload still fit to be sent, is it not expired, is its backend healthy.
  */
 export async function replaySkipReason(
   found: LocatedEntry,
@@ -22,10 +24,24 @@ export async function replaySkipReason(
     if (needsApproval(entry, control.settings.replay)) return "skip_approval";
     if (entry.replays >= control.settings.replay.max_replays) return "skip_max_replays";
   }
-  if (!(await canBeSent(found))) return "skip_schema";
+  if (conditions.pipeline === undefined && isOfNoPipeline(found)) return "skip_pipeline";
+  const replayed = { ...found, entry: withPipeline(found, conditions.pipeline) };
+  if (!(await canBeSent(replayed))) return "skip_schema";
   if (expiryOf(entry, control.settings.dead_letter) <= conditions.now) return "skip_expired";
   if (!conditions.approved && isDown(found, conditions.now)) return "skip_downstream";
   return undefined;
+}
+
+/** The pipeline that it came from is not in the config. Without a config that is found out when it is sent. */
+function isOfNoPipeline({ control, entry }: LocatedEntry): boolean {
+  return control.hasPipeline?.(entry.pipeline) === false;
+}
+
+/** A dead letter as it is replayed: what its pipeline does to it, or another when that is not there, or nothing. */
+export function withPipeline(found: LocatedEntry, pipeline: string | false | undefined): Entry {
+  const { goesAsItIs: _, ...entry } = found.entry;
+  if (pipeline === undefined || !isOfNoPipeline(found)) return entry;
+  return pipeline === false ? { ...entry, goesAsItIs: true } : { ...entry, pipeline };
 }
 
 /** Its backend refuses all that is sent, or its breaker is open, and not only for want of something to try it with. */

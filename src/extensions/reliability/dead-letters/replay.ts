@@ -1,7 +1,7 @@
 import type { Clock, Logger, Metrics } from "../../../plugin.js";
 import type { Cycle, Entry, ReplayOptions, ReplayReport, ReplaySkip } from "../../../runtime/kit.js";
 import { isDeleted, type LocatedEntry } from "./dead-letters.js";
-import { replaySkipReason } from "./replay-check.js";
+import { replaySkipReason, withPipeline } from "./replay-check.js";
 import { ReplayTally } from "./replay-tally.js";
 import { runExclusively } from "./run-exclusively.js";
 
@@ -83,7 +83,7 @@ async function replayChunk(
 /** The entry as it is now, or the reason why it stays where it is. */
 async function checkCandidate(
   { control, entry }: LocatedEntry,
-  { approved = false }: ReplayOptions,
+  { approved = false, pipeline }: ReplayOptions,
   now: number,
   chosen: readonly string[],
 ): Promise<LocatedEntry | ReplaySkip> {
@@ -91,7 +91,8 @@ async function checkCandidate(
   if (present?.entry.state !== "failed" || isDeleted(present.entry) || chosen.includes(entry.id))
     return "skip_not_found";
   const found = { ...present, control };
-  return (await replaySkipReason(found, { now, approved })) ?? found;
+  const skip = await replaySkipReason(found, { now, approved, pipeline });
+  return skip ?? { ...found, entry: withPipeline(found, pipeline) };
 }
 
 /** Candidates of one exporter at a time, at most a batch of them, at most a second's worth. A dry run knows no rate. */

@@ -47,6 +47,7 @@ export class PipelineJournal implements Journal, ExporterControl {
   readonly settings: CompleteSettings;
   readonly store: QueueStore;
   readonly prepare: PrepareReplayed;
+  readonly hasPipeline: ExporterControl["hasPipeline"];
   replayRate: number;
   private readonly journalSettings: PipelineJournalSettings;
   private readonly metrics: QueueMetrics;
@@ -67,6 +68,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.settings = settings;
     this.store = store;
     this.prepare = createReplayPreparation(journalSettings.prepareReplay);
+    this.hasPipeline = journalSettings.hasPipeline;
     this.replayRate = settings.replay.rate;
     this.since = clock.now();
     const { metrics, damageReporter, filter, deadLetters } = createQueueServices(journalSettings, store);

@@ -43,6 +43,7 @@ export function createAdmin(controls: Controls, services: ReplayServices): Admin
     },
     async replay(selection, options) {
       checkReplay(options);
+      checkPipeline(controls, options);
       return withAdminErrors(async () =>
         replayDeadLetters(await selectDeadLetters(controls, selection), options, services),
       );
@@ -77,6 +78,19 @@ function checkReplay({ by, rate, generation }: ReplayOptions): void {
   if (generation !== undefined && (generation.trim() === "" || generation.length > MAX_BY_LENGTH))
     throw new AdminError("bad_request", "generation must be a name");
   if (rate !== undefined) checkRate(rate);
+}
+
+/** Without a config nobody knows which dead letters it would be about. */
+function checkPipeline(controls: Controls, { pipeline }: ReplayOptions): void {
+  if (pipeline === undefined) return;
+  const known = [...controls.values()].flatMap(({ hasPipeline }) => hasPipeline ?? []);
+  if (known.length === 0)
+    throw new AdminError(
+      "bad_request",
+      "what is replayed without its own pipeline needs an agent that runs: start it first",
+    );
+  if (pipeline === false || known.some((hasPipeline) => hasPipeline(pipeline))) return;
+  throw new AdminError("bad_request", `there is no pipeline ${JSON.stringify(pipeline)} in the config`);
 }
 
 function checkRate(rate: number): void {

@@ -10,6 +10,8 @@ export interface ExporterControl {
   readonly store: QueueStore | undefined;
   /** What is done to replayed entries before they are sent; undefined where that is not known. */
   readonly prepare?: PrepareReplayed;
+  /** Whether the config has a pipeline of this name; undefined where that is not known. */
+  readonly hasPipeline?: ((pipeline: string) => boolean) | undefined;
   status(): ExporterStatus;
   /** The entry with this id is being sent; not there where that is not known. */
   isInFlight?(id: string): boolean;

@@ -10,7 +10,11 @@ import {
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 
 /** What is sent of an entry that was replayed, or would be (`onlyCheck`), or why it is not fit to be sent. Never throws. */
-export type PrepareReplayed = (entry: Pick<Entry, "pipeline">, batch: Batch, onlyCheck?: boolean) => PreparedBatch;
+export type PrepareReplayed = (
+  entry: Pick<Entry, "pipeline" | "goesAsItIs">,
+  batch: Batch,
+  onlyCheck?: boolean,
+) => PreparedBatch;
 
 export type PreparedBatch =
   | { readonly batch: Batch; readonly error?: undefined }
@@ -25,7 +29,8 @@ const REPLAY_REFUSED = ERROR_CODES.SLUICE_REPLAY_REFUSED;
  */
 export function createReplayPreparation(prepareReplay: OutletSettings["prepareReplay"]): PrepareReplayed {
   if (prepareReplay === undefined) return (_entry, batch) => ({ batch });
-  return ({ pipeline }, batch, onlyCheck) => {
+  return ({ pipeline, goesAsItIs }, batch, onlyCheck) => {
+    if (goesAsItIs) return { batch };
     try {
       const prepared = prepareReplay(batch, pipeline, onlyCheck);
       return prepared.count < batch.count ? { error: leftOutError(batch, prepared) } : { batch: prepared };

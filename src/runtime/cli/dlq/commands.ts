@@ -79,7 +79,8 @@ const replay: Command = {
   details: [
     "Select them by their ids, by filters, or with --all. They keep their ids and their history.",
     "Left where they are: what was replayed too often, was partly taken before, has expired, cannot be read, or whose",
-    "backend is down; the reasons are printed. --approve replays also the first two kinds and those whose backend is down.",
+    "backend is down, and what came from a pipeline that the config does not have: nobody knows what pii would have to do",
+    "to it (--pipeline, --as-is). The reasons are printed. --approve replays also the first two kinds and those whose backend is down.",
     "Exit code 0 when all of them were queued again, 1 when some were not. What fails again is a dead letter again.",
   ],
   options: {
@@ -94,6 +95,12 @@ const replay: Command = {
       description: "Names the config or code it is sent with, for the history; default: the agent's own.",
     },
     approve: { type: "boolean", description: "Also what is risky." },
+    pipeline: {
+      type: "string",
+      value: "NAME",
+      description: "Treat those whose pipeline is not in the config as those of this one (pii, versioning).",
+    },
+    "as-is": { type: "boolean", description: "Send those whose pipeline is not in the config untreated, as they are." },
     ...DRY_RUN,
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,

@@ -58,9 +58,10 @@ function selectionBody(selection: Selection) {
   return { query: selection.query, all: Object.keys(selection.query).length === 0 };
 }
 
-function replayBody(selection: Selection, { by, rate, generation, approved = false, dryRun = false }: ReplayOptions) {
-  const given = { ...(rate !== undefined && { rate }), ...(generation !== undefined && { generation }) };
-  return { ...selectionBody(selection), by, approved, dry_run: dryRun, ...given };
+function replayBody(selection: Selection, options: ReplayOptions) {
+  const { by, approved = false, dryRun = false, rate, generation, pipeline } = options;
+  // What is not given is not there in JSON.
+  return { ...selectionBody(selection), by, approved, dry_run: dryRun, rate, generation, pipeline };
 }
 
 /** Follows a replay to its end; an abort cancels it. */

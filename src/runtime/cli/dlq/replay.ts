@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
 import process from "node:process";
-import type { ReplayReport, Selection } from "../../contract/admin.js";
+import type { ReplayOptions, ReplayReport, Selection } from "../../contract/admin.js";
 import { printable } from "../../kit/text/terminal.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, type Output, UsageError } from "../terminal.js";
@@ -18,6 +18,7 @@ export async function replay(context: CommandContext): Promise<number> {
     dryRun,
     approved: values["approve"] === true,
     ...(values["generation"] !== undefined && { generation: values["generation"] as string }),
+    ...pipelineOption(values),
     ...(values["rate"] !== undefined && { rate: parsePositiveNumber("rate", values["rate"] as string) }),
   };
   return withDeadLetters(context, async ({ admin, isOffline }) => {
@@ -36,6 +37,13 @@ export async function replay(context: CommandContext): Promise<number> {
     const isWhole = report.replayed === report.selected && !interrupt.signal.aborted;
     return isWhole || dryRun ? EXIT.ok : EXIT.failed;
   });
+}
+
+function pipelineOption(values: CommandContext["values"]): Pick<ReplayOptions, "pipeline"> {
+  const pipeline = values["pipeline"] as string | undefined;
+  if (values["as-is"] !== true) return pipeline === undefined ? {} : { pipeline };
+  if (pipeline !== undefined) throw new UsageError("--pipeline and --as-is exclude each other");
+  return { pipeline: false };
 }
 
 function selectionOf(context: CommandContext): Selection {
@@ -77,6 +85,8 @@ function userName(env: Readonly<Record<string, string | undefined>>): string {
 const SKIP_REASONS: Readonly<Record<string, string>> = {
   skip_approval: "partly taken by the backend before (--approve sends all of it again)",
   skip_max_replays: "replayed too often (--approve does it once more)",
+  skip_pipeline:
+    "their pipeline is not in the config (--pipeline NAME treats them as that one would, --as-is sends them untreated)",
   skip_schema: "not readable any more, or refused by a processor, such as versioning, for what it is",
   skip_expired: "older than dead_letter.retention",
   skip_downstream: "the backend is down, its circuit breaker open",
