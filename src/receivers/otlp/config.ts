@@ -51,7 +51,7 @@ const httpSchema = z.strictObject({
     .default(20 * 1024 * 1024)
     .meta({
       description:
-        "Bytes a request may have after decompression; 0 means the default. It may hold a record, attribute or value for each 16.",
+        "Bytes a request may have after decompression; 0 means the default. It may hold a million records, attributes and values, or one for each 16 bytes of this.",
     }),
   traces_url_path: urlPath("/v1/traces").meta({ description: "The path at which traces are taken." }),
   metrics_url_path: urlPath("/v1/metrics").meta({ description: "The path at which metrics are taken." }),

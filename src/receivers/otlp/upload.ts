@@ -56,16 +56,18 @@ export class Upload {
   /** Throws a `MalformedError` when the bytes are no request of this signal, or hold too much for one of `limit` bytes. */
   toBatch(encoding: OtlpEncoding, bytes: Buffer, limit: number): Batch {
     const { signal } = this.requestIntake.service;
-    const maxElements = Math.ceil(limit / BYTES_PER_ELEMENT);
+    const maxElements = Math.max(MIN_MAX_ELEMENTS, Math.ceil(limit / BYTES_PER_ELEMENT));
     return encoding === "proto" ? Batch.admit(signal, bytes, maxElements) : batchFromJson(signal, bytes, maxElements);
   }
 }
 
 /**
- * A request of the largest size may hold a record, attribute or value for each so many bytes. The smallest that anybody sends
- * take more; the smallest that can be sent take two, and what makes an object of each would need many times the request's size.
+ * The smallest records and attributes that anybody sends take more than this, in a request of the largest size; the smallest that
+ * can be sent take two bytes, and what makes an object of each would need many times the request's size. What takes
+ * a million is not worth a refusal, however small they are.
  */
 const BYTES_PER_ELEMENT = 16;
+const MIN_MAX_ELEMENTS = 1_000_000;
 
 export const OVERLOADED: ErrorAnswer = {
   httpStatus: 503,

@@ -48,25 +48,6 @@ describe("bad requests to OTLP over HTTP", () => {
     await running.receiver.stop();
   });
 
-  it.each([
-    ["protobuf", PROTO, (count: number) => field(1, field(2, Buffer.alloc(2 * count, Buffer.from([18, 0]))))],
-    ["attributes", PROTO, (count: number) => field(1, field(1, Buffer.alloc(2 * count, Buffer.from([10, 0]))))],
-    [
-      "JSON",
-      JSON_HEADERS,
-      (count: number) => `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}${",{}".repeat(count - 1)}]}]}]}`,
-    ],
-  ])(
-    "answers 400 to more elements than a request of the largest size has room for, in %s",
-    async (_, headers, body) => {
-      await restart({ max_request_body_size: 64_000 });
-      const { status, body: text } = await post(running.http, "/v1/logs", body(4100), headers);
-      expect([status, text.toString()]).toEqual([400, expect.stringContaining("too many records, attributes")]);
-      expect((await post(running.http, "/v1/logs", body(3900), headers)).status).toBe(200);
-      running.intakes.logs.batches.length = 0;
-    },
-  );
-
   const good = wire("logs", 5);
   it.each([
     ["truncated", good.subarray(0, good.length - 3)],

@@ -381,3 +381,21 @@ describe("batchToJson", () => {
     expect(batchToJson(Batch.empty("metrics"))).toBe("{}");
   });
 });
+
+describe("a limit on elements", () => {
+  const attributes = [
+    { key: "a", value: { intValue: 1n } },
+    { key: "b", value: {} },
+  ];
+  const tree = { resourceLogs: [{ scopeLogs: [{ logRecords: [{}, { attributes }] }] }] } as unknown as Tree;
+  const batch = encodeTree("logs", tree);
+
+  it("counts the messages of either encoding, and refuses what has more", () => {
+    // Two containers, two records, two attributes, and the one value that is not plain.
+    expect(Batch.admit("logs", batch.bytes, 7).count).toBe(2);
+    expect(() => Batch.admit("logs", batch.bytes, 6)).toThrow(/too many records, attributes and values/);
+    // In JSON the request itself and every value count too.
+    expect(batchFromJson("logs", batchToJson(batch), 9).count).toBe(2);
+    expect(() => batchFromJson("logs", batchToJson(batch), 8)).toThrow(/too many records, attributes and values/);
+  });
+});
