@@ -8,7 +8,7 @@ import { plantedLines } from "./planted.js";
  *   wrong: string[] }} Judgement
  * @typedef {Pick<typeof import("../../dist/plugin.js"), "batchFromJson" | "readRecords">
  *   & Pick<typeof import("../../dist/processors/pii/pii-treatment.js"), "PiiTreatment">
- *   & Pick<typeof import("../../dist/processors/pii/detect/detectors.js"), "DETECTORS">} Pii
+ *   & Pick<typeof import("../../dist/processors/pii/detect/text/detectors.js"), "DETECTORS">} Pii
  * @param {Pii} pii @param {{ ordinary: number, planted: number, seed?: number }} size @returns {Judgement[]}
  */
 export function judge(pii, { ordinary, planted, seed = 1 }) {

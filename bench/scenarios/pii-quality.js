@@ -1,5 +1,5 @@
 import { batchFromJson, readRecords } from "../../dist/plugin.js";
-import { DETECTORS } from "../../dist/processors/pii/detect/detectors.js";
+import { DETECTORS } from "../../dist/processors/pii/detect/text/detectors.js";
 import { PiiTreatment } from "../../dist/processors/pii/pii-treatment.js";
 import { show } from "../lib/table.js";
 import { judge } from "../pii-corpus/judge.js";

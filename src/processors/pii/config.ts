@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { secret, section } from "../../plugin.js";
 import { type ConfigPath, compilePattern, configPath } from "../../runtime/kit.js";
-import { DETECTORS, type DetectorName } from "./detect/detectors.js";
+import { DETECTORS, type DetectorName } from "./detect/text/detectors.js";
 import type { PiiTreatmentSettings } from "./pii-treatment.js";
 import { STRATEGIES, type Strategy } from "./strategies.js";
 
@@ -91,7 +91,7 @@ export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
     pattern: compilePattern(one.pattern),
     strategy: one.strategy ?? config.strategy,
   }));
-  const taken = new Set<string>([...DETECTORS, "field", "secret_key"]);
+  const taken = new Set<string>([...DETECTORS, "field", "secret_key", "too_costly"]);
   for (const [i, { name }] of patterns.entries()) {
     if (taken.has(name)) {
       zod.addIssue({

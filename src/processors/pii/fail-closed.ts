@@ -12,22 +12,26 @@ export interface FailClosedTexts {
  * either, since dead letters are on disk. The error itself is told to nobody but by its name: its message could quote the
  * data. `onFailure` is called before the refusal.
  */
-export function failClosed(
-  treat: (batch: Batch) => Batch,
+export function failClosed<Result extends Batch | Promise<Batch>>(
+  treat: (batch: Batch) => Result,
   { logger, clock }: Pick<ProcessorContext, "logger" | "clock">,
   { code, refusal, log }: FailClosedTexts,
   onFailure: () => void = () => {},
-): (batch: Batch) => Batch {
+): (batch: Batch) => Result {
   const logFailure = limitedLog<unknown>(clock, (error, suppressed) =>
     logger.error({ error: errorName(error), suppressed }, log),
   );
+  const fail = (error: unknown): never => {
+    onFailure();
+    logFailure(error);
+    throw new Refusal("permanent", refusal, { code });
+  };
   return (batch) => {
     try {
-      return treat(batch);
+      const result = treat(batch);
+      return result instanceof Promise ? (result.catch(fail) as Result) : result;
     } catch (error) {
-      onFailure();
-      logFailure(error);
-      throw new Refusal("permanent", refusal, { code });
+      return fail(error);
     }
   };
 }

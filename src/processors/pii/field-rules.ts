@@ -1,5 +1,6 @@
 import { glob } from "../../runtime/kit.js";
-import { HINT_NONE, HINT_PHONE, HINT_SSN, HINT_VERSION } from "./detect/detectors.js";
+import { HINT_NONE, HINT_PHONE, HINT_SSN, HINT_VERSION } from "./detect/text/detectors.js";
+import { work } from "./detect/text/work.js";
 import type { Strategy } from "./strategies.js";
 
 /** What is known of a field by its name. */
@@ -48,6 +49,7 @@ export class FieldRules {
   /** A member of a map, or the body. */
   ofMember(parent: FieldRule | undefined, key: string): FieldRule {
     const path = parent === undefined ? key : `${parent.path}.${key}`;
+    if (path.length > MAX_KEY_LENGTH) work.spent += path.length;
     let field = this.byPath.get(path);
     if (field === undefined) {
       field = this.createRule(key, path);
@@ -58,15 +60,17 @@ export class FieldRules {
   }
 
   private createRule(key: string, path: string): FieldRule {
+    work.spent += RULE_COST;
     const { fields, secretKeys } = this.settings;
     const configured =
       fields.get(path) ?? fields.get(key) ?? this.globs.find(([matches]) => matches(path) || matches(key))?.[1];
-    const suggested = configured === undefined && isSecretKey(key) ? secretKeys : undefined;
+    const name = key.slice(-MAX_KEY_LENGTH); // its last words say what it is
+    const suggested = configured === undefined && isSecretKey(name) ? secretKeys : undefined;
     return {
       path,
       strategy: configured ?? suggested,
       decidedBy: configured === undefined ? "secret_key" : "field",
-      hints: hintsOf(key),
+      hints: hintsOf(name),
     };
   }
 }
@@ -80,6 +84,8 @@ function hintsOf(key: string): number {
   return HINT_NONE;
 }
 
+/** What it takes to find out about a name. */
+const RULE_COST = 1000;
 const MAX_PATHS = 4096;
 const MAX_KEY_LENGTH = 256;
 const SLOTS = 1024;

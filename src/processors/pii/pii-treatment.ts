@@ -14,11 +14,20 @@ import {
   varint,
 } from "../../runtime/kit.js";
 import { HOLDS_NO_TEXT, isConfidential, keyOf, leafText } from "./attribute-values.js";
-import { OPEN_BRACE, OPEN_BRACKET } from "./detect/ascii.js";
-import { matches } from "./detect/matches.js";
+import { TOO_COSTLY } from "./detect/scan.js";
+import { OPEN_BRACE, OPEN_BRACKET } from "./detect/text/ascii.js";
+import { matches } from "./detect/text/matches.js";
+import { MASK } from "./detect/text/treated.js";
+import { HASH_COST, PATTERN_COST, TooCostlyError, work } from "./detect/text/work.js";
 import { type FieldRule, type FieldRuleSettings, FieldRules } from "./field-rules.js";
 import { PreviousRecord } from "./previous-record.js";
-import { type AttributeOwner, type FieldVisitor, rewriteFields, type TextField } from "./rewrite-fields.js";
+import {
+  type AttributeOwner,
+  type FieldVisitor,
+  rewriteFields,
+  rewriteFieldsInTurns,
+  type TextField,
+} from "./rewrite-fields.js";
 import { STRATEGIES, type Strategy, type WholeTreatment, wholeTreatment } from "./strategies.js";
 import { SummaryAttributes } from "./summary-attributes.js";
 import { TextTreatment, type TextTreatmentSettings } from "./text-treatment.js";
@@ -34,6 +43,15 @@ export interface PiiTreatmentSettings extends FieldRuleSettings, TextTreatmentSe
   /** Look into bodies that are JSON as into maps. */
   readonly jsonBodies: boolean;
 }
+
+/** What a batch may cost for each of its bytes, without hashes and patterns. */
+const UNITS_PER_BYTE = 48;
+/** An attribute or a body is treated in one go: everybody waits meanwhile. */
+const MAX_UNITS_PER_FIELD = 64_000_000;
+const UNITS_PER_ELEMENT = 10;
+/** JSON is built to be looked into. A larger text is masked. */
+const MAX_JSON_BYTES = 1 << 20;
+const JSON_UNITS_PER_BYTE = 16;
 
 const SUMMARY_COUNT = "pii.treated.count";
 const SUMMARY_KEYS = "pii.treated.keys";
@@ -57,21 +75,29 @@ export class PiiTreatment implements FieldVisitor {
   private readonly hasSummary: boolean;
   private readonly previousRecord = new PreviousRecord();
   private matchPath = "";
+  /** What a batch may cost: hashes and patterns have their price. */
+  private readonly unitsPerByte: number;
+  /** What the present attribute or body may cost altogether. */
+  private maxWork = 0;
 
   constructor(settings: PiiTreatmentSettings) {
     this.settings = settings;
     this.fields = new FieldRules(settings);
     this.texts = new TextTreatment(settings);
     this.counts = new TreatmentCounts(this.texts.names.length, settings.summary === "debug");
+    this.unitsPerByte =
+      UNITS_PER_BYTE +
+      (settings.hashKey === undefined ? 0 : HASH_COST / 8) +
+      settings.patterns.length * PATTERN_COST * 4;
     this.hasSummary = settings.isEnforced && settings.summary !== "silent";
     this.wholeTreatments = Object.fromEntries(
       STRATEGIES.map((strategy) => [strategy, wholeTreatment(strategy, settings.hashKey)]),
     ) as Record<Strategy, WholeTreatment>;
   }
 
-  /** Names of what is counted: detectors, users' patterns, `field` and `secret_key`. */
+  /** Names of what is counted: detectors, users' patterns, `field`, `secret_key` and `too_costly`. */
   get names(): readonly string[] {
-    return [...this.texts.names, "field", "secret_key"];
+    return [...this.texts.names, "field", "secret_key", "too_costly"];
   }
 
   /** Calls `take` with the number of each name that has been found since the last time. */
@@ -81,7 +107,13 @@ export class PiiTreatment implements FieldVisitor {
 
   treat(batch: Batch): Batch {
     this.previousRecord.startBatch();
-    return rewriteFields(batch, this);
+    return rewriteFields(batch, this, this.unitsPerByte);
+  }
+
+  /** The same, but a batch that takes long comes later; until then no other one may be given. */
+  treatInTurns(batch: Batch): Batch | Promise<Batch> {
+    this.previousRecord.startBatch();
+    return rewriteFieldsInTurns(batch, this, this.unitsPerByte);
   }
 
   open(owner: AttributeOwner): void {
@@ -125,11 +157,13 @@ export class PiiTreatment implements FieldVisitor {
         return this.previousRecord.rememberClean(start, end);
     } else if (field.strategy === undefined && HOLDS_NO_TEXT[b[valueStart]!] === 1)
       return this.previousRecord.rememberClean(start, end);
+    this.maxWork = work.spent + MAX_UNITS_PER_FIELD;
     this.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
   }
 
   body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
     const field = this.fields.ofMember(undefined, "body");
+    this.maxWork = work.spent + MAX_UNITS_PER_FIELD;
     if (field.strategy === "redact") this.removeField(rewriter, field, at, end);
     else if (!this.settings.jsonBodies || !this.jsonBody(rewriter, field, lengthAt, start, end))
       this.value(rewriter, field, field.strategy, lengthAt, start, end);
@@ -160,6 +194,7 @@ export class PiiTreatment implements FieldVisitor {
     const size = varint(b, valueAt);
     const valueStart = after;
     const field = this.fields.ofMember(undefined, keyOf(b, start, end));
+    this.maxWork = work.spent + MAX_UNITS_PER_FIELD;
     this.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
   }
 
@@ -237,6 +272,8 @@ export class PiiTreatment implements FieldVisitor {
       const tag = varint(b, p);
       const lengthAt = after;
       p = skip(b, lengthAt, tag);
+      work.spent += UNITS_PER_ELEMENT;
+      if (work.spent > this.maxWork) throw new TooCostlyError();
       if (tag !== ELEMENT_TAG) continue;
       varint(b, lengthAt);
       if (kind === ARRAY_VALUE_TAG) this.value(rewriter, field, strategy, lengthAt, after, p);
@@ -284,8 +321,10 @@ export class PiiTreatment implements FieldVisitor {
     end: number,
   ): void {
     if (strategy === undefined) {
-      if (this.texts.find(rewriter.bytes, start, end, field.hints) === 0) return;
+      const found = this.texts.find(rewriter.bytes, start, end, field.hints);
+      if (found === 0) return;
       this.matchPath = field.path;
+      if (found === TOO_COSTLY) return this.maskText(rewriter, field, lengthAt, end);
       if (!this.settings.isEnforced) return this.countMatches();
       this.texts.write(rewriter, lengthAt, start, end, field.hints, this.countMatches);
       return;
@@ -297,6 +336,14 @@ export class PiiTreatment implements FieldVisitor {
     this.counts.countField(field, field.path);
     if (!this.settings.isEnforced) return;
     rewriter.copyTo(lengthAt).text(treated);
+    rewriter.skipTo(end);
+  }
+
+  /** Masks a text that would take too long to look for anything in it. */
+  private maskText(rewriter: Rewriter, field: FieldRule, lengthAt: number, end: number): void {
+    this.counts.countTooCostly(field.path);
+    if (!this.settings.isEnforced) return;
+    rewriter.copyTo(lengthAt).text(MASK);
     rewriter.skipTo(end);
   }
 
@@ -327,6 +374,13 @@ export class PiiTreatment implements FieldVisitor {
     const size = varint(b, start + 1);
     const textStart = after;
     if (textStart + size !== end || (b[textStart] !== OPEN_BRACE && b[textStart] !== OPEN_BRACKET)) return false;
+    if (size > MAX_JSON_BYTES) {
+      const outStart = rewriter.outputPosition(start);
+      this.maskText(rewriter, field, start + 1, end);
+      rewriter.closeMessage(start, end, outStart, start - lengthAt);
+      return true;
+    }
+    work.spent += size * JSON_UNITS_PER_BYTE;
     const text = decodeText(b, textStart, end);
     const treated = treatJson(text, field, {
       member: (parent, key) => this.fields.ofMember(parent, key),
@@ -349,8 +403,13 @@ export class PiiTreatment implements FieldVisitor {
       return treated;
     }
     const b = Buffer.from(text, "utf8");
-    if (this.texts.find(b, 0, b.length, field.hints) === 0) return text;
+    const found = this.texts.find(b, 0, b.length, field.hints);
+    if (found === 0) return text;
     this.matchPath = field.path;
+    if (found === TOO_COSTLY) {
+      this.counts.countTooCostly(field.path);
+      return this.settings.isEnforced ? MASK : text;
+    }
     if (this.settings.isEnforced)
       return Buffer.from(this.texts.treat(b, 0, b.length, field.hints, this.countMatches)).toString();
     this.countMatches();

@@ -16,11 +16,16 @@ export const pii = defineProcessor<PiiConfig>({
   signals: SIGNALS,
   zone: "pii",
   schema: piiSchema,
-  create: (config, context) => eachBatch(createBatchTreatment(config, context)),
-  replay: (config, context) => createBatchTreatment(config, context),
+  create: (config, context) =>
+    eachBatch(createBatchTreatment(config, context, (one, batch) => one.treatInTurns(batch))),
+  replay: (config, context) => createBatchTreatment(config, context, (one, batch) => one.treat(batch)),
 });
 
-function createBatchTreatment(config: PiiConfig, context: ProcessorContext): (batch: Batch) => Batch {
+function createBatchTreatment<Result extends Batch | Promise<Batch>>(
+  config: PiiConfig,
+  context: ProcessorContext,
+  run: (treatment: PiiTreatment, batch: Batch) => Result,
+): (batch: Batch) => Result {
   const { metrics } = context;
   const treatment = new PiiTreatment(config);
   const [name, description] = config.isEnforced
@@ -30,9 +35,11 @@ function createBatchTreatment(config: PiiConfig, context: ProcessorContext): (ba
   const failed = metrics.counter("sluice_pii_failed_batches", {
     description: "Refused because they could not be treated.",
   });
-  const treat = (batch: Batch) => {
-    const treated = treatment.treat(batch);
-    treatment.takeCounts((i, count) => counters[i]!.add(count));
+  const count = () => treatment.takeCounts((i, added) => counters[i]!.add(added));
+  const treat = (batch: Batch): Result => {
+    const treated = run(treatment, batch);
+    if (treated instanceof Promise) return treated.finally(count) as Result;
+    count();
     return treated;
   };
   return failClosed(treat, context, FAILURE, () => {

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { Batch } from "../../plugin.js";
 import {
   after,
@@ -10,6 +11,7 @@ import {
   TAG_LIMIT,
   varint,
 } from "../../runtime/kit.js";
+import { TooCostlyError, work } from "./detect/text/work.js";
 
 /** What attributes belong to. */
 export type AttributeOwner = "resource" | "scope" | "metric" | "record" | "event" | "link" | "exemplar";
@@ -33,11 +35,33 @@ export interface FieldVisitor {
 }
 
 /** Shows every field to the visitor; gives back the batch with its changes, the very same batch if there were none. */
-export function rewriteFields(batch: Batch, visitor: FieldVisitor): Batch {
-  const rewriter = new Rewriter(batch.bytes);
-  rewriteMessage(rewriter, 0, rewriter.bytes.length, PLANS.get(REQUEST[batch.signal])!, visitor);
-  return rewriter.changed ? Batch.trusted(batch.signal, rewriter.finish(), batch.count) : batch;
+export function rewriteFields(batch: Batch, visitor: FieldVisitor, unitsPerByte?: number): Batch {
+  const walk = new FieldWalk(batch, visitor, unitsPerByte);
+  walk.run(Number.POSITIVE_INFINITY);
+  return walk.finish();
 }
+
+/**
+ * The same for a batch that may be large: when it takes long, others get their turn in between, and the batch comes later.
+ * Until then the visitor sees no other batch.
+ */
+export function rewriteFieldsInTurns(
+  batch: Batch,
+  visitor: FieldVisitor,
+  unitsPerByte?: number,
+): Batch | Promise<Batch> {
+  const walk = new FieldWalk(batch, visitor, unitsPerByte);
+  return walk.run(UNITS_PER_TURN) ? walk.finish() : finishInTurns(walk);
+}
+
+async function finishInTurns(walk: FieldWalk): Promise<Batch> {
+  do await setImmediate();
+  while (!walk.run(UNITS_PER_TURN));
+  return walk.finish();
+}
+
+/** Some milliseconds. */
+const UNITS_PER_TURN = 2_000_000;
 
 interface RewritePlan {
   /** By tag. */
@@ -54,40 +78,117 @@ const ATTRIBUTE = 2;
 const BODY = 3;
 const TEXT = 4;
 
-function rewriteMessage(rewriter: Rewriter, p: number, end: number, plan: RewritePlan, visitor: FieldVisitor): void {
-  const b = rewriter.bytes;
-  const { actions, owner } = plan;
-  if (owner !== undefined) visitor.open(owner);
-  while (p < end) {
-    const at = p;
-    let tag = b[p++]!;
-    if (tag > 127) {
-      tag = varint(b, at);
-      p = after;
-    }
-    const action = tag < TAG_LIMIT ? actions[tag]! : SKIP;
-    if (action === SKIP) {
-      p = skip(b, p, tag);
-      continue;
-    }
-    const lengthAt = p;
-    let size = b[p++]!;
-    if (size > 127) {
-      size = varint(b, lengthAt);
-      p = after;
-    }
-    const stop = p + size;
-    if (action === ATTRIBUTE) visitor.attribute(rewriter, at, lengthAt, p, stop);
-    else if (action === DESCEND) {
-      const outStart = rewriter.outputPosition(p);
-      rewriteMessage(rewriter, p, stop, plan.children[tag]!, visitor);
-      rewriter.closeMessage(p, stop, outStart, p - lengthAt);
-    } else if (action === BODY) visitor.body(rewriter, at, lengthAt, p, stop);
-    else visitor.text(rewriter, plan.texts[tag]!, lengthAt, p, stop);
-    p = stop;
-  }
-  if (owner !== undefined) visitor.close(rewriter, owner, end, plan.attributesTag);
+/** A message on the way to the present field. */
+interface FieldFrame {
+  plan: RewritePlan;
+  start: number;
+  end: number;
+  /** Where its body began in the output, and the bytes that its length has. */
+  outStart: number;
+  lengthRoom: number;
 }
+
+/**
+ * One pass over the fields of a batch that can stop between two of them and go on later. It counts what it and the visitor
+ * do as `work`: a batch that takes more than its size explains was made to, and is given up.
+ */
+class FieldWalk {
+  private readonly batch: Batch;
+  private readonly visitor: FieldVisitor;
+  private readonly rewriter: Rewriter;
+  private readonly frames: FieldFrame[] = [];
+  private readonly maxWork: number;
+  private depth = 0;
+  private at = 0;
+  private spent = 0;
+
+  constructor(batch: Batch, visitor: FieldVisitor, unitsPerByte = Number.POSITIVE_INFINITY) {
+    this.batch = batch;
+    this.visitor = visitor;
+    this.rewriter = new Rewriter(batch.bytes);
+    this.maxWork = UNITS_PER_BATCH + unitsPerByte * batch.bytes.length;
+    const plan = PLANS.get(REQUEST[batch.signal])!;
+    this.frames[0] = { plan, start: 0, end: batch.bytes.length, outStart: 0, lengthRoom: 0 };
+  }
+
+  /** Goes on until so much work is done; true at the end of the batch. */
+  run(units: number): boolean {
+    const { rewriter, visitor } = this;
+    const b = rewriter.bytes;
+    work.spent = this.spent;
+    const pauseAt = Math.min(work.spent + units, this.maxWork);
+    let frame = this.frames[this.depth]!;
+    let p = this.at;
+    for (;;) {
+      if (p >= frame.end) {
+        const { plan, end } = frame;
+        if (plan.owner !== undefined) visitor.close(rewriter, plan.owner, end, plan.attributesTag);
+        if (this.depth === 0) return true;
+        rewriter.closeMessage(frame.start, end, frame.outStart, frame.lengthRoom);
+        frame = this.frames[--this.depth]!;
+        p = end;
+        continue;
+      }
+      const at = p;
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, at);
+        p = after;
+      }
+      const action = tag < TAG_LIMIT ? frame.plan.actions[tag]! : SKIP;
+      if (action === SKIP) {
+        p = skip(b, p, tag);
+        continue;
+      }
+      const lengthAt = p;
+      let size = b[p++]!;
+      if (size > 127) {
+        size = varint(b, lengthAt);
+        p = after;
+      }
+      const stop = p + size;
+      if (action === DESCEND) {
+        frame = this.enter(frame.plan.children[tag]!, p, stop, p - lengthAt);
+        continue;
+      }
+      if (action === ATTRIBUTE) visitor.attribute(rewriter, at, lengthAt, p, stop);
+      else if (action === BODY) visitor.body(rewriter, at, lengthAt, p, stop);
+      else visitor.text(rewriter, frame.plan.texts[tag]!, lengthAt, p, stop);
+      p = stop;
+      work.spent += UNITS_PER_FIELD + size;
+      if (work.spent > pauseAt) {
+        if (work.spent > this.maxWork) throw new TooCostlyError();
+        this.at = p;
+        this.spent = work.spent;
+        return false;
+      }
+    }
+  }
+
+  /** The batch with the visitor's changes, or the very same one. */
+  finish(): Batch {
+    const { batch, rewriter } = this;
+    return rewriter.changed ? Batch.trusted(batch.signal, rewriter.finish(), batch.count) : batch;
+  }
+
+  private enter(plan: RewritePlan, start: number, end: number, lengthRoom: number): FieldFrame {
+    const { rewriter } = this;
+    const depth = ++this.depth;
+    if (depth === this.frames.length) this.frames.push({ plan, start, end, outStart: 0, lengthRoom });
+    const frame = this.frames[depth]!;
+    frame.plan = plan;
+    frame.start = start;
+    frame.end = end;
+    frame.outStart = rewriter.outputPosition(start);
+    frame.lengthRoom = lengthRoom;
+    if (plan.owner !== undefined) this.visitor.open(plan.owner);
+    return frame;
+  }
+}
+
+/** What a small batch may cost. */
+const UNITS_PER_BATCH = 4_000_000;
+const UNITS_PER_FIELD = 10;
 
 const ATTRIBUTE_OWNERS: Readonly<Record<string, AttributeOwner>> = {
   Resource: "resource",

@@ -1,7 +1,8 @@
 import { createHmac } from "node:crypto";
-import { latin1 } from "./detect/characters.js";
-import { DETECTORS, EMAIL, IPV4, IPV6 } from "./detect/detectors.js";
-import { HASH_PATTERN, MASK, REDACTED } from "./detect/treated.js";
+import { latin1 } from "./detect/text/characters.js";
+import { DETECTORS, EMAIL, IPV4, IPV6 } from "./detect/text/detectors.js";
+import { HASH_PATTERN, MASK, REDACTED } from "./detect/text/treated.js";
+import { HASH_COST, work } from "./detect/text/work.js";
 
 /**
  * What is done to a value. `redact` takes a field out altogether, and puts a fixed text in the place of a part of one;
@@ -54,6 +55,7 @@ export function partTreatment(strategy: Strategy, key: string | undefined): Part
 
 /** The same value gives the same text as long as the key is the same; nobody without the key can try values out. */
 function hashValue(key: string | undefined, value: Uint8Array): string {
+  work.spent += HASH_COST;
   if (key === undefined) throw new Error("no key to hash with");
   return `hash(${createHmac("sha256", key).update(value).digest("hex").slice(0, 32)})`;
 }

@@ -1,8 +1,9 @@
 import type { Pattern, Rewriter } from "../../runtime/kit.js";
-import { DETECTORS } from "./detect/detectors.js";
-import { areIsolated, matches } from "./detect/matches.js";
-import { scan } from "./detect/scan.js";
-import { MASK, TREATED } from "./detect/treated.js";
+import { MAX_MATCHES, scan, TOO_COSTLY } from "./detect/scan.js";
+import { DETECTORS } from "./detect/text/detectors.js";
+import { areIsolated, matches } from "./detect/text/matches.js";
+import { MASK, TREATED } from "./detect/text/treated.js";
+import { PATTERN_COST, work } from "./detect/text/work.js";
 import { type PartTreatment, partTreatment, type Strategy } from "./strategies.js";
 
 interface UserPattern {
@@ -35,11 +36,11 @@ export class TextTreatment {
     this.treatments = strategies.map((strategy) => partTreatment(strategy, hashKey));
   }
 
-  /** Number of findings in the text [start, end), which are in `matches` then. */
+  /** Number of findings in the text [start, end), which are in `matches` then; or `TOO_COSTLY`: then it is to be masked. */
   find(b: Uint8Array, start: number, end: number, hints: number): number {
     const count =
       end - start < MIN_TEXT_LENGTH ? this.clearMatches(start, end) : scan(b, start, end, hints, this.enabled);
-    return this.patterns.length === 0 ? count : this.findPatterns(b, start, end);
+    return this.patterns.length === 0 || count === TOO_COSTLY ? count : this.findPatterns(b, start, end);
   }
 
   /**
@@ -53,7 +54,9 @@ export class TextTreatment {
       b = this.replaceMatches(b, start, end);
       start = 0;
       end = b.length;
-      if (this.find(b, start, end, hints) === 0) return b;
+      const left = this.find(b, start, end, hints);
+      if (left === 0) return b;
+      if (left === TOO_COSTLY) break;
     }
     return Buffer.from(MASK);
   }
@@ -76,8 +79,9 @@ export class TextTreatment {
     }
     if (isFinal) return;
     rewriter.copyTo(end);
-    if (this.find(out.bytes, outStart, out.length, hints) === 0) return;
-    const text = this.treat(out.bytes, outStart, out.length, hints, count);
+    const left = this.find(out.bytes, outStart, out.length, hints);
+    if (left === 0) return;
+    const text = left === TOO_COSTLY ? Buffer.from(MASK) : this.treat(out.bytes, outStart, out.length, hints, count);
     out.length = outAt;
     out.lengthDelimited(text);
   }
@@ -117,6 +121,8 @@ export class TextTreatment {
 
   /** Adds what users' patterns find; where that overlaps something found already, both are treated as the pattern says. */
   private findPatterns(b: Uint8Array, start: number, end: number): number {
+    if ((end - start) * this.patterns.length > MAX_PATTERN_BYTES) return TOO_COSTLY;
+    work.spent += (end - start) * this.patterns.length * PATTERN_COST;
     const text = Buffer.prototype.utf8Slice.call(b, start, end);
     for (const [i, { pattern, strategy }] of this.patterns.entries()) {
       if (strategy === "allow") continue;
@@ -127,7 +133,7 @@ export class TextTreatment {
           found.map(([from, to]) => [start + from, start + to]),
         );
     }
-    return matches.count;
+    return matches.count <= MAX_MATCHES ? matches.count : TOO_COSTLY;
   }
 }
 
@@ -154,6 +160,9 @@ function toByteRanges(text: string, size: number, places: TextRanges): TextRange
   };
   return places.map(([from, to]) => [byteOf(from), byteOf(to)] as const).filter(([from, to]) => to > from);
 }
+
+/** What users' patterns together run over in one text, in one go. */
+const MAX_PATTERN_BYTES = 4 << 20;
 
 /** So often a text is looked at again; one that still holds something then is masked as a whole. */
 const MAX_ROUNDS = 8;

@@ -1,4 +1,4 @@
-import { MASK } from "./detect/treated.js";
+import { MASK } from "./detect/text/treated.js";
 import type { FieldRule } from "./field-rules.js";
 import type { Strategy } from "./strategies.js";
 
@@ -35,7 +35,7 @@ const MAX_DEPTH = 200;
 class JsonWalk {
   private readonly text: string;
   private readonly treatment: JsonTreatment;
-  private out = "";
+  private readonly out: string[] = [];
   private copiedUpTo = 0;
   private at = 0;
   private depth = 0;
@@ -47,7 +47,7 @@ class JsonWalk {
 
   run(root: FieldRule): string {
     this.value(root, root.strategy);
-    return this.out + this.text.slice(this.copiedUpTo);
+    return this.out.join("") + this.text.slice(this.copiedUpTo);
   }
 
   private value(field: FieldRule, strategy: Strategy | undefined): void {
@@ -110,9 +110,19 @@ class JsonWalk {
     this.skipBlanks();
     const isLast = this.text[this.at] !== ",";
     const start = kept > 0 && isLast ? this.text.lastIndexOf(",", from) : from;
-    if (start < this.copiedUpTo) this.out = this.out.slice(0, this.out.lastIndexOf(","));
-    else this.out += this.text.slice(this.copiedUpTo, start);
+    if (start < this.copiedUpTo) this.removeLastComma();
+    else this.out.push(this.text.slice(this.copiedUpTo, start));
     this.copiedUpTo = isLast ? this.at : this.at + 1;
+  }
+
+  /** Nothing but blanks is behind it. */
+  private removeLastComma(): void {
+    for (let part = this.out.pop(); part !== undefined; part = this.out.pop()) {
+      const comma = part.lastIndexOf(",");
+      if (comma < 0) continue;
+      this.out.push(part.slice(0, comma));
+      return;
+    }
   }
 
   private list(field: FieldRule, strategy: Strategy | undefined): void {
@@ -142,7 +152,7 @@ class JsonWalk {
   }
 
   private replace(from: number, by: string): void {
-    this.out += this.text.slice(this.copiedUpTo, from) + JSON.stringify(by);
+    this.out.push(this.text.slice(this.copiedUpTo, from) + JSON.stringify(by));
     this.copiedUpTo = this.at;
   }
 

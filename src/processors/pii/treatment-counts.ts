@@ -2,7 +2,7 @@ import type { FieldRule } from "./field-rules.js";
 
 /** What was, or in a report would be, treated: for the counters, and for the summary of each record. */
 export class TreatmentCounts {
-  /** By detector: built-in ones, users' patterns, then field rules and secret keys. */
+  /** By detector: built-in ones, users' patterns, then field rules, secret keys and what was too costly to look at. */
   private readonly counts: number[];
   /** Paths of what was treated in the present owner: resource, scope or record. */
   readonly keys = new Set<string>();
@@ -11,7 +11,7 @@ export class TreatmentCounts {
   private readonly keepsKeys: boolean;
 
   constructor(detectors: number, keepsKeys: boolean) {
-    this.counts = new Array<number>(detectors + 2).fill(0);
+    this.counts = new Array<number>(detectors + 3).fill(0);
     this.fieldIndex = detectors;
     this.keepsKeys = keepsKeys;
   }
@@ -23,6 +23,12 @@ export class TreatmentCounts {
 
   countField(field: FieldRule, path: string): void {
     this.counts[this.fieldIndex + (field.decidedBy === "field" ? 0 : 1)]!++;
+    this.countHit(path);
+  }
+
+  /** A text is masked because it would take too long to look for anything in it. */
+  countTooCostly(path: string): void {
+    this.counts[this.fieldIndex + 2]!++;
     this.countHit(path);
   }
 

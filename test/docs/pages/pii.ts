@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { parse } from "yaml";
-import { DETECTORS } from "../../../src/processors/pii/detect/detectors.js";
+import { DETECTORS } from "../../../src/processors/pii/detect/text/detectors.js";
 import { pii as piiProcessor } from "../../../src/processors/pii/pii.js";
 import { redaction } from "../../../src/processors/pii/redaction/redaction.js";
 import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";

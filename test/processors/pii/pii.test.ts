@@ -256,14 +256,14 @@ describe("the pii processor", () => {
     const metrics = countedMetrics();
     const { source, out } = feed(pii.create(pii.schema.parse({}), contextOf("logs", metrics)));
     const { delivery, outcomes } = owed(logOf("a@b.io"));
-    const treat = PiiTreatment.prototype.treat;
-    PiiTreatment.prototype.treat = () => {
+    const treat = PiiTreatment.prototype.treatInTurns;
+    PiiTreatment.prototype.treatInTurns = () => {
       throw new Error("a@b.io");
     };
     try {
       source.next(delivery);
     } finally {
-      PiiTreatment.prototype.treat = treat;
+      PiiTreatment.prototype.treatInTurns = treat;
     }
     expect(out).toEqual([]);
     expect(outcomes).toMatchObject([{ refusal: { kind: "permanent", code: "SLUICE_PII_FAILED" } }]);

@@ -1,7 +1,8 @@
-import { APOSTROPHE, COLON, DASH, DOT, PERCENT, PLUS, STAR } from "./ascii.js";
-import { ALNUM, CHARACTER_BITS, EMAIL_LOCAL, HOST, hasTextAt, LETTER, latin1 } from "./characters.js";
-import { EMAIL } from "./detectors.js";
-import { matches, NOT_FOUND } from "./matches.js";
+import { APOSTROPHE, COLON, DASH, DOT, PERCENT, PLUS, STAR } from "./text/ascii.js";
+import { ALNUM, CHARACTER_BITS, EMAIL_LOCAL, HOST, hasTextAt, LETTER, latin1 } from "./text/characters.js";
+import { EMAIL } from "./text/detectors.js";
+import { matches, NOT_FOUND } from "./text/matches.js";
+import { work } from "./text/work.js";
 
 /** ASCII words that are looked up in bytes, in any case, without making a string of them. */
 class AsciiWords {
@@ -48,11 +49,13 @@ const NON_DOMAINS = new AsciiWords(
 
 /** An e-mail address around the `@` at `at`, which may be written `%40`: `size` is its length. */
 export function findEmail(b: Uint8Array, at: number, size: number): number {
-  const start = localStart(b, at);
-  if (start === at) return NOT_FOUND;
   const hostStart = at + size;
   const end = hostEnd(b, hostStart);
+  work.spent += end - at;
   if (end === hostStart || !isHost(b, hostStart, end)) return NOT_FOUND;
+  const start = localStart(b, at);
+  work.spent += at - start;
+  if (start === at) return NOT_FOUND;
   if (end < matches.end && b[end] === COLON && latin1(b, start, at) === "git") return NOT_FOUND; // git@host:path
   return matches.add(EMAIL, start, end);
 }

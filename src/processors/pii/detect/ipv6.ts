@@ -1,8 +1,9 @@
 import { isIPv6 } from "node:net";
-import { COLON, DOT, STAR } from "./ascii.js";
-import { CHARACTER_BITS, DIGIT, HEX, hasAny, isAt, latin1, WORD } from "./characters.js";
-import { IPV6 } from "./detectors.js";
-import { matches, NOT_FOUND } from "./matches.js";
+import { COLON, DOT, STAR } from "./text/ascii.js";
+import { CHARACTER_BITS, DIGIT, HEX, hasAny, isAt, latin1, WORD } from "./text/characters.js";
+import { IPV6 } from "./text/detectors.js";
+import { matches, NOT_FOUND } from "./text/matches.js";
+import { TEXT_COST, work } from "./text/work.js";
 
 const MAX_LENGTH = 45;
 
@@ -10,6 +11,9 @@ const MAX_LENGTH = 45;
 export function findIpv6(b: Uint8Array, p: number): number {
   const { end, lastEnd } = matches;
   if (p + 1 >= end || !isAddressByte(b[p + 1]!)) return NOT_FOUND;
+  let start = p;
+  while (start > lastEnd && start > p - 5 && (CHARACTER_BITS[b[start - 1]!]! & HEX) !== 0) start--;
+  if (start > matches.floor && isAttached(b[start - 1]!)) return NOT_FOUND; // so that a run is looked at once
   let stop = p;
   let colons = 0;
   let isShort = false;
@@ -21,10 +25,8 @@ export function findIpv6(b: Uint8Array, p: number): number {
     }
     stop++;
   }
+  work.spent += stop - p;
   if (!isShort && colons < 6) return NOT_FOUND;
-  let start = p;
-  while (start > lastEnd && start > p - 5 && (CHARACTER_BITS[b[start - 1]!]! & HEX) !== 0) start--;
-  if (start > matches.floor && isAttached(b[start - 1]!)) return NOT_FOUND;
   while (stop > start && (b[stop - 1] === DOT || (b[stop - 1] === COLON && b[stop - 2] !== COLON))) stop--;
   if (isAt(b, stop, end, WORD) || (stop < end && b[stop] === STAR) || !isAddress(b, start, stop)) return NOT_FOUND;
   return matches.add(IPV6, start, stop);
@@ -32,6 +34,7 @@ export function findIpv6(b: Uint8Array, p: number): number {
 
 function isAddress(b: Uint8Array, start: number, stop: number): boolean {
   if (stop - start < 5 || !hasAny(b, start, stop, DIGIT)) return false;
+  work.spent += 3 * TEXT_COST;
   const text = latin1(b, start, stop);
   return isIPv6(text) && !/^(?:[\da-f]{2}:){7}[\da-f]{2}$/i.test(text) && !/^[0:]*1?$/.test(text);
 }

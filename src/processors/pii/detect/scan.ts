@@ -1,35 +1,48 @@
-import { endsPrefix, findApiKey, findAwsKey, findPrivateKey, KEY_ENDINGS } from "./api-key.js";
-import { SLASH } from "./ascii.js";
-import { findAssignedSecret } from "./assigned-secret.js";
-import { CHARACTER_BITS, DIGIT } from "./characters.js";
-import { API_KEY, ASSIGNED_SECRET, BEARER_TOKEN, EMAIL, IPV6, JWT, URL_CREDENTIALS } from "./detectors.js";
 import { findEmail } from "./email.js";
 import { findIpv6 } from "./ipv6.js";
-import { matches, NOT_FOUND } from "./matches.js";
-import { findNumbers } from "./numbers.js";
-import { findAuthorization, findJwt, findUrlCredentials } from "./tokens.js";
+import { findNumbers } from "./numbers/numbers.js";
+import { endsPrefix, findApiKey, findAwsKey, findPrivateKey, KEY_ENDINGS } from "./secrets/api-key.js";
+import { findAssignedSecret } from "./secrets/assigned-secret.js";
+import { findAuthorization, findJwt, findUrlCredentials } from "./secrets/tokens.js";
+import { SLASH } from "./text/ascii.js";
+import { CHARACTER_BITS, DIGIT } from "./text/characters.js";
+import { API_KEY, ASSIGNED_SECRET, BEARER_TOKEN, EMAIL, IPV6, JWT, URL_CREDENTIALS } from "./text/detectors.js";
+import { matches, NOT_FOUND } from "./text/matches.js";
+import { textBudget, work } from "./text/work.js";
 
 /**
  * Looks for personal data and secrets in the text [start, end) of `b`, which is UTF-8, and leaves them in `matches`.
  *
  * One pass: a table says of each byte whether anything could be found around it (an anchor), and only there detectors
  * look closer. None of them goes back further than a bounded number of bytes, so the time is linear in the text. Nothing
- * is decoded. Gives the number of matches.
+ * is decoded. Gives the number of matches, or `TOO_COSTLY`, as soon as a text has had what it is given of `work`.
  */
 export function scan(b: Uint8Array, start: number, end: number, hints: number, enabled: number): number {
   matches.begin(start, end, hints, enabled);
+  const limit = work.spent + textBudget(end - start);
   for (let p = start; ; ) {
     while (p < end && ANCHORS[b[p]!] === 0) p++;
     if (p >= end) break;
     const anchor = ANCHORS[b[p]!]!;
+    work.spent += ANCHOR_COST;
     if (anchor === NUMBER) p = findNumbers(b, p);
     else if (isPromising(b, p, anchor)) {
       const found = detectAt(b, p, anchor);
       p = found === NOT_FOUND ? p + 1 : found;
     } else p++;
+    if (work.spent > limit) return TOO_COSTLY;
   }
-  return matches.count;
+  return matches.count <= MAX_MATCHES ? matches.count : TOO_COSTLY;
 }
+
+/** Instead of a number of matches: nobody knows what is in this text. */
+export const TOO_COSTLY = -1;
+
+/** A closer look that finds nothing. */
+const ANCHOR_COST = 5;
+
+/** Each of them is made into something, perhaps with a hash. */
+export const MAX_MATCHES = 32_768;
 
 /** A second byte rules most anchors out before anybody is called. What lies beyond the text only costs a closer look. */
 function isPromising(b: Uint8Array, p: number, anchor: number): boolean {

@@ -1,7 +1,8 @@
 import { createHash, createHmac } from "node:crypto";
 import type { Value } from "../../../plugin.js";
 import { NameCache, type Pattern } from "../../../runtime/kit.js";
-import { MASK } from "../detect/treated.js";
+import { MASK } from "../detect/text/treated.js";
+import { PATTERN_COST, work } from "../detect/text/work.js";
 import type { HashFunction, RedactionConfig } from "./config.js";
 
 /**
@@ -83,6 +84,7 @@ const ALWAYS_ALLOWED = new Set(
 const SUMMARY_KEY = /^redaction\.(?:body\.)?(?:redacted|masked|allowed|ignored)\.(?:keys|count)$/;
 
 function matchesAny(patterns: readonly Pattern[], text: string): boolean {
+  work.spent += text.length * patterns.length * PATTERN_COST;
   return patterns.some((pattern) => pattern.test(text));
 }
 

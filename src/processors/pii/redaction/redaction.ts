@@ -1,7 +1,7 @@
 import { type Batch, defineProcessor, eachBatch, type ProcessorContext, SIGNALS } from "../../../plugin.js";
 import { ERROR_CODES } from "../../../runtime/kit.js";
 import { failClosed } from "../fail-closed.js";
-import { rewriteFields } from "../rewrite-fields.js";
+import { rewriteFields, rewriteFieldsInTurns } from "../rewrite-fields.js";
 import { type RedactionConfig, redactionSchema } from "./config.js";
 import { RedactionVisitor } from "./redaction-visitor.js";
 
@@ -16,15 +16,20 @@ export const redaction = defineProcessor<RedactionConfig>({
   signals: SIGNALS,
   zone: "pii",
   schema: redactionSchema,
-  create: (config, context) => eachBatch(createBatchRedaction(new RedactionVisitor(config), context)),
+  create: (config, context) =>
+    eachBatch(createBatchRedaction(new RedactionVisitor(config), context, rewriteFieldsInTurns)),
   replay: (config, context) =>
-    createBatchRedaction(new RedactionVisitor({ ...config, summary: "silent" }, true), context),
+    createBatchRedaction(new RedactionVisitor({ ...config, summary: "silent" }, true), context, rewriteFields),
 });
 
-function createBatchRedaction(visitor: RedactionVisitor, context: ProcessorContext): (batch: Batch) => Batch {
+function createBatchRedaction<Result extends Batch | Promise<Batch>>(
+  visitor: RedactionVisitor,
+  context: ProcessorContext,
+  rewrite: (batch: Batch, visitor: RedactionVisitor) => Result,
+): (batch: Batch) => Result {
   const redact = (batch: Batch) => {
     visitor.begin();
-    return rewriteFields(batch, visitor);
+    return rewrite(batch, visitor);
   };
   return failClosed(redact, context, FAILURE);
 }

@@ -1,5 +1,5 @@
 import { batchFromJson, readRecords } from "../../../../src/plugin.js";
-import { DETECTORS } from "../../../../src/processors/pii/detect/detectors.js";
+import { DETECTORS } from "../../../../src/processors/pii/detect/text/detectors.js";
 import { PiiTreatment } from "../../../../src/processors/pii/pii-treatment.js";
 
 const pii = { batchFromJson, DETECTORS, PiiTreatment, readRecords };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { DETECTORS, type DetectorName } from "../../../../src/processors/pii/detect/detectors.js";
-import { matches } from "../../../../src/processors/pii/detect/matches.js";
 import { scan } from "../../../../src/processors/pii/detect/scan.js";
+import { DETECTORS, type DetectorName } from "../../../../src/processors/pii/detect/text/detectors.js";
+import { matches } from "../../../../src/processors/pii/detect/text/matches.js";
 import { judge } from "./corpus.js";
 
 const ALL = (1 << DETECTORS.length) - 1;

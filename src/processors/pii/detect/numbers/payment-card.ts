@@ -1,6 +1,6 @@
-import { PAYMENT_CARD } from "./detectors.js";
+import { PAYMENT_CARD } from "../text/detectors.js";
+import { matches } from "../text/matches.js";
 import { groups } from "./digit-groups.js";
-import { matches } from "./matches.js";
 
 /** First digits, from and to, how many these are, and lengths of the issuers' numbers. */
 const RANGES: readonly (readonly [from: number, to: number, digits: number, lengths: readonly number[]])[] = [

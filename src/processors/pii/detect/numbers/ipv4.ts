@@ -1,8 +1,9 @@
-import { DASH, DOT, SLASH, STAR, ZERO } from "./ascii.js";
-import { isAt, isBefore, LETTER, latin1 } from "./characters.js";
-import { HINT_VERSION, IPV4 } from "./detectors.js";
+import { DASH, DOT, SLASH, STAR, ZERO } from "../text/ascii.js";
+import { isAt, isBefore, LETTER, latin1 } from "../text/characters.js";
+import { HINT_VERSION, IPV4 } from "../text/detectors.js";
+import { matches } from "../text/matches.js";
+import { TEXT_COST, work } from "../text/work.js";
 import { groups, groupValue } from "./digit-groups.js";
-import { matches } from "./matches.js";
 
 const VERSION_WORD = /(?:version|ver|build|release|rev|firmware|driver|assembly)['"]?[ =:]{0,3}['"]?v?$/i;
 
@@ -51,7 +52,12 @@ function isVersion(b: Uint8Array, p: number): boolean {
   const floor = Math.max(matches.floor, p - 16);
   let last = p - 1;
   while (last >= floor && VERSION_GAP[b[last]!] === 1) last--;
-  return last >= floor && VERSION_ENDS[b[last]!] === 1 && VERSION_WORD.test(latin1(b, floor, p));
+  return last >= floor && VERSION_ENDS[b[last]!] === 1 && isVersionWord(b, floor, p);
+}
+
+function isVersionWord(b: Uint8Array, floor: number, p: number): boolean {
+  work.spent += TEXT_COST;
+  return VERSION_WORD.test(latin1(b, floor, p));
 }
 
 function byteTable(characters: string): Uint8Array {

@@ -1,20 +1,9 @@
-import { DASH, DOT, UPPER_A, UPPER_K, UPPER_S } from "./ascii.js";
-import {
-  ALNUM,
-  BASE64URL,
-  DIGIT,
-  HEX,
-  hasAny,
-  hasTextAt,
-  isBefore,
-  LOWER,
-  latin1,
-  runEnd,
-  TOKEN,
-  UPPER,
-} from "./characters.js";
-import { API_KEY } from "./detectors.js";
-import { matches, NOT_FOUND } from "./matches.js";
+import { DASH, DOT, UPPER_A, UPPER_K, UPPER_S } from "../text/ascii.js";
+import { ALNUM, BASE64URL, DIGIT, HEX, hasTextAt, isBefore, LOWER, latin1, TOKEN, UPPER } from "../text/characters.js";
+import { API_KEY } from "../text/detectors.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
+import { hasNext, runs } from "../text/runs.js";
+import { TEXT_COST, work } from "../text/work.js";
 
 /** How keys of well-known issuers begin, and how long and of what the rest is at least. */
 const PREFIXES: readonly (readonly [prefix: string, least: number, bits: number])[] = [
@@ -40,9 +29,6 @@ const PREFIXES: readonly (readonly [prefix: string, least: number, bits: number]
   ["AIza", 35, BASE64URL],
 ];
 
-/** As far as a key is looked at before it is known to be one: what is no key must not cost more. */
-const MAX_LOOKAHEAD = 256;
-
 /** By the last two bytes of the prefix. */
 const PREFIXES_BY_ENDING: readonly (readonly (readonly [string, number, number])[] | undefined)[] = prefixesByEnding();
 
@@ -67,45 +53,47 @@ function prefixesByEnding() {
   return lists;
 }
 
-/** UPPER_A key whose prefix ends with the byte at `p`. */
+/** A key whose prefix ends with the byte at `p`. */
 export function findApiKey(b: Uint8Array, p: number): number {
   const { floor, lastEnd, end } = matches;
   if (p === floor) return NOT_FOUND;
   const candidates = PREFIXES_BY_ENDING[(b[p - 1]! << 8) | b[p]!];
   if (candidates === undefined) return NOT_FOUND;
   for (const [prefix, least, bits] of candidates) {
+    work.spent += prefix.length;
     const start = p + 1 - prefix.length;
     if (start < lastEnd || !hasTextAt(b, start, end, prefix) || isBefore(b, start, floor, ALNUM)) continue;
-    const stop = runEnd(b, p + 1, Math.min(end, p + MAX_LOOKAHEAD), bits);
+    const stop = runs.end(b, p + 1, bits);
     if (stop - p <= least || !looksRandom(b, p + 1, stop, prefix)) continue;
-    return matches.add(API_KEY, start, trimDots(b, runEnd(b, stop, end, bits)));
+    return matches.add(API_KEY, start, trimDots(b, stop));
   }
   return NOT_FOUND;
 }
 
 /** Digits, or letters in both cases where the prefix is nobody's word. */
 function looksRandom(b: Uint8Array, start: number, stop: number, prefix: string): boolean {
-  if (hasAny(b, start, stop, DIGIT)) return true;
-  return prefix !== "sk-" && prefix !== "key-" && hasAny(b, start, stop, UPPER) && hasAny(b, start, stop, LOWER);
+  if (hasNext(b, start, stop, DIGIT)) return true;
+  return prefix !== "sk-" && prefix !== "key-" && hasNext(b, start, stop, UPPER) && hasNext(b, start, stop, LOWER);
 }
 
 /** An access key of AWS whose `KIA` or `SIA` begins before the I at `p`. */
 export function findAwsKey(b: Uint8Array, p: number): number {
-  const { floor, lastEnd, end } = matches;
+  const { floor, lastEnd } = matches;
   const start = p - 2;
   if (start < lastEnd || b[start] !== UPPER_A || (b[p - 1] !== UPPER_K && b[p - 1] !== UPPER_S) || b[p + 1] !== UPPER_A)
     return NOT_FOUND;
   if (isBefore(b, start, floor, ALNUM)) return NOT_FOUND;
-  const stop = runEnd(b, start, end, UPPER | DIGIT);
+  const stop = runs.end(b, start, UPPER | DIGIT);
   return stop - start === 20 ? matches.add(API_KEY, start, stop) : NOT_FOUND;
 }
 
-/** UPPER_A private key in PEM whose first dash is at `p`; without an end it goes to the end of the text. */
+/** A private key in PEM whose first dash is at `p`; without an end it goes to the end of the text. */
 export function findPrivateKey(b: Uint8Array, p: number): number {
   const { end } = matches;
   if (!hasTextAt(b, p, end, "-----BEGIN ")) return NOT_FOUND;
+  work.spent += TEXT_COST;
   const head = latin1(b, p + 11, Math.min(end, p + 50));
-  if (!/^[UPPER_A-Z ]*PRIVATE KEY-----/.test(head)) return NOT_FOUND;
+  if (!/^[A-Z ]*PRIVATE KEY-----/.test(head)) return NOT_FOUND;
   return matches.add(API_KEY, p, privateKeyEnd(b, p, end));
 }
 
@@ -114,7 +102,8 @@ function privateKeyEnd(b: Uint8Array, start: number, end: number): number {
   const text = b.subarray(start, end);
   for (let at = text.indexOf(DASH); at >= 0; at = text.indexOf(DASH, at + 1)) {
     if (!hasTextAt(text, at, text.length, "-----END ")) continue;
-    const foot = /^[UPPER_A-Z ]{0,30}KEY-----/.exec(latin1(text, at + 9, Math.min(text.length, at + 9 + 38)));
+    work.spent += TEXT_COST;
+    const foot = /^[A-Z ]{0,30}KEY-----/.exec(latin1(text, at + 9, Math.min(text.length, at + 9 + 38)));
     if (foot !== null) return start + at + 9 + foot[0].length;
   }
   return end;

@@ -1,7 +1,9 @@
-import { AT, BLANK, COLON, DOT, HASH, LESS, LOWER_E, LOWER_Y, MORE, QUESTION, QUOTE, SLASH } from "./ascii.js";
-import { ALNUM, BASE64URL, DIGIT, hasAny, hasTextAt, isBefore, latin1, runEnd, TOKEN } from "./characters.js";
-import { BEARER_TOKEN, JWT, URL_CREDENTIALS } from "./detectors.js";
-import { matches, NOT_FOUND } from "./matches.js";
+import { AT, BLANK, COLON, DOT, HASH, LESS, LOWER_E, LOWER_Y, MORE, QUESTION, QUOTE, SLASH } from "../text/ascii.js";
+import { ALNUM, BASE64URL, DIGIT, hasTextAt, isBefore, latin1, TOKEN } from "../text/characters.js";
+import { BEARER_TOKEN, JWT, URL_CREDENTIALS } from "../text/detectors.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
+import { hasNext, runs } from "../text/runs.js";
+import { TEXT_COST, work } from "../text/work.js";
 import { areRandomLetters } from "./random-letters.js";
 
 /** A JSON Web Token (signed or encrypted) whose `eyJ` ends at the J at `p`. */
@@ -15,38 +17,38 @@ export function findJwt(b: Uint8Array, p: number): number {
     isBefore(b, start, matches.floor, BASE64URL)
   )
     return NOT_FOUND;
-  const header = runEnd(b, start, end, BASE64URL);
+  const header = runs.end(b, start, BASE64URL);
   if (header - start < 12 || b[header] !== DOT || header >= end) return NOT_FOUND;
-  let last = runEnd(b, header + 1, end, BASE64URL);
+  let last = runs.end(b, header + 1, BASE64URL);
   if (last - header < 5 || b[last] !== DOT || last >= end) return NOT_FOUND;
-  last = runEnd(b, last + 1, end, BASE64URL);
-  while (last < end && b[last] === DOT && runEnd(b, last + 1, end, BASE64URL) > last + 8)
-    last = runEnd(b, last + 1, end, BASE64URL);
+  last = runs.end(b, last + 1, BASE64URL);
+  while (last < end && b[last] === DOT && runs.end(b, last + 1, BASE64URL) > last + 8)
+    last = runs.end(b, last + 1, BASE64URL);
   return matches.add(JWT, start, last);
 }
 
 /** The token behind `Bearer `, or the credentials behind `Basic `, whose B is at `p`. */
 export function findAuthorization(b: Uint8Array, p: number): number {
-  const { end } = matches;
   if (isBefore(b, p, matches.floor, ALNUM)) return NOT_FOUND;
-  if (isWord(b, p + 1, "earer")) return findBearer(b, afterBlanks(b, p + 6), end);
-  if (isWord(b, p + 1, "asic")) return findBasic(b, afterBlanks(b, p + 5), end);
+  if (isWord(b, p + 1, "earer")) return findBearer(b, afterBlanks(b, p + 6));
+  if (isWord(b, p + 1, "asic")) return findBasic(b, afterBlanks(b, p + 5));
   return NOT_FOUND;
 }
 
-function findBearer(b: Uint8Array, start: number, end: number): number {
+function findBearer(b: Uint8Array, start: number): number {
   if (start < 0) return NOT_FOUND;
-  let stop = runEnd(b, start, end, TOKEN);
+  let stop = runs.end(b, start, TOKEN);
   while (stop > start && b[stop - 1] === DOT) stop--;
-  if (stop - start < 8 || !(hasAny(b, start, stop, DIGIT) || areRandomLetters(b, start, stop))) return NOT_FOUND;
+  if (stop - start < 8 || !(hasNext(b, start, stop, DIGIT) || areRandomLetters(b, start, stop))) return NOT_FOUND;
   return matches.add(BEARER_TOKEN, start, stop);
 }
 
 /** Base64 of `user:password`: anything else behind the word is prose. */
-function findBasic(b: Uint8Array, start: number, end: number): number {
+function findBasic(b: Uint8Array, start: number): number {
   if (start < 0) return NOT_FOUND;
-  const stop = runEnd(b, start, end, TOKEN);
+  const stop = runs.end(b, start, TOKEN);
   if (stop - start < 4) return NOT_FOUND;
+  work.spent += 3 * TEXT_COST + stop - start;
   const decoded = Buffer.from(latin1(b, start, stop), "base64").toString("latin1");
   return /^[^\p{Cc}]*:[^\p{Cc}]*$/u.test(decoded) ? matches.add(BEARER_TOKEN, start, stop) : NOT_FOUND;
 }
@@ -57,13 +59,16 @@ export function findUrlCredentials(b: Uint8Array, p: number): number {
   const limit = Math.min(matches.end, start + 512);
   let colon = -1;
   let at = -1;
+  let stop = start;
   for (let i = start; i < limit; i++) {
     const c = b[i]!;
     if (c === AT) at = i;
     else if (c === COLON && colon < 0) colon = i;
     else if (c === SLASH || c === QUESTION || c === HASH || c <= BLANK || c === QUOTE || c === LESS || c === MORE)
       break;
+    stop = i;
   }
+  work.spent += stop - start;
   if (colon < 0 || at < colon || at === colon + 1) return NOT_FOUND;
   return matches.add(URL_CREDENTIALS, start, at);
 }

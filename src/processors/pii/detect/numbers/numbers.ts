@@ -1,13 +1,17 @@
-import { DOT } from "./ascii.js";
-import { ALNUM, CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, runEnd, SEPARATOR, WORD } from "./characters.js";
-import { IBAN, IPV4, PAYMENT_CARD, PHONE, SSN } from "./detectors.js";
+import { DOT } from "../text/ascii.js";
+import { ALNUM, CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, runEnd, SEPARATOR, WORD } from "../text/characters.js";
+import { IBAN, IPV4, PAYMENT_CARD, PHONE, SSN } from "../text/detectors.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
+import { work } from "../text/work.js";
 import { groups } from "./digit-groups.js";
 import { findIban } from "./iban.js";
 import { findIpv4 } from "./ipv4.js";
-import { matches, NOT_FOUND } from "./matches.js";
 import { findPaymentCard } from "./payment-card.js";
 import { findPhone } from "./phone.js";
 import { findSsn } from "./ssn.js";
+
+/** What detectors look at for each group of digits. */
+const GROUP_COST = 20;
 
 /** Everything that is made of digits, from the digit at `p` on. Gives the position where the scan goes on. */
 export function findNumbers(b: Uint8Array, p: number): number {
@@ -19,6 +23,7 @@ export function findNumbers(b: Uint8Array, p: number): number {
   const stop = endIfTooShort(b, p, end);
   if (stop > 0) return stop;
   groups.read(b, p, end);
+  work.spent += GROUP_COST * groups.count;
   if (groups.digits < 8 && groups.count < 4) return groups.resumeAt;
   for (let i = 0; i < groups.count; ) i = findInGroups(b, i);
   return Math.max(groups.resumeAt, matches.lastEnd);

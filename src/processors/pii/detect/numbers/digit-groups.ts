@@ -1,5 +1,6 @@
-import { BLANK, CLOSE_PAREN, COLON, DASH, DOT, OPEN_PAREN, STAR } from "./ascii.js";
-import { CHARACTER_BITS, DIGIT, SEPARATOR, WORD } from "./characters.js";
+import { BLANK, CLOSE_PAREN, COLON, DASH, DOT, OPEN_PAREN, STAR } from "../text/ascii.js";
+import { CHARACTER_BITS, DIGIT, SEPARATOR, WORD } from "../text/characters.js";
+import { followsWord } from "../text/lookback.js";
 
 /**
  * A number as people write it: groups of digits with blanks, dashes, dots, slashes or brackets between them. One for the
@@ -70,6 +71,11 @@ class DigitGroups {
     const c = b[start - 1]!;
     if ((CHARACTER_BITS[c]! & WORD) !== 0 || c === DOT || c === STAR) return true;
     return (c === DASH && isOneOf(b, start - 2, floor, WORD)) || (c === COLON && isOneOf(b, start - 2, floor, DIGIT));
+  }
+
+  /** Does a word like this stand shortly before group `i`? Nothing but separators is between groups. */
+  followsWord(b: Uint8Array, i: number, words: RegExp): boolean {
+    return i === 0 && followsWord(b, this.starts[0]!, words);
   }
 
   /** The groups end before `i`, and what follows is not tied to them. */

@@ -11,12 +11,17 @@ export const TOKEN = 32;
 export const EMAIL_LOCAL = 64;
 /** In a host name. */
 export const HOST = 128;
-/** Ends a value in running text: blanks, quotes, brackets, commas. */
-export const VALUE_END = 256;
+/** In a value in running text: anything but blanks, quotes, brackets, commas and `&`. */
+export const VALUE = 256;
 /** Part of a word: letters, digits and `_`. */
 export const WORD = 512;
+/** Part of a name of several words: letters, digits, `_`, `-` and `.`. */
+export const NAME = 8192;
 /** Between the groups of a number. */
 export const SEPARATOR = 1024;
+/** In a text in quotes, or in apostrophes: anything but those and `\\`. */
+export const IN_QUOTES = 2048;
+export const IN_APOSTROPHES = 4096;
 
 export const LETTER = UPPER | LOWER;
 export const ALNUM = UPPER | LOWER | DIGIT;
@@ -40,8 +45,14 @@ function characterBits(): Uint16Array {
   add(`${alnum}-_.~+/=`, TOKEN);
   add(`${alnum}._%+-`, EMAIL_LOCAL);
   add(`${alnum}.-`, HOST);
-  add(" \t\r\n\"'`,;<>(){}[]|\\", VALUE_END);
+  const except = (characters: string, bit: number) => {
+    for (let c = 0; c < 256; c++) if (!characters.includes(String.fromCharCode(c))) bits[c]! |= bit;
+  };
+  except(" \t\r\n\"'`,;<>(){}[]|\\&", VALUE);
+  except('"\\', IN_QUOTES);
+  except("'\\", IN_APOSTROPHES);
   add(`${alnum}_`, WORD);
+  add(`${alnum}_-.`, NAME);
   add(" -./()", SEPARATOR);
   // The bytes of blanks that do not break, thin ones, and of hyphens and dashes: numbers come out of texts like that.
   for (const c of "\u00a0\u2009\u202f\u2010\u2011\u2012\u2013")

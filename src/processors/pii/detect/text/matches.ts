@@ -6,6 +6,8 @@ import { CHARACTER_BITS, DIGIT, SEPARATOR } from "./characters.js";
  */
 class Matches {
   count = 0;
+  /** Goes up with each text, so that what is remembered of one is not taken for another's. */
+  scans = 0;
   readonly starts: number[] = [];
   readonly ends: number[] = [];
   /** Numbers of detectors; those of users' patterns follow the built-in ones. */
@@ -19,6 +21,7 @@ class Matches {
 
   begin(start: number, end: number, hints: number, enabled: number): void {
     this.count = 0;
+    this.scans = (this.scans + 1) & 0x7fffffff;
     this.floor = start;
     this.end = end;
     this.hints = hints;

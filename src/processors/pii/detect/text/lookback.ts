@@ -1,6 +1,7 @@
 import { CLOSE_BRACKET, CLOSE_PAREN, STAR } from "./ascii.js";
 import { latin1 } from "./characters.js";
 import { matches } from "./matches.js";
+import { TEXT_COST, work } from "./work.js";
 
 const MAX_LOOKBACK = 28;
 
@@ -16,6 +17,7 @@ export function followsWord(b: Uint8Array, p: number, words: RegExp): boolean {
     if ((c >= 48 && c <= 57) || c === STAR || c === CLOSE_PAREN || c === CLOSE_BRACKET) break;
     start--;
   }
+  work.spent += 2 * TEXT_COST;
   return words.test(latin1(b, start, p).toLowerCase());
 }
 

@@ -1,9 +1,9 @@
-import { BLANK, CLOSE_PAREN, DASH, DOT, ONE, OPEN_PAREN, PLUS, SLASH, ZERO } from "./ascii.js";
-import { ALNUM, isBefore } from "./characters.js";
-import { HINT_PHONE, PHONE } from "./detectors.js";
+import { BLANK, CLOSE_PAREN, DASH, DOT, ONE, OPEN_PAREN, PLUS, SLASH, ZERO } from "../text/ascii.js";
+import { ALNUM, isBefore } from "../text/characters.js";
+import { HINT_PHONE, PHONE } from "../text/detectors.js";
+import { wordsInLatin1 } from "../text/lookback.js";
+import { matches } from "../text/matches.js";
 import { CLOSING, groups, groupValue, MIXED, OPENING } from "./digit-groups.js";
-import { followsWord, wordsInLatin1 } from "./lookback.js";
-import { matches } from "./matches.js";
 
 /**
  * Phone numbers: with a country code behind `+` or `00`; North American ones in three groups; others that begin with the
@@ -93,7 +93,7 @@ function national(b: Uint8Array, i: number): number {
   if (b[start] !== ZERO) return northAmerican(b, i);
   if (b[start + 1] === ZERO && groups.size(i) > 1) {
     if (isPadded(b, start)) return 0;
-    return i + 1 < groups.count || isLabelled(b, start) ? international(b, i, 2) : 0;
+    return i + 1 < groups.count || isLabelled(b, i) ? international(b, i, 2) : 0;
   }
   return trunkPrefixed(b, i);
 }
@@ -196,8 +196,7 @@ function labelled(b: Uint8Array, i: number): number {
     digits += groups.size(end++);
     if (!isPhoneSeparator(groups.separators[end - 1]!)) break;
   }
-  if (digits < 7 || !isDetachedAfter(end) || isPadded(b, groups.starts[i]!) || !isLabelled(b, groups.starts[i]!))
-    return 0;
+  if (digits < 7 || !isDetachedAfter(end) || isPadded(b, groups.starts[i]!) || !isLabelled(b, i)) return 0;
   return addPhone(b, i, end);
 }
 
@@ -206,8 +205,8 @@ function isPadded(b: Uint8Array, p: number): boolean {
   return b[p] === ZERO && b[p + 1] === ZERO && b[p + 2] === ZERO;
 }
 
-function isLabelled(b: Uint8Array, start: number): boolean {
-  return (matches.hints & HINT_PHONE) !== 0 || followsWord(b, start, PHONE_WORDS);
+function isLabelled(b: Uint8Array, i: number): boolean {
+  return (matches.hints & HINT_PHONE) !== 0 || groups.followsWord(b, i, PHONE_WORDS);
 }
 
 /** Adds the number to the matches, with the `+` and the bracket before it; gives the group behind it. */

@@ -1,6 +1,9 @@
-import { latin1 } from "./characters.js";
+import { latin1 } from "../text/characters.js";
+import { TEXT_COST, work } from "../text/work.js";
 
 const MIN_LENGTH = 16;
+/** Longer ones hold digits, if they are random. */
+const MAX_LENGTH = 256;
 const CONSONANTS = /[bcdfghjklmnpqrstvwxz]{5}/;
 
 /**
@@ -9,7 +12,8 @@ const CONSONANTS = /[bcdfghjklmnpqrstvwxz]{5}/;
  * vowels.
  */
 export function areRandomLetters(b: Uint8Array, start: number, stop: number): boolean {
-  if (stop - start < MIN_LENGTH) return false;
+  if (stop - start < MIN_LENGTH || stop - start > MAX_LENGTH) return false;
+  work.spent += TEXT_COST + stop - start;
   const text = latin1(b, start, stop);
   if (!/^[A-Za-z]+$/.test(text)) return false;
   const capitals = countMatches(text, /[A-Z]/g) / text.length;

@@ -1,8 +1,8 @@
-import { BLANK } from "./ascii.js";
-import { HINT_SSN, SSN } from "./detectors.js";
+import { BLANK } from "../text/ascii.js";
+import { HINT_SSN, SSN } from "../text/detectors.js";
+import { wordsInLatin1 } from "../text/lookback.js";
+import { matches } from "../text/matches.js";
 import { groups, groupValue } from "./digit-groups.js";
-import { followsWord, wordsInLatin1 } from "./lookback.js";
-import { matches } from "./matches.js";
 
 const SSN_WORDS = wordsInLatin1(["\\bssn", "social.?security", "\\bsocial\\b"]);
 
@@ -23,7 +23,7 @@ export function findSsn(b: Uint8Array, i: number): number {
   if (size !== 9 || !groups.isDetachedAfter(i + 1)) return 0;
   const value = groupValue(b, i);
   if (!isIssued(Math.floor(value / 1e6), Math.floor(value / 1e4) % 100, value % 1e4)) return 0;
-  if ((matches.hints & HINT_SSN) === 0 && !followsWord(b, groups.starts[i]!, SSN_WORDS)) return 0;
+  if ((matches.hints & HINT_SSN) === 0 && !groups.followsWord(b, i, SSN_WORDS)) return 0;
   matches.add(SSN, groups.starts[i]!, groups.ends[i]!);
   return i + 1;
 }

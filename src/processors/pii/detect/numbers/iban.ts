@@ -1,7 +1,8 @@
-import { BLANK, DASH, STAR } from "./ascii.js";
-import { ALNUM, CHARACTER_BITS, isAt, isBefore, LETTER, WORD } from "./characters.js";
-import { IBAN } from "./detectors.js";
-import { matches, NOT_FOUND } from "./matches.js";
+import { BLANK, DASH, STAR } from "../text/ascii.js";
+import { ALNUM, CHARACTER_BITS, isAt, isBefore, LETTER, WORD } from "../text/characters.js";
+import { IBAN } from "../text/detectors.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
+import { TEXT_COST, work } from "../text/work.js";
 
 /** Number of characters by country. */
 const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
@@ -21,6 +22,7 @@ export function findIban(b: Uint8Array, p: number): number {
   const start = p - 2;
   if (start < lastEnd || !isBefore(b, p, floor, LETTER) || !isBefore(b, p - 1, floor, LETTER)) return NOT_FOUND;
   if (isBefore(b, start, floor, WORD) || (start > floor && b[start - 1] === STAR)) return NOT_FOUND;
+  work.spent += TEXT_COST;
   const length = LENGTHS[String.fromCharCode(b[start]! & ~32, b[p - 1]! & ~32)];
   if (length === undefined) return NOT_FOUND;
   const stop = ibanEnd(b, start, length);

@@ -1,0 +1,62 @@
+import { DASH, DOT } from "../text/ascii.js";
+import { work } from "../text/work.js";
+
+/** No such word. */
+export const NO_WORD = 0;
+/** Behind it stands a secret, whatever it looks like. */
+export const STRONG_WORD = 1;
+/** Behind it a status may stand as well: a secret must look like one. */
+export const WEAK_WORD = 2;
+/** A weak one, behind which a scheme may come first: `Authorization: Token abc`. */
+export const AUTHORIZATION_WORD = 3;
+
+/** What names of secrets end with; `_` may be there, or `-` or `.`, or nothing. */
+const WORDS: readonly (readonly [kind: number, words: string])[] = [
+  [STRONG_WORD, "password passwd passphrase pwd client_secret secret_key private_key api_key"],
+  [WEAK_WORD, "secret token access_key credential credentials"],
+  [AUTHORIZATION_WORD, "auth authorization"],
+];
+
+/** A letter on the way through a word, from its last one to its first. */
+class WordNode {
+  readonly next: (WordNode | undefined)[] = new Array(26).fill(undefined);
+  /** May `_` stand before the letters that were read? */
+  isJoint = false;
+  kind = NO_WORD;
+}
+
+const ROOT = new WordNode();
+for (const [kind, words] of WORDS) for (const word of words.split(" ")) addWord(word, kind);
+
+function addWord(word: string, kind: number): void {
+  let node = ROOT;
+  for (let i = word.length - 1; i >= 0; i--) {
+    if (word[i] === "_") {
+      node.isJoint = true;
+      continue;
+    }
+    const letter = word.charCodeAt(i) - 97;
+    node.next[letter] ??= new WordNode();
+    node = node.next[letter];
+  }
+  node.kind = kind;
+}
+
+/** What the longest word of these says that ends before `end`, in any case. */
+export function wordEndingAt(b: Uint8Array, end: number, floor: number): number {
+  let node = ROOT;
+  let kind = NO_WORD;
+  let p = end - 1;
+  for (; p >= floor; p--) {
+    const c = b[p]!;
+    if (node.isJoint && (c === DASH || c === DOT || c === 95)) continue;
+    const letter = (c | 32) - 97;
+    if (letter < 0 || letter > 25) break;
+    const next = node.next[letter];
+    if (next === undefined) break;
+    node = next;
+    if (node.kind !== NO_WORD) kind = node.kind;
+  }
+  work.spent += end - p;
+  return kind;
+}
