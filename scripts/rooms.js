@@ -46,6 +46,7 @@ export const ROOMS = [
     purpose: "what config schemas are made with, and the keys every exporter has",
   },
   { path: "src/runtime/kit/", purpose: "what several components need and plugins do not get", imports: CONTRACT },
+  { path: "src/runtime/kit/auth/", purpose: "asking authenticators about requests, and their answers" },
   { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
   { path: "src/runtime/kit/net/", purpose: "listening, TLS, endpoints, compression" },
   {
@@ -195,6 +196,13 @@ export const ROOMS = [
   { path: "src/connectors/failover/", purpose: "the next pipelines when the first cannot take it", component: true },
   { path: "src/connectors/routing/", purpose: "pipelines by condition", component: true },
   { path: "src/extensions/", purpose: "one component, one file or folder", component: true },
+  { path: "src/extensions/auth/", purpose: "who a request came from, and who we are to a server", component: true },
+  {
+    path: "src/extensions/auth/gate/",
+    purpose: "what all authenticators by credentials share: recognising, delays, counts",
+  },
+  { path: "src/extensions/auth/basic/", purpose: "`basicauth`: users and passwords" },
+  { path: "src/extensions/auth/bearer/", purpose: "`bearertokenauth`: tokens that both sides know" },
   { path: "src/extensions/admin-api/", purpose: "the HTTP API of operators", component: true },
   {
     path: "src/extensions/reliability/",

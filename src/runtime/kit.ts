@@ -20,6 +20,13 @@ export {
   type ReplaySkip,
   type Selection,
 } from "./contract/admin.js";
+export {
+  AuthError,
+  type AuthenticatedClient,
+  isAuthError,
+  type ServerAuthenticator,
+  type ServerAuthRequest,
+} from "./contract/auth.js";
 export { validateRejection } from "./contract/border/read-answers.js";
 export type { NamedPipeline } from "./contract/component.js";
 export { ACCEPTED, Debt, possiblyRejected } from "./contract/debt.js";
@@ -46,6 +53,7 @@ export type {
   OutletSettings,
 } from "./contract/outlet.js";
 export { BUSY_RETRY_AFTER_MS, chooseRefusal, isGenericCode, toRefusal } from "./contract/refusal.js";
+export { authReference } from "./contract/schema/auth-reference.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";
 export { type ConfigPath, configPath, recordPattern } from "./contract/schema/schema.js";
@@ -57,6 +65,18 @@ export {
   parseRecordCondition,
   type RecordCondition,
 } from "./ottl/compile/record-condition.js";
+
+// Authentication: who a request came from, and what whoever is not let in is answered.
+
+export {
+  AUTH_PREFIX,
+  type AuthOutcome,
+  answerOfAuthError,
+  authenticate,
+  authMetadata,
+  serverAuthenticator,
+} from "./kit/auth/authenticate.js";
+export { http2AuthRequest, httpAuthRequest, plainAddress } from "./kit/auth/server-auth-request.js";
 
 // Network: addresses, listening, TLS, compression.
 

@@ -1,9 +1,6 @@
 import { z } from "zod";
 import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
-import { httpHeaders, listenEndpoint, tlsServer } from "../../runtime/kit.js";
-
-const NO_AUTH =
-  "Sluice has no server authenticators, and would not leave this port open instead: remove `auth`, and use tls.client_ca_file or a proxy";
+import { authReference, httpHeaders, listenEndpoint, tlsServer } from "../../runtime/kit.js";
 
 const BUFFERS = "Node.js sizes its own socket buffers";
 
@@ -18,7 +15,9 @@ const common = {
     .default(false)
     .meta({ description: "Keep the client's headers and address with the data, for components that ask for them." }),
   tls: section(tlsServer()).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
-  auth: unsupported(NO_AUTH),
+  auth: authReference("server")
+    .optional()
+    .meta({ description: "Lets in only clients that an extension knows; without it, everyone." }),
   middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
 };
 

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { Origin, Outcome } from "../../plugin.js";
+import type { Outcome } from "../../plugin.js";
 import {
+  type AuthenticatedClient,
   answerOfRefusal,
   claimedLength,
   type ErrorAnswer,
@@ -34,8 +35,9 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     requestIntake: RequestIntake,
+    client: AuthenticatedClient | undefined,
   ) {
-    super(endpoint, requestIntake, "proto");
+    super(endpoint, requestIntake, "proto", client);
     this.stream = stream;
     this.headers = headers;
     const timeout = parseGrpcTimeout(headers["grpc-timeout"] as string | undefined);
@@ -99,11 +101,11 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
     return this.headers[name];
   }
 
-  protected override metadata(): Origin["metadata"] {
+  protected override keptHeaders() {
     if (!this.endpoint.config.include_metadata) return undefined;
     const entries = Object.entries(this.headers).filter(([name]) => !name.startsWith(":"));
-    const metadata = entries.map(([name, value]) => [name, Array.isArray(value) ? value : [String(value)]] as const);
-    return this.withClientAddress(new Map(metadata), this.session?.socket as Socket | undefined);
+    const headers = entries.map(([name, value]) => [name, Array.isArray(value) ? value : [String(value)]] as const);
+    return { headers, socket: this.session?.socket as Socket | undefined };
   }
 }
 

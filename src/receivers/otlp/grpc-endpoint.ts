@@ -3,13 +3,21 @@ import type { Socket } from "node:net";
 import process from "node:process";
 import type { Clock, Counter, ReceiverContext, Signal } from "../../plugin.js";
 import {
+  type AuthenticatedClient,
+  type AuthOutcome,
+  answerOfAuthError,
+  authenticate,
   GRPC_STATUS,
   grpcStatusName,
+  http2AuthRequest,
+  isAuthError,
   listen,
   listenAddress,
   loadServerTls,
   type RpcStatus,
   reloadServerTls,
+  type ServerAuthenticator,
+  serverAuthenticator,
   serviceOfGrpcPath,
   waitAtMost,
 } from "../../runtime/kit.js";
@@ -45,6 +53,7 @@ export class GrpcEndpoint {
   private readonly sessions: GrpcSessions;
   private readonly sockets = new Set<Socket>();
   private readonly refusedCounter: (status: string) => Counter;
+  private readonly authenticator: ServerAuthenticator | undefined;
   private server: Http2Server | Http2SecureServer | undefined;
   private stopReloading = () => {};
   private stopChecking = () => {};
@@ -57,6 +66,7 @@ export class GrpcEndpoint {
     this.requestIntakes = createRequestIntakes(context, "grpc", dedup);
     this.sessions = new GrpcSessions(context.clock, config.keepalive?.server_parameters);
     this.refusedCounter = createRefusedCounters(context, "grpc");
+    this.authenticator = config.auth && serverAuthenticator(config.auth, context);
   }
 
   async start(): Promise<void> {
@@ -66,7 +76,9 @@ export class GrpcEndpoint {
     server.on("sessionError", (error: Error) => {
       this.context.logger.debug({ error: error.message }, "a gRPC connection broke");
     });
-    server.on("stream", (stream, headers) => this.handle(stream as ServerHttp2Stream, headers));
+    server.on("stream", (stream: unknown, headers: IncomingHttpHeaders, _flags: unknown, rawHeaders: string[]) =>
+      this.handle(stream as ServerHttp2Stream, headers, rawHeaders),
+    );
     this.server = server;
     const { endpoint, transport } = this.config;
     this.port = await listen(server, listenAddress(endpoint, transport), ["protocols", "grpc", "endpoint"]);
@@ -109,11 +121,30 @@ export class GrpcEndpoint {
     return server;
   }
 
-  private handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+  private handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     stream.on("error", ignore);
     const type = headers["content-type"];
     if (!isGrpc(type)) return answerNotGrpc(stream, 415, "this port speaks gRPC; OTLP over HTTP has its own");
     if (headers[":method"] !== "POST") return answerNotGrpc(stream, 405, "gRPC calls are POSTed");
+    if (this.isStopping) return this.refuseUnread(stream, SHUTTING_DOWN);
+    if (this.authenticator === undefined) return this.handleKnown(stream, headers, undefined);
+    const outcome = authenticate(this.authenticator, http2AuthRequest(stream, rawHeaders));
+    if (!(outcome instanceof Promise)) return this.onAuthenticated(stream, headers, outcome);
+    void outcome.then((late) => this.onAuthenticated(stream, headers, late));
+  }
+
+  /** Nothing of the message has been read so far. */
+  private onAuthenticated(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, outcome: AuthOutcome): void {
+    if (stream.destroyed || stream.closed) return;
+    if (isAuthError(outcome)) this.refuseUnread(stream, answerOfAuthError(outcome));
+    else this.handleKnown(stream, headers, outcome);
+  }
+
+  private handleKnown(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    client: AuthenticatedClient | undefined,
+  ): void {
     if (this.isStopping) return this.refuseUnread(stream, SHUTTING_DOWN);
     const service = serviceOfGrpcPath(headers[":path"]);
     if (service === undefined) return this.refuseUnread(stream, unimplementedStatus(`no method ${headers[":path"]}`));
@@ -125,7 +156,7 @@ export class GrpcEndpoint {
       const message = `grpc-encoding ${encoding} is not supported; use ${ACCEPTED_ENCODINGS.join(", ")}`;
       return this.refuseUnread(stream, unimplementedStatus(message));
     }
-    new GrpcCall(this, stream, headers, requestIntake).read();
+    new GrpcCall(this, stream, headers, requestIntake, client).read();
   }
 
   private refuseUnread(stream: ServerHttp2Stream, status: RpcStatus): void {

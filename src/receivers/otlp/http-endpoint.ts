@@ -3,14 +3,22 @@ import type { Server as TlsServer } from "node:https";
 import process from "node:process";
 import { type Clock, type Counter, type ReceiverContext, SIGNALS } from "../../plugin.js";
 import {
+  type AuthenticatedClient,
+  type AuthOutcome,
+  answerOfAuthError,
+  authenticate,
   type ErrorAnswer,
   encodingOf,
   GRPC_STATUS,
+  httpAuthRequest,
+  isAuthError,
   listen,
   listenAddress,
   loadServerTls,
   reloadServerTls,
+  type ServerAuthenticator,
   SUPPORTED_ENCODINGS,
+  serverAuthenticator,
   waitAtMost,
 } from "../../runtime/kit.js";
 import type { HttpConfig } from "./config.js";
@@ -24,6 +32,8 @@ import { createRequestIntakes, noPipelineMessage, type RequestIntake } from "./r
 import { SHUTTING_DOWN, tooLarge } from "./upload.js";
 
 const DEFAULT_MAX_BYTES = 20 * 1024 * 1024;
+/** So much of whoever is not let in is thrown away to keep its connection. */
+const MAX_UNREAD_BYTES = 16 * 1024;
 
 /** OTLP over HTTP on one port: decides from a request's head whether to read it. */
 export class HttpEndpoint {
@@ -41,6 +51,7 @@ export class HttpEndpoint {
   private readonly compressions: ReadonlySet<string>;
   private readonly cors: Cors | undefined;
   private readonly fixedHeaders: HeaderList;
+  private readonly authenticator: ServerAuthenticator | undefined;
   private readonly refusedCounter: (reason: string) => Counter;
   private server: Server | TlsServer | undefined;
   private stopReloading = () => {};
@@ -55,6 +66,7 @@ export class HttpEndpoint {
     this.cors = Cors.of(config.cors);
     this.fixedHeaders = Object.entries(config.response_headers ?? {}).flat();
     this.refusedCounter = createRefusedCounters(context, "http");
+    this.authenticator = config.auth && serverAuthenticator(config.auth, context);
   }
 
   async start(): Promise<void> {
@@ -105,10 +117,43 @@ export class HttpEndpoint {
   }
 
   private handle(request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void {
+    if (this.isStopping) return this.refuseUnread(request, response, SHUTTING_DOWN);
+    // Browsers send no credentials with a preflight.
+    if (request.method === "OPTIONS" && this.cors && this.routeOf(request.url ?? "/") !== undefined)
+      return this.preflight(request, response, this.cors);
+    if (this.authenticator === undefined) return this.handleKnown(request, response, waitsForContinue, undefined);
+    const outcome = authenticate(this.authenticator, httpAuthRequest(request));
+    if (!(outcome instanceof Promise)) return this.onAuthenticated(request, response, waitsForContinue, outcome);
+    request.on("error", () => {});
+    void outcome.then((late) => {
+      if (!response.destroyed) this.onAuthenticated(request, response, waitsForContinue, late);
+    });
+  }
+
+  /** Nothing of the body has been read so far. */
+  private onAuthenticated(
+    request: IncomingMessage,
+    response: ServerResponse,
+    waitsForContinue: boolean,
+    outcome: AuthOutcome,
+  ): void {
+    if (!isAuthError(outcome)) return this.handleKnown(request, response, waitsForContinue, outcome);
+    const challenge = outcome.kind === "unauthenticated" ? ["WWW-Authenticate", this.authenticator!.challenge] : [];
+    // Whoever is not let in is not read from, not even to keep the connection.
+    if (!request.complete && !(Number(request.headers["content-length"] ?? Number.NaN) <= MAX_UNREAD_BYTES))
+      response.shouldKeepAlive = false;
+    this.refuseUnread(request, response, answerOfAuthError(outcome), challenge);
+  }
+
+  private handleKnown(
+    request: IncomingMessage,
+    response: ServerResponse,
+    waitsForContinue: boolean,
+    client: AuthenticatedClient | undefined,
+  ): void {
     const route = this.routeOf(request.url ?? "/");
     if (this.isStopping) return this.refuseUnread(request, response, SHUTTING_DOWN);
     if (route === undefined) return this.refuseUnread(request, response, notFound(request.url, this.routes));
-    if (request.method === "OPTIONS" && this.cors) return this.preflight(request, response, this.cors);
     if (request.method !== "POST") return this.refuseUnread(request, response, WRONG_METHOD, ["Allow", "POST"]);
     if (typeof route === "string")
       return this.refuseUnread(request, response, httpError(404, GRPC_STATUS.UNIMPLEMENTED, route));
@@ -126,7 +171,7 @@ export class HttpEndpoint {
       return this.refuseUnread(request, response, tooLarge(this.maxBytes));
     }
     if (waitsForContinue) response.writeContinue();
-    new HttpExchange(this, request, response, route, encoding, isCompressed ? compression : undefined).read();
+    new HttpExchange(this, request, response, route, encoding, isCompressed ? compression : undefined, client).read();
   }
 
   private routeOf(url: string): RequestIntake | string | undefined {

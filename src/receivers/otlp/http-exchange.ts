@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Origin, Outcome } from "../../plugin.js";
+import type { Outcome } from "../../plugin.js";
 import {
+  type AuthenticatedClient,
   answerOfRefusal,
   contentTypeOf,
   type ErrorAnswer,
@@ -26,8 +27,9 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
     requestIntake: RequestIntake,
     encoding: OtlpEncoding,
     compression: string | undefined,
+    client: AuthenticatedClient | undefined,
   ) {
-    super(endpoint, requestIntake, encoding);
+    super(endpoint, requestIntake, encoding, client);
     this.request = request;
     this.response = response;
     this.compression = compression;
@@ -84,10 +86,10 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
     return this.request.headers[name];
   }
 
-  protected override metadata(): Origin["metadata"] {
+  protected override keptHeaders() {
     if (!this.endpoint.config.include_metadata) return undefined;
     const headers = Object.entries(this.request.headersDistinct).map(([name, values]) => [name, values ?? []] as const);
-    return this.withClientAddress(new Map(headers), this.request.socket);
+    return { headers, socket: this.request.socket };
   }
 }
 

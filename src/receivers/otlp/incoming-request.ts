@@ -1,13 +1,26 @@
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { IDEMPOTENCY_HEADER, type Origin, type Outcome } from "../../plugin.js";
-import type { ErrorAnswer, OtlpEncoding } from "../../runtime/kit.js";
+import {
+  AUTH_PREFIX,
+  type AuthenticatedClient,
+  authMetadata,
+  type ErrorAnswer,
+  type OtlpEncoding,
+  plainAddress,
+} from "../../runtime/kit.js";
 import type { InFlightCounter } from "./in-flight-counter.js";
 import type { RequestIntake } from "./request-intake.js";
 import { answerOfBadUpload, Upload } from "./upload.js";
 
 /** The name that `from_context` knows the client's address by. */
 const CLIENT_ADDRESS = "client.address";
+
+interface KeptHeaders {
+  /** By lower-case name. */
+  readonly headers: readonly (readonly [name: string, values: readonly string[]])[];
+  readonly socket: Socket | undefined;
+}
 
 /** What a request needs of the endpoint that it came to. */
 interface RequestEndpoint {
@@ -31,8 +44,16 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
   protected readonly upload: Upload;
   protected readonly encoding: OtlpEncoding;
   protected state: "reading" | "handed in" | "done" = "reading";
+  /** Who it is from, if the endpoint has an authenticator. */
+  private readonly client: AuthenticatedClient | undefined;
 
-  constructor(endpoint: Endpoint, requestIntake: RequestIntake, encoding: OtlpEncoding) {
+  constructor(
+    endpoint: Endpoint,
+    requestIntake: RequestIntake,
+    encoding: OtlpEncoding,
+    client: AuthenticatedClient | undefined,
+  ) {
+    this.client = client;
     this.endpoint = endpoint;
     this.upload = new Upload(requestIntake);
     this.encoding = encoding;
@@ -44,7 +65,8 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
   protected abstract onEnd(): void;
   protected abstract answerRefused(error: ErrorAnswer): void;
   protected abstract answerOutcome(outcome: Outcome): void;
-  protected abstract metadata(): Origin["metadata"];
+  /** The headers that are kept, and the socket that they came by; undefined if none are. */
+  protected abstract keptHeaders(): KeptHeaders | undefined;
   protected abstract header(name: string): string | readonly string[] | undefined;
 
   /** Ends the request with an error, unless it was handed in. */
@@ -111,10 +133,14 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
     this.refuse(answerOfBadUpload(error, this.endpoint.maxBytes));
   }
 
-  /** The client's address beside its headers; no header can pretend to be it. */
-  protected withClientAddress(metadata: Map<string, readonly string[]>, socket: Socket | undefined) {
-    const address = socket?.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, "");
-    metadata.delete(CLIENT_ADDRESS);
+  /** What is known of the client beside its headers; no header can pretend to be that. */
+  private metadata(): Origin["metadata"] {
+    const known = this.client && authMetadata(this.client);
+    const kept = this.keptHeaders();
+    if (kept === undefined) return known;
+    const headers = kept.headers.filter(([name]) => name !== CLIENT_ADDRESS && !name.startsWith(AUTH_PREFIX));
+    const metadata = new Map<string, readonly string[]>([...headers, ...(known ?? [])]);
+    const address = plainAddress(kept.socket?.remoteAddress);
     return address === undefined ? metadata : metadata.set(CLIENT_ADDRESS, [address]);
   }
 

@@ -29,6 +29,8 @@ export interface ServerAuthRequest {
    */
   header(name: string): string | undefined;
   readonly remoteAddress: string | undefined;
+  /** The same for all requests of a connection; only for what is remembered beside it. */
+  readonly connection: object;
   /** The client's certificate, if TLS has verified one; the same object for all requests of a connection. */
   peerCertificate(): PeerCertificate | undefined;
 }

@@ -1,5 +1,4 @@
 import type { Batch } from "../telemetry/batch.js";
-import type { AuthenticatedClient } from "./auth.js";
 import { validateSetback } from "./border/read-answers.js";
 import { type DeadLetter, isDeadLetter, type Setback } from "./dead-letter.js";
 import { Debt, type Outcome } from "./debt.js";
@@ -135,8 +134,6 @@ export interface Origin {
   readonly receiver: string;
   readonly transport: string;
   readonly metadata?: ReadonlyMap<string, readonly string[]>;
-  /** @internal Who the receiver's authenticator says it is from; `metadata` has the same under `auth.subject` and the like. */
-  readonly client?: AuthenticatedClient;
   /**
    * @internal The place in its pipeline's journal of the one entry that this delivery is all of; what was split or merged has
    * none. An entry that is read again has the same.

@@ -149,6 +149,16 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "extension",
+    types: ["basicauth", "basic_auth"],
+    load: async () => (await import("../../extensions/auth/basic/basic-auth.js")).basicAuth,
+  },
+  {
+    kind: "extension",
+    types: ["bearertokenauth", "bearer_token_auth"],
+    load: async () => (await import("../../extensions/auth/bearer/bearer-token-auth.js")).bearerTokenAuth,
+  },
+  {
+    kind: "extension",
     types: ["reliability"],
     onByDefault: true,
     load: async () => (await import("../../extensions/reliability/reliability.js")).reliability,

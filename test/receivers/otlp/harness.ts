@@ -2,6 +2,7 @@ import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
 import { otlpReceiverSchema } from "../../../src/receivers/otlp/config.js";
 import { OtlpReceiver } from "../../../src/receivers/otlp/otlp.js";
+import type { Authenticators, ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
 import { type Clock, systemClock } from "../../../src/runtime/contract/clock.js";
 import type { Intake, ReceiverContext } from "../../../src/runtime/contract/component.js";
 import { ACCEPTED, type Outcome } from "../../../src/runtime/contract/debt.js";
@@ -67,10 +68,18 @@ export interface Running {
   readonly grpc: number;
 }
 
+function authenticatorsOf(server: ServerAuthenticator): Authenticators {
+  const client = () => {
+    throw new Error("there is none");
+  };
+  return { server: () => server, client };
+}
+
 export async function startReceiver(
   protocols: Record<string, unknown>,
   signals: readonly Signal[] = SIGNALS,
   clock: Clock = systemClock,
+  authenticator?: ServerAuthenticator,
 ): Promise<Running> {
   const intakes = { logs: new FakeIntake(), traces: new FakeIntake(), metrics: new FakeIntake() };
   const metrics = new FakeMetrics();
@@ -82,6 +91,7 @@ export async function startReceiver(
     clock,
     random: () => 0.5,
     intakes: Object.fromEntries(signals.map((signal) => [signal, intakes[signal]])),
+    ...(authenticator && { authenticators: authenticatorsOf(authenticator) }),
   };
   const receiver = new OtlpReceiver(otlpReceiverSchema.parse({ protocols }), context);
   await receiver.start();

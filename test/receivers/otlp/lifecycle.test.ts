@@ -144,8 +144,7 @@ describe("otlp receiver config", () => {
 
   it("does not leave a door open that should have had a lock", () => {
     for (const protocol of ["http", "grpc"]) {
-      const [problem] = problems({ protocols: { [protocol]: { auth: { authenticator: "basicauth" } } } }) ?? [];
-      expect(problem).toMatch(new RegExp(`^protocols.${protocol}.auth: Sluice has no server authenticators`));
+      expect(problems({ protocols: { [protocol]: { auth: null } } })?.[0]).toContain(`protocols.${protocol}.auth`);
     }
   });
 
@@ -154,7 +153,7 @@ describe("otlp receiver config", () => {
       { endpoint: "0.0.0.0:4318", cors: { allowed_origins: ["http://*"], max_age: 7200 } },
       { endpoint: ":4318", cors: null, tls: { cert_file: "a", key_file: "b", min_version: 1.2 } },
       { endpoint: "otel-collector:4318", include_metadata: true, max_request_body_size: 0, read_buffer_size: 1 },
-      { endpoint: "http://localhost:4318", response_headers: { a: "b" }, idle_timeout: 0, auth: null },
+      { endpoint: "http://localhost:4318", response_headers: { a: "b" }, idle_timeout: 0 },
       { endpoint: "/run/otlp.sock", transport: "unix" },
     ]) {
       expect(problems({ protocols: { http } })).toBeUndefined();

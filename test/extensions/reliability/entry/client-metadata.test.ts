@@ -29,6 +29,11 @@ describe("what is kept of a client's headers", () => {
     expect(createMetadataPicker(["*"])(undefined)).toBeUndefined();
   });
 
+  it("tells who sent it, as the authenticator of the receiver says", () => {
+    const known = { "auth.subject": ["joe"], "auth.tenant": ["acme"], "x-auth": ["secret"] };
+    expect(metadataOf(known)).toEqual({ "auth.subject": "joe", "auth.tenant": "acme" });
+  });
+
   it("is bounded in number and length", () => {
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x-${i}`, ["v".repeat(5000)]]));
     const kept = Object.values(metadataOf(many)!);

@@ -1,0 +1,88 @@
+import type { ComponentContext } from "../../../plugin.js";
+import {
+  AuthError,
+  type AuthenticatedClient,
+  type ServerAuthenticator,
+  type ServerAuthRequest,
+} from "../../../runtime/kit.js";
+import { CredentialGate, type VerifiedCredentials } from "../gate/credential-gate.js";
+import { WatchedFile } from "../watched-file.js";
+import { type Htpasswd, parseHtpasswd } from "./htpasswd.js";
+import type { PasswordCheck } from "./password-check.js";
+import { VerificationQueue } from "./verification-queue.js";
+
+/** Where users and passwords come from; those of `inline` win. */
+export interface HtpasswdConfig {
+  readonly file?: string | undefined;
+  readonly inline?: string | undefined;
+}
+
+/** Lets in whoever shows a user and the password that htpasswd has for it. */
+export class BasicServer implements ServerAuthenticator {
+  readonly challenge = 'Basic realm="sluice", charset="UTF-8"';
+  private readonly id: string;
+  private readonly gate: CredentialGate;
+  private readonly queue: VerificationQueue;
+  private readonly inline: Htpasswd;
+  private fromFile: Htpasswd = new Map();
+  private readonly file: WatchedFile | undefined;
+
+  constructor({ file, inline = "" }: HtpasswdConfig, context: ComponentContext) {
+    this.id = context.id;
+    this.gate = new CredentialGate(context);
+    this.queue = new VerificationQueue(context.clock);
+    this.inline = parseHtpasswd(inline, true);
+    this.file = file === undefined ? undefined : new WatchedFile(file, context, (text) => this.useFile(text));
+  }
+
+  async start(): Promise<void> {
+    await this.file?.start(["htpasswd", "file"]);
+  }
+
+  stop(): void {
+    this.file?.stop();
+  }
+
+  authenticate(request: ServerAuthRequest): AuthenticatedClient | Promise<AuthenticatedClient> {
+    const header = request.header("authorization");
+    if (header === undefined) throw this.gate.missing(request, "credentials are required");
+    return this.gate.authenticate(request, header, (shown) => this.verify(shown));
+  }
+
+  private useFile(text: string): void {
+    this.fromFile = parseHtpasswd(text, false);
+    this.gate.forget();
+  }
+
+  private verify(header: string): Promise<VerifiedCredentials> {
+    const [user, password] = parseBasic(header);
+    return this.queue.run(async () => {
+      // Nobody is to learn from the time it takes whether there is such a user.
+      const check = this.checkOf(user) ?? this.anyCheck();
+      const isRight = (await check?.(password)) === true;
+      if (!isRight || this.checkOf(user) !== check) throw wrong();
+      return { client: { authenticator: this.id, subject: user, attributes: { username: user } } };
+    });
+  }
+
+  private checkOf(user: string): PasswordCheck | undefined {
+    return this.inline.get(user) ?? this.fromFile.get(user);
+  }
+
+  private anyCheck(): PasswordCheck | undefined {
+    return [...this.inline.values(), ...this.fromFile.values()][0];
+  }
+}
+
+/** Throws an `AuthError` for what is no Basic credential. */
+function parseBasic(header: string): [user: string, password: string] {
+  const encoded = /^basic +([A-Za-z0-9+/_-]+=*) *$/i.exec(header)?.[1];
+  const decoded = encoded === undefined ? "" : Buffer.from(encoded, "base64").toString("utf8");
+  const colon = decoded.indexOf(":");
+  if (colon < 1) throw wrong();
+  return [decoded.slice(0, colon), decoded.slice(colon + 1)];
+}
+
+function wrong(): AuthError {
+  return new AuthError("unauthenticated", "the credentials are not valid");
+}

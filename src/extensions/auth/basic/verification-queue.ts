@@ -1,0 +1,40 @@
+import type { Clock } from "../../../plugin.js";
+import { AuthError } from "../../../runtime/kit.js";
+
+/** So many may wait for their turn; whoever comes then is asked to come back. */
+const MAX_WAITING = 64;
+
+/**
+ * Verifications are expensive on purpose, so they run one at a time, and after each there is a rest as long as it took: whoever
+ * sends wrong passwords from many addresses gets at most half a core, and everything else goes on.
+ */
+export class VerificationQueue {
+  private readonly clock: Clock;
+  private readonly waiting: (() => void)[] = [];
+  private isBusy = false;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Rejects with an `AuthError` when too many wait. */
+  async run<T>(verify: () => T | Promise<T>): Promise<T> {
+    if (this.waiting.length >= MAX_WAITING) throw new AuthError("unavailable", "too many clients are being verified");
+    if (this.isBusy) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    this.isBusy = true;
+    const began = this.clock.monotonic();
+    try {
+      return await verify();
+    } finally {
+      this.clock.after(Math.min(MAX_REST_MS, this.clock.monotonic() - began), () => this.next());
+    }
+  }
+
+  private next(): void {
+    const next = this.waiting.shift();
+    if (next === undefined) this.isBusy = false;
+    else next();
+  }
+}
+
+const MAX_REST_MS = 2000;

@@ -1,0 +1,75 @@
+import { readFile, stat } from "node:fs/promises";
+import { type Clock, type Logger, StartError } from "../../plugin.js";
+
+const CHECK_MS = 5000;
+
+interface WatchedFileServices {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * A file of credentials: read when it starts, and again when it has changed, within a few seconds. A file that cannot be read,
+ * or that `use` throws on, leaves what was read before in force; nothing of its content is logged.
+ */
+export class WatchedFile {
+  private readonly path: string;
+  private readonly use: (text: string) => void;
+  private readonly services: WatchedFileServices;
+  private seen = "";
+  private fault = "";
+  private stopped = false;
+  private cancel = () => {};
+
+  constructor(path: string, services: WatchedFileServices, use: (text: string) => void) {
+    this.path = path;
+    this.services = services;
+    this.use = use;
+  }
+
+  /** Throws a `StartError` for the key of the config that names the file when it cannot be used. */
+  async start(key: readonly string[]): Promise<void> {
+    try {
+      await this.read();
+    } catch (error) {
+      const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+      throw new StartError(`${this.path} cannot be used: ${why}`, key, { cause: error });
+    }
+    this.schedule();
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.cancel();
+  }
+
+  private schedule(): void {
+    if (!this.stopped) this.cancel = this.services.clock.after(CHECK_MS, () => void this.check());
+  }
+
+  private async check(): Promise<void> {
+    try {
+      await this.read();
+      this.fault = "";
+    } catch (error) {
+      this.warn((error as Error).message);
+    }
+    this.schedule();
+  }
+
+  private warn(reason: string): void {
+    if (reason === this.fault) return;
+    this.fault = reason;
+    this.services.logger.warn({ file: this.path, reason }, "the file cannot be used; what it held before stays");
+  }
+
+  private async read(): Promise<void> {
+    const { mtimeMs, size, ino } = await stat(this.path);
+    const state = `${mtimeMs} ${size} ${ino}`;
+    if (state === this.seen) return;
+    const text = await readFile(this.path, "utf8");
+    if (this.stopped) return;
+    this.use(text);
+    this.seen = state;
+  }
+}
