@@ -29,6 +29,8 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
   /** Monotonic times: when the client stops waiting, and when the upload must be whole. */
   private readonly deadline: number;
   private readonly readUntil: number;
+  /** As the message's own header says, once that has come. */
+  private messageLength: number | undefined;
 
   constructor(
     endpoint: GrpcEndpoint,
@@ -68,14 +70,15 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
   protected override onChunk(chunk: Buffer): void {
     const { maxBytes } = this.endpoint;
     if (!this.upload.add(chunk)) return this.refuse(OVERLOADED);
-    if (this.upload.chunks.length === 1 || this.upload.size < 16) {
-      const length = claimedLength(this.upload.chunks);
-      if (length !== undefined && length > maxBytes) this.refuse(tooLarge(maxBytes));
-    } else if (this.upload.size > maxBytes + GRPC_FRAME_HEADER) this.refuse(tooLarge(maxBytes));
+    const { body } = this.upload;
+    this.messageLength ??= claimedLength(body.list());
+    if (Math.max(this.messageLength ?? 0, body.size - GRPC_FRAME_HEADER) > maxBytes) this.refuse(tooLarge(maxBytes));
   }
 
   protected override onEnd(): void {
-    const frame = singleFrame(this.upload.chunks, this.upload.size);
+    const { body } = this.upload;
+    const frame = singleFrame(body.list(), body.size);
+    body.clear();
     if (typeof frame === "string") this.refuse(FRAME_FAULT_ANSWERS[frame]);
     else if (!frame.compressed) this.handIn(frame.message);
     else if (this.encodingName === undefined) this.refuse(NO_ENCODING);

@@ -44,13 +44,12 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
 
   protected override onChunk(chunk: Buffer): void {
     const { maxBytes } = this.endpoint;
-    if (this.upload.size + chunk.length > maxBytes) this.refuse(tooLarge(maxBytes));
+    if (this.upload.body.size + chunk.length > maxBytes) this.refuse(tooLarge(maxBytes));
     else if (!this.upload.add(chunk)) this.refuse(OVERLOADED);
   }
 
   protected override onEnd(): void {
-    const { chunks, size } = this.upload;
-    const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size);
+    const body = this.upload.body.take();
     if (this.compression === undefined) this.handIn(body);
     else this.handInCompressed(this.compression, body);
   }

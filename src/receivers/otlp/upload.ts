@@ -7,6 +7,7 @@ import {
   GRPC_STATUS,
   type OtlpEncoding,
 } from "../../runtime/kit.js";
+import { BodyChunks } from "./body-chunks.js";
 import type { RequestIntake } from "./request-intake.js";
 
 /**
@@ -16,8 +17,7 @@ import type { RequestIntake } from "./request-intake.js";
  */
 export class Upload {
   readonly requestIntake: RequestIntake;
-  chunks: Buffer[] = [];
-  size = 0;
+  readonly body = new BodyChunks();
   private reserved = 0;
   private closed = false;
 
@@ -27,14 +27,13 @@ export class Upload {
 
   /** False: there is no room for this chunk at the intake. */
   add(chunk: Buffer): boolean {
-    if (!this.reserve(chunk.length)) return false;
-    this.chunks.push(chunk);
-    this.size += chunk.length;
+    if (this.closed || !this.reserve(this.body.costOf(chunk))) return false;
+    this.body.add(chunk);
     return true;
   }
 
   reserve(bytes: number): boolean {
-    if (this.closed || !this.requestIntake.intake.reserve(bytes)) return false;
+    if (this.closed || (bytes > 0 && !this.requestIntake.intake.reserve(bytes))) return false;
     this.reserved += bytes;
     return true;
   }
@@ -44,7 +43,7 @@ export class Upload {
     const { reserved } = this;
     this.closed = true;
     this.reserved = 0;
-    this.chunks = [];
+    this.body.clear();
     if (reserved > 0) this.requestIntake.intake.release(reserved);
   }
 

@@ -1,0 +1,55 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { BodyChunks } from "../../../src/receivers/otlp/body-chunks.js";
+import { runs } from "../../support/runs.js";
+
+/** Lengths of a chunk as a reader hands it out: alone, or as a small part of what was read. */
+const lengths = fc.tuple(fc.nat({ max: 9000 }), fc.nat({ max: 20_000 }));
+
+function makeChunk([length, around]: [number, number]): Buffer {
+  return Buffer.from(new ArrayBuffer(length + around), around, length).fill(length % 251);
+}
+
+describe("the chunks of a body", () => {
+  it("are the body again, and take no more memory than was asked for and little more than the body", () => {
+    fc.assert(
+      fc.property(fc.array(lengths, { maxLength: 60 }), (all) => {
+        const chunks = all.map(makeChunk);
+        const body = new BodyChunks();
+        let cost = 0;
+        for (const each of chunks) {
+          cost += body.costOf(each);
+          body.add(each);
+        }
+        const whole = Buffer.concat(chunks);
+        const held = new Set(body.list().map(({ buffer }) => buffer));
+        expect(Buffer.concat(body.list()).equals(whole)).toBe(true);
+        expect([...held].reduce((sum, { byteLength }) => sum + byteLength, 0)).toBeLessThanOrEqual(4 * cost);
+        expect(cost).toBeLessThanOrEqual(3 * whole.length + 512);
+        expect(body.size).toBe(whole.length);
+        expect(body.take().equals(whole)).toBe(true);
+        expect([body.size, body.list()]).toEqual([0, []]);
+      }),
+      runs(100),
+    );
+  });
+
+  it("are few when they come a byte at a time", () => {
+    const body = new BodyChunks();
+    let cost = 0;
+    for (let i = 0; i < 300_000; i++) {
+      const one = Buffer.from([i & 255]);
+      cost += body.costOf(one);
+      body.add(one);
+    }
+    expect(body.list().length).toBeLessThan(20);
+    expect(cost).toBeLessThan(400_000);
+  });
+
+  it("leave a body that comes in one piece where it is", () => {
+    const only = Buffer.alloc(100, 1);
+    const body = new BodyChunks();
+    body.add(only);
+    expect(body.take()).toBe(only);
+  });
+});
