@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import { type Batch, type Clock, type Counter, editRecords, type Outcome } from "../../plugin.js";
 import { ACCEPTED, entriesOfKey, type KeyedEntry } from "../../runtime/kit.js";
+import { entryDigests } from "./entry-digests.js";
 import type { KeyLog } from "./key-log.js";
 
 interface DedupSettings {
@@ -10,7 +10,7 @@ interface DedupSettings {
 }
 
 /**
- * Recognises what was taken before, by the idempotency key its sender gives it, and answers with success without taking it
+ * Recognises what was taken before, by the idempotency key its sender gives it together with its records, and answers with success without taking it
  * again. A key may name the several entries that a request was merged of; those of them that were taken before are left out
  * of it, however they are grouped this time. A key is remembered only once everything of its request was accepted; what comes
  * with the same key meanwhile waits for that. Bounded in number and time. With a log it is remembered over restarts: it is
@@ -42,8 +42,11 @@ export class Dedup {
     await this.log?.close();
   }
 
-  async accept(key: string, batch: Batch, handIn: (batch: Batch) => Promise<Outcome>): Promise<Outcome> {
-    const entries = entriesOfKey(key, batch.count) ?? [{ id: shortened(key), items: batch.count }];
+  /** `client` is who it came from, if that was authenticated. */
+  async accept(key: string, batch: Batch, handIn: (batch: Batch) => Promise<Outcome>, client = ""): Promise<Outcome> {
+    const named = entriesOfKey(key, batch.count) ?? [{ id: key, items: batch.count }];
+    const digests = entryDigests(named, batch, client);
+    const entries = named.map(({ items }, i) => ({ id: digests[i]!, items }));
     for (;;) {
       const earlier = this.anyInProgress(entries);
       if (earlier === undefined) return this.acceptNew(entries, batch, handIn);
@@ -108,10 +111,3 @@ function onlyFresh(batch: Batch, entries: readonly KeyedEntry[], isFresh: readon
     return isFresh[at] ? "keep" : "drop";
   });
 }
-
-/** What is remembered of a key: a client may write a long one, and many are remembered. */
-function shortened(key: string): string {
-  return key.length <= MAX_KEY_LENGTH ? key : createHash("sha256").update(key).digest("base64");
-}
-
-const MAX_KEY_LENGTH = 128;

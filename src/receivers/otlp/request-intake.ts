@@ -10,6 +10,7 @@ import {
 } from "../../plugin.js";
 import { ACCEPTED, OTLP_SERVICES, type OtlpService, receiverCounters } from "../../runtime/kit.js";
 import type { Dedup } from "./dedup.js";
+import { authenticatedClient } from "./entry-digests.js";
 
 export type Transport = "http" | "grpc";
 
@@ -39,7 +40,7 @@ export class RequestIntake {
   accept(batch: Batch, metadata: Origin["metadata"], key: string | undefined): Promise<Outcome> {
     if (batch.count === 0) return ACCEPTED_EMPTY;
     if (this.dedup === undefined || key === undefined) return this.handIn(batch, metadata);
-    return this.dedup.accept(key, batch, (fresh) => this.handIn(fresh, metadata));
+    return this.dedup.accept(key, batch, (fresh) => this.handIn(fresh, metadata), authenticatedClient(metadata));
   }
 
   private handIn(batch: Batch, metadata: Origin["metadata"]): Promise<Outcome> {
