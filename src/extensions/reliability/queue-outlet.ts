@@ -165,21 +165,18 @@ export class QueueOutlet implements Outlet, ExporterControl {
     const { clock, signals = [] } = this.outletSettings;
     const { sizer, queue_size: capacity, max_bytes: byteCapacity } = settings.sending_queue;
     const unit = sizer === "requests" ? "entries" : sizer;
-    const ageInSeconds = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at) / 1000);
     this.metrics.registerGauges({
+      stats: () => store.stats,
+      now: () => clock.now(),
       signals,
       size: () => store.stats.pending[unit],
       capacity,
       byteCapacity,
-      bytes: () => store.stats.pending.bytes,
       inFlight: () => scheduler.inFlight,
       waitingRetries: () => this.lifecycle.waitingRetries,
       breaker: () => policy.breaker.state,
       held: () => policy.holds.count,
-      deadLetters: () => store.stats.failed.entries,
-      deadLetterBytes: () => store.stats.failed.bytes,
-      corrupt: () => store.stats.corrupt,
-      oldestDeadLetterSeconds: () => ageInSeconds(store.stats.oldestFailedAt),
+      paused: () => scheduler.paused,
     });
   }
 }

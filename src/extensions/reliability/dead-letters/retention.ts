@@ -1,4 +1,4 @@
-import type { Clock, Logger, Metrics } from "../../../plugin.js";
+import type { Clock, Counter, Logger, Metrics } from "../../../plugin.js";
 import type { QueueControl } from "../operate/exporter-control.js";
 import { SteadyTime } from "../schedule/steady-time.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";
@@ -29,6 +29,7 @@ export function createRetention(control: QueueControl, services: RetentionServic
   const maxPauseMs = Math.min(MAX_PAUSE_MS, ...times);
   const time = new SteadyTime(services.clock);
   const started = times.length === 0 ? undefined : startFromLastKnown(time, store);
+  const removedCounters = createRemovedCounters(control.id, services.metrics);
   let nextDue = Number.NEGATIVE_INFINITY;
   let hasWarned = false;
 
@@ -83,9 +84,7 @@ export function createRetention(control: QueueControl, services: RetentionServic
 
   function countAndLog(cause: RemovalCause, { entries, items, bytes }: Removal): void {
     if (entries === 0) return;
-    const attributes = { exporter: control.id, cause };
-    const description = "Dead letters removed because of their age, number or bytes.";
-    services.metrics.counter("sluice_dead_letters_expired", { description }, attributes).add(entries);
+    removedCounters[cause].add(entries);
     services.logger.warn({ exporter: control.id, cause, entries, items, bytes }, "dead letters were removed for good");
   }
 
@@ -139,4 +138,16 @@ class Removal {
     this.refs = [];
     if (refs.length > 0) await this.store.delete(refs);
   }
+}
+
+/** All of them from the start: an alert on a counter's growth does not see one that begins with a number. */
+function createRemovedCounters(exporter: string, metrics: Metrics): Readonly<Record<RemovalCause, Counter>> {
+  const description = "Dead letters removed because of their age, number or bytes.";
+  const create = (cause: RemovalCause) =>
+    metrics.counter("sluice_dead_letters_expired", { description }, { exporter, cause });
+  return {
+    retention: create("retention"),
+    max_entries: create("max_entries"),
+    max_bytes: create("max_bytes"),
+  };
 }

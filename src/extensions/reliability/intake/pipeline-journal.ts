@@ -190,20 +190,17 @@ export class PipelineJournal implements Journal, ExporterControl {
   private registerGauges(): void {
     const { store, settings, feed } = this;
     const { clock, signal } = this.journalSettings;
-    const ageInSeconds = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at) / 1000);
     this.metrics.registerGauges({
+      stats: () => store.stats,
+      now: () => clock.now(),
       signals: [signal],
       size: () => store.stats.pending.entries,
       capacity: 0,
       byteCapacity: settings.sending_queue.max_bytes,
-      bytes: () => store.stats.pending.bytes,
       inFlight: () => feed.inFlight,
       breaker: () => "closed",
       held: () => 0,
-      deadLetters: () => store.stats.failed.entries,
-      deadLetterBytes: () => store.stats.failed.bytes,
-      corrupt: () => store.stats.corrupt,
-      oldestDeadLetterSeconds: () => ageInSeconds(store.stats.oldestFailedAt),
+      paused: () => false,
     });
   }
 }

@@ -1,6 +1,7 @@
 import { type Counter, type FailureReason, type Metrics, SIGNALS, type Signal } from "../../../plugin.js";
 import { SHAPES } from "../../../runtime/kit.js";
 import type { BreakerState } from "../send/breaker.js";
+import type { StoreStats } from "../store/store.js";
 
 /** Attempts are told apart up to this one. */
 const MAX_ATTEMPT_LABEL = 10;
@@ -8,22 +9,20 @@ const RETRY_DELAYS = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600];
 const STATE_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
 
 export interface QueueReadings {
+  readonly stats: () => StoreStats;
+  readonly now: () => number;
   /** What waits, by the sizer. */
   size(): number;
   /** 0: no limit. */
   readonly capacity: number;
   readonly byteCapacity: number;
   readonly signals: readonly Signal[];
-  bytes(): number;
   inFlight(): number;
   /** Undefined where retries are not counted. */
   readonly waitingRetries?: () => number;
   breaker(): BreakerState;
   held(): number;
-  deadLetters(): number;
-  deadLetterBytes(): number;
-  oldestDeadLetterSeconds(): number;
-  corrupt(): number;
+  paused(): boolean;
 }
 
 /** All numbers one exporter's queue shows of itself. Their names are listed in docs/reliability.md. */
@@ -45,6 +44,7 @@ export class QueueMetrics {
   readonly bisections: Counter;
   readonly partialSuccess: Counter;
   readonly unreadable: Counter;
+  readonly lost: Counter;
   private readonly notifications: Readonly<Record<"sent" | "failed", Counter>>;
   private readonly healthChecks: Readonly<Record<"well" | "ill", Counter>>;
   private readonly id: string;
@@ -90,6 +90,10 @@ export class QueueMetrics {
     this.bisections = count("sluice_exporter_bisections", "Refused requests and entries that were taken apart.");
     this.partialSuccess = count("sluice_exporter_partial_success", "Answers that rejected some of the records.");
     this.unreadable = count("sluice_queue_unreadable_entries", "Entries that were set aside because of damage.");
+    this.lost = count(
+      "sluice_queue_lost_entries",
+      "Entries that were in the queue before the agent started and are gone.",
+    );
     const checks = "Times the exporter was asked how it is while its circuit breaker was open.";
     this.healthChecks = {
       well: count("sluice_exporter_health_checks", checks, { result: "well" }),
@@ -154,6 +158,8 @@ export class QueueMetrics {
   }
 
   registerGauges(readings: QueueReadings): void {
+    const { stats, now } = readings;
+    const age = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, now() - at) / 1000);
     const gauge = (name: string, description: string, value: () => number, more = {}) =>
       this.removeGauges.push(this.metrics.gauge(name, { description }, value, { exporter: this.id, ...more }));
     // One queue holds all signals of its exporter, and does not count them apart.
@@ -169,17 +175,32 @@ export class QueueMetrics {
         "Entries that wait for the time of their retry.",
         readings.waitingRetries,
       );
-    gauge("sluice_exporter_queue_bytes", "Bytes that wait to be sent.", readings.bytes);
+    gauge("sluice_exporter_queue_bytes", "Bytes that wait to be sent.", () => stats().pending.bytes);
     gauge("sluice_exporter_queue_max_bytes", "Most bytes that may wait; 0: no limit.", () => readings.byteCapacity);
-    gauge("sluice_queue_set_aside_entries", "Damaged entries set aside since the queue was made.", readings.corrupt);
+    gauge("sluice_exporter_queue_oldest_age", "Seconds since the oldest entry that waits came.", () =>
+      age(stats().oldestPendingAt),
+    );
+    gauge("sluice_exporter_queue_unwritable", "1 while nothing can be written to the queue.", () =>
+      stats().writeFailure === undefined ? 0 : 1,
+    );
+    if (stats().diskFreeBytes !== undefined)
+      gauge(
+        "sluice_exporter_queue_disk_free",
+        "Bytes free on the disk of the queue.",
+        () => stats().diskFreeBytes ?? 0,
+      );
+    gauge(
+      "sluice_queue_set_aside_entries",
+      "Damaged entries set aside since the queue was made.",
+      () => stats().corrupt,
+    );
     gauge("sluice_breaker_state", "0 closed, 1 half open, 2 open.", () => STATE_NUMBERS[readings.breaker()]);
     gauge("sluice_exporter_held", "Signals held because the backend refuses all of them.", readings.held);
-    gauge("sluice_dead_letters_entries", "Dead letters that are kept.", readings.deadLetters);
-    gauge("sluice_dead_letters_bytes", "Bytes of the dead letters that are kept.", readings.deadLetterBytes);
-    gauge(
-      "sluice_dead_letters_oldest_age",
-      "Seconds since the oldest dead letter came.",
-      readings.oldestDeadLetterSeconds,
+    gauge("sluice_exporter_paused", "1 while an operator has paused it.", () => (readings.paused() ? 1 : 0));
+    gauge("sluice_dead_letters_entries", "Dead letters that are kept.", () => stats().failed.entries);
+    gauge("sluice_dead_letters_bytes", "Bytes of the dead letters that are kept.", () => stats().failed.bytes);
+    gauge("sluice_dead_letters_oldest_age", "Seconds since the oldest dead letter came.", () =>
+      age(stats().oldestFailedAt),
     );
   }
 

@@ -28,7 +28,7 @@ export function createQueueServices(
   store: QueueStore,
 ): QueueServices {
   const metrics = new QueueMetrics(id, agentMetrics);
-  const damageReporter = new DamageReporter({ id, store, logger, queueMetrics: metrics, metrics: agentMetrics });
+  const damageReporter = new DamageReporter({ store, logger, metrics });
   const filter = createDeadLetterFilter(settings.dead_letter.filter);
   const deadLetters = new DeadLetterWriter({
     ...{ store, filter, clock, logger, metrics },

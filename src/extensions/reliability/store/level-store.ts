@@ -255,6 +255,7 @@ export class LevelStore implements QueueStore {
       oldestFailedAt: failed.entries === 0 ? undefined : this.storeState.oldest?.failed.enqueuedAt,
       corrupt,
       writeFailure: this.guard.failure,
+      diskFreeBytes: this.guard.diskSpace.freeBytes,
     };
   }
 

@@ -107,6 +107,8 @@ export interface StoreStats {
   readonly corrupt: number;
   /** Why nothing can be written at the moment, if so. */
   readonly writeFailure?: StoreError | undefined;
+  /** What was free on its disk when that was looked at last; undefined for a store without one. */
+  readonly diskFreeBytes?: number | undefined;
 }
 
 /** What was found on opening. Anything but zeros and false is worth an error in the log. */

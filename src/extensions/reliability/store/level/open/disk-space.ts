@@ -24,6 +24,8 @@ const RESERVES_OF_A_ROOMY_DISK = 3;
 export class DiskSpace {
   /** By what is on the disk when the store is opened. */
   plan: DiskPlan = planFor(Number.POSITIVE_INFINITY);
+  /** What was free when the disk was looked at last. */
+  freeBytes: number | undefined;
   private readonly directory: string;
   private readonly ballast: Ballast;
   private readonly readDisk: ReadDisk;
@@ -39,7 +41,11 @@ export class DiskSpace {
   constructor(directory: string, read: ReadDisk = readDisk, now: () => number = () => performance.now()) {
     this.directory = directory;
     this.ballast = new Ballast(directory);
-    this.readDisk = read;
+    this.readDisk = async (path) => {
+      const reading = await read(path);
+      this.freeBytes = reading.free;
+      return reading;
+    };
     this.now = now;
   }
 
