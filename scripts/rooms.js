@@ -147,6 +147,11 @@ export const ROOMS = [
   { path: "src/runtime/embed/pino/", purpose: "pino's lines as log records" },
   { path: "src/runtime/embed/sdk/", purpose: "exporters for the OpenTelemetry SDK in the same process" },
   { path: "src/runtime/cli/", purpose: "one file a command", imports: ["src/runtime/"] },
+  {
+    path: "src/runtime/cli/agent/",
+    purpose: "`sluice status` and `sluice exporter`, and how commands ask a running agent",
+  },
+  { path: "src/runtime/cli/print/", purpose: "what commands print: tables, times, sizes" },
   { path: "src/runtime/cli/create/", purpose: "`sluice create`: the package of a new component" },
   {
     path: "src/runtime/cli/dlq/",

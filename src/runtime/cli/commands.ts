@@ -1,3 +1,4 @@
+import { EXPORTER, STATUS } from "./agent/commands.js";
 import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "./command.js";
 import { DLQ } from "./dlq/commands.js";
 
@@ -122,6 +123,8 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     examples: ["sluice schema > sluice.schema.json", "sluice schema --config pipeline.yaml > sluice.schema.json"],
     load: async () => (await import("./schema.js")).schema,
   },
+  STATUS,
+  EXPORTER,
   DLQ,
 ];
 

@@ -1,15 +1,9 @@
 import { FAILURE_REASONS } from "../../contract/entry.js";
+import { AGENT_OPTIONS } from "../agent/find-agent.js";
 import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "../command.js";
 
 const CONNECTION_OPTIONS: Record<string, CommandOption> = {
-  api: {
-    type: "string",
-    value: "URL",
-    description: "The agent to ask; default: SLUICE_API, or http://127.0.0.1:55679.",
-  },
-  ca: { type: "string", value: "FILE", description: "Certificates to trust when the agent is asked over https (PEM)." },
-  cert: { type: "string", value: "FILE", description: "The certificate to show to an agent that asks for one." },
-  key: { type: "string", value: "FILE", description: "Its private key." },
+  ...AGENT_OPTIONS,
   dir: {
     type: "string",
     value: "DIR",

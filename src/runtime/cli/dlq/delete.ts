@@ -1,8 +1,9 @@
+import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
+import { pluralize } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { confirm } from "./confirm.js";
-import { pluralize } from "./text.js";
-import { positionalArguments, printJson, withDeadLetters } from "./with-dead-letters.js";
+import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq delete` */
 export async function remove(context: CommandContext): Promise<number> {

@@ -3,9 +3,9 @@ import { open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PRIVATE_FILE_MODE } from "../../kit/private-files.js";
 import type { CommandContext } from "../command.js";
+import { pluralize } from "../print/text.js";
 import { EXIT, type Output } from "../terminal.js";
 import { queryOf } from "./filters.js";
-import { pluralize } from "./text.js";
 import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq export` */

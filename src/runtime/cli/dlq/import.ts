@@ -2,10 +2,11 @@ import { createReadStream } from "node:fs";
 import type { ImportReport } from "../../contract/admin.js";
 import { splitLines } from "../../kit/text/split-lines.js";
 import { printable } from "../../kit/text/terminal.js";
+import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
+import { pluralize } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
-import { pluralize } from "./text.js";
-import { positionalArguments, printJson, withDeadLetters } from "./with-dead-letters.js";
+import { withDeadLetters } from "./with-dead-letters.js";
 
 const MAX_SHOWN = 20;
 

@@ -1,12 +1,13 @@
 import type { DeadLetterPage, DeadLetterQuery } from "../../contract/admin.js";
 import type { Entry } from "../../contract/entry.js";
+import { printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
+import { type Column, table } from "../print/table.js";
+import { ageText, errorText } from "../print/text.js";
 import { EXIT } from "../terminal.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 import { queryOf } from "./filters.js";
-import { type Column, table } from "./table.js";
-import { ageText, errorText } from "./text.js";
-import { printJson, withDeadLetters } from "./with-dead-letters.js";
+import { withDeadLetters } from "./with-dead-letters.js";
 
 const DEFAULT_LIMIT = 50;
 

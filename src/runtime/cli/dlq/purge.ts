@@ -1,9 +1,10 @@
+import { printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
+import { pluralize } from "../print/text.js";
 import { EXIT } from "../terminal.js";
 import { confirm } from "./confirm.js";
 import { selectionQuery } from "./filters.js";
-import { pluralize } from "./text.js";
-import { printJson, withDeadLetters } from "./with-dead-letters.js";
+import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq purge` */
 export async function purge(context: CommandContext): Promise<number> {

@@ -8,8 +8,8 @@ import {
 } from "../../contract/admin.js";
 import type { Entry } from "../../contract/entry.js";
 import { splitLines } from "../../kit/text/split-lines.js";
+import { type ApiAccess, requestJson, sendRequest } from "../agent/send-request.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
-import { type ApiAccess, requestJson, sendRequest } from "./send-request.js";
 
 const POLL_MS = 250;
 

@@ -2,11 +2,12 @@ import { userInfo } from "node:os";
 import process from "node:process";
 import type { ReplayOptions, ReplayReport, Selection } from "../../contract/admin.js";
 import { printable } from "../../kit/text/terminal.js";
+import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
+import { pluralize } from "../print/text.js";
 import { EXIT, type Output, UsageError } from "../terminal.js";
 import { parsePositiveNumber, selectionQuery } from "./filters.js";
-import { pluralize } from "./text.js";
-import { positionalArguments, printJson, withDeadLetters } from "./with-dead-letters.js";
+import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq replay` */
 export async function replay(context: CommandContext): Promise<number> {

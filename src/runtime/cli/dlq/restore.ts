@@ -1,9 +1,10 @@
 import type { Selection } from "../../contract/admin.js";
+import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
+import { pluralize } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { selectionQuery } from "./filters.js";
-import { pluralize } from "./text.js";
-import { positionalArguments, printJson, withDeadLetters } from "./with-dead-letters.js";
+import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq restore` */
 export async function restore(context: CommandContext): Promise<number> {

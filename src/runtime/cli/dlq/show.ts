@@ -1,10 +1,11 @@
 import { AdminError } from "../../contract/admin.js";
 import type { Attempt, AttemptError, Cycle, Entry, Failure } from "../../contract/entry.js";
 import { printable } from "../../kit/text/terminal.js";
+import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
+import { ageText, errorText, pluralize, roughByteSize, roughDuration, timeText } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
-import { ageText, errorText, pluralize, roughByteSize, roughDuration, timeText } from "./text.js";
-import { positionalArguments, printJson, withDeadLetters } from "./with-dead-letters.js";
+import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq show` */
 export async function show(context: CommandContext): Promise<number> {

@@ -1,10 +1,11 @@
 import type { DeadLetterStats } from "../../contract/admin.js";
+import { printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
+import { type Column, table } from "../print/table.js";
+import { ageText, errorText, pluralize, roughByteSize } from "../print/text.js";
 import { EXIT, type Output } from "../terminal.js";
 import { queryOf } from "./filters.js";
-import { type Column, table } from "./table.js";
-import { ageText, errorText, pluralize, roughByteSize } from "./text.js";
-import { printJson, withDeadLetters } from "./with-dead-letters.js";
+import { withDeadLetters } from "./with-dead-letters.js";
 
 const COLUMNS: readonly Column[] = [
   { title: "SIGNATURE" },

@@ -1,0 +1,30 @@
+import { AdminError } from "../../contract/admin.js";
+import type { CommandContext } from "../command.js";
+import { agentAddress, isAgent } from "./find-agent.js";
+import { reportFailure } from "./report.js";
+import { requestJson } from "./send-request.js";
+
+/** The API of a running agent. Paths are below its root. */
+export interface AgentApi {
+  readonly origin: string;
+  get<T>(path: string): Promise<T>;
+  post<T>(path: string, json: unknown): Promise<T>;
+}
+
+/** Runs a command on a running agent, and says what went wrong; gives the exit code. */
+export function withAgent(context: CommandContext, work: (api: AgentApi) => Promise<number>): Promise<number> {
+  return reportFailure(context, async () => {
+    const address = await agentAddress(context);
+    const { base, access } = address;
+    if (!(await isAgent(address))) {
+      const advice = "is it running, and does its config have the extension admin? --api URL names another";
+      throw new AdminError("unavailable", `no agent answers at ${base.origin}; ${advice}`);
+    }
+    const at = (path: string) => new URL(`api/v1${path}`, base);
+    return work({
+      origin: base.origin,
+      get: (path) => requestJson(at(path), { method: "GET" }, access),
+      post: (path, json) => requestJson(at(path), { method: "POST", json }, access),
+    });
+  });
+}
