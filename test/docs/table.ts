@@ -47,6 +47,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/rate-limit.md", by: rateLimit },
   { page: "docs/reliability.md", by: reliability },
   { page: "docs/routing.md", by: namesKeys("routing") },
+  { page: "docs/runbook.md", runs: ["sh"], by: "test/packaging/prometheus.test.ts" },
   { page: "docs/rxjs-recipes.md", runs: ["js"], by: rxjsRecipes },
   { page: "docs/sampling.md", by: sampling },
   { page: "docs/testing.md", runs: ["js"], by: nodeTests },
