@@ -91,6 +91,7 @@ export {
   type HostPort,
   hostPort,
   httpUrl,
+  isLoopbackHost,
   listenAddress,
   listenEndpoint,
   parseHostPort,

@@ -5,6 +5,7 @@ import {
   formatAddress,
   type HostPort,
   hostPort,
+  isLoopbackHost,
   loadServerTls,
   parseHostPort,
   reloadServerTls,
@@ -62,7 +63,7 @@ class AdminApi implements Extension {
     if (this.server === undefined) return;
     const address = formatAddress(this.server.endpoint);
     logger.info({ endpoint: address }, "admin API is listening");
-    if (!isLoopback(endpoint)) {
+    if (!isLoopbackHost(endpoint.host)) {
       logger.warn({ endpoint: address }, "everyone who reaches the admin API can read and delete telemetry");
     }
   }
@@ -75,8 +76,4 @@ class AdminApi implements Extension {
 
 function endpointOf({ endpoint = DEFAULT_ENDPOINT }: AdminApiConfig): HostPort {
   return parseHostPort(endpoint)!;
-}
-
-function isLoopback({ host }: HostPort): boolean {
-  return host !== undefined && (host === "localhost" || host === "::1" || /^127\./.test(host));
 }

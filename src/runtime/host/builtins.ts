@@ -159,6 +159,16 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "extension",
+    types: ["oidc"],
+    load: async () => (await import("../../extensions/auth/oidc/oidc.js")).oidc,
+  },
+  {
+    kind: "extension",
+    types: ["mtlsauth", "mtls_auth"],
+    load: async () => (await import("../../extensions/auth/mtls-auth.js")).mtlsAuth,
+  },
+  {
+    kind: "extension",
     types: ["reliability"],
     onByDefault: true,
     load: async () => (await import("../../extensions/reliability/reliability.js")).reliability,

@@ -134,3 +134,8 @@ export function grpcTarget() {
     })
     .meta({ format: "host:port" });
 }
+
+/** Whether only programs of this machine reach what listens at a host. */
+export function isLoopbackHost(host: string | undefined): boolean {
+  return host !== undefined && (host === "localhost" || host === "::1" || /^127\.[\d.]+$/.test(host));
+}

@@ -1,0 +1,119 @@
+import type { PeerCertificate } from "node:tls";
+import { z } from "zod";
+import { type ComponentContext, defineExtension, type Extension } from "../../plugin.js";
+import { type AuthenticatedClient, glob, type ServerAuthenticator, type ServerAuthRequest } from "../../runtime/kit.js";
+import { CredentialGate } from "./gate/credential-gate.js";
+
+const pattern = () => z.string().min(1).optional();
+
+const rule = z
+  .strictObject({
+    common_name: pattern().meta({ description: "CN of the subject; here and below * stands for any text." }),
+    organization: pattern().meta({ description: "O of the subject." }),
+    organizational_unit: pattern().meta({ description: "OU of the subject." }),
+    dns_name: pattern().meta({ description: "One of its DNS names." }),
+    uri: pattern().meta({ description: "One of its URIs, such as spiffe://acme/*." }),
+    email: pattern().meta({ description: "One of its e-mail addresses." }),
+    tenant: z.string().optional().meta({ description: "What becomes auth.tenant of those who match." }),
+  })
+  .refine(({ tenant: _, ...patterns }) => Object.values(patterns).some(Boolean), "expected at least one pattern");
+
+const schema = z.strictObject({
+  allowed: z
+    .array(rule)
+    .min(1, "expected at least one rule")
+    .meta({ description: "Certificates of which one rule holds in all of its keys are let in." }),
+});
+
+type MtlsAuthConfig = z.infer<typeof schema>;
+type Rule = z.infer<typeof rule>;
+
+/** Client certificates by what they say of their owner. That TLS trusts them is the business of `tls.client_ca_file`. */
+export const mtlsAuth = defineExtension<MtlsAuthConfig>({
+  type: "mtlsauth",
+  aliases: ["mtls_auth"],
+  summary: "Authenticates clients by the subject and names of their TLS certificates.",
+  schema,
+  authenticates: () => ["server"],
+  create: (config, context) => new MtlsAuth(config, context),
+});
+
+class MtlsAuth implements Extension, ServerAuthenticator {
+  readonly challenge = 'Certificate realm="sluice"';
+  readonly serverAuthenticator = this;
+  private readonly id: string;
+  private readonly rules: readonly { matches: (names: Names) => boolean; tenant: string | undefined }[];
+  private readonly gate: CredentialGate;
+  private readonly clients = new WeakMap<PeerCertificate, AuthenticatedClient>();
+
+  constructor({ allowed }: MtlsAuthConfig, context: ComponentContext) {
+    this.id = context.id;
+    this.rules = allowed.map((each) => ({ matches: matcherOf(each), tenant: each.tenant }));
+    this.gate = new CredentialGate(context);
+  }
+
+  async start(): Promise<void> {}
+  async stop(): Promise<void> {}
+
+  authenticate(request: ServerAuthRequest): AuthenticatedClient {
+    const certificate = request.peerCertificate();
+    if (certificate === undefined) throw this.gate.missing(request, "a client certificate is required");
+    const known = this.clients.get(certificate);
+    if (known !== undefined) return known;
+    const client = this.clientOf(certificate);
+    if (client === undefined) throw this.gate.invalid(request, "this certificate is not let in");
+    this.clients.set(certificate, client);
+    return client;
+  }
+
+  private clientOf(certificate: PeerCertificate): AuthenticatedClient | undefined {
+    const names = namesOf(certificate);
+    const found = this.rules.find(({ matches }) => matches(names));
+    const subject = [...names.common_name, ...names.uri, ...names.dns_name, ...names.email][0];
+    if (found === undefined || subject === undefined) return undefined;
+    const attributes = { ...names, fingerprint: certificate.fingerprint256 };
+    return { authenticator: this.id, subject, ...(found.tenant !== undefined && { tenant: found.tenant }), attributes };
+  }
+}
+
+type NameKind = Exclude<keyof Rule, "tenant">;
+type Names = Readonly<Record<NameKind, readonly string[]>>;
+
+/** Of the subject a certificate should have each part once; of one that has several, all must match. */
+const OF_SUBJECT: readonly NameKind[] = ["common_name", "organization", "organizational_unit"];
+
+function matcherOf({ tenant: _, ...patterns }: Rule): (names: Names) => boolean {
+  const tests = (Object.entries(patterns) as [NameKind, string | undefined][]).flatMap(([kind, text]) =>
+    text === undefined ? [] : [{ kind, matches: glob(text) }],
+  );
+  return (names) =>
+    tests.every(({ kind, matches }) => {
+      const values = names[kind];
+      return OF_SUBJECT.includes(kind) ? values.length > 0 && values.every(matches) : values.some(matches);
+    });
+}
+
+function namesOf({ subject, subjectaltname = "" }: PeerCertificate): Names {
+  const { CN, O, OU } = subject as unknown as Record<string, string | string[] | undefined>;
+  const alternatives = parseAlternativeNames(subjectaltname);
+  const named = (kind: string) => alternatives.flatMap(([type, value]) => (type === kind ? [value] : []));
+  return {
+    common_name: [CN ?? []].flat(),
+    organization: [O ?? []].flat(),
+    organizational_unit: [OU ?? []].flat(),
+    dns_name: named("DNS"),
+    uri: named("URI"),
+    email: named("email"),
+  };
+}
+
+/**
+ * Node.js gives `DNS:a.example, URI:spiffe://b`. A value with a comma or a quote, which could pretend to be several, is a JSON text.
+ */
+function parseAlternativeNames(text: string): [type: string, value: string][] {
+  const found: [string, string][] = [];
+  for (const [, type, quoted, plain] of text.matchAll(/([A-Za-z ]+):(?:("(?:[^"\\]|\\.)*")|([^,]*))(?:, |$)/g)) {
+    found.push([type!, quoted === undefined ? plain! : (JSON.parse(quoted) as string)]);
+  }
+  return found;
+}

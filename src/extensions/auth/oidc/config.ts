@@ -1,0 +1,52 @@
+import { z } from "zod";
+import { isLoopbackHost } from "../../../runtime/kit.js";
+
+const providerKeys = {
+  issuer_url: z
+    .string()
+    .refine(isIssuerUrl, "expected a URL such as https://auth.example.com; http only on this machine")
+    .meta({ description: "Who issues the tokens: their `iss`; its keys are found below it." }),
+  audience: z.string().min(1).optional().meta({ description: "Whom tokens must be for: one of their `aud`." }),
+  ignore_audience: z.boolean().default(false).meta({ description: "Take tokens that are for anyone." }),
+  issuer_ca_path: z
+    .string()
+    .optional()
+    .meta({ description: "Certificates to trust for the issuer, instead of the system's." }),
+  username_claim: z.string().optional().meta({ description: "The claim that names the client. Default: sub." }),
+  groups_claim: z.string().optional().meta({ description: "The claim with its groups, which become auth.membership." }),
+  tenant_claim: z.string().optional().meta({ description: "The claim with its tenant, which becomes auth.tenant." }),
+};
+
+const EXPECTED_AUDIENCE = "expected an audience, or ignore_audience: true";
+const hasAudience = (provider: { audience?: string | undefined; ignore_audience: boolean }) =>
+  provider.audience !== undefined || provider.ignore_audience;
+
+const provider = z.strictObject(providerKeys).refine(hasAudience, { path: ["audience"], message: EXPECTED_AUDIENCE });
+
+export const oidcSchema = z
+  .strictObject({
+    attribute: z.string().min(1).default("authorization").meta({ description: "The header that the token is in." }),
+    providers: z
+      .array(provider)
+      .optional()
+      .meta({ description: "Several issuers; or the keys of one beside `attribute`." }),
+    ...providerKeys,
+    issuer_url: providerKeys.issuer_url.optional(),
+  })
+  .superRefine((config, context) => {
+    const hasList = (config.providers?.length ?? 0) > 0;
+    if (config.issuer_url === undefined && !hasList) {
+      context.addIssue({ code: "custom", path: ["issuer_url"], message: "expected issuer_url, or providers" });
+    } else if (config.issuer_url !== undefined && !hasAudience(config)) {
+      context.addIssue({ code: "custom", path: ["audience"], message: EXPECTED_AUDIENCE });
+    }
+  });
+
+export type ProviderConfig = z.infer<typeof provider>;
+export type OidcConfig = z.infer<typeof oidcSchema>;
+
+function isIssuerUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocol === "https:" || (protocol === "http:" && isLoopbackHost(hostname.replace(/^\[|\]$/g, "")));
+}

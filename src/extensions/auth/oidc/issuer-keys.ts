@@ -1,0 +1,137 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
+import { type Clock, type Logger, limitedLog } from "../../../plugin.js";
+import { AuthError } from "../../../runtime/kit.js";
+import { getJson } from "./get-json.js";
+import { fitsAlgorithm, invalidToken, type Jwt } from "./jwt.js";
+
+interface IssuerKey {
+  readonly id: string | undefined;
+  readonly algorithm: string | undefined;
+  readonly key: KeyObject;
+}
+
+interface IssuerKeysServices {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** So often keys are fetched at most, whatever is asked for. */
+const MIN_INTERVAL_MS = 10_000;
+/** So old they may be before they are fetched again: a key that was withdrawn works for at most as long. */
+const MAX_AGE_MS = 3_600_000;
+const MAX_KEYS = 100;
+const MAX_KEY_IDS = 1000;
+
+/**
+ * The keys that an issuer signs with, found by its discovery document.
+ *
+ * - They are fetched by one request at a time, at most every ten seconds: a flood of tokens with made-up key ids is answered
+ *   from what is known.
+ * - While the issuer does not answer, those fetched last stay in force.
+ * - A token is refused for good only when keys were fetched after its key was first asked for: until then its client is asked
+ *   to come back, so that nothing is lost while an issuer changes its keys, or is down.
+ */
+export class IssuerKeys {
+  private readonly issuer: string;
+  private readonly ca: string | undefined;
+  private readonly clock: Clock;
+  private readonly logFailure: (error: unknown) => void;
+  private keys: readonly IssuerKey[] | undefined;
+  private fetchedAt = Number.NEGATIVE_INFINITY;
+  private triedAt = Number.NEGATIVE_INFINITY;
+  private fetching: Promise<void> | undefined;
+  /** Key ids that were asked for since the last fetch, and those that it did not have. */
+  private asked = new Set<string>();
+  private absent = new Set<string>();
+
+  constructor(issuer: string, ca: string | undefined, { clock, logger }: IssuerKeysServices) {
+    this.issuer = issuer;
+    this.ca = ca;
+    this.clock = clock;
+    this.logFailure = limitedLog(clock, (error, suppressed) =>
+      logger.warn({ issuer, reason: (error as Error).message, suppressed }, "the keys of the issuer cannot be fetched"),
+    );
+  }
+
+  /** The keys that may have signed a token, one or more; at once if they are known. Throws, or rejects with, an `AuthError`. */
+  find(jwt: Jwt): readonly KeyObject[] | Promise<readonly KeyObject[]> {
+    const found = this.known(jwt);
+    if (found.length > 0) {
+      if (this.clock.monotonic() - this.fetchedAt > MAX_AGE_MS) void this.fetch();
+      return found;
+    }
+    const id = jwt.keyId ?? "";
+    const isUnfit = this.keys?.some((key) => key.id === id) ?? false;
+    if (isUnfit || (this.keys !== undefined && this.absent.has(id))) throw invalidToken();
+    if (this.asked.size < MAX_KEY_IDS) this.asked.add(id);
+    const fetched = this.fetch();
+    if (fetched === undefined) throw this.comeBack();
+    return fetched.then(() => {
+      const now = this.known(jwt);
+      if (now.length > 0) return now;
+      throw this.absent.has(id) ? invalidToken() : this.comeBack();
+    });
+  }
+
+  /** Undefined when it is too early for one more. Never rejects. */
+  fetch(): Promise<void> | undefined {
+    if (this.fetching !== undefined) return this.fetching;
+    const now = this.clock.monotonic();
+    if (now - this.triedAt < MIN_INTERVAL_MS) return undefined;
+    this.triedAt = now;
+    const { asked } = this;
+    this.asked = new Set();
+    this.fetching = this.load()
+      .then((keys) => {
+        this.keys = keys;
+        this.fetchedAt = this.clock.monotonic();
+        this.absent = new Set([...asked, ...this.asked].slice(0, MAX_KEY_IDS));
+      }, this.logFailure)
+      .finally(() => {
+        this.fetching = undefined;
+      });
+    return this.fetching;
+  }
+
+  private known({ keyId, algorithm }: Jwt): KeyObject[] {
+    const fits = (key: IssuerKey) =>
+      (keyId === undefined || key.id === undefined || key.id === keyId) &&
+      (key.algorithm === undefined || key.algorithm === algorithm) &&
+      fitsAlgorithm(key.key, algorithm);
+    return (this.keys ?? []).filter(fits).map(({ key }) => key);
+  }
+
+  private comeBack(): AuthError {
+    const wait = this.triedAt + MIN_INTERVAL_MS - this.clock.monotonic();
+    const retryAfterMs = Math.max(1000, Math.min(MIN_INTERVAL_MS, wait));
+    return new AuthError("unavailable", "tokens of this kind cannot be verified at the moment", { retryAfterMs });
+  }
+
+  private async load(): Promise<IssuerKey[]> {
+    const discovery = new URL(`${this.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
+    const { issuer, jwks_uri: address } = await getJson(discovery, this.ca);
+    if (issuer !== this.issuer) throw new Error("the discovery document names another issuer");
+    const url = new URL(String(address));
+    if (url.protocol !== "https:" && url.protocol !== discovery.protocol) throw new Error("its keys are not at https");
+    const { keys } = await getJson(url, this.ca);
+    if (!Array.isArray(keys)) throw new Error("there are no keys in what it publishes");
+    return keys.slice(0, MAX_KEYS).flatMap(readKey);
+  }
+}
+
+/** None of what is no public key for signatures, such as one of a kind that Node.js does not know. */
+function readKey(jwk: unknown): IssuerKey[] {
+  if (typeof jwk !== "object" || jwk === null) return [];
+  const { kid, alg, use, kty } = jwk as Record<string, unknown>;
+  if ((use !== undefined && use !== "sig") || kty === "oct") return [];
+  try {
+    const key = createPublicKey({ key: jwk as JsonWebKey, format: "jwk" });
+    return [{ id: textOrNone(kid), algorithm: textOrNone(alg), key }];
+  } catch {
+    return [];
+  }
+}
+
+function textOrNone(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

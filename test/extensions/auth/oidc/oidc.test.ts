@@ -1,0 +1,197 @@
+import { createHmac } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { oidc } from "../../../../src/extensions/auth/oidc/oidc.js";
+import { FakeClock } from "../../../support/fake-clock.js";
+import { bearer, contextOf, head, refusalOf } from "../requests.js";
+import { ec, ed25519, type KeyPair, rsa, startIssuer, token } from "./issuer.js";
+
+const main = rsa("main");
+
+async function started(more: object = {}, keys: KeyPair[] = [main]) {
+  const issuer = await startIssuer(...keys);
+  const clock = new FakeClock();
+  const context = contextOf("oidc", clock);
+  const config = { issuer_url: issuer.url, audience: "telemetry", ...more };
+  const extension = oidc.create(oidc.schema.parse(config), context);
+  await extension.start();
+  const now = () => Math.floor(clock.now() / 1000);
+  const claims = (others: object = {}) => ({
+    iss: issuer.url,
+    aud: "telemetry",
+    sub: "joe",
+    exp: now() + 600,
+    ...others,
+  });
+  const server = extension.serverAuthenticator!;
+  let asked = 0;
+  const address = () => `10.0.${(asked >> 8) & 255}.${asked++ & 255}`;
+  const ask = async (shown: string) => server.authenticate(head(bearer(shown), address()));
+  const kindOf = (shown: string) => refusalOf(() => ask(shown)).then((error) => (error as { kind?: string }).kind);
+  return { issuer, clock, context, server, claims, now, ask, kindOf };
+}
+
+describe("oidc", () => {
+  it("lets in who has a token that the issuer signed for us, as its claims say", async () => {
+    const { ask, claims, server, issuer } = await started({ groups_claim: "groups", tenant_claim: "org" });
+    const shown = token(main, claims({ groups: ["a", "b"], org: "acme", level: 3, nested: { a: 1 } }));
+    const client = await ask(shown);
+    expect(client).toEqual({
+      authenticator: "oidc",
+      subject: "joe",
+      tenant: "acme",
+      attributes: { sub: "joe", groups: ["a", "b"], membership: ["a", "b"], org: "acme", level: "3" },
+    });
+    expect(server.authenticate(head(bearer(shown)))).toBe(client);
+    expect(issuer.fetches).toBe(1);
+  });
+
+  it.each([
+    ["RS256", rsa("k")],
+    ["RS512", rsa("k")],
+    ["PS256", rsa("k")],
+    ["PS384", rsa("k")],
+    ["ES256", ec("k")],
+    ["ES384", ec("k", "P-384")],
+    ["ES512", ec("k", "P-521")],
+    ["EdDSA", ed25519("k")],
+  ] as [string, KeyPair][])("verifies %s", async (algorithm, key) => {
+    const { ask, claims, kindOf } = await started({}, [key]);
+    const shown = token(key, claims(), algorithm);
+    expect(await ask(shown)).toMatchObject({ subject: "joe" });
+    const [front, body, signature] = shown.split(".") as [string, string, string];
+    const flipped = signature.startsWith("A") ? `B${signature.slice(1)}` : `A${signature.slice(1)}`;
+    expect(await kindOf(`${front}.${body}.${flipped}`)).toBe("unauthenticated");
+  });
+
+  it("refuses algorithms that anyone could have signed with", async () => {
+    const { claims, kindOf } = await started();
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const unsigned = (alg: string) => `${part({ alg, kid: "main" })}.${part(claims())}`;
+    const publicKey = main.publicKey.export({ type: "spki", format: "pem" });
+    const hmac = createHmac("sha256", publicKey).update(unsigned("HS256")).digest("base64url");
+    expect(await kindOf(`${unsigned("HS256")}.${hmac}`)).toBe("unauthenticated");
+    for (const alg of ["none", "None", "nOnE", "", "HS512", "constructor"]) {
+      expect(await kindOf(`${unsigned(alg)}.`)).toBe("unauthenticated");
+      expect(await kindOf(`${unsigned(alg)}.AAAA`)).toBe("unauthenticated");
+    }
+  });
+
+  it("takes a key only for the algorithms of its kind, and no weak one", async () => {
+    const keys = [main, ec("ec"), ec("p384", "P-384"), rsa("weak", 1024)];
+    const { claims, kindOf } = await started({}, keys);
+    const named = (id: string, key: KeyPair) => ({ id, privateKey: key.privateKey });
+    expect(await kindOf(token(named("ec", main), claims()))).toBe("unauthenticated");
+    expect(await kindOf(token(named("p384", keys[1]!), claims(), "ES256"))).toBe("unauthenticated");
+    expect(await kindOf(token(keys[3]!, claims()))).toBe("unauthenticated");
+    expect(await kindOf(token(main, claims(), "RS256", { crit: ["exp"] }))).toBe("unauthenticated");
+  });
+
+  it.each([
+    ["expired", (now: number) => ({ exp: now - 61 })],
+    ["without an end", () => ({ exp: undefined })],
+    ["whose end is no number", () => ({ exp: "9999999999" })],
+    ["not valid yet", (now: number) => ({ nbf: now + 120 })],
+    ["issued in the future", (now: number) => ({ iat: now + 120 })],
+    ["for somebody else", () => ({ aud: "billing" })],
+    ["for nobody", () => ({ aud: undefined })],
+    ["of another issuer", () => ({ iss: "https://evil.example" })],
+    ["without a subject", () => ({ sub: undefined })],
+    ["with a subject that is no text", () => ({ sub: { a: 1 } })],
+  ])("refuses a token %s", async (_, change) => {
+    const { claims, now, kindOf, issuer } = await started();
+    expect(await kindOf(token(main, claims(change(now()))))).toBe("unauthenticated");
+    expect(issuer.fetches).toBeLessThanOrEqual(1);
+  });
+
+  it("lets clocks differ by a minute, and a token's end end it", async () => {
+    const { claims, now, ask, kindOf, clock } = await started();
+    const shown = token(main, claims({ exp: now() - 30, nbf: now() + 30 }));
+    expect(await ask(shown)).toMatchObject({ subject: "joe" });
+    clock.advance(30_000);
+    expect(await kindOf(shown)).toBe("unauthenticated");
+  });
+
+  it.each(["", "a.b", "a.b.c", "..", "a.b.c.d", `${"x".repeat(20_000)}.e30.e30`, "e30.e30.e30", "bnVsbA.bnVsbA.AAAA"])(
+    "refuses what is no token: %#",
+    async (shown) => {
+      const { kindOf } = await started();
+      expect(await kindOf(shown)).toBe("unauthenticated");
+    },
+  );
+
+  it("finds keys that the issuer has changed, and keeps the old ones while it is down", async () => {
+    const next = rsa("next");
+    const { issuer, clock, claims, ask, kindOf } = await started();
+    expect(await ask(token(main, claims()))).toMatchObject({});
+    issuer.down = true;
+    clock.advance(20_000);
+    expect(await ask(token(main, claims({ jti: "1" })))).toMatchObject({});
+    expect(await kindOf(token(next, claims()))).toBe("unavailable");
+
+    issuer.down = false;
+    issuer.keys = [next];
+    expect(await kindOf(token(next, claims()))).toBe("unavailable");
+    clock.advance(10_000);
+    expect(await ask(token(next, claims()))).toMatchObject({});
+    expect(await kindOf(token(main, claims({ jti: "2" })))).toBe("unavailable");
+    clock.advance(10_000);
+    expect(await kindOf(token(main, claims({ jti: "3" })))).toBe("unauthenticated");
+    expect(await kindOf(token(main, claims({ jti: "4" })))).toBe("unauthenticated");
+  });
+
+  it("asks clients to come back while it has never reached the issuer, and starts all the same", async () => {
+    const { clock, claims, context } = await started();
+    const lonely = await startIssuer(main);
+    lonely.down = true;
+    const extension = oidc.create(oidc.schema.parse({ issuer_url: lonely.url, audience: "telemetry" }), context);
+    await extension.start();
+    const shown = token(main, { ...claims(), iss: lonely.url });
+    const answer = () => extension.serverAuthenticator!.authenticate(head(bearer(shown)));
+    expect(await refusalOf(answer)).toMatchObject({ kind: "unavailable" });
+    lonely.down = false;
+    clock.advance(10_000);
+    expect(await answer()).toMatchObject({ subject: "joe" });
+    expect(context.lines.join()).toContain("the keys of the issuer cannot be fetched");
+    expect(context.lines.join()).not.toContain(shown);
+  });
+
+  it("fetches keys once in ten seconds, whatever key ids are made up", async () => {
+    const { issuer, claims, kindOf, ask } = await started();
+    await ask(token(main, claims()));
+    const flood = Array.from({ length: 3000 }, (_, n) =>
+      kindOf(token({ ...ed25519("x"), id: `made up ${n}` }, claims(), "EdDSA")),
+    );
+    expect(new Set(await Promise.all(flood.slice(0, 200)))).toEqual(new Set(["unavailable"]));
+    await Promise.all(flood);
+    expect(issuer.fetches).toBe(1);
+  });
+
+  it("takes tokens of several issuers, each with its own keys", async () => {
+    const other = rsa("main");
+    const second = await startIssuer(other);
+    const providers = [{ issuer_url: second.url, ignore_audience: true, username_claim: "name" }];
+    const { ask, claims, kindOf } = await started({ providers });
+    expect(await ask(token(main, claims()))).toMatchObject({ subject: "joe" });
+    expect(await ask(token(other, claims({ iss: second.url, aud: "x", name: "ann" })))).toMatchObject({
+      subject: "ann",
+    });
+    expect(await kindOf(token(main, claims({ iss: second.url, name: "ann" })))).toBe("unauthenticated");
+    expect(await kindOf(token(other, claims()))).toBe("unauthenticated");
+  });
+
+  it("believes no discovery document of another issuer", async () => {
+    const { issuer, claims, kindOf, clock } = await started();
+    issuer.discovery = { issuer: "https://evil.example" };
+    clock.advance(10_000);
+    expect(await kindOf(token(rsa("new"), claims()))).toBe("unavailable");
+  });
+
+  it.each([
+    [{}, "expected issuer_url, or providers"],
+    [{ issuer_url: "https://a.example" }, "expected an audience, or ignore_audience: true"],
+    [{ issuer_url: "http://a.example", audience: "x" }, "http only on this machine"],
+    [{ providers: [{ issuer_url: "https://a.example" }] }, "expected an audience"],
+  ])("says what is missing in %j", (config, message) => {
+    expect(oidc.schema.safeParse(config).error?.issues[0]?.message).toContain(message);
+  });
+});
