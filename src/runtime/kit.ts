@@ -23,6 +23,9 @@ export {
 export {
   AuthError,
   type AuthenticatedClient,
+  type AuthHeaders,
+  type ClientAuthenticator,
+  type ClientAuthRequest,
   isAuthError,
   type ServerAuthenticator,
   type ServerAuthRequest,
@@ -76,6 +79,13 @@ export {
   authMetadata,
   serverAuthenticator,
 } from "./kit/auth/authenticate.js";
+export {
+  checkGrpcAuth,
+  clientAuthenticator,
+  isNearby,
+  OutgoingRequest,
+  sendAuthorized,
+} from "./kit/auth/authorized-send.js";
 export { http2AuthRequest, httpAuthRequest, plainAddress } from "./kit/auth/server-auth-request.js";
 
 // Network: addresses, listening, TLS, compression.
@@ -131,6 +141,7 @@ export {
   answerOfRefusal,
   type ErrorAnswer,
   parseRetryAfter,
+  refusalOfConnection,
   refusalOfGrpc,
   refusalOfHttp,
   refusalOfUnreadable,
@@ -141,7 +152,6 @@ export { decodeStatus, encodeStatus, type RpcStatus } from "./kit/otlp/rpc-statu
 export {
   checkByEmptyExport,
   MAX_ANSWER_BYTES,
-  NO_CLIENT_AUTH,
   sendHeaders,
   sendTwiceIfStale,
   wordOrNone,
@@ -158,6 +168,7 @@ export {
 // Text, patterns, hashes and counters.
 
 export { crc32c, maskCrc } from "./kit/crc32c.js";
+export { environmentVariable } from "./kit/environment.js";
 export { FNV32_START, FNV64_START, fnv32, fnv64 } from "./kit/fnv.js";
 export { compilePattern, type Pattern } from "./kit/match/pattern.js";
 export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./kit/private-files.js";

@@ -1,20 +1,29 @@
 import { setMaxListeners } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { expect } from "vitest";
+import type { ClientAuthenticator } from "../../src/runtime/contract/auth.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import type { Exporter, ExporterContext, ExporterFactory } from "../../src/runtime/contract/component.js";
-import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
+import { type Logger, noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 import type { Refusal } from "../../src/runtime/contract/refusal.js";
 import { isRefusal } from "../../src/runtime/contract/refusal.js";
 
-export async function startExporter(factory: ExporterFactory, config: object): Promise<Exporter> {
+/** `client` is the authenticator that `auth` names, whatever its id. */
+export async function startExporter(
+  factory: ExporterFactory,
+  config: object,
+  client?: ClientAuthenticator,
+  logger: Logger = silentLogger,
+): Promise<Exporter> {
   const context: ExporterContext = {
     id: factory.type,
     kind: "exporter",
-    logger: silentLogger,
+    logger,
     metrics: noMetrics,
     clock: systemClock,
     random: () => 0.5,
+    ...(client && { authenticators: { client: () => client, server: () => expect.unreachable() } }),
   };
   const exporter = factory.create(factory.schema.parse(config), context);
   await exporter.start?.();

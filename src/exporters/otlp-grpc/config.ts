@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { caseInsensitiveEnum, duration, ignored, section, unsupported } from "../../plugin.js";
-import { grpcTarget, httpHeaders, NO_CLIENT_AUTH, tlsClient, wordOrNone } from "../../runtime/kit.js";
+import { authReference, grpcTarget, httpHeaders, tlsClient, wordOrNone } from "../../runtime/kit.js";
 
 const keepalive = z.strictObject({
   time: duration().default(10_000).meta({ description: "Silence after which the server is pinged." }),
@@ -26,7 +26,7 @@ export const otlpGrpcSchema = z.strictObject({
     .meta({ description: "Certificates and versions of TLS; insecure: true is without." }),
   keepalive: section(keepalive).optional().meta({ description: "Pings that find a dead connection." }),
   authority: z.string().optional().meta({ description: "The :authority to send instead of the endpoint." }),
-  auth: unsupported(NO_CLIENT_AUTH),
+  auth: authReference("client").nullish().meta({ description: "Who we are to the server." }),
   middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
   balancer_name: ignored(ONE_CONNECTION),
   wait_for_ready: ignored("a send waits for the connection until its timeout in any case"),

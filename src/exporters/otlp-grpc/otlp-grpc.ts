@@ -10,17 +10,23 @@ import {
   type Signal,
 } from "../../plugin.js";
 import {
+  type ClientAuthenticator,
   checkByEmptyExport,
+  checkGrpcAuth,
+  clientAuthenticator,
   compress,
   decodeResponse,
+  formatAddress,
   GRPC_STATUS,
   type GrpcTarget,
   grpcFrameHeader,
   loadClientTls,
   NoAnswerError,
   OTLP_SERVICES,
+  OutgoingRequest,
   refusalOfGrpc,
   refusalOfUnreadable,
+  sendAuthorized,
   sendHeaders,
   sendTwiceIfStale,
 } from "../../runtime/kit.js";
@@ -47,6 +53,7 @@ class OtlpGrpcExporter implements Exporter {
   /** Sessions that have carried a whole call: when one of these breaks, the server may just have closed it. */
   private readonly provenSessions = new WeakSet<ClientHttp2Session>();
   private connection: GrpcConnection | undefined;
+  private authenticator: ClientAuthenticator | undefined;
   /** That of the last batch: the backend takes it, as far as is known. */
   private signal: Signal = "logs";
 
@@ -58,8 +65,13 @@ class OtlpGrpcExporter implements Exporter {
     this.headers = headersOf(config);
   }
 
+  get metadataKeys(): readonly string[] {
+    return this.authenticator?.metadataKeys ?? [];
+  }
+
   async start(): Promise<void> {
     const { endpoint: target, tls, keepalive: keepAlive } = this.config;
+    this.findAuthenticator();
     const { clock } = this.context;
     const options = tls ? await loadClientTls(tls, ["tls"]) : { rejectUnauthorized: true };
     this.connection = new GrpcConnection({ target, tls: this.secure ? options : undefined, keepAlive, clock });
@@ -70,11 +82,26 @@ class OtlpGrpcExporter implements Exporter {
     const chunks = await this.frame(batch);
     const path = OTLP_SERVICES[batch.signal].grpcPath;
     const headers = { ...this.headers, ":path": path, ...sendHeaders(options) };
+    const { authenticator } = this;
+    if (authenticator === undefined) return this.export(batch.signal, headers, chunks, abort);
+    const url = new URL(path, originOf(this.config.endpoint, this.secure));
+    const request = new OutgoingRequest(url, textHeaders(headers), chunks, options);
+    return sendAuthorized(authenticator, request, this.peer, abort, (more) =>
+      this.export(batch.signal, { ...headers, ...more }, chunks, abort),
+    );
+  }
+
+  private export(
+    signal: Signal,
+    headers: OutgoingHttpHeaders,
+    chunks: readonly Uint8Array[],
+    abort: AbortSignal,
+  ): Promise<PartialRejection | undefined> {
     const call = () => this.call(headers, chunks, abort);
     return sendTwiceIfStale(this.peer, abort, call, ({ status, response }) => {
       if (status.code !== GRPC_STATUS.OK) throw refusalOfGrpc(status);
       if (typeof response === "string") throw refusalOfUnreadable(this.peer, `the message ${response}`);
-      const partial = decodeResponse(batch.signal, "proto", response);
+      const partial = decodeResponse(signal, "proto", response);
       if (partial === "unreadable") throw refusalOfUnreadable(this.peer, "the message is no answer to an export");
       return partial;
     });
@@ -86,6 +113,15 @@ class OtlpGrpcExporter implements Exporter {
 
   async stop(): Promise<void> {
     this.connection?.close();
+  }
+
+  private findAuthenticator(): void {
+    const { auth, endpoint } = this.config;
+    const authenticator = clientAuthenticator(auth, this.context);
+    if (authenticator === undefined) return;
+    const host = "path" in endpoint.address ? undefined : endpoint.address.host;
+    checkGrpcAuth(authenticator, { id: auth!.authenticator, isSecure: this.secure, host });
+    this.authenticator = authenticator;
   }
 
   private async frame(batch: Batch): Promise<readonly Uint8Array[]> {
@@ -137,4 +173,15 @@ function headersOf(config: OtlpGrpcConfig): OutgoingHttpHeaders {
 
 function peerName({ address }: GrpcTarget): string {
   return "path" in address ? address.path : `${address.host}:${address.port}`;
+}
+
+function originOf({ address }: GrpcTarget, isSecure: boolean): string {
+  const authority = "path" in address ? "localhost" : formatAddress(address);
+  return `${isSecure ? "https" : "http"}://${authority}`;
+}
+
+/** Those that are text, which the names of HTTP/2 itself are not. */
+function textHeaders(headers: OutgoingHttpHeaders): Record<string, string> {
+  const named = Object.entries(headers).filter(([name]) => !name.startsWith(":"));
+  return Object.fromEntries(named.map(([name, value]) => [name, String(value)]));
 }

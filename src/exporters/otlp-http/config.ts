@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { caseInsensitiveEnum, duration, ignored, section, unsupported } from "../../plugin.js";
-import { COMPRESSIONS, httpHeaders, httpUrl, NO_CLIENT_AUTH, tlsClient, wordOrNone } from "../../runtime/kit.js";
+import { authReference, COMPRESSIONS, httpHeaders, httpUrl, tlsClient, wordOrNone } from "../../runtime/kit.js";
 
 export const otlpHttpSchema = z
   .strictObject({
@@ -43,7 +43,7 @@ export const otlpHttpSchema = z
     max_idle_conns_per_host: z.number().int().nonnegative().optional().meta({ description: "The same, for one host." }),
     idle_conn_timeout: duration().default(90_000).meta({ description: "How long an unused connection is kept." }),
     disable_keep_alives: z.boolean().default(false).meta({ description: "Open a connection for every request." }),
-    auth: unsupported(NO_CLIENT_AUTH),
+    auth: authReference("client").nullish().meta({ description: "Who we are to the server." }),
     proxy_url: z
       .preprocess((url) => (url === "" ? undefined : url), httpUrl().optional())
       .meta({ description: "An HTTP proxy to send through, in place of that of HTTP_PROXY or HTTPS_PROXY." }),

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { SIGNALS, type Signal } from "../../plugin.js";
 import {
+  type AuthHeaders,
   contentTypeOf,
   type HttpProxy,
   OTLP_SERVICES,
@@ -23,6 +24,11 @@ export interface HttpTarget {
   readonly port: number;
   readonly proxy: HttpProxy | undefined;
   readonly head: RequestHead;
+  /** What the head is made of, for those who change its headers: the URL that is asked for, without credentials. */
+  readonly requestUrl: URL;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly headWith: (headers: AuthHeaders) => RequestHead;
 }
 
 /** The targets of the signals that have one. */
@@ -63,6 +69,7 @@ function createTarget(url: URL, config: OtlpHttpConfig): HttpTarget {
   // A proxy that hands plain requests on is told the whole URL.
   const isWhole = proxy !== undefined && !isSecure;
   const target = `${isWhole ? `http://${url.host}` : ""}${url.pathname}${url.search}`;
+  const headers = headersOf(url, config, isWhole ? proxy : undefined);
   return {
     url: `${url.protocol}//${url.host}${url.pathname}`,
     origin: `${url.protocol}//${url.host}`,
@@ -70,8 +77,25 @@ function createTarget(url: URL, config: OtlpHttpConfig): HttpTarget {
     host,
     port,
     proxy,
-    head: requestHead("POST", target, headersOf(url, config, isWhole ? proxy : undefined)),
+    head: requestHead("POST", target, headers),
+    requestUrl: withoutCredentials(url),
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+    headWith: (more) => requestHead("POST", target, mergeHeaders(headers, more)),
   };
+}
+
+function withoutCredentials(url: URL): URL {
+  const bare = new URL(url);
+  bare.username = "";
+  bare.password = "";
+  return bare;
+}
+
+/** Names in any case; what is undefined is taken away. */
+function mergeHeaders(headers: Readonly<Record<string, string>>, more: AuthHeaders): Record<string, string> {
+  const kept = Object.entries(headers).filter(([name]) => !Object.hasOwn(more, name.toLowerCase()));
+  const added = Object.entries(more).filter((header): header is [string, string] => header[1] !== undefined);
+  return Object.fromEntries([...kept, ...added]);
 }
 
 function headersOf(url: URL, config: OtlpHttpConfig, proxy: HttpProxy | undefined): Record<string, string> {

@@ -12,7 +12,10 @@ import {
   type Signal,
 } from "../../plugin.js";
 import {
+  type AuthHeaders,
+  type ClientAuthenticator,
   checkByEmptyExport,
+  clientAuthenticator,
   compress,
   decodeResponse,
   decodeStatus,
@@ -21,13 +24,16 @@ import {
   Http1Client,
   type Http1Settings,
   headerLine,
+  isNearby,
   loadClientTls,
   MAX_ANSWER_BYTES,
   type OtlpEncoding,
+  OutgoingRequest,
   parseRetryAfter,
   type RequestHead,
   refusalOfHttp,
   refusalOfUnreadable,
+  sendAuthorized,
   sendHeaders,
   sendTwiceIfStale,
 } from "../../runtime/kit.js";
@@ -59,6 +65,12 @@ class OtlpHttpExporter implements Exporter {
   private readonly clients = new Map<string, Http1Client>();
   /** That of the last batch: the backend takes it, as far as is known. */
   private signal: Signal;
+  private authenticator: ClientAuthenticator | undefined;
+  /** The head of each target with the headers that its authenticator gave last. */
+  private readonly authorizedHeads = new Map<
+    HttpTarget,
+    { readonly headers: AuthHeaders; readonly head: RequestHead }
+  >();
 
   constructor(config: OtlpHttpConfig, context: ExporterContext) {
     this.config = config;
@@ -67,7 +79,12 @@ class OtlpHttpExporter implements Exporter {
     this.signal = [...this.targets.keys()][0]!;
   }
 
+  get metadataKeys(): readonly string[] {
+    return this.authenticator?.metadataKeys ?? [];
+  }
+
   async start(): Promise<void> {
+    this.findAuthenticator();
     const loaded = this.config.tls ? await loadClientTls(this.config.tls, ["tls"]) : { rejectUnauthorized: true };
     const servername = hostHeaderName(this.config);
     const tls = servername === undefined ? loaded : { servername, ...loaded };
@@ -82,10 +99,9 @@ class OtlpHttpExporter implements Exporter {
     const target = this.targets.get(batch.signal);
     if (target === undefined) return Promise.reject(noEndpoint(batch.signal));
     this.signal = batch.signal;
-    const head = withHeaders(target.head, sendHeaders(options));
     const body = this.encodeBody(batch);
-    if (!(body instanceof Promise)) return this.post(target, head, body, abort, batch.signal);
-    return body.then((encoded) => this.post(target, head, encoded, abort, batch.signal));
+    if (!(body instanceof Promise)) return this.sendBody(target, body, abort, batch.signal, options);
+    return body.then((encoded) => this.sendBody(target, encoded, abort, batch.signal, options));
   }
 
   check(abort: AbortSignal): Promise<void> {
@@ -94,6 +110,32 @@ class OtlpHttpExporter implements Exporter {
 
   async stop(): Promise<void> {
     for (const client of this.clients.values()) client.close();
+  }
+
+  private sendBody(target: HttpTarget, body: Body, abort: AbortSignal, signal: Signal, options?: SendOptions) {
+    const { authenticator } = this;
+    const own = sendHeaders(options);
+    if (authenticator === undefined) return this.post(target, withHeaders(target.head, own), body, abort, signal);
+    const request = new OutgoingRequest(target.requestUrl, target.headers, body, options);
+    return sendAuthorized(authenticator, request, target.url, abort, (headers) =>
+      this.post(target, withHeaders(this.headWith(target, headers), own), body, abort, signal),
+    );
+  }
+
+  private headWith(target: HttpTarget, headers: AuthHeaders): RequestHead {
+    const last = this.authorizedHeads.get(target);
+    if (last?.headers === headers) return last.head;
+    const head = target.headWith(headers);
+    this.authorizedHeads.set(target, { headers, head });
+    return head;
+  }
+
+  private findAuthenticator(): void {
+    this.authenticator = clientAuthenticator(this.config.auth, this.context);
+    if (!this.authenticator?.isConfidential) return;
+    const warning = "credentials are sent without TLS: whoever is on the way can read them";
+    for (const { isSecure, host, url } of this.targets.values())
+      if (!isSecure && !isNearby(host)) this.context.logger.warn({ url }, warning);
   }
 
   private encodeBody(batch: Batch): Body | Promise<Body> {

@@ -11,6 +11,7 @@ import { parseDuration } from "../contract/schema/units.js";
 import { waitAtMost } from "../contract/wait-at-most.js";
 import { PluginFolders } from "../host/plugins/plugin-folders.js";
 import { Watchdog } from "../host/plugins/watchdog.js";
+import { useEnvironment } from "../kit/environment.js";
 import { useProxyEnvironment } from "../kit/net/proxy/proxy.js";
 import type { CommandContext } from "./command.js";
 import { loadFromArguments } from "./load-from-arguments.js";
@@ -29,6 +30,7 @@ export async function run(context: CommandContext): Promise<number> {
   const timeout = shutdownTimeout(values["shutdown-timeout"] as string | undefined);
   const watchdog = new Watchdog({ json: !terminal.err.isTerminal });
   const pluginFolders = new PluginFolders();
+  useEnvironment(terminal.env);
   readProxies(terminal.env);
   const loaded = await loadFromArguments(context, watchdog, pluginFolders);
   if (loaded.config === undefined) {

@@ -50,19 +50,28 @@ export interface ServerAuthenticator {
 export interface ClientAuthRequest {
   readonly method: string;
   readonly url: URL;
-  /** By lower-case name; what is returned is added to these, and replaces what has the same name. */
+  /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** What was kept of the client that the data came from. */
+  /** What was kept of the client that the data came from: of all of it, as requests are kept apart by it. */
   readonly metadata?: Origin["metadata"];
 }
 
+/** Headers, or gRPC metadata, by lower-case name: each is added, in place of what has the same name; undefined takes that away. */
+export type AuthHeaders = Readonly<Record<string, string | undefined>>;
+
 /** Says who we are to a server. */
 export interface ClientAuthenticator {
-  /** The headers, or gRPC metadata, to add. What it throws refuses the attempt: a `Refusal` says for how long. */
-  authorize(request: ClientAuthRequest): Record<string, string> | Promise<Record<string, string>>;
-  /** The server did not take what `authorize` gave: what is cached is to be forgotten. */
-  refused?(): void;
+  /** What it throws refuses the attempt: a `Refusal` says for how long. The same object may be given again and again. */
+  authorize(request: ClientAuthRequest): AuthHeaders | Promise<AuthHeaders>;
+  /** The server did not take what `authorize` gave: if that is still what it would give, it is to be forgotten. */
+  refused?(headers: AuthHeaders): void;
+  /** What it gives lets anybody in who reads it on the way. */
+  readonly isConfidential: boolean;
+  /** It signs HTTP requests, which calls over gRPC are not. */
+  readonly isHttpOnly?: boolean;
+  /** The client metadata that it reads, by lower-case name: that is kept with what waits, and keeps requests apart. */
+  readonly metadataKeys?: readonly string[];
 }
 
 /** Where components find the authenticators that their configs name. */

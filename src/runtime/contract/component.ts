@@ -148,6 +148,8 @@ export interface SendOptions {
   readonly idempotencyKey?: string;
   /** Of what was a dead letter: its id, and how often it was replayed. */
   readonly replayed?: { readonly id: string; readonly attempt: number };
+  /** @internal What was kept of the client's metadata: what the exporter's `metadataKeys` name of it. */
+  readonly metadata?: NonNullable<Origin["metadata"]>;
 }
 
 /**
@@ -159,6 +161,11 @@ export const IDEMPOTENCY_HEADER = "sluice-idempotency-key";
 /** Sends batches somewhere. Queue, retries, breaker and time limit are not its business: they are around it. */
 export interface Exporter {
   start?(): Promise<void>;
+  /**
+   * @internal Client metadata that it wants in `SendOptions`, by lower-case name, known once it has started. What differs in it is
+   * not sent together.
+   */
+  readonly metadataKeys?: readonly string[];
   /**
    * Sends one batch, and resolves when the other side has it. Throws a `Refusal` that says whether a retry makes sense;
    * anything else thrown counts as transient. Gives up when `abort` fires, which is for this send alone and means nothing

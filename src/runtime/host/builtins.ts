@@ -179,6 +179,16 @@ export const BUILTINS: readonly Builtin[] = [
     onByDefault: true,
     load: async () => (await import("../../extensions/admin-api/admin-api.js")).adminApi,
   },
+  {
+    kind: "extension",
+    types: ["oauth2client", "oauth2_client"],
+    load: async () => (await import("../../extensions/auth/oauth2/oauth2-client.js")).oauth2Client,
+  },
+  {
+    kind: "extension",
+    types: ["sigv4auth", "sigv4_auth"],
+    load: async () => (await import("../../extensions/auth/sigv4/sigv4-auth.js")).sigV4Auth,
+  },
 ];
 
 /** The components that come with Sluice, all of them: `new Registry(await builtins())`. */

@@ -360,7 +360,7 @@ describe("otlp_http config", () => {
       "endpoint: expected a URL such as http://localhost:4318",
     ]);
     const endpoint = "http://x";
-    expect(problems({ endpoint, auth: { authenticator: "basicauth" } })?.[0]).toMatch(/^auth: .*headers/);
+    expect(problems({ endpoint, auth: { authenticator: "" } })?.[0]).toMatch(/^auth.authenticator: .*id/);
     expect(problems({ endpoint, compression: "br" })?.[0]).toMatch(/^compression: /);
     for (const [compression, level] of [
       ["gzip", 10],

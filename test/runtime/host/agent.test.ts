@@ -314,7 +314,7 @@ describe("authenticators", () => {
       challenge: "Test",
       authenticate: () => ({ authenticator: "keys/a", subject: "joe", attributes: {} }),
     };
-    const client: ClientAuthenticator = { authorize: () => ({}) };
+    const client: ClientAuthenticator = { authorize: () => ({}), isConfidential: true };
     const nothing = { start: async () => {}, stop: async () => {} };
     const schema = z.strictObject({ auth: authReference("server").optional() });
     const components = [

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineExtension, type Extension, type ExtensionContext, secret } from "../../../plugin.js";
 import { WatchedFile } from "../watched-file.js";
+import { BearerClient } from "./bearer-client.js";
 import { BearerServer } from "./bearer-server.js";
 
 const schema = z
@@ -11,7 +12,10 @@ const schema = z
       .meta({ description: 'What stands before the token in the header; "" is nothing.' }),
     header: z.string().min(1).default("Authorization").meta({ description: "The header that the token is in." }),
     token: secret().min(1).optional().meta({ description: "The token." }),
-    tokens: z.array(secret().min(1)).optional().meta({ description: "Several of them; each of them lets in." }),
+    tokens: z
+      .array(secret().min(1))
+      .optional()
+      .meta({ description: "Several of them: each lets in, and the first is shown to servers." }),
     filename: z.string().min(1).optional().meta({
       description: "A file with a token in each line, in place of token and tokens; read again when it changes.",
     }),
@@ -24,20 +28,23 @@ type BearerTokenAuthConfig = z.infer<typeof schema>;
 export const bearerTokenAuth = defineExtension<BearerTokenAuthConfig>({
   type: "bearertokenauth",
   aliases: ["bearer_token_auth"],
-  summary: "Authenticates clients by tokens that both sides know.",
+  summary: "Authenticates clients by tokens that both sides know, and exporters to their servers.",
   schema,
-  authenticates: () => ["server"],
+  authenticates: () => ["server", "client"],
   create: (config, context) => new BearerTokenAuth(config, context),
 });
 
 class BearerTokenAuth implements Extension {
   readonly serverAuthenticator: BearerServer;
+  readonly clientAuthenticator: BearerClient;
   private readonly file: WatchedFile | undefined;
 
   constructor({ header, scheme, token, tokens = [], filename }: BearerTokenAuthConfig, context: ExtensionContext) {
-    this.serverAuthenticator = new BearerServer({ header: header.toLowerCase(), scheme }, context);
-    if (filename === undefined) this.serverAuthenticator.use([...(token === undefined ? [] : [token]), ...tokens]);
-    else this.file = new WatchedFile(filename, context, (text) => this.serverAuthenticator.use(tokensIn(text)));
+    const shape = { header: header.toLowerCase(), scheme };
+    this.serverAuthenticator = new BearerServer(shape, context);
+    this.clientAuthenticator = new BearerClient(shape);
+    if (filename === undefined) this.use([...(token === undefined ? [] : [token]), ...tokens]);
+    else this.file = new WatchedFile(filename, context, (text) => this.use(tokensIn(text)));
   }
 
   async start(): Promise<void> {
@@ -46,6 +53,11 @@ class BearerTokenAuth implements Extension {
 
   async stop(): Promise<void> {
     this.file?.stop();
+  }
+
+  private use(tokens: readonly string[]): void {
+    this.serverAuthenticator.use(tokens);
+    this.clientAuthenticator.use(tokens);
   }
 }
 

@@ -225,7 +225,7 @@ function asFaultOfData({ category: _, ...error }: AttemptError): AttemptError {
 /** What to look at, by the status. */
 function adviceOn(errorClass: string): string {
   if (/\b(401|402|407)$|UNAUTHENTICATED/.test(errorClass))
-    return "the credentials are missing, wrong or have expired: renew what stands under headers, and restart the agent";
+    return "the credentials are missing, wrong or have expired: renew what stands under headers, or what auth names, and restart the agent if it is in the config";
   if (/\b403$|PERMISSION_DENIED/.test(errorClass))
     return "the credentials may not write this signal here: grant the right, or use other credentials";
   if (/\b415$/.test(errorClass)) return "the backend does not read this encoding: look at encoding and compression";

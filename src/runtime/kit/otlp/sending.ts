@@ -9,10 +9,6 @@ import { refusalOfAbort, refusalOfConnection } from "./refusals.js";
 
 /** What the exporters of both transports have in common. */
 
-/** Why `auth` cannot be configured. */
-export const NO_CLIENT_AUTH =
-  "Sluice has no client authenticators, and sending without would only be refused: remove `auth` and write the credentials under `headers`";
-
 /** Schema of a word that may be `none`: the Collector also takes an empty string for it. */
 export function wordOrNone<Words extends z.ZodType>(words: Words) {
   return z.preprocess((value) => (value === "" ? "none" : value), words);

@@ -5,6 +5,8 @@ export interface ConnectProxy {
   readonly port: number;
   /** Method, target and credentials of each request. */
   readonly seen: (readonly [method: string, target: string, authorization: string | undefined])[];
+  /** All headers of each. */
+  readonly headers: IncomingMessage["headers"][];
   /** What CONNECT is answered with; 200 leads on. */
   status: number;
   close(): void;
@@ -13,9 +15,12 @@ export interface ConnectProxy {
 /** A real HTTP proxy: tunnels, and hands whole URLs on. */
 export async function startProxy(): Promise<ConnectProxy> {
   const seen: [string, string, string | undefined][] = [];
+  const headers: ConnectProxy["headers"] = [];
   const sockets = new Set<Socket>();
-  const note = (incoming: IncomingMessage) =>
+  const note = (incoming: IncomingMessage) => {
+    headers.push(incoming.headers);
     seen.push([incoming.method!, incoming.url!, incoming.headers["proxy-authorization"]]);
+  };
   const server: Server = createServer((incoming, outgoing) => {
     note(incoming);
     const { headers, method } = incoming;
@@ -41,6 +46,7 @@ export async function startProxy(): Promise<ConnectProxy> {
   const proxy: ConnectProxy = {
     port: (server.address() as AddressInfo).port,
     seen,
+    headers,
     status: 200,
     close() {
       for (const socket of sockets) socket.destroy();

@@ -1,0 +1,104 @@
+import { type Clock, type Logger, limitedLog, type Refusal } from "../../plugin.js";
+import { toRefusal } from "../../runtime/kit.js";
+
+/** What was fetched; without `lifetimeMs` it is good until it is refused. */
+export interface FetchedCredentials<T extends object> {
+  readonly value: T;
+  readonly lifetimeMs?: number;
+}
+
+interface RenewedCredentialsSettings<T extends object> {
+  /** Throws a `Refusal` that says whether it is worth another try. */
+  readonly fetch: () => Promise<FetchedCredentials<T>>;
+  /** They are renewed so long before they end, or halfway where that is earlier than halfway. */
+  readonly bufferMs: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+}
+
+/** Nobody uses credentials that end within this time: they would end on the way. */
+const MARGIN_MS = 2000;
+const MIN_BACKOFF_MS = 1000;
+const MAX_BACKOFF_MS = 30_000;
+/** What was fetched so recently is not fetched again for being refused: that is no fault of its age. */
+const MIN_AGE_MS = 10_000;
+
+/**
+ * Credentials that end. They are fetched when they are first asked for, and again in the background ahead of their end, while
+ * those that are still good are given to everyone. There is one fetch at a time, for all who wait; after one that failed nobody
+ * asks again before a while has passed, and who needs credentials then is refused with the reason of the last time.
+ */
+export class RenewedCredentials<T extends object> {
+  private readonly settings: RenewedCredentialsSettings<T>;
+  private readonly logFailure: (refusal: Refusal) => void;
+  private current:
+    | { readonly value: T; readonly since: number; readonly renewAt: number; readonly endsAt: number }
+    | undefined;
+  private fetching: Promise<T> | undefined;
+  private failures = 0;
+  private lastFailure: { readonly refusal: Refusal; readonly retryAt: number } | undefined;
+
+  constructor(settings: RenewedCredentialsSettings<T>) {
+    this.settings = settings;
+    this.logFailure = limitedLog(settings.clock, ({ message }, suppressed) =>
+      settings.logger.warn({ reason: message, suppressed }, "new credentials cannot be had"),
+    );
+  }
+
+  /** Good ones, at once if there are any. Throws, or rejects with, a `Refusal`. */
+  get(): T | Promise<T> {
+    const { current } = this;
+    const now = this.settings.clock.monotonic();
+    if (current === undefined || now >= current.endsAt) return this.fetch(now);
+    if (now >= current.renewAt && !this.isWaiting(now)) this.fetch(now).catch(() => {}); // It was logged; these are still good.
+    return current.value;
+  }
+
+  /** These were not taken: if nobody has got others since, they are fetched anew. */
+  forget(value: T): void {
+    if (this.current?.value !== value) return;
+    if (this.settings.clock.monotonic() - this.current.since >= MIN_AGE_MS) this.current = undefined;
+  }
+
+  private isWaiting(now: number): boolean {
+    return this.lastFailure !== undefined && now < this.lastFailure.retryAt;
+  }
+
+  private fetch(now: number): Promise<T> {
+    if (this.fetching !== undefined) return this.fetching;
+    if (this.isWaiting(now)) return Promise.reject(this.lastFailure!.refusal);
+    this.fetching = this.settings
+      .fetch()
+      .then(
+        (fetched) => this.onFetched(fetched),
+        (error: unknown) => this.onFailed(toRefusal(error)),
+      )
+      .finally(() => {
+        this.fetching = undefined;
+      });
+    return this.fetching;
+  }
+
+  private onFetched({ value, lifetimeMs = Number.POSITIVE_INFINITY }: FetchedCredentials<T>): T {
+    const since = this.settings.clock.monotonic();
+    const bufferMs = Math.min(this.settings.bufferMs, lifetimeMs / 2);
+    const marginMs = Math.min(MARGIN_MS, lifetimeMs / 2);
+    const renewAt = since + lifetimeMs - bufferMs;
+    this.current = { value, since, renewAt, endsAt: since + lifetimeMs - marginMs };
+    if (this.failures > 0) this.settings.logger.info({ failures: this.failures }, "there are new credentials again");
+    this.failures = 0;
+    this.lastFailure = undefined;
+    return value;
+  }
+
+  private onFailed(refusal: Refusal): never {
+    const { clock, random } = this.settings;
+    const backoffMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.failures) * (0.5 + random() / 2);
+    this.failures += 1;
+    const waitMs = Math.max(backoffMs, Math.min(refusal.retryAfterMs ?? 0, MAX_BACKOFF_MS));
+    this.lastFailure = { refusal, retryAt: clock.monotonic() + waitMs };
+    this.logFailure(refusal);
+    throw refusal;
+  }
+}

@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { defineExtension, type Extension, type ExtensionContext, Refusal, unsupported } from "../../../plugin.js";
+import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "../../../runtime/kit.js";
+import { RenewedCredentials } from "../renewed-credentials.js";
+import { findAwsCredentials } from "./aws-credentials.js";
+import { type AwsCredentials, signRequest } from "./sign.js";
+
+const NO_ROLES = "roles are not assumed here: give the agent the keys of the role, in its environment or its container";
+
+const schema = z.strictObject({
+  region: z.string().default("").meta({ description: "The region to sign for; default: that in the host's name." }),
+  service: z.string().default("").meta({ description: "The service to sign for; default: that in the host's name." }),
+  assume_role: unsupported(NO_ROLES),
+  assume_role_with_web_identity: unsupported(NO_ROLES),
+});
+
+type SigV4Config = z.infer<typeof schema>;
+
+/** Keys are renewed so long before they end. */
+const BUFFER_MS = 300_000;
+
+/** Requests signed for AWS. */
+export const sigV4Auth = defineExtension<SigV4Config>({
+  type: "sigv4auth",
+  aliases: ["sigv4_auth"],
+  summary: "Signs the requests of otlp_http for AWS (Signature Version 4).",
+  schema,
+  authenticates: () => ["client"],
+  create: (config, context) => new SigV4Auth(config, context),
+});
+
+class SigV4Auth implements Extension {
+  private readonly config: SigV4Config;
+  private readonly context: ExtensionContext;
+  private readonly keys: RenewedCredentials<AwsCredentials>;
+
+  constructor(config: SigV4Config, context: ExtensionContext) {
+    this.config = config;
+    this.context = context;
+    const { clock, random, logger } = context;
+    const fetch = () => findAwsCredentials(clock);
+    this.keys = new RenewedCredentials({ fetch, bufferMs: BUFFER_MS, clock, random, logger });
+  }
+
+  readonly clientAuthenticator: ClientAuthenticator = {
+    isConfidential: true,
+    isHttpOnly: true,
+    authorize: (request) => {
+      const keys = this.keys.get();
+      return keys instanceof Promise ? keys.then((found) => this.sign(request, found)) : this.sign(request, keys);
+    },
+  };
+
+  async start(): Promise<void> {
+    Promise.resolve(this.keys.get()).catch(() => {}); // It was logged, and whoever sends asks again.
+  }
+
+  async stop(): Promise<void> {}
+
+  private sign({ method, url, headers, body }: ClientAuthRequest, keys: AwsCredentials): AuthHeaders {
+    const { service, region } = placeOf(url.hostname, this.config);
+    if (service === "" || region === "") throw unknownPlace(url.hostname);
+    return signRequest({ method, url, headers, body, region, service, at: this.context.clock.now() }, keys);
+  }
+}
+
+/** `xray.eu-west-1.amazonaws.com` is the service xray in the region eu-west-1; others than these have to be written. */
+function placeOf(host: string, { service, region }: SigV4Config): { service: string; region: string } {
+  const [, name = "", between = ""] = /^([a-z-]+?)(?:-[^.]*)?\.([a-z0-9-]+)\./.exec(host) ?? [];
+  const known = SERVICES_BY_HOST[name];
+  return { service: service || (known ?? ""), region: region || (known === undefined ? "" : between) };
+}
+
+const SERVICES_BY_HOST: Readonly<Record<string, string>> = { xray: "xray", logs: "logs", aps: "aps", search: "es" };
+
+function unknownPlace(host: string): Refusal {
+  const message = `${host} does not say which service and region of AWS it is: write them under the authenticator`;
+  return new Refusal("permanent", message, { status: "HTTP 401", category: "integration" });
+}

@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+import { RenewedCredentials } from "../../../src/extensions/auth/renewed-credentials.js";
+import { Refusal } from "../../../src/plugin.js";
+import { FakeClock, flushPromises } from "../../../src/runtime/testing/fake-clock.js";
+import { contextOf } from "./requests.js";
+
+/** Credentials that the test answers for. */
+function scene(lifetimeMs?: number) {
+  const clock = new FakeClock();
+  const fetches: { succeed(name: string): void; fail(refusal?: Refusal): void }[] = [];
+  const fetch = () =>
+    new Promise<{ value: { name: string }; lifetimeMs?: number }>((resolve, reject) => {
+      fetches.push({
+        succeed: (name) => resolve({ value: { name }, ...(lifetimeMs !== undefined && { lifetimeMs }) }),
+        fail: (refusal = new Refusal("transient", "down")) => reject(refusal),
+      });
+    });
+  const { logger, random, lines } = contextOf("oauth2client", clock);
+  const credentials = new RenewedCredentials({ fetch, bufferMs: 300_000, clock, random, logger });
+  const now = () => (credentials.get() as { name: string }).name;
+  return { clock, fetches, credentials, now, lines };
+}
+
+describe("RenewedCredentials", () => {
+  it("are fetched once for all who wait, and given at once from then on", async () => {
+    const { credentials, fetches, now } = scene();
+    const asked = [credentials.get(), credentials.get(), credentials.get()];
+    expect(fetches).toHaveLength(1);
+    fetches[0]!.succeed("a");
+    expect((await Promise.all(asked)).map(({ name }) => name)).toEqual(["a", "a", "a"]);
+    expect(now()).toBe("a");
+  });
+
+  it("are renewed in the background ahead of their end, while the old ones serve", async () => {
+    const { credentials, clock, fetches, now } = scene(3_600_000);
+    const first = credentials.get();
+    fetches[0]!.succeed("a");
+    await first;
+    clock.advance(3_299_000);
+    expect([now(), fetches.length]).toEqual(["a", 1]);
+    clock.advance(1000);
+    expect([now(), now(), fetches.length]).toEqual(["a", "a", 2]);
+    fetches[1]!.succeed("b");
+    await flushPromises();
+    expect([now(), fetches.length]).toEqual(["b", 2]);
+  });
+
+  it("that live no longer than the buffer are renewed halfway", async () => {
+    const { credentials, clock, fetches, now } = scene(60_000);
+    const first = credentials.get();
+    fetches[0]!.succeed("a");
+    await first;
+    clock.advance(29_000);
+    expect([now(), fetches.length]).toEqual(["a", 1]);
+    clock.advance(1000);
+    expect([now(), fetches.length]).toEqual(["a", 2]);
+  });
+
+  it("that are still good serve on while new ones cannot be had, and no longer", async () => {
+    const { credentials, clock, fetches, now, lines } = scene(60_000);
+    const first = credentials.get();
+    fetches[0]!.succeed("a");
+    await first;
+    clock.advance(30_000);
+    now();
+    fetches[1]!.fail();
+    await flushPromises();
+    expect(now()).toBe("a");
+    expect(lines.join()).toContain("new credentials cannot be had");
+    clock.advance(28_000);
+    const waiting = credentials.get() as Promise<{ name: string }>;
+    expect(fetches).toHaveLength(3);
+    fetches[2]!.succeed("b");
+    expect((await waiting).name).toBe("b");
+  });
+
+  it("are not asked for again at once when that failed: whoever comes meanwhile is refused with the reason", async () => {
+    const { credentials, clock, fetches } = scene();
+    const first = credentials.get() as Promise<unknown>;
+    fetches[0]!.fail();
+    await expect(first).rejects.toMatchObject({ kind: "transient", message: "down" });
+    await expect(credentials.get()).rejects.toMatchObject({ message: "down" });
+    expect(fetches).toHaveLength(1);
+    const waits: number[] = [];
+    for (let round = 1; round < 9; round++) {
+      let waited = 0;
+      while (fetches.length === round) {
+        clock.advance(250);
+        waited += 250;
+        (credentials.get() as Promise<unknown>).catch(() => {});
+      }
+      waits.push(waited);
+      fetches[round]!.fail();
+      await flushPromises();
+    }
+    expect(waits).toEqual([750, 1500, 3000, 6000, 12_000, 22_500, 22_500, 22_500]);
+  });
+
+  it("wait as long as they are told to", async () => {
+    const { credentials, clock, fetches } = scene();
+    const first = credentials.get() as Promise<unknown>;
+    fetches[0]!.fail(new Refusal("throttled", "later", { retryAfterMs: 10_000 }));
+    await expect(first).rejects.toMatchObject({ kind: "throttled" });
+    clock.advance(9999);
+    await expect(credentials.get()).rejects.toMatchObject({ kind: "throttled" });
+    clock.advance(1);
+    (credentials.get() as Promise<unknown>).catch(() => {});
+    expect(fetches).toHaveLength(2);
+  });
+
+  it("that were refused are fetched anew, but for those that are quite new or are not in use any more", async () => {
+    const { credentials, clock, fetches, now } = scene(3_600_000);
+    const asked = credentials.get();
+    fetches[0]!.succeed("a");
+    const a = await asked;
+    credentials.forget(a);
+    expect(now()).toBe("a");
+    clock.advance(10_000);
+    credentials.forget(a);
+    const again = credentials.get();
+    fetches[1]!.succeed("b");
+    expect((await again).name).toBe("b");
+    clock.advance(10_000);
+    credentials.forget(a);
+    expect([now(), fetches.length]).toEqual(["b", 2]);
+  });
+});
