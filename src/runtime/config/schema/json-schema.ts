@@ -150,7 +150,8 @@ function prefixRefs(json: unknown, name: string): unknown {
  */
 function adjustForYaml(schema: z.ZodType, json: JsonSchema): void {
   const { format, ignored, unsupported } = metaOf(schema);
-  for (const note of ["secret", "ignored", "unsupported", "instead", "opaque", "format"]) delete json[note];
+  for (const note of ["secret", "ignored", "unsupported", "instead", "opaque", "format", "authenticator"])
+    delete json[note];
   if (ignored !== undefined) Object.assign(json, { deprecated: true, description: `Has no effect: ${ignored}.` });
   if (unsupported !== undefined)
     Object.assign(json, { deprecated: true, description: `Not supported: ${unsupported}.` });

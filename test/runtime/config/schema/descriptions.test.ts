@@ -28,8 +28,8 @@ describe("every key is described", () => {
   });
 
   it("says of a key that is not supported what to do instead", () => {
-    const otlp = builtins.find(({ kind, type }) => kind === "receiver" && type === "otlp")!;
-    const auth = describeKeys(otlp.schema).find(({ path }) => path === "protocols.http.auth");
-    expect(auth?.description).toMatch(/^Not supported: .*remove `auth`/);
+    const signer = builtins.find(({ kind, type }) => kind === "extension" && type === "sigv4auth")!;
+    const role = describeKeys(signer.schema).find(({ path }) => path === "assume_role");
+    expect(role?.description).toMatch(/^Not supported: .*give the agent the keys/);
   });
 });
