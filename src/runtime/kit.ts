@@ -94,6 +94,7 @@ export { BoundedOutput, DecompressError } from "./kit/net/compression/bounded-ou
 export { COMPRESSIONS, compress } from "./kit/net/compression/compress.js";
 export { decompress, SUPPORTED_ENCODINGS } from "./kit/net/compression/decompress.js";
 export { decodeSnappyBlock } from "./kit/net/compression/snappy.js";
+export { type ConnectionRefusal, clientOf, limitConnections } from "./kit/net/connection-limits.js";
 export {
   formatAddress,
   type GrpcTarget,

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { wire } from "../receivers/otlp/requests.js";
 import { type AgentProcess, type AgentProcessOptions, startAgentProcess } from "../support/agent-process.js";
@@ -14,7 +15,9 @@ describe("an agent that is sent uploads made to exhaust it", () => {
     const yaml = `
 receivers: {otlp: ${receiver}}
 exporters: {nop: {}}
+extensions: {health_check: {endpoint: 127.0.0.1:0}}
 service:
+  extensions: [health_check]
   telemetry: {metrics: {level: none}}
   pipelines: {logs: {receivers: [otlp], exporters: [nop]}}
 `;
@@ -52,5 +55,53 @@ service:
     socket.write("0\r\n\r\n");
     expect(String(await answer)).toMatch(/^HTTP\/1\.1 400 /);
     expect(await post()).toBe(200);
+  });
+
+  it("serves others while unfinished uploads fill its room, and lets the slowest of them give way", async () => {
+    await start("{protocols: {http: {endpoint: 127.0.0.1:0, max_request_body_size: 64MiB}}}");
+    const part = Buffer.alloc(6 * 1024 * 1024);
+    const answers = Array.from({ length: 5 }, async () => {
+      const socket = open(agent.ports.http);
+      socket.write(`${HEAD}Content-Length: ${64 * 1024 * 1024}\r\n\r\n`);
+      await new Promise((resolve) => socket.write(part, resolve));
+      return socket;
+    });
+    const uploads = await Promise.all(answers);
+    const first = Promise.race(uploads.map((socket) => once(socket, "data")));
+    const request = Buffer.alloc(8 * 1024 * 1024);
+    const send = async () => {
+      const headers = { "Content-Type": "application/x-protobuf" };
+      const url = `http://127.0.0.1:${agent.ports.http}/v1/logs`;
+      const answer = await fetch(url, { method: "POST", headers, body: new Uint8Array(request) });
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    // It is no request, but it was read: what is told 503 was not.
+    await expect.poll(send).toBe(400);
+    expect(String(await first)).toMatch(/^HTTP\/1\.1 503 .*others needed its room/s);
+    expect(await post()).toBe(200);
+  });
+
+  it("answers its health check, and clients again, when all its open files are asked for", async () => {
+    const limited = 'ulimit -n 200; exec "$0" "$@"';
+    const command = [
+      "/bin/sh",
+      "-c",
+      limited,
+      process.execPath,
+      join(import.meta.dirname, "../../bin/sluice.js"),
+    ] as const;
+    await start("{protocols: {http: {endpoint: 127.0.0.1:0}, grpc: {endpoint: 127.0.0.1:0}}}", {
+      command: [...command],
+    });
+    const ports = Array.from({ length: 300 }, (_, i) => (i % 2 === 0 ? agent.ports.http : agent.ports.grpc));
+    await Promise.all(ports.map(async (port) => once(open(port), "connect")));
+    const health = /"endpoint":"([^"]+)","msg":"health check/.exec(agent.output.stderr)![1];
+    expect((await fetch(`http://${health}/`)).status).toBe(200);
+    await expect
+      .poll(() => agent.output.stderr)
+      .toContain("connections are refused: more would leave too few open files");
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await expect.poll(() => post().catch(() => 0)).toBe(200);
   });
 });

@@ -131,6 +131,25 @@ const dedup = z.strictObject({
     .meta({ description: 'Where keys are kept over a restart, a file for each receiver; "": in memory only.' }),
 });
 
+const limits = z.strictObject({
+  max_connections: z.number().int().positive().default(10_000).meta({
+    description:
+      "Connections that each port keeps open; more are closed at once. Never more than leaves a quarter of the open files.",
+  }),
+  max_connections_per_client: z
+    .number()
+    .int()
+    .positive()
+    .default(2500)
+    .meta({ description: "The same for the connections of one address to a port." }),
+  max_upload_size_per_client: byteSize()
+    .default(32 * 1024 * 1024)
+    .meta({
+      description:
+        "Bytes held of the unfinished requests of one client: of its name if it is authenticated, else of its address. Over it, its slowest are refused.",
+    }),
+});
+
 const WHAT_TO_WRITE = "expected at least one protocol, such as `protocols: {grpc: , http: }`";
 
 export const otlpReceiverSchema = z.strictObject({
@@ -145,11 +164,13 @@ export const otlpReceiverSchema = z.strictObject({
         .refine(({ grpc, http }) => grpc !== undefined || http !== undefined, WHAT_TO_WRITE),
     )
     .meta({ description: "What it speaks; at least one." }),
+  limits: section(limits).prefault({}).meta({ description: "What all clients and any one of them may take up." }),
   dedup: section(dedup)
     .optional()
     .meta({ description: "Recognises requests that are sent a second time. Off unless written." }),
 });
 
+export type ReceiverLimits = z.infer<typeof limits>;
 export type HttpConfig = z.infer<typeof httpSchema>;
 export type GrpcConfig = z.infer<typeof grpcSchema>;
 export type OtlpReceiverConfig = z.infer<typeof otlpReceiverSchema>;

@@ -39,7 +39,7 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
     requestIntake: RequestIntake,
     client: AuthenticatedClient | undefined,
   ) {
-    super(endpoint, requestIntake, "proto", client);
+    super(endpoint, requestIntake, "proto", client, stream.session?.socket as Socket | undefined);
     this.stream = stream;
     this.headers = headers;
     const timeout = parseGrpcTimeout(headers["grpc-timeout"] as string | undefined);

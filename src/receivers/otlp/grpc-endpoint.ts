@@ -11,6 +11,7 @@ import {
   grpcStatusName,
   http2AuthRequest,
   isAuthError,
+  limitConnections,
   listen,
   listenAddress,
   loadServerTls,
@@ -21,15 +22,16 @@ import {
   serviceOfGrpcPath,
   waitAtMost,
 } from "../../runtime/kit.js";
-import type { GrpcConfig } from "./config.js";
+import type { GrpcConfig, ReceiverLimits } from "./config.js";
 import type { Dedup } from "./dedup.js";
 import { answerError, answerNotGrpc } from "./grpc-answer.js";
 import { GrpcCall } from "./grpc-call.js";
 import { GrpcSessions } from "./grpc-sessions.js";
 import { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";
-import { createRefusedCounters } from "./refused-requests.js";
+import { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
 import { createRequestIntakes, noPipelineMessage, type RequestIntake } from "./request-intake.js";
 import { SHUTTING_DOWN } from "./upload.js";
+import type { UploadRoom } from "./upload-room.js";
 
 const MIB = 1024 * 1024;
 const DEFAULT_MAX_MIB = 4;
@@ -43,12 +45,14 @@ export class GrpcEndpoint {
   readonly config: GrpcConfig;
   readonly clock: Clock;
   readonly maxBytes: number;
+  readonly uploadRoom: UploadRoom;
   readonly open = new Set<GrpcCall>();
   readonly handedIn = new InFlightCounter();
   /** The port it listens on, once started. */
   port = 0;
   private isStopping = false;
   private readonly context: ReceiverContext;
+  private readonly limits: ReceiverLimits;
   private readonly requestIntakes: Partial<Record<Signal, RequestIntake>>;
   private readonly sessions: GrpcSessions;
   private readonly sockets = new Set<Socket>();
@@ -58,8 +62,16 @@ export class GrpcEndpoint {
   private stopReloading = () => {};
   private stopChecking = () => {};
 
-  constructor(config: GrpcConfig, context: ReceiverContext, dedup?: Dedup) {
+  constructor(
+    config: GrpcConfig,
+    limits: ReceiverLimits,
+    uploadRoom: UploadRoom,
+    context: ReceiverContext,
+    dedup?: Dedup,
+  ) {
     this.config = config;
+    this.limits = limits;
+    this.uploadRoom = uploadRoom;
     this.context = context;
     this.clock = context.clock;
     this.maxBytes = Math.floor((config.max_recv_msg_size_mib || DEFAULT_MAX_MIB) * MIB);
@@ -79,6 +91,11 @@ export class GrpcEndpoint {
     server.on("stream", (stream: unknown, headers: IncomingHttpHeaders, _flags: unknown, rawHeaders: string[]) =>
       this.handle(stream as ServerHttp2Stream, headers, rawHeaders),
     );
+    limitConnections(server, {
+      maxConnections: this.limits.max_connections,
+      maxConnectionsPerClient: this.limits.max_connections_per_client,
+      onRefused: onRefusedConnection(this.context, "grpc"),
+    });
     this.server = server;
     const { endpoint, transport } = this.config;
     this.port = await listen(server, listenAddress(endpoint, transport), ["protocols", "grpc", "endpoint"]);

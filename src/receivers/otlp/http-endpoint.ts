@@ -12,6 +12,7 @@ import {
   GRPC_STATUS,
   httpAuthRequest,
   isAuthError,
+  limitConnections,
   listen,
   listenAddress,
   loadServerTls,
@@ -21,15 +22,16 @@ import {
   serverAuthenticator,
   waitAtMost,
 } from "../../runtime/kit.js";
-import type { HttpConfig } from "./config.js";
+import type { HttpConfig, ReceiverLimits } from "./config.js";
 import { Cors } from "./cors.js";
 import type { Dedup } from "./dedup.js";
 import { answerEarly, errorAnswer, type HeaderList } from "./http-answer.js";
 import { HttpExchange } from "./http-exchange.js";
 import { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";
-import { createRefusedCounters } from "./refused-requests.js";
+import { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
 import { createRequestIntakes, noPipelineMessage, type RequestIntake } from "./request-intake.js";
 import { SHUTTING_DOWN, tooLarge } from "./upload.js";
+import type { UploadRoom } from "./upload-room.js";
 
 const DEFAULT_MAX_BYTES = 20 * 1024 * 1024;
 /** So much of whoever is not let in is thrown away to keep its connection. */
@@ -40,12 +42,14 @@ export class HttpEndpoint {
   readonly config: HttpConfig;
   readonly clock: Clock;
   readonly maxBytes: number;
+  readonly uploadRoom: UploadRoom;
   readonly open = new Set<HttpExchange>();
   readonly handedIn = new InFlightCounter();
   isStopping = false;
   /** The port it listens on, once started. */
   port = 0;
   private readonly context: ReceiverContext;
+  private readonly limits: ReceiverLimits;
   /** By path: where it goes in, or why it cannot. */
   private readonly routes: ReadonlyMap<string, RequestIntake | string>;
   private readonly compressions: ReadonlySet<string>;
@@ -56,8 +60,16 @@ export class HttpEndpoint {
   private server: Server | TlsServer | undefined;
   private stopReloading = () => {};
 
-  constructor(config: HttpConfig, context: ReceiverContext, dedup?: Dedup) {
+  constructor(
+    config: HttpConfig,
+    limits: ReceiverLimits,
+    uploadRoom: UploadRoom,
+    context: ReceiverContext,
+    dedup?: Dedup,
+  ) {
     this.config = config;
+    this.limits = limits;
+    this.uploadRoom = uploadRoom;
     this.context = context;
     this.clock = context.clock;
     this.maxBytes = config.max_request_body_size || DEFAULT_MAX_BYTES;
@@ -72,6 +84,11 @@ export class HttpEndpoint {
   async start(): Promise<void> {
     const server = await this.createServer();
     server.on("checkContinue", (request, response) => this.handle(request, response, true));
+    limitConnections(server, {
+      maxConnections: this.limits.max_connections,
+      maxConnectionsPerClient: this.limits.max_connections_per_client,
+      onRefused: onRefusedConnection(this.context, "http"),
+    });
     this.server = server;
     const { endpoint, transport } = this.config;
     this.port = await listen(server, listenAddress(endpoint, transport), ["protocols", "http", "endpoint"]);

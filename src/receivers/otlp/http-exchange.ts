@@ -29,7 +29,7 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
     compression: string | undefined,
     client: AuthenticatedClient | undefined,
   ) {
-    super(endpoint, requestIntake, encoding, client);
+    super(endpoint, requestIntake, encoding, client, request.socket);
     this.request = request;
     this.response = response;
     this.compression = compression;

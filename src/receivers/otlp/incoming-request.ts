@@ -1,17 +1,19 @@
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
-import { IDEMPOTENCY_HEADER, type Origin, type Outcome } from "../../plugin.js";
+import { type Clock, IDEMPOTENCY_HEADER, type Origin, type Outcome } from "../../plugin.js";
 import {
   AUTH_PREFIX,
   type AuthenticatedClient,
   authMetadata,
+  clientOf,
   type ErrorAnswer,
   type OtlpEncoding,
   plainAddress,
 } from "../../runtime/kit.js";
 import type { InFlightCounter } from "./in-flight-counter.js";
 import type { RequestIntake } from "./request-intake.js";
-import { answerOfBadUpload, Upload } from "./upload.js";
+import { answerOfBadUpload, GAVE_WAY, OVERLOADED, Upload } from "./upload.js";
+import type { UploadRoom } from "./upload-room.js";
 
 /** The name that `from_context` knows the client's address by. */
 const CLIENT_ADDRESS = "client.address";
@@ -25,6 +27,8 @@ interface KeptHeaders {
 /** What a request needs of the endpoint that it came to. */
 interface RequestEndpoint {
   readonly maxBytes: number;
+  readonly clock: Clock;
+  readonly uploadRoom: UploadRoom;
   /** Requests that may still be refused, or told that their time is up. */
   readonly open: Pick<Set<unknown>, "add" | "delete">;
   readonly handedIn: InFlightCounter;
@@ -52,10 +56,16 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
     requestIntake: RequestIntake,
     encoding: OtlpEncoding,
     client: AuthenticatedClient | undefined,
+    socket: Socket | undefined,
   ) {
     this.client = client;
     this.endpoint = endpoint;
-    this.upload = new Upload(requestIntake);
+    this.upload = new Upload(requestIntake, {
+      room: endpoint.uploadRoom,
+      client: client === undefined ? clientOf(socket?.remoteAddress) : `${client.authenticator} ${client.subject}`,
+      startedAt: endpoint.clock.monotonic(),
+      giveWay: () => this.refuse(GAVE_WAY),
+    });
     this.encoding = encoding;
   }
 
@@ -78,12 +88,15 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
   }
 
   protected readBody(body: Readable): void {
+    if (!this.upload.begin()) return this.refuse(OVERLOADED);
     this.endpoint.open.add(this);
     body.on("data", (chunk: Buffer) => {
       if (this.state === "reading") this.onChunk(chunk);
     });
     body.on("end", () => {
-      if (this.state === "reading") this.onEnd();
+      if (this.state !== "reading") return;
+      this.upload.end();
+      this.onEnd();
     });
   }
 

@@ -5,6 +5,7 @@ import { Dedup } from "./dedup.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
 import { HttpEndpoint } from "./http-endpoint.js";
 import { KeyLog } from "./key-log.js";
+import { UploadRoom } from "./upload-room.js";
 
 /** OTLP from any OpenTelemetry SDK or Collector, over gRPC and HTTP. */
 export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
@@ -28,12 +29,13 @@ export class OtlpReceiver implements Receiver {
   private readonly context: ReceiverContext;
   private readonly dedup: Dedup | undefined;
 
-  constructor({ protocols, dedup: settings }: OtlpReceiverConfig, context: ReceiverContext) {
+  constructor({ protocols, limits, dedup: settings }: OtlpReceiverConfig, context: ReceiverContext) {
     this.context = context;
     const dedup = settings?.enabled ? createDedup(settings, context) : undefined;
     this.dedup = dedup;
-    this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, context, dedup);
-    this.http = protocols.http && new HttpEndpoint(protocols.http, context, dedup);
+    const room = new UploadRoom(limits.max_upload_size_per_client, context.clock);
+    this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, limits, room, context, dedup);
+    this.http = protocols.http && new HttpEndpoint(protocols.http, limits, room, context, dedup);
   }
 
   get ports(): { readonly grpc: number | undefined; readonly http: number | undefined } {

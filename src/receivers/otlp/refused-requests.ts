@@ -1,4 +1,5 @@
 import type { Counter, ReceiverContext } from "../../plugin.js";
+import type { ConnectionRefusal } from "../../runtime/kit.js";
 import type { Transport } from "./request-intake.js";
 
 /** Counts requests that were turned away before anyone knew how many records they hold, by the status of the answer. */
@@ -15,3 +16,28 @@ export function createRefusedCounters(context: ReceiverContext, transport: Trans
     return counter;
   };
 }
+
+/** Counts connections that were closed as soon as they were open, and says so in the log now and then. */
+export function onRefusedConnection(
+  context: ReceiverContext,
+  transport: Transport,
+): (reason: ConnectionRefusal) => void {
+  const description = { description: "Number of connections refused by a limit.", unit: "{connections}" };
+  let quietUntil = Number.NEGATIVE_INFINITY;
+  return (reason) => {
+    const attributes = { receiver: context.id, transport, reason };
+    context.metrics.counter("sluice_receiver_refused_connections", description, attributes).add(1);
+    const now = context.clock.monotonic();
+    if (now < quietUntil) return;
+    quietUntil = now + WARNING_INTERVAL_MS;
+    context.logger.warn({ transport, reason }, `connections are refused: ${REFUSAL_TEXTS[reason]}`);
+  };
+}
+
+const WARNING_INTERVAL_MS = 60_000;
+
+const REFUSAL_TEXTS: Readonly<Record<ConnectionRefusal, string>> = {
+  max_connections: "as many are open as limits.max_connections allows",
+  max_connections_per_client: "one address has as many open as limits.max_connections_per_client allows",
+  open_files: "more would leave too few open files for the rest; raise the limit of open files (ulimit -n)",
+};

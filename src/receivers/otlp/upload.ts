@@ -9,20 +9,48 @@ import {
 } from "../../runtime/kit.js";
 import { BodyChunks } from "./body-chunks.js";
 import type { RequestIntake } from "./request-intake.js";
+import type { UnfinishedUpload, UploadRoom } from "./upload-room.js";
+
+/** Whose request it is, since when, and what to do when others need its room. */
+interface UploadSettings extends Pick<UnfinishedUpload, "client" | "startedAt" | "giveWay"> {
+  readonly room: UploadRoom;
+}
 
 /**
  * The bytes of one request while they come in, reserved at the intake from the first to the moment the batch is handed
  * over. `release` gives everything back, once; after it the upload is empty and takes nothing more, which also ends an
  * unpacking that is still under way.
  */
-export class Upload {
+export class Upload implements UnfinishedUpload {
   readonly requestIntake: RequestIntake;
   readonly body = new BodyChunks();
+  readonly client: string | undefined;
+  readonly startedAt: number;
+  readonly giveWay: () => void;
+  private readonly room: UploadRoom;
   private reserved = 0;
+  private isWhole = false;
   private closed = false;
 
-  constructor(requestIntake: RequestIntake) {
+  constructor(requestIntake: RequestIntake, { room, client, startedAt, giveWay }: UploadSettings) {
     this.requestIntake = requestIntake;
+    this.room = room;
+    this.client = client;
+    this.startedAt = startedAt;
+    this.giveWay = giveWay;
+  }
+
+  get size(): number {
+    return this.body.size;
+  }
+
+  get held(): number {
+    return this.reserved;
+  }
+
+  /** False: there is no room for one more. */
+  begin(): boolean {
+    return this.room.begin(this);
   }
 
   /** False: there is no room for this chunk at the intake. */
@@ -32,14 +60,26 @@ export class Upload {
     return true;
   }
 
+  /** Everything has come: from here on it is not the client who decides how long it is held. */
+  end(): void {
+    this.isWhole = true;
+    this.room.end(this);
+  }
+
   reserve(bytes: number): boolean {
-    if (this.closed || (bytes > 0 && !this.requestIntake.intake.reserve(bytes))) return false;
-    this.reserved += bytes;
-    return true;
+    const { intake } = this.requestIntake;
+    if (this.closed) return false;
+    if (bytes === 0) return true;
+    const hasRoom = this.isWhole
+      ? this.room.reserveAnyhow(this, bytes, intake)
+      : this.room.reserve(this, bytes, intake);
+    if (hasRoom) this.reserved += bytes;
+    return hasRoom;
   }
 
   release(): void {
     if (this.closed) return;
+    this.room.end(this);
     const { reserved } = this;
     this.closed = true;
     this.reserved = 0;
@@ -72,6 +112,13 @@ export const OVERLOADED: ErrorAnswer = {
   httpStatus: 503,
   code: GRPC_STATUS.UNAVAILABLE,
   message: "too much is waiting to be delivered; come back later",
+  retryAfterMs: BUSY_RETRY_AFTER_MS,
+};
+
+export const GAVE_WAY: ErrorAnswer = {
+  httpStatus: 503,
+  code: GRPC_STATUS.UNAVAILABLE,
+  message: "this request came slowly and others needed its room; send it again",
   retryAfterMs: BUSY_RETRY_AFTER_MS,
 };
 

@@ -3,12 +3,19 @@ import { expect, it } from "vitest";
 import type { ReceiverContext } from "../../../src/plugin.js";
 import { RequestIntake } from "../../../src/receivers/otlp/request-intake.js";
 import { Upload } from "../../../src/receivers/otlp/upload.js";
+import { UploadRoom } from "../../../src/receivers/otlp/upload-room.js";
+import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { FakeIntake, FakeMetrics } from "./harness.js";
 
 it("an upload that is released while it is being unpacked reserves nothing more", async () => {
   const intake = new FakeIntake();
   const context = { id: "otlp", metrics: new FakeMetrics() } as unknown as ReceiverContext;
-  const upload = new Upload(new RequestIntake("logs", intake, context, "http"));
+  const upload = new Upload(new RequestIntake("logs", intake, context, "http"), {
+    room: new UploadRoom(1_000_000, systemClock),
+    client: undefined,
+    startedAt: 0,
+    giveWay: () => {},
+  });
   const packed = gzipSync(Buffer.alloc(4_000_000));
   upload.add(packed);
   const unpacking = upload.decompress("gzip", packed, 10_000_000);

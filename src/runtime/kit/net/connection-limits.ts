@@ -1,0 +1,89 @@
+import { readFileSync } from "node:fs";
+import type { Server, Socket } from "node:net";
+
+/** Why a connection was closed as soon as it was open. */
+export type ConnectionRefusal = "max_connections" | "max_connections_per_client" | "open_files";
+
+interface ConnectionLimits {
+  readonly maxConnections: number;
+  readonly maxConnectionsPerClient: number;
+  readonly onRefused: (reason: ConnectionRefusal) => void;
+}
+
+/**
+ * Bounds the connections of a server: its own, those of one address, and, with all other servers that are bounded, so many that
+ * files can still be opened. Small servers that are not bounded, such as the health check, thereby keep a reserve.
+ */
+export function limitConnections(server: Server, limits: ConnectionLimits): void {
+  const clients = new Map<string, number>();
+  servers.set(server, limits.maxConnections);
+  setMaxConnections(server, limits.maxConnections);
+  server.on("connection", (socket: Socket) => {
+    countOpen(1);
+    // Asked for now: a socket that is closed does not know it any more.
+    const client = clientOf(socket.remoteAddress) ?? "";
+    const count = (clients.get(client) ?? 0) + 1;
+    clients.set(client, count);
+    socket.once("close", () => {
+      countOpen(-1);
+      const left = clients.get(client)! - 1;
+      if (left === 0) clients.delete(client);
+      else clients.set(client, left);
+    });
+    if (client === "" || count <= limits.maxConnectionsPerClient) return;
+    limits.onRefused("max_connections_per_client");
+    socket.destroy();
+  });
+  server.on("drop", () => limits.onRefused(isFull() ? "open_files" : "max_connections"));
+  server.on("close", () => servers.delete(server));
+}
+
+/**
+ * What an address counts as when clients are told from each other: of IPv6 the first 64 bits, since whoever has one address has all
+ * that begin so.
+ */
+export function clientOf(address: string | undefined): string | undefined {
+  if (address === undefined || !address.includes(":") || address.includes(".")) return address;
+  const [head = "", tail] = address.split("::", 2);
+  const groups = head === "" ? [] : head.split(":");
+  const last = tail === undefined || tail === "" ? [] : tail.split(":");
+  if (tail !== undefined) while (groups.length + last.length < 8) groups.push("0");
+  return [...groups, ...last].slice(0, 4).join(":");
+}
+
+/** The servers that are bounded, with their own limits, and how many connections they have together. */
+const servers = new Map<Server, number>();
+let open = 0;
+let maxOpen: number | undefined;
+
+function isFull(): boolean {
+  maxOpen ??= connectionsWithin(openFilesLimit());
+  return open >= maxOpen;
+}
+
+function countOpen(change: 1 | -1): void {
+  const wasFull = isFull();
+  open += change;
+  if (wasFull === isFull()) return;
+  for (const [server, max] of servers) setMaxConnections(server, max);
+}
+
+/** Node.js closes what it accepts beyond the limit; it takes 0 for no limit. */
+function setMaxConnections(server: Server, max: number): void {
+  server.maxConnections = isFull() ? 1 : max;
+}
+
+/** Files, stores, exporters and small servers keep a quarter, and no fewer than they need at rest. */
+function connectionsWithin(files: number): number {
+  return Math.max(16, files - Math.max(96, Math.ceil(files / 4)));
+}
+
+/** How many files the process may have open, where the system tells. */
+function openFilesLimit(): number {
+  try {
+    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
+    return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}
