@@ -12,7 +12,8 @@ interface DeletionServices {
 
 /**
  * Deletes what is selected; gives its number. Ids must all be those of dead letters, or nothing is deleted. With
- * `dead_letter.keep_deleted` they can be restored for that time, and deleting them again removes them for good.
+ * `dead_letter.keep_deleted` they can be restored for that time, and deleting them again removes them for good. Resolves when
+ * nothing of what was removed is in the files of its queue any more.
  */
 export async function deleteSelected(
   controls: Controls,
@@ -63,7 +64,7 @@ function deleteGroup(group: readonly LocatedEntry[], now: number): Promise<numbe
     );
   return runExclusively(store, async () => {
     const refs = (await presentOf(group)).map(({ ref }) => ref);
-    await store.delete(refs);
+    await (store.erase?.(refs) ?? store.delete(refs));
     return refs.length;
   });
 }

@@ -42,7 +42,7 @@ export function createRetention(control: QueueControl, services: RetentionServic
     if (!mustWarn && now < nextDue && nextDue - now <= MAX_PAUSE_MS) return;
     let due = now + maxPauseMs;
     let kept = 0;
-    const expired = new Removal(store);
+    const expired = new Removal(store, true);
     for await (const stored of walkDeadLetters(store)) {
       const expiry = expiryOf(stored.entry, settings.dead_letter);
       if (expiry <= now) await expired.add(stored);
@@ -119,10 +119,13 @@ class Removal {
   items = 0;
   bytes = 0;
   private readonly store: QueueStore;
+  private readonly erases: boolean;
   private refs: number[] = [];
 
-  constructor(store: QueueStore) {
+  /** With `erases` nothing of them stays in the files. That costs more than what makes room for others should. */
+  constructor(store: QueueStore, erases = false) {
     this.store = store;
+    this.erases = erases;
   }
 
   async add({ ref, entry }: StoredEntry): Promise<void> {
@@ -136,7 +139,8 @@ class Removal {
   async flush(): Promise<void> {
     const refs = this.refs;
     this.refs = [];
-    if (refs.length > 0) await this.store.delete(refs);
+    if (refs.length === 0) return;
+    await ((this.erases ? this.store.erase?.(refs) : undefined) ?? this.store.delete(refs));
   }
 }
 

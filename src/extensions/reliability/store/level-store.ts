@@ -1,6 +1,7 @@
 import type { Batch } from "../../../plugin.js";
 import type { Entry } from "../../../runtime/kit.js";
 import { subtractAmount } from "./amounts.js";
+import type { EntryInfo } from "./format/entry-value.js";
 import type { Meta } from "./format/meta.js";
 import { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { Compactor } from "./level/compactor.js";
@@ -17,6 +18,7 @@ import { readSummaries, SummaryFile } from "./level/open/summary-file.js";
 import { StoreState } from "./level/store-state.js";
 import type { Transaction } from "./level/transaction.js";
 import { WriteGuard } from "./level/write-guard.js";
+import { eraseKeys, keysOfEntry } from "./level-erasure.js";
 import { type CommitChange, LevelReads } from "./level-reads.js";
 import {
   alreadyOpenError,
@@ -218,12 +220,18 @@ export class LevelStore implements QueueStore {
   }
 
   async delete(refs: readonly EntryRef[]): Promise<void> {
-    for (let i = 0; i < refs.length || i === 0; i += MAX_DELETED_PER_COMMIT) {
-      const refsOfCommit = refs.slice(i, i + MAX_DELETED_PER_COMMIT);
-      await this.commitChange(refsOfCommit, 100 * refsOfCommit.length, (transaction) => {
-        for (const ref of refsOfCommit) transaction.remove(ref);
-      });
-    }
+    await this.deleteEntries(refs, () => {});
+  }
+
+  async erase(refs: readonly EntryRef[]): Promise<void> {
+    const keys: Uint8Array[] = [];
+    const places = new Set<EntryRef>();
+    await this.deleteEntries(refs, (ref, info) => {
+      keys.push(...keysOfEntry(ref, info));
+      places.add(ref).add(info.origin);
+    });
+    const { commitChange, compactor, changesDuringReads: reads } = this;
+    if (keys.length > 0) await eraseKeys(keys, [...places], { commitChange, compactor, reads });
   }
 
   async pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]> {
@@ -257,6 +265,22 @@ export class LevelStore implements QueueStore {
       writeFailure: this.guard.failure,
       diskFreeBytes: this.guard.diskSpace.freeBytes,
     };
+  }
+
+  private async deleteEntries(
+    refs: readonly EntryRef[],
+    onDelete: (ref: EntryRef, info: EntryInfo) => void,
+  ): Promise<void> {
+    for (let i = 0; i < refs.length || i === 0; i += MAX_DELETED_PER_COMMIT) {
+      const refsOfCommit = refs.slice(i, i + MAX_DELETED_PER_COMMIT);
+      await this.commitChange(refsOfCommit, 100 * refsOfCommit.length, (transaction) => {
+        for (const ref of refsOfCommit) {
+          const info = transaction.info(ref);
+          if (info !== undefined) onDelete(ref, info);
+          transaction.remove(ref);
+        }
+      });
+    }
   }
 
   private async openDatabase(): Promise<OpenReport> {

@@ -29,6 +29,9 @@ export interface QueueStore {
   /** Removes entries for good, whatever their state. Those that are gone already do not matter. */
   delete(refs: readonly EntryRef[]): Promise<void>;
 
+  /** @internal The same, and resolves when nothing of them is in any file of the store any more. Without it, that is not promised. */
+  erase?(refs: readonly EntryRef[]): Promise<void>;
+
   /** Pending entries behind `after` (from the beginning without), in order, at most `limit`, fewer when there are no more. Payloads are not read. */
   pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]>;
   /** Failed entries behind `after` in the given order, which is that of their refs; fewer than `limit` when there are no more. */

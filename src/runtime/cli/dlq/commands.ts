@@ -121,7 +121,10 @@ const remove: Command = {
 const purge: Command = {
   name: "dlq purge",
   summary: "Delete all dead letters that filters find, or --all, for good.",
-  details: ["Says how many there are and asks; in a script say --yes."],
+  details: [
+    "Says how many there are and asks; in a script say --yes. It is done when nothing of them is in the files of the queue",
+    "any more. With dead_letter.keep_deleted they are kept for that time first.",
+  ],
   options: { ...ALL, ...FILTERS, ...DRY_RUN, ...YES, ...CONNECTION_OPTIONS, ...JSON_OUT },
   examples: ["sluice dlq purge --signature 0f3a9c21d4e8", "sluice dlq purge --all --yes"],
   load: async () => (await import("./purge.js")).purge,

@@ -9,20 +9,27 @@ import type { EntryRef } from "../store.js";
 export class ChangesDuringReads {
   private readonly infos = new Map<EntryRef, EntryInfo | null>();
   private readonly entries = new Map<EntryRef, Entry>();
-  private activeReads = 0;
+  private readonly activeReads = new Set<Promise<unknown>>();
 
   async track<T>(read: () => Promise<T>): Promise<T> {
-    this.activeReads++;
+    const active = read();
+    this.activeReads.add(active);
     try {
-      return await read();
+      return await active;
     } finally {
-      if (--this.activeReads === 0) this.clear();
+      this.activeReads.delete(active);
+      if (this.activeReads.size === 0) this.clear();
     }
+  }
+
+  /** Resolves when the reads that are under way have ended. Those that begin meanwhile see what is there now. */
+  async whenEnded(): Promise<void> {
+    await Promise.allSettled([...this.activeReads]);
   }
 
   /** `infos` are entries as a commit has left them; null stands for those it removed. */
   noteCommit(infos: ReadonlyMap<EntryRef, EntryInfo | null>): void {
-    if (this.activeReads === 0) return;
+    if (this.activeReads.size === 0) return;
     for (const [ref, info] of infos) {
       this.infos.set(ref, info);
       this.entries.delete(ref);
@@ -30,7 +37,7 @@ export class ChangesDuringReads {
   }
 
   noteUpdate(ref: EntryRef, entry: Entry): void {
-    if (this.activeReads > 0) this.entries.set(ref, entry);
+    if (this.activeReads.size > 0) this.entries.set(ref, entry);
   }
 
   /** Undefined when nothing has changed; null when the entry has been removed. */

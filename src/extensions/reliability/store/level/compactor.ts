@@ -27,6 +27,7 @@ export class Compactor {
   private bytesBeingFreed = 0;
   private running: Promise<void> | undefined;
   private round: Promise<void> | undefined;
+  private erasing: Promise<void> | undefined;
   private paused = false;
   private quietTimer: NodeJS.Timeout | undefined;
   private isQuiet = true;
@@ -57,6 +58,16 @@ export class Compactor {
     this.start(this.settings.threshold() / 16);
   }
 
+  /** Compacts stretches of refs, both ends included, with all that is in them: for what must not be in any file any more. */
+  async compactRuns(runs: readonly (readonly [EntryRef, EntryRef])[]): Promise<void> {
+    const before = this.erasing;
+    this.erasing = (async () => {
+      await before;
+      for (const [first, last] of runs) await this.compact(first, last + 1, ALL_BY_REF);
+    })();
+    await this.erasing;
+  }
+
   /**
    * Resolves when little enough is waiting to be freed: at once, mostly. For those who read in order to remove, so that
    * they do not run away from the disk; those who write need not wait.
@@ -72,6 +83,7 @@ export class Compactor {
     clearTimeout(this.quietTimer);
     this.quietTimer = undefined;
     await this.running;
+    await this.erasing;
   }
 
   resume(): void {

@@ -95,6 +95,12 @@ export class Transaction {
     this.removed.push({ ref: info.origin, bytes: info.bytes });
   }
 
+  /** Says once more that there is nothing at these keys. */
+  markDeleted(keys: readonly Uint8Array[]): void {
+    this.onlyAdds = false;
+    for (const key of keys) this.writer.del(key);
+  }
+
   update(ref: EntryRef, entry: Entry): void {
     const info = this.info(ref);
     if (info === undefined) return;

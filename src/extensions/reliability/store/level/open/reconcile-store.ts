@@ -59,11 +59,16 @@ export async function reconcileStore(db: LevelDb, exporter: string, evidence: St
  * undefined: a power loss may have taken single commits.
  */
 async function checkCounters(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
-  const any = async (range: KeyRange, from: number) => !(await scanKeys(db, range, from, undefined, 1).next()).done;
-  if ((await any(RANGES.failed, meta.failedHead)) !== meta.failed.entries > 0) return undefined;
-  if ((await any(RANGES.moved, 0)) !== meta.moved > 0) return undefined;
+  if ((await hasKeys(db, RANGES.failed, meta.failedHead)) !== meta.failed.entries > 0) return undefined;
+  if ((await hasKeys(db, RANGES.moved, 0)) !== meta.moved > 0) return undefined;
   const first = await firstPending(db, meta.head, meta);
   return (first !== undefined) === meta.pending.entries > 0 ? { ...meta, head: first ?? meta.last + 1 } : undefined;
+}
+
+/** The scan is ended: one that is left open keeps all that it could show on disk, whatever is removed. */
+async function hasKeys(db: LevelDb, range: KeyRange, from: number): Promise<boolean> {
+  for await (const _ of scanKeys(db, range, from, undefined, 1)) return true;
+  return false;
 }
 
 /** The counters with the entries that came after they were written; undefined when one of those is damaged or gone. */
