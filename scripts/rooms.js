@@ -152,6 +152,7 @@ export const ROOMS = [
     purpose: "`sluice status` and `sluice exporter`, and how commands ask a running agent",
   },
   { path: "src/runtime/cli/print/", purpose: "what commands print: tables, times, sizes" },
+  { path: "src/runtime/cli/completion/", purpose: "`sluice completion`: a file for each shell" },
   { path: "src/runtime/cli/create/", purpose: "`sluice create`: the package of a new component" },
   {
     path: "src/runtime/cli/dlq/",

@@ -126,6 +126,19 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   STATUS,
   EXPORTER,
   DLQ,
+  {
+    name: "completion",
+    summary: "Print what makes a shell complete commands and options.",
+    details: [
+      "bash: put  source <(sluice completion bash)  into ~/.bashrc.",
+      "zsh:  put  source <(sluice completion zsh)  into ~/.zshrc, behind compinit.",
+      "fish: sluice completion fish > ~/.config/fish/completions/sluice.fish",
+    ],
+    options: {},
+    names: "bash|zsh|fish",
+    examples: ["sluice completion bash", "sluice completion fish > ~/.config/fish/completions/sluice.fish"],
+    load: async () => (await import("./completion/completion.js")).completion,
+  },
 ];
 
 export function findCommand(name: string): Command | CommandGroup | undefined {

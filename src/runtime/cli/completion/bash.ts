@@ -1,0 +1,49 @@
+import type { CompletedCommand, CompletedOption } from "./completion.js";
+
+/** For bash 3.2 and newer, without the package bash-completion. */
+export function bashScript(commands: readonly CompletedCommand[]): string {
+  const options = commands.flatMap((command) => [command, ...command.commands]).flatMap((command) => command.options);
+  return `# bash completion for sluice: source <(sluice completion bash)
+_sluice() {
+  local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} command=\${COMP_WORDS[1]} words= files=
+  COMPREPLY=()
+  case $before in
+    ${flagPattern(options, "file")}) local IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    ${flagPattern(options, "directory")}) local IFS=$'\\n'; COMPREPLY=($(compgen -d -- "$word")); return ;;
+    ${flagPattern(options, "text")}) return ;;
+  esac
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    words="${commands.map(({ name }) => name).join(" ")} --help --version"
+  else
+    case $command in
+${commands.map(commandCase).join("\n")}
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$word"))
+  if [ -n "$files" ] && [[ $word != -* ]]; then local IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$word")); fi
+}
+complete -o filenames -F _sluice sluice
+`;
+}
+
+function commandCase(command: CompletedCommand): string {
+  if (command.commands.length === 0) return `      ${command.name}) ${wordsOf(command)} ;;`;
+  const names = command.commands.map(({ name }) => name).join(" ");
+  return `      ${command.name})
+        if [ "$COMP_CWORD" -eq 2 ]; then words="${names} --help"; else
+          case \${COMP_WORDS[2]} in
+${command.commands.map((each) => `            ${each.name}) ${wordsOf(each)} ;;`).join("\n")}
+          esac
+        fi ;;`;
+}
+
+function wordsOf({ options, names, takesFiles }: CompletedCommand): string {
+  const words = [...names, ...options.map(({ name }) => `--${name}`)].join(" ");
+  return `words="${words}"${takesFiles ? " files=1" : ""}`;
+}
+
+/** Options whose value is of a kind, as a pattern of `case`; the same name is of one kind in all commands. */
+function flagPattern(options: readonly CompletedOption[], kind: CompletedOption["value"]): string {
+  const flagsOf = ({ name, short }: CompletedOption) => [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
+  return [...new Set(options.filter(({ value }) => value === kind).flatMap(flagsOf))].join("|");
+}
