@@ -153,6 +153,7 @@ export const ROOMS = [
   },
   { path: "src/runtime/cli/print/", purpose: "what commands print: tables, times, sizes" },
   { path: "src/runtime/cli/completion/", purpose: "`sluice completion`: a file for each shell" },
+  { path: "src/runtime/cli/init/", purpose: "`sluice init`: a config to start from" },
   { path: "src/runtime/cli/create/", purpose: "`sluice create`: the package of a new component" },
   {
     path: "src/runtime/cli/dlq/",

@@ -98,6 +98,30 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     load: async () => (await import("./print-config.js")).printConfig,
   },
   {
+    name: "init",
+    summary: "Write a config to start from.",
+    details: [
+      "Asks what it is to do when it is run in a terminal without options that say so. Nothing is overwritten; what is",
+      "written says of everything in it what it is for.",
+    ],
+    options: {
+      out: {
+        type: "string",
+        short: "o",
+        value: "FILE",
+        description: "Where to write; default: sluice.yaml. - prints it.",
+      },
+      endpoint: { type: "string", value: "URL", description: "Where data goes. Default: it is printed." },
+      protocol: { type: "string", value: "NAME", description: "http or grpc; default: by the endpoint." },
+      signals: { type: "string", value: "LIST", description: "Some of logs, traces, metrics; default: all." },
+      pii: { type: "boolean", description: "Mask personal data and secrets." },
+      public: { type: "boolean", description: "Take data from other machines, too." },
+      yes: { type: "boolean", short: "y", description: "Ask nothing." },
+    },
+    examples: ["sluice init", "sluice init --endpoint http://localhost:4318 --signals logs,traces --pii"],
+    load: async () => (await import("./init/init.js")).init,
+  },
+  {
     name: "create",
     summary: "Write a package with a component of your own to start from.",
     details: [
