@@ -15,9 +15,11 @@ export {
   type DeadLetterStats,
   type ExporterStatus,
   type ImportReport,
+  type Operator,
   type ReplayOptions,
   type ReplayReport,
   type ReplaySkip,
+  type RevealOptions,
   type Selection,
 } from "./contract/admin.js";
 export {

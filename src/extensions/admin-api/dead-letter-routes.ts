@@ -1,14 +1,19 @@
 import { z } from "zod";
-import { AdminError } from "../../runtime/kit.js";
+import { type Admin, AdminError, type Entry } from "../../runtime/kit.js";
 import { readBody, readLines } from "./body.js";
+import { operatorFields, operatorOf, requiredReason } from "./operator.js";
 import { FILTERS, readDeadLetterQuery, readFlag, readParameters } from "./parameters.js";
 import type { ApiRoute, RouteRequest } from "./route.js";
-import { readSelection, selectionFields } from "./selection-body.js";
+import { readFilters, readSelection, selectionFields } from "./selection-body.js";
 
 const PAGING = ["limit", "cursor", "order"];
 const FILTERS_ONLY = FILTERS.filter((name) => !PAGING.includes(name));
 
 const purgeBody = z.strictObject(selectionFields);
+
+/** Whoever sees what is masked for others says why. */
+const revealBody = z.strictObject({ ...operatorFields, reason: requiredReason });
+const exportBody = revealBody.extend({ query: selectionFields.query });
 
 export const deadLetterRoutes: readonly ApiRoute[] = [
   {
@@ -34,6 +39,15 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
   },
   {
     method: "POST",
+    path: "/dead-letters/export",
+    async answer({ admin, request }) {
+      const { query, ...operator } = await readBody(request, exportBody);
+      const acting = admin.actingAs(operatorOf(request, operator));
+      return { lines: acting.exportDeadLetters(readFilters(query), { reveal: true }) };
+    },
+  },
+  {
+    method: "POST",
     path: "/dead-letters/import",
     contentType: "application/x-ndjson",
     answer: async ({ admin, request }) => ({ body: await admin.importDeadLetters(readLines(request)) }),
@@ -56,6 +70,7 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
     },
   },
   { method: "GET", path: "/dead-letters/:id", answer: showDeadLetter },
+  { method: "POST", path: "/dead-letters/:id/reveal", answer: revealDeadLetter },
   {
     method: "DELETE",
     path: "/dead-letters/:id",
@@ -65,13 +80,29 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
   },
 ];
 
-/** The payload only when it is asked for: it may hold what not everybody should see. Its numbers stay as exact as they are. */
+/** The payload only when it is asked for, and masked. Its numbers stay as exact as they are. */
 async function showDeadLetter({ admin, params, query }: RouteRequest) {
   const id = params["id"]!;
   const { payload: wanted } = readParameters(query, ["payload"]);
+  const entry = await requireEntry(admin, id);
+  if (!readFlag("payload", wanted)) return { body: { entry } };
+  return { json: withPayload(entry, true, await admin.payload(id)) };
+}
+
+async function revealDeadLetter({ admin, params, request }: RouteRequest) {
+  const id = params["id"]!;
+  const operator = await readBody(request, revealBody);
+  const entry = await requireEntry(admin, id);
+  const payload = await admin.actingAs(operatorOf(request, operator)).payload(id, { reveal: true });
+  return { json: withPayload(entry, false, payload) };
+}
+
+async function requireEntry(admin: Admin, id: string): Promise<Entry> {
   const entry = await admin.deadLetter(id);
   if (entry === undefined) throw new AdminError("not_found", `there is no entry ${JSON.stringify(id)}`);
-  if (!readFlag("payload", wanted)) return { body: { entry } };
-  const payload = (await admin.payload(id)) ?? "null";
-  return { json: `{"entry":${JSON.stringify(entry)},"payload":${payload}}` };
+  return entry;
+}
+
+function withPayload(entry: Entry, masked: boolean, payload = "null"): string {
+  return `{"entry":${JSON.stringify(entry)},"masked":${masked},"payload":${payload}}`;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Selection } from "../../runtime/kit.js";
+import type { DeadLetterQuery, Selection } from "../../runtime/kit.js";
 import { badRequest } from "./http-error.js";
 import { FILTERS, readDeadLetterQuery } from "./parameters.js";
 
@@ -21,11 +21,15 @@ export function readSelection(body: {
     if (query !== undefined || all) throw badRequest("give ids or a query, not both");
     return { ids };
   }
-  const unknown = Object.keys(query ?? {}).find((name) => !FILTERS.includes(name));
-  if (unknown !== undefined)
-    throw badRequest(`query: unknown filter ${JSON.stringify(unknown)}; there are: ${FILTERS.join(", ")}`);
-  const filters = readDeadLetterQuery(query ?? {});
+  const filters = readFilters(query);
   const isEmpty = Object.keys(filters).length === 0;
   if (isEmpty && !all) throw badRequest('nothing is selected: give ids or a query, or "all": true for everything');
   return { query: filters };
+}
+
+export function readFilters(query: Readonly<Record<string, unknown>> = {}): DeadLetterQuery {
+  const unknown = Object.keys(query).find((name) => !FILTERS.includes(name));
+  if (unknown !== undefined)
+    throw badRequest(`query: unknown filter ${JSON.stringify(unknown)}; there are: ${FILTERS.join(", ")}`);
+  return readDeadLetterQuery(query);
 }

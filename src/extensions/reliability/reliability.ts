@@ -3,6 +3,7 @@ import { access, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import {
+  type Batch,
   defineExtension,
   type Extension,
   type ExtensionContext,
@@ -109,7 +110,9 @@ class Reliability implements Extension {
     this.defaults = defaults;
     this.context = context;
     this.generation = context.host.generation ?? new Date(context.clock.now()).toISOString();
-    this.admin = createAdmin(this.controls, this.services);
+    const { host } = context;
+    const mask = host.mask && ((batch: Batch) => host.mask!(batch));
+    this.admin = createAdmin(this.controls, { ...this.services, mask });
   }
 
   readonly outlets: OutletFactory = (outletSettings) => this.createOutlet(outletSettings);

@@ -6,6 +6,8 @@ import type { Entry, FailureReason } from "./entry.js";
  * are written against. Methods reject with an `AdminError` whose `code` says what is wrong with the request.
  */
 export interface Admin {
+  /** The same for somebody in particular: what they reveal and change is kept in the audit. */
+  actingAs(operator: Operator): Admin;
   exporters(): readonly ExporterStatus[];
   /** Stops or goes on sending; what comes in meanwhile is queued. */
   pause(exporter: string): void;
@@ -20,8 +22,8 @@ export interface Admin {
   /** Newest first unless asked otherwise; `cursor` of the page before gives the next. */
   listDeadLetters(query: DeadLetterQuery): Promise<DeadLetterPage>;
   deadLetter(id: string): Promise<Entry | undefined>;
-  /** The records of an entry as OTLP/JSON; undefined when there is no such entry. */
-  payload(id: string): Promise<string | undefined>;
+  /** The records of an entry as OTLP/JSON, masked unless they are to be revealed; undefined when there is no such entry. */
+  payload(id: string, options?: RevealOptions): Promise<string | undefined>;
   /** Groups by signature, reason and exporter. */
   deadLetterStats(query: DeadLetterQuery): Promise<DeadLetterStats>;
   /** Puts dead letters back into their queues. Goes on in the background; `onProgress` is told how it goes. */
@@ -30,9 +32,21 @@ export interface Admin {
   deleteDeadLetters(selection: Selection, options?: { readonly dryRun?: boolean }): Promise<number>;
   /** Undoes that for as long as they are kept; gives their number. */
   restoreDeadLetters(selection: Selection): Promise<number>;
-  /** One line of JSON an entry, payload included, that `import` reads again. */
-  exportDeadLetters(query: DeadLetterQuery): AsyncIterable<string>;
+  /** One line of JSON an entry, payload included. `import` reads those again that are revealed, and refuses masked ones. */
+  exportDeadLetters(query: DeadLetterQuery, options?: RevealOptions): AsyncIterable<string>;
   importDeadLetters(lines: AsyncIterable<string>): Promise<ImportReport>;
+}
+
+/** Who does something, from where (an address, a terminal), and why. */
+export interface Operator {
+  readonly actor: string;
+  readonly from?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** Whether payloads are given as they are. Otherwise what the detectors of `pii` find in them is masked. */
+export interface RevealOptions {
+  readonly reveal?: boolean;
 }
 
 /** How an exporter is; `refused` while its backend refuses all of these signals. Times are milliseconds since the epoch. */

@@ -189,6 +189,8 @@ export interface Host {
   readonly admin?: Admin | undefined;
   /** Names the config it runs with: the same for the same config, whenever it was started. */
   readonly generation?: string;
+  /** @internal A batch as people may see it: what the detectors of `pii` find is masked. Rejects when it cannot be. */
+  mask?(batch: Batch): Promise<Batch>;
 }
 
 /** What an extension is given: the agent that it is part of. */

@@ -27,9 +27,9 @@ export class DeadLetters {
     return this.admin().deadLetter(id);
   }
 
-  /** Its records as OTLP/JSON. */
+  /** Its records as OTLP/JSON, as they are: nothing is masked. */
   async payload(id: string): Promise<string | undefined> {
-    return this.admin().payload(id);
+    return this.admin().payload(id, { reveal: true });
   }
 
   /** Grouped by what went wrong. */
@@ -44,7 +44,7 @@ export class DeadLetters {
 
   /** One line of JSON each, that `import` reads again. */
   async *export(query: DeadLetterQuery = {}): AsyncGenerator<string> {
-    yield* this.admin().exportDeadLetters(checkedQuery(query));
+    yield* this.admin().exportDeadLetters(checkedQuery(query), { reveal: true });
   }
 
   async import(lines: AsyncIterable<string>): Promise<ImportReport> {

@@ -14,6 +14,7 @@ import type { PlannedComponent } from "../contract/plan.js";
 import { isStartError, StartError } from "../contract/start-error.js";
 import { waitAtMost } from "../contract/wait-at-most.js";
 import { buildGraph, ComponentCreateError, type Graph } from "../pipeline/graph.js";
+import type { Batch } from "../telemetry/batch.js";
 import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
 import { thrownAt } from "./errors/source-position.js";
 
@@ -76,6 +77,10 @@ export class Agent implements Host {
 
   get state(): Host["state"] {
     return this.currentState;
+  }
+
+  async mask(batch: Batch): Promise<Batch> {
+    return (await import("./mask-batch.js")).maskBatch(batch);
   }
 
   get generation(): string {

@@ -97,6 +97,26 @@ describe("dead letters", () => {
     expect((await ask("GET", "/dead-letters/%ff")).status).toBe(404);
   });
 
+  it("are masked, unless somebody says why they must be seen", async () => {
+    const { ask, a } = await startApi();
+    const body = '{"user":"joe@example.com","password":"hunter22","note":"card 4111 1111 1111 1111"}';
+    const { entry } = await deadLetter(a, { body });
+    const shown = await ask("GET", `/dead-letters/${entry.id}?payload=true`);
+    const exported = await ask("GET", "/dead-letters/export");
+    expect(shown.body.masked).toBe(true);
+    for (const secret of ["joe@", "hunter22", "4111"]) {
+      expect(JSON.stringify(shown.body)).not.toContain(secret);
+      expect(exported.body).not.toContain(secret);
+    }
+    expect(JSON.stringify(shown.body.payload)).toContain("note");
+    for (const refused of [{}, { reason: "  " }, { reason: 1 }, { reason: "x".repeat(1001) }])
+      expect((await ask("POST", `/dead-letters/${entry.id}/reveal`, refused)).status).toBe(400);
+    const revealed = await ask("POST", `/dead-letters/${entry.id}/reveal`, { reason: "INC-17", by: "ann" });
+    expect(revealed).toMatchObject({ status: 200, body: { entry: { id: entry.id }, masked: false } });
+    expect(JSON.stringify(revealed.body.payload)).toContain("hunter22");
+    expect((await ask("POST", "/dead-letters/nobody-1/reveal", { reason: "x" })).status).toBe(404);
+  });
+
   it("have statistics", async () => {
     const { ask, a } = await startApi();
     await deadLetter(a);
@@ -125,7 +145,12 @@ describe("dead letters", () => {
   it("are exported as lines and imported again, once", async () => {
     const { ask, a } = await startApi();
     for (let i = 0; i < 3; i++) await deadLetter(a, { body: `${i}` });
-    const { body: lines } = await ask("GET", "/dead-letters/export?exporter=a");
+    const { body: masked } = await ask("GET", "/dead-letters/export?exporter=a");
+    expect(masked.trim().split("\n")).toHaveLength(3);
+    const query = { exporter: "a" };
+    expect((await ask("POST", "/dead-letters/export", { query })).status).toBe(400);
+    expect((await ask("POST", "/dead-letters/export", { query: { colour: "red" }, reason: "why" })).status).toBe(400);
+    const { body: lines } = await ask("POST", "/dead-letters/export", { query, reason: "moving" });
     expect(lines.trim().split("\n")).toHaveLength(3);
     await ask("POST", "/dead-letters/purge", { all: true });
     const type = { "content-type": "application/x-ndjson" };
@@ -136,6 +161,10 @@ describe("dead letters", () => {
     expect((await ask("POST", "/dead-letters/import", lines, type)).body).toMatchObject({
       imported: 0,
       problems: [{ line: 1 }, { line: 2 }, { line: 3 }],
+    });
+    expect((await ask("POST", "/dead-letters/import", masked, type)).body).toMatchObject({
+      imported: 0,
+      problems: [{ message: expect.stringContaining("--reveal") }, {}, {}],
     });
     expect((await ask("POST", "/dead-letters/import", "nonsense\n", type)).body.problems).toEqual([
       { line: 1, message: expect.stringContaining("cut or changed") },

@@ -5,6 +5,7 @@ import { createAdmin } from "../../../src/extensions/reliability/operate/admin.j
 import type { Host } from "../../../src/plugin.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
+import { maskBatch } from "../../../src/runtime/host/mask-batch.js";
 import type { Admin } from "../../../src/runtime/kit.js";
 import { control, type FakeControl } from "../reliability/operate/controls.js";
 
@@ -42,7 +43,7 @@ export async function startApi(config: object = { endpoint: "127.0.0.1:0" }): Pr
     error: note("error"),
     child: () => logger,
   };
-  const services = { clock: systemClock, logger, metrics: noMetrics, generation: "2" };
+  const services = { clock: systemClock, logger, metrics: noMetrics, generation: "2", mask: maskBatch };
   const host: Api["host"] = {
     state: "ready",
     admin: createAdmin(

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Batch, SIGNALS } from "../../../plugin.js";
+import { Batch, batchToJson, SIGNALS } from "../../../plugin.js";
 import type { Entry } from "../../../runtime/kit.js";
 
 /** One dead letter on its way from one store to another. */
@@ -20,12 +20,18 @@ export function writeTransferLine({ entry, batch }: TransferredDeadLetter): stri
   return JSON.stringify({ version: VERSION, entry, payload, checksum: checksumOf(entry, payload) });
 }
 
+/** A dead letter for people: its payload as OTLP/JSON, with what `pii` finds masked. No line to import: its records are not whole. */
+export function writeMaskedLine({ entry: { metadata: _, ...entry }, batch }: TransferredDeadLetter): string {
+  return `{"version":${VERSION},"masked":true,"entry":${JSON.stringify(entry)},"payload":${batchToJson(batch)}}`;
+}
+
 /** Reads such a line to the last byte of its payload; gives a sentence that says what is wrong with it instead. */
 export function readTransferLine(line: string): TransferredDeadLetter | { readonly problem: string } {
   const fields = parse(line);
   if (fields === undefined) return { problem: "this is not a line of JSON: it was cut or changed" };
-  const { version, entry, payload, checksum } = fields;
+  const { version, entry, payload, checksum, masked } = fields;
   if (typeof version !== "number") return { problem: "this is no exported dead letter" };
+  if (masked === true) return { problem: "its records are masked: export it with --reveal --reason TEXT to import it" };
   if (version > VERSION) return { problem: `version ${version} of the format is newer than this Sluice: update it` };
   if (typeof payload !== "string" || checksum !== checksumOf(entry, payload)) {
     return { problem: "the checksum does not fit: the line was cut or changed" };

@@ -1,23 +1,33 @@
+import type { Batch } from "../../../plugin.js";
 import type { DeadLetterQuery, ImportReport } from "../../../runtime/kit.js";
 import { isEntryGone, type QueueStore } from "../store/store.js";
 import { type Controls, searchDeadLetters } from "./dead-letters.js";
 import { runExclusively } from "./run-exclusively.js";
-import { readTransferLine, type TransferredDeadLetter, writeTransferLine } from "./transfer-line.js";
+import { readTransferLine, type TransferredDeadLetter, writeMaskedLine, writeTransferLine } from "./transfer-line.js";
 
 /** Written together, so that they share a commit. */
 const IMPORT_CHUNK_SIZE = 32;
 /** A file of something else has a problem in every line. */
 const MAX_PROBLEMS = 100;
 
+interface ExportServices {
+  /** Given: the lines show masked payloads, and cannot be imported. */
+  readonly mask: ((batch: Batch) => Promise<Batch>) | undefined;
+  readonly onUnreadable: (id: string) => void;
+}
+
 /** The dead letters a query finds, as lines. One whose payload cannot be read any more is left out: it is in no state to travel. */
 export async function* exportLines(
   controls: Controls,
   query: DeadLetterQuery,
-  onUnreadable: (id: string) => void,
+  { mask, onUnreadable }: ExportServices,
 ): AsyncGenerator<string> {
   for await (const { control, ref, entry } of searchDeadLetters(controls, query)) {
     try {
-      yield writeTransferLine({ entry, batch: await control.store.payload(ref) });
+      const batch = await control.store.payload(ref);
+      yield mask === undefined
+        ? writeTransferLine({ entry, batch })
+        : writeMaskedLine({ entry, batch: await mask(batch) });
     } catch (error) {
       if (!isEntryGone(error)) throw error;
       if (error.code === "corrupt") onUnreadable(entry.id);

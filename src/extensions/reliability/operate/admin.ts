@@ -1,5 +1,5 @@
-import { batchToJson } from "../../../plugin.js";
-import { type Admin, AdminError, type Entry, type ReplayOptions } from "../../../runtime/kit.js";
+import { type Batch, batchToJson } from "../../../plugin.js";
+import { type Admin, AdminError, type Entry, type ReplayOptions, type RevealOptions } from "../../../runtime/kit.js";
 import { checkQuery } from "../dead-letters/check-query.js";
 import { countDeadLetters } from "../dead-letters/dead-letter-stats.js";
 import { type Controls, controlOf, listPage, queriedControls } from "../dead-letters/dead-letters.js";
@@ -11,9 +11,17 @@ import { isStoreError } from "../store/store.js";
 
 const MAX_BY_LENGTH = 200;
 
+export interface AdminServices extends ReplayServices {
+  /** A batch as people may see it; see `Host`. Without it payloads are given only to those who reveal them. */
+  readonly mask?: ((batch: Batch) => Promise<Batch>) | undefined;
+}
+
 /** What operators see and do, over all exporters. The map may still grow after the call. */
-export function createAdmin(controls: Controls, services: ReplayServices): Admin {
-  return {
+export function createAdmin(controls: Controls, services: AdminServices): Admin {
+  const view = (options: RevealOptions = {}) =>
+    options.reveal === true ? undefined : (batch: Batch) => masked(batch, services.mask);
+  const admin: Admin = {
+    actingAs: () => admin,
     exporters: () => [...controls.values()].map((control) => control.status()),
     pause: (exporter) => controlOf(controls, exporter).pause(),
     resume: (exporter) => controlOf(controls, exporter).resume(),
@@ -36,7 +44,7 @@ export function createAdmin(controls: Controls, services: ReplayServices): Admin
         const found = await findEntry(controls, id);
         return found && withoutMetadata(found.control.isInFlight?.(id) ? inFlight(found.entry) : found.entry);
       }),
-    payload: (id) => withAdminErrors(() => payloadOf(controls, id)),
+    payload: (id, options) => withAdminErrors(() => payloadOf(controls, id, view(options))),
     async deadLetterStats(query) {
       checkQuery(query);
       return withAdminErrors(() => countDeadLetters(controls, query));
@@ -51,15 +59,16 @@ export function createAdmin(controls: Controls, services: ReplayServices): Admin
     deleteDeadLetters: (selection, options) =>
       withAdminErrors(() => deleteSelected(controls, selection, options?.dryRun ?? false, services)),
     restoreDeadLetters: (selection) => withAdminErrors(() => restoreSelected(controls, selection, services)),
-    exportDeadLetters(query) {
+    exportDeadLetters(query, options) {
       checkQuery(query);
       queriedControls(controls, query);
       const onUnreadable = (id: string) =>
         services.logger.error({ id }, "a dead letter could not be exported: its payload cannot be read");
-      return linesWithAdminErrors(exportLines(controls, query, onUnreadable));
+      return linesWithAdminErrors(exportLines(controls, query, { mask: view(options), onUnreadable }));
     },
     importDeadLetters: (lines) => withAdminErrors(() => importLines(controls, lines)),
   };
+  return admin;
 }
 
 /** What clients sent in their headers is for processors, not for people: there may be secrets in it. */
@@ -99,9 +108,25 @@ function checkRate(rate: number): void {
   }
 }
 
-async function payloadOf(controls: Controls, id: string): Promise<string | undefined> {
+async function payloadOf(
+  controls: Controls,
+  id: string,
+  mask: ((batch: Batch) => Promise<Batch>) | undefined,
+): Promise<string | undefined> {
   const found = await findEntry(controls, id);
-  return found && batchToJson(await found.control.store.payload(found.ref));
+  if (found === undefined) return undefined;
+  const batch = await found.control.store.payload(found.ref);
+  return batchToJson(mask === undefined ? batch : await mask(batch));
+}
+
+/** What cannot be masked is not shown. */
+async function masked(batch: Batch, mask: AdminServices["mask"]): Promise<Batch> {
+  try {
+    if (mask !== undefined) return await mask(batch);
+  } catch (error) {
+    throw new AdminError("unavailable", "the payload cannot be masked; reveal it to see it as it is", { cause: error });
+  }
+  throw new AdminError("unavailable", "nothing here can mask payloads; reveal them to see them as they are");
 }
 
 /** A store that is closed, or cannot be read, is no fault of the one who asks. */

@@ -4,7 +4,7 @@ import { type Admin, AdminError, completeSettings, noMetrics, silentLogger } fro
 import { isStoreDirectory } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
 import { isStoreError, type OpenReport, type QueueStore } from "../store/store.js";
-import { asAdminError, createAdmin } from "./admin.js";
+import { type AdminServices, asAdminError, createAdmin } from "./admin.js";
 import { exporterOfDirectory } from "./directory-name.js";
 import type { ExporterControl } from "./exporter-control.js";
 
@@ -18,9 +18,9 @@ export interface OfflineQueues {
 /**
  * The queues of a directory while no agent runs. What is replayed is sent when an agent runs again. The config is not
  * known here: retention is not looked at, and there is no breaker. Rejects with an `AdminError`, and opens nothing, when
- * the directory holds no queues, or one of them is in use or cannot be opened.
+ * the directory holds no queues, or one of them is in use or cannot be opened. `mask` is what payloads are masked with.
  */
-export async function openOfflineQueues(directory: string): Promise<OfflineQueues> {
+export async function openOfflineQueues(directory: string, mask?: AdminServices["mask"]): Promise<OfflineQueues> {
   const queues = await queuesIn(directory);
   if (queues.length === 0) throw new AdminError("not_found", `there are no queues in ${directory}`);
   const controls = new Map<string, ExporterControl>();
@@ -38,7 +38,7 @@ export async function openOfflineQueues(directory: string): Promise<OfflineQueue
     await close();
     throw error;
   }
-  const services = { clock: keepAliveClock, logger: silentLogger, metrics: noMetrics, generation: "offline" };
+  const services = { clock: keepAliveClock, logger: silentLogger, metrics: noMetrics, generation: "offline", mask };
   return { admin: createAdmin(controls, services), damage, close };
 }
 

@@ -110,7 +110,7 @@ export interface StoreStats {
   readonly corrupt: number;
   /** Why nothing can be written at the moment, if so. */
   readonly writeFailure?: StoreError | undefined;
-  /** What was free on its disk when that was looked at last; undefined for a store without one. */
+  /** @internal What was free on its disk when that was looked at last; undefined for a store without one. */
   readonly diskFreeBytes?: number | undefined;
 }
 

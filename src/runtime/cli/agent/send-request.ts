@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AdminError, type AdminErrorCode } from "../../contract/admin.js";
 
-interface ApiRequest {
+export interface ApiRequest {
   readonly method: string;
   readonly json?: unknown;
   /** Sent as they come, each with a newline. */

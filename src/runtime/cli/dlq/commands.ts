@@ -1,6 +1,7 @@
 import { FAILURE_REASONS } from "../../contract/entry.js";
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
 import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "../command.js";
+import { REVEAL_OPTIONS } from "./operator.js";
 
 const CONNECTION_OPTIONS: Record<string, CommandOption> = {
   ...AGENT_OPTIONS,
@@ -56,14 +57,22 @@ const list: Command = {
 const show: Command = {
   name: "dlq show",
   summary: "Show one entry: its error, its attempts, its earlier cycles.",
-  details: ["With --payload also its records, which may hold what not everybody should see."],
+  details: [
+    "With --payload also its records, with personal data and secrets masked as the processor pii would. --reveal shows them",
+    "as they are; it needs a reason, and who saw what when is kept in the audit.",
+  ],
   options: {
-    payload: { type: "boolean", description: "Show the records too, as OTLP/JSON." },
+    payload: { type: "boolean", description: "Show the records too, as OTLP/JSON, masked." },
+    ...REVEAL_OPTIONS,
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
   names: "ID",
-  examples: ["sluice dlq show 5f0c1d2e3a4b5c6d-17", "sluice dlq show 5f0c1d2e3a4b5c6d-17 --payload"],
+  examples: [
+    "sluice dlq show 5f0c1d2e3a4b5c6d-17",
+    "sluice dlq show 5f0c1d2e3a4b5c6d-17 --payload",
+    "sluice dlq show 5f0c1d2e3a4b5c6d-17 --reveal --reason 'INC-17'",
+  ],
   load: async () => (await import("./show.js")).show,
 };
 
@@ -143,13 +152,25 @@ const restore: Command = {
 const exportCommand: Command = {
   name: "dlq export",
   summary: "Write dead letters with their records as lines of JSON.",
-  details: ["Each line has a checksum; dlq import reads them again. They stay where they are."],
+  details: [
+    "The records are masked, for people to read: such lines cannot be imported. With --reveal --reason TEXT they are whole, each",
+    "line has a checksum, and dlq import reads them again; that is kept in the audit. The dead letters stay where they are.",
+  ],
   options: {
     ...FILTERS,
     out: { type: "string", short: "o", value: "FILE", description: "Where to write; default: standard output." },
+    ...REVEAL_OPTIONS,
+    reason: {
+      type: "string",
+      value: "TEXT",
+      description: "Of this reason, as in dlq list; with --reveal it says why instead, unless --why does.",
+    },
     ...CONNECTION_OPTIONS,
   },
-  examples: ["sluice dlq export --out dead-letters.jsonl", "sluice dlq export --exporter otlp_http | gzip > dead.gz"],
+  examples: [
+    "sluice dlq export --reveal --reason 'move to a new agent' --out dead-letters.jsonl",
+    "sluice dlq export --exporter otlp_http | gzip > dead.gz",
+  ],
   load: async () => (await import("./export.js")).exportDeadLetters,
 };
 

@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { AdminError } from "../../contract/admin.js";
+import { maskBatch } from "../../host/mask-batch.js";
 import { agentAddress, isAgent } from "../agent/find-agent.js";
 import type { CommandContext } from "../command.js";
 import { type Terminal, UsageError } from "../terminal.js";
@@ -39,7 +40,7 @@ function noAgentError(base: URL): AdminError {
 async function openDirectory(directory: string, terminal: Terminal): Promise<DeadLetterConnection> {
   if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
   const { openOfflineQueues } = await import("../../../extensions/reliability/operate/offline-queues.js");
-  const { admin, damage, close } = await openOfflineQueues(directory);
+  const { admin, damage, close } = await openOfflineQueues(directory, maskBatch);
   for (const sentence of damage) terminal.err.write(`sluice: ${sentence}\n`);
   return { admin, close, where: directory, isOffline: true };
 }

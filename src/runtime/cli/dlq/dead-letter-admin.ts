@@ -1,4 +1,4 @@
-import type { Admin } from "../../contract/admin.js";
+import type { Admin, Operator } from "../../contract/admin.js";
 
 /** The part of an agent's administration that is about dead letters: a running agent's, or one over a directory. */
 export type DeadLetterAdmin = Pick<
@@ -12,7 +12,10 @@ export type DeadLetterAdmin = Pick<
   | "restoreDeadLetters"
   | "exportDeadLetters"
   | "importDeadLetters"
->;
+> & {
+  /** The same for somebody in particular; see `Admin`. */
+  actingAs(operator: Operator): DeadLetterAdmin;
+};
 
 /** Where the dead letters are. `close` lets go of them. */
 export interface DeadLetterConnection {

@@ -6,17 +6,22 @@ import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, type Output } from "../terminal.js";
 import { queryOf } from "./filters.js";
+import { operatorOf, revealOptions, withoutRevealReason } from "./operator.js";
 import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq export` */
 export async function exportDeadLetters(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
-  const query = queryOf(values, Date.now());
+  const query = queryOf(withoutRevealReason(values), Date.now());
   const file = values["out"] as string | undefined;
+  const reveal = revealOptions(context);
   return withDeadLetters(context, async ({ admin }) => {
-    const lines = admin.exportDeadLetters(query);
+    const lines = admin.actingAs(operatorOf(context)).exportDeadLetters(query, reveal);
     const number = file === undefined ? await toOutput(lines, terminal.out) : await toFile(lines, file);
-    terminal.err.write(`${pluralize(number, "dead letter")} written${file === undefined ? "" : ` to ${file}`}.\n`);
+    const masked = reveal.reveal ? "" : ", masked: for reading, not for dlq import (--reveal --reason TEXT)";
+    terminal.err.write(
+      `${pluralize(number, "dead letter")} written${file === undefined ? "" : ` to ${file}`}${masked}.\n`,
+    );
     return EXIT.ok;
   });
 }

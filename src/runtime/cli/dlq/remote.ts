@@ -2,19 +2,20 @@ import type { ReplayJob } from "../../../extensions/admin-api/replay-jobs.js";
 import {
   AdminError,
   type DeadLetterQuery,
+  type Operator,
   type ReplayOptions,
   type ReplayReport,
   type Selection,
 } from "../../contract/admin.js";
 import type { Entry } from "../../contract/entry.js";
 import { splitLines } from "../../kit/text/split-lines.js";
-import { type ApiAccess, requestJson, sendRequest } from "../agent/send-request.js";
+import { type ApiAccess, type ApiRequest, requestJson, sendRequest } from "../agent/send-request.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 
 const POLL_MS = 250;
 
 /** The dead letters of a running agent, over its API. `base` is the URL of the agent. */
-export function remoteAdmin(base: URL, access: ApiAccess): DeadLetterAdmin {
+export function remoteAdmin(base: URL, access: ApiAccess, operator?: Operator): DeadLetterAdmin {
   const at = (path: string, query: DeadLetterQuery = {}) => {
     const url = new URL(`api/v1${path}`, base);
     for (const [name, value] of Object.entries(query))
@@ -25,14 +26,20 @@ export function remoteAdmin(base: URL, access: ApiAccess): DeadLetterAdmin {
   const post = <T>(path: string, json: unknown) => requestJson<T>(at(path), { method: "POST", json }, access);
   const entryAt = (id: string) => `/dead-letters/${encodeURIComponent(id)}`;
 
+  const who = { by: operator?.actor, reason: operator?.reason };
+
   return {
+    actingAs: (acting) => remoteAdmin(base, access, acting),
     listDeadLetters: (query) => get(at("/dead-letters", query)),
     deadLetter: (id) => undefinedIfNotFound(async () => (await get<{ entry: Entry }>(at(entryAt(id)))).entry),
-    payload: (id) =>
+    payload: (id, options) =>
       undefinedIfNotFound(async () => {
         const url = at(entryAt(id));
         url.searchParams.set("payload", "true");
-        return JSON.stringify((await get<{ payload: unknown }>(url)).payload);
+        const shown = options?.reveal
+          ? post<{ payload: unknown }>(`${entryAt(id)}/reveal`, who)
+          : get<{ payload: unknown }>(url);
+        return JSON.stringify((await shown).payload);
       }),
     deadLetterStats: (query) => get(at("/dead-letters/stats", query)),
     async replay(selection, options) {
@@ -48,7 +55,10 @@ export function remoteAdmin(base: URL, access: ApiAccess): DeadLetterAdmin {
     },
     restoreDeadLetters: async (selection) =>
       (await post<{ restored: number }>("/dead-letters/restore", selectionBody(selection))).restored,
-    exportDeadLetters: (query) => linesOf(at("/dead-letters/export", query), access),
+    exportDeadLetters: (query, options) =>
+      options?.reveal
+        ? linesOf(at("/dead-letters/export"), { method: "POST", json: { ...who, query } }, access)
+        : linesOf(at("/dead-letters/export", query), { method: "GET" }, access),
     importDeadLetters: (lines) => requestJson(at("/dead-letters/import"), { method: "POST", lines }, access),
   };
 }
@@ -97,8 +107,8 @@ function pause(abort: AbortSignal | undefined): Promise<void> {
   });
 }
 
-async function* linesOf(url: URL, access: ApiAccess): AsyncGenerator<string> {
-  const response = await sendRequest(url, { method: "GET" }, access);
+async function* linesOf(url: URL, asked: ApiRequest, access: ApiAccess): AsyncGenerator<string> {
+  const response = await sendRequest(url, asked, access);
   try {
     yield* splitLines(response.setEncoding("utf8"));
   } catch (error) {

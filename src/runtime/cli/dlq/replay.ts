@@ -1,4 +1,3 @@
-import { userInfo } from "node:os";
 import process from "node:process";
 import type { ReplayOptions, ReplayReport, Selection } from "../../contract/admin.js";
 import { printable } from "../../kit/text/terminal.js";
@@ -7,6 +6,7 @@ import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, type Output, UsageError } from "../terminal.js";
 import { parsePositiveNumber, selectionQuery } from "./filters.js";
+import { operatorOf } from "./operator.js";
 import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq replay` */
@@ -15,7 +15,7 @@ export async function replay(context: CommandContext): Promise<number> {
   const selection = selectionOf(context);
   const dryRun = values["dry-run"] === true;
   const options = {
-    by: (values["by"] as string | undefined) ?? userName(terminal.env),
+    by: operatorOf(context).actor,
     dryRun,
     approved: values["approve"] === true,
     ...(values["generation"] !== undefined && { generation: values["generation"] as string }),
@@ -73,14 +73,6 @@ function onInterrupt(): { signal: AbortSignal; end(): void } {
   const abort = () => controller.abort();
   process.once("SIGINT", abort);
   return { signal: controller.signal, end: () => void process.off("SIGINT", abort) };
-}
-
-function userName(env: Readonly<Record<string, string | undefined>>): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return env["USER"] || "unknown";
-  }
 }
 
 const SKIP_REASONS: Readonly<Record<string, string>> = {

@@ -5,6 +5,7 @@ import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { ageText, errorText, pluralize, roughByteSize, roughDuration, timeText } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
+import { operatorOf, revealOptions } from "./operator.js";
 import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq show` */
@@ -12,19 +13,25 @@ export async function show(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const [id, ...more] = positionalArguments(context);
   if (id === undefined || more.length > 0) throw new UsageError("show needs one id", "dlq list prints them");
+  const reveal = revealOptions(context);
   return withDeadLetters(context, async ({ admin }) => {
     const entry = await admin.deadLetter(id);
     if (entry === undefined) throw new AdminError("not_found", `there is no entry ${JSON.stringify(id)}`);
-    const text = values["payload"] === true ? await admin.payload(id) : undefined;
+    const isShown = values["payload"] === true || reveal.reveal === true;
+    const text = isShown ? await admin.actingAs(operatorOf(context)).payload(id, reveal) : undefined;
+    const masked = reveal.reveal !== true;
     const payload: unknown = text === undefined ? undefined : JSON.parse(text);
-    if (values["json"] === true) printJson(context, payload === undefined ? { entry } : { entry, payload });
+    if (values["json"] === true) printJson(context, payload === undefined ? { entry } : { entry, masked, payload });
     else {
       terminal.out.write(`${describeEntry(entry, Date.now()).join("\n")}\n`);
-      if (payload !== undefined) terminal.out.write(`\nPayload\n${printableJson(payload)}\n`);
+      if (payload !== undefined)
+        terminal.out.write(`\n${masked ? MASKED_TITLE : "Payload"}\n${printableJson(payload)}\n`);
     }
     return EXIT.ok;
   });
 }
+
+const MASKED_TITLE = "Payload, masked (--reveal --reason TEXT shows it as it is)";
 
 function describeEntry(entry: Entry, now: number): string[] {
   const { failure, lastError } = entry;

@@ -200,11 +200,25 @@ describe("one dead letter", () => {
     const { entry } = await deadLetter(a, { body: "hello" });
     const admin = adminOf(await control("other"), a);
     expect(await admin.deadLetter(entry.id)).toEqual(entry);
-    expect(JSON.parse((await admin.payload(entry.id))!)).toMatchObject({
+    expect(JSON.parse((await admin.payload(entry.id, { reveal: true }))!)).toMatchObject({
       resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: "hello" } }] }] }],
     });
     expect(await admin.deadLetter("nobody-1")).toBeUndefined();
     expect(await admin.payload("nobody-1")).toBeUndefined();
+  });
+
+  it("shows no records that it cannot mask", async () => {
+    const a = await control("a");
+    const { entry } = await deadLetter(a, { body: "hello" });
+    await expect(adminOf(a).payload(entry.id)).rejects.toThrow("nothing here can mask payloads");
+    await expect(linesOf(adminOf(a).exportDeadLetters({}))).rejects.toThrow("nothing here can mask payloads");
+    const mask = () => Promise.reject(new Error("too deep"));
+    const services = { clock: new FakeClock(), logger: silentLogger, metrics: noMetrics, generation: "2", mask };
+    const failing = createAdmin(new Map([["a", a]]), services);
+    await expect(failing.payload(entry.id)).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("cannot be masked"),
+    });
   });
 });
 
@@ -293,10 +307,10 @@ describe("export and import", () => {
           const error = { kind: "permanent" as const, class: "X", message, code: "X" };
           await deadLetter(from, { body, replays, error });
         }
-        const lines = await linesOf(adminOf(from).exportDeadLetters({}));
+        const lines = await linesOf(adminOf(from).exportDeadLetters({}, { reveal: true }));
         const to = await control("a");
         expect(await adminOf(to).importDeadLetters(each(lines))).toEqual({ imported: made.length, problems: [] });
-        expect(await linesOf(adminOf(to).exportDeadLetters({}))).toEqual(lines);
+        expect(await linesOf(adminOf(to).exportDeadLetters({}, { reveal: true }))).toEqual(lines);
       }),
       runs(20),
     );
@@ -306,8 +320,8 @@ describe("export and import", () => {
     const [a, b] = [await control("a"), await control("b")];
     for (let i = 0; i < 2; i++) await deadLetter(a, { body: `${i}` });
     await deadLetter(b);
-    const good = await linesOf(adminOf(a).exportDeadLetters({}));
-    const foreign = await linesOf(adminOf(b).exportDeadLetters({}));
+    const good = await linesOf(adminOf(a).exportDeadLetters({}, { reveal: true }));
+    const foreign = await linesOf(adminOf(b).exportDeadLetters({}, { reveal: true }));
     const cut = good[0]!.slice(0, -20);
     const changed = good[0]!.replace('"attempts":6', '"attempts":7');
     const newer = good[0]!.replace('"version":1', '"version":2');

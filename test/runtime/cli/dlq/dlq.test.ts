@@ -118,6 +118,20 @@ describe("dlq show", () => {
     expect(JSON.parse((await dlq(["show", ids[0]!, "--json"])).out)).toMatchObject({ entry: { id: ids[0] } });
   });
 
+  it("masks the records, unless somebody says why they must be seen", async () => {
+    const { dlq, ids } = await running({ body: "mail joe@example.com" });
+    const masked = await dlq(["show", ids[0]!, "--payload"]);
+    expect(masked.out).toContain("Payload, masked");
+    expect(masked.out).not.toContain("joe@");
+    expect(await dlq(["show", ids[0]!, "--reveal"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--reason"),
+    });
+    const revealed = await dlq(["show", ids[0]!, "--reveal", "--reason", "INC-17", "--json"]);
+    expect(JSON.parse(revealed.out)).toMatchObject({ masked: false });
+    expect(revealed.out).toContain("joe@example.com");
+  });
+
   it("tells what failed only as part of a larger request, and what the backend said each time", async () => {
     const { dlq, ids } = await running({ requestItems: 150 });
     const company = /a request of 150 records/;
@@ -201,18 +215,33 @@ describe("dlq delete and purge", () => {
   });
 });
 
+/** An export that can be imported. */
+const WHOLE = ["export", "--reveal", "--reason", "moving"];
+
 describe("dlq export and import", () => {
   it("carry dead letters from one agent to another, once", async () => {
     const from = await running({ body: "one" }, { body: "two" });
     const folder = await temporary();
     const file = join(folder, "dead.jsonl");
-    expect(await from.dlq(["export", "--out", file])).toMatchObject({ code: 0, out: "" });
+    expect(await from.dlq([...WHOLE, "--out", file])).toMatchObject({ code: 0, out: "" });
     expect(await readdir(folder)).toEqual(["dead.jsonl"]);
-    expect((await from.dlq(["export"])).out).toBe(await readFile(file, "utf8"));
+    expect((await from.dlq(WHOLE)).out).toBe(await readFile(file, "utf8"));
     const to = await running();
     expect(await to.dlq(["import", file])).toMatchObject({ code: 0, out: "2 dead letters imported.\n" });
     expect(await to.dlq(["import", file])).toMatchObject({ code: 1, err: expect.stringContaining("line 1: entry") });
-    expect((await to.dlq(["export"])).out).toBe(await readFile(file, "utf8"));
+    expect((await to.dlq(WHOLE)).out).toBe(await readFile(file, "utf8"));
+  });
+
+  it("write masked lines that cannot be imported, unless somebody says why they must be whole", async () => {
+    const from = await running({ body: "mail joe@example.com" });
+    const file = join(await temporary(), "dead.jsonl");
+    const { code, err } = await from.dlq(["export", "--out", file]);
+    expect([code, err]).toEqual([0, expect.stringContaining("masked")]);
+    expect(await readFile(file, "utf8")).not.toContain("joe@");
+    expect(await from.dlq(["import", file])).toMatchObject({ code: 1, err: expect.stringContaining("--reveal") });
+    expect(await from.dlq(["export", "--reveal"])).toMatchObject({ code: 2, err: expect.stringContaining("--reason") });
+    const filtered = await from.dlq(["export", "--reveal", "--why", "INC-17", "--reason", "poison"]);
+    expect(filtered).toMatchObject({ code: 0, out: "" });
   });
 
   it("write into no file that somebody has put a link to", async () => {
@@ -231,7 +260,7 @@ describe("dlq export and import", () => {
   it("change nothing when a line is damaged, unless told to skip it", async () => {
     const from = await running({}, {});
     const file = join(await temporary(), "dead.jsonl");
-    const lines = (await from.dlq(["export"])).out.split("\n");
+    const lines = (await from.dlq(WHOLE)).out.split("\n");
     await writeFile(file, [lines[0]!.slice(0, 100), lines[1], ""].join("\n"));
     const to = await running();
     expect(await to.dlq(["import", file])).toMatchObject({

@@ -1,0 +1,27 @@
+import type { IncomingMessage } from "node:http";
+import { z } from "zod";
+import type { Operator } from "../../runtime/kit.js";
+
+const MAX_REASON_LENGTH = 1000;
+const MAX_NAME_LENGTH = 200;
+
+/** Why somebody does something, where it must be said. */
+export const requiredReason = z
+  .string({ error: "say why: a reason is needed" })
+  .trim()
+  .min(1, "say why: a reason is needed")
+  .max(MAX_REASON_LENGTH);
+
+/** What a body says of whoever sends it. */
+export const operatorFields = {
+  by: z.string().trim().min(1).max(MAX_NAME_LENGTH).optional(),
+  reason: z.string().trim().max(MAX_REASON_LENGTH).optional(),
+};
+
+/** Whoever sends a request: who they say they are, and the address they ask from. */
+export function operatorOf(
+  { socket }: IncomingMessage,
+  { by, reason }: { readonly by?: string | undefined; readonly reason?: string | undefined } = {},
+): Operator {
+  return { actor: by ?? "unknown", from: socket.remoteAddress, ...(reason && { reason }) };
+}
