@@ -1,7 +1,7 @@
-import { APOSTROPHE, COLON, DASH, DOT, PERCENT, PLUS, STAR } from "./text/ascii.js";
+import { APOSTROPHE, COLON, DASH, DOT, PERCENT, PLUS } from "./text/ascii.js";
 import { ALNUM, CHARACTER_BITS, EMAIL_LOCAL, HOST, hasTextAt, LETTER, latin1 } from "./text/characters.js";
 import { EMAIL } from "./text/detectors.js";
-import { matches, NOT_FOUND } from "./text/matches.js";
+import { endsMask, matches, NOT_FOUND } from "./text/matches.js";
 import { work } from "./text/work.js";
 
 /** ASCII words that are looked up in bytes, in any case, without making a string of them. */
@@ -43,13 +43,13 @@ const MAX_HOST_LENGTH = 253;
 const NON_DOMAINS = new AsciiWords(
   (
     "png jpg jpeg gif svg webp ico bmp js mjs cjs ts tsx jsx css scss map json yml yaml xml htm html txt log csv tgz gz tar " +
-    "jar war dll exe service socket timer slice scope mount target local internal localdomain"
+    "jar war dll exe service socket timer slice scope mount target localdomain"
   ).split(" "),
 );
 
-/** An e-mail address around the `@` at `at`, which may be written `%40`: `size` is its length. */
-export function findEmail(b: Uint8Array, at: number, size: number): number {
-  const hostStart = at + size;
+/** An e-mail address around the `@` at `at`. */
+export function findEmail(b: Uint8Array, at: number): number {
+  const hostStart = at + 1;
   const end = hostEnd(b, hostStart);
   work.spent += end - at;
   if (end === hostStart || !isHost(b, hostStart, end)) return NOT_FOUND;
@@ -77,7 +77,7 @@ function localStart(b: Uint8Array, at: number): number {
     ascii ||= (CHARACTER_BITS[c]! & ALNUM) !== 0;
     p--;
   }
-  if (p > matches.floor && b[p - 1] === STAR) return at; // treated already
+  if (endsMask(b, p)) return at; // treated already
   while (p < at && (b[p] === DOT || b[p] === DASH || b[p] === PERCENT || b[p] === PLUS)) p++;
   return p;
 }

@@ -1,8 +1,8 @@
 import { isIPv6 } from "node:net";
-import { COLON, DOT, STAR } from "./text/ascii.js";
+import { COLON, DOT } from "./text/ascii.js";
 import { CHARACTER_BITS, DIGIT, HEX, hasAny, isAt, latin1, WORD } from "./text/characters.js";
 import { IPV6 } from "./text/detectors.js";
-import { matches, NOT_FOUND } from "./text/matches.js";
+import { beginsMask, endsMask, matches, NOT_FOUND } from "./text/matches.js";
 import { TEXT_COST, work } from "./text/work.js";
 
 const MAX_LENGTH = 45;
@@ -13,7 +13,7 @@ export function findIpv6(b: Uint8Array, p: number): number {
   if (p + 1 >= end || !isAddressByte(b[p + 1]!)) return NOT_FOUND;
   let start = p;
   while (start > lastEnd && start > p - 5 && (CHARACTER_BITS[b[start - 1]!]! & HEX) !== 0) start--;
-  if (start > matches.floor && isAttached(b[start - 1]!)) return NOT_FOUND; // so that a run is looked at once
+  if ((start > matches.floor && isAttached(b[start - 1]!)) || endsMask(b, start)) return NOT_FOUND; // so that a run is looked at once
   let stop = p;
   let colons = 0;
   let isShort = false;
@@ -28,7 +28,7 @@ export function findIpv6(b: Uint8Array, p: number): number {
   work.spent += stop - p;
   if (!isShort && colons < 6) return NOT_FOUND;
   while (stop > start && (b[stop - 1] === DOT || (b[stop - 1] === COLON && b[stop - 2] !== COLON))) stop--;
-  if (isAt(b, stop, end, WORD) || (stop < end && b[stop] === STAR) || !isAddress(b, start, stop)) return NOT_FOUND;
+  if (isAt(b, stop, end, WORD) || beginsMask(b, stop) || !isAddress(b, start, stop)) return NOT_FOUND;
   return matches.add(IPV6, start, stop);
 }
 
@@ -44,5 +44,5 @@ function isAddressByte(c: number): boolean {
 }
 
 function isAttached(c: number): boolean {
-  return c === COLON || c === STAR || c === DOT || (CHARACTER_BITS[c]! & WORD) !== 0;
+  return c === COLON || c === DOT || (CHARACTER_BITS[c]! & WORD) !== 0;
 }

@@ -1,14 +1,27 @@
 import { findEmail } from "./email.js";
 import { findIpv6 } from "./ipv6.js";
 import { findNumbers } from "./numbers/numbers.js";
-import { endsPrefix, findApiKey, findAwsKey, findPrivateKey, KEY_ENDINGS } from "./secrets/api-key.js";
+import {
+  endsPrefix,
+  findAlibabaKey,
+  findApiKey,
+  findAsanaToken,
+  findAwsKey,
+  findBotToken,
+  findMarkedKey,
+  findStorageKey,
+  KEY_ENDINGS,
+} from "./secrets/api-key.js";
 import { findAssignedSecret } from "./secrets/assigned-secret.js";
+import { findEncoded } from "./secrets/encoded.js";
+import { findPrivateKey } from "./secrets/private-key.js";
 import { findAuthorization, findJwt, findUrlCredentials } from "./secrets/tokens.js";
 import { SLASH } from "./text/ascii.js";
 import { CHARACTER_BITS, DIGIT } from "./text/characters.js";
 import { API_KEY, ASSIGNED_SECRET, BEARER_TOKEN, EMAIL, IPV6, JWT, URL_CREDENTIALS } from "./text/detectors.js";
 import { matches, NOT_FOUND } from "./text/matches.js";
 import { textBudget, work } from "./text/work.js";
+import { findInWord } from "./word.js";
 
 /**
  * Looks for personal data and secrets in the text [start, end) of `b`, which is UTF-8, and leaves them in `matches`.
@@ -25,7 +38,7 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
     if (p >= end) break;
     const anchor = ANCHORS[b[p]!]!;
     work.spent += ANCHOR_COST;
-    if (anchor === NUMBER) p = findNumbers(b, p);
+    if (anchor === NUMBER) p = findNumbers(b, p, inWord);
     else if (isPromising(b, p, anchor)) {
       const found = detectAt(b, p, anchor);
       p = found === NOT_FOUND ? p + 1 : found;
@@ -46,9 +59,33 @@ export const MAX_MATCHES = 32_768;
 
 /** A second byte rules most anchors out before anybody is called. What lies beyond the text only costs a closer look. */
 function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
-  if ((anchor & KEY_ENDING) !== 0) return endsPrefix(b, p) || ((anchor & DASH) !== 0 && b[p + 1] === 45);
+  if ((anchor & (KEY_ENDING | MARK)) !== 0)
+    return endsPrefix(b, p) || ((anchor & DASH) !== 0 && b[p + 1] === 45) || ((anchor & MARK) !== 0 && isMarked(b, p));
   if (anchor === LETTER_B) return (b[p + 1]! | 36) === 101; // e or a
   return anchor !== LETTER_J || b[p - 1] === 121;
+}
+
+/** Q~ or v1. */
+function isMarked(b: Uint8Array, p: number): boolean {
+  return b[p] === 126 ? b[p - 1] === 81 : b[p - 1] === 49 && b[p - 2] === 118;
+}
+
+function inWord(b: Uint8Array, p: number): number {
+  return findInWord(b, p, scanWrapped);
+}
+
+/** So deep texts are looked for in base64 within base64. */
+const MAX_WRAPPINGS = 3;
+let wrappings = 0;
+
+function scanWrapped(text: Uint8Array): number {
+  if (wrappings === MAX_WRAPPINGS) return TOO_COSTLY;
+  wrappings++;
+  try {
+    return scan(text, 0, text.length, matches.hints, matches.enabled);
+  } finally {
+    wrappings--;
+  }
 }
 
 const NUMBER = 1;
@@ -61,6 +98,7 @@ const LETTER_J = 64;
 const LETTER_B = 128;
 const LETTER_I = 256;
 const PERCENT = 512;
+const MARK = 1024;
 
 const ANCHORS: Uint16Array = anchorTable();
 
@@ -79,17 +117,18 @@ function anchorTable(): Uint16Array {
   set("Bb", LETTER_B);
   set("I", LETTER_I);
   set("%", PERCENT);
+  set("~.", MARK);
   return table;
 }
 
 function detectAt(b: Uint8Array, p: number, anchor: number): number {
   switch (anchor) {
     case AT:
-      return matches.isEnabled(EMAIL) ? findEmail(b, p, 1) : NOT_FOUND;
+      return matches.isEnabled(EMAIL) ? findEmail(b, p) : NOT_FOUND;
     case PERCENT:
-      return b[p + 1] === 52 && b[p + 2] === 48 && matches.isEnabled(EMAIL) ? findEmail(b, p, 3) : NOT_FOUND;
+      return findEncoded(b, p, scanWrapped);
     case EQUALS:
-      return matches.isEnabled(ASSIGNED_SECRET) ? findAssignedSecret(b, p) : NOT_FOUND;
+      return detectAtEquals(b, p);
     case COLON:
       return detectAtColon(b, p);
     case LETTER_J:
@@ -101,9 +140,23 @@ function detectAt(b: Uint8Array, p: number, anchor: number): number {
   }
 }
 
+function detectAtEquals(b: Uint8Array, p: number): number {
+  if (b[p + 1] === 61 && matches.isEnabled(API_KEY)) {
+    const key = findStorageKey(b, p);
+    if (key !== NOT_FOUND) return key;
+  }
+  return matches.isEnabled(ASSIGNED_SECRET) ? findAssignedSecret(b, p) : NOT_FOUND;
+}
+
 function detectAtColon(b: Uint8Array, p: number): number {
   if (b[p + 1] === SLASH && b[p + 2] === SLASH)
     return matches.isEnabled(URL_CREDENTIALS) ? findUrlCredentials(b, p) : NOT_FOUND;
+  if (matches.isEnabled(API_KEY)) {
+    const token = findBotToken(b, p);
+    if (token !== NOT_FOUND) return token;
+    const asana = findAsanaToken(b, p);
+    if (asana !== NOT_FOUND) return asana;
+  }
   const found = matches.isEnabled(IPV6) ? findIpv6(b, p) : NOT_FOUND;
   return found === NOT_FOUND && matches.isEnabled(ASSIGNED_SECRET) ? findAssignedSecret(b, p) : found;
 }
@@ -111,7 +164,13 @@ function detectAtColon(b: Uint8Array, p: number): number {
 function detectApiKey(b: Uint8Array, p: number, anchor: number): number {
   if (anchor === LETTER_I) {
     const aws = findAwsKey(b, p);
-    return aws === NOT_FOUND ? findGoogleKey(b, p) : aws;
+    if (aws !== NOT_FOUND) return aws;
+    const google = findGoogleKey(b, p);
+    return google === NOT_FOUND ? findAlibabaKey(b, p) : google;
+  }
+  if ((anchor & MARK) !== 0 && isMarked(b, p)) {
+    const marked = findMarkedKey(b, p);
+    if (marked !== NOT_FOUND) return marked;
   }
   const key = (anchor & DASH) !== 0 && b[p + 1] === 45 ? findPrivateKey(b, p) : NOT_FOUND;
   return key === NOT_FOUND ? findApiKey(b, p) : key;

@@ -72,7 +72,7 @@ describe("the work of a scan", () => {
     (piece) => {
       const { units, size, found } = costOf(piece.repeat(300_000 / piece.length));
       expect(units / size).toBeLessThan(24);
-      expect(found).toBe(0);
+      expect(found).toBeLessThanOrEqual(1);
     },
   );
 

@@ -1,6 +1,7 @@
-import { BLANK, CLOSE_PAREN, COLON, DASH, DOT, OPEN_PAREN, STAR } from "../text/ascii.js";
+import { BLANK, CLOSE_PAREN, COLON, DASH, DOT, OPEN_PAREN } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, SEPARATOR, WORD } from "../text/characters.js";
 import { followsWord } from "../text/lookback.js";
+import { endsMask } from "../text/matches.js";
 
 /**
  * A number as people write it: groups of digits with blanks, dashes, dots, slashes or brackets between them. One for the
@@ -13,6 +14,8 @@ class DigitGroups {
   /** What is between a group and the next one: a byte, or how several of them open or close a bracket; 0 behind the last. */
   readonly separators: number[] = [];
   digits = 0;
+  /** Where the last group begins, if it is the beginning of a word; else -1. */
+  wordAt = -1;
   /** Where the text goes on. */
   resumeAt = 0;
 
@@ -32,9 +35,11 @@ class DigitGroups {
       p = next;
     }
     this.resumeAt = p;
+    this.wordAt = -1;
     if (p < end && (CHARACTER_BITS[b[p]!]! & WORD) !== 0) {
       // The last group is the beginning of a word.
       digits -= p - this.starts[--count]!;
+      this.wordAt = this.starts[count]!;
       if (count > 0) this.separators[count - 1] = ATTACHED;
     }
     this.count = count;
@@ -69,7 +74,7 @@ class DigitGroups {
     const start = this.starts[0]!;
     if (start === floor) return false;
     const c = b[start - 1]!;
-    if ((CHARACTER_BITS[c]! & WORD) !== 0 || c === DOT || c === STAR) return true;
+    if ((CHARACTER_BITS[c]! & WORD) !== 0 || c === DOT || endsMask(b, start)) return true;
     return (c === DASH && isOneOf(b, start - 2, floor, WORD)) || (c === COLON && isOneOf(b, start - 2, floor, DIGIT));
   }
 

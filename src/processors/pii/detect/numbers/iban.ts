@@ -1,7 +1,7 @@
-import { BLANK, DASH, STAR } from "../text/ascii.js";
-import { ALNUM, CHARACTER_BITS, isAt, isBefore, LETTER, WORD } from "../text/characters.js";
+import { BLANK, DASH } from "../text/ascii.js";
+import { ALNUM, CHARACTER_BITS, isAt, isBefore, isInWord, LETTER, WORD } from "../text/characters.js";
 import { IBAN } from "../text/detectors.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { endsMask, matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 /** Number of characters by country. */
@@ -21,7 +21,7 @@ export function findIban(b: Uint8Array, p: number): number {
   const { floor, lastEnd, end } = matches;
   const start = p - 2;
   if (start < lastEnd || !isBefore(b, p, floor, LETTER) || !isBefore(b, p - 1, floor, LETTER)) return NOT_FOUND;
-  if (isBefore(b, start, floor, WORD) || (start > floor && b[start - 1] === STAR)) return NOT_FOUND;
+  if (isInWord(b, start, floor) || endsMask(b, start)) return NOT_FOUND;
   work.spent += TEXT_COST;
   const length = LENGTHS[String.fromCharCode(b[start]! & ~32, b[p - 1]! & ~32)];
   if (length === undefined) return NOT_FOUND;

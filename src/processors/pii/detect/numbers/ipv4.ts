@@ -1,11 +1,12 @@
-import { DASH, DOT, SLASH, STAR, ZERO } from "../text/ascii.js";
-import { isAt, isBefore, LETTER, latin1 } from "../text/characters.js";
+import { COLON, DASH, DOT, SLASH, ZERO } from "../text/ascii.js";
+import { isAt, isBefore, LETTER, latin1, UPPER } from "../text/characters.js";
 import { HINT_VERSION, IPV4 } from "../text/detectors.js";
-import { matches } from "../text/matches.js";
+import { endsMask, matches } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { groups, groupValue } from "./digit-groups.js";
 
-const VERSION_WORD = /(?:version|ver|build|release|rev|firmware|driver|assembly)['"]?[ =:]{0,3}['"]?v?$/i;
+const VERSION_WORD =
+  /(?:version|(?<![a-z])ver|build|release|(?<![a-z])rev|firmware|(?<![a-z])driver|assembly)['"]?[ =:]{0,3}['"]?v?$/i;
 
 /** The last letters of these words, and what may be between a word and the number. */
 const VERSION_ENDS = byteTable("nrdevyNRDEVY");
@@ -40,16 +41,24 @@ function isBounded(b: Uint8Array, i: number): boolean {
   const start = groups.starts[i]!;
   const stop = groups.ends[i + 3]!;
   if (i > 0 && groups.separators[i - 1] === DOT) return false;
-  if (start > floor && (b[start - 1] === DOT || b[start - 1] === STAR)) return false;
-  if (start > floor && b[start - 1] === SLASH && isBefore(b, start - 1, floor, LETTER)) return false; // Chrome/1.2.3.4
+  if ((start > floor && b[start - 1] === DOT) || endsMask(b, start)) return false;
+  if (start > floor && b[start - 1] === SLASH && isProduct(b, start - 1) && b[stop] !== COLON) return false;
   if (groups.separators[i + 3] === DOT) return false;
   if (stop < end && b[stop] === DASH && isAt(b, stop + 1, end, LETTER)) return false; // 1.2.3.4-beta
   return !isVersion(b, start);
 }
 
+/** Is the word before `p` a product's, as in Chrome/1.2.3.4? Hosts have small letters. */
+function isProduct(b: Uint8Array, p: number): boolean {
+  const floor = Math.max(matches.floor, p - 32);
+  let start = p;
+  while (start > floor && isBefore(b, start, floor, LETTER)) start--;
+  return start < p && isAt(b, start, p, UPPER);
+}
+
 /** Does a word before `p` say that a version follows? */
 function isVersion(b: Uint8Array, p: number): boolean {
-  const floor = Math.max(matches.floor, p - 16);
+  const floor = Math.max(matches.floor, p - 17);
   let last = p - 1;
   while (last >= floor && VERSION_GAP[b[last]!] === 1) last--;
   return last >= floor && VERSION_ENDS[b[last]!] === 1 && isVersionWord(b, floor, p);

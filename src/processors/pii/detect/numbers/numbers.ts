@@ -1,10 +1,9 @@
 import { DOT } from "../text/ascii.js";
-import { ALNUM, CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, runEnd, SEPARATOR, WORD } from "../text/characters.js";
-import { IBAN, IPV4, PAYMENT_CARD, PHONE, SSN } from "../text/detectors.js";
-import { matches, NOT_FOUND } from "../text/matches.js";
+import { CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, SEPARATOR, WORD } from "../text/characters.js";
+import { IPV4, PAYMENT_CARD, PHONE, SSN } from "../text/detectors.js";
+import { matches } from "../text/matches.js";
 import { work } from "../text/work.js";
 import { groups } from "./digit-groups.js";
-import { findIban } from "./iban.js";
 import { findIpv4 } from "./ipv4.js";
 import { findPaymentCard } from "./payment-card.js";
 import { findPhone } from "./phone.js";
@@ -13,20 +12,21 @@ import { findSsn } from "./ssn.js";
 /** What detectors look at for each group of digits. */
 const GROUP_COST = 20;
 
+/** What is in a word whose first digit is at `p`; gives the position where the scan goes on. */
+export type FindInWord = (b: Uint8Array, p: number) => number;
+
 /** Everything that is made of digits, from the digit at `p` on. Gives the position where the scan goes on. */
-export function findNumbers(b: Uint8Array, p: number): number {
+export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): number {
   const { floor, end } = matches;
-  if (isBefore(b, p, floor, WORD)) {
-    const found = isAt(b, p + 1, end, DIGIT) && matches.isEnabled(IBAN) ? findIban(b, p) : NOT_FOUND;
-    return found === NOT_FOUND ? runEnd(b, p, end, ALNUM) : found;
-  }
+  if (isBefore(b, p, floor, WORD)) return findInWord(b, p);
   const stop = endIfTooShort(b, p, end);
-  if (stop > 0) return stop;
+  if (stop > 0) return isAt(b, stop, end, LETTER) ? findInWord(b, p) : stop; // 7c9f
   groups.read(b, p, end);
   work.spent += GROUP_COST * groups.count;
-  if (groups.digits < 8 && groups.count < 4) return groups.resumeAt;
+  if (groups.digits < 8 && groups.count < 4) return groups.wordAt < 0 ? groups.resumeAt : findInWord(b, groups.wordAt);
   for (let i = 0; i < groups.count; ) i = findInGroups(b, i);
-  return Math.max(groups.resumeAt, matches.lastEnd);
+  if (groups.wordAt < matches.lastEnd) return Math.max(groups.resumeAt, matches.lastEnd);
+  return findInWord(b, groups.wordAt);
 }
 
 /**
@@ -46,7 +46,7 @@ function endIfTooShort(b: Uint8Array, p: number, end: number): number {
     } else if ((bits & SEPARATOR) === 0) break;
     else if (c === DOT && ++dots === 3) return 0;
   }
-  return isAt(b, stop, end, LETTER) ? runEnd(b, stop, end, ALNUM) : stop; // 7c9f
+  return stop;
 }
 
 /** Looks at the groups from `i` on; gives the group to go on with. */

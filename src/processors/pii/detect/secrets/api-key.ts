@@ -1,54 +1,50 @@
-import { DASH, DOT, UPPER_A, UPPER_K, UPPER_S } from "../text/ascii.js";
-import { ALNUM, BASE64URL, DIGIT, HEX, hasTextAt, isBefore, LOWER, latin1, TOKEN, UPPER } from "../text/characters.js";
+import { DOT, PERCENT, UPPER_A, UPPER_K, UPPER_S } from "../text/ascii.js";
+import {
+  ALNUM,
+  BASE64,
+  BASE64URL,
+  DIGIT,
+  HEX,
+  hasTextAt,
+  isAt,
+  isBefore,
+  isInWord,
+  LOWER,
+  latin1,
+  runEnd,
+  UPPER,
+} from "../text/characters.js";
 import { API_KEY } from "../text/detectors.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { hasNext, runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
+import { KEY_PREFIXES, type KeyPrefix, UUID_LENGTH } from "./vendor-keys.js";
 
-/** How keys of well-known issuers begin, and how long and of what the rest is at least. */
-const PREFIXES: readonly (readonly [prefix: string, least: number, bits: number])[] = [
-  ...["sk_live_", "sk_test_", "rk_live_", "rk_test_", "pk_live_", "pk_test_"].map((p) => [p, 10, ALNUM] as const),
-  ["whsec_", 20, TOKEN],
-  ...["ghp_", "gho_", "ghu_", "ghs_", "ghr_"].map((p) => [p, 30, ALNUM] as const),
-  ["github_pat_", 22, BASE64URL],
-  ...["glpat-", "gldt-", "glrt-"].map((p) => [p, 18, BASE64URL] as const),
-  ...["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-"].map((p) => [p, 10, BASE64URL] as const),
-  ["npm_", 30, ALNUM],
-  ["pypi-", 16, BASE64URL],
-  ...["dop_v1_", "doo_v1_", "dor_v1_"].map((p) => [p, 40, HEX] as const),
-  ...["shpat_", "shpss_", "shpca_", "shppa_"].map((p) => [p, 32, HEX] as const),
-  ["hf_", 30, ALNUM],
-  ["sk-", 20, BASE64URL],
-  ...["sq0atp-", "sq0csp-"].map((p) => [p, 22, BASE64URL] as const),
-  ["key-", 32, HEX],
-  ["lin_api_", 32, ALNUM],
-  ["sntrys_", 32, TOKEN],
-  ["glsa_", 30, BASE64URL],
-  ["SG.", 40, TOKEN],
-  ["ya29.", 20, BASE64URL],
-  ["AIza", 35, BASE64URL],
-];
+/** By the last three bytes of the prefix, as `endingOf` puts them together; the longest first. */
+const PREFIXES_BY_ENDING: readonly (readonly KeyPrefix[] | undefined)[] = prefixesByEnding();
 
-/** By the last two bytes of the prefix. */
-const PREFIXES_BY_ENDING: readonly (readonly (readonly [string, number, number])[] | undefined)[] = prefixesByEnding();
-
-/** By the last two bytes: does any prefix end like that? Small enough to stay near, unlike the lists. */
+/** Does any prefix end like that? Small enough to stay near, unlike the lists. */
 const ENDS_PREFIX = Uint8Array.from(PREFIXES_BY_ENDING, (list) => (list === undefined ? 0 : 1));
 
 export function endsPrefix(b: Uint8Array, p: number): boolean {
-  return ENDS_PREFIX[(b[p - 1]! << 8) | b[p]!] !== 0;
+  return ENDS_PREFIX[endingOf(b[p - 2]!, b[p - 1]!, b[p]!)] !== 0;
 }
 
 /** The bytes with which prefixes end: where the scan stops to ask. */
 export const KEY_ENDINGS: readonly number[] = [
-  ...new Set(PREFIXES.map(([prefix]) => prefix.charCodeAt(prefix.length - 1))),
+  ...new Set(KEY_PREFIXES.map(({ prefix }) => prefix.charCodeAt(prefix.length - 1))),
 ];
 
+function endingOf(a: number, b: number, c: number): number {
+  return ((a << 10) ^ (b << 5) ^ c) & 0xffff;
+}
+
 function prefixesByEnding() {
-  const lists: [string, number, number][][] = new Array(65536).fill(undefined);
-  for (const [prefix, least, bits] of PREFIXES) {
-    const ending = (prefix.charCodeAt(prefix.length - 2) << 8) | prefix.charCodeAt(prefix.length - 1);
-    lists[ending] = [...(lists[ending] ?? []), [prefix, least, bits]];
+  const lists: KeyPrefix[][] = new Array(65536).fill(undefined);
+  for (const one of KEY_PREFIXES.toSorted((a, b) => b.prefix.length - a.prefix.length)) {
+    const at = (back: number) => one.prefix.charCodeAt(one.prefix.length - back);
+    const ending = endingOf(at(3), at(2), at(1));
+    lists[ending] = [...(lists[ending] ?? []), one];
   }
   return lists;
 }
@@ -56,24 +52,44 @@ function prefixesByEnding() {
 /** A key whose prefix ends with the byte at `p`. */
 export function findApiKey(b: Uint8Array, p: number): number {
   const { floor, lastEnd, end } = matches;
-  if (p === floor) return NOT_FOUND;
-  const candidates = PREFIXES_BY_ENDING[(b[p - 1]! << 8) | b[p]!];
+  if (p < floor + 2) return NOT_FOUND;
+  const candidates = PREFIXES_BY_ENDING[endingOf(b[p - 2]!, b[p - 1]!, b[p]!)];
   if (candidates === undefined) return NOT_FOUND;
-  for (const [prefix, least, bits] of candidates) {
+  for (const { prefix, least, bits, isUnique, tail, isUuid } of candidates) {
     work.spent += prefix.length;
     const start = p + 1 - prefix.length;
-    if (start < lastEnd || !hasTextAt(b, start, end, prefix) || isBefore(b, start, floor, ALNUM)) continue;
-    const stop = runs.end(b, p + 1, bits);
-    if (stop - p <= least || !looksRandom(b, p + 1, stop, prefix)) continue;
-    return matches.add(API_KEY, start, trimDots(b, stop));
+    if (start < lastEnd || !hasTextAt(b, start, end, prefix) || (tail === "" && isInWord(b, start, floor))) continue;
+    const body = p + 1 + tail.length;
+    if (tail !== "" && !hasTextAt(b, p + 1, end, tail)) continue;
+    const stop = encodedEnd(b, runs.end(b, body, bits), bits);
+    if (stop - body < least || !looksRandom(b, body, stop, isUnique)) continue;
+    if (isUuid && !isUuidAt(b, body)) continue;
+    return matches.add(API_KEY, tail === "" ? start : body, trimDots(b, stop));
   }
   return NOT_FOUND;
 }
 
+/** Goes on behind characters that are written as in URLs: `%2B`. */
+export function encodedEnd(b: Uint8Array, stop: number, bits: number): number {
+  const { end } = matches;
+  while (b[stop] === PERCENT && isAt(b, stop + 1, end, HEX) && isAt(b, stop + 2, end, HEX)) {
+    if (b[stop + 1] === 50 && (b[stop + 2] === 50 || b[stop + 2] === 54)) break; // a quote or an &
+    const next = runEnd(b, stop + 3, end, bits);
+    work.spent += next - stop;
+    stop = next;
+  }
+  return stop;
+}
+
 /** Digits, or letters in both cases where the prefix is nobody's word. */
-function looksRandom(b: Uint8Array, start: number, stop: number, prefix: string): boolean {
+function looksRandom(b: Uint8Array, start: number, stop: number, isUnique: boolean): boolean {
   if (hasNext(b, start, stop, DIGIT)) return true;
-  return prefix !== "sk-" && prefix !== "key-" && hasNext(b, start, stop, UPPER) && hasNext(b, start, stop, LOWER);
+  return isUnique && hasNext(b, start, stop, UPPER) && hasNext(b, start, stop, LOWER);
+}
+
+function isUuidAt(b: Uint8Array, p: number): boolean {
+  work.spent += TEXT_COST;
+  return /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(latin1(b, p, p + UUID_LENGTH));
 }
 
 /** An access key of AWS whose `KIA` or `SIA` begins before the I at `p`. */
@@ -82,31 +98,61 @@ export function findAwsKey(b: Uint8Array, p: number): number {
   const start = p - 2;
   if (start < lastEnd || b[start] !== UPPER_A || (b[p - 1] !== UPPER_K && b[p - 1] !== UPPER_S) || b[p + 1] !== UPPER_A)
     return NOT_FOUND;
-  if (isBefore(b, start, floor, ALNUM)) return NOT_FOUND;
+  if (isInWord(b, start, floor)) return NOT_FOUND;
   const stop = runs.end(b, start, UPPER | DIGIT);
   return stop - start === 20 ? matches.add(API_KEY, start, stop) : NOT_FOUND;
 }
 
-/** A private key in PEM whose first dash is at `p`; without an end it goes to the end of the text. */
-export function findPrivateKey(b: Uint8Array, p: number): number {
-  const { end } = matches;
-  if (!hasTextAt(b, p, end, "-----BEGIN ")) return NOT_FOUND;
-  work.spent += TEXT_COST;
-  const head = latin1(b, p + 11, Math.min(end, p + 50));
-  if (!/^[A-Z ]*PRIVATE KEY-----/.test(head)) return NOT_FOUND;
-  return matches.add(API_KEY, p, privateKeyEnd(b, p, end));
+/** An access key of Alibaba Cloud, whose `LTAI` ends with the I at `p`. */
+export function findAlibabaKey(b: Uint8Array, p: number): number {
+  const start = p - 3;
+  if (start < matches.lastEnd || !hasTextAt(b, start, matches.end, "LTAI") || isInWord(b, start, matches.floor))
+    return NOT_FOUND;
+  const stop = runs.end(b, start, ALNUM);
+  if (stop - start < 16 || stop - start > 30 || !hasNext(b, start, stop, LOWER)) return NOT_FOUND;
+  return matches.add(API_KEY, start, stop);
 }
 
-/** Reads up to the foot and no further, since there may be another key behind it. */
-function privateKeyEnd(b: Uint8Array, start: number, end: number): number {
-  const text = b.subarray(start, end);
-  for (let at = text.indexOf(DASH); at >= 0; at = text.indexOf(DASH, at + 1)) {
-    if (!hasTextAt(text, at, text.length, "-----END ")) continue;
-    work.spent += TEXT_COST;
-    const foot = /^[A-Z ]{0,30}KEY-----/.exec(latin1(text, at + 9, Math.min(text.length, at + 9 + 38)));
-    if (foot !== null) return start + at + 9 + foot[0].length;
-  }
-  return end;
+/** A key of a storage account: 76 characters of base64, `+ASt`, six more and the `==` at `p`. */
+export function findStorageKey(b: Uint8Array, p: number): number {
+  const start = p - 86;
+  if (
+    start < matches.lastEnd ||
+    !(hasTextAt(b, p - 10, matches.end, "+ASt") || hasTextAt(b, p - 10, matches.end, "-ASt"))
+  )
+    return NOT_FOUND;
+  work.spent += 86;
+  return runEnd(b, start, p, BASE64) === p ? matches.add(API_KEY, start, p + 2) : NOT_FOUND;
+}
+
+/** A token of a Telegram bot: a number, the colon at `p`, and 35 characters. */
+export function findBotToken(b: Uint8Array, p: number): number {
+  const { floor, lastEnd } = matches;
+  const body = p + 1;
+  if (b[body] !== UPPER_A || b[body + 1] !== UPPER_A) return NOT_FOUND;
+  let start = p;
+  while (start > lastEnd && p - start < 11 && isBefore(b, start, floor, DIGIT)) start--;
+  if (p - start < 8 || p - start > 10 || runs.end(b, body, BASE64URL) - body !== 35) return NOT_FOUND;
+  return matches.add(API_KEY, start, body + 35);
+}
+
+/** A token of Asana: two numbers, the colon at `p`, and 32 digits of hex. */
+export function findAsanaToken(b: Uint8Array, p: number): number {
+  if (!isAt(b, p + 1, matches.end, HEX) || !isBefore(b, p, matches.floor + 16, DIGIT)) return NOT_FOUND;
+  if (runs.end(b, p + 1, HEX) - p !== 33) return NOT_FOUND;
+  work.spent += TEXT_COST;
+  const before = /[12]\/\d{16}(?:\/\d{16})?$/.exec(latin1(b, Math.max(matches.lastEnd, p - 36), p));
+  return before === null ? NOT_FOUND : matches.add(API_KEY, p - before[0].length, p + 33);
+}
+
+/** A secret of Entra ID, or a token of Terraform: known by what is in its middle, which ends at `p`. */
+export function findMarkedKey(b: Uint8Array, p: number): number {
+  const { end, lastEnd } = matches;
+  const isEntra = b[p] === 126 && b[p - 1] === 81 && isAt(b, p - 2, end, DIGIT);
+  const before = isEntra ? p - 5 : p - 8 - 14;
+  if (before < lastEnd || (!isEntra && !hasTextAt(b, p - 8, end, ".atlasv1."))) return NOT_FOUND;
+  const stop = runs.end(b, p + 1, BASE64URL);
+  return stop - p > 30 && !isInWord(b, before, matches.floor) ? matches.add(API_KEY, before, stop) : NOT_FOUND;
 }
 
 function trimDots(b: Uint8Array, stop: number): number {

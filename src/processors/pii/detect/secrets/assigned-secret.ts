@@ -1,56 +1,72 @@
-import {
-  APOSTROPHE,
-  BACKSLASH,
-  BLANK,
-  DOLLAR,
-  DOT,
-  EQUALS,
-  LESS,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  OPEN_PAREN,
-  PERCENT,
-  QUOTE,
-  STAR,
-} from "../text/ascii.js";
-import { CHARACTER_BITS, DIGIT, IN_APOSTROPHES, IN_QUOTES, LETTER, latin1, NAME, VALUE } from "../text/characters.js";
-import { ASSIGNED_SECRET } from "../text/detectors.js";
+import { AMPERSAND, APOSTROPHE, BACKSLASH, BLANK, COLON, EQUALS, HASH, QUESTION, QUOTE } from "../text/ascii.js";
+import { CHARACTER_BITS, DIGIT, isAt, LETTER, latin1, NAME, SECRET } from "../text/characters.js";
+import { API_KEY, ASSIGNED_SECRET } from "../text/detectors.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
-import { hasNext, runs } from "../text/runs.js";
+import { hasNext } from "../text/runs.js";
 import { MASK } from "../text/treated.js";
 import { TEXT_COST, work } from "../text/work.js";
+import { assigned } from "./assigned-value.js";
+import { findPrivateKey } from "./private-key.js";
 import { areRandomLetters } from "./random-letters.js";
-import { AUTHORIZATION_WORD, NO_WORD, STRONG_WORD, wordEndingAt } from "./secret-words.js";
+import {
+  AUTHORIZATION_WORD,
+  COOKIE_WORD,
+  NO_WORD,
+  QUERY_WORD,
+  STRONG_WORD,
+  wordEndingAt,
+  wordStart,
+} from "./secret-words.js";
 
 /** Schemes that may stand before the secret of an `Authorization`; the detector bearer_token knows the others. */
-const AUTH_SCHEME = /^(?:token|api-?key|key|bot|oauth|ssws|splunk|geniekey) +/i;
-const MAX_SCHEME_LENGTH = 16;
+const AUTH_SCHEME = /^(?:token|api-?key|key|bot|oauth|ssws|splunk|geniekey|negotiate|ntlm|flyv1) +/i;
+/** Schemes with a list of names and values behind them. */
+const AUTH_LIST = /^(?:digest|hawk|oauth|signature|aws4-hmac-sha256|sharedkey(?:lite)?|mac) +\w+=/i;
+const MAX_SCHEME_LENGTH = 64;
 const MAX_WORD_LENGTH = 40;
 
 /** Words that stand in the place of a secret and are none. */
 const PLACEHOLDER_WORDS =
-  /^(?:null|nil|none|true|false|undefined|required|missing|invalid|expired|empty|unset|changed|redacted|removed|filtered|hidden|string|yes|no|ok|x+|\.+)$/i;
+  /^(?:null|nil|none|true|false|undefined|required|missing|invalid|expired|empty|unset|changed|redacted|removed|filtered|hidden|string|yes|no|ok|x+|\.+|set|reset|updated|wrong|incorrect|mismatch|failed|failure|rejected|denied|accepted|enabled|disabled|unknown|unavailable|optional|present|absent|provided|stored|encrypted|hashed|verified|default|weak|strong|rotated|revoked|masked|secret|password)$/i;
+/** Variables of templates, and what treatments leave. */
+const PLACEHOLDER =
+  /^(?:\*+|\$(?:[A-Z_][A-Z\d_]*|[a-z_]+|\{.*|\(.*)|%(?:[a-z]|[A-Z_]+%|\(\w+\)s)|\{\{?[\w .-]*\}?\}|<[\w ./-]*>|\[[\w .-]*\]|hash\([\da-f]{32}\).*)$/;
+const MAX_PLACEHOLDER_LENGTH = 64;
 
 /** The value that is assigned to a word like `password` or `api_key` by the `=` or `:` at `p`. */
 export function findAssignedSecret(b: Uint8Array, p: number): number {
-  const { floor, end, lastEnd } = matches;
+  const { floor, lastEnd } = matches;
   let last = p - 1;
   while (last >= floor && last > p - 8 && (b[last] === QUOTE || b[last] === APOSTROPHE || b[last] === BACKSLASH))
     last--;
   if (last === p - 1 && last > floor && b[last] === BLANK) last--;
   const kind = wordEndingAt(b, last + 1, lastEnd);
   if (kind === NO_WORD || isPublic(b, last + 1)) return NOT_FOUND;
-  const begin = valueStart(b, p + 1);
-  const start = kind === AUTHORIZATION_WORD ? afterScheme(b, begin) : begin;
-  const isQuoted = begin > p + 1 && b[begin - 1] !== BLANK;
-  const quote = isQuoted ? b[begin - 1]! : 0;
-  const stop = valueEnd(b, start, quote);
-  if (start >= stop || stop > end || isPlaceholder(b, start, stop)) return NOT_FOUND;
-  const isStrong = kind === STRONG_WORD;
-  const isCertain = isStrong && (b[p] === EQUALS || (isQuoted && last < p - 1));
-  if (stop - start < (isCertain ? 3 : isStrong ? 6 : 8) || (!isCertain && !looksSecret(b, start, stop)))
-    return NOT_FOUND;
-  return matches.add(ASSIGNED_SECRET, start, stop);
+  assigned.read(b, p + 1);
+  if (kind === COOKIE_WORD) return findCookies(b);
+  if (kind === AUTHORIZATION_WORD) passScheme(b);
+  if (kind === QUERY_WORD && !isInQuery(b)) return NOT_FOUND;
+  assigned.cut(b, kind !== STRONG_WORD);
+  const key = b[assigned.start] === 45 && matches.isEnabled(API_KEY) ? findPrivateKey(b, assigned.start) : NOT_FOUND;
+  if (key !== NOT_FOUND) return key;
+  const { start, stop } = assigned;
+  if (start >= stop || isPlaceholder(b, start, stop)) return NOT_FOUND;
+  return isSecret(b, p, kind, last < p - 1) ? matches.add(ASSIGNED_SECRET, start, stop) : NOT_FOUND;
+}
+
+/** Is what was read last, behind the sign at `p`, the secret that the word says? */
+function isSecret(b: Uint8Array, p: number, kind: number, isNameQuoted: boolean): boolean {
+  const { start, stop, isQuoted } = assigned;
+  const size = stop - start;
+  if (kind === QUERY_WORD) return size >= 16 && looksSecret(b, start, stop);
+  if (kind !== STRONG_WORD) return size >= 8 && looksSecret(b, start, stop);
+  if (b[p] === EQUALS || (isQuoted && isNameQuoted)) return size >= 3;
+  return size >= 6 && (looksSecret(b, start, stop) || endsLine(b, stop));
+}
+
+/** Nothing comes behind the value but the end of the line, or of what is in quotes: it is no prose. */
+function endsLine(b: Uint8Array, p: number): boolean {
+  return p >= matches.end || b[p] === 10 || b[p] === 13 || b[p] === QUOTE || b[p] === BACKSLASH;
 }
 
 function looksSecret(b: Uint8Array, start: number, stop: number): boolean {
@@ -58,10 +74,43 @@ function looksSecret(b: Uint8Array, start: number, stop: number): boolean {
 }
 
 /** Behind the name of a scheme, if there is one, and its blank: `Authorization: Token abc`. */
-function afterScheme(b: Uint8Array, p: number): number {
+function passScheme(b: Uint8Array): void {
   work.spent += TEXT_COST;
-  const scheme = AUTH_SCHEME.exec(latin1(b, p, Math.min(matches.end, p + MAX_SCHEME_LENGTH)));
-  return scheme === null ? p : p + scheme[0].length;
+  const { start, isQuoted } = assigned;
+  const begin = !isQuoted && b[start] === 91 ? start + 1 : start;
+  const text = latin1(b, begin, Math.min(matches.end, begin + MAX_SCHEME_LENGTH));
+  if (AUTH_LIST.test(text)) {
+    assigned.start = begin + text.indexOf(" ") + 1;
+    assigned.stop = Math.max(assigned.stop, assigned.start);
+    while (assigned.stop < matches.end && b[assigned.stop] !== 10 && b[assigned.stop] !== 13) assigned.stop++;
+    work.spent += assigned.stop - assigned.start;
+    return;
+  }
+  const scheme = AUTH_SCHEME.exec(text);
+  if (scheme === null) return;
+  if (isQuoted) assigned.start = begin + scheme[0].length;
+  else assigned.readPlain(b, begin + scheme[0].length);
+}
+
+/** Names with values behind `Cookie` or `Set-Cookie`: all of them. */
+function findCookies(b: Uint8Array): number {
+  const { start } = assigned;
+  const nameEnd = nameStop(b, start);
+  if (nameEnd === start || b[nameEnd] !== EQUALS || !isAt(b, nameEnd + 1, matches.end, SECRET)) return NOT_FOUND;
+  assigned.extendToLineEnd(b);
+  if (isPlaceholder(b, nameEnd + 1, assigned.stop)) return NOT_FOUND;
+  return matches.add(ASSIGNED_SECRET, nameEnd + 1, assigned.stop);
+}
+
+function nameStop(b: Uint8Array, p: number): number {
+  const limit = Math.min(matches.end, p + MAX_WORD_LENGTH);
+  while (p < limit && (CHARACTER_BITS[b[p]!]! & NAME) !== 0) p++;
+  return p;
+}
+
+function isInQuery(b: Uint8Array): boolean {
+  const before = wordStart > matches.floor ? b[wordStart - 1] : 0;
+  return before === QUESTION || before === AMPERSAND || before === HASH;
 }
 
 /** Is the word that ends before `p` a public key's? */
@@ -78,39 +127,10 @@ function isPublicEnd(b: Uint8Array, p: number): boolean {
   return (b[p]! | 32) === 99 && p >= matches.floor + 5 && /^public$/i.test(latin1(b, p - 5, p + 1));
 }
 
-function valueStart(b: Uint8Array, p: number): number {
-  const { end } = matches;
-  if (p < end && b[p] === BLANK) p++;
-  while (p < end && b[p] === BACKSLASH) p++;
-  return p < end && (b[p] === QUOTE || b[p] === APOSTROPHE) ? p + 1 : p;
-}
-
-function valueEnd(b: Uint8Array, start: number, quote: number): number {
-  if (quote === QUOTE) return runs.end(b, start, IN_QUOTES);
-  if (quote === APOSTROPHE) return runs.end(b, start, IN_APOSTROPHES);
-  let p = runs.end(b, start, VALUE);
-  while (p > start && b[p - 1] === DOT) p--;
-  return p;
-}
-
 /** A template's variable, a word that says there is none, or what a treatment left. */
 function isPlaceholder(b: Uint8Array, start: number, stop: number): boolean {
-  const first = b[start]!;
-  if (
-    first === STAR ||
-    first === DOLLAR ||
-    first === PERCENT ||
-    first === OPEN_BRACKET ||
-    first === LESS ||
-    first === OPEN_BRACE
-  )
-    return true;
   work.spent += TEXT_COST;
-  const text = latin1(b, start, Math.min(stop, start + 12));
-  return (
-    text.includes(MASK) ||
-    text.startsWith("hash(") ||
-    (text === "hash" && stop < matches.end && b[stop] === OPEN_PAREN) ||
-    PLACEHOLDER_WORDS.test(text)
-  );
+  const text = latin1(b, start, Math.min(stop, start + MAX_PLACEHOLDER_LENGTH));
+  if (text.slice(0, 12).includes(MASK) || PLACEHOLDER.test(text) || PLACEHOLDER_WORDS.test(text)) return true;
+  return b[start] === 123 && (b[start + 1] === QUOTE || b[start + 1] === COLON); // an object
 }

@@ -1,4 +1,5 @@
 import { DASH, DOT } from "../text/ascii.js";
+import { isBefore, LETTER } from "../text/characters.js";
 import { work } from "../text/work.js";
 
 /** No such word. */
@@ -9,12 +10,20 @@ export const STRONG_WORD = 1;
 export const WEAK_WORD = 2;
 /** A weak one, behind which a scheme may come first: `Authorization: Token abc`. */
 export const AUTHORIZATION_WORD = 3;
+/** Weak, and only in the query of a URL. */
+export const QUERY_WORD = 4;
+/** Behind it stand names with values. */
+export const COOKIE_WORD = 5;
 
-/** What names of secrets end with; `_` may be there, or `-` or `.`, or nothing. */
+/** What names of secrets end with; `_` may be there, or `-`, `.` or a blank, or nothing. A `^` begins a word of its own. */
 const WORDS: readonly (readonly [kind: number, words: string])[] = [
-  [STRONG_WORD, "password passwd passphrase pwd client_secret secret_key private_key api_key"],
-  [WEAK_WORD, "secret token access_key credential credentials"],
+  [STRONG_WORD, "password passwd passphrase pwd ^pass client_secret secret_key private_key api_key account_key"],
+  [STRONG_WORD, "shared_access_key secret_access_key encryption_key signing_key subscription_key secret_key_base"],
+  [STRONG_WORD, "auth_key session_key master_key storage_key license_key ingestion_key instrumentation_key"],
+  [WEAK_WORD, "secret token access_key credential credentials session session_id ^sid sessid connect_sid signature"],
   [AUTHORIZATION_WORD, "auth authorization"],
+  [QUERY_WORD, "^key ^code ^sig ^hmac"],
+  [COOKIE_WORD, "cookie"],
 ];
 
 /** A letter on the way through a word, from its last one to its first. */
@@ -22,6 +31,8 @@ class WordNode {
   readonly next: (WordNode | undefined)[] = new Array(26).fill(undefined);
   /** May `_` stand before the letters that were read? */
   isJoint = false;
+  /** Must no letter be before it? */
+  isWhole = false;
   kind = NO_WORD;
 }
 
@@ -30,7 +41,7 @@ for (const [kind, words] of WORDS) for (const word of words.split(" ")) addWord(
 
 function addWord(word: string, kind: number): void {
   let node = ROOT;
-  for (let i = word.length - 1; i >= 0; i--) {
+  for (let i = word.length - 1; i >= 0 && word[i] !== "^"; i--) {
     if (word[i] === "_") {
       node.isJoint = true;
       continue;
@@ -40,23 +51,28 @@ function addWord(word: string, kind: number): void {
     node = node.next[letter];
   }
   node.kind = kind;
+  node.isWhole = word.startsWith("^");
 }
 
-/** What the longest word of these says that ends before `end`, in any case. */
+/** What the longest word of these says that ends before `end`, in any case. Where it begins is in `wordStart` then. */
 export function wordEndingAt(b: Uint8Array, end: number, floor: number): number {
   let node = ROOT;
   let kind = NO_WORD;
   let p = end - 1;
   for (; p >= floor; p--) {
     const c = b[p]!;
-    if (node.isJoint && (c === DASH || c === DOT || c === 95)) continue;
+    if (node.isJoint && (c === DASH || c === DOT || c === 95 || c === 32)) continue;
     const letter = (c | 32) - 97;
     if (letter < 0 || letter > 25) break;
     const next = node.next[letter];
     if (next === undefined) break;
     node = next;
-    if (node.kind !== NO_WORD) kind = node.kind;
+    if (node.kind === NO_WORD || (node.isWhole && isBefore(b, p, floor, LETTER))) continue;
+    kind = node.kind;
+    wordStart = p;
   }
   work.spent += end - p;
   return kind;
 }
+
+export let wordStart = 0;

@@ -1,4 +1,4 @@
-import { AT, BLANK, COLON, DOT, HASH, LESS, LOWER_E, LOWER_Y, MORE, QUESTION, QUOTE, SLASH } from "../text/ascii.js";
+import { AT, BLANK, COLON, DOT, LESS, LOWER_E, LOWER_Y, MORE, QUESTION, QUOTE, SLASH } from "../text/ascii.js";
 import { ALNUM, BASE64URL, DIGIT, hasTextAt, isBefore, latin1, TOKEN } from "../text/characters.js";
 import { BEARER_TOKEN, JWT, URL_CREDENTIALS } from "../text/detectors.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
@@ -64,8 +64,7 @@ export function findUrlCredentials(b: Uint8Array, p: number): number {
     const c = b[i]!;
     if (c === AT) at = i;
     else if (c === COLON && colon < 0) colon = i;
-    else if (c === SLASH || c === QUESTION || c === HASH || c <= BLANK || c === QUOTE || c === LESS || c === MORE)
-      break;
+    else if (c === SLASH || c === QUESTION || c <= BLANK || c === QUOTE || c === LESS || c === MORE) break;
     stop = i;
   }
   work.spent += stop - start;

@@ -11,14 +11,21 @@ export const TOKEN = 32;
 export const EMAIL_LOCAL = 64;
 /** In a host name. */
 export const HOST = 128;
-/** In a value in running text: anything but blanks, quotes, brackets, commas and `&`. */
-export const VALUE = 256;
+/** In a secret in running text: anything but blanks, quotes, commas, semicolons, `&` and `\\`. */
+export const SECRET = 256;
 /** Part of a word: letters, digits and `_`. */
 export const WORD = 512;
 /** Part of a name of several words: letters, digits, `_`, `-` and `.`. */
 export const NAME = 8192;
 /** Between the groups of a number. */
 export const SEPARATOR = 1024;
+/** In base64 of either alphabet, but for the `=` at its end. */
+export const BASE64 = 16384;
+/** In a part of a URL with its escapes: a step of the path, or a name and a value of the query. */
+export const URL_PART = 32768;
+/** A bracket, and the one that begins a tag. */
+export const BRACKET = 65536;
+export const TAG_START = 131072;
 /** In a text in quotes, or in apostrophes: anything but those and `\\`. */
 export const IN_QUOTES = 2048;
 export const IN_APOSTROPHES = 4096;
@@ -26,10 +33,10 @@ export const IN_APOSTROPHES = 4096;
 export const LETTER = UPPER | LOWER;
 export const ALNUM = UPPER | LOWER | DIGIT;
 
-export const CHARACTER_BITS: Uint16Array = characterBits();
+export const CHARACTER_BITS: Uint32Array = characterBits();
 
-function characterBits(): Uint16Array {
-  const bits = new Uint16Array(256);
+function characterBits(): Uint32Array {
+  const bits = new Uint32Array(256);
   const add = (characters: string, bit: number) => {
     for (const c of characters) bits[c.charCodeAt(0)]! |= bit;
   };
@@ -48,12 +55,17 @@ function characterBits(): Uint16Array {
   const except = (characters: string, bit: number) => {
     for (let c = 0; c < 256; c++) if (!characters.includes(String.fromCharCode(c))) bits[c]! |= bit;
   };
-  except(" \t\r\n\"'`,;<>(){}[]|\\&", VALUE);
+  except(" \t\r\n\"'`,;\\&", SECRET);
   except('"\\', IN_QUOTES);
   except("'\\", IN_APOSTROPHES);
   add(`${alnum}_`, WORD);
   add(`${alnum}_-.`, NAME);
+  add(`${alnum}+/-_`, BASE64);
+  add("<>(){}[]|", BRACKET);
+  add("<", TAG_START);
+  add(`${alnum}-._~%!*()+@:$=`, URL_PART);
   add(" -./()", SEPARATOR);
+  for (let c = 128; c < 256; c++) bits[c]! |= URL_PART;
   // The bytes of blanks that do not break, thin ones, and of hyphens and dashes: numbers come out of texts like that.
   for (const c of "\u00a0\u2009\u202f\u2010\u2011\u2012\u2013")
     for (const byte of Buffer.from(c)) bits[byte]! |= SEPARATOR;
@@ -63,6 +75,18 @@ function characterBits(): Uint16Array {
 /** Is the byte before `p` (not before `floor`) one of these? */
 export function isBefore(b: Uint8Array, p: number, floor: number, bits: number): boolean {
   return p > floor && (CHARACTER_BITS[b[p - 1]!]! & bits) !== 0;
+}
+
+/**
+ * Does a word go on before `p`? An escape like `%3D` or `\\n` that ends there is none, although it ends with a letter or
+ * a digit.
+ */
+export function isInWord(b: Uint8Array, p: number, floor: number): boolean {
+  if (!isBefore(b, p, floor, ALNUM)) return false;
+  if (p - floor >= 3 && b[p - 3] === 37 && (CHARACTER_BITS[b[p - 2]!]! & CHARACTER_BITS[b[p - 1]!]! & HEX) !== 0)
+    return false;
+  const c = b[p - 1]!;
+  return !(p - floor >= 2 && b[p - 2] === 92 && (c === 110 || c === 114 || c === 116));
 }
 
 /** Is the byte at `p` one of these? */

@@ -1,17 +1,24 @@
 import { CHARACTER_BITS, DIGIT, SEPARATOR } from "./characters.js";
 
+/** A text that was left, with its findings. */
+type OuterText = Pick<
+  Matches,
+  "count" | "starts" | "ends" | "detectors" | "floor" | "end" | "hints" | "enabled" | "scan"
+>;
+
 /**
  * What is found in one text: places of its bytes that do not overlap, in order. One list for the whole process, since a
  * scan never waits for anything: `begin` it, let detectors `add`, read it before the next scan.
  */
 class Matches {
   count = 0;
-  /** Goes up with each text, so that what is remembered of one is not taken for another's. */
-  scans = 0;
-  readonly starts: number[] = [];
-  readonly ends: number[] = [];
+  /** Another one for each text, so that what is remembered of one is not taken for another's. */
+  scan = 0;
+  private scans = 0;
+  starts: number[] = [];
+  ends: number[] = [];
   /** Numbers of detectors; those of users' patterns follow the built-in ones. */
-  readonly detectors: number[] = [];
+  detectors: number[] = [];
   /** Where the text begins and ends, and what the key says of it. */
   floor = 0;
   end = 0;
@@ -22,10 +29,24 @@ class Matches {
   begin(start: number, end: number, hints: number, enabled: number): void {
     this.count = 0;
     this.scans = (this.scans + 1) & 0x7fffffff;
+    this.scan = this.scans;
     this.floor = start;
     this.end = end;
     this.hints = hints;
     this.enabled = enabled;
+  }
+
+  /** Leaves the present text for one that is inside it; `enter` comes back to what this gives. */
+  leave(): OuterText {
+    const { count, starts, ends, detectors, floor, end, hints, enabled, scan } = this;
+    this.starts = [];
+    this.ends = [];
+    this.detectors = [];
+    return { count, starts, ends, detectors, floor, end, hints, enabled, scan };
+  }
+
+  enter(text: OuterText): void {
+    Object.assign(this, text);
   }
 
   isEnabled(detector: number): boolean {
@@ -72,6 +93,16 @@ class Matches {
       this.detectors[last] = joining;
     }
   }
+}
+
+/** Does a mask that a treatment has left end before `p`? */
+export function endsMask(b: Uint8Array, p: number): boolean {
+  return p >= matches.floor + 4 && b[p - 1] === 42 && b[p - 2] === 42 && b[p - 3] === 42 && b[p - 4] === 42;
+}
+
+/** Does such a mask begin at `p`? */
+export function beginsMask(b: Uint8Array, p: number): boolean {
+  return p + 4 <= matches.end && b[p] === 42 && b[p + 1] === 42 && b[p + 2] === 42 && b[p + 3] === 42;
 }
 
 export const matches = new Matches();

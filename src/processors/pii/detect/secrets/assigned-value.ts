@@ -1,0 +1,124 @@
+import { AMPERSAND, APOSTROPHE, BACKSLASH, BLANK, DOT, EQUALS, QUOTE } from "../text/ascii.js";
+import {
+  BRACKET,
+  CHARACTER_BITS,
+  IN_APOSTROPHES,
+  IN_QUOTES,
+  isAt,
+  NAME,
+  SECRET,
+  TAG_START,
+} from "../text/characters.js";
+import { matches } from "../text/matches.js";
+import { nextOf, runs } from "../text/runs.js";
+import { work } from "../text/work.js";
+
+/** Where a value stands behind the `=` or `:` that assigns it. One for the whole process: it holds the one read last. */
+class AssignedValue {
+  start = 0;
+  stop = 0;
+  isQuoted = false;
+
+  /** Reads the value behind `p`, perhaps behind a blank, in quotes, in quotes that are escaped, or in a list of one. */
+  read(b: Uint8Array, p: number): void {
+    const { end } = matches;
+    if (p < end && b[p] === BLANK) p++;
+    let backslashes = 0;
+    while (p < end && b[p] === BACKSLASH && backslashes < 8) {
+      p++;
+      backslashes++;
+    }
+    this.isQuoted = p < end && (b[p] === QUOTE || b[p] === APOSTROPHE);
+    if (this.isQuoted) {
+      this.start = p + 1;
+      this.stop = quotedEnd(b, p + 1, b[p]!, backslashes);
+    } else this.readPlain(b, p - backslashes);
+  }
+
+  /** Reads a value without quotes from `p` on; `[abc]` is a list of one. */
+  readPlain(b: Uint8Array, p: number): void {
+    this.start = p;
+    this.stop = plainEnd(b, p);
+    if (b[p] !== 91 || this.stop - p < 3) return;
+    const close = b.subarray(p, this.stop).indexOf(93);
+    if (close < 2) return;
+    this.start = p + 1;
+    this.stop = p + close;
+  }
+
+  /** Ends a value without quotes where a tag begins, or, with `isStrict`, at any bracket. */
+  cut(b: Uint8Array, isStrict: boolean): void {
+    if (this.isQuoted) return;
+    let p = nextOf(b, this.start, isStrict ? BRACKET : TAG_START);
+    while (!isStrict && p < this.stop && b[p + 1] !== 47) p = nextOf(b, p + 1, TAG_START);
+    this.stop = Math.min(p, this.stop);
+  }
+
+  /** Goes on to the end of the line, or of the quotes. */
+  extendToLineEnd(b: Uint8Array): void {
+    if (this.isQuoted) return;
+    const { end } = matches;
+    let p = this.stop;
+    while (p < end && b[p] !== 10 && b[p] !== 13 && b[p] !== QUOTE && b[p] !== APOSTROPHE && b[p] !== 93) {
+      if (b[p] === BACKSLASH) break;
+      p++;
+    }
+    work.spent += p - this.stop;
+    this.stop = p;
+  }
+}
+
+export const assigned = new AssignedValue();
+
+/** The end of a text in quotes, before which so many backslashes stand: more of them before a quote belong to the text. */
+function quotedEnd(b: Uint8Array, start: number, quote: number, backslashes: number): number {
+  const { end } = matches;
+  const bits = quote === QUOTE ? IN_QUOTES : IN_APOSTROPHES;
+  for (let p = start; ; p++) {
+    p = runs.end(b, p, bits);
+    if (p >= end) return end;
+    let n = 0;
+    while (p < end && b[p] === BACKSLASH) {
+      p++;
+      n++;
+    }
+    work.spent += n;
+    if (p >= end) return end;
+    if (b[p] === quote && (n <= backslashes || (backslashes === 0 && n % 2 === 0))) return p - n;
+    if (b[p] !== quote) p--;
+  }
+}
+
+/** The end of a value in running text: an `&` ends it where another name follows, an escape only where it is a blank's or a quote's. */
+function plainEnd(b: Uint8Array, start: number): number {
+  const { end } = matches;
+  let p = start;
+  for (;;) {
+    p = runs.end(b, p, SECRET);
+    if (p >= end || !goesOn(b, p)) break;
+    p++;
+  }
+  while (p > start && (b[p - 1] === DOT || isOpenless(b, start, p - 1))) p--;
+  return p;
+}
+
+function goesOn(b: Uint8Array, p: number): boolean {
+  const { end } = matches;
+  const next = b[p + 1]!;
+  if (p + 1 >= end || (CHARACTER_BITS[next]! & SECRET) === 0) return false;
+  if (b[p] === BACKSLASH) return next !== 110 && next !== 114 && next !== 116 && next !== 117;
+  if (b[p] !== AMPERSAND) return false;
+  let q = p + 1;
+  while (q < p + 40 && isAt(b, q, end, NAME)) q++;
+  work.spent += q - p;
+  return !(q < end && b[q] === EQUALS);
+}
+
+/** A closing bracket at `p` that nothing since `start` opens. */
+function isOpenless(b: Uint8Array, start: number, p: number): boolean {
+  const open = b[p] === 41 ? 40 : b[p] === 93 ? 91 : b[p] === 125 ? 123 : b[p] === 62 ? 60 : 0;
+  if (open === 0) return false;
+  work.spent += p - start;
+  for (let q = Math.max(start, p - 256); q < p; q++) if (b[q] === open) return false;
+  return true;
+}

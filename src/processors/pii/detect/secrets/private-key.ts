@@ -1,0 +1,34 @@
+import { DASH } from "../text/ascii.js";
+import { hasTextAt, latin1 } from "../text/characters.js";
+import { API_KEY } from "../text/detectors.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
+import { TEXT_COST, work } from "../text/work.js";
+
+/** With blanks as they are, or as URLs have them. */
+const HEAD = /^(?:[A-Z0-9 +]|%20){0,40}PRIVATE(?: |\+|%20)KEY(?:(?: |\+|%20)BLOCK)?-----/;
+const FOOT = /^(?:[A-Z0-9 +]|%20){0,40}KEY(?:(?: |\+|%20)BLOCK)?-----/;
+const MAX_HEAD_LENGTH = 90;
+
+/**
+ * A private key in PEM whose first dash is at `p`, however its lines end: `\n`, an escape of it, a blank. Without an end it
+ * goes to the end of the text.
+ */
+export function findPrivateKey(b: Uint8Array, p: number): number {
+  const { end } = matches;
+  if (!hasTextAt(b, p, end, "-----BEGIN")) return NOT_FOUND;
+  work.spent += TEXT_COST;
+  if (!HEAD.test(latin1(b, p + 10, Math.min(end, p + MAX_HEAD_LENGTH)))) return NOT_FOUND;
+  return matches.add(API_KEY, p, privateKeyEnd(b, p, end));
+}
+
+/** Reads up to the foot and no further, since there may be another key behind it. */
+function privateKeyEnd(b: Uint8Array, start: number, end: number): number {
+  const text = b.subarray(start, end);
+  for (let at = text.indexOf(DASH); at >= 0; at = text.indexOf(DASH, at + 1)) {
+    if (!hasTextAt(text, at, text.length, "-----END")) continue;
+    work.spent += TEXT_COST;
+    const foot = FOOT.exec(latin1(text, at + 8, Math.min(text.length, at + MAX_HEAD_LENGTH)));
+    if (foot !== null) return start + at + 8 + foot[0].length;
+  }
+  return end;
+}

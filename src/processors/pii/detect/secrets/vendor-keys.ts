@@ -1,0 +1,133 @@
+import { ALNUM, BASE64URL, HEX, LOWER, SECRET, TOKEN, UPPER } from "../text/characters.js";
+
+/** How keys of an issuer begin, and how long and of what the rest is at least. */
+export interface KeyPrefix {
+  readonly prefix: string;
+  readonly least: number;
+  readonly bits: number;
+  /** Nobody's word: the rest need not hold digits. */
+  readonly isUnique: boolean;
+  /** What comes behind the prefix before the key itself, which is all that goes. */
+  readonly tail: string;
+  /** The rest is a UUID. */
+  readonly isUuid: boolean;
+}
+
+const keys = (prefixes: string, least: number, bits: number, isUnique = true): readonly KeyPrefix[] =>
+  prefixes.split(" ").map((prefix) => ({ prefix, least, bits, isUnique, tail: "", isUuid: false }));
+/** So long is a UUID. */
+export const UUID_LENGTH = 36;
+const uuids = (prefixes: string) =>
+  keys(prefixes, UUID_LENGTH, BASE64URL, false).map((one) => ({ ...one, isUuid: true }));
+/** A secret in the path of a URL, which may be written with `%2F`. */
+const path = (prefix: string, tail: string, least: number): readonly KeyPrefix[] =>
+  [tail, tail.replaceAll("/", "%2F")].map((one) => ({
+    ...{ prefix, least, bits: TOKEN, isUnique: true, tail: one, isUuid: false },
+  }));
+
+/** Keys whose prefix ends with `_`, `-`, `.`, `~` or `$`: where it ends, the scan looks closer. */
+export const KEY_PREFIXES: readonly KeyPrefix[] = [
+  ...keys("sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ pk_test_", 10, ALNUM),
+  ...keys("whsec_", 20, TOKEN),
+  ...keys("ghp_ gho_ ghu_ ghs_ ghr_", 30, ALNUM),
+  ...keys("github_pat_", 22, BASE64URL),
+  ...keys("glpat- gldt- glrt- glcbt- glptt- glft- glsoat- gloas- glimt- glagent- glffct- glwt-", 18, BASE64URL),
+  ...keys("xoxb- xoxp- xoxa- xoxr- xoxs- xoxc- xoxd- xapp- xoxe- xoxe.", 10, TOKEN),
+  ...keys("npm_", 30, ALNUM),
+  ...keys("pypi-", 16, BASE64URL),
+  ...keys("rubygems_", 40, HEX),
+  ...keys("dop_v1_ doo_v1_ dor_v1_", 40, HEX),
+  ...keys("dckr_pat_ dckr_oat_", 20, BASE64URL),
+  ...keys("shpat_ shpss_ shpca_ shppa_ shptka_", 32, HEX),
+  ...keys("hf_ api_org_", 30, ALNUM),
+  ...keys("sk-", 20, BASE64URL, false),
+  ...keys("sk-ant- sk-proj- sk-svcacct- sk-or- sk-admin- sk-lf-", 20, BASE64URL),
+  ...keys("r8_ gsk_", 30, ALNUM),
+  ...keys("xai- pplx-", 40, ALNUM),
+  ...keys("lsv2_pt_ lsv2_sk_ pcsk_", 30, BASE64URL),
+  ...keys("sq0atp- sq0csp- sq0idp-", 22, BASE64URL),
+  ...keys("key-", 32, HEX, false),
+  ...keys("xkeysib- xsmtpsib-", 40, BASE64URL),
+  ...keys("lin_api_ lin_oauth_", 32, ALNUM),
+  ...keys("secret_", 40, ALNUM, false),
+  ...keys("ntn_", 40, ALNUM),
+  ...keys("hvs. hvb. hvr.", 24, BASE64URL),
+  ...keys("dp.pt. dp.ct. dp.sa. dp.scim. dp.audit.", 30, ALNUM),
+  ...keys("dp.st.", 30, TOKEN),
+  ...keys("ddapp_ ddp_ ddpat_", 30, ALNUM),
+  ...keys("NRAK- NRII- NRIQ- NRRA- NRBR- NRJS- NRSP-", 16, BASE64URL),
+  ...keys("HRKU-", 30, BASE64URL),
+  ...keys("sntrys_ sntryu_ sntrya_", 32, TOKEN),
+  ...keys("glsa_", 30, BASE64URL),
+  ...keys("glc_", 40, TOKEN),
+  ...keys("sbp_ sb_secret_", 20, BASE64URL),
+  ...keys("v1.0-", 100, BASE64URL),
+  ...keys("fm2_ fo1_", 40, TOKEN),
+  ...keys("PMAK-", 40, BASE64URL),
+  ...keys("AGE-SECRET-KEY-", 50, UPPER | 1),
+  ...keys("figd_ figo_", 30, BASE64URL),
+  ...keys("pscale_tkn_ pscale_pw_ pscale_oauth_", 30, TOKEN),
+  ...keys("pul-", 40, HEX),
+  ...keys("dt0c01. dt0s01. dt0s02.", 40, TOKEN),
+  ...keys("hcaik_ hcbik_ hcaic_ hcalk_ hcxik_", 40, ALNUM),
+  ...keys("CFPAT-", 30, BASE64URL),
+  ...keys("tfp_", 40, BASE64URL),
+  ...keys("tskey-", 20, BASE64URL, false),
+  ...keys("pnu_ pnb_", 30, ALNUM),
+  ...keys("vercel_blob_rw_", 30, BASE64URL),
+  ...keys("nfp_ nfc_ nfo_ nfb_ nfu_", 36, ALNUM),
+  ...uuids("access-production- access-sandbox- access-development- sdk- api- mob-"),
+  ...keys("p8e- p8-", 30, ALNUM),
+  ...keys("ops_", 100, TOKEN),
+  ...keys("tk-us-", 40, BASE64URL),
+  ...keys("fio-u-", 50, BASE64URL),
+  ...keys("CLOJARS_", 50, ALNUM),
+  ...keys("squ_ sqp_ sqa_", 40, HEX),
+  ...keys("rdme_", 60, HEX),
+  ...keys("shippo_live_ shippo_test_", 40, HEX),
+  ...keys("ico-", 32, ALNUM, false),
+  ...keys("SG.", 40, TOKEN),
+  ...keys("ya29.", 20, BASE64URL),
+  ...keys("GOCSPX-", 20, BASE64URL),
+  ...keys("sgp_ tgp_v1_ e2b_ nvapi- phc_ phx_", 30, BASE64URL, false),
+  ...keys("access_token$production$ access_token$sandbox$", 30, SECRET),
+  ...keys("AIza", 35, BASE64URL),
+  ...path("hooks.slack.", "com/services/", 20),
+  ...path("hooks.slack.", "com/workflows/", 20),
+  ...path("hooks.slack.", "com/triggers/", 20),
+  ...path("discord.", "com/api/webhooks/", 40),
+  ...path("discordapp.", "com/api/webhooks/", 40),
+  ...path("office.", "com/webhook/", 40),
+  ...keys("t1.", 80, TOKEN),
+];
+
+/** Keys in one piece, known by how they begin, how long they are, and of what they are. */
+export interface KeyShape {
+  readonly prefix: string;
+  readonly least: number;
+  readonly most: number;
+  readonly bits: number;
+}
+
+const shape = (prefix: string, least: number, most: number, bits: number): KeyShape => ({ prefix, least, most, bits });
+
+/** Looked for in long words that hold digits. */
+export const KEY_SHAPES: readonly KeyShape[] = [
+  shape("SK", 34, 34, HEX),
+  shape("AC", 34, 34, HEX),
+  shape("dapi", 36, 40, BASE64URL),
+  shape("cio", 35, 35, ALNUM),
+  shape("oy2", 46, 46, LOWER | 1),
+  shape("LTAI", 16, 30, ALNUM),
+  shape("AKID", 36, 36, ALNUM),
+  shape("ABSK", 80, 400, TOKEN),
+  shape("EAAA", 50, 100, BASE64URL),
+  shape("EAA", 80, 400, ALNUM),
+  shape("EZAK", 58, 58, ALNUM),
+  shape("EZTK", 58, 58, ALNUM),
+  shape("ATBB", 30, 40, ALNUM),
+  shape("ATATT3x", 60, 400, TOKEN),
+  shape("ATCTT3x", 60, 400, TOKEN),
+  shape("AQVN", 36, 44, BASE64URL),
+  shape("00", 42, 42, BASE64URL),
+];

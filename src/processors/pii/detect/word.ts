@@ -1,0 +1,54 @@
+import { findIban } from "./numbers/iban.js";
+import { findKeyInWord, MIN_KEY_WORD } from "./secrets/long-word.js";
+import { findWrapped, type ScanWrapped } from "./secrets/wrapped.js";
+import { ALNUM, BASE64, BASE64URL, DIGIT, isAt, isBefore } from "./text/characters.js";
+import { API_KEY, IBAN } from "./text/detectors.js";
+import { matches, NOT_FOUND } from "./text/matches.js";
+import { runs } from "./text/runs.js";
+import { work } from "./text/work.js";
+
+const MAX_LETTERS = 128;
+
+/**
+ * What a word of letters and digits can be, whose first digit is at `p`: an IBAN, a key, base64 with a text in it. Gives the
+ * position where the scan goes on.
+ */
+export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): number {
+  const stop = runs.end(b, p, ALNUM);
+  const floor = Math.max(matches.lastEnd, p - MAX_LETTERS);
+  let start = p;
+  while (start > floor && isBefore(b, start, floor, ALNUM)) start--;
+  work.spent += p - start;
+  let found = NOT_FOUND;
+  if (p - start === 2 && isAt(b, p + 1, matches.end, DIGIT) && matches.isEnabled(IBAN)) found = findIban(b, p);
+  if (found !== NOT_FOUND) return found;
+  if (matches.isEnabled(API_KEY)) found = findKey(b, start, stop);
+  if (found === NOT_FOUND && stop - start >= MIN_WRAPPED_WORD) found = findWrapped(b, start, scanWrapped);
+  return found === NOT_FOUND ? stop : found;
+}
+
+let triedScan = -1;
+let triedEnd = -1;
+
+/** A key that begins with the word, or with the words before it that are tied to it by `-`, `_`, `+` or `/`. */
+function findKey(b: Uint8Array, start: number, stop: number): number {
+  const end = runs.end(b, start, BASE64);
+  if (end - start < MIN_KEY_WORD) return NOT_FOUND;
+  const found = stop - start >= MIN_KEY_WORD || end > stop ? findKeyInWord(b, start, stop) : NOT_FOUND;
+  if (found !== NOT_FOUND || (triedScan === matches.scan && triedEnd === end)) return found;
+  triedScan = matches.scan;
+  triedEnd = end;
+  const floor = Math.max(matches.lastEnd, start - MAX_LETTERS);
+  let first = start;
+  while (first > floor && isBefore(b, first, floor, BASE64URL)) first--;
+  work.spent += start - first;
+  const whole = first === start ? NOT_FOUND : findKeyInWord(b, first, runs.end(b, first, ALNUM));
+  if (whole !== NOT_FOUND) return whole;
+  let earliest = first;
+  while (earliest > floor && isBefore(b, earliest, floor, BASE64)) earliest--;
+  work.spent += first - earliest;
+  return earliest === first ? NOT_FOUND : findKeyInWord(b, earliest, runs.end(b, earliest, ALNUM));
+}
+
+/** Base64 with a text in it has at least one longer part between its signs. */
+const MIN_WRAPPED_WORD = 8;
