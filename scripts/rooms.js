@@ -37,6 +37,7 @@ export const ROOMS = [
     purpose: "guards against careless plugins: what they make, hand on, answer, throw and let go of",
   },
   { path: "src/runtime/contract/calls/", purpose: "calls of exporters: their signals and their time" },
+  { path: "src/runtime/contract/inspect/", purpose: "what can be seen of a running agent's components" },
   {
     path: "src/runtime/contract/operators/",
     purpose: "what processors are made with: eachBatch, eachRecord, statefulProcessor, batching",

@@ -55,7 +55,7 @@ class AdminApi implements Extension {
     const { tls: tlsConfig, allowed_hosts: allowedHosts } = this.config;
     const tls = tlsConfig && (await loadServerTls(tlsConfig, ["tls"]));
     const renewTls = (server: TlsServer) => reloadServerTls(server, tlsConfig!, clock, logger);
-    const settings = { endpoint, allowedHosts, logger, clock, admin: () => host.admin, ...(tls && { tls, renewTls }) };
+    const settings = { endpoint, allowedHosts, logger, clock, host, ...(tls && { tls, renewTls }) };
     const start = () => startAdminServer(settings);
     this.server = await (this.config.endpoint === undefined
       ? startUnlessPortTaken(start, "admin API", logger)

@@ -1,21 +1,29 @@
 import type { IncomingMessage } from "node:http";
-import type { Admin } from "../../runtime/kit.js";
+import type { Host } from "../../plugin.js";
+import type { Admin, AgentInspection } from "../../runtime/kit.js";
+import type { EventSource } from "./events.js";
 import type { ReplayJobs } from "./replay-jobs.js";
 
 /** What a route is asked. */
 export interface RouteRequest {
   readonly admin: Admin;
+  readonly host: Pick<Host, "state" | "generation">;
+  readonly inspection: AgentInspection;
   readonly jobs: ReplayJobs;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly request: IncomingMessage;
 }
 
-/** `body` is sent as JSON, `json` is JSON already, `lines` are sent one by one as the client takes them. */
+/**
+ * `body` is sent as JSON, `json` is JSON already, `lines` are sent one by one as the client takes them, and `events` for as
+ * long as it stays; `counted` is what a reader of these is told it has lost.
+ */
 export type RouteAnswer = { readonly status?: number } & (
   | { readonly body: unknown }
   | { readonly json: string }
   | { readonly lines: AsyncIterable<string> }
+  | { readonly events: EventSource; readonly counted?: string }
 );
 
 export interface ApiRoute {
@@ -24,5 +32,10 @@ export interface ApiRoute {
   readonly path: string;
   /** Content type of its body; JSON unless it says otherwise. */
   readonly contentType?: string;
+  /**
+   * What must be there for it to be asked: the queues (`admin`) unless it says otherwise, or the components (`inspection`).
+   * The other may be undefined then, whatever its type says.
+   */
+  readonly needs?: "queues" | "components" | "nothing";
   answer(request: RouteRequest): RouteAnswer | Promise<RouteAnswer>;
 }

@@ -1,3 +1,4 @@
+import { agentRoutes } from "./agent-routes.js";
 import { deadLetterRoutes } from "./dead-letter-routes.js";
 import { exporterRoutes } from "./exporter-routes.js";
 import { replayRoutes } from "./replay-routes.js";
@@ -7,7 +8,8 @@ export const API_ROOT = "/api/v1";
 
 /** Everything the API can be asked. `docs/openapi.yaml` describes the same. */
 export const ROUTES: readonly ApiRoute[] = [
-  { method: "GET", path: "/", answer: () => ({ body: { name: "sluice", api: 1 } }) },
+  { method: "GET", path: "/", needs: "nothing", answer: () => ({ body: { name: "sluice", api: 1 } }) },
+  ...agentRoutes,
   ...exporterRoutes,
   ...deadLetterRoutes,
   ...replayRoutes,

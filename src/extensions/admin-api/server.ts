@@ -5,8 +5,9 @@ import process from "node:process";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Server as TlsServer } from "node:tls";
-import type { Clock, Logger } from "../../plugin.js";
-import { type Admin, type HostPort, listen } from "../../runtime/kit.js";
+import type { Clock, Host, Logger } from "../../plugin.js";
+import { type HostPort, listen } from "../../runtime/kit.js";
+import { EventReaders } from "./events.js";
 import { rejectForeignRequest, requireContentType } from "./guard.js";
 import { asHttpError, HttpError } from "./http-error.js";
 import { ReplayJobs } from "./replay-jobs.js";
@@ -18,8 +19,7 @@ interface AdminServerSettings {
   readonly allowedHosts: readonly string[];
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Undefined as long as nothing can be administered. */
-  readonly admin: () => Admin | undefined;
+  readonly host: Host;
   /** Given: https instead of http. */
   readonly tls?: ServerOptions;
   /** Called with a server that speaks TLS: what renews its certificates, and gives what stops that. */
@@ -36,12 +36,13 @@ const HEADERS_TIMEOUT_MS = 10_000;
 
 /** Rejects with a `StartError` when it cannot listen. Every error is answered as `{"error": {"code", "message"}}`. */
 export async function startAdminServer(settings: AdminServerSettings): Promise<AdminServer> {
-  const { endpoint, allowedHosts, logger, clock } = settings;
+  const { endpoint, allowedHosts, clock } = settings;
+  const readers = new EventReaders(clock);
   const jobs = new ReplayJobs(clock);
   const hosts = new Set([endpoint.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
   const limits = { headersTimeout: HEADERS_TIMEOUT_MS };
   const listener = (request: IncomingMessage, response: ServerResponse) =>
-    void respond(request, response, () => answerTo(request, settings, jobs, hosts), logger);
+    void respond(request, response, () => answerTo(request, settings, jobs, hosts), readers, settings.logger);
   const server = settings.tls
     ? process.getBuiltinModule("node:https").createServer({ ...settings.tls, ...limits }, listener)
     : createServer(limits, listener);
@@ -83,27 +84,32 @@ async function answerTo(
     });
   }
   if (method === "POST") requireContentType(request, found.route.contentType ?? "application/json");
-  const admin = settings.admin();
-  if (admin === undefined && found.route.path !== "/") {
+  const { host } = settings;
+  const { admin, inspection } = host;
+  const { needs = "queues" } = found.route;
+  if (needs === "queues" && admin === undefined) {
     throw new HttpError(
       "unavailable",
       "there are no queues: the agent is starting, or runs without the extension reliability",
     );
   }
+  if (needs === "components" && inspection === undefined) throw new HttpError("unavailable", "the agent is starting");
   const query = new URLSearchParams(url.slice(1).join("?"));
-  return found.route.answer({ admin: admin!, jobs, params: found.params, query, request });
+  const asked = { host, jobs, params: found.params, query, request };
+  return found.route.answer({ ...asked, admin: admin!, inspection: inspection! });
 }
 
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
   answer: () => Promise<RouteAnswer>,
+  readers: EventReaders,
   logger: Logger,
 ): Promise<void> {
   response.on("error", () => {});
   request.on("error", () => {});
   try {
-    await send(response, await answer());
+    await send(response, await answer(), readers);
   } catch (error) {
     sendError(request, response, error, logger);
   }
@@ -116,7 +122,8 @@ async function respond(
   }
 }
 
-async function send(response: ServerResponse, answer: RouteAnswer): Promise<void> {
+async function send(response: ServerResponse, answer: RouteAnswer, readers: EventReaders): Promise<void> {
+  if ("events" in answer) return readers.serve(response, answer.events, answer.counted);
   const status = answer.status ?? 200;
   if ("lines" in answer) return sendLines(response, status, answer.lines[Symbol.asyncIterator]());
   sendJson(response, status, "json" in answer ? answer.json : JSON.stringify(answer.body));

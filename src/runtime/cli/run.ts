@@ -3,12 +3,14 @@ import { setFlagsFromString } from "node:v8";
 import { isMainThread } from "node:worker_threads";
 import type { LoadedConfig } from "../config/load.js";
 import type { ResolvedConfig } from "../config/resolve/spec.js";
+import { redactedConfig } from "../config/secrets/redacted-config.js";
 import { type Problem, placeText, problemMessage } from "../config/text/problem.js";
 import type { PluginTracker } from "../contract/border/plugin-tracker.js";
 import { systemClock } from "../contract/clock.js";
 import type { Logger } from "../contract/observability.js";
 import { parseDuration } from "../contract/schema/units.js";
 import { waitAtMost } from "../contract/wait-at-most.js";
+import type { ConfigFacts } from "../host/inspect-agent.js";
 import { PluginFolders } from "../host/plugins/plugin-folders.js";
 import { Watchdog } from "../host/plugins/watchdog.js";
 import { useEnvironment } from "../kit/environment.js";
@@ -38,9 +40,11 @@ export async function run(context: CommandContext): Promise<number> {
     return EXIT.failed;
   }
   try {
-    const { config, problems } = loaded;
+    const { config, problems: warnings, tree, registry } = loaded;
     const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
-    return await runConfig(config, problems, { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders });
+    const shown = () => (tree === undefined ? {} : redactedConfig(tree, { registry, defaults: true }));
+    const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders };
+    return await runConfig(config, { warnings, shown }, environment);
   } catch (error) {
     return reportFailedStart(error, loaded, terminal);
   }
@@ -63,7 +67,7 @@ interface RunEnvironment {
 
 async function runConfig(
   config: ResolvedConfig,
-  warnings: readonly Problem[],
+  configFacts: ConfigFacts,
   { shutdownTimeoutMs, terminal, watch, pluginFolders }: RunEnvironment,
 ): Promise<number> {
   const [{ Agent }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
@@ -76,11 +80,11 @@ async function runConfig(
   const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
   const { logger, metrics } = telemetry;
   logStreamErrors(logger);
-  const agent = new Agent(config, { logger, metrics, pluginTracker: watch });
+  const agent = new Agent(config, { logger, metrics, pluginTracker: watch, configFacts });
   const supervised = {
     async start() {
       await telemetry.start();
-      logWarnings(warnings, logger);
+      logWarnings(configFacts.warnings, logger);
       await agent.start();
       logger.info({ pipelines: config.pipelines.map((pipeline) => pipeline.id) }, "ready");
     },

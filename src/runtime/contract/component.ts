@@ -11,6 +11,7 @@ import type { Authenticators, AuthSide, ClientAuthenticator, ServerAuthenticator
 import type { Clock } from "./clock.js";
 import type { Outcome } from "./debt.js";
 import type { Delivery, Origin, PartialRejection } from "./delivery.js";
+import type { AgentInspection } from "./inspect/inspection.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalFactory, JournalNotes, OutletFactory } from "./outlet.js";
@@ -191,6 +192,8 @@ export interface Host {
   readonly generation?: string;
   /** @internal A batch as people may see it: what the detectors of `pii` find is masked. Rejects when it cannot be. */
   mask?(batch: Batch): Promise<Batch>;
+  /** @internal What can be seen of its components; undefined until they are made. */
+  readonly inspection?: AgentInspection | undefined;
 }
 
 /** What an extension is given: the agent that it is part of. */

@@ -9,6 +9,7 @@ import type { Extension, Host } from "../contract/component.js";
 import { directOutlet } from "../contract/direct-outlet.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { errorMessage } from "../contract/error-message.js";
+import type { AgentInspection } from "../contract/inspect/inspection.js";
 import type { Logger, Metrics } from "../contract/observability.js";
 import type { PlannedComponent } from "../contract/plan.js";
 import { isStartError, StartError } from "../contract/start-error.js";
@@ -17,6 +18,7 @@ import { buildGraph, ComponentCreateError, type Graph } from "../pipeline/graph.
 import type { Batch } from "../telemetry/batch.js";
 import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
 import { thrownAt } from "./errors/source-position.js";
+import { type ConfigFacts, inspectAgent } from "./inspect-agent.js";
 
 /** What an agent is given beside its config. */
 export interface AgentOptions {
@@ -28,6 +30,8 @@ export interface AgentOptions {
   readonly pluginTracker?: PluginTracker;
   /** Some of what comes in has senders that hear of no refusal: it is to be kept. */
   readonly keepsRefused?: boolean;
+  /** What extensions may show of the config. */
+  readonly configFacts?: ConfigFacts;
 }
 
 /** How long a component may take to stop, and a receiver to answer what was refused at the last moment. */
@@ -57,6 +61,7 @@ export class Agent implements Host {
   /** Receivers may hand in: from before the first one starts until the stop. */
   private isIntakeOpen = false;
   private graph: Graph | undefined;
+  private seen: AgentInspection | undefined;
   /** What was started, to be stopped from the last to the first. */
   private readonly extensions: (StartedComponent & { readonly extension: Extension })[] = [];
   private readonly startedExporters: StartedComponent[] = [];
@@ -89,6 +94,10 @@ export class Agent implements Host {
 
   get admin(): Admin | undefined {
     return this.extensions.find(({ extension }) => extension.admin !== undefined)?.extension.admin;
+  }
+
+  get inspection(): AgentInspection | undefined {
+    return this.seen;
   }
 
   /**
@@ -134,6 +143,7 @@ export class Agent implements Host {
     await this.startExtensions();
     this.throwIfStopping();
     this.graph = this.buildGraph();
+    this.seen = inspectAgent(this.config, this.options.configFacts, this.clock.now());
     this.registerGauges(this.graph);
     await this.startExporters(this.graph);
     this.throwIfStopping();

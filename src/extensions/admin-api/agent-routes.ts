@@ -1,0 +1,40 @@
+import { AdminError } from "../../runtime/kit.js";
+import { readParameters } from "./parameters.js";
+import type { ApiRoute } from "./route.js";
+
+/** What the agent is, how its components are linked, and with what config each runs. */
+export const agentRoutes: readonly ApiRoute[] = [
+  {
+    method: "GET",
+    path: "/agent",
+    needs: "components",
+    answer({ host, inspection, query }) {
+      readParameters(query, []);
+      const { startedAt, ...facts } = inspection.agent;
+      const { state, generation } = host;
+      return { body: { ...facts, state, generation, startedAt: new Date(startedAt).toISOString() } };
+    },
+  },
+  {
+    method: "GET",
+    path: "/graph",
+    needs: "components",
+    answer({ inspection, query }) {
+      readParameters(query, []);
+      return { body: inspection.graph };
+    },
+  },
+  {
+    method: "GET",
+    path: "/graph/nodes/:id/config",
+    needs: "components",
+    async answer({ inspection, params, query }) {
+      readParameters(query, []);
+      const id = params["id"]!;
+      const json = inspection.configOf(id);
+      if (json === undefined) throw new AdminError("not_found", `there is no node ${JSON.stringify(id)}`);
+      const { stringify } = await import("yaml");
+      return { body: { yaml: stringify(json, { aliasDuplicateObjects: false, lineWidth: 0 }), json } };
+    },
+  },
+];

@@ -1,0 +1,120 @@
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../../plugin.js";
+import { HttpError } from "./http-error.js";
+
+/**
+ * What a route sends as server-sent events to one reader. Nothing here waits: a reader that does not keep up loses
+ * events, and is told how many with an event `dropped` as soon as it reads again.
+ */
+export interface EventStream {
+  /** False when it was lost, for the reader has not taken enough of what was sent before. */
+  send(event: string, data: unknown): boolean;
+  /** Counts something as lost that was not even tried to be sent. */
+  drop(count: number): void;
+  /** Ends the answer; the reader's browser would ask again, so say first that it is over. */
+  end(): void;
+}
+
+/** Called when the reader is there; what it returns is called once when it has left, or the server stops. */
+export type EventSource = (stream: EventStream) => () => void;
+
+const RETRY_MS = 2000;
+const KEEP_ALIVE_MS = 15_000;
+const MAX_READERS = 32;
+/** What may wait in memory for one reader. */
+const MAX_BUFFERED_BYTES = 1024 * 1024;
+
+const EVENT_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "x-accel-buffering": "no",
+};
+
+/** The readers of one server. */
+export class EventReaders {
+  private readonly clock: Clock;
+  private count = 0;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Sends what a source has until the reader leaves. `counted` names what is lost in an event `dropped`. */
+  serve(response: ServerResponse, source: EventSource, counted = "events"): void {
+    if (this.count >= MAX_READERS)
+      throw new HttpError("conflict", `${this.count} readers of events are there: close one`);
+    response.writeHead(200, EVENT_HEADERS);
+    if (response.req.method === "HEAD") return void response.end();
+    this.count += 1;
+    const stream = new ResponseStream(response, counted);
+    const stopKeepAlive = this.keepAlive(stream);
+    const stop = source(stream);
+    response.once("close", () => {
+      this.count -= 1;
+      stopKeepAlive();
+      stop();
+    });
+  }
+
+  private keepAlive(stream: ResponseStream): () => void {
+    const next = () => {
+      stream.keepAlive();
+      cancel = this.clock.after(KEEP_ALIVE_MS, next);
+    };
+    let cancel = this.clock.after(KEEP_ALIVE_MS, next);
+    return () => cancel();
+  }
+}
+
+class ResponseStream implements EventStream {
+  private readonly response: ServerResponse;
+  private readonly counted: string;
+  private lost = 0;
+
+  constructor(response: ServerResponse, counted: string) {
+    this.response = response;
+    this.counted = counted;
+    response.write(`retry: ${RETRY_MS}\n\n`);
+    response.on("drain", () => this.tellLost());
+  }
+
+  send(event: string, data: unknown): boolean {
+    this.tellLost();
+    if (!this.hasRoom) {
+      this.lost += 1;
+      return false;
+    }
+    this.response.write(eventText(event, data));
+    return true;
+  }
+
+  drop(count: number): void {
+    this.lost += count;
+  }
+
+  end(): void {
+    this.tellLost();
+    this.response.end();
+  }
+
+  keepAlive(): void {
+    this.tellLost();
+    if (this.response.writableLength === 0) this.response.write(":\n\n");
+  }
+
+  private get hasRoom(): boolean {
+    return !this.response.writableEnded && this.response.writableLength < MAX_BUFFERED_BYTES;
+  }
+
+  private tellLost(): void {
+    if (this.lost === 0 || !this.hasRoom) return;
+    this.response.write(eventText("dropped", { [this.counted]: this.lost }));
+    this.lost = 0;
+  }
+}
+
+/** JSON has no line breaks of its own, so the data is always one line. */
+function eventText(event: string, data: unknown): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,43 @@
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+
+type Node = Record<string, unknown>;
+export const document = parse(readFileSync("docs/openapi.yaml", "utf8")) as {
+  paths: Record<string, Record<string, { parameters?: Node[] }>>;
+  components: { schemas: Record<string, Node>; parameters: Record<string, Node> };
+};
+
+/** What a reference stands for. */
+export function resolved(node: Node): Node {
+  const path = (node["$ref"] as string | undefined)?.slice(2).split("/");
+  return path === undefined ? node : resolved(path.reduce<unknown>((at, part) => (at as Node)[part], document) as Node);
+}
+
+/** What a value has that its schema does not name, and what it lacks. */
+export function differences(value: unknown, written: Node, path = "$"): string[] {
+  const schema = resolved(written);
+  if (Array.isArray(value))
+    return value.flatMap((item, i) => differences(item, (schema["items"] ?? {}) as Node, `${path}[${i}]`));
+  if (typeof value !== "object" || value === null) return [];
+  if (schema["additionalProperties"] !== undefined) return [];
+  const parents = ((schema["allOf"] ?? []) as Node[]).map(resolved);
+  const properties = Object.assign({}, ...[...parents, schema].map((each) => each["properties"] ?? {})) as Record<
+    string,
+    Node
+  >;
+  if (Object.keys(properties).length === 0) return [];
+  const missing = ((schema["required"] ?? []) as string[]).filter((name) => !Object.hasOwn(value, name));
+  return [
+    ...missing.map((name) => `${path}.${name} is missing`),
+    ...Object.entries(value).flatMap(([name, part]) =>
+      Object.hasOwn(properties, name)
+        ? differences(part, properties[name]!, `${path}.${name}`)
+        : [`${path}.${name} is not described`],
+    ),
+  ];
+}
+
+/** What an answer has that the schema of this name does not, and what it lacks. */
+export function undescribed(value: unknown, schema: string): string[] {
+  return differences(value, { $ref: `#/components/schemas/${schema}` });
+}
