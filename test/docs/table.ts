@@ -33,6 +33,7 @@ export const TABLE: readonly Row[] = [
   { page: "README.md", runs: ["sh", "js", "ts"], by: readme },
   { page: "docs/api.md", runs: ["ts"], by: api },
   { page: "docs/coming-from-the-collector.md", by: namesAllComponents },
+  { page: "docs/config-tests.md", runs: ["sh", "yaml"], by: "test/runtime/cli/config-tests/config-tests.test.ts" },
   { page: "docs/count.md", by: namesKeys("count") },
   { page: "docs/dead-letters.md", runs: ["sh"], by: deadLetters },
   { page: "docs/embedding.md", runs: ["js"], by: programs },

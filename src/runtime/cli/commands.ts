@@ -66,6 +66,23 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     load: async () => (await import("./validate.js")).validate,
   },
   {
+    name: "test",
+    summary: "Try a config on records, and say whether what comes out is as expected.",
+    details: [
+      "Runs the config without its receivers and exporters: what a test puts in passes processors and connectors, and",
+      "what would be sent is held against what the test expects. No port is opened, nothing is sent or written.",
+      "docs/config-tests.md says how tests are written. Exit code 0 when all passed, 1 when one failed.",
+    ],
+    options: {
+      ...CONFIG,
+      filter: { type: "string", value: "TEXT", description: "Only tests with this text in their names." },
+      ...JSON_OUT,
+    },
+    names: "FILE ...",
+    examples: ["sluice test --config pipeline.yaml tests.yaml"],
+    load: async () => (await import("./config-tests/config-tests.js")).testConfig,
+  },
+  {
     name: "components",
     summary: "List the components, with their keys and defaults.",
     details: [

@@ -1,6 +1,6 @@
 import { reliabilityWithStores } from "../../extensions/reliability/reliability.js";
 import type { Admin } from "../contract/admin.js";
-import type { ComponentFactory, Intake } from "../contract/component.js";
+import type { ComponentFactory, ExtensionFactory, Intake } from "../contract/component.js";
 import type { Outcome } from "../contract/debt.js";
 import { defineExporter, defineReceiver } from "../contract/define.js";
 import type { Entry } from "../contract/entry.js";
@@ -104,6 +104,11 @@ async function registryFor(
   return registry;
 }
 
+/** The extension that has the queues, with these in memory. */
+export function queuesInMemory(): ExtensionFactory {
+  return reliabilityWithStores(storeFactory("memory")!);
+}
+
 /** A test that does not name the health check, or the admin API, has no need of their ports. */
 function offByDefault(factory: ComponentFactory): ComponentFactory {
   return factory.kind === "extension" ? { ...factory, onByDefault: false } : factory;
@@ -114,7 +119,7 @@ function adminOf({ admin }: Agent): Admin {
   return admin;
 }
 
-async function deadLettersOf(admin: Admin): Promise<TestDeadLetter[]> {
+export async function deadLettersOf(admin: Admin): Promise<TestDeadLetter[]> {
   const found: TestDeadLetter[] = [];
   for (let cursor: string | undefined; ; ) {
     const page = await admin.listDeadLetters({ order: "oldest", ...(cursor !== undefined && { cursor }) });
@@ -129,15 +134,15 @@ async function deadLettersOf(admin: Admin): Promise<TestDeadLetter[]> {
   }
 }
 
-/** Waits for the work; when it waits for a fake clock, that is moved on. */
-async function advancingClock(work: Promise<void>, clock: unknown): Promise<void> {
+/** Waits for the work, and gives what comes of it; when it waits for a fake clock, that is moved on. */
+export async function advancingClock<T>(work: Promise<T>, clock: unknown): Promise<T> {
   if (!(clock instanceof FakeClock)) return work;
   let isOver = false;
   const done = work.finally(() => {
     isOver = true;
   });
   for (await flushPromises(); !isOver; await flushPromises()) clock.advance(STEP_MS);
-  await done;
+  return done;
 }
 
 const STEP_MS = 50;
