@@ -214,6 +214,7 @@ export const ROOMS = [
   { path: "src/extensions/auth/bearer/", purpose: "`bearertokenauth`: tokens that both sides know" },
   { path: "src/extensions/auth/oidc/", purpose: "`oidc`: tokens that an issuer has signed, and its keys" },
   { path: "src/extensions/auth/oauth2/", purpose: "`oauth2client`: tokens of an OAuth 2.0 server" },
+  { path: "src/extensions/auth/headers/", purpose: "`headers_setter`: headers by whose data it is" },
   { path: "src/extensions/auth/sigv4/", purpose: "`sigv4auth`: requests signed for AWS" },
   { path: "src/extensions/admin-api/", purpose: "the HTTP API of operators", component: true },
   {

@@ -33,6 +33,7 @@ export {
   type ServerAuthRequest,
 } from "./contract/auth.js";
 export { validateRejection } from "./contract/border/read-answers.js";
+export { metadataFor } from "./contract/calls/sent-metadata.js";
 export type { NamedPipeline } from "./contract/component.js";
 export { ACCEPTED, Debt, possiblyRejected } from "./contract/debt.js";
 export { directOutlet } from "./contract/direct-outlet.js";
@@ -113,7 +114,7 @@ export {
 export { httpHeaders } from "./kit/net/http-headers.js";
 export { Http1Client, type Http1Settings } from "./kit/net/http1/client.js";
 export type { Http1Answer } from "./kit/net/http1/exchange.js";
-export { headerLine, type RequestHead, requestHead } from "./kit/net/http1/request-head.js";
+export { headerLine, isHeader, type RequestHead, requestHead } from "./kit/net/http1/request-head.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export { NoAnswerError } from "./kit/net/no-answer-error.js";
 export { type HttpProxy, proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";

@@ -67,7 +67,7 @@ const TRANSPORTS = {
     takeOnly(token: string) {
       sink.respond = (response, { headers }) => {
         response.statusCode = headers.authorization === token ? 200 : 401;
-        response.end();
+        response.end(`not ${headers.authorization} ${headers["x-api-key"]}`);
       };
     },
   },
@@ -78,7 +78,11 @@ const TRANSPORTS = {
     takeOnly(token: string) {
       grpc.respond = (done, { metadata }) => {
         if (metadata.get("authorization")[0] === token) done(null, Buffer.alloc(0));
-        else done({ code: status.UNAUTHENTICATED, details: "who are you?" });
+        else
+          done({
+            code: status.UNAUTHENTICATED,
+            details: `not ${metadata.get("authorization")[0]} ${metadata.get("x-api-key")[0]}`,
+          });
       };
     },
   },
@@ -130,6 +134,19 @@ describe.each(Object.entries(TRANSPORTS))("%s with an authenticator", (_, transp
     expect(refusal).toMatchObject({ kind: "permanent", category: "integration" });
     expect(refusal.status).toMatch(/^(HTTP 401|UNAUTHENTICATED)$/);
     expect(transport.seen("authorization")).toHaveLength(1);
+  });
+
+  it("does not repeat credentials that the server repeats", async () => {
+    transport.takeOnly("nothing");
+    const client = {
+      isConfidential: true,
+      authorize: () => ({ "x-api-key": "s3cr3t-key", authorization: "Key t0ken-two" }),
+    };
+    const exporter = await transport.start(client);
+    const refusal = await refusalOf(exporter.send(batch, never));
+    expect(refusal.message).toContain("[REDACTED]");
+    expect(refusal.message).not.toMatch(/s3cr3t-key|t0ken-two/);
+    expect(refusal).toMatchObject({ kind: "permanent", category: "integration" });
   });
 
   it("is refused with what the authenticator throws, and sends nothing", async () => {

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, limitedLog, type Refusal } from "../../plugin.js";
+import { type Clock, type Logger, limitedLog, Refusal } from "../../plugin.js";
 import { toRefusal } from "../../runtime/kit.js";
 
 /** What was fetched; without `lifetimeMs` it is good until it is refused. */
@@ -15,6 +15,11 @@ interface RenewedCredentialsSettings<T extends object> {
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
+}
+
+interface FailedFetch {
+  readonly refusal: Refusal;
+  readonly retryAt: number;
 }
 
 /** Nobody uses credentials that end within this time: they would end on the way. */
@@ -37,7 +42,7 @@ export class RenewedCredentials<T extends object> {
     | undefined;
   private fetching: Promise<T> | undefined;
   private failures = 0;
-  private lastFailure: { readonly refusal: Refusal; readonly retryAt: number } | undefined;
+  private lastFailure: FailedFetch | undefined;
 
   constructor(settings: RenewedCredentialsSettings<T>) {
     this.settings = settings;
@@ -67,7 +72,7 @@ export class RenewedCredentials<T extends object> {
 
   private fetch(now: number): Promise<T> {
     if (this.fetching !== undefined) return this.fetching;
-    if (this.isWaiting(now)) return Promise.reject(this.lastFailure!.refusal);
+    if (this.isWaiting(now)) return Promise.reject(untilRetry(this.lastFailure!, now));
     this.fetching = this.settings
       .fetch()
       .then(
@@ -101,4 +106,10 @@ export class RenewedCredentials<T extends object> {
     this.logFailure(refusal);
     throw refusal;
   }
+}
+
+/** A try before the next fetch would fail just so: whoever sends is told to wait for that. */
+function untilRetry({ refusal, retryAt }: FailedFetch, now: number): Refusal {
+  if (refusal.kind === "permanent") return refusal;
+  return new Refusal("throttled", refusal.message, { retryAfterMs: retryAt - now, cause: refusal });
 }

@@ -55,6 +55,10 @@ class WatchedExporter implements Exporter {
     this.recent = new RecentCalls(clock);
   }
 
+  get metadataKeys(): readonly string[] {
+    return this.exporter.metadataKeys ?? [];
+  }
+
   send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
     this.inFlight += 1;
     try {

@@ -86,13 +86,13 @@ export class Delivery {
     return this.withDebt(this.debt.observe(onSettled));
   }
 
-  /** One delivery that owes what all of these owed. The origin is that of the first. */
+  /** One delivery that owes what all of these owed. The origin is that of the first, without what others say otherwise of their clients. */
   static merge(deliveries: readonly Delivery[], batch: Batch): Delivery {
     const first = deliveries[0];
     if (first === undefined) throw new RangeError("cannot merge no deliveries");
     if (deliveries.length === 1) return first.with(batch);
     const debt = Debt.join(deliveries.map((d) => d.debt));
-    return new Delivery(batch, withoutPosition(first.origin), debt, first.route, first.setback);
+    return new Delivery(batch, commonOrigin(deliveries), debt, first.route, first.setback);
   }
 
   private withDebt(debt: Debt): Delivery {
@@ -141,6 +141,21 @@ export interface Origin {
   readonly position?: number;
   /** @internal Whoever sent it hears of no refusal and has not kept it: it is lost unless somebody on its way keeps it. */
   readonly isUnattended?: boolean;
+}
+
+/** Nobody's data is to be sent in the name of another client: what differs is of none of them. */
+function commonOrigin(deliveries: readonly Delivery[]): Origin {
+  const { metadata, ...rest } = withoutPosition(deliveries[0]!.origin);
+  if (metadata === undefined) return rest;
+  if (deliveries.every(({ origin }) => origin.metadata === metadata)) return { ...rest, metadata };
+  const isCommon = ([name, values]: [string, readonly string[]]) =>
+    deliveries.every(({ origin }) => isSameList(origin.metadata?.get(name), values));
+  const common = [...metadata].filter(isCommon);
+  return common.length === 0 ? rest : { ...rest, metadata: new Map(common) };
+}
+
+function isSameList(one: readonly string[] | undefined, other: readonly string[]): boolean {
+  return one?.length === other.length && one.every((text, index) => text === other[index]);
 }
 
 function withoutPosition(origin: Origin): Origin {

@@ -2,6 +2,7 @@ import { SHAPES, SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
 import { validateRejection } from "./border/read-answers.js";
 import { AbortPool } from "./calls/abort-pool.js";
 import { type CallWithDeadline, Deadlines } from "./calls/deadlines.js";
+import { metadataFor } from "./calls/sent-metadata.js";
 import type { Exporter } from "./component.js";
 import { refusalOfSetback, type Setback } from "./dead-letter.js";
 import { HeldDebts } from "./debt.js";
@@ -120,7 +121,7 @@ export const directOutlet: OutletFactory = (outletSettings) => {
   };
   const mergers = new Map<string, MergeWhileBusy>();
   for (const [pipeline, wanted] of batching ?? []) {
-    const merger = new MergeWhileBusy(wanted, clock, (merged) => begin(merged, () => merger.sent()));
+    const merger = new MergeWhileBusy(wanted, exporter, clock, (merged) => begin(merged, () => merger.sent()));
     mergers.set(pipeline, merger);
   }
 
@@ -168,7 +169,8 @@ function createCall(delivery: Delivery, controller: AbortController, onEnded?: (
 /** An exporter may also throw, or give what is no promise. */
 function callExporter(exporter: Exporter, { delivery, controller }: PendingSend): Promise<unknown> {
   try {
-    return Promise.resolve(exporter.send(delivery.batch, controller.signal));
+    const metadata = metadataFor(exporter, delivery.origin.metadata);
+    return Promise.resolve(exporter.send(delivery.batch, controller.signal, metadata && { metadata }));
   } catch (error) {
     return Promise.reject(error);
   }

@@ -25,7 +25,10 @@ export interface Entry {
   };
   /** Tells apart what a pipeline does not want merged: a hash of the client metadata that it names. */
   readonly batchKey?: string;
-  /** @internal What the receiver kept of the client's headers; only in a pipeline's journal, whose processors may ask for it. */
+  /**
+   * @internal What the receiver kept of the client's headers: in a pipeline's journal, whose processors may ask for it, all of it;
+   * in the queue of an exporter what that sends on. It is not shown to people.
+   */
   readonly metadata?: Readonly<Record<string, readonly string[]>>;
   /** Operators are also told of one that is being sent: `in_flight`. A store knows it as pending. */
   readonly state: "pending" | "in_flight" | "failed";

@@ -181,6 +181,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "extension",
+    types: ["headers_setter", "headerssetter"],
+    load: async () => (await import("../../extensions/auth/headers/headers-setter.js")).headersSetter,
+  },
+  {
+    kind: "extension",
     types: ["oauth2client", "oauth2_client"],
     load: async () => (await import("../../extensions/auth/oauth2/oauth2-client.js")).oauth2Client,
   },

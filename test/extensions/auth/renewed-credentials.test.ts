@@ -79,7 +79,7 @@ describe("RenewedCredentials", () => {
     const first = credentials.get() as Promise<unknown>;
     fetches[0]!.fail();
     await expect(first).rejects.toMatchObject({ kind: "transient", message: "down" });
-    await expect(credentials.get()).rejects.toMatchObject({ message: "down" });
+    await expect(credentials.get()).rejects.toMatchObject({ kind: "throttled", message: "down", retryAfterMs: 750 });
     expect(fetches).toHaveLength(1);
     const waits: number[] = [];
     for (let round = 1; round < 9; round++) {

@@ -104,6 +104,22 @@ describe("a delivery", () => {
     expect(outcomes).toEqual([{ ok: false, refusal: permanent }]);
   });
 
+  it("says of clients only what is true of all whose data it has", () => {
+    const from = (metadata: Record<string, string[]> | undefined) =>
+      new Delivery(
+        logs("a"),
+        { receiver: "r", transport: "t", ...(metadata && { metadata: new Map(Object.entries(metadata)) }) },
+        owed(logs("a")).delivery.debt,
+      );
+    const merged = (...deliveries: Delivery[]) => Delivery.merge(deliveries, logs("a", "b")).origin;
+    const [acme, globex] = [from({ tenant: ["acme"], host: ["h"] }), from({ tenant: ["globex"], host: ["h"] })];
+    expect(merged(acme, globex)).toEqual({ receiver: "r", transport: "t", metadata: new Map([["host", ["h"]]]) });
+    expect(merged(acme, from({ tenant: ["acme"], host: ["h"] })).metadata).toEqual(acme.origin.metadata);
+    expect(merged(acme, acme).metadata).toBe(acme.origin.metadata);
+    expect(merged(acme, from(undefined)).metadata).toBeUndefined();
+    expect(merged(from(undefined), acme).metadata).toBeUndefined();
+  });
+
   it("settles all it was merged from", () => {
     const [a, b] = [owed(logs("a")), owed(logs("b"))];
     Delivery.merge([a.delivery, b.delivery], logs("a", "b")).refuse(transient);

@@ -3,13 +3,21 @@ import {
   type Batch,
   type Clock,
   type Delivery,
+  type Exporter,
   type Logger,
   limitedLog,
   type Origin,
   Refusal,
   type Setback,
 } from "../../../plugin.js";
-import { type Batching, type CompleteSettings, type Entry, ERROR_CODES, piecesOf } from "../../../runtime/kit.js";
+import {
+  type Batching,
+  type CompleteSettings,
+  type Entry,
+  ERROR_CODES,
+  metadataFor,
+  piecesOf,
+} from "../../../runtime/kit.js";
 import type { DeadLetterFacts, DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { createMetadataPicker, type PickMetadata } from "../entry/client-metadata.js";
@@ -37,6 +45,8 @@ export interface AdmissionServices {
   readonly queue: AdmittedEntries;
   /** Keep what the receiver kept of the client's headers: for those who hand the batch to processors. */
   readonly keepsMetadata?: boolean;
+  /** Whoever sends: it may ask for some of that, which is kept then. */
+  readonly exporter?: Pick<Exporter, "metadataKeys">;
 }
 
 /** Where entries go that the store has taken. */
@@ -138,6 +148,8 @@ export class Admission {
     const batching = this.services.batchingOf(pipeline);
     const batches = batching === undefined ? [delivery.batch] : piecesOf(delivery.batch, batching);
     if (batches instanceof Refusal) return this.refuseAll([delivery], batches);
+    if (isTooLong(metadataFor(this.services.exporter ?? {}, delivery.origin.metadata)))
+      return this.refuseAll([delivery], METADATA_TOO_LONG);
     const incoming: Incoming = { pieces: delivery.split(batches), pipeline };
     if (this.overflow.isEmpty && this.fits(incoming)) this.putAll(incoming);
     else this.overflow.add(incoming);
@@ -196,8 +208,10 @@ export class Admission {
     const shown = this.pickMetadata(origin.metadata);
     const { receiver, transport } = origin;
     const source = shown === undefined ? { receiver, transport } : { receiver, transport, metadata: shown };
-    const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin);
-    const metadata = this.services.keepsMetadata ? origin.metadata : undefined;
+    const { keepsMetadata, exporter = {} } = this.services;
+    const sent = metadataFor(exporter, origin.metadata);
+    const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin, exporter.metadataKeys);
+    const metadata = keepsMetadata ? origin.metadata : sent;
     const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation };
     const kept = {
       ...(batchKey === undefined ? {} : { batchKey }),
@@ -276,13 +290,35 @@ function savedBy(filter: DeadLetterFilter, batch: Batch, facts: DeadLetterFacts)
 }
 
 /** A hash, because the values may be secret and an entry is shown to people. Undefined when nothing is kept apart. */
-function batchKeyOf(batching: Batching | undefined, { metadata }: Origin): string | undefined {
-  if (batching === undefined || batching.metadataKeys.length === 0) return undefined;
-  const values = batching.metadataKeys.map((key) => metadata?.get(key) ?? null);
+function batchKeyOf(
+  batching: Batching | undefined,
+  { metadata }: Origin,
+  sentKeys: readonly string[] = [],
+): string | undefined {
+  const keys = batching?.metadataKeys ?? [];
+  if (keys.length + sentKeys.length === 0) return undefined;
+  // What is sent is named too: under a config with other keys the same values mean something else.
+  const sent = sentKeys.map((key) => ({ [key]: metadata?.get(key) ?? null }));
+  const values = [...keys.map((key) => metadata?.get(key) ?? null), ...sent];
   return createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, BATCH_KEY_LENGTH);
 }
 
 const BATCH_KEY_LENGTH = 16;
+
+/** It is kept with every entry, and not counted as part of it. */
+const MAX_SENT_METADATA = 8 * 1024;
+
+const METADATA_TOO_LONG = new Refusal(
+  "permanent",
+  `the headers that are to be sent on have more than ${MAX_SENT_METADATA} characters`,
+);
+
+function isTooLong(metadata: Origin["metadata"]): boolean {
+  if (metadata === undefined) return false;
+  let length = 0;
+  for (const values of metadata.values()) for (const value of values) length += value.length;
+  return length > MAX_SENT_METADATA;
+}
 
 function causeOf({ reason, category, code, message }: Setback): DeadLetterCause {
   return { reason, category, error: { kind: "permanent", class: code, code, message } };

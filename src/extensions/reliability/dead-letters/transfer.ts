@@ -1,5 +1,6 @@
 import type { Batch } from "../../../plugin.js";
-import type { DeadLetterQuery, ImportReport } from "../../../runtime/kit.js";
+import type { DeadLetterQuery, Entry, ImportReport } from "../../../runtime/kit.js";
+import { mayBeSecret } from "../entry/client-metadata.js";
 import { isEntryGone, type QueueStore } from "../store/store.js";
 import { type Controls, searchDeadLetters } from "./dead-letters.js";
 import { runExclusively } from "./run-exclusively.js";
@@ -25,14 +26,22 @@ export async function* exportLines(
   for await (const { control, ref, entry } of searchDeadLetters(controls, query)) {
     try {
       const batch = await control.store.payload(ref);
+      const shown = withoutSecrets(entry);
       yield mask === undefined
-        ? writeTransferLine({ entry, batch })
-        : writeMaskedLine({ entry, batch: await mask(batch) });
+        ? writeTransferLine({ entry: shown, batch })
+        : writeMaskedLine({ entry: shown, batch: await mask(batch) });
     } catch (error) {
       if (!isEntryGone(error)) throw error;
       if (error.code === "corrupt") onUnreadable(entry.id);
     }
   }
+}
+
+/** Whose data it is travels along, credentials do not: in a file they would lie about. */
+function withoutSecrets(entry: Entry): Entry {
+  if (entry.metadata === undefined) return entry;
+  const kept = Object.entries(entry.metadata).filter(([name]) => !mayBeSecret(name));
+  return { ...entry, metadata: Object.fromEntries(kept) };
 }
 
 /**

@@ -13,13 +13,17 @@ const MAX_VALUE_LENGTH = 200;
  */
 const SECRET = /auth|cookie|token|secret|passw|credential|session|signature|jwt|(^|[-_.])key$|api-?key/i;
 
+/** Whether a header of this name may hold a secret. */
+export function mayBeSecret(name: string): boolean {
+  return SECRET.test(name) && !name.startsWith(AUTH_PREFIX);
+}
+
 /** Picks what is kept with an entry of the headers that its receiver kept; undefined when that is nothing. */
 export type PickMetadata = (metadata: Origin["metadata"]) => ClientMetadata | undefined;
 
 /** Those with these names (`*` stands for any text), bounded, and never one whose name may mean a secret. */
 export function createMetadataPicker(names: readonly string[]): PickMetadata {
   const wanted = names.map((name) => glob(name.toLowerCase()));
-  const mayBeSecret = (name: string) => SECRET.test(name) && !name.startsWith(AUTH_PREFIX);
   const isKept = (name: string) => wanted.some((matches) => matches(name)) && !mayBeSecret(name);
   return (metadata) => {
     if (metadata === undefined) return undefined;

@@ -109,11 +109,16 @@ export class AttemptSender {
   }
 }
 
-/** What was replayed is sent alone, so what is said of it is true of the whole request. */
+/** What was replayed is sent alone, and what is sent together has the same metadata: so it is true of the whole request. */
 function sendOptionsOf(items: readonly QueueItem[]): SendOptions {
-  const { id, replays } = items[0]!.entry;
+  const { id, replays, metadata } = items[0]!.entry;
   const idempotencyKey = keyOfGroup(items);
-  return replays === 0 ? { idempotencyKey } : { idempotencyKey, replayed: { id, attempt: replays } };
+  if (replays === 0 && metadata === undefined) return { idempotencyKey };
+  return {
+    idempotencyKey,
+    ...(replays > 0 && { replayed: { id, attempt: replays } }),
+    ...(metadata && { metadata: new Map(Object.entries(metadata)) }),
+  };
 }
 
 /** The payloads, if all of them are in memory. */

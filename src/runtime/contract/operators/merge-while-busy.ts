@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.js";
+import type { Exporter } from "../component.js";
 import type { Delivery, Origin } from "../delivery.js";
 import type { Batching } from "../outlet.js";
 import { Refusal } from "../refusal.js";
@@ -15,6 +16,7 @@ const MIN_BUSY_SENDS = 2;
  */
 export class MergeWhileBusy {
   private readonly batching: Batching;
+  private readonly exporter: Pick<Exporter, "metadataKeys">;
   private readonly clock: Clock;
   private readonly send: (delivery: Delivery) => void;
   /** Those in which something waits, by the metadata that keeps it apart; the one that has waited longest is first. */
@@ -22,14 +24,23 @@ export class MergeWhileBusy {
   private sending = 0;
 
   /** Of every call of `send` it is told once, by `sent`, when that has ended. */
-  constructor(batching: Batching, clock: Clock, send: (delivery: Delivery) => void) {
+  constructor(
+    batching: Batching,
+    exporter: Pick<Exporter, "metadataKeys">,
+    clock: Clock,
+    send: (delivery: Delivery) => void,
+  ) {
     this.batching = batching;
+    this.exporter = exporter;
     this.clock = clock;
     this.send = send;
   }
 
   add(delivery: Delivery): void {
-    const key = metadataKey(delivery.origin, this.batching.metadataKeys);
+    const { metadataKeys: exporterKeys = [] } = this.exporter;
+    const { metadataKeys } = this.batching;
+    const keys = exporterKeys.length === 0 ? metadataKeys : [...metadataKeys, ...exporterKeys];
+    const key = metadataKey(delivery.origin, keys);
     if (this.sending < MIN_BUSY_SENDS && !this.waiting.has(key)) return this.sendAlone(delivery);
     let gathering = this.waiting.get(key);
     if (gathering === undefined) {

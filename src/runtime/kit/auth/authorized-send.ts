@@ -55,11 +55,12 @@ export async function sendAuthorized<Result>(
   try {
     return await send(headers);
   } catch (error) {
-    if (authenticator.refused === undefined || !isCredentialsError(error)) throw error;
+    const refusal = withoutCredentials(error, headers);
+    if (authenticator.refused === undefined || !isCredentialsError(error)) throw refusal;
     authenticator.refused(headers);
     const renewed = await authorize(authenticator, request, peer, abort);
-    if (isSame(headers, renewed)) throw error;
-    return send(renewed);
+    if (isSame(headers, renewed)) throw refusal;
+    return send(renewed).catch((again: unknown) => Promise.reject(withoutCredentials(again, renewed)));
   }
 }
 
@@ -123,6 +124,28 @@ const CREDENTIALS_STATUSES: ReadonlySet<string | undefined> = new Set([
 
 function isCredentialsError(error: unknown): boolean {
   return isRefusal(error) && CREDENTIALS_STATUSES.has(error.status);
+}
+
+const SECRET_NAME = /auth|token|key|secret|cookie|signature/i;
+/** Shorter ones stand in sentences by chance. */
+const MIN_SECRET_LENGTH = 6;
+
+/** Some servers repeat in their answer what they were shown, and the answer is kept and shown. */
+function withoutCredentials(error: unknown, headers: AuthHeaders): unknown {
+  if (!isRefusal(error)) return error;
+  let { message } = error;
+  for (const [name, value] of Object.entries(headers)) {
+    const words = SECRET_NAME.test(name) && value !== undefined ? [value, ...value.split(" ")] : [];
+    for (const word of words) if (word.length >= MIN_SECRET_LENGTH) message = message.replaceAll(word, "[REDACTED]");
+  }
+  if (message === error.message) return error;
+  const { kind, code, status, category, retryAfterMs } = error;
+  return new Refusal(kind, message, {
+    code,
+    ...(status !== undefined && { status }),
+    ...(category !== undefined && { category }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
 }
 
 function isSame(one: AuthHeaders, other: AuthHeaders): boolean {

@@ -1,0 +1,15 @@
+import type { Exporter, SendOptions } from "../component.js";
+import type { Origin } from "../delivery.js";
+
+/** What an exporter asks for of a client's metadata; undefined when there is nothing of it. */
+export function metadataFor(
+  { metadataKeys = [] }: Pick<Exporter, "metadataKeys">,
+  metadata: Origin["metadata"],
+): SendOptions["metadata"] {
+  if (metadataKeys.length === 0 || metadata === undefined) return undefined;
+  const found = metadataKeys.flatMap((key) => {
+    const values = metadata.get(key);
+    return values === undefined ? [] : [[key, values] as const];
+  });
+  return found.length === 0 ? undefined : new Map(found);
+}
