@@ -4,7 +4,7 @@
  * package, and so cannot work in one file, is taken from packaging/binary instead.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -26,6 +26,7 @@ const REPLACED = new Map(
     "src/runtime/kit/match/re2.ts": "re2.ts",
     "src/runtime/host/plugins/import-url.ts": "import-url.ts",
     "src/extensions/reliability/store/level/classic-level.ts": "classic-level.ts",
+    "src/extensions/admin-api/console/built-file.ts": "built-file.ts",
   }).map(([from, to]) => [join(root, from), join(root, "packaging", "binary", to)]),
 );
 REPLACED.set(join(level, "binding.js"), join(root, "packaging", "binary", "level-binding.cjs"));
@@ -58,6 +59,12 @@ async function bundle() {
   if (unused.size > 0) throw new Error(`nothing imports ${[...unused].join(", ")} any more; see scripts/binary.js`);
 }
 
+/** The console as `npm run build` made it. */
+function consoleFiles() {
+  const folder = join(root, "dist", "console");
+  return Object.fromEntries(readdirSync(folder).map((name) => [`console/${name}`, join(folder, name)]));
+}
+
 async function build() {
   const blob = join(out, "sluice.blob");
   const config = join(out, "sea.json");
@@ -67,7 +74,7 @@ async function build() {
     output: blob,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    assets: { "classic-level.node": native },
+    assets: { "classic-level.node": native, ...consoleFiles() },
   };
   writeFileSync(config, JSON.stringify(settings));
   execFileSync(process.execPath, ["--experimental-sea-config", config], { stdio: ["ignore", "ignore", "inherit"] });

@@ -12,7 +12,16 @@ import process from "node:process";
 const root = dirname(import.meta.dirname);
 const stamp = join(root, "dist", "built.txt");
 /** What the build reads: the lock has the versions of what it bundles. */
-const READ = ["src", "scripts", "bin", "package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json"];
+const READ = [
+  "src",
+  "console",
+  "scripts",
+  "bin",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "tsconfig.build.json",
+];
 /** The executable is made by another command. */
 const NOT_MADE = [stamp, join(root, "dist", "binary")];
 

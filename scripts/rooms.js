@@ -217,6 +217,7 @@ export const ROOMS = [
   { path: "src/extensions/auth/headers/", purpose: "`headers_setter`: headers by whose data it is" },
   { path: "src/extensions/auth/sigv4/", purpose: "`sigv4auth`: requests signed for AWS" },
   { path: "src/extensions/admin-api/", purpose: "the HTTP API of operators", component: true },
+  { path: "src/extensions/admin-api/console/", purpose: "serves the console that the build made from `console/`" },
   {
     path: "src/extensions/reliability/",
     purpose:

@@ -59,6 +59,7 @@ export type {
   OutletFactory,
   OutletSettings,
 } from "./contract/outlet.js";
+export { packageFolder } from "./contract/package-info.js";
 export { BUSY_RETRY_AFTER_MS, chooseRefusal, isGenericCode, toRefusal } from "./contract/refusal.js";
 export { authReference } from "./contract/schema/auth-reference.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";

@@ -7,19 +7,24 @@ import { HttpError } from "./http-error.js";
  * points at this machine is refused by its Host header, a page of another site by its Origin or Sec-Fetch-Site, and what
  * changes something must have a content type that browsers do not send to other sites unasked. No CORS header is ever sent.
  */
-export function rejectForeignRequest(request: IncomingMessage, allowedHosts: ReadonlySet<string>): void {
+export function rejectForeignHost(request: IncomingMessage, allowedHosts: ReadonlySet<string>): void {
   const host = request.headers.host ?? "";
-  if (!isAllowedHost(host, allowedHosts)) {
-    const name = JSON.stringify(hostName(host));
-    throw new HttpError(
-      "forbidden",
-      `asked as ${name}, which is not allowed; see allowed_hosts of the extension admin`,
-    );
-  }
+  if (isAllowedHost(host, allowedHosts)) return;
+  const name = JSON.stringify(hostName(host));
+  throw new HttpError("forbidden", `asked as ${name}, which is not allowed; see allowed_hosts of the extension admin`);
+}
+
+export function rejectForeignPage(request: IncomingMessage): void {
+  const host = request.headers.host ?? "";
   const { origin, "sec-fetch-site": site } = request.headers;
   const isForeign =
     (origin !== undefined && !isOriginOf(origin, host)) || site === "cross-site" || site === "same-site";
   if (isForeign) throw new HttpError("forbidden", "requests of other sites' pages are refused");
+}
+
+/** Somebody followed a link, as from an alert to the console: no page of another site gets to see or do anything by that. */
+export function isVisit({ method, headers }: IncomingMessage): boolean {
+  return method === "GET" && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
 }
 
 /** `types` are media types without parameters. */

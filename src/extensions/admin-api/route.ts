@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Host } from "../../plugin.js";
 import type { Admin, AgentInspection } from "../../runtime/kit.js";
+import type { ConsoleFile } from "./console/console-files.js";
 import type { EventSource } from "./events.js";
 import type { ReplayJobs } from "./replay-jobs.js";
 
@@ -16,14 +17,15 @@ export interface RouteRequest {
 }
 
 /**
- * `body` is sent as JSON, `json` is JSON already, `lines` are sent one by one as the client takes them, and `events` for as
- * long as it stays; `counted` is what a reader of these is told it has lost.
+ * `body` is sent as JSON, `json` is JSON already, `lines` are sent one by one as the client takes them, `file` as it is, and
+ * `events` for as long as it stays; `counted` is what a reader of these is told it has lost.
  */
 export type RouteAnswer = { readonly status?: number } & (
   | { readonly body: unknown }
   | { readonly json: string }
   | { readonly lines: AsyncIterable<string> }
   | { readonly events: EventSource; readonly counted?: string }
+  | { readonly file: ConsoleFile }
 );
 
 export interface ApiRoute {

@@ -7,8 +7,9 @@ import { pipeline } from "node:stream/promises";
 import type { Server as TlsServer } from "node:tls";
 import type { Clock, Host, Logger } from "../../plugin.js";
 import { type HostPort, listen } from "../../runtime/kit.js";
+import { type ConsoleFile, findConsoleFile } from "./console/console-files.js";
 import { EventReaders } from "./events.js";
-import { rejectForeignRequest, requireContentType } from "./guard.js";
+import { isVisit, rejectForeignHost, rejectForeignPage, requireContentType } from "./guard.js";
 import { asHttpError, HttpError } from "./http-error.js";
 import { ReplayJobs } from "./replay-jobs.js";
 import type { RouteAnswer } from "./route.js";
@@ -70,11 +71,11 @@ async function answerTo(
   jobs: ReplayJobs,
   hosts: ReadonlySet<string>,
 ): Promise<RouteAnswer> {
-  rejectForeignRequest(request, hosts);
+  rejectForeignHost(request, hosts);
   const url = (request.url ?? "/").split("?");
   const path = url[0]!;
-  if (path !== API_ROOT && !path.startsWith(`${API_ROOT}/`))
-    throw new HttpError("not_found", `the API is below ${API_ROOT}`);
+  if (path !== "/" || !isVisit(request)) rejectForeignPage(request);
+  if (path !== API_ROOT && !path.startsWith(`${API_ROOT}/`)) return { file: findConsoleFile(request, path) };
   const method = request.method === "HEAD" ? "GET" : (request.method ?? "GET");
   const found = findRoute(method, path.slice(API_ROOT.length));
   if (found === undefined) throw new HttpError("not_found", `there is nothing at ${path}`);
@@ -125,8 +126,14 @@ async function respond(
 async function send(response: ServerResponse, answer: RouteAnswer, readers: EventReaders): Promise<void> {
   if ("events" in answer) return readers.serve(response, answer.events, answer.counted);
   const status = answer.status ?? 200;
+  if ("file" in answer) return sendFile(response, status, answer.file);
   if ("lines" in answer) return sendLines(response, status, answer.lines[Symbol.asyncIterator]());
   sendJson(response, status, "json" in answer ? answer.json : JSON.stringify(answer.body));
+}
+
+function sendFile(response: ServerResponse, status: number, { headers, body }: ConsoleFile): void {
+  response.writeHead(status, { ...headers, "content-length": body.length });
+  response.end(body);
 }
 
 /** Waits for the first line, so that what fails at once is answered as an error. */

@@ -264,7 +264,7 @@ describe("the API", () => {
   it("says who it is, and where it is not", async () => {
     const { ask, url } = await startApi();
     expect((await ask("GET", "")).body).toEqual({ name: "sluice", api: 1 });
-    expect((await fetch(url.replace("/api/v1", "/"))).status).toBe(404);
+    expect((await fetch(url.replace("/api/v1", "/api"))).status).toBe(404);
     expect((await fetch(url.replace("/api/v1", "/api/v10"))).status).toBe(404);
     const wrong = await fetch(`${url}/dead-letters/purge`);
     expect([wrong.status, (await fetch(`${url}/exporters`, { method: "DELETE" })).headers.get("allow")]).toEqual([

@@ -1,0 +1,99 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError, request } from "./client.js";
+import { reportLost } from "./connection.js";
+
+/** One event of a stream; `data` is what its JSON says. */
+export interface StreamEvent {
+  readonly name: string;
+  readonly data: unknown;
+}
+
+export type StreamState = "connecting" | "open" | "ended" | { readonly error: ApiError };
+
+const RETRY_MS = 2_000;
+
+/**
+ * Reads server-sent events until it is aborted, and connects again after a break. `EventSource` cannot send a token, so
+ * the stream is read by hand. An answer that says no ends it.
+ */
+export async function readEvents(
+  path: string,
+  onEvent: (event: StreamEvent) => void,
+  onState: (state: StreamState) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    onState("connecting");
+    try {
+      const response = await request("GET", path, signal);
+      onState("open");
+      await readStream(response.body!, onEvent);
+      if (!signal.aborted) reportLostUnlessEnded(response);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiError && error.status !== 0 && error.status < 500) return onState({ error });
+    }
+    await pause(signal);
+  }
+}
+
+/** A stream of an agent that stops just ends; the next request tells whether it is there. */
+function reportLostUnlessEnded(response: Response): void {
+  if (response.bodyUsed) void request("GET", "/").catch(() => reportLost());
+}
+
+async function readStream(body: ReadableStream<Uint8Array>, onEvent: (event: StreamEvent) => void): Promise<void> {
+  const reader = body
+    .pipeThrough(new TextDecoderStream() as unknown as TransformStream<Uint8Array, string>)
+    .getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split(/\r?\n\r?\n/);
+    rest = blocks.pop()!;
+    for (const block of blocks) {
+      const event = parseEvent(block);
+      if (event !== undefined) onEvent(event);
+    }
+  }
+}
+
+/** Undefined for a comment, as those that keep the connection open. */
+export function parseEvent(block: string): StreamEvent | undefined {
+  let name = "message";
+  const data: string[] = [];
+  for (const line of block.split(/\r?\n/)) {
+    const [, field, value] = /^(\w+): ?(.*)$/.exec(line) ?? [];
+    if (field === "event") name = value!;
+    else if (field === "data") data.push(value!);
+  }
+  return data.length === 0 ? undefined : { name, data: JSON.parse(data.join("\n")) };
+}
+
+function pause(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, RETRY_MS);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/** Reads a stream as long as the component is there and the path is given. */
+export function useEvents(path: string | undefined, onEvent: (event: StreamEvent) => void): StreamState {
+  const [state, setState] = useState<StreamState>("connecting");
+  const listener = useRef(onEvent);
+  listener.current = onEvent;
+  useEffect(() => {
+    if (path === undefined) return setState("ended");
+    const abort = new AbortController();
+    const onState = (next: StreamState) => {
+      if (!abort.signal.aborted) setState(next);
+    };
+    void readEvents(path, (event) => listener.current(event), onState, abort.signal);
+    return () => abort.abort();
+  }, [path]);
+  return state;
+}

@@ -1,0 +1,30 @@
+import { Value } from "./value.js";
+
+const KEY = "sluice.token";
+
+/** Whether the API has asked for a token that we do not have, and what it said. */
+export const signInWanted = new Value<string | undefined>(undefined);
+
+/**
+ * A link may carry the token behind `#token=`, which browsers never send to a server. It is kept for this tab only, and
+ * taken out of the address bar and of the history at once.
+ */
+export function takeTokenFromAddress(): void {
+  const given = /^#token=([^&]+)/.exec(location.hash)?.[1];
+  if (given === undefined) return;
+  saveToken(decodeURIComponent(given));
+  history.replaceState(null, "", location.pathname);
+}
+
+export function readToken(): string | undefined {
+  return sessionStorage.getItem(KEY) ?? undefined;
+}
+
+export function saveToken(token: string): void {
+  sessionStorage.setItem(KEY, token.trim());
+  signInWanted.set(undefined);
+}
+
+export function forgetToken(): void {
+  sessionStorage.removeItem(KEY);
+}

@@ -1,0 +1,119 @@
+/** What the API answers with, as far as the console shows it; docs/openapi.yaml has all of it. */
+
+/** ISO 8601; a number is milliseconds since 1970. */
+export type Time = string | number;
+
+export interface Exporter {
+  readonly id: string;
+  readonly state: "UP" | "DEGRADED" | "DOWN";
+  readonly paused: boolean;
+  readonly breaker: {
+    readonly state: "closed" | "open" | "half_open";
+    readonly forced: boolean;
+    readonly since?: Time;
+    readonly probeAt?: Time;
+  };
+  readonly refused?: {
+    readonly since: Time;
+    readonly signals: readonly string[];
+    readonly message: string;
+    readonly advice: string;
+  };
+  readonly queue: Amount & {
+    readonly enabled: boolean;
+    readonly inFlight: number;
+    readonly writeError?: { readonly code: string; readonly message: string };
+  };
+  readonly deadLetters: Amount;
+  readonly lastSentAt?: Time;
+  readonly lastError?: { readonly at: Time; readonly class: string; readonly message: string };
+  readonly failureRate: number;
+  readonly failureTrend: "rising" | "steady" | "falling";
+  readonly replayRate: number;
+}
+
+export interface Amount {
+  readonly entries: number;
+  readonly items: number;
+  readonly bytes: number;
+  readonly oldestAt?: Time;
+}
+
+export interface AttemptError {
+  readonly kind?: string;
+  readonly class: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly status?: string;
+  readonly retryAfterMs?: number;
+  readonly stack?: string;
+}
+
+export interface Failure {
+  readonly at: Time;
+  readonly reason: string;
+  readonly category: string;
+  readonly error: AttemptError;
+  readonly signature: string;
+  readonly names: readonly string[];
+  readonly traceIds: readonly string[];
+}
+
+export interface Attempt {
+  readonly at: Time;
+  readonly error: string;
+  readonly message?: string;
+  readonly requestItems?: number;
+  readonly delayMs?: number;
+}
+
+export interface Cycle {
+  readonly failure: Failure;
+  readonly calls: number;
+  readonly replayedAt: Time;
+  readonly replayedBy: string;
+}
+
+export interface Entry {
+  readonly id: string;
+  readonly exporter: string;
+  readonly pipeline: string;
+  readonly signal: string;
+  readonly items: number;
+  readonly bytes: number;
+  readonly enqueuedAt: Time;
+  readonly source: {
+    readonly receiver: string;
+    readonly transport: string;
+    readonly metadata?: Readonly<Record<string, string>>;
+  };
+  readonly state: string;
+  readonly attempts: number;
+  readonly calls: number;
+  readonly history: readonly Attempt[];
+  readonly cycles: readonly Cycle[];
+  readonly failure?: Failure;
+  readonly parent?: string;
+  readonly generation?: string;
+  readonly replays?: number;
+}
+
+export interface Group {
+  readonly signature: string;
+  readonly exporter: string;
+  readonly reason?: string;
+  readonly category?: string;
+  readonly error: AttemptError | string;
+  readonly entries: number;
+  readonly items: number;
+  readonly firstAt: Time;
+  readonly lastAt: Time;
+  readonly trend?: readonly number[];
+}
+
+/** The last 15 minutes of a node; the newest value is the last. */
+export interface History {
+  readonly stepMs: number;
+  readonly from: Time;
+  readonly series: Readonly<Record<string, readonly (number | null)[] | undefined>>;
+}

@@ -1,0 +1,66 @@
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { ApiError, get } from "./client.js";
+import { connection } from "./connection.js";
+import { signInWanted } from "./session.js";
+import { useValue } from "./value.js";
+
+/** What a page has loaded so far. After an error the data of before is still there. */
+export interface Loaded<T> {
+  readonly data: T | undefined;
+  readonly error: ApiError | undefined;
+  readonly isLoading: boolean;
+  reload(): void;
+}
+
+/**
+ * Loads a path of the API, again every `everyMs` while the page can be seen, and after the agent came back or somebody
+ * signed in. Without a path nothing is loaded.
+ */
+export function useLoad<T>(path: string | undefined, everyMs?: number): Loaded<T> {
+  const [state, setState] = useState<{ path?: string | undefined; data?: T; error?: ApiError; isLoading: boolean }>({
+    isLoading: true,
+  });
+  const [turn, setTurn] = useState(0);
+  const { round } = useValue(connection);
+  const isSignedOut = useValue(signInWanted) !== undefined;
+
+  useEffect(() => {
+    if (path === undefined || isSignedOut) return;
+    const abort = new AbortController();
+    const load = async () => {
+      try {
+        const data = await get<T>(path, abort.signal);
+        setState({ path, data, isLoading: false });
+      } catch (error) {
+        if (abort.signal.aborted) return;
+        const known = error instanceof ApiError ? error : new ApiError(0, "internal", String(error));
+        setState(({ path: before, data }) => ({
+          path,
+          error: known,
+          isLoading: false,
+          ...(before === path && data !== undefined && { data }),
+        }));
+      }
+    };
+    void load();
+    const timer = everyMs && setInterval(() => document.visibilityState === "visible" && void load(), everyMs);
+    return () => {
+      abort.abort();
+      if (timer) clearInterval(timer);
+    };
+  }, [path, everyMs, turn, round, isSignedOut]);
+
+  const reload = useCallback(() => setTurn((before) => before + 1), []);
+  const isCurrent = state.path === path;
+  return {
+    data: isCurrent ? state.data : undefined,
+    error: isCurrent ? state.error : undefined,
+    isLoading: path !== undefined && (!isCurrent || state.isLoading),
+    reload,
+  };
+}
+
+/** Whether the agent does not have what was asked for: an older one, or one without that part. */
+export function isMissing(error: ApiError | undefined): boolean {
+  return error?.status === 404;
+}

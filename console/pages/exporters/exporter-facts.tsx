@@ -1,0 +1,106 @@
+import type { ComponentChildren } from "preact";
+import type { Exporter } from "../../api/shapes.js";
+import { Ago, Badge, Facts } from "../../parts/bits.js";
+import { bytesText, countText, durationText, messageText, toMs } from "../../parts/format.js";
+import { Text } from "../../parts/text.js";
+import { linkTo } from "../../route.js";
+import { QueueHistory } from "./queue-history.js";
+
+/** What there is to know of an exporter: breaker, queue, dead letters, how sending went. */
+export function ExporterFacts({ exporter }: { exporter: Exporter }) {
+  const { id, breaker, queue, deadLetters, lastSentAt, lastError, failureRate, failureTrend, refused } = exporter;
+  const percent = `${(failureRate * 100).toFixed(failureRate > 0 && failureRate < 0.1 ? 1 : 0)} %`;
+  return (
+    <>
+      {refused !== undefined && (
+        <p class="problem">
+          The backend refuses all {refused.signals.join(", ")} since <Ago at={refused.since} />:{" "}
+          <Text value={refused.message} /> <Text value={refused.advice} />
+        </p>
+      )}
+      {queue.writeError !== undefined && (
+        <p class="problem">
+          Nothing can be written to the queue ({queue.writeError.code}): <Text value={queue.writeError.message} />
+        </p>
+      )}
+      <Facts
+        rows={[
+          ["Breaker", <BreakerFact key="breaker" breaker={breaker} />],
+          ["Queue", <QueueFact key="queue" exporter={exporter} />],
+          [
+            "Dead letters",
+            deadLetters.entries === 0 ? (
+              "none"
+            ) : (
+              <>
+                <a href={linkTo("failures", [], { exporter: id })}>{countText(deadLetters.entries)} entries</a>
+                {`, ${countText(deadLetters.items)} records, ${bytesText(deadLetters.bytes)}`}
+                {deadLetters.oldestAt !== undefined && (
+                  <>
+                    , oldest <Ago at={deadLetters.oldestAt} />
+                  </>
+                )}
+              </>
+            ),
+          ],
+          ["Last sent", <Ago key="sent" at={lastSentAt} />],
+          ["Failed sends", `${percent} of the last minute, ${failureTrend}`],
+          ["Last error", lastError === undefined ? "none" : <ErrorFact key="error" error={lastError} />],
+        ]}
+      />
+    </>
+  );
+}
+
+function BreakerFact({ breaker }: { breaker: Exporter["breaker"] }): ComponentChildren {
+  const tone = breaker.state === "closed" ? "good" : breaker.state === "open" ? "bad" : "warn";
+  const left = breaker.probeAt === undefined ? undefined : toMs(breaker.probeAt) - Date.now();
+  return (
+    <>
+      <Badge tone={tone}>{breaker.state.replace("_", " ")}</Badge>
+      {breaker.forced && <Badge tone="off">forced</Badge>}
+      {breaker.since !== undefined && toMs(breaker.since) > 0 && breaker.state !== "closed" && (
+        <>
+          {" since "}
+          <Ago at={breaker.since} />
+        </>
+      )}
+      {left !== undefined &&
+        breaker.state === "open" &&
+        ` · next probe ${left > 0 ? `in ${durationText(left)}` : "now"}`}
+    </>
+  );
+}
+
+function QueueFact({ exporter: { id, queue } }: { exporter: Exporter }): ComponentChildren {
+  if (!queue.enabled) return "off: what is refused goes back to the sender";
+  return (
+    <>
+      {queue.entries === 0
+        ? "empty"
+        : `${countText(queue.entries)} entries, ${countText(queue.items)} records, ${bytesText(queue.bytes)}`}
+      {queue.inFlight > 0 && `, ${queue.inFlight} being sent`}
+      {queue.oldestAt !== undefined && queue.entries > 0 && (
+        <>
+          , oldest <Ago at={queue.oldestAt} />
+        </>
+      )}
+      <QueueHistory exporter={id} bytes={queue.bytes} />
+    </>
+  );
+}
+
+function ErrorFact({ error }: { error: NonNullable<Exporter["lastError"]> }) {
+  return (
+    <>
+      <strong>
+        <Text value={error.class} inline />
+      </strong>{" "}
+      <Ago at={error.at} />
+      <br />
+      <span class="dim">
+        <Text value={messageText(error)} max={200} />
+      </span>
+    </>
+  );
+}

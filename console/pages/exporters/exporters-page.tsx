@@ -1,0 +1,99 @@
+import { useState } from "preact/hooks";
+import type { Exporter } from "../../api/shapes.js";
+import { useLoad } from "../../api/use-load.js";
+import { Badge, Empty, Load, type Tone } from "../../parts/bits.js";
+import { countText } from "../../parts/format.js";
+import { Text } from "../../parts/text.js";
+import { type Action, ActionDialog } from "./action-dialog.js";
+import { ExporterFacts } from "./exporter-facts.js";
+
+const EVERY_MS = 2_000;
+const TONES: Readonly<Record<Exporter["state"], Tone>> = { UP: "good", DEGRADED: "warn", DOWN: "bad" };
+
+/** How every exporter is, and what an operator can do about it. */
+export function ExportersPage() {
+  const loaded = useLoad<{ exporters: readonly Exporter[] }>("/exporters", EVERY_MS);
+  const [asked, setAsked] = useState<{ id: string; action: Action }>();
+  const exporter = loaded.data?.exporters.find(({ id }) => id === asked?.id);
+  return (
+    <>
+      <h1>Exporters</h1>
+      <Load of={loaded} part="Exporters">
+        {({ exporters }) =>
+          exporters.length === 0 ? (
+            <Empty>No exporter of this agent has a queue.</Empty>
+          ) : (
+            <>
+              <Totals exporters={exporters} />
+              <div class="cards">
+                {exporters.map((each) => (
+                  <ExporterCard
+                    key={each.id}
+                    exporter={each}
+                    onAction={(action) => setAsked({ id: each.id, action })}
+                  />
+                ))}
+              </div>
+            </>
+          )
+        }
+      </Load>
+      {asked !== undefined && exporter !== undefined && (
+        <ActionDialog
+          exporter={exporter}
+          action={asked.action}
+          onDone={loaded.reload}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+function Totals({ exporters }: { exporters: readonly Exporter[] }) {
+  const sum = (of: (each: Exporter) => number) => countText(exporters.reduce((total, each) => total + of(each), 0));
+  const up = exporters.filter(({ state }) => state === "UP").length;
+  return (
+    <ul class="totals">
+      <li>
+        <strong>
+          {up} of {exporters.length}
+        </strong>
+        up
+      </li>
+      <li>
+        <strong>{sum(({ queue }) => queue.items)}</strong> records queued
+      </li>
+      <li>
+        <strong>{sum(({ deadLetters }) => deadLetters.entries)}</strong> dead letters
+      </li>
+    </ul>
+  );
+}
+
+function ExporterCard({ exporter, onAction }: { exporter: Exporter; onAction: (action: Action) => void }) {
+  const { id, state, paused, breaker } = exporter;
+  const button = (action: Action, label: string) => (
+    <button type="button" onClick={() => onAction(action)}>
+      {label}
+    </button>
+  );
+  return (
+    <article class="card" aria-label={id}>
+      <header>
+        <h2>
+          <Text value={id} inline max={80} />
+        </h2>
+        <Badge tone={TONES[state]}>{state}</Badge>
+        {paused && <Badge tone="off">paused</Badge>}
+      </header>
+      <ExporterFacts exporter={exporter} />
+      <footer>
+        {paused ? button("resume", "Resume") : button("pause", "Pause")}
+        {button("retry", "Retry now")}
+        {breaker.forced ? button("auto", "Let the breaker decide") : button("open", "Open breaker")}
+        {!breaker.forced && breaker.state !== "closed" && button("closed", "Close breaker")}
+      </footer>
+    </article>
+  );
+}

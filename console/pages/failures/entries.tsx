@@ -1,0 +1,159 @@
+import { useEffect, useState } from "preact/hooks";
+import { get, query } from "../../api/client.js";
+import type { Entry } from "../../api/shapes.js";
+import { useLoad } from "../../api/use-load.js";
+import { Ago, Empty, Load } from "../../parts/bits.js";
+import { bytesText, countText } from "../../parts/format.js";
+import { Text } from "../../parts/text.js";
+import { goTo, linkTo } from "../../route.js";
+import { apiFilters, type Filters } from "./filters.js";
+
+interface EntryPageOf {
+  readonly entries: readonly Entry[];
+  readonly cursor?: string;
+}
+
+const PAGE = 50;
+/** A browser that shows more rows than somebody can read only gets slow. */
+const MAX_ROWS = 1_000;
+
+/** Dead letters one by one, newest first; some can be chosen and replayed. */
+export function Entries({ filters }: { filters: Filters }) {
+  const asked = { ...apiFilters(filters), limit: String(PAGE) };
+  const first = useLoad<EntryPageOf>(`/dead-letters${query(asked)}`);
+  const [more, setMore] = useState<EntryPageOf[]>([]);
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  useEffect(() => {
+    setMore([]);
+    setChosen(new Set());
+  }, [first.data]);
+  return (
+    <Load of={first} part="Dead letters">
+      {(page) => {
+        const pages = [page, ...more];
+        const entries = pages.flatMap((each) => each.entries);
+        const { cursor } = pages.at(-1)!;
+        const loadMore = async () =>
+          setMore([...more, await get<EntryPageOf>(`/dead-letters${query({ ...asked, cursor })}`)]);
+        const canLoad = cursor !== undefined && entries.length < MAX_ROWS;
+        return (
+          <>
+            <Toolbar chosen={chosen} filters={filters} isEmpty={entries.length === 0} />
+            {entries.length === 0 && cursor === undefined ? (
+              <Empty>No dead letter matches.</Empty>
+            ) : (
+              <EntryTable entries={entries} chosen={chosen} onChoose={setChosen} />
+            )}
+            {canLoad && (
+              <p>
+                <button type="button" onClick={() => void loadMore()}>
+                  Load more
+                </button>
+              </p>
+            )}
+            {entries.length >= MAX_ROWS && <p class="dim">The first {countText(MAX_ROWS)}; filter to see others.</p>}
+          </>
+        );
+      }}
+    </Load>
+  );
+}
+
+function Toolbar({ chosen, filters, isEmpty }: { chosen: ReadonlySet<string>; filters: Filters; isEmpty: boolean }) {
+  if (isEmpty) return null;
+  const { minutes: _, ...others } = filters;
+  const since = apiFilters(filters)["since"];
+  return (
+    <p class="toolbar">
+      <button
+        type="button"
+        disabled={chosen.size === 0}
+        onClick={() => goTo("replay", ["new"], { ids: [...chosen].join(",") })}
+      >
+        Replay {chosen.size === 0 ? "chosen" : `${chosen.size} chosen`}…
+      </button>
+      <a class="button" href={linkTo("replay", ["new"], { ...others, since })}>
+        Replay all that match…
+      </a>
+    </p>
+  );
+}
+
+function EntryTable(props: {
+  entries: readonly Entry[];
+  chosen: ReadonlySet<string>;
+  onChoose: (chosen: ReadonlySet<string>) => void;
+}) {
+  const { entries, chosen, onChoose } = props;
+  const toggle = (id: string) => {
+    const next = new Set(chosen);
+    if (!next.delete(id)) next.add(id);
+    onChoose(next);
+  };
+  const areAll = entries.length > 0 && entries.every(({ id }) => chosen.has(id));
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th>
+            <input
+              type="checkbox"
+              aria-label="Choose all shown"
+              checked={areAll}
+              onChange={() => onChoose(new Set(areAll ? [] : entries.map(({ id }) => id)))}
+            />
+          </th>
+          <th>Entry</th>
+          <th>Exporter</th>
+          <th>Reason</th>
+          <th>Error</th>
+          <th class="number">Records</th>
+          <th class="number">Size</th>
+          <th class="number">Calls</th>
+          <th>Failed</th>
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry) => (
+          <tr key={entry.id}>
+            <td class="actions">
+              <input
+                type="checkbox"
+                aria-label={`Choose ${entry.id}`}
+                checked={chosen.has(entry.id)}
+                onChange={() => toggle(entry.id)}
+              />
+            </td>
+            <td class="wide">
+              <a class="mono" href={linkTo("failures", [entry.id])}>
+                {entry.id}
+              </a>
+              <div class="dim">
+                {entry.signal} <Text value={entry.failure?.names.join(", ") ?? ""} inline max={80} />
+              </div>
+            </td>
+            <td data-label="Exporter">
+              <Text value={entry.exporter} inline />
+            </td>
+            <td data-label="Reason">{entry.failure?.reason.replaceAll("_", " ")}</td>
+            <td data-label="Error">
+              <Text value={entry.failure?.error.class ?? ""} inline max={60} />
+            </td>
+            <td data-label="Records" class="number">
+              {countText(entry.items)}
+            </td>
+            <td data-label="Size" class="number">
+              {bytesText(entry.bytes)}
+            </td>
+            <td data-label="Calls" class="number">
+              {entry.calls}
+            </td>
+            <td data-label="Failed">
+              <Ago at={entry.failure?.at} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

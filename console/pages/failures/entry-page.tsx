@@ -1,0 +1,110 @@
+import { segment } from "../../api/client.js";
+import type { Entry } from "../../api/shapes.js";
+import { useLoad } from "../../api/use-load.js";
+import { Ago, Badge, Facts, Load } from "../../parts/bits.js";
+import { bytesText, countText } from "../../parts/format.js";
+import { Text } from "../../parts/text.js";
+import { linkTo } from "../../route.js";
+import { PayloadView } from "./payload-view.js";
+import { Timeline } from "./timeline.js";
+
+/** One entry: what it is, what happened to it, and what is inside. */
+export function EntryPage({ id }: { id: string }) {
+  const loaded = useLoad<{ entry: Entry }>(`/dead-letters/${segment(id)}`);
+  return (
+    <>
+      <p class="crumbs">
+        <a href={linkTo("failures")}>Failures</a> / <span class="mono">{id}</span>
+      </p>
+      <Load of={loaded} part="Entry">
+        {({ entry }) => (
+          <>
+            <header class="title">
+              <h1>
+                <Text value={entry.failure?.error.class ?? entry.state} inline max={100} />
+              </h1>
+              <Badge tone={entry.state === "failed" ? "bad" : "info"}>{entry.state.replaceAll("_", " ")}</Badge>
+              <span class="spacer" />
+              <a class="button" href={linkTo("replay", ["edit", id])}>
+                Edit…
+              </a>
+              <a class="button primary" href={linkTo("replay", ["new"], { ids: id })}>
+                Replay…
+              </a>
+            </header>
+            <div class="columns">
+              <section class="card">
+                <h2>What it is</h2>
+                <EntryFacts entry={entry} />
+              </section>
+              <section class="card">
+                <h2>What happened</h2>
+                <Timeline entry={entry} />
+              </section>
+            </div>
+            <PayloadView id={id} />
+          </>
+        )}
+      </Load>
+    </>
+  );
+}
+
+function EntryFacts({ entry }: { entry: Entry }) {
+  const { failure, source } = entry;
+  const text = (value: string) => <Text value={value} max={300} />;
+  return (
+    <Facts
+      rows={[
+        ["Exporter", text(entry.exporter)],
+        ["Pipeline", text(entry.pipeline)],
+        [
+          "Holds",
+          `${countText(entry.items)} ${entry.signal === "traces" ? "spans" : entry.signal}, ${bytesText(entry.bytes)}`,
+        ],
+        ["Came from", text(`${source.receiver} (${source.transport})`)],
+        ["Came in", <Ago key="in" at={entry.enqueuedAt} />],
+        ...(failure === undefined
+          ? []
+          : ([
+              ["Reason", `${failure.reason.replaceAll("_", " ")} (${failure.category})`],
+              ["Error", text(failure.error.message)],
+              ["Names", text(failure.names.join(", "))],
+              ["Traces", <TraceIds key="traces" ids={failure.traceIds} />],
+              [
+                "Alike",
+                <a
+                  key="alike"
+                  href={linkTo("failures", [], { signature: failure.signature, exporter: entry.exporter })}
+                >
+                  all of this cause
+                </a>,
+              ],
+            ] as const)),
+        ...(entry.parent === undefined
+          ? []
+          : ([
+              [
+                "Split from",
+                <a key="parent" class="mono" href={linkTo("failures", [entry.parent])}>
+                  {entry.parent}
+                </a>,
+              ],
+            ] as const)),
+      ]}
+    />
+  );
+}
+
+function TraceIds({ ids }: { ids: readonly string[] }) {
+  if (ids.length === 0) return <span class="dim">none</span>;
+  return (
+    <ul class="plain">
+      {ids.map((id) => (
+        <li key={id} class="mono">
+          <Text value={id} inline />
+        </li>
+      ))}
+    </ul>
+  );
+}

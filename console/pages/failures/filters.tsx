@@ -1,0 +1,105 @@
+import { useEffect, useState } from "preact/hooks";
+import type { Exporter } from "../../api/shapes.js";
+import { useLoad } from "../../api/use-load.js";
+import { goTo } from "../../route.js";
+
+/** The filters of the address, as the API reads them. */
+export type Filters = Readonly<Record<string, string>>;
+
+const REASONS = [
+  "permanent",
+  "retry_exhausted",
+  "poison",
+  "rate_limited",
+  "circuit_open",
+  "queue_full",
+  "expired",
+  "partial_success",
+  "rejected",
+  "imported",
+];
+const SPANS: readonly (readonly [string, string])[] = [
+  ["15", "15 minutes"],
+  ["60", "1 hour"],
+  ["1440", "1 day"],
+  ["10080", "1 week"],
+];
+const TEXTS: readonly (readonly [string, string, string])[] = [
+  ["category", "Category", "schema"],
+  ["event", "Event name", "order.*"],
+  ["attribute", "Attribute", "tenant=acme"],
+  ["text", "Text", "timeout"],
+  ["where", "OTTL condition", 'attributes["http.status"] == 500'],
+];
+export const FILTER_NAMES = ["exporter", "reason", "signature", "minutes", ...TEXTS.map(([name]) => name)];
+
+/** What the API is asked for: minutes become the time they began at, to the minute, so that pages stay the same. */
+export function apiFilters(filters: Filters): Record<string, string> {
+  const { minutes, ...rest } = filters;
+  const known = Object.fromEntries(Object.entries(rest).filter(([name]) => FILTER_NAMES.includes(name)));
+  if (minutes === undefined || !/^\d+$/.test(minutes)) return known;
+  const since = Math.floor(Date.now() / 60_000 - Number(minutes)) * 60_000;
+  return { ...known, since: new Date(since).toISOString() };
+}
+
+/** Choosing one shows what it finds at once; texts count when they are entered. */
+export function FilterBar({ filters, view }: { filters: Filters; view: string | undefined }) {
+  const { data } = useLoad<{ exporters: readonly Exporter[] }>("/exporters");
+  const [draft, setDraft] = useState<Filters>(filters);
+  const key = JSON.stringify(filters);
+  useEffect(() => setDraft(JSON.parse(key) as Filters), [key]);
+  const choose = (name: string, value: string) => goTo("failures", [], { ...draft, [name]: value, view });
+  const select = (name: string, label: string, options: readonly (readonly [string, string])[]) => (
+    <label class="field">
+      <span>{label}</span>
+      <select value={draft[name] ?? ""} onChange={(event) => choose(name, event.currentTarget.value)}>
+        <option value="">any</option>
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  return (
+    <form
+      class="filters"
+      onSubmit={(event) => {
+        event.preventDefault();
+        goTo("failures", [], { ...draft, view });
+      }}
+    >
+      {select(
+        "exporter",
+        "Exporter",
+        (data?.exporters ?? []).map(({ id }) => [id, id] as const),
+      )}
+      {select(
+        "reason",
+        "Reason",
+        REASONS.map((reason) => [reason, reason.replaceAll("_", " ")] as const),
+      )}
+      {select("minutes", "Failed within", SPANS)}
+      {TEXTS.map(([name, label, example]) => (
+        <label class="field" key={name}>
+          <span>{label}</span>
+          <input
+            value={draft[name] ?? ""}
+            placeholder={example}
+            spellcheck={false}
+            onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value })}
+          />
+        </label>
+      ))}
+      <footer>
+        <button type="submit" class="primary">
+          Filter
+        </button>
+        <button type="button" onClick={() => goTo("failures", [], { view })}>
+          Clear
+        </button>
+      </footer>
+    </form>
+  );
+}

@@ -1,0 +1,77 @@
+import type { Cycle, Entry } from "../../api/shapes.js";
+import { clockText, durationText, toMs } from "../../parts/format.js";
+import { Text } from "../../parts/text.js";
+
+/** From when it came in, through earlier failures and their replays, to its last attempts and how it ended. */
+export function Timeline({ entry }: { entry: Entry }) {
+  const { history, cycles, failure, calls } = entry;
+  return (
+    <ol class="timeline">
+      <Step at={entry.enqueuedAt} title="came in" tone="info" />
+      {cycles.map((cycle) => (
+        <CycleSteps key={String(cycle.replayedAt)} cycle={cycle} />
+      ))}
+      {calls > history.length && <li class="dim">{calls - history.length} earlier attempts are no longer kept</li>}
+      {history.map((attempt, i) => (
+        <Step
+          key={`${attempt.at} ${i}`}
+          at={attempt.at}
+          title={`attempt failed: ${attempt.error}`}
+          tone="warn"
+          text={attempt.message}
+        >
+          {attempt.requestItems !== undefined && `in a request of ${attempt.requestItems} records`}
+          {attempt.delayMs !== undefined && ` next after ${durationText(attempt.delayMs)}`}
+        </Step>
+      ))}
+      {failure !== undefined && (
+        <Step
+          at={failure.at}
+          title={`became a dead letter: ${failure.reason.replaceAll("_", " ")}`}
+          tone="bad"
+          text={failure.error.message}
+        />
+      )}
+    </ol>
+  );
+}
+
+function CycleSteps({ cycle }: { cycle: Cycle }) {
+  const { failure, calls, replayedAt, replayedBy } = cycle;
+  return (
+    <>
+      <Step
+        at={failure.at}
+        title={`failed after ${calls} ${calls === 1 ? "call" : "calls"}: ${failure.error.class}`}
+        tone="bad"
+        text={failure.error.message}
+      />
+      <Step at={replayedAt} title={`replayed by ${replayedBy}`} tone="good" />
+    </>
+  );
+}
+
+interface StepProps {
+  readonly at: string | number;
+  readonly title: string;
+  readonly tone: "info" | "good" | "warn" | "bad";
+  readonly text?: string | undefined;
+  readonly children?: preact.ComponentChildren;
+}
+
+function Step({ at, title, tone, text, children }: StepProps) {
+  return (
+    <li class={tone}>
+      <time dateTime={new Date(toMs(at)).toISOString()}>{clockText(at)}</time>
+      <div>
+        <Text value={title} max={160} />
+        {text !== undefined && text !== "" && (
+          <div class="dim">
+            <Text value={text} max={300} />
+          </div>
+        )}
+        {children && <div class="dim">{children}</div>}
+      </div>
+    </li>
+  );
+}

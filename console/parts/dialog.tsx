@@ -1,0 +1,97 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Text } from "./text.js";
+
+/** Lies over the page and holds the focus until it is closed, also by Escape; then it goes back to where it was. */
+export function Dialog(props: { title: string; wide?: boolean; onClose: () => void; children: ComponentChildren }) {
+  const { title, wide = false, onClose, children } = props;
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = element.current!;
+    const opener = document.activeElement;
+    dialog.showModal();
+    return () => {
+      dialog.close();
+      if (opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
+  return (
+    <dialog ref={element} class={wide ? "wide" : ""} aria-label={title} onCancel={onClose}>
+      <header>
+        <h2>{title}</h2>
+        <button type="button" class="icon" aria-label="Close" onClick={onClose}>
+          ×
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  readonly title: string;
+  readonly action: string;
+  readonly isDanger?: boolean;
+  /** Without one it cannot be confirmed. */
+  readonly reasonRequired?: boolean;
+  readonly onConfirm: (reason: string) => Promise<unknown>;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** Asks whether something is meant, and why; closes when it is done, and says so when it failed. */
+export function ConfirmDialog(props: ConfirmProps) {
+  const { title, action, isDanger = false, reasonRequired = false, onConfirm, onClose, children } = props;
+  const [reason, setReason] = useState("");
+  const [error, setError] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const confirm = async () => {
+    setBusy(true);
+    try {
+      await onConfirm(reason.trim());
+      onClose();
+    } catch (failure) {
+      setError((failure as Error).message);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void confirm();
+        }}
+      >
+        {children}
+        <label class="field">
+          <span>Reason{reasonRequired ? "" : " (optional)"}</span>
+          <input
+            value={reason}
+            maxLength={500}
+            required={reasonRequired}
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
+          <small>Kept in the audit log.</small>
+        </label>
+        {error !== undefined && (
+          <p class="problem" role="alert">
+            <Text value={error} />
+          </p>
+        )}
+        <footer>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class={isDanger ? "danger" : "primary"}
+            disabled={isBusy || (reasonRequired && reason.trim() === "")}
+          >
+            {action}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

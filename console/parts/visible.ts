@@ -1,0 +1,32 @@
+/** A stretch of a text: as it is, or a character that a reader would not see, or be misled by, as its name. */
+export interface TextRun {
+  readonly text: string;
+  readonly isHidden: boolean;
+}
+
+/**
+ * Control characters (a terminal's escape codes among them), what turns the direction of writing, what has no width, and
+ * halves of characters. Line ends and tabs are left.
+ */
+const HIDDEN =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\u{e0000}|[\u{e0001}-\u{e007f}]/gu;
+
+/** Divides a text into runs; joined, those that are not hidden are the text without what is. */
+export function textRuns(text: string): TextRun[] {
+  const runs: TextRun[] = [];
+  let at = 0;
+  for (const match of text.matchAll(HIDDEN)) {
+    if (match.index > at) runs.push({ text: text.slice(at, match.index), isHidden: false });
+    runs.push({ text: nameOf(match[0]), isHidden: true });
+    at = match.index + match[0].length;
+  }
+  if (at < text.length) runs.push({ text: text.slice(at), isHidden: false });
+  return runs;
+}
+
+function nameOf(character: string): string {
+  const code = character.codePointAt(0)!;
+  if (code === 0x1b) return "ESC";
+  return `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
+}

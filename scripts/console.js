@@ -1,0 +1,64 @@
+/**
+ * Builds the console: the pages in console/ become one script and one style sheet below dist/console, named after their
+ * content, so that a browser may keep them for ever. Each has its gzip beside it, so that nothing is packed at run time;
+ * files.json says what is served where.
+ */
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { rolldown } from "rolldown";
+
+const root = dirname(import.meta.dirname);
+const source = join(root, "console");
+const out = join(root, "dist", "console");
+const files = [];
+
+rmSync(out, { recursive: true, force: true });
+mkdirSync(out, { recursive: true });
+const names = {
+  script: write("console", "js", "text/javascript; charset=utf-8", await bundle()),
+  style: write("console", "css", "text/css; charset=utf-8", styles()),
+  icon: write("icon", "svg", "image/svg+xml", read("icon.svg")),
+};
+const page = read("index.html").replace(/\{\{(\w+)\}\}/g, (_, name) => names[name]);
+writeBoth("index.html", page);
+files.push({ path: "/", file: "index.html", type: "text/html; charset=utf-8", immutable: false });
+writeFileSync(join(out, "files.json"), JSON.stringify(files));
+
+async function bundle() {
+  const bundled = await rolldown({
+    cwd: root,
+    input: join(source, "main.tsx"),
+    platform: "browser",
+    tsconfig: join(source, "tsconfig.json"),
+    resolve: { extensionAlias: { ".js": [".ts", ".tsx", ".js"] } },
+  });
+  const { output } = await bundled.generate({ format: "esm", minify: true, codeSplitting: false });
+  await bundled.close();
+  return output[0].code;
+}
+
+/** In the order of their names: later ones overrule. */
+function styles() {
+  const sheets = readdirSync(join(source, "style")).sort();
+  return sheets.map((name) => read(join("style", name))).join("\n");
+}
+
+/** Writes a file under a name that tells its content; gives its path on the server. */
+function write(name, extension, type, content) {
+  const hash = createHash("sha256").update(content).digest("hex").slice(0, 12);
+  const file = `${name}-${hash}.${extension}`;
+  writeBoth(file, content);
+  files.push({ path: `/assets/${file}`, file, type, immutable: true });
+  return `/assets/${file}`;
+}
+
+function writeBoth(file, content) {
+  writeFileSync(join(out, file), content);
+  writeFileSync(join(out, `${file}.gz`), gzipSync(content, { level: 9 }));
+}
+
+function read(name) {
+  return readFileSync(join(source, name), "utf8");
+}

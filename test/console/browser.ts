@@ -1,0 +1,57 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+const PROGRAM = process.env["SLUICE_CHROMIUM"] ?? "/usr/bin/chromium";
+
+/** Whether there is a browser to try the console with; without one its tests say that they are skipped. */
+export const hasBrowser = existsSync(PROGRAM);
+if (!hasBrowser) console.log(`skipped: the console is tried with a browser, and there is none at ${PROGRAM}`);
+
+export function launchBrowser(): Promise<Browser> {
+  // Chromium's sandbox does not work for root, as in a container.
+  return chromium.launch({ executablePath: PROGRAM, chromiumSandbox: process.getuid?.() !== 0 });
+}
+
+/** A page, and what went wrong in it: violations of the policy, errors nobody caught, requests to other hosts. */
+export interface WatchedPage {
+  readonly page: Page;
+  readonly problems: string[];
+}
+
+export async function openPage(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    problems.push(`a payload opened a dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("console", (message) => {
+    if (/Content Security Policy|Trusted ?Type/i.test(message.text())) problems.push(message.text());
+  });
+  page.on("request", (request) => {
+    if (new URL(request.url()).origin !== new URL(url).origin) problems.push(`asked another host: ${request.url()}`);
+  });
+  await page.goto(url);
+  return { page, problems };
+}
+
+/** How far the page can be moved sideways. */
+export function sidewaysScroll(page: Page): Promise<number> {
+  return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+}
+
+/** Keeps a picture when SLUICE_SCREENSHOTS names a folder for them. */
+export async function takePicture(page: Page, name: string): Promise<void> {
+  const folder = process.env["SLUICE_SCREENSHOTS"];
+  if (folder === undefined) return;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+}

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
+import { type OtlpSink, startSink } from "../support/otlp-sink.js";
+
+/** What a stranger may write into a record, or a backend into its answer. */
+export const HOSTILE =
+  '<img src=x onerror="alert(1)"><script>alert(2)</script> \u001b[31mred\u001b[0m \u202etxt.exe\u202c \u0000end';
+/** A value that nobody wants to see all of. */
+export const HUGE = "y".repeat(300_000);
+
+/** An agent with its console, whose backend `bad` refuses everything, and `down` is overloaded, until told otherwise. */
+export interface ConsoleAgent {
+  readonly url: string;
+  readonly sinks: { readonly good: OtlpSink; readonly bad: OtlpSink; readonly down: OtlpSink };
+  /** Asks the API. */
+  api<T>(path: string): Promise<T>;
+  sendLog(body: string, attributes?: Readonly<Record<string, string>>): Promise<void>;
+  sendSpan(name: string): Promise<void>;
+  /** Ends the agent, and starts it again with its queues at the same address. */
+  restart(between?: () => Promise<void>): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startConsoleAgent(): Promise<ConsoleAgent> {
+  const directory = mkdtempSync(join(tmpdir(), "sluice-console-"));
+  const sinks = { good: await startSink(), bad: await startSink(), down: await startSink() };
+  sinks.bad.respond((_, response) =>
+    response.writeHead(400, { "content-type": "text/plain; charset=utf-8" }).end(HOSTILE.replace("\u0000", "")),
+  );
+  sinks.down.decide(() => 503);
+  const adminPort = await freePort();
+  const yaml = `
+receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
+processors:
+  attributes/stage: {actions: [{key: stage, value: test, action: insert}]}
+exporters:
+  otlp_http/good: {endpoint: "${sinks.good.url}"}
+  otlp_http/bad: {endpoint: "${sinks.bad.url}"}
+  otlp_http/down: {endpoint: "${sinks.down.url}", retry_on_failure: {initial_interval: 1h, max_interval: 1h}}
+extensions:
+  reliability: {directory: ${join(directory, "queue")}}
+  admin: {endpoint: "127.0.0.1:${adminPort}"}
+service:
+  extensions: [reliability, admin]
+  telemetry: {metrics: {level: none}}
+  pipelines:
+    logs: {receivers: [otlp], processors: [attributes/stage], exporters: [otlp_http/good, otlp_http/bad]}
+    traces: {receivers: [otlp], exporters: [otlp_http/down]}
+`;
+  const url = `http://127.0.0.1:${adminPort}`;
+  let agent: AgentProcess = await startAgentProcess({ yaml });
+  const send = async (path: string, body: object) => {
+    const headers = { "content-type": "application/json" };
+    const address = `http://127.0.0.1:${agent.ports.http}/v1/${path}`;
+    const response = await fetch(address, { method: "POST", headers, body: JSON.stringify(body) });
+    expect(response.status).toBe(200);
+  };
+  const end = async () => {
+    agent.child.kill("SIGTERM");
+    await agent.exited;
+  };
+  return {
+    url,
+    sinks,
+    api: async <T>(path: string) => (await (await fetch(`${url}/api/v1${path}`)).json()) as T,
+    async sendLog(body, attributes = {}) {
+      const keys = Object.entries(attributes).map(([key, stringValue]) => ({ key, value: { stringValue } }));
+      const record = { timeUnixNano: "1", eventName: "order.paid", body: { stringValue: body }, attributes: keys };
+      await send("logs", { resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] });
+    },
+    async sendSpan(name) {
+      const ids = { traceId: "5b8efff798038103d269b633813fc60c", spanId: "eee19b7ec3c1b174" };
+      const span = { ...ids, name, kind: 1, startTimeUnixNano: "1", endTimeUnixNano: "2" };
+      await send("traces", { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] });
+    },
+    async restart(between = async () => {}) {
+      await end();
+      await between();
+      agent = await startAgentProcess({ yaml });
+    },
+    async stop() {
+      await end();
+      await Promise.all(Object.values(sinks).map((sink) => sink.close()));
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A port that is free now, for an agent that must come back at the same one. */
+async function freePort(): Promise<number> {
+  const server = createTcpServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

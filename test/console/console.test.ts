@@ -1,0 +1,180 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../support/until.js";
+import { hasBrowser, launchBrowser, openPage, sidewaysScroll, takePicture, type WatchedPage } from "./browser.js";
+import { type ConsoleAgent, HOSTILE, HUGE, startConsoleAgent } from "./console-agent.js";
+
+let agent: ConsoleAgent;
+let browser: Browser;
+let failedId: string;
+const opened: WatchedPage[] = [];
+
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  [agent, browser] = await Promise.all([startConsoleAgent(), launchBrowser()]);
+  await agent.sendLog(HOSTILE, { "user.mail": "alice@example.com", [HOSTILE]: HOSTILE, dump: HUGE });
+  await agent.sendSpan("GET /cart");
+  await until(async () => expect(await deadLetters()).toHaveLength(1));
+  failedId = (await deadLetters())[0]!.id;
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await agent?.stop();
+});
+
+afterEach(async () => {
+  const problems = opened.flatMap((each) => each.problems);
+  for (const { page } of opened.splice(0)) await page.context().close();
+  expect(problems).toEqual([]);
+});
+
+async function deadLetters() {
+  return (await agent.api<{ entries: readonly { id: string }[] }>("/dead-letters")).entries;
+}
+
+async function open(path: string, options?: Parameters<typeof openPage>[2]): Promise<Page> {
+  const watched = await openPage(browser, `${agent.url}/${path}`, options);
+  opened.push(watched);
+  return watched.page;
+}
+
+const textOf = (page: Page) => page.locator("main").innerText();
+
+describe.skipIf(!hasBrowser)("the exporters page", () => {
+  it("shows how each exporter is", async () => {
+    const page = await open("#/exporters");
+    const card = page.getByRole("article", { name: "otlp_http/bad" });
+    await card.getByText("1 entries").waitFor();
+    await takePicture(page, "exporters");
+    await card.getByRole("link", { name: "1 entries" }).click();
+    await page.getByRole("link", { name: "HTTP 400" }).waitFor();
+  });
+
+  it("pauses and resumes one after asking", async () => {
+    const page = await open("#/exporters");
+    const card = page.getByRole("article", { name: "otlp_http/good" });
+    const isPaused = async () => (await agent.api<{ paused: boolean }>("/exporters/otlp_http%2Fgood")).paused;
+    await card.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await isPaused()).toBe(false);
+    for (const [name, paused] of [
+      ["Pause", true],
+      ["Resume", false],
+    ] as const) {
+      await card.getByRole("button", { name }).click();
+      await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+      await expect.poll(isPaused).toBe(paused);
+    }
+    await card.getByRole("button", { name: "Pause" }).waitFor();
+  });
+
+  it("holds a breaker open and lets it go", async () => {
+    const page = await open("#/exporters");
+    const card = page.getByRole("article", { name: "otlp_http/good" });
+    await card.getByRole("button", { name: "Open breaker" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Open breaker" }).click();
+    await card.getByText("forced").waitFor();
+    await card.getByRole("button", { name: "Let the breaker decide" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Let go" }).click();
+    await card.getByText("forced").waitFor({ state: "detached" });
+  });
+});
+
+describe.skipIf(!hasBrowser)("the failures page", () => {
+  it("leads from a cause to its entries to one of them", async () => {
+    const page = await open("#/failures");
+    await page.getByRole("link", { name: "HTTP 400" }).click();
+    await page.getByRole("link", { name: failedId }).click();
+    await page.getByText("became a dead letter").waitFor();
+    await page.getByText("service.name").or(page.getByText("stage")).first().waitFor();
+    await takePicture(page, "entry");
+  });
+
+  it("filters by exporter and by name", async () => {
+    const page = await open("#/failures?view=entries");
+    await page.getByRole("link", { name: failedId }).waitFor();
+    await page.getByLabel("Event name").fill("user.*");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.getByText("No dead letter matches").waitFor();
+    await page.getByRole("button", { name: "Clear" }).click();
+    await page.getByLabel("Exporter").selectOption("otlp_http/bad");
+    await page.getByRole("link", { name: failedId }).waitFor();
+    expect(page.url()).toContain("exporter=otlp_http%2Fbad");
+  });
+
+  it("shows what a stranger wrote as text, with what is hidden in it, and cuts what is huge", async () => {
+    const page = await open(`#/failures/${failedId}`);
+    const payload = page.locator(".payload");
+    await payload.getByText("show more").first().waitFor();
+    const text = await textOf(page);
+    expect(text).toContain('<img src=x onerror="alert(1)"><script>alert(2)</script>');
+    expect(text).toMatch(/ESC\s*\[31mred/);
+    expect(text).toMatch(/U\+202E\s*txt\.exe\s*U\+202C/);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
+    expect(text).not.toMatch(/[\u0000\u001b\u202a-\u202e]/);
+    expect(text.length).toBeLessThan(20_000);
+    expect(await page.locator("main img, main script").count()).toBe(0);
+    await payload.getByText("show more").first().click();
+    expect((await textOf(page)).length).toBeGreaterThan(20_000);
+  });
+});
+
+const PLACES = ["#/exporters", "#/failures", "#/failures?view=entries"];
+
+describe.skipIf(!hasBrowser)("every page", () => {
+  it("fits a telephone", async () => {
+    for (const place of [...PLACES, `#/failures/${failedId}`]) {
+      const page = await open(place, { viewport: { width: 390, height: 844 } });
+      await page.locator("main :is(table, article, .card)").first().waitFor();
+      expect(await sidewaysScroll(page), place).toBe(0);
+      await takePicture(page, `telephone-${place.replace(/\W+/g, "-")}`);
+    }
+  });
+
+  it("is light or dark as the system is, and as the switch says", async () => {
+    for (const colorScheme of ["light", "dark"] as const) {
+      const page = await open("#/exporters", { colorScheme });
+      const isDark = async () =>
+        (await page.evaluate<string>("getComputedStyle(document.body).backgroundColor"))
+          .match(/\d+/g)!
+          .map(Number)[0]! < 128;
+      await page.getByRole("article").first().waitFor();
+      expect(await isDark()).toBe(colorScheme === "dark");
+      await takePicture(page, `exporters-${colorScheme}`);
+      await page.getByRole("button", { name: /Colours: auto/ }).click();
+      expect(await isDark()).toBe(false);
+      await page.getByRole("button", { name: /Colours: light/ }).click();
+      expect(await isDark()).toBe(true);
+      await page.reload();
+      expect(await isDark()).toBe(true);
+    }
+  });
+
+  it("is reached and used by the keyboard alone", async () => {
+    const page = await open("#/exporters");
+    await page.getByRole("article").first().waitFor();
+    const reached = async () => {
+      await page.keyboard.press("Tab");
+      return page.evaluate<string>("document.activeElement.textContent");
+    };
+    const seen: string[] = [];
+    while (seen.length < 15 && seen.at(-1) !== "Pause") seen.push(await reached());
+    expect(seen).toContain("Failures");
+    expect(seen.at(-1)).toBe("Pause");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await page.evaluate<string>("document.activeElement.textContent")).toBe("Pause");
+  });
+
+  it("says that the agent is gone, and goes on by itself when it is back", async () => {
+    const page = await open("#/exporters");
+    await page.getByRole("article").first().waitFor();
+    await agent.restart(() => page.getByText("The agent cannot be reached").waitFor());
+    await page.getByText("Connected again").waitFor();
+    await page.getByRole("article", { name: "otlp_http/bad" }).getByText("1 entries").waitFor();
+  });
+});
