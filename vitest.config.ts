@@ -2,8 +2,8 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { CONDITION_LIMIT_MS, TEST_LIMIT_MS } from "./test/support/limits.js";
 
-/** `npm test` has just built everything: its tests run what was built, which need not be translated a second time. */
-const isBuilt = process.env["npm_lifecycle_event"] === "test";
+/** These have just built everything: their tests run what was built, which need not be translated a second time. */
+const isBuilt = ["test", "fuzz"].includes(process.env["npm_lifecycle_event"] ?? "");
 const dist = fileURLToPath(new URL("dist/", import.meta.url));
 
 export default defineConfig({

@@ -66,8 +66,10 @@ export function unframe(range: KeyRange, ref: EntryRef, number: number, value: U
 export function keyOfValue(value: Buffer): Buffer | undefined {
   if (value.length < HEAD_OFFSET || !isKnownFormat(value)) return undefined;
   const range = rangeOf(value.subarray(4));
-  if (range === RANGES.chunk) return chunkKey(refOfValue(value), value.readUInt16LE(6));
-  return RANGES_BY_REF.includes(range) ? refKey(range, refOfValue(value)) : undefined;
+  const ref = refOfValue(value);
+  if (!Number.isSafeInteger(ref)) return undefined;
+  if (range === RANGES.chunk) return chunkKey(ref, value.readUInt16LE(6));
+  return RANGES_BY_REF.includes(range) ? refKey(range, ref) : undefined;
 }
 
 const RANGES_BY_REF: readonly KeyRange[] = [RANGES.entry, RANGES.update, RANGES.failed, RANGES.moved, RANGES.note];

@@ -32,7 +32,8 @@ export function readLog(bytes: Buffer): LogContent {
   for (const { type, fragment } of fragmentsOf(bytes)) {
     if (type === FULL || type === FIRST) end();
     else if (open === undefined || !fragment.isIntact) isIntact = false;
-    open = [...(open ?? (type === MIDDLE || type === LAST ? [LOST_BEGINNING] : [])), fragment];
+    open ??= type === MIDDLE || type === LAST ? [LOST_BEGINNING] : [];
+    open.push(fragment);
     if (type === FULL || type === LAST) {
       records.push(open);
       open = undefined;

@@ -61,7 +61,7 @@ function gunzipSmall(bytes: Buffer, { limit, reserve }: DecompressBounds): Buffe
   try {
     const output = zlib.gunzipSync(bytes, { chunkSize: maxLength, maxOutputLength: maxLength });
     if (output.length > limit) throw tooLarge(limit);
-    return output;
+    return output.length > claimed ? undefined : output;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") return undefined;
     throw error instanceof DecompressError ? error : corrupt("gzip", error as Error);

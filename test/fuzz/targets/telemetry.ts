@@ -1,0 +1,88 @@
+import { Batch } from "../../../src/runtime/telemetry/batch.js";
+import { isMalformed } from "../../../src/runtime/telemetry/bytes/malformed.js";
+import { SIGNALS, type Signal } from "../../../src/runtime/telemetry/bytes/signal.js";
+import { editRecords } from "../../../src/runtime/telemetry/edit/edit-records.js";
+import { splitBatch } from "../../../src/runtime/telemetry/edit/split-batch.js";
+import { batchFromJson, batchToJson } from "../../../src/runtime/telemetry/json/batch-json.js";
+import { decodeTree, encodeTree } from "../../../src/runtime/telemetry/json/tree.js";
+import { assert, type FuzzTarget, magnitude, shapeOf } from "../fuzz.js";
+import { textMutator } from "../mutate-text.js";
+import { mutateWire } from "../mutate-wire.js";
+import { richJson } from "./rich-json.js";
+
+const MAX_ELEMENTS = 3000;
+const WORDS = [
+  ...'{}[]:,"',
+  '""',
+  "null",
+  "true",
+  "false",
+  "{}",
+  "[]",
+  '{"stringValue":"a"}',
+  '"attributes":[',
+  "\\u0000",
+];
+
+/** Requests in protobuf and in JSON, of every signal. */
+export const telemetryTargets: readonly FuzzTarget[] = SIGNALS.flatMap((signal) => {
+  const json = richJson(signal);
+  const seed = Buffer.from(batchFromJson(signal, json).bytes);
+  return [
+    {
+      name: `protobuf ${signal}`,
+      share: 12,
+      seeds: [seed, Buffer.alloc(0)],
+      mutate: mutateWire,
+      run: (input) => outcomeOf(() => Batch.admit(signal, input, MAX_ELEMENTS), input),
+    },
+    {
+      name: `JSON ${signal}`,
+      share: 12,
+      seeds: [Buffer.from(json), Buffer.from("{}")],
+      mutate: textMutator([...WORDS, ...(json.match(/"\w+":/g) ?? [])]),
+      run: (input) => runJson(signal, input),
+    },
+  ];
+});
+
+function outcomeOf(read: () => Batch, input: Buffer): string {
+  let batch: Batch;
+  try {
+    batch = read();
+  } catch (error) {
+    if (!isMalformed(error)) throw error;
+    // What is not UTF-8 is replaced by three bytes before JSON is read.
+    assert(error.offset <= 3 * input.length, "the offset of a refusal is outside of the input");
+    return shapeOf(error.message);
+  }
+  holdToLaws(batch);
+  return `taken ${magnitude(batch.count)} ${magnitude(batch.byteLength)}`;
+}
+
+/** What is taken can be read, written, cut and edited, and comes to the same. */
+function holdToLaws(batch: Batch): void {
+  const { signal, count, bytes } = batch;
+  const json = batchToJson(batch);
+  assert(encodeTree(signal, decodeTree(batch)).count === count, "a tree has other records than its batch");
+  const again = batchFromJson(signal, json);
+  assert(again.count === count, "JSON has other records than its batch");
+  assert(batchToJson(again) === json, "JSON of JSON is not the same");
+  assert(json.length <= 64 + 24 * bytes.length, "JSON is many times as long as the batch");
+  const pieces = splitBatch(batch, { records: 2 });
+  assert(pieces.reduce((sum, piece) => sum + piece.count, 0) === count, "pieces have other records than the batch");
+  let seen = 0;
+  const edited = editRecords(batch, (record) => {
+    record.attributes.toObject();
+    seen++;
+  });
+  assert(seen === count && edited.count === count, "a walk sees other records than were counted");
+  assert(Buffer.compare(edited.bytes, bytes) === 0, "a batch that nobody changed has changed");
+}
+
+/** What is no JSON for JSON.parse is none for us. */
+function runJson(signal: Signal, input: Buffer): string {
+  const outcome = outcomeOf(() => batchFromJson(signal, input, MAX_ELEMENTS), input);
+  if (outcome.startsWith("taken")) JSON.parse(input.toString("utf8").replace(/^\ufeff/, ""));
+  return outcome;
+}
