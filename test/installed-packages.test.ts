@@ -6,6 +6,8 @@ interface LockedPackage {
   readonly version?: string;
   readonly engines?: { readonly node?: string };
   readonly deprecated?: string;
+  readonly dev?: boolean;
+  readonly hasInstallScript?: boolean;
 }
 const project = join(import.meta.dirname, "..");
 const lock = JSON.parse(readFileSync(join(project, "package-lock.json"), "utf8")) as {
@@ -35,6 +37,11 @@ function compare(a: readonly number[], b: readonly number[]): number {
 }
 
 describe("npm install", () => {
+  it("runs no script of what comes with Sluice but that of LevelDB, which looks for its ready-made part", () => {
+    const scripted = installed.filter(([, { dev, hasInstallScript }]) => hasInstallScript === true && dev !== true);
+    expect(scripted.map(([path]) => path)).toEqual(["node_modules/classic-level"]);
+  });
+
   it("warns of no package that wants a newer Node.js than Sluice does", () => {
     expect(installed.length).toBeGreaterThan(50);
     const newer = installed.filter(([, { engines }]) => engines?.node !== undefined && !takesOldest(engines.node));

@@ -116,6 +116,7 @@ export { httpHeaders } from "./kit/net/http-headers.js";
 export { Http1Client, type Http1Settings } from "./kit/net/http1/client.js";
 export type { Http1Answer } from "./kit/net/http1/exchange.js";
 export { headerLine, isHeader, type RequestHead, requestHead } from "./kit/net/http1/request-head.js";
+export { http2Warning } from "./kit/net/http2-holes.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export { NoAnswerError } from "./kit/net/no-answer-error.js";
 export { type HttpProxy, proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";

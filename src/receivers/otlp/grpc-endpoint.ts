@@ -10,7 +10,9 @@ import {
   GRPC_STATUS,
   grpcStatusName,
   http2AuthRequest,
+  http2Warning,
   isAuthError,
+  isLoopbackHost,
   limitConnections,
   listen,
   listenAddress,
@@ -98,7 +100,10 @@ export class GrpcEndpoint {
     });
     this.server = server;
     const { endpoint, transport } = this.config;
-    this.port = await listen(server, listenAddress(endpoint, transport), ["protocols", "grpc", "endpoint"]);
+    const address = listenAddress(endpoint, transport);
+    this.port = await listen(server, address, ["protocols", "grpc", "endpoint"]);
+    const warning = "path" in address || isLoopbackHost(address.host) ? undefined : http2Warning();
+    if (warning !== undefined) this.context.logger.warn({}, warning);
     server.on("error", (error: Error) => this.context.logger.error({ error: error.message }, "gRPC server error"));
     this.checkTimes();
   }

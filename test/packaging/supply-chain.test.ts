@@ -1,0 +1,100 @@
+import { execFile, execFileSync } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, it } from "vitest";
+import { project } from "./packed.js";
+
+const run = promisify(execFile);
+const folder = mkdtempSync(join(tmpdir(), "sluice-supply-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Component {
+  readonly purl: string;
+  readonly "bom-ref": string;
+  readonly licenses: readonly { readonly license: { readonly id: string } }[];
+  readonly hashes: readonly { readonly alg: string; readonly content: string }[];
+}
+
+describe("the bill of materials", () => {
+  const bom = JSON.parse(readFileSync(join(project, "dist/sbom.cdx.json"), "utf8")) as {
+    readonly bomFormat: string;
+    readonly specVersion: string;
+    readonly components: readonly Component[];
+    readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
+  };
+  const manifest = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as { dependencies: object };
+
+  it("names every package that is installed with Sluice, and none that is for building it", () => {
+    expect([bom.bomFormat, bom.specVersion]).toEqual(["CycloneDX", "1.6"]);
+    const names = bom.components.map(({ purl }) => decodeURIComponent(purl).replace(/^pkg:npm\/|@[^@]*$/g, ""));
+    expect(names).toEqual(expect.arrayContaining(Object.keys(manifest.dependencies)));
+    expect(names).toContain("abstract-level");
+    expect(names.filter((name) => /typescript|vitest|grpc-js|protobufjs/.test(name))).toEqual([]);
+  });
+
+  it("says of each its license and its hash, and what needs it", () => {
+    const refs = new Set(bom.components.map((component) => component["bom-ref"]));
+    const needed = new Set(bom.dependencies.flatMap(({ dependsOn }) => dependsOn));
+    for (const { licenses, hashes } of bom.components) {
+      expect(licenses[0]!.license.id).toMatch(/^(Apache-2\.0|MIT|ISC|0BSD|BSD-[23]-Clause)$/);
+      expect(hashes[0]).toEqual({ alg: "SHA-512", content: expect.stringMatching(/^[0-9a-f]{128}$/) });
+    }
+    expect([...needed].filter((ref) => !refs.has(ref))).toEqual([]);
+    expect([...refs].filter((ref) => !needed.has(ref))).toEqual([]);
+  });
+});
+
+/** A checkout at another place and of another time, built and packed there. */
+async function packElsewhere(name: string, time: Date, mask: string): Promise<Buffer> {
+  const checkout = join(folder, name);
+  mkdirSync(checkout);
+  const files = execFileSync("git", ["ls-files", "-z"], { cwd: project, encoding: "utf8" }).split("\0").filter(Boolean);
+  for (const file of files) {
+    cpSync(join(project, file), join(checkout, file));
+    utimesSync(join(checkout, file), time, time);
+  }
+  symlinkSync(join(project, "node_modules"), join(checkout, "node_modules"));
+  const command = `umask ${mask} && npm run build && npm pack --ignore-scripts --pack-destination "${folder}/${name}-packed"`;
+  mkdirSync(`${checkout}-packed`);
+  const env = { ...process.env, TZ: name === "first" ? "UTC" : "Asia/Tokyo" };
+  await run("/bin/sh", ["-c", command], { cwd: checkout, env, maxBuffer: 1e8 });
+  const [tarball] = execFileSync("ls", [`${checkout}-packed`], { encoding: "utf8" }).split("\n");
+  return readFileSync(join(`${checkout}-packed`, tarball!));
+}
+
+describe("the package", () => {
+  it("is the same to the byte when it is built at another place and time", async () => {
+    const first = await packElsewhere("first", new Date("2024-01-01"), "022");
+    const second = await packElsewhere("at-another-place", new Date("2026-06-01"), "022");
+    expect(first.length).toBeGreaterThan(100_000);
+    expect(second.equals(first)).toBe(true);
+  });
+});
+
+describe("checksums of a release", () => {
+  const script = join(project, "scripts/checksums.js");
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const release = join(folder, "release");
+  const [key, publicHalf] = [join(folder, "key.pem"), join(folder, "public.pem")];
+  const verify = () => run(process.execPath, [script, "verify", publicHalf, release]);
+
+  it("are signed, and tell what was changed", async () => {
+    mkdirSync(release);
+    writeFileSync(key, privateKey.export({ type: "pkcs8", format: "pem" }));
+    writeFileSync(publicHalf, publicKey.export({ type: "spki", format: "pem" }));
+    const files = ["sluice.tgz", "sluice-linux-x64"].map((name) => join(release, name));
+    for (const file of files) writeFileSync(file, `contents of ${file}`);
+    await run(process.execPath, [script, "sign", key, ...files]);
+    expect((await verify()).stdout).toBe("sluice-linux-x64: OK\nsluice.tgz: OK\n");
+    await run("sha256sum", ["--check", "--strict", "SHA256SUMS"], { cwd: release });
+    writeFileSync(files[0]!, "other contents");
+    await expect(verify()).rejects.toThrow("sluice.tgz is not what was signed");
+    await run(process.execPath, [script, "sign", key, files[1]!]);
+    const sums = join(release, "SHA256SUMS");
+    writeFileSync(sums, readFileSync(sums, "utf8").replace("x64", "arm64"));
+    await expect(verify()).rejects.toThrow("SHA256SUMS is not what was signed");
+  });
+});
