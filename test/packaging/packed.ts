@@ -15,11 +15,11 @@ export interface Packed {
   readonly files: readonly { readonly path: string; readonly size: number }[];
 }
 
-/** Packs this checkout, as it was built; gives what is in it and the folder that the tarball is in. */
-export async function pack(): Promise<{ readonly packed: Packed; readonly folder: string }> {
+/** Packs a checkout, as it was built; gives what is in it and the folder that the tarball is in. */
+export async function pack(checkout: string = project): Promise<{ readonly packed: Packed; readonly folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-packed-"));
   const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
-  const { stdout } = await run("npm", args, { cwd: project });
+  const { stdout } = await run("npm", args, { cwd: checkout });
   return { packed: (JSON.parse(stdout) as [Packed])[0], folder };
 }
 

@@ -88,14 +88,14 @@ const registry = new Registry(builtins);
 export const languageTargets: readonly FuzzTarget[] = [
   {
     name: "OTTL",
-    share: 8,
+    share: 5,
     seeds: STATEMENTS.map((text) => Buffer.from(text)),
     mutate: textMutator(OTTL_WORDS),
     run: (input) => runOttl(input.toString("utf8")),
   },
   {
     name: "config",
-    share: 0.4,
+    share: 0.2,
     seeds: CONFIGS,
     mutate: textMutator(YAML_WORDS),
     run: (input) => runConfig(input.toString("utf8")),
