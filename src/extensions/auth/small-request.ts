@@ -14,6 +14,8 @@ export interface SmallRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly timeoutMs: number;
+  /** Not through a proxy, whatever the environment says: it is for somebody on this machine. */
+  readonly isDirect?: boolean;
   readonly tls?: TlsClientOptions;
   readonly clock: Clock;
 }
@@ -34,7 +36,7 @@ export async function sendSmallRequest(request: SmallRequest): Promise<SmallAnsw
   const isSecure = url.protocol === "https:";
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const port = Number(url.port || (isSecure ? 443 : 80));
-  const proxy = proxyFromEnvironment(isSecure, host, port);
+  const proxy = request.isDirect ? undefined : proxyFromEnvironment(isSecure, host, port);
   const target = `${proxy !== undefined && !isSecure ? url.origin : ""}${url.pathname}${url.search}`;
   const own = { Host: url.host, Connection: "close", "User-Agent": "sluice", Accept: "application/json" };
   const toProxy = proxy?.authorization && !isSecure ? { "Proxy-Authorization": proxy.authorization } : {};

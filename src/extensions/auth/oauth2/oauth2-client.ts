@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { defineExtension, duration, type Extension, type ExtensionContext, secret, section } from "../../../plugin.js";
-import { type AuthHeaders, type ClientAuthenticator, httpUrl, loadClientTls, tlsClient } from "../../../runtime/kit.js";
+import {
+  type AuthHeaders,
+  type ClientAuthenticator,
+  httpUrl,
+  isNearby,
+  loadClientTls,
+  tlsClient,
+} from "../../../runtime/kit.js";
 import { RenewedCredentials } from "../renewed-credentials.js";
 import { type TokenHeaders, TokenRequest } from "./token-request.js";
 
@@ -79,6 +86,9 @@ class OAuth2Client implements Extension {
   async start(): Promise<void> {
     const { clock, random, logger } = this.context;
     const tls = this.config.tls && (await loadClientTls(this.config.tls, ["tls"]));
+    const { protocol, hostname, origin } = this.config.token_url;
+    if (protocol === "http:" && !isNearby(hostname))
+      logger.warn({ url: origin }, "the client's secret is sent without TLS: whoever is on the way can read it");
     const request = new TokenRequest(this.config, clock, tls);
     const bufferMs = this.config.expiry_buffer;
     this.tokens = new RenewedCredentials({ fetch: () => request.send(), bufferMs, clock, random, logger });

@@ -61,7 +61,7 @@ async function fromContainer(clock: Clock): Promise<Fetched | undefined> {
   if (url === undefined) return undefined;
   const headers = await containerHeaders();
   const { status, json } = await sendSmallRequest({
-    ...{ method: "GET", url, headers, timeoutMs: CONTAINER_TIMEOUT_MS, clock },
+    ...{ method: "GET", url, headers, timeoutMs: CONTAINER_TIMEOUT_MS, clock, isDirect: true },
   });
   if (status >= 500 || status === 429) throw new Refusal("transient", `${url.origin} answered HTTP ${status}`);
   const { AccessKeyId: id, SecretAccessKey: secret, Token: token, Expiration: end } = json;

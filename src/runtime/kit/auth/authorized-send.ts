@@ -109,7 +109,7 @@ function checked(headers: AuthHeaders): AuthHeaders {
 function untilAborted<T>(promise: Promise<T>, peer: string, abort: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(refusalOfAbort(peer, abort));
-    if (abort.aborted) return onAbort();
+    if (abort.aborted) onAbort();
     abort.addEventListener("abort", onAbort);
     promise.then(resolve, reject).finally(() => abort.removeEventListener("abort", onAbort));
   });

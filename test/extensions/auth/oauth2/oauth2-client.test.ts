@@ -128,6 +128,13 @@ describe("oauth2client", () => {
     expect(message).not.toContain("tenant=a");
   });
 
+  it("warns of an endpoint on another machine without TLS", async () => {
+    const warns = async (token_url: string) => (await started({ token_url })).lines.join().includes("sent without TLS");
+    expect(await warns("http://127.0.0.1:1/token")).toBe(false);
+    expect(await warns("https://0.0.0.0:1/token")).toBe(false);
+    expect(await warns("http://0.0.0.0:1/token")).toBe(true);
+  });
+
   it("checks the certificate of the endpoint", async () => {
     const secure = createServer({ cert: read(TLS_FILES.serverCert), key: read(TLS_FILES.serverKey) }, (_, response) =>
       response.end('{"access_token":"x"}'),
