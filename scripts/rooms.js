@@ -218,6 +218,7 @@ export const ROOMS = [
   { path: "src/extensions/auth/sigv4/", purpose: "`sigv4auth`: requests signed for AWS" },
   { path: "src/extensions/admin-api/", purpose: "the HTTP API of operators", component: true },
   { path: "src/extensions/admin-api/console/", purpose: "serves the console that the build made from `console/`" },
+  { path: "src/extensions/admin-api/live/", purpose: "what runs and what passes: graph, rates, taps" },
   {
     path: "src/extensions/reliability/",
     purpose:

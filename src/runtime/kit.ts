@@ -46,7 +46,7 @@ export {
   type Failure,
 } from "./contract/entry.js";
 export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
-export type { AgentInspection } from "./contract/inspect/inspection.js";
+export type { AgentInspection, Traffic } from "./contract/inspect/inspection.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";
 export type {

@@ -1,15 +1,18 @@
 import type { IncomingMessage } from "node:http";
-import type { Host } from "../../plugin.js";
+import type { Clock, Host } from "../../plugin.js";
 import type { Admin, AgentInspection } from "../../runtime/kit.js";
 import type { ConsoleFile } from "./console/console-files.js";
 import type { EventSource } from "./events.js";
+import type { History } from "./live/history.js";
 import type { ReplayJobs } from "./replay-jobs.js";
 
 /** What a route is asked. */
 export interface RouteRequest {
   readonly admin: Admin;
-  readonly host: Pick<Host, "state" | "generation">;
+  readonly host: Host;
+  readonly clock: Clock;
   readonly inspection: AgentInspection;
+  readonly history: History;
   readonly jobs: ReplayJobs;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;

@@ -1,6 +1,7 @@
-import { agentRoutes } from "./agent-routes.js";
 import { deadLetterRoutes } from "./dead-letter-routes.js";
 import { exporterRoutes } from "./exporter-routes.js";
+import { agentRoutes } from "./live/agent-routes.js";
+import { liveRoutes } from "./live/live-routes.js";
 import { replayRoutes } from "./replay-routes.js";
 import type { ApiRoute } from "./route.js";
 
@@ -10,6 +11,7 @@ export const API_ROOT = "/api/v1";
 export const ROUTES: readonly ApiRoute[] = [
   { method: "GET", path: "/", needs: "nothing", answer: () => ({ body: { name: "sluice", api: 1 } }) },
   ...agentRoutes,
+  ...liveRoutes,
   ...exporterRoutes,
   ...deadLetterRoutes,
   ...replayRoutes,

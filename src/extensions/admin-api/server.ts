@@ -11,8 +11,9 @@ import { type ConsoleFile, findConsoleFile } from "./console/console-files.js";
 import { EventReaders } from "./events.js";
 import { isVisit, rejectForeignHost, rejectForeignPage, requireContentType } from "./guard.js";
 import { asHttpError, HttpError } from "./http-error.js";
+import { History } from "./live/history.js";
 import { ReplayJobs } from "./replay-jobs.js";
-import type { RouteAnswer } from "./route.js";
+import type { RouteAnswer, RouteRequest } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
 
 interface AdminServerSettings {
@@ -40,22 +41,31 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<A
   const { endpoint, allowedHosts, clock } = settings;
   const readers = new EventReaders(clock);
   const jobs = new ReplayJobs(clock);
+  const history = new History(settings.host, clock);
   const hosts = new Set([endpoint.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
   const limits = { headersTimeout: HEADERS_TIMEOUT_MS };
   const listener = (request: IncomingMessage, response: ServerResponse) =>
-    void respond(request, response, () => answerTo(request, settings, jobs, hosts), readers, settings.logger);
+    void respond(
+      request,
+      response,
+      () => answerTo(request, settings, { jobs, history }, hosts),
+      readers,
+      settings.logger,
+    );
   const server = settings.tls
     ? process.getBuiltinModule("node:https").createServer({ ...settings.tls, ...limits }, listener)
     : createServer(limits, listener);
   await listen(server, endpoint, ["endpoint"]);
   server.on("error", () => {}); // a failed accept concerns one client only
   server.on("clientError", (_, socket) => socket.destroy());
+  history.start();
   const { address, port } = server.address() as AddressInfo;
   const stopRenewal = settings.tls && settings.renewTls?.(server as unknown as TlsServer);
   return {
     endpoint: { host: address, port },
     close() {
       stopRenewal?.();
+      history.stop();
       jobs.cancelAll();
       return new Promise((resolve) => {
         server.close(() => resolve());
@@ -68,7 +78,7 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<A
 async function answerTo(
   request: IncomingMessage,
   settings: AdminServerSettings,
-  jobs: ReplayJobs,
+  kept: Pick<RouteRequest, "jobs" | "history">,
   hosts: ReadonlySet<string>,
 ): Promise<RouteAnswer> {
   rejectForeignHost(request, hosts);
@@ -85,7 +95,7 @@ async function answerTo(
     });
   }
   if (method === "POST") requireContentType(request, found.route.contentType ?? "application/json");
-  const { host } = settings;
+  const { host, clock } = settings;
   const { admin, inspection } = host;
   const { needs = "queues" } = found.route;
   if (needs === "queues" && admin === undefined) {
@@ -96,7 +106,7 @@ async function answerTo(
   }
   if (needs === "components" && inspection === undefined) throw new HttpError("unavailable", "the agent is starting");
   const query = new URLSearchParams(url.slice(1).join("?"));
-  const asked = { host, jobs, params: found.params, query, request };
+  const asked = { ...kept, host, clock, params: found.params, query, request };
   return found.route.answer({ ...asked, admin: admin!, inspection: inspection! });
 }
 

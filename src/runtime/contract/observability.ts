@@ -39,6 +39,8 @@ export interface Metrics {
     description: MetricDescription & { readonly boundaries: readonly number[] },
     attributes?: MetricAttributes,
   ): Histogram;
+  /** @internal What a counter has come to; undefined where there is none of that name and these attributes. */
+  read?(name: string, attributes: MetricAttributes): number | undefined;
 }
 
 /** For embedders and tests that want none of it. */

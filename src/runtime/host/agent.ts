@@ -143,7 +143,9 @@ export class Agent implements Host {
     await this.startExtensions();
     this.throwIfStopping();
     this.graph = this.buildGraph();
-    this.seen = inspectAgent(this.config, this.options.configFacts, this.clock.now());
+    const { configFacts: facts, metrics } = this.options;
+    const startedAt = this.clock.now();
+    this.seen = inspectAgent({ config: this.config, facts, startedAt, flows: this.graph.flows, metrics });
     this.registerGauges(this.graph);
     await this.startExporters(this.graph);
     this.throwIfStopping();

@@ -1,8 +1,11 @@
 import type { ResolvedConfig } from "../config/resolve/spec.js";
 import { type Problem, placeText, problemMessage } from "../config/text/problem.js";
-import type { AgentInspection, GraphNode } from "../contract/inspect/inspection.js";
+import type { AgentInspection, EdgeWatcher, GraphEdge, GraphNode } from "../contract/inspect/inspection.js";
+import type { Metrics } from "../contract/observability.js";
 import { packageVersion } from "../contract/package-info.js";
 import { describeGraph } from "../pipeline/describe-graph.js";
+import type { Flow, Flows } from "../pipeline/flows.js";
+import { trafficReader } from "../pipeline/read-traffic.js";
 import { resourceAttributes } from "./self-telemetry/resource-attributes.js";
 
 /** What is known of a config beside what it resolves to. */
@@ -12,12 +15,17 @@ export interface ConfigFacts {
   readonly shown: () => Readonly<Record<string, unknown>>;
 }
 
+/** What is looked at. */
+interface InspectedAgent {
+  readonly config: ResolvedConfig;
+  readonly facts: ConfigFacts | undefined;
+  readonly startedAt: number;
+  readonly flows: Flows;
+  readonly metrics: Metrics;
+}
+
 /** What an agent lets its extensions see of itself. */
-export function inspectAgent(
-  config: ResolvedConfig,
-  facts: ConfigFacts | undefined,
-  startedAt: number,
-): AgentInspection {
+export function inspectAgent({ config, facts, startedAt, flows, metrics }: InspectedAgent): AgentInspection {
   const graph = describeGraph(config);
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
   const { "service.name": name = "sluice" } = resourceAttributes(config.service.telemetry.resource);
@@ -40,6 +48,21 @@ export function inspectAgent(
       shown ??= facts?.shown() ?? {};
       return configIn(shown, node) ?? {};
     },
+    traffic: trafficReader(config, graph, flows, metrics),
+    watch: (edges, watcher) => watchEdges(edges, flows, watcher),
+  };
+}
+
+/** Edges that begin at one node of a pipeline are one flow, which is watched once. */
+function watchEdges(edges: readonly GraphEdge[], flows: Flows, watcher: EdgeWatcher): () => void {
+  const byFlow = new Map<Flow, GraphEdge>();
+  for (const edge of edges) {
+    const flow = flows.from(edge.from, edge.pipeline);
+    if (!byFlow.has(flow)) byFlow.set(flow, edge);
+  }
+  const ends = [...byFlow].map(([flow, edge]) => flow.watch((batch) => watcher(batch, edge)));
+  return () => {
+    for (const end of ends) end();
   };
 }
 

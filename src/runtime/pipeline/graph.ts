@@ -22,7 +22,9 @@ import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } fr
 import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
 import { batchingByPipeline } from "./batching.js";
+import { nodeId, processorNodeId } from "./describe-graph.js";
 import { fanOut, routeToTargets } from "./fan-out.js";
+import { type Flow, Flows, type Tally } from "./flows.js";
 import { createIntake, type DeliveryConsumer } from "./intake.js";
 import { IntakeBudget } from "./intake-budget.js";
 import { isolate } from "./isolate.js";
@@ -64,6 +66,8 @@ export interface Graph {
   /** In the order in which they are to be started: none before one that it feeds. */
   readonly journals: readonly RunningJournal[];
   readonly budget: IntakeBudget;
+  /** What passes between the components. */
+  readonly flows: Flows;
 }
 
 export interface RunningJournal {
@@ -91,6 +95,7 @@ class GraphBuilder {
   private readonly settings: GraphSettings;
   private readonly plan: GraphPlan;
   private readonly budget: IntakeBudget;
+  private readonly flows = new Flows();
   private readonly exporters = new Map<string, RunningExporter>();
   private readonly journals = new Map<string, Journal>();
   private readonly pipelines = new Map<string, RunningPipeline>();
@@ -131,6 +136,7 @@ class GraphBuilder {
       runningPipelines: [...this.built].reverse(),
       journals: [...this.journals].map(([pipeline, journal]) => ({ pipeline, journal })),
       budget: this.budget,
+      flows: this.flows,
     };
   }
 
@@ -203,7 +209,10 @@ class GraphBuilder {
       const onSetback = untreatedPiiWarning(this.plan, pipeline, index, context.logger);
       const holds = spec.factory.maxHeldBytes !== undefined;
       const keepsFailures = pipeline.errorMode === "dead_letter";
-      return this.isolateComponent(spec, "processor", pipeline.signal, create, { onSetback, holds, keepsFailures });
+      const node = processorNodeId(pipeline.id, id);
+      const seen = { flow: this.flows.from(node, pipeline.id), tally: this.flows.tally(node) };
+      const overrides = { onSetback, holds, keepsFailures, ...seen };
+      return this.isolateComponent(spec, "processor", pipeline.signal, create, overrides);
     });
   }
 
@@ -275,11 +284,13 @@ class GraphBuilder {
       return pipeline !== undefined && this.isAvailable(pipeline);
     };
     const context = { ...this.contextOf(spec.id, "connector"), from, to, targets, isAvailable };
+    const node = nodeId("connector", spec.id);
     const operator = this.isolateComponent(spec, "connector", from, () => spec.factory.create(spec.config, context), {
       to,
       targets,
+      tally: this.flows.tally(node),
     });
-    const consumers = new Map(targets.map((id) => [id, this.pipelines.get(id)!.consume]));
+    const consumers = new Map(targets.map((id) => [id, this.entryOf(id, node)]));
     return this.addRunningPipeline(this.connectors, key, [operator], routeToTargets(consumers, this.createMemory()));
   }
 
@@ -303,7 +314,7 @@ class GraphBuilder {
     kind: ComponentKind,
     from: Signal,
     create: () => Processor,
-    { to = from, targets, onSetback, holds = false, keepsFailures = false }: IsolationOverrides = {},
+    { to = from, targets, onSetback, holds = false, keepsFailures = false, flow, tally }: IsolationOverrides = {},
   ): Processor {
     const { metrics, logger, clock } = this.contextOf(spec.id, kind);
     const attributes = { [kind]: spec.id, otel_signal: from };
@@ -327,6 +338,8 @@ class GraphBuilder {
         takesSetbacks: kind === "connector",
         keepsFailures,
         onSetback,
+        flow,
+        tally,
       }),
     );
   }
@@ -335,11 +348,24 @@ class GraphBuilder {
     const intakes: Partial<Record<Signal, Intake>> = {};
     const readers = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(receiver));
     for (const signal of new Set(readers.map((pipeline) => pipeline.signal))) {
-      const consumers = readers.filter((p) => p.signal === signal).map((p) => this.pipelines.get(p.id)!.consume);
+      const node = nodeId("receiver", receiver);
+      const consumers = readers.filter((p) => p.signal === signal).map((p) => this.entryOf(p.id, node));
       const consumer = fanOut(consumers, this.createMemory());
-      intakes[signal] = createIntake({ receiver, signal, budget: this.budget, consumer, isOpen: this.settings.isOpen });
+      const { budget } = this;
+      const { isOpen } = this.settings;
+      intakes[signal] = createIntake({ receiver, signal, budget, consumer, isOpen, tally: this.flows.tally(node) });
     }
     return intakes;
+  }
+
+  /** The beginning of a pipeline, for a receiver or connector that feeds it. */
+  private entryOf(pipeline: string, node: string): DeliveryConsumer {
+    const { consume } = this.pipelines.get(pipeline)!;
+    const flow = this.flows.from(node, pipeline);
+    return (delivery) => {
+      if (delivery.setback === undefined) flow.pass(delivery.batch);
+      consume(delivery);
+    };
   }
 
   /** Of each fan-out its own. */
@@ -364,6 +390,8 @@ interface IsolationOverrides {
   /** It says that it holds deliveries. */
   readonly holds?: boolean;
   readonly keepsFailures?: boolean;
+  readonly flow?: Flow;
+  readonly tally?: Tally;
 }
 
 /** Its id with the other names of its type. */

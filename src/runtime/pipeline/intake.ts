@@ -6,6 +6,7 @@ import { ERROR_CODES } from "../contract/error-codes.js";
 import { BUSY_RETRY_AFTER_MS, Refusal } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
+import type { Tally } from "./flows.js";
 import type { IntakeBudget } from "./intake-budget.js";
 
 /** Takes deliveries: the beginning of a pipeline, or a fan-out to several. Settles or passes on; never throws. */
@@ -18,10 +19,12 @@ export interface IntakeSettings {
   readonly consumer: DeliveryConsumer;
   /** False once the agent drains: what comes then is refused, retryably. */
   readonly isOpen: () => boolean;
+  /** Told what was handed in, and what became of it. */
+  readonly tally: Tally;
 }
 
 /** The intake of the pipelines that read one signal from one receiver. */
-export function createIntake({ receiver, signal, budget, consumer, isOpen }: IntakeSettings): Intake {
+export function createIntake({ receiver, signal, budget, consumer, isOpen, tally }: IntakeSettings): Intake {
   const defaultOrigin: Origin = { receiver, transport: "" };
   return {
     reserve: (bytes) => budget.reserve(bytes),
@@ -31,11 +34,17 @@ export function createIntake({ receiver, signal, budget, consumer, isOpen }: Int
       const invalid = checkHandedIn(batch, receiver, signal);
       if (invalid !== undefined) return Promise.resolve({ ok: false, refusal: invalid });
       if (batch.count === 0) return Promise.resolve(ACCEPTED);
-      const bytes = batch.byteLength;
-      if (!budget.reserve(bytes)) return Promise.resolve({ ok: false, refusal: overloadRefusal(budget) });
+      const { byteLength: bytes, count } = batch;
+      tally.taken += count;
+      if (!budget.reserve(bytes)) {
+        tally.refused += count;
+        return Promise.resolve({ ok: false, refusal: overloadRefusal(budget) });
+      }
       return new Promise((resolve) => {
         const debt = new Debt((outcome) => {
           budget.release(bytes);
+          if (outcome.ok) tally.handedOn += count;
+          else tally.refused += count;
           resolve(outcome);
         });
         consumer(new Delivery(batch, origin === undefined ? defaultOrigin : { ...defaultOrigin, ...origin }, debt));

@@ -22,6 +22,7 @@ import { withFailureHandler } from "../contract/operators/failure-handler.js";
 import { holdingOf } from "../contract/operators/holding.js";
 import { statefulProcessor } from "../contract/operators/stateful-processor.js";
 import { isGenericCode, Refusal, toRefusal } from "../contract/refusal.js";
+import type { Flow, Tally } from "./flows.js";
 
 /** How to look for what a plugin let go of. */
 export interface PluginWatch {
@@ -46,6 +47,9 @@ export interface IsolateSettings extends OutputRules {
   readonly keepsFailures?: boolean;
   /** Told whenever it takes records out of the pipeline itself. */
   readonly onSetback?: (() => void) | undefined;
+  /** What it hands on in its pipeline; a connector has several. */
+  readonly flow?: Flow | undefined;
+  readonly tally?: Tally | undefined;
 }
 
 /**
@@ -78,7 +82,10 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
   const logRestart = limitedLog<{ why: unknown; lost: number }>(settings.clock, ({ why, lost }, suppressed) =>
     settings.logger.error({ err: why, refused: lost, suppressed }, "the processor failed and was started anew"),
   );
+  const { flow, tally } = settings;
+  let refusals = 0;
   const reportUnexpected = (refusal: Refusal) => {
+    refusals += 1;
     if (!refusal.unexpected) return refusal;
     settings.failures.add(1);
     if (refusal.code === DELIVERY_LOST) logLost(refusal);
@@ -95,6 +102,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
   const trackerId = settings.pluginTracker?.register(`processor ${settings.id}`) ?? 0;
   return statefulProcessor((out) => {
     const heldDebts = new HeldDebts(reportUnexpected);
+    if (tally !== undefined) tally.isIdle = () => heldDebts.size === 0;
     let input: Subject<Delivery>;
     let current: Subscription | undefined;
     let lostDeliveries: LostDeliveries | undefined;
@@ -127,8 +135,13 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
       if (refusal !== undefined) return delivery.refuse(refusal);
       if (delivery.debt.isRefused) return; // its sender has it, and sends it again: it would arrive twice
       heldDebts.remove(delivery.debt);
-      if (delivery.setback === undefined) settings.outgoing.add(delivery.batch.count);
-      else settings.onSetback?.();
+      if (delivery.setback === undefined) {
+        settings.outgoing.add(delivery.batch.count);
+        flow?.pass(delivery.batch);
+      } else {
+        if (tally !== undefined) tally.deadLettered += delivery.batch.count;
+        settings.onSetback?.();
+      }
       const before = settings.pluginTracker?.enter(0);
       out.next(delivery);
       settings.pluginTracker?.enter(before!);
@@ -166,6 +179,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
         heldDebts.add(delivery.debt);
         const before = settings.pluginTracker?.enter(trackerId);
         const passingBefore = passing;
+        const refusalsBefore = refusals;
         passing = delivery.debt;
         try {
           if (!isRunning()) start();
@@ -175,6 +189,7 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
           restart(error);
         }
         passing = passingBefore;
+        if (tally !== undefined && refusals > refusalsBefore) tally.refused += delivery.batch.count;
         settings.pluginTracker?.enter(before!);
       },
       drain() {

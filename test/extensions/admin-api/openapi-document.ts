@@ -19,7 +19,10 @@ export function differences(value: unknown, written: Node, path = "$"): string[]
   if (Array.isArray(value))
     return value.flatMap((item, i) => differences(item, (schema["items"] ?? {}) as Node, `${path}[${i}]`));
   if (typeof value !== "object" || value === null) return [];
-  if (schema["additionalProperties"] !== undefined) return [];
+  const others = schema["additionalProperties"];
+  if (others === true || others === false) return [];
+  if (others !== undefined)
+    return Object.entries(value).flatMap(([name, part]) => differences(part, others as Node, `${path}.${name}`));
   const parents = ((schema["allOf"] ?? []) as Node[]).map(resolved);
   const properties = Object.assign({}, ...[...parents, schema].map((each) => each["properties"] ?? {})) as Record<
     string,

@@ -1,3 +1,4 @@
+import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
 
 /**
@@ -9,6 +10,34 @@ export interface AgentInspection {
   readonly graph: GraphDescription;
   /** The config of a node as it counts, defaults filled in and secrets taken out; undefined when there is no such node. */
   configOf(node: string): unknown;
+  /** What has passed so far. */
+  traffic(): Traffic;
+  /** Shows every batch that passes one of these edges, until the returned function is called. */
+  watch(edges: readonly GraphEdge[], watcher: EdgeWatcher): () => void;
+}
+
+/** Is shown a batch while it passes. It must be quick, for the pipeline waits; what it throws is ignored. */
+export type BatchWatcher = (batch: Batch) => void;
+
+/** The same, and on which edge that is; of several edges that the batch takes at once, the first. */
+export type EdgeWatcher = (batch: Batch, edge: GraphEdge) => void;
+
+/** Records since the start, by edge and by node. */
+export interface Traffic {
+  readonly edges: ReadonlyMap<string, number>;
+  readonly nodes: ReadonlyMap<string, NodeCounts>;
+}
+
+/**
+ * Records that came in and went out; that were dropped on purpose; that were given back to the sender; and that failed: dead
+ * letters of a processor, and what an exporter gave up.
+ */
+export interface NodeCounts {
+  readonly in: number;
+  readonly out: number;
+  readonly dropped: number;
+  readonly refused: number;
+  readonly failed: number;
 }
 
 /** Who runs, since when, and what its config was warned of. */

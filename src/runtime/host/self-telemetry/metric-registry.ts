@@ -68,6 +68,11 @@ export class MetricRegistry implements Metrics {
     return seriesFor(family, attributes, (seriesAttributes) => new BufferedHistogram(family, seriesAttributes));
   }
 
+  read(name: string, attributes: MetricAttributes): number | undefined {
+    const family = this.families.get(name);
+    return family?.kind === "counter" ? family.series.get(keyOf(attributes))?.read() : undefined;
+  }
+
   /** Every family there is. */
   all(): Iterable<MetricFamily> {
     return this.families.values();

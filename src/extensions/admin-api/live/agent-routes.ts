@@ -1,6 +1,6 @@
-import { AdminError } from "../../runtime/kit.js";
-import { readParameters } from "./parameters.js";
-import type { ApiRoute } from "./route.js";
+import { AdminError } from "../../../runtime/kit.js";
+import { readParameters } from "../parameters.js";
+import type { ApiRoute } from "../route.js";
 
 /** What the agent is, how its components are linked, and with what config each runs. */
 export const agentRoutes: readonly ApiRoute[] = [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { undescribed } from "./openapi-document.js";
-import { startRunningApi } from "./running-agent.js";
+import { undescribed } from "../openapi-document.js";
+import { startRunningApi } from "../running-agent.js";
 
 const CONFIG = `
 processors:

@@ -1,0 +1,91 @@
+import type { Clock } from "../../../plugin.js";
+import { RATE_NAMES, RateMeter, type Sample, type Sampled } from "./live-rates.js";
+
+export const HISTORY_STEP_MS = 5000;
+/** Fifteen minutes. */
+const MAX_STEPS = 180;
+
+const GAUGE_NAMES = ["queueEntries", "queueBytes", "queueAge", "deadLetters"] as const;
+
+/** What a node did, step by step, the oldest first; `from` is when the first of these steps began. */
+export interface NodeHistory {
+  readonly stepMs: number;
+  readonly from: string;
+  readonly series: Readonly<Record<string, readonly number[]>>;
+}
+
+/** The last fifteen minutes of every node, in memory: some ten kilobytes for each. Nothing is kept over a restart. */
+export class History {
+  private readonly host: Sampled;
+  private readonly clock: Clock;
+  private readonly meter: RateMeter;
+  private readonly series = new Map<string, Map<string, Ring>>();
+  private cancel = () => {};
+  private lastAt = 0;
+
+  constructor(host: Sampled, clock: Clock) {
+    this.host = host;
+    this.clock = clock;
+    this.meter = new RateMeter(host, clock);
+  }
+
+  start(): void {
+    this.cancel = this.clock.after(HISTORY_STEP_MS, () => {
+      this.step();
+      this.start();
+    });
+  }
+
+  stop(): void {
+    this.cancel();
+  }
+
+  /** Undefined when there is no such node. */
+  of(node: string): NodeHistory | undefined {
+    const found = this.host.inspection?.graph.nodes.find(({ id }) => id === node);
+    if (found === undefined) return undefined;
+    const own = [...(this.series.get(node) ?? [])].map(([name, ring]) => [name, ring.values()] as const);
+    const steps = own[0]?.[1].length ?? 0;
+    const from = new Date((steps === 0 ? this.clock.now() : this.lastAt) - steps * HISTORY_STEP_MS).toISOString();
+    return { stepMs: HISTORY_STEP_MS, from, series: Object.fromEntries(own) };
+  }
+
+  private step(): void {
+    const sample = this.meter.next();
+    if (sample === undefined) return;
+    this.lastAt = this.clock.now();
+    for (const { id, kind, name } of this.host.inspection?.graph.nodes ?? []) {
+      const rates = sample.nodes[id];
+      for (const rate of RATE_NAMES) this.push(id, rate, rates?.[rate] ?? 0);
+      if (kind === "exporter") this.pushGauges(id, sample.exporters[name]);
+    }
+  }
+
+  private pushGauges(id: string, reading: Sample["exporters"][string] | undefined): void {
+    for (const gauge of GAUGE_NAMES) this.push(id, gauge, reading?.[gauge] ?? 0);
+  }
+
+  private push(id: string, name: string, value: number): void {
+    const own = this.series.get(id) ?? new Map<string, Ring>();
+    this.series.set(id, own);
+    const ring = own.get(name) ?? new Ring();
+    own.set(name, ring);
+    ring.push(value);
+  }
+}
+
+class Ring {
+  private readonly slots = new Float64Array(MAX_STEPS);
+  private count = 0;
+
+  push(value: number): void {
+    this.slots[this.count++ % MAX_STEPS] = value;
+  }
+
+  /** The oldest first. */
+  values(): number[] {
+    const { slots, count } = this;
+    const size = Math.min(count, MAX_STEPS);
+    return Array.from({ length: size }, (_, i) => slots[(count - size + i) % MAX_STEPS]!);
+  }
+}

@@ -1,0 +1,89 @@
+import type { Clock } from "../../../plugin.js";
+import type { Admin, AgentInspection, ExporterStatus, Traffic } from "../../../runtime/kit.js";
+
+/** Records per second of a node, over one step. */
+export type NodeRates = Readonly<Record<RateName, number>>;
+export type RateName = "in" | "out" | "dropped" | "refused" | "failed";
+export const RATE_NAMES: readonly RateName[] = ["in", "out", "dropped", "refused", "failed"];
+
+/** How an exporter is at the moment; `queueAge` in seconds. */
+export interface ExporterReading {
+  readonly state: ExporterStatus["state"];
+  readonly breaker: ExporterStatus["breaker"]["state"];
+  readonly paused: boolean;
+  readonly queueEntries: number;
+  readonly queueBytes: number;
+  readonly queueAge: number;
+  readonly deadLetters: number;
+}
+
+/** What passed since the sample before. */
+export interface Sample {
+  readonly at: string;
+  readonly edges: Readonly<Record<string, { readonly perSecond: number }>>;
+  readonly nodes: Readonly<Record<string, NodeRates>>;
+  readonly exporters: Readonly<Record<string, ExporterReading>>;
+}
+
+/** What is sampled: there from when the components are made, and `admin` where there are queues. */
+export interface Sampled {
+  readonly inspection?: AgentInspection | undefined;
+  readonly admin?: Admin | undefined;
+}
+
+/** Makes rates of what an agent counts: each call of `next` tells of the time since the one before. */
+export class RateMeter {
+  private readonly host: Sampled;
+  private readonly clock: Clock;
+  private before: { readonly at: number; readonly traffic: Traffic } | undefined;
+
+  constructor(host: Sampled, clock: Clock) {
+    this.host = host;
+    this.clock = clock;
+    this.before = this.read();
+  }
+
+  /** Undefined as long as there is nothing to compare. */
+  next(): Sample | undefined {
+    const { before } = this;
+    const now = this.read();
+    this.before = now;
+    if (before === undefined || now === undefined || now.at <= before.at) return undefined;
+    const seconds = (now.at - before.at) / 1000;
+    const rate = (count: number, earlier = 0) => Math.round((Math.max(0, count - earlier) / seconds) * 10) / 10;
+    const edges = [...now.traffic.edges].map(([id, count]) => {
+      return [id, { perSecond: rate(count, before.traffic.edges.get(id)) }] as const;
+    });
+    const nodes = [...now.traffic.nodes].map(([id, counts]) => {
+      const earlier = before.traffic.nodes.get(id);
+      return [id, Object.fromEntries(RATE_NAMES.map((name) => [name, rate(counts[name], earlier?.[name])]))] as const;
+    });
+    return {
+      at: new Date(this.clock.now()).toISOString(),
+      edges: Object.fromEntries(edges),
+      nodes: Object.fromEntries(nodes) as Record<string, NodeRates>,
+      exporters: readExporters(this.host.admin, this.clock.now()),
+    };
+  }
+
+  private read() {
+    const traffic = this.host.inspection?.traffic();
+    return traffic && { at: this.clock.monotonic(), traffic };
+  }
+}
+
+function readExporters(admin: Admin | undefined, now: number): Record<string, ExporterReading> {
+  return Object.fromEntries((admin?.exporters() ?? []).map((status) => [status.id, readExporter(status, now)]));
+}
+
+function readExporter({ state, breaker, paused, queue, deadLetters }: ExporterStatus, now: number): ExporterReading {
+  return {
+    state,
+    breaker: breaker.state,
+    paused,
+    queueEntries: queue.entries,
+    queueBytes: queue.bytes,
+    queueAge: queue.oldestAt === undefined ? 0 : Math.max(0, now - queue.oldestAt) / 1000,
+    deadLetters: deadLetters.entries,
+  };
+}

@@ -1,0 +1,82 @@
+import type { GraphDescription, GraphNode, NodeCounts, Traffic } from "../contract/inspect/inspection.js";
+import type { Metrics } from "../contract/observability.js";
+import type { GraphPlan } from "../contract/plan.js";
+import { SHAPES } from "../telemetry/bytes/signal.js";
+import type { Flows } from "./flows.js";
+
+/** Reads what has passed each edge and node of a graph so far. */
+export function trafficReader(
+  plan: GraphPlan,
+  { nodes, edges }: GraphDescription,
+  flows: Flows,
+  metrics: Metrics,
+): () => Traffic {
+  const recordsOf = edges.map((edge) => ({ edge, flow: flows.from(edge.from, edge.pipeline) }));
+  const readers = nodes.map((node) => {
+    const into = recordsOf.filter(({ edge }) => edge.to === node.id);
+    const taken = () => into.reduce((sum, { flow }) => sum + flow.records, 0);
+    return { node, read: nodeReader(plan, node, taken, flows, metrics) };
+  });
+  return () => ({
+    edges: new Map(recordsOf.map(({ edge, flow }) => [edge.id, flow.records])),
+    nodes: new Map(readers.map(({ node, read }) => [node.id, read()])),
+  });
+}
+
+function nodeReader(
+  plan: GraphPlan,
+  node: GraphNode,
+  taken: () => number,
+  flows: Flows,
+  metrics: Metrics,
+): () => NodeCounts {
+  const tally = flows.tally(node.id);
+  switch (node.kind) {
+    case "receiver":
+      return () => ({ in: tally.taken, out: tally.handedOn, dropped: 0, refused: tally.refused, failed: 0 });
+    case "processor":
+      return processorReader(plan, node, taken, flows);
+    case "connector": {
+      const fed = node.pipelines.filter((id) =>
+        plan.pipelines.some((p) => p.id === id && p.receivers.includes(node.name)),
+      );
+      const handedOn = () => fed.reduce((sum, pipeline) => sum + flows.from(node.id, pipeline).records, 0);
+      return () => ({ in: taken(), out: handedOn(), dropped: 0, refused: tally.refused, failed: 0 });
+    }
+    case "exporter": {
+      const sum = exporterCounts(node, metrics);
+      return () => ({
+        in: taken(),
+        out: sum("sent"),
+        dropped: 0,
+        refused: sum("enqueue_failed"),
+        failed: sum("send_failed"),
+      });
+    }
+  }
+}
+
+/**
+ * What went in and did not come out was dropped, once nothing is inside any more. Of a processor that holds records back
+ * that is hardly ever so: what it drops is told by its own metrics.
+ */
+function processorReader(plan: GraphPlan, node: GraphNode, taken: () => number, flows: Flows): () => NodeCounts {
+  const tally = flows.tally(node.id);
+  const holds = plan.processors.get(node.name)?.factory.maxHeldBytes !== undefined;
+  const output = flows.from(node.id, node.pipelines[0]!);
+  let dropped = 0;
+  return () => {
+    const { refused, deadLettered: failed } = tally;
+    const out = output.records;
+    if (!holds && tally.isIdle()) dropped = Math.max(dropped, taken() - out - refused - failed);
+    return { in: taken(), out, dropped, refused, failed };
+  };
+}
+
+/** From the counters of the exporter's outlet; 0 where nobody keeps metrics. */
+function exporterCounts({ name: exporter, signals }: GraphNode, metrics: Metrics): (what: string) => number {
+  return (what) => {
+    const names = signals.map((signal) => `otelcol_exporter_${what}_${SHAPES[signal].metricNoun}`);
+    return names.reduce((sum, name) => sum + (metrics.read?.(name, { exporter }) ?? 0), 0);
+  };
+}
