@@ -1,13 +1,20 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { signInWanted } from "./api/session.js";
+import type { Agent } from "./api/shapes.js";
+import { useLoad } from "./api/use-load.js";
 import { useValue } from "./api/value.js";
 import { ConnectionBanner } from "./banner.js";
 import { ExportersPage } from "./pages/exporters/exporters-page.js";
 import { FailuresPage } from "./pages/failures/failures-page.js";
+import { PipelinesPage } from "./pages/pipelines/pipelines-page.js";
+import { TailPage } from "./pages/tail/tail-page.js";
+import { durationText, toMs } from "./parts/format.js";
 import { linkTo, type Route, route } from "./route.js";
 import { SignIn } from "./sign-in.js";
 import { nextTheme, theme } from "./theme.js";
+
+const AGENT_EVERY_MS = 10_000;
 
 interface Page {
   readonly name: string;
@@ -16,8 +23,10 @@ interface Page {
 }
 
 const PAGES: readonly Page[] = [
+  { name: "pipelines", title: "Pipelines", show: PipelinesPage },
   { name: "exporters", title: "Exporters", show: ExportersPage },
   { name: "failures", title: "Failures", show: FailuresPage },
+  { name: "tail", title: "Live tail", show: TailPage },
 ];
 
 export function App() {
@@ -53,8 +62,19 @@ function Header({ page }: { page: Page }) {
           </a>
         ))}
       </nav>
+      <AgentName />
       <ThemeSwitch />
     </header>
+  );
+}
+
+function AgentName() {
+  const { data } = useLoad<Agent>("/agent", AGENT_EVERY_MS);
+  if (data === undefined) return null;
+  return (
+    <span class="agent" title={`generation ${data.generation}`}>
+      {data.name} {data.version} · {data.state} · up {durationText(Date.now() - toMs(data.startedAt))}
+    </span>
   );
 }
 

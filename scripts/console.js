@@ -31,6 +31,11 @@ async function bundle() {
     cwd: root,
     input: join(source, "main.tsx"),
     platform: "browser",
+    // What cannot be found would be left to the browser, which has no packages.
+    onLog(level, log, defaultHandler) {
+      if (log.code === "UNRESOLVED_IMPORT") throw new Error(`${log.message}; npm install brings what is missing`);
+      defaultHandler(level, log);
+    },
     tsconfig: join(source, "tsconfig.json"),
     resolve: { extensionAlias: { ".js": [".ts", ".tsx", ".js"] } },
   });

@@ -117,3 +117,112 @@ export interface History {
   readonly from: Time;
   readonly series: Readonly<Record<string, readonly (number | null)[] | undefined>>;
 }
+
+export interface Agent {
+  readonly name: string;
+  readonly version: string;
+  readonly state: string;
+  readonly startedAt: Time;
+  readonly generation: string;
+  readonly pipelines: readonly string[];
+  readonly warnings: readonly { readonly message: string; readonly place?: string }[];
+}
+
+export interface GraphNode {
+  readonly id: string;
+  readonly kind: "receiver" | "processor" | "connector" | "exporter";
+  readonly name: string;
+  readonly type: string;
+  readonly pipelines: readonly string[];
+  readonly signals: readonly string[];
+}
+
+export interface GraphEdge {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+  readonly pipeline: string;
+  readonly signal: string;
+}
+
+export interface Graph {
+  readonly nodes: readonly GraphNode[];
+  readonly edges: readonly GraphEdge[];
+}
+
+/** What passed in the last second, in records per second. */
+export interface Sample {
+  readonly at: Time;
+  readonly edges: Readonly<Record<string, { readonly perSecond: number } | undefined>>;
+  readonly nodes: Readonly<Record<string, Readonly<Record<string, number | undefined>> | undefined>>;
+  readonly exporters: Readonly<Record<string, ExporterReading | undefined>>;
+}
+
+export interface ExporterReading {
+  readonly state: Exporter["state"];
+  readonly breaker: Exporter["breaker"]["state"];
+  readonly paused?: boolean;
+  readonly queueEntries: number;
+  readonly queueBytes: number;
+  readonly deadLetters: number;
+}
+
+export interface TappedRecord {
+  readonly at: Time;
+  readonly edge: string;
+  readonly signal: string;
+  readonly record: Readonly<Record<string, unknown>>;
+  readonly resource?: unknown;
+  readonly scope?: unknown;
+}
+
+export interface AuditRecord {
+  readonly at: Time;
+  readonly actor: string;
+  readonly from?: string;
+  readonly action: string;
+  readonly target?: string;
+  readonly filter?: unknown;
+  readonly count?: number;
+  readonly reason?: string;
+  readonly outcome: string;
+}
+
+export interface Replay {
+  readonly id: string;
+  readonly state: "running" | "paused" | "done" | "cancelled" | "failed";
+  readonly by?: string;
+  readonly reason?: string;
+  readonly to?: string;
+  readonly startedAt: Time;
+  readonly endedAt?: Time;
+  readonly total: number;
+  readonly queued?: number;
+  readonly delivered?: number;
+  readonly failedAgain?: number;
+  readonly pending?: number;
+  readonly skipped?: Readonly<Record<string, number>>;
+  readonly error?: string;
+  readonly outcomes?: readonly ReplayOutcome[];
+  readonly cursor?: string;
+}
+
+export interface ReplayOutcome {
+  readonly id: string;
+  readonly outcome: string;
+  readonly error?: string;
+}
+
+export interface DryRun {
+  readonly total: number;
+  readonly wouldReplay: number;
+  readonly skipped: Readonly<Record<string, number>>;
+  readonly samples?: readonly { readonly id: string; readonly before: unknown; readonly after: unknown }[];
+}
+
+export interface OttlResult {
+  readonly statement: string;
+  readonly changed: boolean;
+  readonly error?: string;
+  readonly record: unknown;
+}

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Text } from "./text.js";
+import { readName, saveName } from "./who.js";
 
 /** Lies over the page and holds the focus until it is closed, also by Escape; then it goes back to where it was. */
 export function Dialog(props: { title: string; wide?: boolean; onClose: () => void; children: ComponentChildren }) {
@@ -28,13 +29,23 @@ export function Dialog(props: { title: string; wide?: boolean; onClose: () => vo
   );
 }
 
+/** Who does something and why, as the API takes it. */
+export interface Why {
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+export function whyOf(by: string, reason: string): Why {
+  return { ...(by.trim() !== "" && { by: by.trim() }), ...(reason.trim() !== "" && { reason: reason.trim() }) };
+}
+
 interface ConfirmProps {
   readonly title: string;
   readonly action: string;
   readonly isDanger?: boolean;
   /** Without one it cannot be confirmed. */
   readonly reasonRequired?: boolean;
-  readonly onConfirm: (reason: string) => Promise<unknown>;
+  readonly onConfirm: (why: Why) => Promise<unknown>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
@@ -43,12 +54,14 @@ interface ConfirmProps {
 export function ConfirmDialog(props: ConfirmProps) {
   const { title, action, isDanger = false, reasonRequired = false, onConfirm, onClose, children } = props;
   const [reason, setReason] = useState("");
+  const [by, setBy] = useState(readName());
   const [error, setError] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const confirm = async () => {
     setBusy(true);
     try {
-      await onConfirm(reason.trim());
+      saveName(by);
+      await onConfirm(whyOf(by, reason));
       onClose();
     } catch (failure) {
       setError((failure as Error).message);
@@ -72,7 +85,11 @@ export function ConfirmDialog(props: ConfirmProps) {
             required={reasonRequired}
             onInput={(event) => setReason(event.currentTarget.value)}
           />
-          <small>Kept in the audit log.</small>
+        </label>
+        <label class="field">
+          <span>Your name (optional)</span>
+          <input value={by} maxLength={200} onInput={(event) => setBy(event.currentTarget.value)} />
+          <small>Both are kept in the audit log.</small>
         </label>
         {error !== undefined && (
           <p class="problem" role="alert">

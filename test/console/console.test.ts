@@ -41,6 +41,20 @@ async function open(path: string, options?: Parameters<typeof openPage>[2]): Pro
 
 const textOf = (page: Page) => page.locator("main").innerText();
 
+describe.skipIf(!hasBrowser)("the pipelines page", () => {
+  it("draws every component, and shows the config of one that is clicked", async () => {
+    const page = await open("");
+    for (const name of ["receiver otlp", "processor attributes/stage", "exporter otlp_http/bad"])
+      await page.getByRole("link", { name, exact: true }).waitFor();
+    await page.getByRole("link", { name: "processor attributes/stage" }).click();
+    const panel = page.getByRole("region", { name: "processor attributes/stage" });
+    await panel.getByText("key: stage").waitFor();
+    await takePicture(page, "pipelines");
+    await panel.getByRole("link", { name: "Close" }).click();
+    await panel.waitFor({ state: "detached" });
+  });
+});
+
 describe.skipIf(!hasBrowser)("the exporters page", () => {
   it("shows how each exporter is", async () => {
     const page = await open("#/exporters");
@@ -121,13 +135,13 @@ describe.skipIf(!hasBrowser)("the failures page", () => {
   });
 });
 
-const PLACES = ["#/exporters", "#/failures", "#/failures?view=entries"];
+const PLACES = ["", "#/exporters", "#/failures", "#/failures?view=entries"];
 
 describe.skipIf(!hasBrowser)("every page", () => {
   it("fits a telephone", async () => {
     for (const place of [...PLACES, `#/failures/${failedId}`]) {
       const page = await open(place, { viewport: { width: 390, height: 844 } });
-      await page.locator("main :is(table, article, .card)").first().waitFor();
+      await page.locator("main :is(table, article, svg, .card)").first().waitFor();
       expect(await sidewaysScroll(page), place).toBe(0);
       await takePicture(page, `telephone-${place.replace(/\W+/g, "-")}`);
     }

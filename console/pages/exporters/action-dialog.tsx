@@ -1,6 +1,6 @@
 import { post, segment } from "../../api/client.js";
 import type { Exporter } from "../../api/shapes.js";
-import { ConfirmDialog } from "../../parts/dialog.js";
+import { ConfirmDialog, type Why } from "../../parts/dialog.js";
 import { Text } from "../../parts/text.js";
 
 export type Action = "pause" | "resume" | "retry" | "open" | "closed" | "auto";
@@ -44,8 +44,7 @@ const WORDINGS: Readonly<Record<Action, Wording>> = {
 export function ActionDialog(props: { exporter: Exporter; action: Action; onDone: () => void; onClose: () => void }) {
   const { exporter, action, onDone, onClose } = props;
   const { title, action: label, means, isDanger = false } = WORDINGS[action];
-  const confirm = async (reason: string) => {
-    const why = reason === "" ? {} : { reason };
+  const confirm = async (why: Why) => {
     const path = `/exporters/${segment(exporter.id)}`;
     if (action === "open" || action === "closed" || action === "auto")
       await post(`${path}/breaker`, { state: action, ...why });

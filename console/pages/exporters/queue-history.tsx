@@ -8,7 +8,7 @@ const EVERY_MS = 10_000;
 
 /** How full the queue was in the last 15 minutes, where the agent keeps that. */
 export function QueueHistory({ exporter, bytes }: { exporter: string; bytes: number }) {
-  const { data } = useLoad<History>(`/history${query({ node: exporter })}`, EVERY_MS);
+  const { data } = useLoad<History>(`/history${query({ node: `exporter:${exporter}` })}`, EVERY_MS);
   const values = data?.series["queueBytes"];
   if (values === undefined || values.length < 2) return null;
   const max = Math.max(...values.map((value) => value ?? 0), bytes);

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { post, segment } from "../../api/client.js";
 import { useLoad } from "../../api/use-load.js";
 import { Badge, Load } from "../../parts/bits.js";
-import { ConfirmDialog } from "../../parts/dialog.js";
+import { ConfirmDialog, type Why } from "../../parts/dialog.js";
 import { Tree } from "../../parts/tree.js";
 
 /** The records of an entry as a tree: masked, unless somebody has said why not. */
@@ -10,8 +10,8 @@ export function PayloadView({ id }: { id: string }) {
   const masked = useLoad<{ payload?: unknown; masked?: boolean }>(`/dead-letters/${segment(id)}?payload=true`);
   const [revealed, setRevealed] = useState<unknown>();
   const [isAsking, setAsking] = useState(false);
-  const reveal = async (reason: string) => {
-    const { payload } = await post<{ payload: unknown }>(`/dead-letters/${segment(id)}/reveal`, { reason });
+  const reveal = async (why: Why) => {
+    const { payload } = await post<{ payload: unknown }>(`/dead-letters/${segment(id)}/reveal`, why);
     setRevealed(payload);
   };
   return (

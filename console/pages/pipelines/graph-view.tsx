@@ -1,0 +1,151 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Graph, GraphEdge, GraphNode, Sample } from "../../api/shapes.js";
+import { bytesText, countText, rateText } from "../../parts/format.js";
+import { linkTo } from "../../route.js";
+import { type Layout, layOut, NODE_HEIGHT, type Point } from "./layout.js";
+
+const NARROW = 720;
+
+/** The running graph: what leads where, and what passes there in this second. A node is a link to what is known of it. */
+export function GraphView({
+  graph,
+  sample,
+  chosen,
+}: {
+  graph: Graph;
+  sample: Sample | undefined;
+  chosen: string | undefined;
+}) {
+  const element = useRef<HTMLDivElement>(null);
+  const [available, setAvailable] = useState(0);
+  useEffect(() => {
+    const observer = new ResizeObserver(() => setAvailable(element.current?.clientWidth ?? 0));
+    observer.observe(element.current!);
+    return () => observer.disconnect();
+  }, []);
+  const layout = useMemo(
+    () => (available === 0 ? undefined : layOut(graph, available - 34, available < NARROW)),
+    [graph, available],
+  );
+  return (
+    <div class="graph card" ref={element}>
+      {layout && <Picture graph={graph} layout={layout} sample={sample} chosen={chosen} />}
+    </div>
+  );
+}
+
+interface PictureProps {
+  readonly graph: Graph;
+  readonly layout: Layout;
+  readonly sample: Sample | undefined;
+  readonly chosen: string | undefined;
+}
+
+function Picture({ graph, layout, sample, chosen }: PictureProps) {
+  const { width, height } = layout;
+  return (
+    <svg width={width + 4} height={height + 4} viewBox={`-2 -2 ${width + 4} ${height + 4}`}>
+      <title>The running graph</title>
+      {graph.edges.map((edge) => (
+        <path
+          key={edge.id}
+          class={`edge ${edge.signal} ${isFlowing(edge, sample) ? "" : "still"}`}
+          d={layout.edges.get(edge.id)?.path ?? ""}
+        />
+      ))}
+      {graph.nodes.map((node) => (
+        <NodeBox
+          key={node.id}
+          node={node}
+          at={layout.nodes.get(node.id)!}
+          width={layout.nodeWidth}
+          sample={sample}
+          isChosen={node.id === chosen}
+        />
+      ))}
+      {graph.edges.map((edge) => (
+        <EdgeRate key={edge.id} edge={edge} at={layout.edges.get(edge.id)?.label} sample={sample} />
+      ))}
+    </svg>
+  );
+}
+
+function isFlowing({ id }: GraphEdge, sample: Sample | undefined): boolean {
+  return sample === undefined || (sample.edges[id]?.perSecond ?? 0) > 0;
+}
+
+function EdgeRate({ edge, at, sample }: { edge: GraphEdge; at: Point | undefined; sample: Sample | undefined }) {
+  const rate = sample?.edges[edge.id]?.perSecond;
+  if (at === undefined || rate === undefined) return null;
+  return (
+    <text class={`rate ${rate === 0 ? "still" : ""}`} x={at.x} y={at.y} dy="0.35em">
+      <title>{`${edge.pipeline}: ${rate} records per second`}</title>
+      {rateText(rate)}/s
+    </text>
+  );
+}
+
+interface NodeBoxProps {
+  readonly node: GraphNode;
+  readonly at: Point;
+  readonly width: number;
+  readonly sample: Sample | undefined;
+  readonly isChosen: boolean;
+}
+
+function NodeBox({ node, at, width, sample, isChosen }: NodeBoxProps) {
+  const [x, y] = [at.x - width / 2, at.y - NODE_HEIGHT / 2];
+  const reading = node.kind === "exporter" ? sample?.exporters[node.name] : undefined;
+  const health = reading === undefined ? "" : reading.state.toLowerCase();
+  const fits = Math.floor((width - 22) / 7.3);
+  return (
+    <a
+      href={linkTo("pipelines", [], { node: node.id })}
+      class={`node ${node.kind} ${health} ${isChosen ? "chosen" : ""}`}
+    >
+      <title>{`${node.kind} ${node.name}`}</title>
+      <rect x={x} y={y} width={width} height={NODE_HEIGHT} rx={6} />
+      <rect class="stripe" x={x} y={y} width={4} height={NODE_HEIGHT} rx={2} />
+      <text class="name" x={x + 13} y={y + 20}>
+        {shortName(node.name, fits)}
+      </text>
+      <NodeLine node={node} x={x + 13} y={y + 39} sample={sample} />
+    </a>
+  );
+}
+
+/** Of `otlp_http/backend` what tells it from others of its type, when not all fits. */
+function shortName(name: string, fits: number): string {
+  if (name.length <= fits) return name;
+  const own = name.includes("/") ? `…/${name.slice(name.indexOf("/") + 1)}` : name;
+  return own.length <= fits ? own : `${own.slice(0, fits - 1)}…`;
+}
+
+/** What matters most of a node at the moment, in one line. */
+function NodeLine({ node, x, y, sample }: { node: GraphNode; x: number; y: number; sample: Sample | undefined }) {
+  const { text, isBad } = lineOf(node, sample);
+  return (
+    <text class={`line ${isBad ? "bad" : ""}`} x={x} y={y}>
+      {text}
+    </text>
+  );
+}
+
+function lineOf({ id, kind, name }: GraphNode, sample: Sample | undefined): { text: string; isBad: boolean } {
+  const reading = sample?.exporters[name];
+  if (kind === "exporter" && reading !== undefined) {
+    if (reading.breaker !== "closed")
+      return { text: `breaker ${reading.breaker.replace("_", " ")} · ${bytesText(reading.queueBytes)}`, isBad: true };
+    if (reading.paused) return { text: `paused · ${bytesText(reading.queueBytes)}`, isBad: true };
+    if (reading.deadLetters > 0) return { text: `${countText(reading.deadLetters)} dead letters`, isBad: true };
+    return {
+      text: reading.queueEntries === 0 ? "queue empty" : `queue ${bytesText(reading.queueBytes)}`,
+      isBad: false,
+    };
+  }
+  const { refused = 0, dropped = 0, failed = 0 } = sample?.nodes[id] ?? {};
+  if (refused > 0) return { text: `refused ${rateText(refused)}/s`, isBad: true };
+  if (failed > 0) return { text: `failed ${rateText(failed)}/s`, isBad: true };
+  if (dropped > 0) return { text: `dropped ${rateText(dropped)}/s`, isBad: false };
+  return { text: kind, isBad: false };
+}

@@ -1,0 +1,55 @@
+import { useState } from "preact/hooks";
+import { useEvents } from "../../api/events.js";
+import type { Agent, Graph, Sample } from "../../api/shapes.js";
+import { useLoad } from "../../api/use-load.js";
+import { Load } from "../../parts/bits.js";
+import { Text } from "../../parts/text.js";
+import type { Route } from "../../route.js";
+import { GraphView } from "./graph-view.js";
+import { NodePanel } from "./node-panel.js";
+
+/** What runs: the graph with what passes through it, and all that is known of the node that was clicked. */
+export function PipelinesPage({ route }: { route: Route }) {
+  const graph = useLoad<Graph>("/graph");
+  const agent = useLoad<Agent>("/agent");
+  const [sample, setSample] = useState<Sample>();
+  useEvents("/live", ({ name, data }) => {
+    if (name === "sample") setSample(data as Sample);
+  });
+  const chosen = route.query["node"];
+  return (
+    <>
+      <header class="title">
+        <h1>Pipelines</h1>
+        <span class="spacer" />
+        <Legend />
+      </header>
+      {agent.data?.warnings.map(({ message, place }) => (
+        <p class="note" key={`${place} ${message}`}>
+          <Text value={message} /> {place !== undefined && <small>{place}</small>}
+        </p>
+      ))}
+      <Load of={graph} part="The graph">
+        {(data) => {
+          const node = data.nodes.find(({ id }) => id === chosen);
+          return (
+            <>
+              <GraphView graph={data} sample={sample} chosen={chosen} />
+              {node !== undefined && <NodePanel key={node.id} node={node} sample={sample} />}
+            </>
+          );
+        }}
+      </Load>
+    </>
+  );
+}
+
+function Legend() {
+  return (
+    <ul class="legend" aria-label="Colours of the edges">
+      <li class="logs">logs</li>
+      <li class="traces">traces</li>
+      <li class="metrics">metrics</li>
+    </ul>
+  );
+}

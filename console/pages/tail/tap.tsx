@@ -1,0 +1,87 @@
+import { useState } from "preact/hooks";
+import { query } from "../../api/client.js";
+import { useEvents } from "../../api/events.js";
+import type { TappedRecord } from "../../api/shapes.js";
+import { Empty, Problem } from "../../parts/bits.js";
+import { clockText, countText } from "../../parts/format.js";
+import { Text } from "../../parts/text.js";
+import { Tree } from "../../parts/tree.js";
+
+/** What a browser keeps: older ones go. */
+const MAX_ROWS = 200;
+const LIMIT = 1_000;
+
+interface Row extends TappedRecord {
+  readonly key: number;
+}
+
+/** Records as they pass at a node or an edge: a sample of them, masked, the newest first. */
+export function Tap({ at, where, rate = 10 }: { at: string; where?: string; rate?: number }) {
+  const [isOn, setOn] = useState(true);
+  const [rows, setRows] = useState<readonly Row[]>([]);
+  const [counts, setCounts] = useState({ seen: 0, dropped: 0 });
+  const path = `/tap${query({ at, where, rate, limit: LIMIT })}`;
+  const state = useEvents(isOn ? path : undefined, ({ name, data }) => {
+    if (name === "record") {
+      setCounts(({ seen, dropped }) => ({ seen: seen + 1, dropped }));
+      setRows((before) =>
+        [{ ...(data as TappedRecord), key: (before[0]?.key ?? 0) + 1 }, ...before].slice(0, MAX_ROWS),
+      );
+    }
+    if (name === "dropped") {
+      const { records = 0 } = data as { records?: number };
+      setCounts(({ seen, dropped }) => ({ seen, dropped: dropped + records }));
+    }
+    if (name === "end") setOn(false);
+  });
+  if (typeof state === "object") return <Problem error={state.error} part="Live tail" />;
+  return (
+    <div class="tap">
+      <p class="toolbar">
+        <button type="button" onClick={() => setOn(!isOn)}>
+          {isOn ? "Pause" : "Go on"}
+        </button>
+        <button type="button" onClick={() => setRows([])}>
+          Clear
+        </button>
+        <span class="dim" role="status">
+          {isOn ? (state === "open" ? "live" : "connecting") : "paused"} · {countText(counts.seen)} seen
+          {counts.dropped > 0 && ` · ${countText(counts.dropped)} more passed than are shown`} · masked
+        </span>
+      </p>
+      {rows.length === 0 ? (
+        <Empty>Nothing has passed here yet.</Empty>
+      ) : (
+        <div class="tapped">
+          {rows.map((row) => (
+            <TapRow key={row.key} row={row} />
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function TapRow({ row }: { row: Row }) {
+  const [isOpen, setOpen] = useState(false);
+  const { at, signal, record, resource, scope } = row;
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <time>{clockText(at).slice(11)}</time> <span class={`signal ${signal}`}>{signal}</span>{" "}
+        <Text value={summaryOf(record)} max={160} inline />
+      </summary>
+      {isOpen && (
+        <Tree value={{ record, ...(resource !== undefined && { resource }), ...(scope !== undefined && { scope }) }} />
+      )}
+    </details>
+  );
+}
+
+/** What somebody would recognise a record by. */
+function summaryOf(record: TappedRecord["record"]): string {
+  const body = (record["body"] as { stringValue?: unknown } | undefined)?.stringValue ?? record["body"];
+  const parts = [record["severityText"], record["eventName"], record["name"], body];
+  const texts = parts.filter((part) => part !== undefined && part !== "");
+  return texts.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join("  ");
+}

@@ -1,0 +1,39 @@
+import { useMemo } from "preact/hooks";
+import { type DiffLine, diffValues } from "./diff.js";
+import { Text } from "./text.js";
+
+const CONTEXT = 3;
+const MAX_LINES = 400;
+
+/** Two values as one text: what is only in the first, and only in the second, with a few lines around. */
+export function DiffView({ before, after }: { before: unknown; after: unknown }) {
+  const lines = useMemo(() => withContext(diffValues(before, after)), [before, after]);
+  if (lines.every((line) => line !== undefined && line.kind === "same")) return <p class="dim">Nothing changes.</p>;
+  return (
+    <pre class="code diff">
+      {lines.slice(0, MAX_LINES).map((line, i) =>
+        line === undefined ? (
+          <div key={i} class="dim">
+            …
+          </div>
+        ) : (
+          <div key={i} class={line.kind}>
+            {line.kind === "new" ? "+ " : line.kind === "gone" ? "- " : "  "}
+            <Text value={line.text} max={300} />
+          </div>
+        ),
+      )}
+      {lines.length > MAX_LINES && <div class="dim">{lines.length - MAX_LINES} more lines</div>}
+    </pre>
+  );
+}
+
+/** Only lines near a change; undefined stands for those left out. */
+function withContext(lines: readonly DiffLine[]): (DiffLine | undefined)[] {
+  const isNear = lines.map(() => false);
+  for (const [i, { kind }] of lines.entries()) {
+    if (kind !== "same") isNear.fill(true, Math.max(i - CONTEXT, 0), i + CONTEXT + 1);
+  }
+  if (!isNear.includes(true)) return [...lines];
+  return lines.flatMap((line, i) => (isNear[i] ? [line] : isNear[i - 1] || i === 0 ? [undefined] : []));
+}
