@@ -155,6 +155,7 @@ export const ROOMS = [
   { path: "src/runtime/cli/print/", purpose: "what commands print: tables, times, sizes" },
   { path: "src/runtime/cli/completion/", purpose: "`sluice completion`: a file for each shell" },
   { path: "src/runtime/cli/config-tests/", purpose: "`sluice test`: a config tried on records" },
+  { path: "src/runtime/cli/graph/", purpose: "`sluice graph`: pipelines as Mermaid and SVG" },
   { path: "src/runtime/cli/init/", purpose: "`sluice init`: a config to start from" },
   { path: "src/runtime/cli/create/", purpose: "`sluice create`: the package of a new component" },
   {

@@ -100,6 +100,24 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     load: async () => (await import("./components.js")).components,
   },
   {
+    name: "graph",
+    summary: "Draw the pipelines of a config.",
+    details: [
+      "As a flowchart of Mermaid, which GitHub, GitLab and many wikis draw, or as a picture (SVG) that follows the",
+      "reader's light or dark colours.",
+    ],
+    options: {
+      ...CONFIG,
+      format: { type: "string", value: "NAME", description: "mermaid (default) or svg." },
+      ...JSON_OUT,
+    },
+    examples: [
+      "sluice graph --config pipeline.yaml",
+      "sluice graph --config pipeline.yaml --format svg > pipeline.svg",
+    ],
+    load: async () => (await import("./graph/graph.js")).graph,
+  },
+  {
     name: "print-config",
     summary: "Print the config as it is after merging and substitution.",
     details: ["Secrets are printed as [REDACTED]."],

@@ -10,7 +10,10 @@ import type { Failure } from "../../../../src/runtime/kit.js";
 import { failedEntry, failure, newEntry } from "../../../extensions/reliability/store/entries.js";
 
 /** Runs a command line in this process. `answer` is what the person at the terminal says when asked. */
-export async function sluice(args: readonly string[], options: { answer?: string; columns?: number } = {}) {
+export async function sluice(
+  args: readonly string[],
+  options: { answer?: string; columns?: number; env?: Record<string, string> } = {},
+) {
   const written = { out: "", err: "" };
   const asked: string[] = [];
   const output = (name: "out" | "err") => ({
@@ -26,7 +29,7 @@ export async function sluice(args: readonly string[], options: { answer?: string
   const terminal = {
     out: output("out"),
     err: output("err"),
-    env: {},
+    env: options.env ?? {},
     ask: options.answer === undefined ? undefined : ask,
   };
   const code = await main(args, terminal);
