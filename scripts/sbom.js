@@ -1,5 +1,5 @@
 /**
- * Writes dist/sbom.cdx.json: what is installed with the package, as a CycloneDX bill of materials. Made from package-lock.json
+ * Writes dist/sbom.cdx.json: what is installed with the package or built into it, as a CycloneDX bill of materials. Made from package-lock.json
  * alone and without a time or a serial number, so that the same commit gives the same bytes.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -10,9 +10,17 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 /** @type {{ packages: Record<string, any> }} */
 const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
 
-const installed = Object.keys(packages).filter(
-  (path) => path !== "" && !packages[path].dev && !packages[path].devOptional,
+/** Not installed with the package but in its files: what the console is built with. */
+const BUNDLED = ["node_modules/preact"];
+
+const included = Object.keys(packages).filter(
+  (path) => path !== "" && (BUNDLED.includes(path) || !isForBuilding(path)),
 );
+
+/** @param {string} path */
+function isForBuilding(path) {
+  return packages[path].dev || packages[path].devOptional;
+}
 
 const bom = {
   bomFormat: "CycloneDX",
@@ -22,8 +30,8 @@ const bom = {
     lifecycles: [{ phase: "build" }],
     component: { ...described(manifest.name, manifest), type: "application", description: manifest.description },
   },
-  components: installed.map((path) => componentAt(path)),
-  dependencies: ["", ...installed].map((path) => ({ ref: refOf(path), dependsOn: dependenciesOf(path) })),
+  components: included.map((path) => componentAt(path)),
+  dependencies: ["", ...included].map((path) => ({ ref: refOf(path), dependsOn: dependenciesOf(path) })),
 };
 writeFileSync(join(root, "dist", "sbom.cdx.json"), `${JSON.stringify(bom, null, 1)}\n`);
 
@@ -57,10 +65,11 @@ function refOf(path) {
 /** What a package asks for, found as Node.js finds it: in its own folder first, then in those around it. @param {string} path */
 function dependenciesOf(path) {
   const { dependencies = {}, peerDependencies = {}, optionalDependencies = {} } = packages[path];
-  const names = Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies });
+  const bundled = path === "" ? BUNDLED.map(nameOf) : [];
+  const names = [...Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies }), ...bundled];
   const found = names
     .map((name) => lookUp(path, name))
-    .filter((place) => place !== undefined && installed.includes(place));
+    .filter((place) => place !== undefined && included.includes(place));
   return [...new Set(found.map((place) => refOf(/** @type {string} */ (place))))].sort();
 }
 

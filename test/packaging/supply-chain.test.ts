@@ -1,6 +1,16 @@
 import { execFile, execFileSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -18,6 +28,18 @@ interface Component {
   readonly hashes: readonly { readonly alg: string; readonly content: string }[];
 }
 
+/** Packages whose code is in the console's files. */
+function importedByConsole(): string[] {
+  const sources = readdirSync(join(project, "console"), { recursive: true, encoding: "utf8" }).filter((name) =>
+    /\.tsx?$/.test(name),
+  );
+  const texts = sources.map((name) => readFileSync(join(project, "console", name), "utf8"));
+  const names = texts.flatMap((text) =>
+    [...text.matchAll(/ from "(@[^"/]+\/[^"/]+|[^."][^"/]*)/g)].map(([, name]) => name!),
+  );
+  return [...new Set(names)];
+}
+
 describe("the bill of materials", () => {
   const bom = JSON.parse(readFileSync(join(project, "dist/sbom.cdx.json"), "utf8")) as {
     readonly bomFormat: string;
@@ -27,11 +49,12 @@ describe("the bill of materials", () => {
   };
   const manifest = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as { dependencies: object };
 
-  it("names every package that is installed with Sluice, and none that is for building it", () => {
+  it("names every package that is installed with Sluice or built into it, and none that is for building it", () => {
     expect([bom.bomFormat, bom.specVersion]).toEqual(["CycloneDX", "1.6"]);
     const names = bom.components.map(({ purl }) => decodeURIComponent(purl).replace(/^pkg:npm\/|@[^@]*$/g, ""));
     expect(names).toEqual(expect.arrayContaining(Object.keys(manifest.dependencies)));
     expect(names).toContain("abstract-level");
+    expect(names).toEqual(expect.arrayContaining(importedByConsole()));
     expect(names.filter((name) => /typescript|vitest|grpc-js|protobufjs/.test(name))).toEqual([]);
   });
 
