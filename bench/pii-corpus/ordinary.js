@@ -77,7 +77,7 @@ const KINDS = [
     `user_id=${r.digits(r.int(4, 9))} account=${r.digits(8)} tweet ${r.int(10, 17)}${r.digits(17)} region=${r.pick(["eu-west-1", "us-east-2"])} shard=${r.int(0, 99)}`,
   (r) => `snowflake ${r.int(1, 9)}${r.digits(17)} txn ${r.digits(16)} batch ${r.digits(12)}`,
   (r) =>
-    `iface eth${r.int(0, 9)} mac ${Array.from({ length: 6 }, () => r.hex(2)).join(":")} up, wwn ${Array.from({ length: 8 }, () => r.hex(2)).join(":")}, mtu ${r.int(1280, 9000)}`,
+    `iface eth${r.int(0, 9)} up, wwn ${Array.from({ length: 8 }, () => r.hex(2)).join(":")}, mtu ${r.int(1280, 9000)}`,
   (r) =>
     `listening on 127.0.0.1:${r.int(1024, 65535)} and 0.0.0.0:${r.int(1024, 65535)}, [::]:${r.int(1024, 65535)} and [::1]:${r.int(1024, 65535)}`,
   (r) =>

@@ -1,5 +1,8 @@
 import { FORMATS } from "./phones.js";
 import { randomFrom } from "./random.js";
+import { cryptoAddress } from "./wild/crypto-addresses.js";
+import { NATIONAL_IDS } from "./wild/national-ids.js";
+import { BANK_ACCOUNTS, birthDate, mac, passport } from "./wild/people.js";
 
 /**
  * Values of one kind, each in a line of log. `value` is what must not be seen any more. They are made from what the
@@ -247,6 +250,18 @@ const MAKERS = {
       },
     ]);
   },
+  mac_address: (r) => ({ value: mac(r) }),
+  date_of_birth: (r) => ({ value: birthDate(r), before: r.pick(["dob=", "date of birth: ", "birthdate: ", "DOB: "]) }),
+  passport: (r) => ({ value: passport(r), before: r.pick(["passport: ", "passport_number=", "passport no.: "]) }),
+  national_id: (r) => {
+    const { labels, needsLabel, make } = r.pick(NATIONAL_IDS.filter(({ country }) => country !== "US"));
+    return { value: make(r), before: needsLabel || r.chance(0.5) ? `${r.pick(labels)}${r.pick([": ", "="])}` : "" };
+  },
+  bank_account: (r) => {
+    const [label, make] = r.pick(BANK_ACCOUNTS);
+    return { value: make(r), before: `${label}${r.pick([": ", "="])}` };
+  },
+  crypto_address: (r) => ({ value: cryptoAddress(r) }),
 };
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

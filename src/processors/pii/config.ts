@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { secret, section } from "../../plugin.js";
 import { type ConfigPath, compilePattern, configPath } from "../../runtime/kit.js";
-import { DETECTORS, type DetectorName } from "./detect/text/detectors.js";
+import { COUNTRIES, type Country, DETECTORS, type DetectorName } from "./detect/text/detectors.js";
 import type { PiiTreatmentSettings } from "./pii-treatment.js";
 import { STRATEGIES, type Strategy } from "./strategies.js";
 
@@ -27,6 +27,28 @@ const detectorChoice = (name: DetectorName) =>
   strategyChoice()
     .optional()
     .meta({ description: `What is done with each ${name} that is found; false: it is not looked for.` });
+
+const nationalIdChoice = () =>
+  z
+    .union(
+      [
+        z.boolean(),
+        strategy(),
+        section(
+          z.strictObject({
+            strategy: strategy().optional().meta({ description: "What is done with what it finds." }),
+            countries: z
+              .array(z.enum(COUNTRIES))
+              .min(1)
+              .optional()
+              .meta({ description: "Whose numbers are looked for; all that are known, if it is left out." }),
+          }),
+        ),
+      ],
+      { error: `expected true, false, one of ${STRATEGIES.join(", ")}, or strategy and countries` },
+    )
+    .optional()
+    .meta({ description: "What is done with each national_id that is found; false: it is not looked for." });
 
 const pattern = z.strictObject({
   name: z
@@ -58,7 +80,13 @@ const rawSchema = z.strictObject({
   hash_key_file: configPath().optional().meta({
     description: "A file that holds it, as seen from the folder of the config; blanks at its ends do not count.",
   }),
-  detectors: section(z.strictObject(Object.fromEntries(DETECTORS.map((name) => [name, detectorChoice(name)]))))
+  detectors: section(
+    z.strictObject(
+      Object.fromEntries(
+        DETECTORS.map((name) => [name, name === "national_id" ? nationalIdChoice() : detectorChoice(name)]),
+      ),
+    ),
+  )
     .optional()
     .meta({ description: "All are on; false switches one off." }),
   secret_keys: strategyChoice().default(true).meta({ description: "Fields whose names say that they hold secrets." }),
@@ -120,10 +148,15 @@ export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
     fields: new Map(Object.entries(config.fields)),
     patterns,
     hashKey,
+    countries: countriesOf(config.detectors?.["national_id"]),
     summary: config.summary,
     jsonBodies: config.json_bodies,
   };
 });
+
+function countriesOf(choice: unknown): readonly Country[] | undefined {
+  return typeof choice === "object" && choice !== null ? (choice as { countries?: Country[] }).countries : undefined;
+}
 
 type RawPiiConfig = z.infer<typeof rawSchema>;
 /** Where the config asks for hashes: the most particular places first. */

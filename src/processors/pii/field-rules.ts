@@ -1,5 +1,14 @@
 import { glob } from "../../runtime/kit.js";
-import { HINT_NONE, HINT_PHONE, HINT_SSN, HINT_VERSION } from "./detect/text/detectors.js";
+import {
+  HINT_ACCOUNT,
+  HINT_BIRTH,
+  HINT_NATIONAL_ID,
+  HINT_NONE,
+  HINT_PASSPORT,
+  HINT_PHONE,
+  HINT_SSN,
+  HINT_VERSION,
+} from "./detect/text/detectors.js";
 import { work } from "./detect/text/work.js";
 import type { Strategy } from "./strategies.js";
 
@@ -81,6 +90,17 @@ function hintsOf(key: string): number {
   if (/(?:phone|mobile|msisdn|fax|telephone|(?:^|[._-])(?:tel|cell|sms|phone_?number))(?:[._-]?number)?$/i.test(key))
     return HINT_PHONE;
   if (/(?:ssn|social[._-]?security(?:[._-]?number)?)$/i.test(key)) return HINT_SSN;
+  if (/(?:^|[._-])(?:dob|born|date_?of_?birth|birth_?(?:date|day))$|dateOfBirth$|birth(?:Date|day)$/i.test(key))
+    return HINT_BIRTH;
+  if (/passport(?:[._-]?(?:no|number|num|id))?$/i.test(key)) return HINT_PASSPORT;
+  if (/(?:account[._-]?(?:no|number)|bank[._-]?account|routing[._-]?number|sort[._-]?code|clabe|ifsc)$/i.test(key))
+    return HINT_ACCOUNT;
+  if (
+    /(?:^|[._-])(?:bsn|cpf|cnpj|nhs[._-]?number|aadhaar|steuer[._-]?id|my[._-]?number|national[._-]?id|tax[._-]?id)$/i.test(
+      key,
+    )
+  )
+    return HINT_NATIONAL_ID;
   return HINT_NONE;
 }
 

@@ -81,4 +81,8 @@ function partialMatch(b: Uint8Array, start: number, end: number, detector: numbe
   }
 }
 
-const LAST_FOUR = new Set(["phone", "payment_card", "ssn", "iban"].map((name) => DETECTORS.indexOf(name as never)));
+const LAST_FOUR = new Set(
+  ["phone", "payment_card", "ssn", "iban", "bank_account", "national_id"].map((name) =>
+    DETECTORS.indexOf(name as never),
+  ),
+);

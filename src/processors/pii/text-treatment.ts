@@ -1,6 +1,6 @@
 import type { Pattern, Rewriter } from "../../runtime/kit.js";
 import { MAX_MATCHES, scan, TOO_COSTLY } from "./detect/scan.js";
-import { DETECTORS } from "./detect/text/detectors.js";
+import { COUNTRIES, type Country, DETECTORS } from "./detect/text/detectors.js";
 import { areIsolated, matches } from "./detect/text/matches.js";
 import { MASK, TREATED } from "./detect/text/treated.js";
 import { PATTERN_COST, work } from "./detect/text/work.js";
@@ -17,6 +17,8 @@ export interface TextTreatmentSettings {
   readonly detectors: ReadonlyMap<string, Strategy>;
   readonly patterns: readonly UserPattern[];
   readonly hashKey: string | undefined;
+  /** Whose national numbers are looked for; all that are known, if it is left out. */
+  readonly countries?: readonly Country[] | undefined;
 }
 
 /** Finds what is in texts and puts something else in its place, byte by byte: what is around it stays as it is. */
@@ -24,11 +26,13 @@ export class TextTreatment {
   /** Names, by number: built-in detectors, then users' patterns. */
   readonly names: readonly string[];
   private readonly enabled: number;
+  private readonly countries: number;
   private readonly patterns: readonly UserPattern[];
   private readonly treatments: readonly (PartTreatment | undefined)[];
   private readonly replacements: string[] = [];
 
-  constructor({ detectors, patterns, hashKey }: TextTreatmentSettings) {
+  constructor({ detectors, patterns, hashKey, countries = COUNTRIES }: TextTreatmentSettings) {
+    this.countries = countries.reduce((bits, country) => bits | (1 << COUNTRIES.indexOf(country)), 0);
     const strategies = [...DETECTORS.map((name) => detectors.get(name) ?? "allow"), ...patterns.map((p) => p.strategy)];
     this.names = [...DETECTORS, ...patterns.map(({ name }) => name)];
     this.patterns = patterns;
@@ -38,6 +42,7 @@ export class TextTreatment {
 
   /** Number of findings in the text [start, end), which are in `matches` then; or `TOO_COSTLY`: then it is to be masked. */
   find(b: Uint8Array, start: number, end: number, hints: number): number {
+    matches.countries = this.countries;
     const count =
       end - start < MIN_TEXT_LENGTH ? this.clearMatches(start, end) : scan(b, start, end, hints, this.enabled);
     return this.patterns.length === 0 || count === TOO_COSTLY ? count : this.findPatterns(b, start, end);

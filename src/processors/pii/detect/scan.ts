@@ -1,5 +1,6 @@
 import { findEmail } from "./email.js";
 import { findIpv6 } from "./ipv6.js";
+import { beginsMac, findMac } from "./numbers/mac.js";
 import { findNumbers } from "./numbers/numbers.js";
 import {
   endsPrefix,
@@ -14,11 +15,28 @@ import {
 } from "./secrets/api-key.js";
 import { findAssignedSecret } from "./secrets/assigned-secret.js";
 import { findEncoded } from "./secrets/encoded.js";
+import { findLabelled } from "./secrets/labelled.js";
 import { findPrivateKey } from "./secrets/private-key.js";
+import { ACCOUNT_WORD, BIRTH_WORD, PASSPORT_WORD } from "./secrets/secret-words.js";
 import { findAuthorization, findJwt, findUrlCredentials } from "./secrets/tokens.js";
 import { SLASH } from "./text/ascii.js";
 import { CHARACTER_BITS, DIGIT } from "./text/characters.js";
-import { API_KEY, ASSIGNED_SECRET, BEARER_TOKEN, EMAIL, IPV6, JWT, URL_CREDENTIALS } from "./text/detectors.js";
+import {
+  API_KEY,
+  ASSIGNED_SECRET,
+  BANK_ACCOUNT,
+  BEARER_TOKEN,
+  DATE_OF_BIRTH,
+  EMAIL,
+  HINT_ACCOUNT,
+  HINT_BIRTH,
+  HINT_PASSPORT,
+  IPV6,
+  JWT,
+  MAC,
+  PASSPORT,
+  URL_CREDENTIALS,
+} from "./text/detectors.js";
 import { matches, NOT_FOUND } from "./text/matches.js";
 import { textBudget, work } from "./text/work.js";
 import { findInWord } from "./word.js";
@@ -33,7 +51,8 @@ import { findInWord } from "./word.js";
 export function scan(b: Uint8Array, start: number, end: number, hints: number, enabled: number): number {
   matches.begin(start, end, hints, enabled);
   const limit = work.spent + textBudget(end - start);
-  for (let p = start; ; ) {
+  if ((hints & LABEL_HINTS) !== 0) findHinted(b, start, hints);
+  for (let p = Math.max(start, matches.lastEnd); ; ) {
     while (p < end && ANCHORS[b[p]!] === 0) p++;
     if (p >= end) break;
     const anchor = ANCHORS[b[p]!]!;
@@ -48,6 +67,17 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
   return matches.count <= MAX_MATCHES ? matches.count : TOO_COSTLY;
 }
 
+const LABEL_HINTS = HINT_BIRTH | HINT_PASSPORT | HINT_ACCOUNT;
+
+/** What the field's key says the text is. */
+function findHinted(b: Uint8Array, start: number, hints: number): void {
+  findLabelled(
+    b,
+    (hints & HINT_BIRTH) !== 0 ? BIRTH_WORD : (hints & HINT_PASSPORT) !== 0 ? PASSPORT_WORD : ACCOUNT_WORD,
+    start,
+  );
+}
+
 /** Instead of a number of matches: nobody knows what is in this text. */
 export const TOO_COSTLY = -1;
 
@@ -60,7 +90,12 @@ export const MAX_MATCHES = 32_768;
 /** A second byte rules most anchors out before anybody is called. What lies beyond the text only costs a closer look. */
 function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
   if ((anchor & (KEY_ENDING | MARK)) !== 0)
-    return endsPrefix(b, p) || ((anchor & DASH) !== 0 && b[p + 1] === 45) || ((anchor & MARK) !== 0 && isMarked(b, p));
+    return (
+      endsPrefix(b, p) ||
+      ((b[p] === 45 || b[p] === 46) && beginsMac(b, p)) ||
+      ((anchor & DASH) !== 0 && b[p + 1] === 45) ||
+      ((anchor & MARK) !== 0 && isMarked(b, p))
+    );
   if (anchor === LETTER_B) return (b[p + 1]! | 36) === 101; // e or a
   return anchor !== LETTER_J || b[p - 1] === 121;
 }
@@ -136,29 +171,38 @@ function detectAt(b: Uint8Array, p: number, anchor: number): number {
     case LETTER_B:
       return matches.isEnabled(BEARER_TOKEN) ? findAuthorization(b, p) : NOT_FOUND;
     default:
-      return matches.isEnabled(API_KEY) ? detectApiKey(b, p, anchor) : NOT_FOUND;
+      return detectAtSign(b, p, anchor);
   }
 }
+
+/** The detectors of what is known by the name before it. */
+const ASSIGNED = (1 << ASSIGNED_SECRET) | (1 << DATE_OF_BIRTH) | (1 << PASSPORT) | (1 << BANK_ACCOUNT);
 
 function detectAtEquals(b: Uint8Array, p: number): number {
   if (b[p + 1] === 61 && matches.isEnabled(API_KEY)) {
     const key = findStorageKey(b, p);
     if (key !== NOT_FOUND) return key;
   }
-  return matches.isEnabled(ASSIGNED_SECRET) ? findAssignedSecret(b, p) : NOT_FOUND;
+  return (matches.enabled & ASSIGNED) !== 0 ? findAssignedSecret(b, p) : NOT_FOUND;
 }
 
 function detectAtColon(b: Uint8Array, p: number): number {
   if (b[p + 1] === SLASH && b[p + 2] === SLASH)
     return matches.isEnabled(URL_CREDENTIALS) ? findUrlCredentials(b, p) : NOT_FOUND;
   if (matches.isEnabled(API_KEY)) {
-    const token = findBotToken(b, p);
+    const token = b[p + 1] === 65 ? findBotToken(b, p) : b[p - 17] === SLASH ? findAsanaToken(b, p) : NOT_FOUND;
     if (token !== NOT_FOUND) return token;
-    const asana = findAsanaToken(b, p);
-    if (asana !== NOT_FOUND) return asana;
   }
   const found = matches.isEnabled(IPV6) ? findIpv6(b, p) : NOT_FOUND;
-  return found === NOT_FOUND && matches.isEnabled(ASSIGNED_SECRET) ? findAssignedSecret(b, p) : found;
+  if (found !== NOT_FOUND) return found;
+  const mac =
+    b[p + 3] === 58 && b[p + 6] === 58 && b[p + 9] === 58 && matches.isEnabled(MAC) ? findMac(b, p) : NOT_FOUND;
+  return mac === NOT_FOUND && (matches.enabled & ASSIGNED) !== 0 ? findAssignedSecret(b, p) : mac;
+}
+
+function detectAtSign(b: Uint8Array, p: number, anchor: number): number {
+  const mac = (b[p] === 45 || b[p] === 46) && beginsMac(b, p) && matches.isEnabled(MAC) ? findMac(b, p) : NOT_FOUND;
+  return mac === NOT_FOUND && matches.isEnabled(API_KEY) ? detectApiKey(b, p, anchor) : mac;
 }
 
 function detectApiKey(b: Uint8Array, p: number, anchor: number): number {

@@ -1,8 +1,11 @@
+import { findCryptoAddress } from "./numbers/crypto-address.js";
 import { findIban } from "./numbers/iban.js";
+import { findLetteredId } from "./numbers/lettered-ids.js";
+import { isEnabled } from "./numbers/national-ids.js";
 import { findKeyInWord, MIN_KEY_WORD } from "./secrets/long-word.js";
 import { findWrapped, type ScanWrapped } from "./secrets/wrapped.js";
-import { ALNUM, BASE64, BASE64URL, DIGIT, isAt, isBefore } from "./text/characters.js";
-import { API_KEY, IBAN } from "./text/detectors.js";
+import { ALNUM, BASE64, BASE64URL, CHARACTER_BITS, DIGIT, isAt, isBefore } from "./text/characters.js";
+import { API_KEY, CRYPTO_ADDRESS, IBAN, NATIONAL_ID } from "./text/detectors.js";
 import { matches, NOT_FOUND } from "./text/matches.js";
 import { runs } from "./text/runs.js";
 import { work } from "./text/work.js";
@@ -14,17 +17,35 @@ const MAX_LETTERS = 128;
  * position where the scan goes on.
  */
 export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): number {
-  const stop = runs.end(b, p, ALNUM);
-  const floor = Math.max(matches.lastEnd, p - MAX_LETTERS);
+  const { end, lastEnd } = matches;
+  let stop = p;
+  while (stop < end && (CHARACTER_BITS[b[stop]!]! & ALNUM) !== 0) stop++;
+  const floor = Math.max(lastEnd, p - MAX_LETTERS);
   let start = p;
-  while (start > floor && isBefore(b, start, floor, ALNUM)) start--;
-  work.spent += p - start;
+  while (start > floor && (CHARACTER_BITS[b[start - 1]!]! & ALNUM) !== 0) start--;
   let found = NOT_FOUND;
-  if (p - start === 2 && isAt(b, p + 1, matches.end, DIGIT) && matches.isEnabled(IBAN)) found = findIban(b, p);
-  if (found !== NOT_FOUND) return found;
-  if (matches.isEnabled(API_KEY)) found = findKey(b, start, stop);
-  if (found === NOT_FOUND && stop - start >= MIN_WRAPPED_WORD) found = findWrapped(b, start, scanWrapped);
+  if (p - start === 2 && isAt(b, p + 1, end, DIGIT) && matches.isEnabled(IBAN)) found = findIban(b, p);
+  if (found === NOT_FOUND && (stop - start > MAX_SHORT_WORD || isTied(b, start, stop)))
+    found = findInLongWord(b, start, p, stop, scanWrapped);
   return found === NOT_FOUND ? stop : found;
+}
+
+/** Words up to this length are nothing by themselves, and most words are no longer. */
+const MAX_SHORT_WORD = 8;
+
+/** Is a short word tied to so much by `-` or the like that it may be the beginning of a key? */
+function isTied(b: Uint8Array, start: number, stop: number): boolean {
+  const limit = Math.min(matches.end, start + MIN_KEY_WORD);
+  while (stop < limit && (CHARACTER_BITS[b[stop]!]! & BASE64) !== 0) stop++;
+  return stop === start + MIN_KEY_WORD;
+}
+
+function findInLongWord(b: Uint8Array, start: number, p: number, stop: number, scanWrapped: ScanWrapped): number {
+  work.spent += stop - start;
+  let found = matches.isEnabled(API_KEY) ? findKey(b, start, stop) : NOT_FOUND;
+  if (found === NOT_FOUND && matches.isEnabled(NATIONAL_ID)) found = findLetteredId(b, start, p, stop, isEnabled);
+  if (found === NOT_FOUND && matches.isEnabled(CRYPTO_ADDRESS)) found = findCryptoAddress(b, start, stop);
+  return found === NOT_FOUND && stop - start >= MIN_WRAPPED_WORD ? findWrapped(b, start, scanWrapped) : found;
 }
 
 let triedScan = -1;

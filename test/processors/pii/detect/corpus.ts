@@ -12,6 +12,21 @@ export interface Judgement {
   readonly wrong: readonly string[];
 }
 
+/** Of what was planted of one kind, how much is gone. */
+interface KindRow {
+  readonly kind: string;
+  readonly isPrefixed: boolean;
+  readonly planted: number;
+  readonly gone: number;
+  readonly left: readonly { readonly line: string; readonly after: string }[];
+}
+
+interface WildJudgement {
+  readonly kinds: readonly KindRow[];
+  readonly ordinary: number;
+  readonly changed: readonly { readonly line: string; readonly after: string }[];
+}
+
 interface Planted {
   readonly line: string;
   readonly value: string;
@@ -24,9 +39,13 @@ const { judge: judged } = (await import(`${folder}judge.js`)) as {
 const planted = (await import(`${folder}planted.js`)) as {
   plantedLines(kind: string, count: number, seed?: number): Planted[];
 };
+const wild = (await import(`${folder}wild/judge.js`)) as {
+  judgeWild(treat: (lines: string[]) => string[], size: object): WildJudgement;
+};
 const ordinary = (await import(`${folder}ordinary.js`)) as { ordinaryLines(count: number, seed?: number): string[] };
 
 /** The benchmark's judgement of the detectors, on a corpus of this size. */
 export const judge = (size: { ordinary: number; planted: number; seed?: number }) => judged(pii, size);
 export const { plantedLines } = planted;
+export const { judgeWild } = wild;
 export const { ordinaryLines } = ordinary;

@@ -26,6 +26,8 @@ const CASES: Record<DetectorName, { readonly finds: [text: string, value: string
       ["?e=anna%40example.com&x", "anna%40example.com"],
       ["Jörg: jörg@müller.de!", "jörg@müller.de"],
       ["请联系anna@example.com获取", "anna@example.com"],
+      ["*joe@example.com*", "joe@example.com"],
+      ["joe@contoso.local", "joe@contoso.local"],
       ["почта иван@пример.рф", "иван@пример.рф"],
     ],
     leaves: [
@@ -81,6 +83,9 @@ const CASES: Record<DetectorName, { readonly finds: [text: string, value: string
       ["203.0.113.7:8080", "203.0.113.7"],
       ["http://10.1.2.3/x", "10.1.2.3"],
       ["10.0.0.1-10.0.0.9", "10.0.0.1"],
+      ["server 10.1.2.3", "10.1.2.3"],
+      ["resolver: 10.1.2.3", "10.1.2.3"],
+      ["db-1/10.1.2.3:5432", "10.1.2.3"],
     ],
     leaves: [
       "127.0.0.1",
@@ -135,6 +140,14 @@ const CASES: Record<DetectorName, { readonly finds: [text: string, value: string
       ["AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"],
       ["key ghp_abcdefghijklmnopqrstuvwxyz0123456789!", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"],
       [
+        '{"private_key":"-----BEGIN RSA PRIVATE KEY-----\\nabc\\n-----END RSA PRIVATE KEY-----\\n"}',
+        "-----BEGIN RSA PRIVATE KEY-----\\nabc\\n-----END RSA PRIVATE KEY-----",
+      ],
+      [
+        "PRIVATE_KEY=-----BEGIN PRIVATE KEY----- abc -----END PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY----- abc -----END PRIVATE KEY-----",
+      ],
+      [
         "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----",
       ],
@@ -151,6 +164,18 @@ const CASES: Record<DetectorName, { readonly finds: [text: string, value: string
   assigned_secret: {
     finds: [
       ["password=hunter2&x=1", "hunter2"],
+      ["password=p&ssw0rd", "p&ssw0rd"],
+      ["password=$ecr3tWord", "$ecr3tWord"],
+      ["password={abc1", "{abc1"],
+      ["password=[abc1", "[abc1"],
+      ["password=<abc1", "<abc1"],
+      ["password=*abc1", "*abc1"],
+      ["password=hash(abc1", "hash(abc1"],
+      ['{"password":"ab\\"cd"}', 'ab\\"cd'],
+      ["AccountName=x;AccountKey=abcd1234==;Endpoint=y", "abcd1234=="],
+      ["Cookie: theme=dark; session=abc123", "dark; session=abc123"],
+      ["GET /cb?code=4a7d1ed414474e4033ac29ccb8653d9b&x=1", "4a7d1ed414474e4033ac29ccb8653d9b"],
+      ["Authorization=[Token 9944b09199c62bcf9418ad846dd0e4bb]", "9944b09199c62bcf9418ad846dd0e4bb"],
       ['{"clientSecret":"abc def"}', "abc def"],
       ['{\\"api_key\\": \\"k3y\\"}', "k3y"],
       ["access_token: a1b2c3d4e5f6", "a1b2c3d4e5f6"],
@@ -168,6 +193,13 @@ const CASES: Record<DetectorName, { readonly finds: [text: string, value: string
       "token=null",
       "token_count=12345678a",
       "password=$PW",
+      "password=$" + "{PW}",
+      "password=<password>",
+      "password=[REDACTED]",
+      "password={{ pw }}",
+      "password=%s",
+      "code=4a7d1ed414474e4033ac29ccb8653d9b",
+      "cookie: consent shown",
       "PublicKeyToken=b77a5c561934e089",
       "password=****",
       "Authorization: Token ****",
@@ -180,6 +212,86 @@ const CASES: Record<DetectorName, { readonly finds: [text: string, value: string
       "unexpected token: identifierexpression",
       "token: DELIMITEREXPRESSION",
       "token=short",
+    ],
+  },
+  mac_address: {
+    finds: [
+      ["eth0 3c:22:fb:01:a9:7e up", "3c:22:fb:01:a9:7e"],
+      ["00-1B-63-84-45-E6", "00-1B-63-84-45-E6"],
+      ["(001b.6384.45e6)", "001b.6384.45e6"],
+    ],
+    leaves: [
+      "00:00:00:00:00:00",
+      "ff:ff:ff:ff:ff:ff",
+      "50:06:01:60:3b:20:1f:aa",
+      "12:34:56",
+      "2024-01-15-10",
+      "1234.5678.9012",
+      "SHA1 aa:bb:cc:dd:ee:ff:00:11:22:33",
+    ],
+  },
+  date_of_birth: {
+    finds: [
+      ["dob=1984-05-12", "1984-05-12"],
+      ['{"dateOfBirth":"12.05.1984"}', "12.05.1984"],
+      ["date of birth: May 12, 1984", "May 12, 1984"],
+      ["DOB: 12 May 1984;", "12 May 1984"],
+    ],
+    leaves: ["created=1984-05-12", "dob=unknown", "born: ready", "birth_rate: 12", "dob=99/99/1984"],
+  },
+  passport: {
+    finds: [
+      ["passport no.: C01X00T47", "C01X00T47"],
+      ['"passport_number": "512345678"', "512345678"],
+    ],
+    leaves: ["passport: required", "passport=expired", "passport: AB12"],
+  },
+  national_id: {
+    finds: [
+      ["NINO AB123456C", "AB123456C"],
+      ["AB 12 34 56 C", "AB 12 34 56 C"],
+      ["steuer_id=86095742719", "86095742719"],
+      ["(1 84 12 76 451 089 46)", "1 84 12 76 451 089 46"],
+      ["12345678Z", "12345678Z"],
+      ["12345678-Z", "12345678-Z"],
+      ["X1234567L", "X1234567L"],
+      ["cf RSSMRA85T10A562S", "RSSMRA85T10A562S"],
+      ["bsn: 111222333", "111222333"],
+      ["529.982.247-25", "529.982.247-25"],
+      ["pan ABCPE1234F", "ABCPE1234F"],
+      ["11010519491231002X", "11010519491231002X"],
+      ["my number: 123456789018", "123456789018"],
+    ],
+    leaves: [
+      "NINO DF123456C",
+      "86095742719",
+      "steuer_id=86095742718",
+      "12345678A",
+      "RSSMRA85T10A562T",
+      "111222333",
+      "529.982.247-26",
+      "110105194912310021",
+      "part AB123456C-7",
+    ],
+  },
+  bank_account: {
+    finds: [
+      ["account number: 12345678", "12345678"],
+      ["sort code=12-34-56", "12-34-56"],
+      ["IFSC: HDFC0001234", "HDFC0001234"],
+    ],
+    leaves: ["account=12345678", "account number: unknown", "sort code: ok"],
+  },
+  crypto_address: {
+    finds: [
+      ["to 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"],
+      ["bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"],
+      ["0x52908400098527886E0F7030069857D2E4169EE7", "0x52908400098527886E0F7030069857D2E4169EE7"],
+    ],
+    leaves: [
+      "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb",
+      "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5",
+      "0x52908400098527886E0F",
     ],
   },
 };
@@ -195,6 +307,20 @@ describe.each(Object.entries(CASES))("the detector %s", (name, { finds, leaves }
 });
 
 describe("the scan", () => {
+  it("finds what is in base64, and takes all of it", () => {
+    const wrapped = Buffer.from('{"user":"anna@example.com","id":7}').toString("base64");
+    expect(found(`body ${wrapped} received`)).toEqual([`email ${wrapped}`]);
+    const harmless = Buffer.from('{"user":"anna","id":7,"at":"noon"}').toString("base64");
+    expect(found(`body ${harmless} received`)).toEqual([]);
+  });
+
+  it("finds what is written with the escapes of URLs, where it stands", () => {
+    expect(found("GET /x?q=to%20anna%40example.com%20now&card=4111%201111%201111%201111")).toEqual([
+      "email anna%40example.com",
+      "payment_card 4111%201111%201111%201111",
+    ]);
+  });
+
   it("finds nothing in process_token_renewal_completed", () => {
     expect(found("process_token_renewal_completed")).toEqual([]);
   });

@@ -1,10 +1,13 @@
-import { DOT } from "../text/ascii.js";
+import { BLANK, DASH, DOT } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, SEPARATOR, WORD } from "../text/characters.js";
-import { IPV4, PAYMENT_CARD, PHONE, SSN } from "../text/detectors.js";
-import { matches } from "../text/matches.js";
+import { IPV4, MAC, NATIONAL_ID, PAYMENT_CARD, PHONE, SSN } from "../text/detectors.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
 import { work } from "../text/work.js";
 import { groups } from "./digit-groups.js";
 import { findIpv4 } from "./ipv4.js";
+import { findSpacedNino } from "./lettered-ids.js";
+import { findMac } from "./mac.js";
+import { findNationalId, isEnabled } from "./national-ids.js";
 import { findPaymentCard } from "./payment-card.js";
 import { findPhone } from "./phone.js";
 import { findSsn } from "./ssn.js";
@@ -19,6 +22,10 @@ export type FindInWord = (b: Uint8Array, p: number) => number;
 export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): number {
   const { floor, end } = matches;
   if (isBefore(b, p, floor, WORD)) return findInWord(b, p);
+  if (isAt(b, p + 1, end, DIGIT)) {
+    const found = findPairs(b, p);
+    if (found !== NOT_FOUND) return found;
+  }
   const stop = endIfTooShort(b, p, end);
   if (stop > 0) return isAt(b, stop, end, LETTER) ? findInWord(b, p) : stop; // 7c9f
   groups.read(b, p, end);
@@ -27,6 +34,15 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
   for (let i = 0; i < groups.count; ) i = findInGroups(b, i);
   if (groups.wordAt < matches.lastEnd) return Math.max(groups.resumeAt, matches.lastEnd);
   return findInWord(b, groups.wordAt);
+}
+
+/** What begins with a pair of digits and goes on in pairs: a hardware address, or 12 34 56 with letters around it. */
+function findPairs(b: Uint8Array, p: number): number {
+  const sign = b[p + 2];
+  if (sign === DASH && b[p + 5] === DASH && matches.isEnabled(MAC)) return findMac(b, p + 2);
+  if (b[p + 4] === DOT && b[p + 9] === DOT && matches.isEnabled(MAC)) return findMac(b, p + 4);
+  const isSpaced = sign === BLANK && b[p + 5] === BLANK && b[p - 1] === BLANK;
+  return isSpaced && matches.isEnabled(NATIONAL_ID) && isEnabled("gb") ? findSpacedNino(b, p) : NOT_FOUND;
 }
 
 /**
@@ -57,6 +73,7 @@ function findInGroups(b: Uint8Array, i: number): number {
   if (groups.isAttachedBefore(b, i, matches.floor)) return i + 1;
   if (matches.isEnabled(PAYMENT_CARD)) next = findPaymentCard(b, i);
   if (next === 0 && matches.isEnabled(SSN)) next = findSsn(b, i);
+  if (next === 0 && matches.isEnabled(NATIONAL_ID)) next = findNationalId(b, i);
   if (next === 0 && matches.isEnabled(PHONE)) next = findPhone(b, i);
   return next === 0 ? i + 1 : next;
 }

@@ -1,4 +1,5 @@
 import { PAYMENT_CARD } from "../text/detectors.js";
+import { wordsInLatin1 } from "../text/lookback.js";
 import { matches } from "../text/matches.js";
 import { groups } from "./digit-groups.js";
 
@@ -19,19 +20,31 @@ const RANGES: readonly (readonly [from: number, to: number, digits: number, leng
   [3528, 3589, 4, [16]], // JCB
   [62, 62, 2, [16, 17, 18, 19]], // UnionPay
   [2200, 2204, 4, [16]], // Mir
-  [5018, 5018, 4, [16, 18, 19]], // Maestro
-  [5020, 5020, 4, [16, 18, 19]],
-  [5038, 5038, 4, [16, 18, 19]],
-  [5893, 5893, 4, [16, 18, 19]],
-  [6304, 6304, 4, [16, 18, 19]],
-  [6759, 6763, 4, [16, 18, 19]],
+  [50, 50, 2, [16, 18, 19]], // Maestro, Elo, RuPay, Verve
+  [56, 61, 2, [16, 18, 19]], // Maestro, RuPay, Hipercard
+  [63, 64, 2, [16, 18, 19]], // Maestro, Elo, Hipercard
+  [66, 69, 2, [16, 18, 19]], // Maestro
+  [81, 82, 2, [16]], // RuPay, UnionPay
+  [9792, 9792, 4, [16]], // Troy
 ];
 
-/** The same by the first four digits; no two overlap. */
-const ISSUERS = RANGES.map(([from, to, digits, lengths]) => {
-  const scale = 10 ** (4 - digits);
-  return { lowest: from * scale, highest: (to + 1) * scale - 1, lengths };
-});
+/** Lengths that so many other numbers have that a word must say what they are. */
+const LABELLED_RANGES: typeof RANGES = [
+  [1, 1, 1, [15]], // UATP
+  [50, 50, 2, [12, 13, 14, 15, 17]], // Maestro
+  [56, 69, 2, [12, 13, 14, 15, 17]],
+];
+
+/** The same by the first four digits. */
+const byFirstFour = (ranges: typeof RANGES) =>
+  ranges.map(([from, to, digits, lengths]) => {
+    const scale = 10 ** (4 - digits);
+    return { lowest: from * scale, highest: (to + 1) * scale - 1, lengths };
+  });
+const ISSUERS = byFirstFour(RANGES);
+const LABELLED_ISSUERS = byFirstFour(LABELLED_RANGES);
+
+const CARD_WORDS = wordsInLatin1(["card", "\\bpan\\b", "\\bcc\\b", "karte", "carte", "tarjeta", "uatp", "maestro"]);
 
 /** How the digits are grouped on cards. */
 const GROUPINGS: readonly (readonly number[])[] = [
@@ -39,14 +52,16 @@ const GROUPINGS: readonly (readonly number[])[] = [
   [4, 4, 4, 4],
   [4, 6, 5],
   [4, 6, 4],
+  [4, 5, 6],
+  [4, 4, 4],
 ];
 
 /** A card number that begins with group `i`, which is not tied to what is before it: the group behind it, or 0. */
 export function findPaymentCard(b: Uint8Array, i: number): number {
   const size = groups.size(i);
-  if (size !== 4 && (size < 13 || size > 19)) return 0;
+  if (size !== 4 && (size < 12 || size > 19)) return 0;
   const first = b[groups.starts[i]!]! - 48;
-  if (first < 2 || first > 6) return 0;
+  if (first === 0 || first === 7) return 0;
   if (size !== 4) return addIfCard(b, i, i + 1);
   for (const sizes of GROUPINGS) {
     if (!groups.haveSizes(i, sizes, " -")) continue;
@@ -57,18 +72,24 @@ export function findPaymentCard(b: Uint8Array, i: number): number {
 }
 
 function addIfCard(b: Uint8Array, from: number, to: number): number {
-  if (!groups.isDetachedAfter(to) || !passesLuhn(b, from, to) || !isIssued(b, from, to)) return 0;
+  if (!groups.isDetachedAfter(to) || !passesLuhn(b, from, to) || !isCard(b, from, to)) return 0;
   matches.add(PAYMENT_CARD, groups.starts[from]!, groups.ends[to - 1]!);
   return to;
 }
 
-function isIssued(b: Uint8Array, from: number, to: number): boolean {
+function isCard(b: Uint8Array, from: number, to: number): boolean {
   const start = groups.starts[from]!; // its group has four digits or more
   const first4 = (b[start]! - 48) * 1000 + (b[start + 1]! - 48) * 100 + (b[start + 2]! - 48) * 10 + b[start + 3]! - 48;
   const length = groups.total(from, to);
-  for (const { lowest, highest, lengths } of ISSUERS)
-    if (first4 >= lowest && first4 <= highest) return lengths.includes(length);
-  return false;
+  if (isIssued(ISSUERS, first4, length)) return true;
+  const isGrouped = to - from > 1 && length === 15;
+  return isIssued(LABELLED_ISSUERS, first4, length) && (isGrouped || groups.followsWord(b, from, CARD_WORDS));
+}
+
+function isIssued(issuers: typeof ISSUERS, first4: number, length: number): boolean {
+  return issuers.some(
+    ({ lowest, highest, lengths }) => first4 >= lowest && first4 <= highest && lengths.includes(length),
+  );
 }
 
 /** From the last digit on every second one is doubled, and counts as the sum of its digits then. */

@@ -7,7 +7,7 @@ import { groups, groupValue } from "./digit-groups.js";
 const SSN_WORDS = wordsInLatin1(["\\bssn", "social.?security", "\\bsocial\\b"]);
 
 /**
- * A US social security number that begins with group `i`: the group behind it, or 0. Nine digits in one piece count
+ * A US social security number, or the number of a taxpayer who has none (an ITIN, from 900 on), that begins with group `i`: the group behind it, or 0. Nine digits in one piece count
  * only where a word or the key says what they are.
  */
 export function findSsn(b: Uint8Array, i: number): number {
@@ -34,5 +34,6 @@ function isAlone(i: number): boolean {
 }
 
 function isIssued(area: number, group: number, serial: number): boolean {
-  return area > 0 && area !== 666 && area < 900 && group > 0 && serial > 0;
+  if (area >= 900) return (group >= 50 && group <= 65) || (group >= 70 && group <= 99 && group !== 89 && group !== 93);
+  return area > 0 && area !== 666 && group > 0 && serial > 0;
 }

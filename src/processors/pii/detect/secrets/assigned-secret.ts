@@ -6,10 +6,12 @@ import { hasNext } from "../text/runs.js";
 import { MASK } from "../text/treated.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { assigned } from "./assigned-value.js";
+import { findLabelled } from "./labelled.js";
 import { findPrivateKey } from "./private-key.js";
 import { areRandomLetters } from "./random-letters.js";
 import {
   AUTHORIZATION_WORD,
+  BIRTH_WORD,
   COOKIE_WORD,
   NO_WORD,
   QUERY_WORD,
@@ -33,7 +35,7 @@ const PLACEHOLDER =
   /^(?:\*+|\$(?:[A-Z_][A-Z\d_]*|[a-z_]+|\{.*|\(.*)|%(?:[a-z]|[A-Z_]+%|\(\w+\)s)|\{\{?[\w .-]*\}?\}|<[\w ./-]*>|\[[\w .-]*\]|hash\([\da-f]{32}\).*)$/;
 const MAX_PLACEHOLDER_LENGTH = 64;
 
-/** The value that is assigned to a word like `password` or `api_key` by the `=` or `:` at `p`. */
+/** The value that is assigned to a word like `password`, `api_key` or `dob` by the `=` or `:` at `p`. */
 export function findAssignedSecret(b: Uint8Array, p: number): number {
   const { floor, lastEnd } = matches;
   let last = p - 1;
@@ -43,6 +45,8 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   const kind = wordEndingAt(b, last + 1, lastEnd);
   if (kind === NO_WORD || isPublic(b, last + 1)) return NOT_FOUND;
   assigned.read(b, p + 1);
+  if (kind >= BIRTH_WORD) return findLabelled(b, kind, assigned.start);
+  if (!matches.isEnabled(ASSIGNED_SECRET)) return NOT_FOUND;
   if (kind === COOKIE_WORD) return findCookies(b);
   if (kind === AUTHORIZATION_WORD) passScheme(b);
   if (kind === QUERY_WORD && !isInQuery(b)) return NOT_FOUND;

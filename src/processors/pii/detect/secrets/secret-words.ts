@@ -15,6 +15,11 @@ export const QUERY_WORD = 4;
 /** Behind it stand names with values. */
 export const COOKIE_WORD = 5;
 
+/** No secrets, but what is known by its name only. */
+export const BIRTH_WORD = 6;
+export const PASSPORT_WORD = 7;
+export const ACCOUNT_WORD = 8;
+
 /** What names of secrets end with; `_` may be there, or `-`, `.` or a blank, or nothing. A `^` begins a word of its own. */
 const WORDS: readonly (readonly [kind: number, words: string])[] = [
   [STRONG_WORD, "password passwd passphrase pwd ^pass client_secret secret_key private_key api_key account_key"],
@@ -24,6 +29,14 @@ const WORDS: readonly (readonly [kind: number, words: string])[] = [
   [AUTHORIZATION_WORD, "auth authorization"],
   [QUERY_WORD, "^key ^code ^sig ^hmac"],
   [COOKIE_WORD, "cookie"],
+  [
+    BIRTH_WORD,
+    "^dob date_of_birth birth_date birthday ^born ^geboren geburtsdatum birthdate ^born_on fecha_de_nacimiento",
+  ],
+  [BIRTH_WORD, "date_de_naissance ^birth data_di_nascita data_de_nascimento geboortedatum"],
+  [PASSPORT_WORD, "^passport passport_number passport_no passport_num passport_id reisepass passeport pasaporte"],
+  [ACCOUNT_WORD, "account_number account_no bank_account bank_account_number acct_no acct_number routing_number ^aba"],
+  [ACCOUNT_WORD, "sort_code kontonummer bankkonto ^ifsc ifsc_code ^clabe ^bsb ^blz numero_de_cuenta"],
 ];
 
 /** A letter on the way through a word, from its last one to its first. */
@@ -62,6 +75,7 @@ export function wordEndingAt(b: Uint8Array, end: number, floor: number): number 
   for (; p >= floor; p--) {
     const c = b[p]!;
     if (node.isJoint && (c === DASH || c === DOT || c === 95 || c === 32)) continue;
+    if (c === DOT && p === end - 1) continue; // no.
     const letter = (c | 32) - 97;
     if (letter < 0 || letter > 25) break;
     const next = node.next[letter];

@@ -63,7 +63,7 @@ function characterBits(): Uint32Array {
   add(`${alnum}+/-_`, BASE64);
   add("<>(){}[]|", BRACKET);
   add("<", TAG_START);
-  add(`${alnum}-._~%!*()+@:$=`, URL_PART);
+  add(`${alnum}-._~%!*()+@:$='`, URL_PART);
   add(" -./()", SEPARATOR);
   for (let c = 128; c < 256; c++) bits[c]! |= URL_PART;
   // The bytes of blanks that do not break, thin ones, and of hyphens and dashes: numbers come out of texts like that.

@@ -12,6 +12,12 @@ export const DETECTORS = [
   "api_key",
   "url_credentials",
   "assigned_secret",
+  "mac_address",
+  "date_of_birth",
+  "passport",
+  "national_id",
+  "bank_account",
+  "crypto_address",
 ] as const;
 
 /** One of `DETECTORS`. */
@@ -29,9 +35,24 @@ export const BEARER_TOKEN = 8;
 export const API_KEY = 9;
 export const URL_CREDENTIALS = 10;
 export const ASSIGNED_SECRET = 11;
+export const MAC = 12;
+export const DATE_OF_BIRTH = 13;
+export const PASSPORT = 14;
+export const NATIONAL_ID = 15;
+export const BANK_ACCOUNT = 16;
+export const CRYPTO_ADDRESS = 17;
 
 /** What a field's key says about its value. */
 export const HINT_NONE = 0;
 export const HINT_PHONE = 1;
 export const HINT_SSN = 2;
 export const HINT_VERSION = 4;
+export const HINT_NATIONAL_ID = 8;
+export const HINT_BIRTH = 16;
+export const HINT_PASSPORT = 32;
+export const HINT_ACCOUNT = 64;
+
+/** Countries whose national numbers are known; those of the United States are `ssn`'s. */
+export const COUNTRIES = ["gb", "de", "fr", "es", "it", "nl", "br", "in", "cn", "jp"] as const;
+/** One of `COUNTRIES`. */
+export type Country = (typeof COUNTRIES)[number];

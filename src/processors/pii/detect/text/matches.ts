@@ -25,6 +25,8 @@ class Matches {
   hints = 0;
   /** A bit for each built-in detector that is on. */
   enabled = 0;
+  /** A bit for each country whose national numbers are looked for. */
+  countries = -1;
 
   begin(start: number, end: number, hints: number, enabled: number): void {
     this.count = 0;

@@ -1,0 +1,91 @@
+import { BLANK } from "../text/ascii.js";
+import { ALNUM, isAt, isBefore, isInWord, latin1, UPPER } from "../text/characters.js";
+import { type Country, NATIONAL_ID } from "../text/detectors.js";
+import { matches, NOT_FOUND } from "../text/matches.js";
+import { TEXT_COST, work } from "../text/work.js";
+import { isResidentId } from "./check-digits.js";
+
+/** The letters behind Spanish numbers, by the rest of 23. */
+export const DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE";
+
+const NINO = /^(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\d{6}[A-D]$/;
+const CODICE_FISCALE = /^[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPRST][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]$/;
+const PAN = /^[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]$/;
+
+/** National numbers with letters: how many letters come first, how long the word is, whose it is, and what it must be. */
+const WORDS: readonly (readonly [letters: number, length: number, country: Country, is: (word: string) => boolean])[] =
+  [
+    [2, 9, "gb", (word) => NINO.test(word)],
+    [
+      1,
+      9,
+      "es",
+      (word) => /^[XYZ]\d{7}[A-Z]$/.test(word) && hasDniLetter(`${"XYZ".indexOf(word[0]!)}${word.slice(1)}`),
+    ],
+    [0, 9, "es", (word) => /^\d{8}[A-Z]$/.test(word) && hasDniLetter(word)],
+    [6, 16, "it", (word) => CODICE_FISCALE.test(word) && codeLetter(word) === word[15]],
+    [5, 10, "in", (word) => PAN.test(word)],
+    [
+      0,
+      18,
+      "cn",
+      (word) => /^\d{17}[Xx]$/.test(word) && isResidentId(Uint8Array.from(word, (c) => (c > "9" ? 10 : Number(c)))),
+    ],
+  ];
+
+/** 1 at the lengths that such words have. */
+const LENGTHS = new Uint8Array(19);
+for (const [, length] of WORDS) LENGTHS[length] = 1;
+
+/** A national number that is the word [start, stop), whose first digit is at `p`. */
+export function findLetteredId(
+  b: Uint8Array,
+  start: number,
+  p: number,
+  stop: number,
+  isEnabled: (country: Country) => boolean,
+): number {
+  const length = stop - start;
+  if (length > 18 || LENGTHS[length] === 0 || p - start > 6 || start < matches.lastEnd) return NOT_FOUND;
+  for (const [letters, size, country, is] of WORDS) {
+    if (length !== size || p - start !== letters || !isEnabled(country)) continue;
+    work.spent += TEXT_COST;
+    if (is(latin1(b, start, stop)) && !isInWord(b, start, matches.floor) && !isTied(b, start, stop))
+      return matches.add(NATIONAL_ID, start, stop);
+  }
+  return NOT_FOUND;
+}
+
+/** By `_` or `-` to more of a name. */
+function isTied(b: Uint8Array, start: number, stop: number): boolean {
+  const sign = (c: number | undefined) => c === 95 || c === 45;
+  return (start > matches.floor && sign(b[start - 1])) || (sign(b[stop]) && isAt(b, stop + 1, matches.end, ALNUM));
+}
+
+/** AB 12 34 56 C, whose first digit is at `p`: known to be three pairs of digits with blanks between them. */
+export function findSpacedNino(b: Uint8Array, p: number): number {
+  const start = p - 3;
+  const stop = p + 10;
+  if (start < matches.lastEnd || stop > matches.end || b[p + 8] !== BLANK || !isBefore(b, start + 1, start, UPPER))
+    return NOT_FOUND;
+  if (isInWord(b, start, matches.floor) || isAt(b, stop, matches.end, ALNUM)) return NOT_FOUND;
+  work.spent += TEXT_COST;
+  return NINO.test(latin1(b, start, stop).replaceAll(" ", "")) ? matches.add(NATIONAL_ID, start, stop) : NOT_FOUND;
+}
+
+function hasDniLetter(word: string): boolean {
+  return DNI_LETTERS[Number(word.slice(0, -1)) % 23] === word.at(-1);
+}
+
+/** What letters and digits in odd places count. */
+const ODD = [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23];
+
+function codeLetter(word: string): string {
+  let sum = 0;
+  for (let i = 0; i < 15; i++) {
+    const c = word.charCodeAt(i);
+    const value = c <= 57 ? c - 48 : c - 65;
+    sum += i % 2 === 0 ? ODD[value]! : value;
+  }
+  return String.fromCharCode(65 + (sum % 26));
+}
