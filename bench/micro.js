@@ -1,4 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { Subject } from "rxjs";
+import { createQueueKey, Keyring } from "../dist/extensions/reliability/store/encryption/keyring.js";
+import { ValueCipher } from "../dist/extensions/reliability/store/encryption/value-cipher.js";
+import { frame } from "../dist/extensions/reliability/store/format/frame.js";
 import {
   Batch,
   batchFromJson,
@@ -52,6 +56,10 @@ export function cases(records) {
     jsonBodies: false,
   });
   const personal = Batch.admit("logs", protoRequest("logs", records, 0, 0, 1000));
+  const key = createQueueKey("bench", randomBytes(32));
+  const cipher = new ValueCipher(new Keyring([key], key));
+  const value = Buffer.from(frame("p", 1, 0, {}, [bytes]));
+  const encrypted = Buffer.from(cipher.encrypt(value));
   const all = (/** @type {number} */ n) => n === records;
   return [
     { name: BASELINE, run: () => Buffer.from(bytes), expect: (copy) => copy.equals(bytes) },
@@ -95,6 +103,12 @@ export function cases(records) {
       run: () => splitBatch(batch, { records: Math.ceil(records / 10) }),
       expect: (pieces) =>
         pieces.reduce((/** @type {number} */ n, /** @type {Batch} */ b) => n + b.count, 0) === records,
+    },
+    { name: "encrypt as one value", run: () => cipher.encrypt(value).length, expect: (size) => size > bytes.length },
+    {
+      name: "decrypt one value",
+      run: () => cipher.decrypt(encrypted).length,
+      expect: (size) => size === value.length,
     },
     { name: "merge two and join", run: () => Batch.merge(halves).bytes, expect: (joined) => joined.length > 0 },
     { name: "decode to a tree", run: () => decodeTree(batch) },

@@ -1,14 +1,16 @@
+import { randomBytes } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { ClassicLevel } from "classic-level";
+import { createQueueKey, Keyring } from "../dist/extensions/reliability/store/encryption/keyring.js";
 import { LevelStore } from "../dist/extensions/reliability/store/level-store.js";
 import { Batch } from "../dist/plugin.js";
 
 /**
- * The queue's store alone: what an entry costs beside bare LevelDB writes of the same size, how fast it takes and gives
+ * The queue's store alone: what an entry costs beside bare LevelDB writes of the same size, and encrypted, how fast it takes and gives
  * entries with an empty queue and with a backlog, how long it takes to open, and what it needs of memory and disk.
  *
  *     npm run build && node bench/store.js [--entries 5000] [--backlog 2000] [--rounds 3] [--directory /somewhere]
@@ -51,22 +53,29 @@ try {
 async function costOf(/** @type {"fsync" | "process"} */ durability) {
   for (let round = 1; round <= ROUNDS; round++) {
     const store = await openStore(durability, `cost-${durability}-${round}`);
+    const encrypted = await openStore(durability, `encrypted-${durability}-${round}`, newKeyring());
     const bare = await openBare(durability, `bare-${durability}-${round}`);
     report(`${durability} bare  round ${round}`, await measure(() => bare.run()));
-    report(
-      `${durability} store round ${round}`,
-      await measure((took) =>
-        inParallel(ENTRIES, async () => {
-          const start = performance.now();
-          const { ref } = await store.put(fresh);
-          took(performance.now() - start);
-          store.ack(ref);
-        }),
-      ),
-    );
+    report(`${durability} store round ${round}`, await measure((took) => putAndAck(store, took)));
+    report(`${durability} encrypted ${round}`, await measure((took) => putAndAck(encrypted, took)));
     await store.close();
+    await encrypted.close();
     await bare.close();
   }
+}
+
+async function putAndAck(/** @type {LevelStore} */ store, /** @type {(ms: number) => void} */ took) {
+  await inParallel(ENTRIES, async () => {
+    const start = performance.now();
+    const { ref } = await store.put(fresh);
+    took(performance.now() - start);
+    store.ack(ref);
+  });
+}
+
+function newKeyring() {
+  const key = createQueueKey("bench", randomBytes(32));
+  return new Keyring([key], key);
 }
 
 /** Latency of put and acknowledge when entries come at half the speed that the store just managed. */
@@ -158,8 +167,13 @@ async function drain(/** @type {LevelStore} */ store, /** @type {number} */ entr
   while (store.stats.pending.entries > until) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
-async function openStore(/** @type {"fsync" | "process"} */ durability, /** @type {string} */ name) {
-  const store = new LevelStore({ exporter: "bench", directory: join(root, name), durability, intervalMs: 100 });
+async function openStore(
+  /** @type {"fsync" | "process"} */ durability,
+  /** @type {string} */ name,
+  /** @type {Keyring | undefined} */ keyring = undefined,
+) {
+  const settings = { exporter: "bench", directory: join(root, name), durability, intervalMs: 100 };
+  const store = new LevelStore(settings, { keyring });
   const found = await store.open();
   if (found.lostEntries + found.corruptEntries > 0) throw new Error("damaged");
   return store;

@@ -249,6 +249,10 @@ export const ROOMS = [
     path: "src/extensions/reliability/store/",
     purpose: "the queue's store: its contract, on disk, in memory, or none",
   },
+  {
+    path: "src/extensions/reliability/store/encryption/",
+    purpose: "values encrypted: keys, and which of them a store needs",
+  },
   { path: "src/extensions/reliability/store/format/", purpose: "our keys and values on disk, with checksums" },
   { path: "src/extensions/reliability/store/level/", purpose: "our queue on LevelDB: commits, reads, compaction" },
   {

@@ -35,6 +35,9 @@ import type { ExporterControl } from "./operate/exporter-control.js";
 import { warnOfOrphanedQueues } from "./operate/orphaned-queues.js";
 import { tightenPermissions } from "./operate/tighten-permissions.js";
 import { QueueOutlet } from "./queue-outlet.js";
+import { encryptionSchema } from "./store/encryption/config.js";
+import { Keyring } from "./store/encryption/keyring.js";
+import { loadKeyring } from "./store/encryption/load-keyring.js";
 import { storesUnder } from "./store/level/open/summary-file.js";
 import { LevelStore, type LevelStoreOptions } from "./store/level-store.js";
 import type { QueueStore } from "./store/store.js";
@@ -65,7 +68,10 @@ function keepsJournals({ sending_queue }: ExporterSettings): boolean {
 }
 
 /** The keys every exporter has, as the defaults of all exporters, and where the queues are kept. */
-const reliabilityConfig = exporterSettingsSchema.extend({ directory: directorySchema });
+const reliabilityConfig = exporterSettingsSchema.extend({
+  directory: directorySchema,
+  encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues, with keys of your own." }),
+});
 
 type ReliabilityConfig = z.infer<typeof reliabilityConfig>;
 
@@ -96,6 +102,7 @@ class Reliability implements Extension {
   private readonly generation: string;
   private readonly createStore: ((exporter: string) => QueueStore) | undefined;
   private orphanCheck: Promise<void> | undefined;
+  private keyring = new Keyring();
   /** Where the queues and journals of this config are. */
   private readonly usedDirectories = new Set<string>();
   /** Ids of the journals that are on disk. */
@@ -106,7 +113,7 @@ class Reliability implements Extension {
   constructor(config: ReliabilityConfig, context: ExtensionContext, createStore?: (exporter: string) => QueueStore) {
     this.config = config;
     this.createStore = createStore;
-    const { directory: _, ...defaults } = config;
+    const { directory: _, encryption: __, ...defaults } = config;
     this.defaults = defaults;
     this.context = context;
     this.generation = context.host.generation ?? new Date(context.clock.now()).toISOString();
@@ -121,6 +128,7 @@ class Reliability implements Extension {
 
   async start(): Promise<void> {
     if (this.createStore !== undefined) return;
+    this.keyring = await loadKeyring(this.config.encryption, this.context.logger);
     if (keepsJournals(this.defaults)) await prepareDirectory(this.config.directory);
     await tightenPermissions(this.config.directory, this.context.logger);
     this.leftJournals = await journalsUnder(this.config.directory);
@@ -129,6 +137,7 @@ class Reliability implements Extension {
 
   async stop(): Promise<void> {
     await this.orphanCheck;
+    this.keyring = new Keyring();
   }
 
   private get services() {
@@ -200,7 +209,8 @@ class Reliability implements Extension {
     const directory = join(this.config.directory, this.directoryName(id, otherIds));
     this.usedDirectories.add(directory);
     const now = () => this.context.clock.now();
-    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, ...options });
+    const { keyring } = this;
+    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, keyring, ...options });
   }
 
   /** That of another spelling of its id, when only that is there: the exporter was renamed from an alias of its type. */

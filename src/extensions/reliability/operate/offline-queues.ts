@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Admin, AdminError, completeSettings, noMetrics, silentLogger } from "../../../runtime/kit.js";
+import type { Keyring } from "../store/encryption/keyring.js";
 import { isStoreDirectory } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
 import { isStoreError, type OpenReport, type QueueStore } from "../store/store.js";
@@ -18,9 +19,14 @@ export interface OfflineQueues {
 /**
  * The queues of a directory while no agent runs. What is replayed is sent when an agent runs again. The config is not
  * known here: retention is not looked at, and there is no breaker. Rejects with an `AdminError`, and opens nothing, when
- * the directory holds no queues, or one of them is in use or cannot be opened. `mask` is what payloads are masked with.
+ * the directory holds no queues, or one of them is in use or cannot be opened. `mask` is what payloads are masked with,
+ * and `keyring` what they are encrypted with.
  */
-export async function openOfflineQueues(directory: string, mask?: AdminServices["mask"]): Promise<OfflineQueues> {
+export async function openOfflineQueues(
+  directory: string,
+  mask?: AdminServices["mask"],
+  keyring?: Keyring,
+): Promise<OfflineQueues> {
   const queues = await queuesIn(directory);
   if (queues.length === 0) throw new AdminError("not_found", `there are no queues in ${directory}`);
   const controls = new Map<string, ExporterControl>();
@@ -30,7 +36,7 @@ export async function openOfflineQueues(directory: string, mask?: AdminServices[
   };
   try {
     for (const { exporter, path } of queues) {
-      const { store, report } = await openStore(exporter, path);
+      const { store, report } = await openStore(exporter, path, keyring);
       controls.set(exporter, offlineControl(exporter, store));
       damage.push(...damageMessages(exporter, report));
     }
@@ -61,8 +67,12 @@ function damageMessages(exporter: string, { lostEntries, corruptEntries, setAsid
   ];
 }
 
-async function openStore(exporter: string, directory: string): Promise<{ store: QueueStore; report: OpenReport }> {
-  const store = new LevelStore({ exporter, directory, durability: "fsync", intervalMs: 0 });
+async function openStore(
+  exporter: string,
+  directory: string,
+  keyring: Keyring | undefined,
+): Promise<{ store: QueueStore; report: OpenReport }> {
+  const store = new LevelStore({ exporter, directory, durability: "fsync", intervalMs: 0 }, { keyring });
   try {
     return { store, report: await store.open() };
   } catch (error) {
@@ -73,8 +83,10 @@ async function openStore(exporter: string, directory: string): Promise<{ store: 
 function asOpenError(error: unknown, directory: string): unknown {
   const advice =
     "leave out --dir to ask the agent that runs (--api URL if it is not at the default address), or stop it";
-  const isLocked = isStoreError(error) && error.code === "locked";
-  return asAdminError(error, isLocked ? `${directory} is in use by a running agent; ${advice}` : undefined);
+  const code = isStoreError(error) ? error.code : undefined;
+  if (code === "wrong_key")
+    return asAdminError(error, `${(error as Error).message}. Name the config that has the keys with --config FILE`);
+  return asAdminError(error, code === "locked" ? `${directory} is in use by a running agent; ${advice}` : undefined);
 }
 
 /** Nothing is sent and nothing waits for its turn: replaying only writes. */

@@ -5,6 +5,7 @@ import { AdminError, type AttemptError, type Entry, ERROR_CODES } from "../../..
 import { excerptOf } from "../dead-letters/batch-excerpt.js";
 import { signatureOf } from "../dead-letters/dead-letter-writer.js";
 import { writeTransferLine } from "../dead-letters/transfer-line.js";
+import type { Keyring } from "../store/encryption/keyring.js";
 import { makeLevelDb } from "../store/level/level-db.js";
 import { setMark } from "../store/level/open/marks.js";
 import { copyRecords } from "../store/level/open/rebuild.js";
@@ -19,12 +20,13 @@ import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from ".
  * decides: whether they were delivered before the damage is not known. Rejects with an `AdminError` when there is nothing
  * of a queue in the folder. The files stay as they are.
  */
-export async function* setAsideLines(folder: string): AsyncGenerator<string> {
+export async function* setAsideLines(folder: string, keyring?: Keyring): AsyncGenerator<string> {
   await checkFolder(folder);
   const isRecovered = await readRecovered(folder);
   const temporary = await mkdtemp(join(tmpdir(), "sluice-set-aside-"));
   const directory = join(temporary, "queue");
-  const store = new LevelStore({ exporter: "", directory, durability: "process", intervalMs: 0 });
+  const settings = { exporter: "", directory, durability: "process", intervalMs: 0 } as const;
+  const store = new LevelStore(settings, { keyring });
   try {
     await copyRecords(folder, directory, makeLevelDb);
     // The counters in it are of another time: with this mark everything is counted anew.

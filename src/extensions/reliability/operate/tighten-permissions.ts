@@ -21,6 +21,10 @@ export async function tightenPermissions(root: string, logger: Logger): Promise<
 }
 
 async function isOwn(root: string, name: string): Promise<boolean> {
-  if (name === ".set-aside" || name.endsWith(".witness") || name.endsWith(".witness.new")) return true;
+  if (name === ".set-aside") return true;
+  const [, summaryOf] = SUMMARY_FILE.exec(name) ?? [];
+  if (summaryOf !== undefined) return exporterOfDirectory(summaryOf) !== undefined;
   return exporterOfDirectory(name) !== undefined && (await isStoreDirectory(join(root, name)).catch(() => false));
 }
+
+const SUMMARY_FILE = /^(.*)\.witness$/;

@@ -1,7 +1,10 @@
 import type { Batch } from "../../../plugin.js";
 import type { Entry } from "../../../runtime/kit.js";
 import { subtractAmount } from "./amounts.js";
+import { Keyring } from "./encryption/keyring.js";
+import { ValueCipher } from "./encryption/value-cipher.js";
 import type { EntryInfo } from "./format/entry-value.js";
+import { ENCRYPTED_FORMAT, FORMAT } from "./format/frame.js";
 import type { Meta } from "./format/meta.js";
 import { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { Compactor } from "./level/compactor.js";
@@ -42,6 +45,8 @@ const CHECK_MS = 1000;
 export interface LevelStoreOptions {
   readonly makeDb?: MakeLevelDb;
   readonly now?: () => number;
+  /** The keys to read with, and to write with; without, nothing is encrypted. */
+  readonly keyring?: Keyring | undefined;
   /** What is free on the disk. */
   readonly readDisk?: ReadDisk;
   /** On a disk that is too full to open it, the store counts as open all the same: it refuses what comes until there is room. */
@@ -102,14 +107,18 @@ export class LevelStore implements QueueStore {
       threshold: () => diskSpace.plan.compactAfter,
       quietMs,
     });
-    this.storeState = new StoreState(settings, {
+    const hooks = {
       afterWrite: () => this.guard.afterWrite(),
-      onWritten: (transaction) => this.onCommitted(transaction),
-    });
+      onWritten: (transaction: Transaction) => this.onCommitted(transaction),
+    };
+    const { keyring = new Keyring() } = options;
+    const hasKeys = keyring.all.length > 0;
+    this.storeState = new StoreState(settings, hooks, hasKeys ? ENCRYPTED_FORMAT : FORMAT);
     this.database = new Database({
       directory,
       exporter,
       makeDb: (path) => makeDb(path, diskSpace.plan),
+      cipher: new ValueCipher(keyring),
       now,
       beforeOpen: () => this.guard.beforeOpen(),
       mayReopen: () => this.guard.beforeReopen(),

@@ -124,7 +124,15 @@ export interface OpenReport {
   readonly setAside: string | undefined;
 }
 
-export type StoreErrorCode = "closed" | "full" | "locked" | "corrupt" | "newer_version" | "io" | "not_found";
+export type StoreErrorCode =
+  | "closed"
+  | "full"
+  | "locked"
+  | "corrupt"
+  | "newer_version"
+  | "wrong_key"
+  | "io"
+  | "not_found";
 
 /** A store that could not do what it was asked; `code` says why. */
 export class StoreError extends Error {

@@ -10,6 +10,13 @@ const CONNECTION_OPTIONS: Record<string, CommandOption> = {
     value: "DIR",
     description: "Work on the queues in this directory while no agent runs (extensions.reliability.directory).",
   },
+  config: {
+    type: "string",
+    multiple: true,
+    short: "c",
+    value: "FILE",
+    description: "Work on the queues of this config while no agent runs, with the keys they are encrypted with.",
+  },
 };
 
 const FILTERS: Record<string, CommandOption> = {
@@ -155,6 +162,7 @@ const exportCommand: Command = {
   details: [
     "The records are masked, for people to read: such lines cannot be imported. With --reveal --reason TEXT they are whole, each",
     "line has a checksum, and dlq import reads them again; that is kept in the audit. The dead letters stay where they are.",
+    "They are plain text, also those of a queue that is encrypted.",
   ],
   options: {
     ...FILTERS,

@@ -5,12 +5,14 @@ import { agentAddress, isAgent } from "../agent/find-agent.js";
 import type { CommandContext } from "../command.js";
 import { type Terminal, UsageError } from "../terminal.js";
 import type { DeadLetterConnection } from "./dead-letter-admin.js";
+import { type QueueConfig, readQueueConfig } from "./queue-config.js";
 import { remoteAdmin } from "./remote.js";
 
 const DEFAULT_DIRECTORY = "./data/queue";
 
 /**
- * Finds the dead letters: those of an agent, or those in the directory named with --dir. When nothing is named and no agent
+ * Finds the dead letters: those of an agent, or those in the directory named with --dir, or of the config named with
+ * --config, whose keys are used. When nothing is named and no agent
  * answers, the default directory is tried; what is done then is said.
  */
 export async function connect(context: CommandContext): Promise<DeadLetterConnection> {
@@ -18,7 +20,9 @@ export async function connect(context: CommandContext): Promise<DeadLetterConnec
   const directory = values["dir"] as string | undefined;
   if (values["api"] !== undefined && directory !== undefined)
     throw new UsageError("--api and --dir exclude each other");
-  if (directory !== undefined) return openDirectory(directory, terminal);
+  const queues = await readQueueConfig(context);
+  if (directory !== undefined || (queues !== undefined && values["api"] === undefined))
+    return openDirectory(directory ?? queues!.directory, terminal, queues);
   const address = await agentAddress(context);
   const { base, access, isNamed } = address;
   if (await isAgent(address))
@@ -26,7 +30,7 @@ export async function connect(context: CommandContext): Promise<DeadLetterConnec
   if (isNamed) throw new AdminError("unavailable", `no agent answers at ${base.origin}`);
   if (!(await isDirectory(DEFAULT_DIRECTORY))) throw noAgentError(base);
   terminal.err.write(`No agent answers at ${base.origin}; working on ${DEFAULT_DIRECTORY}.\n`);
-  return openDirectory(DEFAULT_DIRECTORY, terminal);
+  return openDirectory(DEFAULT_DIRECTORY, terminal, queues);
 }
 
 function noAgentError(base: URL): AdminError {
@@ -37,10 +41,14 @@ function noAgentError(base: URL): AdminError {
   );
 }
 
-async function openDirectory(directory: string, terminal: Terminal): Promise<DeadLetterConnection> {
+async function openDirectory(
+  directory: string,
+  terminal: Terminal,
+  queues: QueueConfig | undefined,
+): Promise<DeadLetterConnection> {
   if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
   const { openOfflineQueues } = await import("../../../extensions/reliability/operate/offline-queues.js");
-  const { admin, damage, close } = await openOfflineQueues(directory, maskBatch);
+  const { admin, damage, close } = await openOfflineQueues(directory, maskBatch, queues?.keyring);
   for (const sentence of damage) terminal.err.write(`sluice: ${sentence}\n`);
   return { admin, close, where: directory, isOffline: true };
 }

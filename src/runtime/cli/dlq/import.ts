@@ -6,6 +6,7 @@ import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
+import { readQueueConfig } from "./queue-config.js";
 import { withDeadLetters } from "./with-dead-letters.js";
 
 const MAX_SHOWN = 20;
@@ -37,8 +38,9 @@ export async function importDeadLetters(context: CommandContext): Promise<number
 /** What the repaired queue has is left out. Numbers of problems are those of the entries that are left. */
 function importSetAside(context: CommandContext, folder: string): Promise<number> {
   return withDeadLetters(context, async ({ admin }) => {
+    const queues = await readQueueConfig(context);
     const { setAsideLines } = await import("../../../extensions/reliability/operate/set-aside-lines.js");
-    const report = await admin.importDeadLetters(setAsideLines(folder));
+    const report = await admin.importDeadLetters(setAsideLines(folder, queues?.keyring));
     printReport(context, report);
     return report.problems.length === 0 ? EXIT.ok : EXIT.failed;
   });

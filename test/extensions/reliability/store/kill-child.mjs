@@ -1,9 +1,12 @@
 // Changes a queue as fast as it can and says on stdout what it was promised, until it is killed.
+import { createQueueKey, Keyring } from "../../../../dist/extensions/reliability/store/encryption/keyring.js";
 import { LevelStore } from "../../../../dist/extensions/reliability/store/level-store.js";
 import { batchFromJson } from "../../../../dist/plugin.js";
 
-const [directory, durability, round] = process.argv.slice(2);
-const store = new LevelStore({ exporter: "otlp_http/test", directory, durability, intervalMs: 5 });
+const [directory, durability, round, ...names] = process.argv.slice(2);
+const keys = names.map((name) => createQueueKey(name, Buffer.alloc(32, name)));
+const keyring = new Keyring(keys, keys[0]);
+const store = new LevelStore({ exporter: "otlp_http/test", directory, durability, intervalMs: 5 }, { keyring });
 const report = await store.open();
 say("open", JSON.stringify(report));
 

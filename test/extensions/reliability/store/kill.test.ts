@@ -6,9 +6,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { bundled } from "../../../support/bundled.js";
+import { keyring } from "./encryption/keys.js";
 import { makePlace, textsIn } from "./level-harness.js";
 
 const ROUNDS = 3;
+const NAMES = ["first", "second", "third"];
 
 let script: string;
 beforeAll(async () => {
@@ -54,8 +56,13 @@ function note(promised: Promised, line: string): void {
 }
 
 describe("a queue whose process is killed", () => {
-  for (const durability of ["fsync", "interval", "process"] as const)
-    it(`has everything that was promised afterwards (${durability})`, async () => {
+  for (const [durability, keysOf, what] of [
+    ["fsync", () => [], "fsync"],
+    ["interval", () => [], "interval"],
+    ["process", () => [], "process"],
+    ["process", (round: number) => NAMES.slice(0, round + 1).reverse(), "encrypted, with another key every time"],
+  ] as const)
+    it(`has everything that was promised afterwards (${what})`, async () => {
       const place = makePlace();
       const promised = {
         put: new Set<string>(),
@@ -65,8 +72,8 @@ describe("a queue whose process is killed", () => {
         failed: new Set<string>(),
       };
       for (let round = 0; round < ROUNDS; round++)
-        await runAndKill(promised, [place.directory, durability, String(round)], 150 + 97 * round);
-      const store = place.store();
+        await runAndKill(promised, [place.directory, durability, String(round), ...keysOf(round)], 150 + 97 * round);
+      const store = place.store({}, { keyring: keyring(...keysOf(ROUNDS - 1)) });
       expect(await store.open()).toEqual({ isNew: false, lostEntries: 0, corruptEntries: 0, setAside: undefined });
       const shorten = (text: string) => text.replace(/\.+$/, "");
       const pending = (await textsIn(store)).map(shorten);

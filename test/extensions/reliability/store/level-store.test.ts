@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { storageConformance } from "../../../../src/testing.js";
+import { keyring } from "./encryption/keys.js";
 import { newEntry } from "./entries.js";
 import { makePlace } from "./level-harness.js";
 
@@ -7,6 +8,15 @@ describe.each(["fsync", "interval", "process"] as const)("LevelStore (%s)", (dur
   const storage = () => {
     const place = makePlace();
     const create = () => place.store({ durability });
+    return { create, again: create, remove: place.remove };
+  };
+  for (const { name, run } of storageConformance(storage)) it(name, run);
+});
+
+describe("LevelStore (encrypted)", () => {
+  const storage = () => {
+    const place = makePlace();
+    const create = () => place.store({}, { keyring: keyring("a") });
     return { create, again: create, remove: place.remove };
   };
   for (const { name, run } of storageConformance(storage)) it(name, run);

@@ -13,6 +13,8 @@ import { chunkKey, type KeyRange, RANGES, rangeOf, refKey } from "./keys.js";
  */
 export const FORMAT = 2;
 const FORMAT_WITH_CRC32C = 1;
+/** A value that holds another, encrypted: see `ValueCipher`. Its checksum and its place are like those of any. */
+export const ENCRYPTED_FORMAT = 3;
 
 /** No value is shorter. */
 export const HEAD_OFFSET = 20;
@@ -51,10 +53,10 @@ export function frame(
   return value.subarray(0, at);
 }
 
-/** What is in a value; undefined when it is damaged or does not belong where it was found. */
+/** What is in a value; undefined when it is damaged, does not belong where it was found, or could not be decrypted. */
 export function unframe(range: KeyRange, ref: EntryRef, number: number, value: Uint8Array): ValueFrame | undefined {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
-  if (!isFrameIntact(bytes)) return undefined;
+  if (!isFrameIntact(bytes) || bytes[5] === ENCRYPTED_FORMAT) return undefined;
   if (bytes[4] !== range.charCodeAt(0) || bytes.readUInt16LE(6) !== number) return undefined;
   if (refOfValue(bytes) !== ref) return undefined;
   const bodyAt = HEAD_OFFSET + bytes.readUInt32LE(16);
@@ -79,7 +81,7 @@ export function isFrameIntact(value: Buffer): boolean {
 }
 
 function isKnownFormat(value: Buffer): boolean {
-  return value[5] === FORMAT || value[5] === FORMAT_WITH_CRC32C;
+  return value[5] === FORMAT || value[5] === FORMAT_WITH_CRC32C || value[5] === ENCRYPTED_FORMAT;
 }
 
 function checksumOf(value: Buffer): number {

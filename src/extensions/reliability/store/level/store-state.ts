@@ -38,12 +38,19 @@ export class StoreState {
   commits = 0;
   /** Something was written without an fsync. */
   hasUnsyncedWrites = false;
+  /** Versions that do not know it leave the store alone. */
+  private readonly format: number;
   private readonly durability: LevelStoreSettings["durability"];
   private readonly hooks: WriteHooks;
   /** Bytes of entries that the counters on disk do not know yet. */
   private uncountedBytes = 0;
 
-  constructor({ exporter, durability }: Pick<LevelStoreSettings, "exporter" | "durability">, hooks: WriteHooks) {
+  constructor(
+    { exporter, durability }: Pick<LevelStoreSettings, "exporter" | "durability">,
+    hooks: WriteHooks,
+    format = FORMAT,
+  ) {
+    this.format = format;
     this.meta = newMeta(exporter);
     this.durability = durability;
     this.hooks = hooks;
@@ -53,7 +60,7 @@ export class StoreState {
   async reset(db: LevelDb, meta: Meta): Promise<void> {
     this.uncountedBytes = MAX_UNCOUNTED_BYTES;
     const { exporter } = this.meta; // whose it is now: it may have been another's, or have had another name
-    this.meta = { ...meta, exporter, format: FORMAT, last: Math.max(meta.last, this.meta.last) };
+    this.meta = { ...meta, exporter, format: this.format, last: Math.max(meta.last, this.meta.last) };
     this.clearCaches();
     this.oldest?.stop();
     this.oldest = new OldestEntries(

@@ -120,8 +120,8 @@ export class Database {
   }
 
   private async openHeld(suspectDamage: boolean): Promise<OpenReport> {
-    const { directory, exporter, makeDb, now, onOpened } = this.settings;
-    const opened = await openDirectory({ directory, exporter, makeDb, now, suspectDamage });
+    const { onOpened } = this.settings;
+    const opened = await openDirectory({ ...this.settings, suspectDamage });
     this.db = opened.db;
     await onOpened(opened);
     return opened.report;

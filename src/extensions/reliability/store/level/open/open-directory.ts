@@ -1,6 +1,8 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makePrivate, makePrivateDirectory } from "../../../../../runtime/kit.js";
+import { checkUsedKeys, noteActiveKey, retireKeys } from "../../encryption/used-keys.js";
+import { keyCheckOf, type ValueCipher } from "../../encryption/value-cipher.js";
 import { RANGES, rangeOf, refOf } from "../../format/keys.js";
 import { checkFormat, type Meta } from "../../format/meta.js";
 import { dataFiles, type Inspection, inspectDirectory, LOG_FILE } from "../../leveldb-files/inspect-directory.js";
@@ -11,6 +13,8 @@ import { makeWriteBatch, readChanges } from "../../leveldb-files/write-batch.js"
 import type { EntryRef, OpenReport } from "../../store.js";
 import { isDamageError } from "../errors.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "../level-db.js";
+import { scanKeys, scanRows } from "../scan.js";
+import { encryptedDb } from "./encrypted-db.js";
 import { clearMark, type Loss, NO_LOSS, readMark, readRepair, setMark, setRepair } from "./marks.js";
 import { finishSwap, rebuildDatabase } from "./rebuild.js";
 import { type LogEvidence, type ReconciledStore, reconcileStore, type StoreEvidence } from "./reconcile-store.js";
@@ -21,6 +25,7 @@ export interface OpenDirectoryOptions {
   readonly directory: string;
   readonly exporter: string;
   readonly makeDb: MakeLevelDb;
+  readonly cipher: ValueCipher;
   readonly now: () => number;
   /** Something could not be read while the store was in use: look at every byte, and rebuild it if that shows nothing. */
   readonly suspectDamage?: boolean;
@@ -43,7 +48,10 @@ export async function openDirectory(options: OpenDirectoryOptions): Promise<Open
   await makePrivateDirectory(directory);
   const summaries = await readSummaries(directory);
   checkFormat(summaries.format, directory);
+  const { keyring } = options.cipher;
+  const usedKeys = await checkUsedKeys(directory, keyring);
   await checkUnlocked(directory);
+  await noteActiveKey(directory, usedKeys, keyring);
   const setAside = await SetAsideFolder.of(directory, options.now);
   for (const path of summaries.damagedPaths) await setAside.saveSummaryFile(path);
   const unfinished = await readRepair(directory);
@@ -148,17 +156,36 @@ async function readLogs(directory: string): Promise<LogEvidence | undefined> {
 }
 
 async function openAndReconcile(
-  { makeDb, directory, exporter }: OpenDirectoryOptions,
+  { makeDb, directory, exporter, cipher }: OpenDirectoryOptions,
   evidence: StoreEvidence,
 ): Promise<{ db: LevelDb; reconciled: ReconciledStore }> {
-  const db = makeDb(directory);
-  await db.open();
+  const stored = makeDb(directory);
+  await stored.open();
   try {
-    return { db, reconciled: await reconcileStore(db, exporter, evidence) };
+    const keysOfNotes = await noteKeys(stored);
+    const db = encryptedDb(stored, cipher);
+    const reconciled = await reconcileStore(db, exporter, evidence);
+    const { last } = reconciled.meta;
+    await retireKeys(directory, cipher.keyring, last, await lowestRef(db), (check) => keysOfNotes.has(check));
+    return { db, reconciled };
   } catch (error) {
-    await db.close();
+    await stored.close();
     throw error;
   }
+}
+
+/** The first entry of all, in whatever state. */
+async function lowestRef(db: LevelDb): Promise<EntryRef> {
+  for await (const [first] of scanKeys(db, RANGES.entry, 0, undefined, 1)) return refOf(first!);
+  return Number.POSITIVE_INFINITY;
+}
+
+/** Checks of the keys that notes are encrypted with. */
+async function noteKeys(stored: LevelDb): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for await (const rows of scanRows(stored, RANGES.note, 0))
+    for (const [, value] of rows) found.add(keyCheckOf(value) ?? "");
+  return found;
 }
 
 /** The first and last of numbers that follow each other. */

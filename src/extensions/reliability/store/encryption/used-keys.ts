@@ -1,0 +1,82 @@
+import { open, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { PRIVATE_FILE_MODE } from "../../../../runtime/kit.js";
+import { type EntryRef, StoreError } from "../store.js";
+import type { Keyring } from "./keyring.js";
+
+/**
+ * A small file in a store's directory (`KEYS`) that names the keys its values are encrypted with. A key is in it before the
+ * first value is written with it, and until no value is there any more that may be. So a store whose key is not there is
+ * known before anything is opened, repaired or set aside.
+ */
+export interface UsedKey {
+  readonly id: string;
+  readonly check: string;
+  /** The last entry that was there when another key took its place; undefined while it is written with. */
+  readonly last?: EntryRef;
+}
+
+/** Rejects with a `StoreError` "wrong_key" that says which key is missing, or is another one. */
+export async function checkUsedKeys(directory: string, keyring: Keyring): Promise<readonly UsedKey[]> {
+  const used = await readUsedKeys(directory);
+  for (const { id, check } of used) {
+    if (keyring.find(check) !== undefined) continue;
+    const isOther = keyring.all.some((key) => key.id === id);
+    const problem = isOther
+      ? `the key ${JSON.stringify(id)} is not the one that the queue in ${directory} was encrypted with: give it the former one`
+      : `the queue in ${directory} is encrypted with the key ${JSON.stringify(id)}: add it to extensions.reliability.encryption.keys again`;
+    throw new StoreError("wrong_key", `${problem} (check ${check}); nothing was changed`);
+  }
+  return used;
+}
+
+/** The key that is written with is in it from now on. */
+export async function noteActiveKey(directory: string, used: readonly UsedKey[], { active }: Keyring): Promise<void> {
+  if (active === undefined || used.some(({ check, last }) => check === active.check && last === undefined)) return;
+  const others = used.filter(({ check }) => check !== active.check);
+  await writeUsedKeys(directory, [...others, { id: active.id, check: active.check }]);
+}
+
+/**
+ * Takes those out of it that nothing is encrypted with any more. `last` is the last entry of the store and `lowest` the first
+ * one that is there, in whatever state; `isInNotes` tells whether a note is encrypted with a key.
+ */
+export async function retireKeys(
+  directory: string,
+  { active }: Keyring,
+  last: EntryRef,
+  lowest: EntryRef,
+  isInNotes: (check: string) => boolean,
+): Promise<void> {
+  const used = await readUsedKeys(directory);
+  const ended = used.map((key) => (key.check === active?.check ? key : { ...key, last: key.last ?? last }));
+  const left = ended.filter((key) => key.last === undefined || lowest <= key.last || isInNotes(key.check));
+  if (JSON.stringify(left) !== JSON.stringify(used)) await writeUsedKeys(directory, left);
+}
+
+async function readUsedKeys(directory: string): Promise<readonly UsedKey[]> {
+  try {
+    return JSON.parse(await readFile(pathIn(directory), "utf8")) as UsedKey[];
+  } catch (error) {
+    // Without it the first value whose key is not there tells.
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+async function writeUsedKeys(directory: string, keys: readonly UsedKey[]): Promise<void> {
+  if (keys.length === 0) return rm(pathIn(directory), { force: true });
+  const temporary = `${pathIn(directory)}.new`;
+  const file = await open(temporary, "w", PRIVATE_FILE_MODE);
+  try {
+    await file.writeFile(JSON.stringify(keys));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, pathIn(directory));
+}
+
+function pathIn(directory: string): string {
+  return join(directory, "KEYS");
+}

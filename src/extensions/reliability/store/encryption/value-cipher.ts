@@ -1,0 +1,124 @@
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "node:crypto";
+import { crc32 } from "node:zlib";
+import { ENCRYPTED_FORMAT, isFrameIntact } from "../format/frame.js";
+import { RANGES } from "../format/keys.js";
+import { StoreError } from "../store.js";
+import { CHECK_BYTES, deriveKey, type Keyring } from "./keyring.js";
+
+/**
+ * Values on their way to the disk and back, with AES-256-GCM. How an encrypted value looks: checksum (4 bytes, over all that
+ * follows), then as in every value range letter, format (3), number and ref; check of the key (8), salt (16), counter (6);
+ * the whole plain value, encrypted; tag (16). Everything between checksum and ciphertext is authenticated, so that a
+ * value can be read nowhere but in its own place.
+ *
+ * - A nonce is never used twice under a key: each opening of a store derives a key of its own with a random salt, and counts.
+ * - The checksum tells damage without any key: who repairs files needs none. A value that is whole and whose key is not
+ *   there is an error, and never taken for damage. One that is whole, has its key and does not open was changed by somebody.
+ */
+export class ValueCipher {
+  readonly keyring: Keyring;
+  private readonly salt = randomBytes(SALT_BYTES);
+  private readonly nonce = Buffer.alloc(NONCE_BYTES);
+  private counter = 0;
+  private readonly writingKey: KeyObject | undefined;
+  private readonly readingKeys = new Map<string, KeyObject>();
+
+  constructor(keyring: Keyring) {
+    this.keyring = keyring;
+    this.writingKey = keyring.active && deriveKey(keyring.active, this.salt);
+  }
+
+  /** The value as it is written. It is valid until the next call. Counters and marks, which hold no data, stay as they are. */
+  encrypt(value: Uint8Array): Uint8Array {
+    if (this.writingKey === undefined || value[5] === ENCRYPTED_FORMAT || !ENCRYPTED_RANGES.has(value[4]!))
+      return value;
+    const length = HEADER_BYTES + value.length + TAG_BYTES;
+    const out = scratchBuffer(length);
+    out.set(value.subarray(4, PLACE_END), 4);
+    out[5] = ENCRYPTED_FORMAT;
+    out.write(this.keyring.active!.check, PLACE_END, "hex");
+    out.set(this.salt, SALT_AT);
+    out.writeUIntLE(this.counter, COUNTER_AT, COUNTER_BYTES);
+    this.nonce.writeUIntLE(this.counter++, 0, COUNTER_BYTES);
+    const cipher = createCipheriv(ALGORITHM, this.writingKey, this.nonce);
+    cipher.setAAD(out.subarray(4, HEADER_BYTES));
+    out.set(cipher.update(value), HEADER_BYTES);
+    cipher.final();
+    out.set(cipher.getAuthTag(), length - TAG_BYTES);
+    out.writeUInt32LE(crc32(out.subarray(4, length)), 0);
+    return out.subarray(0, length);
+  }
+
+  /**
+   * The plain value. What is not encrypted, is damaged or was changed comes back as it is: it will not be taken for a value
+   * unless it is one. Throws a `StoreError` "wrong_key" when the key is not there.
+   */
+  decrypt(value: Uint8Array): Uint8Array {
+    if (value[5] !== ENCRYPTED_FORMAT || value.length < HEADER_BYTES + TAG_BYTES) return value;
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
+    if (!isFrameIntact(bytes)) return value;
+    const key = this.keyFor(bytes.subarray(PLACE_END, COUNTER_AT));
+    const nonce = Buffer.alloc(NONCE_BYTES);
+    bytes.copy(nonce, 0, COUNTER_AT, HEADER_BYTES);
+    const decipher = createDecipheriv(ALGORITHM, key, nonce);
+    decipher.setAAD(bytes.subarray(4, HEADER_BYTES));
+    decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+    const plain = decipher.update(bytes.subarray(HEADER_BYTES, -TAG_BYTES));
+    try {
+      decipher.final();
+      return plain;
+    } catch {
+      plain.fill(0);
+      return value;
+    }
+  }
+
+  private keyFor(checkAndSalt: Buffer): KeyObject {
+    const name = checkAndSalt.toString("latin1");
+    const known = this.readingKeys.get(name);
+    if (known !== undefined) return known;
+    const check = checkAndSalt.toString("hex", 0, CHECK_BYTES);
+    const key = this.keyring.find(check);
+    if (key === undefined) throw missingKeyError(check);
+    const derived = deriveKey(key, checkAndSalt.subarray(CHECK_BYTES));
+    if (this.readingKeys.size >= MAX_READING_KEYS) this.readingKeys.clear();
+    this.readingKeys.set(name, derived);
+    return derived;
+  }
+}
+
+/** The check of the key that a value as it is on disk was encrypted with; undefined when it was not. */
+export function keyCheckOf(value: Uint8Array): string | undefined {
+  if (value[5] !== ENCRYPTED_FORMAT || value.length < HEADER_BYTES + TAG_BYTES) return undefined;
+  return Buffer.from(value.subarray(PLACE_END, SALT_AT)).toString("hex");
+}
+
+function missingKeyError(check: string): StoreError {
+  return new StoreError(
+    "wrong_key",
+    `what is in the queue is encrypted with a key (check ${check}) that is not among extensions.reliability.encryption.keys: add it again; nothing was changed`,
+  );
+}
+
+const ALGORITHM = "aes-256-gcm";
+const SALT_BYTES = 16;
+const COUNTER_BYTES = 6;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** Where range, format, number and ref end. */
+const PLACE_END = 16;
+const SALT_AT = PLACE_END + CHECK_BYTES;
+const COUNTER_AT = SALT_AT + SALT_BYTES;
+const HEADER_BYTES = COUNTER_AT + COUNTER_BYTES;
+/** Openings of a store whose keys are kept at hand: those that old entries are from. */
+const MAX_READING_KEYS = 1000;
+const ENCRYPTED_RANGES: ReadonlySet<number> = new Set(
+  [RANGES.entry, RANGES.chunk, RANGES.update, RANGES.failed, RANGES.note].map((range) => range.charCodeAt(0)),
+);
+
+let scratch = Buffer.allocUnsafeSlow(64 * 1024);
+
+function scratchBuffer(length: number): Buffer {
+  if (scratch.length < length) scratch = Buffer.allocUnsafeSlow(length * 2);
+  return scratch;
+}
