@@ -47,7 +47,10 @@ export const ROOMS = [
     purpose: "what config schemas are made with, and the keys every exporter has",
   },
   { path: "src/runtime/kit/", purpose: "what several components need and plugins do not get", imports: CONTRACT },
-  { path: "src/runtime/kit/auth/", purpose: "asking authenticators about requests, and their answers" },
+  {
+    path: "src/runtime/kit/auth/",
+    purpose: "asking authenticators about requests; what all by credentials share: recognising, delays, counts",
+  },
   { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
   { path: "src/runtime/kit/net/", purpose: "listening, TLS, endpoints, compression" },
   {
@@ -207,10 +210,6 @@ export const ROOMS = [
   { path: "src/connectors/routing/", purpose: "pipelines by condition", component: true },
   { path: "src/extensions/", purpose: "one component, one file or folder", component: true },
   { path: "src/extensions/auth/", purpose: "who a request came from, and who we are to a server", component: true },
-  {
-    path: "src/extensions/auth/gate/",
-    purpose: "what all authenticators by credentials share: recognising, delays, counts",
-  },
   { path: "src/extensions/auth/basic/", purpose: "`basicauth`: users and passwords" },
   { path: "src/extensions/auth/bearer/", purpose: "`bearertokenauth`: tokens that both sides know" },
   { path: "src/extensions/auth/oidc/", purpose: "`oidc`: tokens that an issuer has signed, and its keys" },

@@ -91,6 +91,7 @@ export {
   OutgoingRequest,
   sendAuthorized,
 } from "./kit/auth/authorized-send.js";
+export { CredentialGate, type VerifiedCredentials } from "./kit/auth/credential-gate.js";
 export { http2AuthRequest, httpAuthRequest, plainAddress } from "./kit/auth/server-auth-request.js";
 
 // Network: addresses, listening, TLS, compression.

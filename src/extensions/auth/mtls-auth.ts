@@ -1,8 +1,13 @@
 import type { PeerCertificate } from "node:tls";
 import { z } from "zod";
 import { type ComponentContext, defineExtension, type Extension } from "../../plugin.js";
-import { type AuthenticatedClient, glob, type ServerAuthenticator, type ServerAuthRequest } from "../../runtime/kit.js";
-import { CredentialGate } from "./gate/credential-gate.js";
+import {
+  type AuthenticatedClient,
+  CredentialGate,
+  glob,
+  type ServerAuthenticator,
+  type ServerAuthRequest,
+} from "../../runtime/kit.js";
 
 const pattern = () => z.string().min(1).optional();
 

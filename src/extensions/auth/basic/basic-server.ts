@@ -2,10 +2,11 @@ import type { ComponentContext } from "../../../plugin.js";
 import {
   AuthError,
   type AuthenticatedClient,
+  CredentialGate,
   type ServerAuthenticator,
   type ServerAuthRequest,
+  type VerifiedCredentials,
 } from "../../../runtime/kit.js";
-import { CredentialGate, type VerifiedCredentials } from "../gate/credential-gate.js";
 import { WatchedFile } from "../watched-file.js";
 import { type Htpasswd, parseHtpasswd } from "./htpasswd.js";
 import type { PasswordCheck } from "./password-check.js";

@@ -3,10 +3,11 @@ import type { ComponentContext } from "../../../plugin.js";
 import {
   AuthError,
   type AuthenticatedClient,
+  CredentialGate,
   type ServerAuthenticator,
   type ServerAuthRequest,
+  type VerifiedCredentials,
 } from "../../../runtime/kit.js";
-import { CredentialGate, type VerifiedCredentials } from "../gate/credential-gate.js";
 
 export interface BearerServerSettings {
   /** Lower-case. */

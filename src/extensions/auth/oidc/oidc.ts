@@ -1,7 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { defineExtension, type Extension, type ExtensionContext, StartError } from "../../../plugin.js";
-import type { ServerAuthenticator, ServerAuthRequest } from "../../../runtime/kit.js";
-import { CredentialGate, type VerifiedCredentials } from "../gate/credential-gate.js";
+import {
+  CredentialGate,
+  type ServerAuthenticator,
+  type ServerAuthRequest,
+  type VerifiedCredentials,
+} from "../../../runtime/kit.js";
 import { clientOfClaims } from "./claims.js";
 import { type OidcConfig, oidcSchema, type ProviderConfig } from "./config.js";
 import { IssuerKeys } from "./issuer-keys.js";

@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import type { Clock } from "../../../plugin.js";
+import type { Clock } from "../../contract/clock.js";
 
 interface AddressFailures {
   count: number;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { CredentialGate, type VerifiedCredentials } from "../../../../src/extensions/auth/gate/credential-gate.js";
 import { AuthError } from "../../../../src/runtime/contract/auth.js";
+import { CredentialGate, type VerifiedCredentials } from "../../../../src/runtime/kit/auth/credential-gate.js";
+import { contextOf, head, refusalOf } from "../../../extensions/auth/requests.js";
 import { FakeClock } from "../../../support/fake-clock.js";
-import { contextOf, head, refusalOf } from "../requests.js";
 
 function gate() {
   const clock = new FakeClock();

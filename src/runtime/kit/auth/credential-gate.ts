@@ -1,6 +1,9 @@
 import { hash, randomBytes } from "node:crypto";
-import { type Clock, type ComponentContext, type Counter, limitedLog } from "../../../plugin.js";
-import { AuthError, type AuthenticatedClient, isAuthError, type ServerAuthRequest } from "../../../runtime/kit.js";
+import { AuthError, type AuthenticatedClient, isAuthError, type ServerAuthRequest } from "../../contract/auth.js";
+import type { Clock } from "../../contract/clock.js";
+import type { ComponentContext } from "../../contract/component.js";
+import { limitedLog } from "../../contract/limited-log.js";
+import type { Counter } from "../../contract/observability.js";
 import { FailureDelays } from "./failure-delays.js";
 
 /** Who some credentials belong to. `forMs`: for how long that is so, if it ends by itself. */
