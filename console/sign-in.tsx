@@ -15,8 +15,8 @@ export function SignIn({ message }: { message: string }) {
     >
       <h1>Sign in</h1>
       <p>
-        This agent wants a token. It is kept in this tab only. By default it is in the file <code>admin-token</code> in
-        the directory of the agent's queues.
+        This agent wants a token. It is kept in this tab only. By default it is in the file{" "}
+        <code>data/admin-token</code> where the agent was started, which only the user that runs it can read.
       </p>
       <label class="field">
         <span>Token</span>

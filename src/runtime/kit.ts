@@ -76,6 +76,7 @@ export {
 
 // Authentication: who a request came from, and what whoever is not let in is answered.
 
+export { adminTokenHash, createAdminToken } from "./kit/auth/admin-token.js";
 export {
   AUTH_PREFIX,
   type AuthOutcome,

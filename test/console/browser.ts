@@ -20,12 +20,15 @@ export interface WatchedPage {
   readonly problems: string[];
 }
 
+/** With a token the page is signed in. */
 export async function openPage(
   browser: Browser,
   url: string,
+  token: string | undefined,
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  if (token !== undefined) await context.addInitScript(`sessionStorage.setItem("sluice.token", "${token}")`);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));

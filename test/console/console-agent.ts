@@ -9,6 +9,8 @@ import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 /** What a stranger may write into a record, or a backend into its answer. */
 export const HOSTILE =
   '<img src=x onerror="alert(1)"><script>alert(2)</script> \u001b[31mred\u001b[0m \u202etxt.exe\u202c \u0000end';
+/** What lets the pages of the tests in, also after a restart. */
+export const CONSOLE_TOKEN = "token-of-the-console-tests";
 /** A value that nobody wants to see all of. */
 export const HUGE = "y".repeat(300_000);
 
@@ -43,7 +45,9 @@ exporters:
   otlp_http/down: {endpoint: "${sinks.down.url}", retry_on_failure: {initial_interval: 1h, max_interval: 1h}}
 extensions:
   reliability: {directory: ${join(directory, "queue")}}
-  admin: {endpoint: "127.0.0.1:${adminPort}"}
+  admin:
+    endpoint: "127.0.0.1:${adminPort}"
+    tokens: [{name: console, token: ${CONSOLE_TOKEN}, roles: [view, reveal, replay, purge, configure]}]
 service:
   extensions: [reliability, admin]
   telemetry: {metrics: {level: none}}
@@ -66,7 +70,10 @@ service:
   return {
     url,
     sinks,
-    api: async <T>(path: string) => (await (await fetch(`${url}/api/v1${path}`)).json()) as T,
+    api: async <T>(path: string) =>
+      (await (
+        await fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${CONSOLE_TOKEN}` } })
+      ).json()) as T,
     async sendLog(body, attributes = {}) {
       const keys = Object.entries(attributes).map(([key, stringValue]) => ({ key, value: { stringValue } }));
       const record = { timeUnixNano: "1", eventName: "order.paid", body: { stringValue: body }, attributes: keys };

@@ -2,7 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../support/until.js";
 import { hasBrowser, launchBrowser, openPage, sidewaysScroll, takePicture, type WatchedPage } from "./browser.js";
-import { type ConsoleAgent, HOSTILE, HUGE, startConsoleAgent } from "./console-agent.js";
+import { CONSOLE_TOKEN, type ConsoleAgent, HOSTILE, HUGE, startConsoleAgent } from "./console-agent.js";
 
 let agent: ConsoleAgent;
 let browser: Browser;
@@ -33,8 +33,8 @@ async function deadLetters() {
   return (await agent.api<{ entries: readonly { id: string }[] }>("/dead-letters")).entries;
 }
 
-async function open(path: string, options?: Parameters<typeof openPage>[2]): Promise<Page> {
-  const watched = await openPage(browser, `${agent.url}/${path}`, options);
+async function open(path: string, options?: Parameters<typeof openPage>[3], token = CONSOLE_TOKEN): Promise<Page> {
+  const watched = await openPage(browser, `${agent.url}/${path}`, token || undefined, options);
   opened.push(watched);
   return watched.page;
 }
@@ -190,5 +190,19 @@ describe.skipIf(!hasBrowser)("every page", () => {
     await agent.restart(() => page.getByText("The agent cannot be reached").waitFor());
     await page.getByText("Connected again").waitFor();
     await page.getByRole("article", { name: "otlp_http/bad" }).getByText("1 entries").waitFor();
+  });
+});
+
+describe.skipIf(!hasBrowser)("a visitor without a token", () => {
+  it("sees nothing before it has signed in", async () => {
+    const page = await open("#/exporters", {}, "");
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect(await page.getByRole("article").count()).toBe(0);
+    await page.getByLabel("Token").fill("wrong-token-wrong-token");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("the token is not valid").waitFor();
+    await page.getByLabel("Token").fill(CONSOLE_TOKEN);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("article", { name: "otlp_http/bad" }).waitFor();
   });
 });

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -52,6 +52,12 @@ export async function startAgentProcess(
     void exited.then((code) => reject(new Error(`the agent exited with ${code}: ${output.stderr}`)));
   });
   return { child, output, exited, ports: portsOf(output.stderr) };
+}
+
+/** What the owner of an agent has: the token of its file. */
+export async function adminToken(origin: string): Promise<string> {
+  const about = (await (await fetch(`${origin}/api/v1`)).json()) as { token_file: string };
+  return readFileSync(about.token_file, "utf8").trim();
 }
 
 function portsOf(log: string): { http: number; grpc: number } {

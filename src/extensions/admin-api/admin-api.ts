@@ -1,40 +1,25 @@
 import type { Server as TlsServer } from "node:tls";
-import { z } from "zod";
-import { defineExtension, type Extension, type ExtensionContext, section } from "../../plugin.js";
+import { defineExtension, type Extension, type ExtensionContext, StartError } from "../../plugin.js";
 import {
   formatAddress,
   type HostPort,
-  hostPort,
   isLoopbackHost,
   loadServerTls,
   parseHostPort,
   reloadServerTls,
   startUnlessPortTaken,
-  tlsServer,
 } from "../../runtime/kit.js";
+import { AdminAccess } from "./access.js";
+import { type AdminApiConfig, adminApiSchema, DEFAULT_ENDPOINT, DEFAULT_TOKEN_FILE } from "./config.js";
 import { type AdminServer, startAdminServer } from "./server.js";
-
-const DEFAULT_ENDPOINT = "127.0.0.1:55679";
-
-const schema = z.strictObject({
-  endpoint: hostPort(DEFAULT_ENDPOINT)
-    .optional()
-    .meta({ description: `Default ${DEFAULT_ENDPOINT}; left out, a taken port is only a warning.` }),
-  allowed_hosts: z
-    .array(z.string())
-    .default([])
-    .meta({ description: "Host names under which it may be asked, besides localhost, its own and IP addresses." }),
-  tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
-});
-
-type AdminApiConfig = z.infer<typeof schema>;
+import { TokenFile } from "./token-file.js";
 
 /** Serves what operators see and do as JSON over HTTP; see docs/openapi.yaml. */
 export const adminApi = defineExtension<AdminApiConfig>({
   type: "admin",
   onByDefault: true,
   summary: "An HTTP API to look at exporters and dead letters, and to replay them.",
-  schema,
+  schema: adminApiSchema,
   listensAt: (config) => [{ address: endpointOf(config), key: ["endpoint"] }],
   create: (config, context) => new AdminApi(config, context),
 });
@@ -43,19 +28,36 @@ class AdminApi implements Extension {
   private readonly config: AdminApiConfig;
   private readonly context: ExtensionContext;
   private server: AdminServer | undefined;
+  private readonly access: AdminAccess;
+  private readonly tokenFile: TokenFile | undefined;
 
   constructor(config: AdminApiConfig, context: ExtensionContext) {
     this.config = config;
     this.context = context;
+    this.access = new AdminAccess(config, context);
+    const { tokens, auth, token_file: file } = config;
+    const isByFile = file !== undefined || (tokens === undefined && auth === undefined);
+    this.tokenFile = isByFile ? new TokenFile(file ?? DEFAULT_TOKEN_FILE) : undefined;
   }
 
   async start(): Promise<void> {
     const { logger, clock, host } = this.context;
     const endpoint = endpointOf(this.config);
+    const { access } = this;
+    const tokenFile = this.tokenFile?.path;
     const { tls: tlsConfig, allowed_hosts: allowedHosts } = this.config;
     const tls = tlsConfig && (await loadServerTls(tlsConfig, ["tls"]));
     const renewTls = (server: TlsServer) => reloadServerTls(server, tlsConfig!, clock, logger);
-    const settings = { endpoint, allowedHosts, logger, clock, host, ...(tls && { tls, renewTls }) };
+    const settings = {
+      endpoint,
+      allowedHosts,
+      logger,
+      clock,
+      host,
+      access,
+      tokenFile,
+      ...(tls && { tls, renewTls }),
+    };
     const start = () => startAdminServer(settings);
     this.server = await (this.config.endpoint === undefined
       ? startUnlessPortTaken(start, "admin API", logger)
@@ -63,14 +65,35 @@ class AdminApi implements Extension {
     if (this.server === undefined) return;
     const address = formatAddress(this.server.endpoint);
     logger.info({ endpoint: address }, "admin API is listening");
-    if (!isLoopbackHost(endpoint.host)) {
-      logger.warn({ endpoint: address }, "everyone who reaches the admin API can read and delete telemetry");
+    if (!isLoopbackHost(endpoint.host) && tls === undefined) {
+      logger.warn({ endpoint: address }, "the admin API takes tokens from other machines in plain text: give it tls");
+    }
+    await this.writeTokenFile();
+  }
+
+  /** Only when it listens: another agent that has the port has written its own. */
+  private async writeTokenFile(): Promise<void> {
+    const { tokenFile } = this;
+    if (tokenFile === undefined) return;
+    try {
+      await tokenFile.write();
+      this.access.addOwner(tokenFile.token);
+    } catch (error) {
+      const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+      const message = `the token of the admin API cannot be written to ${tokenFile.path} (${why})`;
+      if (this.config.token_file !== undefined) {
+        await this.server?.close();
+        throw new StartError(message, ["token_file"], { cause: error });
+      }
+      this.context.logger.warn({ file: tokenFile.path }, `${message}: nobody can use it; see admin.token_file`);
     }
   }
 
   async stop(): Promise<void> {
-    await this.server?.close();
+    if (this.server === undefined) return;
+    await this.server.close();
     this.server = undefined;
+    await this.tokenFile?.remove();
   }
 }
 

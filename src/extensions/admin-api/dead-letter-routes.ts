@@ -19,6 +19,7 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/dead-letters",
+    role: "view",
     async answer({ admin, query }) {
       return { body: await admin.listDeadLetters(readDeadLetterQuery(readParameters(query, FILTERS))) };
     },
@@ -26,6 +27,7 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/dead-letters/stats",
+    role: "view",
     async answer({ admin, query }) {
       return { body: await admin.deadLetterStats(readDeadLetterQuery(readParameters(query, FILTERS_ONLY))) };
     },
@@ -33,6 +35,7 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/dead-letters/export",
+    role: "reveal",
     answer: ({ admin, query }) => ({
       lines: admin.exportDeadLetters(readDeadLetterQuery(readParameters(query, FILTERS_ONLY))),
     }),
@@ -40,21 +43,24 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
   {
     method: "POST",
     path: "/dead-letters/export",
-    async answer({ admin, request }) {
+    role: "reveal",
+    async answer({ admin, request, actor }) {
       const { query, ...operator } = await readBody(request, exportBody);
-      const acting = admin.actingAs(operatorOf(request, operator));
+      const acting = admin.actingAs(operatorOf(request, operator, actor));
       return { lines: acting.exportDeadLetters(readFilters(query), { reveal: true }) };
     },
   },
   {
     method: "POST",
     path: "/dead-letters/import",
+    role: "replay",
     contentType: "application/x-ndjson",
     answer: async ({ admin, request }) => ({ body: await admin.importDeadLetters(readLines(request)) }),
   },
   {
     method: "POST",
     path: "/dead-letters/purge",
+    role: "purge",
     async answer({ admin, request }) {
       const { dry_run: dryRun = false, ...selected } = await readBody(request, purgeBody);
       const deleted = await admin.deleteDeadLetters(readSelection(selected), { dryRun });
@@ -64,16 +70,23 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
   {
     method: "POST",
     path: "/dead-letters/restore",
+    role: "purge",
     async answer({ admin, request }) {
       const { dry_run: _, ...selected } = await readBody(request, purgeBody);
       return { body: { restored: await admin.restoreDeadLetters(readSelection(selected)) } };
     },
   },
-  { method: "GET", path: "/dead-letters/:id", answer: showDeadLetter },
-  { method: "POST", path: "/dead-letters/:id/reveal", answer: revealDeadLetter },
+  {
+    method: "GET",
+    path: "/dead-letters/:id",
+    role: ({ query }) => (readFlag("payload", query.get("payload") ?? undefined) ? "reveal" : "view"),
+    answer: showDeadLetter,
+  },
+  { method: "POST", path: "/dead-letters/:id/reveal", role: "reveal", answer: revealDeadLetter },
   {
     method: "DELETE",
     path: "/dead-letters/:id",
+    role: "purge",
     answer: async ({ admin, params }) => ({
       body: { deleted: await admin.deleteDeadLetters({ ids: [params["id"]!] }) },
     }),
@@ -89,11 +102,11 @@ async function showDeadLetter({ admin, params, query }: RouteRequest) {
   return { json: withPayload(entry, true, await admin.payload(id)) };
 }
 
-async function revealDeadLetter({ admin, params, request }: RouteRequest) {
+async function revealDeadLetter({ admin, params, request, actor }: RouteRequest) {
   const id = params["id"]!;
   const operator = await readBody(request, revealBody);
   const entry = await requireEntry(admin, id);
-  const payload = await admin.actingAs(operatorOf(request, operator)).payload(id, { reveal: true });
+  const payload = await admin.actingAs(operatorOf(request, operator, actor)).payload(id, { reveal: true });
   return { json: withPayload(entry, false, payload) };
 }
 

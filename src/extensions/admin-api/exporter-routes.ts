@@ -12,6 +12,7 @@ export const exporterRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/exporters",
+    role: "view",
     answer({ admin, query }) {
       readParameters(query, []);
       return { body: { exporters: admin.exporters() } };
@@ -20,6 +21,7 @@ export const exporterRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/exporters/:id",
+    role: "view",
     answer: ({ admin, params }) => ({ body: findStatus(admin, params["id"]!) }),
   },
   changeRoute("pause", emptyBody, (admin, id) => admin.pause(id)),
@@ -38,6 +40,7 @@ function changeRoute<T>(
   return {
     method: "POST",
     path: `/exporters/:id/${name}`,
+    role: "configure",
     async answer({ admin, params, request }: RouteRequest) {
       const wanted = await readBody(request, schema);
       apply(admin, params["id"]!, wanted);

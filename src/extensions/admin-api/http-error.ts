@@ -14,8 +14,10 @@ export const API_ERRORS = {
   },
   forbidden: {
     status: 403,
-    cause: "The request came under a host name that is not allowed, or from the page of another site.",
-    action: "Ask by an address of the machine, or add the name to `allowed_hosts` of the extension `admin`.",
+    cause:
+      "Whoever asks does not have the role that this takes; or the request came under a host name that is not allowed, or from the page of another site.",
+    action:
+      "Ask with a token that has the role; by an address of the machine, or add the name to `allowed_hosts` of the extension `admin`.",
   },
   internal: {
     status: 500,
@@ -36,6 +38,12 @@ export const API_ERRORS = {
     status: 413,
     cause: "The body, or a line of it, is longer than the API reads.",
     action: "Import in several requests.",
+  },
+  unauthorized: {
+    status: 401,
+    cause: "There is no token with the request, or none that is known.",
+    action:
+      "Send `Authorization: Bearer` with a token of `admin.tokens`, or with that of the token file, which only its owner can read; the command line takes `SLUICE_ADMIN_TOKEN`, or reads the file.",
   },
   unavailable: {
     status: 503,

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import type { Operator } from "../../runtime/kit.js";
+import type { Actor } from "./roles.js";
 
 const MAX_REASON_LENGTH = 1000;
 const MAX_NAME_LENGTH = 200;
@@ -18,10 +19,16 @@ export const operatorFields = {
   reason: z.string().trim().max(MAX_REASON_LENGTH).optional(),
 };
 
-/** Whoever sends a request: who they say they are, and the address they ask from. */
+/** Whoever sends a request: who they are, and the address they ask from. */
 export function operatorOf(
   { socket }: IncomingMessage,
-  { by, reason }: { readonly by?: string | undefined; readonly reason?: string | undefined } = {},
+  { by, reason }: { readonly by?: string | undefined; readonly reason?: string | undefined },
+  actor: Actor,
 ): Operator {
-  return { actor: by ?? "unknown", from: socket.remoteAddress, ...(reason && { reason }) };
+  return { actor: actorName(by, actor), from: socket.remoteAddress, ...(reason && { reason }) };
+}
+
+/** Who somebody says to be, with whose token it is. The owner of the agent may say what it likes. */
+export function actorName(by: string | undefined, { name, isOwner }: Actor): string {
+  return by === undefined || by === name ? name : isOwner ? by : `${by} (${name})`;
 }

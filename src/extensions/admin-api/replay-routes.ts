@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AdminError } from "../../runtime/kit.js";
 import { readBody } from "./body.js";
+import { actorName } from "./operator.js";
 import type { ReplayJob } from "./replay-jobs.js";
 import type { ApiRoute } from "./route.js";
 import { readSelection, selectionFields } from "./selection-body.js";
@@ -18,7 +19,8 @@ export const replayRoutes: readonly ApiRoute[] = [
   {
     method: "POST",
     path: "/dead-letters/replay",
-    async answer({ admin, jobs, request }) {
+    role: "replay",
+    async answer({ admin, jobs, request, actor }) {
       const body = await readBody(request, replayBody);
       const { by, rate, generation, pipeline, approved = false, dry_run: dryRun = false, ...selected } = body;
       const given = {
@@ -26,20 +28,22 @@ export const replayRoutes: readonly ApiRoute[] = [
         ...(generation !== undefined && { generation }),
         ...(pipeline !== undefined && { pipeline }),
       };
-      const options = { by, approved, dryRun, ...given };
+      const options = { by: actorName(by, actor), approved, dryRun, ...given };
       const job = await jobs.start(admin, readSelection(selected), options);
       return { status: job.state === "running" ? 202 : 200, body: job };
     },
   },
-  { method: "GET", path: "/replays", answer: ({ jobs }) => ({ body: { replays: jobs.all() } }) },
+  { method: "GET", path: "/replays", role: "view", answer: ({ jobs }) => ({ body: { replays: jobs.all() } }) },
   {
     method: "GET",
     path: "/replays/:job",
+    role: "view",
     answer: ({ jobs, params }) => ({ body: requireJob(jobs.get(params["job"]!)) }),
   },
   {
     method: "DELETE",
     path: "/replays/:job",
+    role: "replay",
     answer: ({ jobs, params }) => ({ body: requireJob(jobs.cancel(params["job"]!)) }),
   },
 ];

@@ -5,6 +5,7 @@ import type { ConsoleFile } from "./console/console-files.js";
 import type { EventSource } from "./events.js";
 import type { History } from "./live/history.js";
 import type { ReplayJobs } from "./replay-jobs.js";
+import type { Actor, AdminRole } from "./roles.js";
 
 /** What a route is asked. */
 export interface RouteRequest {
@@ -17,6 +18,7 @@ export interface RouteRequest {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly request: IncomingMessage;
+  readonly actor: Actor;
 }
 
 /**
@@ -42,5 +44,7 @@ export interface ApiRoute {
    * The other may be undefined then, whatever its type says.
    */
   readonly needs?: "queues" | "components" | "nothing";
+  /** What whoever asks must have. */
+  readonly role: AdminRole | ((request: RouteRequest) => AdminRole);
   answer(request: RouteRequest): RouteAnswer | Promise<RouteAnswer>;
 }

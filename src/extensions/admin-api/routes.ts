@@ -7,9 +7,8 @@ import type { ApiRoute } from "./route.js";
 
 export const API_ROOT = "/api/v1";
 
-/** Everything the API can be asked. `docs/openapi.yaml` describes the same. */
+/** Everything the API can be asked, beside its root. `docs/openapi.yaml` describes the same. */
 export const ROUTES: readonly ApiRoute[] = [
-  { method: "GET", path: "/", needs: "nothing", answer: () => ({ body: { name: "sluice", api: 1 } }) },
   ...agentRoutes,
   ...liveRoutes,
   ...exporterRoutes,

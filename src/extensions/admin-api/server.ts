@@ -6,13 +6,15 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Server as TlsServer } from "node:tls";
 import type { Clock, Host, Logger } from "../../plugin.js";
-import { type HostPort, listen } from "../../runtime/kit.js";
+import { type HostPort, isLoopbackHost, listen, plainAddress } from "../../runtime/kit.js";
+import { type AdminAccess, requireRole } from "./access.js";
 import { type ConsoleFile, findConsoleFile } from "./console/console-files.js";
 import { EventReaders } from "./events.js";
 import { isVisit, rejectForeignHost, rejectForeignPage, requireContentType } from "./guard.js";
 import { asHttpError, HttpError } from "./http-error.js";
 import { History } from "./live/history.js";
 import { ReplayJobs } from "./replay-jobs.js";
+import type { Actor } from "./roles.js";
 import type { RouteAnswer, RouteRequest } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
 
@@ -22,6 +24,9 @@ interface AdminServerSettings {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly host: Host;
+  readonly access: AdminAccess;
+  /** Where the owner finds a token. */
+  readonly tokenFile: string | undefined;
   /** Given: https instead of http. */
   readonly tls?: ServerOptions;
   /** Called with a server that speaks TLS: what renews its certificates, and gives what stops that. */
@@ -45,12 +50,8 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<A
   const hosts = new Set([endpoint.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
   const limits = { headersTimeout: HEADERS_TIMEOUT_MS };
   const listener = (request: IncomingMessage, response: ServerResponse) =>
-    void respond(
-      request,
-      response,
-      () => answerTo(request, settings, { jobs, history }, hosts),
-      readers,
-      settings.logger,
+    void respond(request, response, settings, readers, (identified) =>
+      answerTo(request, settings, identified, { jobs, history }, hosts),
     );
   const server = settings.tls
     ? process.getBuiltinModule("node:https").createServer({ ...settings.tls, ...limits }, listener)
@@ -78,6 +79,7 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<A
 async function answerTo(
   request: IncomingMessage,
   settings: AdminServerSettings,
+  identified: (actor: Actor) => void,
   kept: Pick<RouteRequest, "jobs" | "history">,
   hosts: ReadonlySet<string>,
 ): Promise<RouteAnswer> {
@@ -85,7 +87,12 @@ async function answerTo(
   const url = (request.url ?? "/").split("?");
   const path = url[0]!;
   if (path !== "/" || !isVisit(request)) rejectForeignPage(request);
+  // The page itself holds nothing, and asks for a token.
   if (path !== API_ROOT && !path.startsWith(`${API_ROOT}/`)) return { file: findConsoleFile(request, path) };
+  if (path.replace(/\/$/, "") === API_ROOT && /^(GET|HEAD)$/.test(request.method ?? ""))
+    return aboutAgent(request, settings);
+  const actor = await settings.access.identify(request);
+  identified(actor);
   const method = request.method === "HEAD" ? "GET" : (request.method ?? "GET");
   const found = findRoute(method, path.slice(API_ROOT.length));
   if (found === undefined) throw new HttpError("not_found", `there is nothing at ${path}`);
@@ -106,28 +113,41 @@ async function answerTo(
   }
   if (needs === "components" && inspection === undefined) throw new HttpError("unavailable", "the agent is starting");
   const query = new URLSearchParams(url.slice(1).join("?"));
-  const asked = { ...kept, host, clock, params: found.params, query, request };
-  return found.route.answer({ ...asked, admin: admin!, inspection: inspection! });
+  const parts = { ...kept, host, clock, params: found.params, query, request };
+  const asked = { ...parts, actor, admin: admin!, inspection: inspection! };
+  const { role } = found.route;
+  requireRole(actor, typeof role === "string" ? role : role(asked));
+  return found.route.answer(asked);
+}
+
+/** For everyone: that it is an agent, and on this machine where whoever may read it finds a token. */
+function aboutAgent({ socket }: IncomingMessage, { tokenFile }: AdminServerSettings): RouteAnswer {
+  const isNear = tokenFile !== undefined && isLoopbackHost(plainAddress(socket.remoteAddress));
+  return { body: { name: "sluice", api: 1, ...(isNear && { token_file: tokenFile }) } };
 }
 
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: () => Promise<RouteAnswer>,
+  { logger }: AdminServerSettings,
   readers: EventReaders,
-  logger: Logger,
+  answer: (identified: (actor: Actor) => void) => Promise<RouteAnswer>,
 ): Promise<void> {
   response.on("error", () => {});
   request.on("error", () => {});
+  let actor: Actor | undefined;
   try {
-    await send(response, await answer(), readers);
+    const found = await answer((identified) => {
+      actor = identified;
+    });
+    await send(response, found, readers);
   } catch (error) {
     sendError(request, response, error, logger);
   }
   if (request.method === "POST" || request.method === "DELETE") {
     const { method, url, socket } = request;
     logger.info(
-      { method, url, status: response.statusCode, from: socket.remoteAddress },
+      { method, url, status: response.statusCode, actor: actor?.name, from: socket.remoteAddress },
       "admin API was asked for a change",
     );
   }

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { startAgentProcess } from "../../support/agent-process.js";
+import { adminToken, startAgentProcess } from "../../support/agent-process.js";
 import { startSink } from "../../support/otlp-sink.js";
 import { blocksIn, type Page } from "../pages.js";
 
@@ -21,9 +21,10 @@ service: {telemetry: {metrics: {level: none}}, pipelines: {logs: {receivers: [ot
     });
     try {
       const [, endpoint] = /"endpoint":"(127\.0\.0\.1:\d+)","msg":"admin API is listening"/.exec(agent.output.stderr)!;
+      const env = { ...process.env, SLUICE_ADMIN_TOKEN: await adminToken(`http://${endpoint}`) };
       for (const command of commands) {
         const here = command.replace("127.0.0.1:55679", endpoint!).replace("curl -s", "curl -sS --fail-with-body");
-        const { stdout } = await promisify(execFile)("bash", ["-c", here]);
+        const { stdout } = await promisify(execFile)("bash", ["-c", here], { env });
         expect(() => JSON.parse(stdout)).not.toThrow();
       }
     } finally {

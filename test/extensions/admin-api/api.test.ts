@@ -262,15 +262,14 @@ describe("replays", () => {
 
 describe("the API", () => {
   it("says who it is, and where it is not", async () => {
-    const { ask, url } = await startApi();
-    expect((await ask("GET", "")).body).toEqual({ name: "sluice", api: 1 });
-    expect((await fetch(url.replace("/api/v1", "/api"))).status).toBe(404);
-    expect((await fetch(url.replace("/api/v1", "/api/v10"))).status).toBe(404);
-    const wrong = await fetch(`${url}/dead-letters/purge`);
-    expect([wrong.status, (await fetch(`${url}/exporters`, { method: "DELETE" })).headers.get("allow")]).toEqual([
-      404,
-      "GET",
-    ]);
+    const { ask, url, owner } = await startApi();
+    const { body } = await ask("GET", "", undefined, { authorization: "" });
+    expect(body).toEqual({ name: "sluice", api: 1, token_file: expect.stringMatching(/admin-token$/) });
+    const asked = (address: string, method = "GET") => fetch(address, { method, headers: { ...owner } });
+    expect((await asked(url.replace("/api/v1", "/api"))).status).toBe(404);
+    expect((await asked(url.replace("/api/v1", "/api/v10"))).status).toBe(404);
+    expect((await asked(`${url}/dead-letters/purge`)).status).toBe(404);
+    expect((await asked(`${url}/exporters`, "DELETE")).headers.get("allow")).toBe("GET");
   });
 
   it("is unavailable as long as there are no queues", async () => {
@@ -285,7 +284,7 @@ describe("the API", () => {
     a.store.failed = () => Promise.reject(new Error("secret detail"));
     const answer = await ask("GET", "/dead-letters");
     expect([answer.status, JSON.stringify(answer.body)]).toEqual([500, expect.not.stringContaining("secret")]);
-    expect(said).toContainEqual({ level: "error", message: "the admin API failed" });
+    expect(said).toContainEqual(expect.objectContaining({ level: "error", message: "the admin API failed" }));
   });
 
   it.each([
@@ -304,11 +303,11 @@ describe("the API", () => {
   });
 
   it("takes changes only in a form that other sites' pages cannot send, and sends no CORS header", async () => {
-    const { ask, url, a } = await startApi();
+    const { ask, url, a, owner } = await startApi();
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]) {
       expect((await ask("POST", "/exporters/a/pause", "{}", { "content-type": type })).status).toBe(415);
     }
-    const preflight = await fetch(`${url}/exporters/a/pause`, { method: "OPTIONS" });
+    const preflight = await fetch(`${url}/exporters/a/pause`, { method: "OPTIONS", headers: { ...owner } });
     expect([preflight.status, preflight.headers.get("access-control-allow-origin"), a.paused]).toEqual([
       405,
       null,
@@ -342,12 +341,14 @@ describe("the extension admin", () => {
     expect(isStartError(failed) && failed.path).toEqual(["endpoint"]);
     await occupied(55679).catch(() => 0);
     const { said } = await startApi({});
-    expect(said).toEqual([{ level: "warn", message: expect.stringContaining("runs without its admin API") }]);
+    expect(said).toMatchObject([{ level: "warn", message: expect.stringContaining("runs without its admin API") }]);
   });
 
   it("warns when it can be reached from other machines", async () => {
     const { said } = await startApi({ endpoint: "0.0.0.0:0" });
-    expect(said).toContainEqual({ level: "warn", message: expect.stringContaining("read and delete telemetry") });
+    expect(said).toContainEqual(
+      expect.objectContaining({ level: "warn", message: expect.stringContaining("in plain text") }),
+    );
   });
 
   it("refuses an endpoint that is none", () => {

@@ -1,12 +1,16 @@
+import { existsSync, readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
+import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
 import { createAdmin } from "../../../src/extensions/reliability/operate/admin.js";
 import type { Host } from "../../../src/plugin.js";
+import type { ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import { maskBatch } from "../../../src/runtime/host/mask-batch.js";
 import type { Admin } from "../../../src/runtime/kit.js";
+import { temporaryFolder } from "../../support/temporary-folder.js";
 import { control, type FakeControl } from "../reliability/operate/controls.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
@@ -14,7 +18,9 @@ type Json = any;
 
 export interface Api {
   readonly url: string;
-  readonly said: { readonly level: string; readonly message: string }[];
+  /** What lets in the owner. */
+  readonly owner: Readonly<Record<string, string>>;
+  readonly said: { readonly level: string; readonly message: string; readonly fields: object }[];
   readonly a: FakeControl;
   readonly b: FakeControl;
   readonly host: { state: Host["state"]; admin: Admin | undefined };
@@ -27,17 +33,20 @@ export interface Api {
   ): Promise<{ status: number; body: Json }>;
 }
 
-/** The extension on a port of its own, over two exporters whose senders are the test. */
-export async function startApi(config: object = { endpoint: "127.0.0.1:0" }): Promise<Api> {
+/** The extension on a port of its own, over two exporters whose senders are the test, which may do everything. */
+export async function startApi(
+  config: object = { endpoint: "127.0.0.1:0" },
+  authenticator?: ServerAuthenticator,
+): Promise<Api> {
   const [a, b] = [await control("a"), await control("b/x")];
   const said: Api["said"] = [];
-  const note = (level: string) => (_: object, message: string) => void said.push({ level, message });
+  const note = (level: string) => (fields: object, message: string) => void said.push({ level, message, fields });
   let endpoint = "";
   const logger = {
     debug: note("debug"),
     info(fields: { endpoint?: string }, message: string) {
       endpoint ||= fields.endpoint ?? "";
-      said.push({ level: "info", message });
+      said.push({ level: "info", message, fields });
     },
     warn: note("warn"),
     error: note("error"),
@@ -62,12 +71,30 @@ export async function startApi(config: object = { endpoint: "127.0.0.1:0" }): Pr
     clock: systemClock,
     random: Math.random,
     host,
+    ...(authenticator && {
+      authenticators: { server: () => authenticator, client: () => undefined as never },
+    }),
   } as const;
-  const extension = adminApi.create(adminApi.schema.parse(config), context);
+  const isLocked = "tokens" in config || "auth" in config || "token_file" in config;
+  const file = join(temporaryFolder(), "admin-token");
+  const extension = adminApi.create(
+    adminApi.schema.parse(isLocked ? config : { token_file: file, ...config }),
+    context,
+  );
   onTestFinished(() => extension.stop());
   await extension.start();
   const url = `${"tls" in config ? "https" : "http"}://${endpoint}/api/v1`;
-  return { url, said, a, b, host, ask: (...args) => ask(url, ...args) };
+  const owner: Record<string, string> =
+    isLocked || !existsSync(file) ? {} : { authorization: `Bearer ${readFileSync(file, "utf8").trim()}` };
+  return {
+    url,
+    owner,
+    said,
+    a,
+    b,
+    host,
+    ask: (method, path, body, headers = {}) => ask(url, method, path, body, { ...owner, ...headers }),
+  };
 }
 
 async function ask(url: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {

@@ -1,7 +1,10 @@
+import { readFileSync } from "node:fs";
 import { get, request as httpRequest } from "node:http";
+import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Logger } from "../../../src/plugin.js";
 import { type FedAgent, type FedOptions, startFed } from "../../support/fed-agent.js";
+import { temporaryFolder } from "../../support/temporary-folder.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 type Json = any;
@@ -36,17 +39,19 @@ export async function startRunningApi(pipelines: string, options: FedOptions = {
     if (message === "admin API is listening") endpoint = (fields as { endpoint: string }).endpoint;
   };
   const logger: Logger = { debug() {}, info: note, warn() {}, error() {}, child: () => logger };
+  const file = join(temporaryFolder(), "admin-token");
   const extensions = (directory: string) =>
-    `extensions: {reliability: {directory: ${directory}}, admin: {endpoint: "127.0.0.1:0"}}`;
+    `extensions: {reliability: {directory: ${directory}}, admin: {endpoint: "127.0.0.1:0", token_file: ${file}}}`;
   const fed = await startFed((directory) => `${extensions(directory)}\n${pipelines}`, { logger, ...options });
   onTestFinished(() => fed.agent.stop(0));
   const url = `http://${endpoint}/api/v1`;
-  return { ...fed, url, ask: (...args) => ask(url, ...args), read: (path) => readEvents(url + path) };
+  const headers = { authorization: `Bearer ${readFileSync(file, "utf8").trim()}` };
+  return { ...fed, url, ask: (...args) => ask(url, headers, ...args), read: (path) => readEvents(url + path, headers) };
 }
 
-function ask(url: string, method: string, path: string, body?: unknown) {
+function ask(url: string, owner: Record<string, string>, method: string, path: string, body?: unknown) {
   return new Promise<{ status: number; body: Json }>((resolve, reject) => {
-    const headers = method === "POST" ? { "content-type": "application/json" } : {};
+    const headers = { ...owner, ...(method === "POST" && { "content-type": "application/json" }) };
     const request = httpRequest(url + path, { method, headers }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (chunk) => (text += chunk));
@@ -59,9 +64,9 @@ function ask(url: string, method: string, path: string, body?: unknown) {
 }
 
 /** Resolves when the answer has begun. */
-export function readEvents(url: string): Promise<EventReader> {
+export function readEvents(url: string, headers: Record<string, string> = {}): Promise<EventReader> {
   return new Promise((resolve, reject) => {
-    const request = get(url, (response) => {
+    const request = get(url, { headers }, (response) => {
       if (response.headers["content-type"] !== "text/event-stream")
         return reject(new Error(`${response.statusCode} ${response.headers["content-type"]}`));
       const events: ServerEvent[] = [];

@@ -7,6 +7,7 @@ export const agentRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/agent",
+    role: "view",
     needs: "components",
     answer({ host, inspection, query }) {
       readParameters(query, []);
@@ -18,6 +19,7 @@ export const agentRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/graph",
+    role: "view",
     needs: "components",
     answer({ inspection, query }) {
       readParameters(query, []);
@@ -27,6 +29,7 @@ export const agentRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/graph/nodes/:id/config",
+    role: "view",
     needs: "components",
     async answer({ inspection, params, query }) {
       readParameters(query, []);

@@ -12,6 +12,7 @@ export const liveRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/live",
+    role: "view",
     needs: "components",
     answer({ host, clock, query }) {
       readParameters(query, []);
@@ -21,6 +22,7 @@ export const liveRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/history",
+    role: "view",
     needs: "components",
     answer({ history, query }) {
       const { node } = readParameters(query, ["node"]);

@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { AdminError } from "../../contract/admin.js";
+import { ADMIN_TOKEN } from "../../kit/auth/admin-token.js";
+import { isLoopbackHost } from "../../kit/net/endpoint.js";
 import type { CommandContext, CommandOption } from "../command.js";
 import { UsageError } from "../terminal.js";
 import { type ApiAccess, isDistrusted, isUnreachable, requestJson } from "./send-request.js";
@@ -31,24 +33,43 @@ export interface AgentAddress {
 export async function agentAddress({ values, terminal }: CommandContext): Promise<AgentAddress> {
   const api = values["api"] as string | undefined;
   const base = baseOf(api ?? (terminal.env["SLUICE_API"] || DEFAULT_API));
-  return { base, access: await readAccess(values), isNamed: api !== undefined };
+  return { base, access: await readAccess(values, terminal.env), isNamed: api !== undefined };
 }
 
-/** False when nobody listens there; throws when somebody does who is no agent: that is worth knowing. */
-export async function isAgent({ base, access }: AgentAddress): Promise<boolean> {
+/**
+ * The same with what it takes to be let in; undefined when nobody listens there. Throws when somebody does who is no agent:
+ * that is worth knowing.
+ */
+export async function findAgent(address: AgentAddress): Promise<AgentAddress | undefined> {
+  const { base, access } = address;
   try {
     const asked = { method: "GET", timeoutMs: PROBE_TIMEOUT_MS };
-    const { name } = await requestJson<{ name?: unknown }>(new URL("api/v1", base), asked, access);
-    if (name === "sluice") return true;
+    const about = await requestJson<{ name?: unknown; token_file?: unknown }>(new URL("api/v1", base), asked, access);
+    if (about.name === "sluice") return { ...address, access: await withToken(access, base, about.token_file) };
   } catch (error) {
-    if (isUnreachable(error)) return false;
+    if (isUnreachable(error)) return undefined;
     if (error instanceof AdminError) throw error;
     if (isDistrusted(error)) throw distrustError(error as Error);
   }
   throw new AdminError("unavailable", `what answers at ${base.origin} is not the API of a Sluice agent`);
 }
 
-async function readAccess(values: CommandContext["values"]): Promise<ApiAccess> {
+/**
+ * With the token of the file that the agent names, if this user can read it. Whoever answers here may name any file, so
+ * nothing is sent that is not such a token.
+ */
+async function withToken(access: ApiAccess, base: URL, file: unknown): Promise<ApiAccess> {
+  const isNear = isLoopbackHost(base.hostname.replace(/^\[|\]$/g, ""));
+  if (access.token !== undefined || typeof file !== "string" || !isNear) return access;
+  const token = (await readFile(file, "utf8").catch(() => "")).trim();
+  return ADMIN_TOKEN.test(token) ? { ...access, token } : access;
+}
+
+async function readAccess(
+  values: CommandContext["values"],
+  env: CommandContext["terminal"]["env"],
+): Promise<ApiAccess> {
+  const token = env["SLUICE_ADMIN_TOKEN"];
   const read = async (option: string) => {
     const path = values[option] as string | undefined;
     if (path === undefined) return {};
@@ -57,7 +78,8 @@ async function readAccess(values: CommandContext["values"]): Promise<ApiAccess> 
     });
     return { [option]: text };
   };
-  return { tls: { ...(await read("ca")), ...(await read("cert")), ...(await read("key")) } };
+  const tls = { ...(await read("ca")), ...(await read("cert")), ...(await read("key")) };
+  return token ? { tls, token } : { tls };
 }
 
 function baseOf(text: string): URL {

@@ -17,12 +17,16 @@ export interface ApiRequest {
 export interface ApiAccess {
   /** PEM: whom to trust in place of the system's authorities, and the certificate to show. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+  readonly token?: string;
 }
 
 /** Asks the API; an error it answers with is thrown as the `AdminError` it was. No proxy, no redirect: this is for agents nearby. */
 export async function sendRequest(url: URL, options: ApiRequest, access: ApiAccess): Promise<IncomingMessage> {
   const type = options.lines === undefined ? "application/json" : "application/x-ndjson";
-  const headers = options.method === "POST" ? { "content-type": type } : {};
+  const headers = {
+    ...(options.method === "POST" && { "content-type": type }),
+    ...(access.token !== undefined && { authorization: `Bearer ${access.token}` }),
+  };
   const send = url.protocol === "https:" ? httpsRequest : httpRequest;
   const request = send(url, { method: options.method, headers, ...access.tls });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
@@ -77,8 +81,10 @@ async function errorFromResponse(response: IncomingMessage, url: URL): Promise<A
   }
   const code =
     CODES.find((known) => known === apiError.code) ?? (response.statusCode! < 500 ? "bad_request" : "unavailable");
-  return new AdminError(code, apiError.message);
+  return new AdminError(code, response.statusCode === 401 ? `${apiError.message}; ${TOKEN_ADVICE}` : apiError.message);
 }
+
+const TOKEN_ADVICE = "set SLUICE_ADMIN_TOKEN, or ask as the user that runs the agent, who can read its token file";
 
 const CODES: readonly AdminErrorCode[] = ["not_found", "bad_request", "conflict", "unavailable"];
 

@@ -1,6 +1,6 @@
 import { AdminError } from "../../contract/admin.js";
 import type { CommandContext } from "../command.js";
-import { agentAddress, isAgent } from "./find-agent.js";
+import { agentAddress, findAgent } from "./find-agent.js";
 import { reportFailure } from "./report.js";
 import { requestJson } from "./send-request.js";
 
@@ -15,11 +15,13 @@ export interface AgentApi {
 export function withAgent(context: CommandContext, work: (api: AgentApi) => Promise<number>): Promise<number> {
   return reportFailure(context, async () => {
     const address = await agentAddress(context);
-    const { base, access } = address;
-    if (!(await isAgent(address))) {
+    const { base } = address;
+    const agent = await findAgent(address);
+    if (agent === undefined) {
       const advice = "is it running, and does its config have the extension admin? --api URL names another";
       throw new AdminError("unavailable", `no agent answers at ${base.origin}; ${advice}`);
     }
+    const { access } = agent;
     const at = (path: string) => new URL(`api/v1${path}`, base);
     return work({
       origin: base.origin,

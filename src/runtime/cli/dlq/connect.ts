@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { AdminError } from "../../contract/admin.js";
 import { maskBatch } from "../../host/mask-batch.js";
-import { agentAddress, isAgent } from "../agent/find-agent.js";
+import { agentAddress, findAgent } from "../agent/find-agent.js";
 import type { CommandContext } from "../command.js";
 import { type Terminal, UsageError } from "../terminal.js";
 import type { DeadLetterConnection } from "./dead-letter-admin.js";
@@ -24,9 +24,10 @@ export async function connect(context: CommandContext): Promise<DeadLetterConnec
   if (directory !== undefined || (queues !== undefined && values["api"] === undefined))
     return openDirectory(directory ?? queues!.directory, terminal, queues);
   const address = await agentAddress(context);
-  const { base, access, isNamed } = address;
-  if (await isAgent(address))
-    return { admin: remoteAdmin(base, access), where: base.origin, isOffline: false, close: async () => {} };
+  const { base, isNamed } = address;
+  const agent = await findAgent(address);
+  if (agent !== undefined)
+    return { admin: remoteAdmin(base, agent.access), where: base.origin, isOffline: false, close: async () => {} };
   if (isNamed) throw new AdminError("unavailable", `no agent answers at ${base.origin}`);
   if (!(await isDirectory(DEFAULT_DIRECTORY))) throw noAgentError(base);
   terminal.err.write(`No agent answers at ${base.origin}; working on ${DEFAULT_DIRECTORY}.\n`);

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type AgentProcess, startAgentProcess } from "../../../support/agent-process.js";
+import { type AgentProcess, adminToken, startAgentProcess } from "../../../support/agent-process.js";
 import { installSluice } from "../../../support/installed.js";
 
 /**
@@ -121,7 +121,8 @@ async function post(...bodies: string[]) {
 async function deadLetters(): Promise<unknown[]> {
   const line = agent!.output.stderr.split("\n").find((text) => text.includes("admin API"))!;
   const { endpoint } = JSON.parse(line) as { endpoint: string };
-  const response = await fetch(`http://${endpoint}/api/v1/dead-letters`);
+  const headers = { authorization: `Bearer ${await adminToken(`http://${endpoint}`)}` };
+  const response = await fetch(`http://${endpoint}/api/v1/dead-letters`, { headers });
   return ((await response.json()) as { entries: unknown[] }).entries;
 }
 

@@ -1,0 +1,121 @@
+import { timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { ComponentContext } from "../../plugin.js";
+import {
+  AuthError,
+  type AuthenticatedClient,
+  adminTokenHash,
+  authenticate,
+  CredentialGate,
+  glob,
+  httpAuthRequest,
+  isAuthError,
+  type ServerAuthenticator,
+  type ServerAuthRequest,
+  serverAuthenticator,
+} from "../../runtime/kit.js";
+import type { AdminApiConfig } from "./config.js";
+import { HttpError } from "./http-error.js";
+import { type Actor, ADMIN_ROLES, type AdminRole } from "./roles.js";
+
+interface AdminToken {
+  /** Of the token: all are as long as each other. */
+  readonly hash: Buffer;
+  readonly actor: Actor;
+  readonly client: AuthenticatedClient;
+}
+
+/** Finds out who asks, by token or by the authenticator that is configured, and what they may do. */
+export class AdminAccess {
+  private readonly gate: CredentialGate;
+  private readonly known: AdminToken[];
+  private readonly authenticator: ServerAuthenticator | undefined;
+  private readonly actorOf: (client: AuthenticatedClient) => Actor;
+  private readonly id: string;
+
+  constructor({ tokens = [], auth, grants = [] }: AdminApiConfig, context: ComponentContext) {
+    this.id = context.id;
+    this.gate = new CredentialGate(context);
+    this.known = tokens.map(({ name, roles, hash, token }) =>
+      this.knownToken(hash ?? adminTokenHash(token!), { name, roles: new Set(roles) }),
+    );
+    this.authenticator = auth && serverAuthenticator(auth, context);
+    this.actorOf = granter(grants);
+  }
+
+  /** Whoever has this token may do everything. */
+  addOwner(token: string): void {
+    this.known.push(
+      this.knownToken(adminTokenHash(token), { name: "owner", roles: new Set(ADMIN_ROLES), isOwner: true }),
+    );
+  }
+
+  /** Throws an `HttpError`: 401 when it is not known who asks, 503 when that cannot be told now. */
+  async identify(request: IncomingMessage): Promise<Actor> {
+    const head = httpAuthRequest(request);
+    const client = this.tokenClient(head);
+    const byToken = client && this.known.find((known) => known.client === client);
+    if (byToken !== undefined) return byToken.actor;
+    if (this.authenticator === undefined) throw this.unauthorized("a token is required");
+    const outcome = await authenticate(this.authenticator, head);
+    if (!isAuthError(outcome)) return this.actorOf(outcome);
+    if (outcome.kind === "unavailable") throw new HttpError("unavailable", outcome.message);
+    throw this.unauthorized(outcome.message);
+  }
+
+  /** Undefined when the authenticator is to be asked, which counts failures itself. */
+  private tokenClient(head: ServerAuthRequest): AuthenticatedClient | undefined {
+    try {
+      const shown = head.header("authorization");
+      if (!shown) return undefined;
+      if (this.authenticator !== undefined) return this.verify(shown);
+      // Without a promise, since nothing is waited for here.
+      return this.gate.authenticate(head, shown, (text) => ({ client: this.verify(text) })) as AuthenticatedClient;
+    } catch (error) {
+      if (!isAuthError(error)) throw error;
+      if (this.authenticator !== undefined) return undefined;
+      if (error.kind === "unavailable") throw new HttpError("unavailable", error.message);
+      throw this.unauthorized(error.message);
+    }
+  }
+
+  private verify(shown: string): AuthenticatedClient {
+    const hash = Buffer.from(adminTokenHash(/^bearer +(\S+)$/i.exec(shown)?.[1] ?? ""));
+    let found: AuthenticatedClient | undefined;
+    // All are compared, so that the time tells nothing.
+    for (const known of this.known) if (timingSafeEqual(known.hash, hash)) found = known.client;
+    if (found === undefined) throw new AuthError("unauthenticated", "the token is not valid");
+    return found;
+  }
+
+  private knownToken(hash: string, actor: Actor): AdminToken {
+    return { hash: Buffer.from(hash), actor, client: { authenticator: this.id, subject: actor.name, attributes: {} } };
+  }
+
+  private unauthorized(message: string): HttpError {
+    return new HttpError("unauthorized", message, {
+      "www-authenticate": this.authenticator?.challenge ?? 'Bearer realm="sluice"',
+    });
+  }
+}
+
+/** Throws an `HttpError` unless the actor has the role. */
+export function requireRole({ name, roles }: Actor, role: AdminRole): void {
+  if (!roles.has(role)) throw new HttpError("forbidden", `${JSON.stringify(name)} does not have the role ${role}`);
+}
+
+/** What a client may do: all that any grant gives that fits it. */
+function granter(grants: NonNullable<AdminApiConfig["grants"]>): (client: AuthenticatedClient) => Actor {
+  const rules = grants.map(({ subject = "*", group, roles }) => ({
+    roles,
+    isSubject: glob(subject),
+    isGroup: group === undefined ? undefined : glob(group),
+  }));
+  return ({ subject, attributes }) => {
+    const groups = [attributes["membership"] ?? []].flat();
+    const fitting = rules.filter(
+      ({ isSubject, isGroup }) => isSubject(subject) && (isGroup === undefined || groups.some(isGroup)),
+    );
+    return { name: subject, roles: new Set(fitting.flatMap(({ roles }) => roles)) };
+  };
+}

@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { secret, section } from "../../plugin.js";
+import { authReference, hostPort, tlsServer } from "../../runtime/kit.js";
+import { ADMIN_ROLES } from "./roles.js";
+
+export const DEFAULT_ENDPOINT = "127.0.0.1:55679";
+export const DEFAULT_TOKEN_FILE = "./data/admin-token";
+
+const roles = () =>
+  z
+    .array(z.enum(ADMIN_ROLES))
+    .min(1, "expected at least one role")
+    .meta({ description: "view, reveal (payloads), replay, purge, configure." });
+
+const token = z
+  .strictObject({
+    name: z.string().min(1).meta({ description: "Who has it: this is in the log of what is done with it." }),
+    hash: z
+      .string()
+      .regex(/^sha256:[0-9a-f]{64}$/, "expected sha256: and 64 hexadecimal digits, as sluice admin-token prints it")
+      .optional()
+      .meta({ description: "The SHA-256 of the token, as sluice admin-token prints it." }),
+    token: secret().min(16, "expected at least 16 characters").optional().meta({ description: "The token itself." }),
+    roles: roles(),
+  })
+  .refine(({ hash, token }) => (hash === undefined) !== (token === undefined), "expected hash or token, one of them");
+
+const grant = z
+  .strictObject({
+    subject: z.string().optional().meta({ description: "The client's subject; * stands for any text." }),
+    group: z.string().optional().meta({ description: "One of the client's groups (auth.membership)." }),
+    roles: roles(),
+  })
+  .refine(({ subject, group }) => subject !== undefined || group !== undefined, "expected subject or group");
+
+export const adminApiSchema = z
+  .strictObject({
+    endpoint: hostPort(DEFAULT_ENDPOINT)
+      .optional()
+      .meta({ description: `Default ${DEFAULT_ENDPOINT}; left out, a taken port is only a warning.` }),
+    allowed_hosts: z
+      .array(z.string())
+      .default([])
+      .meta({ description: "Host names under which it may be asked, besides localhost, its own and IP addresses." }),
+    tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
+    tokens: z.array(token).optional().meta({ description: "Who may ask, and what for." }),
+    auth: authReference("server").optional().meta({ description: "An extension that says who asks." }),
+    grants: z.array(grant).optional().meta({ description: "What clients that `auth` lets in may do." }),
+    token_file: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({
+        description: `A token for everything, made at every start, that only its owner can read. Default, without tokens and auth: ${DEFAULT_TOKEN_FILE}.`,
+      }),
+  })
+  .refine(({ auth, grants }) => (auth === undefined) === (grants === undefined), {
+    path: ["grants"],
+    message: "auth and grants go together: who may come in, and what they may do",
+  });
+
+export type AdminApiConfig = z.infer<typeof adminApiSchema>;

@@ -1,0 +1,179 @@
+import { lstat, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
+import { ADMIN_ROLES, type AdminRole } from "../../../src/extensions/admin-api/roles.js";
+import { ROUTES } from "../../../src/extensions/admin-api/routes.js";
+import { TokenFile } from "../../../src/extensions/admin-api/token-file.js";
+import { AuthError, type ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
+import { adminTokenHash, createAdminToken } from "../../../src/runtime/kit/auth/admin-token.js";
+import { temporaryFolder } from "../../support/temporary-folder.js";
+import { deadLetter } from "../reliability/operate/controls.js";
+import { startApi } from "./harness.js";
+
+const endpoint = "127.0.0.1:0";
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+/** One request for each role, and what it takes. */
+const REQUESTS: readonly (readonly [AdminRole, string, string, unknown?])[] = [
+  ["view", "GET", "/exporters"],
+  ["view", "GET", "/exporters/a"],
+  ["view", "GET", "/dead-letters"],
+  ["view", "GET", "/dead-letters/stats"],
+  ["view", "GET", "/dead-letters/unknown"],
+  ["view", "GET", "/replays"],
+  ["reveal", "GET", "/dead-letters/unknown?payload=true"],
+  ["reveal", "GET", "/dead-letters/unknown?payload="],
+  ["reveal", "GET", "/dead-letters/export"],
+  ["replay", "POST", "/dead-letters/replay", { all: true, by: "ann" }],
+  ["replay", "POST", "/dead-letters/import", ""],
+  ["replay", "DELETE", "/replays/unknown"],
+  ["purge", "POST", "/dead-letters/purge", { all: true }],
+  ["purge", "POST", "/dead-letters/restore", { all: true }],
+  ["purge", "DELETE", "/dead-letters/unknown"],
+  ["configure", "POST", "/exporters/a/pause", {}],
+  ["configure", "POST", "/exporters/a/resume", {}],
+  ["configure", "POST", "/exporters/a/retry", {}],
+  ["configure", "POST", "/exporters/a/breaker", { state: "auto" }],
+  ["configure", "POST", "/exporters/a/replay-rate", { rate: 5 }],
+];
+
+describe("a token", () => {
+  it.each(ADMIN_ROLES.map((role) => [role]))("with the role %s may do what that is, and nothing else", async (role) => {
+    const token = createAdminToken();
+    const { ask } = await startApi({ endpoint, tokens: [{ name: "ops", hash: adminTokenHash(token), roles: [role] }] });
+    for (const [needed, method, path, body] of REQUESTS) {
+      const type: Record<string, string> = path.endsWith("import") ? { "content-type": "application/x-ndjson" } : {};
+      const { status, body: answer } = await ask(method, path, body, { ...bearer(token), ...type });
+      if (needed === role) expect([path, status < 401 || status === 404]).toEqual([path, true]);
+      else expect([path, status, answer.error.code]).toEqual([path, 403, "forbidden"]);
+    }
+  });
+
+  it("is needed for every route, which all have a role; the page says the same", async () => {
+    const { ask } = await startApi();
+    for (const [, method, path, body] of REQUESTS) {
+      const answer = await ask(method, path, body, { authorization: "" });
+      expect([path, answer.status, answer.body.error.code]).toEqual([path, 401, "unauthorized"]);
+    }
+    const page = parse(await readFile("docs/openapi.yaml", "utf8")) as {
+      paths: Record<string, Record<string, { "x-role"?: string }>>;
+    };
+    for (const { method, path, role } of ROUTES) {
+      const written = page.paths[path.replace(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]?.["x-role"];
+      expect([path, written]).toEqual([path, typeof role === "string" ? role : "view, or reveal for the payload"]);
+    }
+  });
+
+  it("that is not known is refused, and many of them are held back", async () => {
+    const token = createAdminToken();
+    const { ask } = await startApi({ endpoint, tokens: [{ name: "ops", token, roles: ["view"] }] });
+    const wrong = [createAdminToken(), token.slice(0, -1), `${token}x`, "", "null"];
+    for (const shown of wrong) expect((await ask("GET", "/exporters", undefined, bearer(shown))).status).toBe(401);
+    expect((await ask("GET", "/exporters", undefined, { authorization: token })).status).toBe(401);
+    for (let n = 0; n < 10; n++) await ask("GET", "/exporters", undefined, bearer(`guess-${n}`));
+    expect((await ask("GET", "/exporters", undefined, bearer("guess"))).status).toBe(503);
+  });
+
+  it("names who did it in the log and in the history of what was replayed", async () => {
+    const token = createAdminToken();
+    const { ask, said, a } = await startApi({ endpoint, tokens: [{ name: "ops", token, roles: ["replay", "view"] }] });
+    await deadLetter(a, { id: "x" } as never).catch(() => {});
+    const { body } = await ask("POST", "/dead-letters/replay", { all: true, by: "ann" }, bearer(token));
+    expect(body.by).toBe("ann (ops)");
+    expect(said.at(-1)).toMatchObject({ message: "admin API was asked for a change", fields: { actor: "ops" } });
+    expect(JSON.stringify(said)).not.toContain(token);
+  });
+
+  it.each([
+    [{ tokens: [{ name: "a", roles: ["view"] }] }, "expected hash or token"],
+    [{ tokens: [{ name: "a", hash: "sha256:abc", roles: ["view"] }] }, "sluice admin-token"],
+    [{ tokens: [{ name: "a", token: "short", roles: ["view"] }] }, "at least 16"],
+    [{ tokens: [{ name: "a", token: createAdminToken(), roles: [] }] }, "at least one role"],
+    [{ auth: { authenticator: "oidc" } }, "auth and grants go together"],
+    [{ grants: [{ subject: "a", roles: ["view"] }] }, "auth and grants go together"],
+    [{ auth: { authenticator: "oidc" }, grants: [{ roles: ["view"] }] }, "expected subject or group"],
+  ])("is configured with all that it needs: %j", (config, message) => {
+    expect(adminApi.schema.safeParse(config).error?.issues[0]?.message).toContain(message);
+  });
+});
+
+describe("an authenticator", () => {
+  const known: ServerAuthenticator = {
+    challenge: "Known",
+    authenticate(request) {
+      const subject = request.header("authorization") ?? "";
+      if (subject === "") throw new AuthError("unauthenticated", "who are you?");
+      if (subject === "down") throw new AuthError("unavailable", "later");
+      return { authenticator: "known", subject, attributes: { membership: subject === "ann" ? ["ops"] : [] } };
+    },
+  };
+  const auth = { authenticator: "known" };
+  const grants = [
+    { subject: "joe*", roles: ["view"] },
+    { group: "ops", roles: ["view", "configure"] },
+  ];
+
+  it("says who asks, and grants say what they may do", async () => {
+    const { ask, said } = await startApi({ endpoint, auth, grants }, known);
+    const status = async (who: string, method: string, path: string, body?: unknown) =>
+      (await ask(method, path, body, { authorization: who })).status;
+    expect(await status("joe-1", "GET", "/exporters")).toBe(200);
+    expect(await status("joe-1", "POST", "/exporters/a/pause", {})).toBe(403);
+    expect(await status("ann", "POST", "/exporters/a/pause", {})).toBe(200);
+    expect(said.at(-1)).toMatchObject({ fields: { actor: "ann" } });
+    expect(await status("eve", "GET", "/exporters")).toBe(403);
+    expect(await status("", "GET", "/exporters")).toBe(401);
+    expect(await status("down", "GET", "/exporters")).toBe(503);
+  });
+
+  it("stands beside tokens", async () => {
+    const token = createAdminToken();
+    const tokens = [{ name: "ops", token, roles: ["purge"] }];
+    const { ask } = await startApi({ endpoint, auth, grants, tokens }, known);
+    expect((await ask("POST", "/dead-letters/purge", { all: true }, bearer(token))).status).toBe(200);
+    expect((await ask("GET", "/exporters", undefined, { authorization: "joe" })).status).toBe(200);
+  });
+});
+
+describe("the token file", () => {
+  it("can be read by its owner alone, lets in, and is gone after the stop", async () => {
+    const folder = join(temporaryFolder(), "new", "data");
+    const path = join(folder, "admin-token");
+    const { ask } = await startApi({ endpoint, token_file: path });
+    expect([(await stat(path)).mode & 0o777, (await stat(folder)).mode & 0o777]).toEqual([0o600, 0o700]);
+    const token = (await readFile(path, "utf8")).trim();
+    expect((await ask("GET", "/exporters", undefined, bearer(token))).status).toBe(200);
+    expect((await ask("GET", "", undefined)).body.token_file).toBe(path);
+  });
+
+  it("takes the place of what is there, and is not written through a link", async () => {
+    const folder = temporaryFolder();
+    const [path, victim] = [join(folder, "admin-token"), join(folder, "victim")];
+    await writeFile(victim, "precious");
+    await symlink(victim, path);
+    const file = new TokenFile(path);
+    await file.write();
+    expect([await readFile(victim, "utf8"), (await lstat(path)).isSymbolicLink()]).toEqual(["precious", false]);
+    await writeFile(path, "of another agent");
+    await file.remove();
+    expect(await readFile(path, "utf8")).toBe("of another agent");
+    await file.write();
+    await file.remove();
+    await expect(stat(path)).rejects.toThrow("ENOENT");
+  });
+
+  it("that cannot be written keeps everybody out, and is an error where somebody asked for it", async () => {
+    const folder = temporaryFolder();
+    await writeFile(join(folder, "data"), "a file");
+    const path = join(folder, "data", "admin-token");
+    await expect(startApi({ endpoint, token_file: path })).rejects.toMatchObject({ path: ["token_file"] });
+  });
+
+  it("is not made where tokens are configured", async () => {
+    const tokens = [{ name: "ops", token: createAdminToken(), roles: ["view"] }];
+    const { ask } = await startApi({ endpoint, tokens });
+    expect((await ask("GET", "")).body).toEqual({ name: "sluice", api: 1 });
+  });
+});
