@@ -53,7 +53,7 @@ describe("queues that no exporter uses", () => {
     const before = await startWrapped(exporter("otlp_http/old"), { logger });
     await before.send("a");
     await before.agent.stop(0);
-    writeFileSync(join(before.directory, "100%.witness"), "not ours");
+    writeFileSync(join(before.directory, "100%.witness"), "not ours", { mode: 0o600 });
     warnings.length = 0;
     const after = await startWrapped(exporter("otlp_http/new"), { directory: before.directory, logger });
     await after.agent.stop(0);
