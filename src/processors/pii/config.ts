@@ -4,6 +4,7 @@ import { secret, section } from "../../plugin.js";
 import { type ConfigPath, compilePattern, configPath } from "../../runtime/kit.js";
 import { COUNTRIES, type Country, DETECTORS, type DetectorName } from "./detect/text/detectors.js";
 import type { PiiTreatmentSettings } from "./pii-treatment.js";
+import { EXTRA_PLACES } from "./rewrite-fields.js";
 import { STRATEGIES, type Strategy } from "./strategies.js";
 
 const strategy = () => z.enum(STRATEGIES);
@@ -96,6 +97,10 @@ const rawSchema = z.strictObject({
     .meta({ description: "By key, path or either with *: what to do with the whole value." }),
   patterns: z.array(pattern).default([]).meta({ description: "More to look for in texts, in RE2 syntax." }),
   json_bodies: z.boolean().default(false).meta({ description: "Look into bodies that are JSON texts as into maps." }),
+  look_into: z
+    .array(z.enum(EXTRA_PLACES))
+    .default([])
+    .meta({ description: "More places to look into; unknown_fields takes out fields of OTLP that are not known." }),
   summary: z
     .enum(["silent", "info", "debug"])
     .default("silent")
@@ -151,6 +156,7 @@ export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
     countries: countriesOf(config.detectors?.["national_id"]),
     summary: config.summary,
     jsonBodies: config.json_bodies,
+    lookInto: EXTRA_PLACES.filter((place) => config.look_into.includes(place)),
   };
 });
 

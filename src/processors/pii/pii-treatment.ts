@@ -2,6 +2,7 @@ import type { Batch } from "../../plugin.js";
 import {
   ARRAY_VALUE_TAG,
   after,
+  BYTES_VALUE_TAG,
   decodeText,
   ELEMENT_TAG,
   findField,
@@ -23,10 +24,12 @@ import { type FieldRule, type FieldRuleSettings, FieldRules } from "./field-rule
 import { PreviousRecord } from "./previous-record.js";
 import {
   type AttributeOwner,
+  type ExtraPlace,
   type FieldVisitor,
   rewriteFields,
   rewriteFieldsInTurns,
   type TextField,
+  type WalkSettings,
 } from "./rewrite-fields.js";
 import { STRATEGIES, type Strategy, type WholeTreatment, wholeTreatment } from "./strategies.js";
 import { SummaryAttributes } from "./summary-attributes.js";
@@ -42,6 +45,8 @@ export interface PiiTreatmentSettings extends FieldRuleSettings, TextTreatmentSe
   readonly summary: "silent" | "info" | "debug";
   /** Look into bodies that are JSON as into maps. */
   readonly jsonBodies: boolean;
+  /** More places to look into; none, if it is left out. */
+  readonly lookInto?: readonly ExtraPlace[] | undefined;
 }
 
 /** What a batch may cost for each of its bytes, without hashes and patterns. */
@@ -76,7 +81,9 @@ export class PiiTreatment implements FieldVisitor {
   private readonly previousRecord = new PreviousRecord();
   private matchPath = "";
   /** What a batch may cost: hashes and patterns have their price. */
-  private readonly unitsPerByte: number;
+  private readonly walkSettings: WalkSettings;
+  private readonly looksIntoBytes: boolean;
+  private readonly looksIntoKeys: boolean;
   /** What the present attribute or body may cost altogether. */
   private maxWork = 0;
 
@@ -85,10 +92,13 @@ export class PiiTreatment implements FieldVisitor {
     this.fields = new FieldRules(settings);
     this.texts = new TextTreatment(settings);
     this.counts = new TreatmentCounts(this.texts.names.length, settings.summary === "debug");
-    this.unitsPerByte =
+    const unitsPerByte =
       UNITS_PER_BYTE +
       (settings.hashKey === undefined ? 0 : HASH_COST / 8) +
       settings.patterns.length * PATTERN_COST * 4;
+    this.walkSettings = { unitsPerByte, extraPlaces: settings.lookInto ?? [] };
+    this.looksIntoBytes = settings.lookInto?.includes("bytes") ?? false;
+    this.looksIntoKeys = settings.lookInto?.includes("keys") ?? false;
     this.hasSummary = settings.isEnforced && settings.summary !== "silent";
     this.wholeTreatments = Object.fromEntries(
       STRATEGIES.map((strategy) => [strategy, wholeTreatment(strategy, settings.hashKey)]),
@@ -107,13 +117,13 @@ export class PiiTreatment implements FieldVisitor {
 
   treat(batch: Batch): Batch {
     this.previousRecord.startBatch();
-    return rewriteFields(batch, this, this.unitsPerByte);
+    return rewriteFields(batch, this, this.walkSettings);
   }
 
   /** The same, but a batch that takes long comes later; until then no other one may be given. */
   treatInTurns(batch: Batch): Batch | Promise<Batch> {
     this.previousRecord.startBatch();
-    return rewriteFieldsInTurns(batch, this, this.unitsPerByte);
+    return rewriteFieldsInTurns(batch, this, this.walkSettings);
   }
 
   open(owner: AttributeOwner): void {
@@ -145,6 +155,11 @@ export class PiiTreatment implements FieldVisitor {
         this.summary.remember(rewriter, field.path, at, lengthAt, end);
         return;
       }
+    }
+    if (this.looksIntoKeys || this.looksIntoBytes) {
+      this.maxWork = work.spent + MAX_UNITS_PER_FIELD;
+      this.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
+      return;
     }
     if (
       field.strategy === undefined &&
@@ -218,8 +233,27 @@ export class PiiTreatment implements FieldVisitor {
       return;
     }
     const outStart = rewriter.outputPosition(start);
-    this.value(rewriter, field, strategy, valueAt, valueStart, valueEnd);
+    const isKeyPersonal = this.looksIntoKeys && this.isKeyPersonal(rewriter.bytes, start, end);
+    const shown = isKeyPersonal ? { ...field, path: MASK } : field; // summaries name paths
+    if (isKeyPersonal) this.key(rewriter, shown, start, valueAt);
+    this.value(rewriter, shown, strategy, valueAt, valueStart, valueEnd);
+    if (isKeyPersonal) this.key(rewriter, shown, valueEnd, end);
     rewriter.closeMessage(start, end, outStart, start - lengthAt);
+  }
+
+  private isKeyPersonal(b: Uint8Array, start: number, end: number): boolean {
+    const at = findField(b, start, end, KEY_TAG);
+    if (at < 0) return false;
+    const size = varint(b, at);
+    return this.texts.find(b, after, after + size, 0) !== 0;
+  }
+
+  /** The key of a KeyValue, if it is in the part [from, to) of it, before or behind the value. */
+  private key(rewriter: Rewriter, field: FieldRule, from: number, to: number): void {
+    const at = findField(rewriter.bytes, from, to, KEY_TAG);
+    if (at < 0) return;
+    const size = varint(rewriter.bytes, at);
+    this.string(rewriter, field, undefined, at, after, after + size);
   }
 
   private removeField(rewriter: Rewriter, field: FieldRule, from: number, to: number): void {
@@ -252,6 +286,9 @@ export class PiiTreatment implements FieldVisitor {
         const outInner = rewriter.outputPosition(inner);
         this.elements(rewriter, field, strategy, tag, inner, next);
         rewriter.closeMessage(inner, next, outInner, inner - at);
+      } else if (tag === BYTES_VALUE_TAG && strategy === undefined && this.looksIntoBytes) {
+        varint(b, at);
+        this.string(rewriter, field, undefined, at, after, next);
       } else if (strategy !== undefined) this.leaf(rewriter, field, strategy, tag, p, at, next);
       p = next;
     }

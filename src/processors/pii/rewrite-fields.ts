@@ -17,7 +17,30 @@ import { TooCostlyError, work } from "./detect/text/work.js";
 export type AttributeOwner = "resource" | "scope" | "metric" | "record" | "event" | "link" | "exemplar";
 
 /** Texts beside attributes and bodies that can hold anything. */
-export type TextField = "span.name" | "span.status_message" | "span_event.name";
+export type TextField =
+  | "span.name"
+  | "span.status_message"
+  | "span_event.name"
+  | "metric.name"
+  | "scope.name"
+  | "scope.version"
+  | "event_name"
+  | "severity_text"
+  | "metric.description"
+  | "metric.unit"
+  | "trace_state";
+
+/** What is looked at beside attributes, bodies, and names and messages of spans. */
+export const EXTRA_PLACES = ["names", "descriptions", "trace_state", "bytes", "keys", "unknown_fields"] as const;
+/** One of `EXTRA_PLACES`. */
+export type ExtraPlace = (typeof EXTRA_PLACES)[number];
+
+/** How the fields of a batch are gone over. */
+export interface WalkSettings {
+  /** What it may cost; without it, anything. */
+  readonly unitsPerByte?: number;
+  readonly extraPlaces?: readonly ExtraPlace[];
+}
 
 /**
  * Sees every field of a batch that holds users' data, in the order of the bytes, and changes it through the rewriter.
@@ -35,8 +58,8 @@ export interface FieldVisitor {
 }
 
 /** Shows every field to the visitor; gives back the batch with its changes, the very same batch if there were none. */
-export function rewriteFields(batch: Batch, visitor: FieldVisitor, unitsPerByte?: number): Batch {
-  const walk = new FieldWalk(batch, visitor, unitsPerByte);
+export function rewriteFields(batch: Batch, visitor: FieldVisitor, settings?: WalkSettings): Batch {
+  const walk = new FieldWalk(batch, visitor, settings);
   walk.run(Number.POSITIVE_INFINITY);
   return walk.finish();
 }
@@ -48,9 +71,9 @@ export function rewriteFields(batch: Batch, visitor: FieldVisitor, unitsPerByte?
 export function rewriteFieldsInTurns(
   batch: Batch,
   visitor: FieldVisitor,
-  unitsPerByte?: number,
+  settings?: WalkSettings,
 ): Batch | Promise<Batch> {
-  const walk = new FieldWalk(batch, visitor, unitsPerByte);
+  const walk = new FieldWalk(batch, visitor, settings);
   return walk.run(UNITS_PER_TURN) ? walk.finish() : finishInTurns(walk);
 }
 
@@ -70,6 +93,8 @@ interface RewritePlan {
   readonly texts: readonly (TextField | undefined)[];
   readonly owner: AttributeOwner | undefined;
   readonly attributesTag: number;
+  /** What is done with fields whose tags are beyond the table. */
+  readonly unknownAction: number;
 }
 
 const SKIP = 0;
@@ -77,6 +102,7 @@ const DESCEND = 1;
 const ATTRIBUTE = 2;
 const BODY = 3;
 const TEXT = 4;
+const REMOVE = 5;
 
 /** A message on the way to the present field. */
 interface FieldFrame {
@@ -102,12 +128,16 @@ class FieldWalk {
   private at = 0;
   private spent = 0;
 
-  constructor(batch: Batch, visitor: FieldVisitor, unitsPerByte = Number.POSITIVE_INFINITY) {
+  constructor(
+    batch: Batch,
+    visitor: FieldVisitor,
+    { unitsPerByte = Number.POSITIVE_INFINITY, extraPlaces = [] }: WalkSettings = {},
+  ) {
     this.batch = batch;
     this.visitor = visitor;
     this.rewriter = new Rewriter(batch.bytes);
     this.maxWork = UNITS_PER_BATCH + unitsPerByte * batch.bytes.length;
-    const plan = PLANS.get(REQUEST[batch.signal])!;
+    const plan = plansFor(extraPlaces).get(REQUEST[batch.signal])!;
     this.frames[0] = { plan, start: 0, end: batch.bytes.length, outStart: 0, lengthRoom: 0 };
   }
 
@@ -135,9 +165,14 @@ class FieldWalk {
         tag = varint(b, at);
         p = after;
       }
-      const action = tag < TAG_LIMIT ? frame.plan.actions[tag]! : SKIP;
+      const action = tag < TAG_LIMIT ? frame.plan.actions[tag]! : frame.plan.unknownAction;
       if (action === SKIP) {
         p = skip(b, p, tag);
+        continue;
+      }
+      if (action === REMOVE) {
+        p = skip(b, p, tag);
+        rewriter.remove(at, p);
         continue;
       }
       const lengthAt = p;
@@ -211,32 +246,60 @@ const TEXT_FIELDS: Readonly<Record<string, TextField>> = {
   "Event.name": "span_event.name",
 };
 
-const PLANS: ReadonlyMap<Message, RewritePlan> = compilePlans();
+const EXTRA_TEXT_FIELDS: Readonly<Record<string, Readonly<Record<string, TextField>>>> = {
+  names: {
+    "Metric.name": "metric.name",
+    "Scope.name": "scope.name",
+    "Scope.version": "scope.version",
+    "LogRecord.eventName": "event_name",
+    "LogRecord.severityText": "severity_text",
+  },
+  descriptions: { "Metric.description": "metric.description", "Metric.unit": "metric.unit" },
+  trace_state: { "Span.traceState": "trace_state", "Link.traceState": "trace_state" },
+};
 
-function compilePlans(): Map<Message, RewritePlan> {
+type RewritePlans = ReadonlyMap<Message, RewritePlan>;
+
+const PLANS = new Map<string, RewritePlans>();
+
+/** The plans for these places, made once. */
+function plansFor(places: readonly ExtraPlace[]): RewritePlans {
+  const name = places.join();
+  let plans = PLANS.get(name);
+  if (plans === undefined) {
+    const texts = Object.assign({}, TEXT_FIELDS, ...places.map((place) => EXTRA_TEXT_FIELDS[place]));
+    plans = compilePlans(texts, places.includes("unknown_fields") ? REMOVE : SKIP);
+    PLANS.set(name, plans);
+  }
+  return plans;
+}
+
+function compilePlans(texts: Readonly<Record<string, TextField>>, unknownAction: number): RewritePlans {
   const plans = new Map<
     Message,
     RewritePlan & { children: (RewritePlan | undefined)[]; texts: (TextField | undefined)[] }
   >();
   for (const one of Object.values(MESSAGES)) {
     plans.set(one, {
-      actions: new Uint8Array(TAG_LIMIT),
+      actions: new Uint8Array(TAG_LIMIT).fill(unknownAction),
       children: new Array(TAG_LIMIT).fill(undefined),
       texts: new Array(TAG_LIMIT).fill(undefined),
       owner: ATTRIBUTE_OWNERS[one.name],
       attributesTag: attributesTagOf(one),
+      unknownAction,
     });
   }
   for (const [one, plan] of plans) {
     for (const field of one.fields) {
       const { tag, message: child } = field;
-      const text = TEXT_FIELDS[`${one.name}.${field.name}`];
+      plan.actions[tag] = SKIP;
+      const text = texts[`${one.name}.${field.name}`];
       if (text !== undefined) {
         plan.actions[tag] = TEXT;
         plan.texts[tag] = text;
       } else if (child?.name === "KeyValue") plan.actions[tag] = ATTRIBUTE;
       else if (child?.name === "AnyValue") plan.actions[tag] = BODY;
-      else if (child !== undefined && holdsFields(child)) {
+      else if (child !== undefined && (unknownAction === REMOVE || holdsFields(child, texts))) {
         plan.actions[tag] = DESCEND;
         plan.children[tag] = plans.get(child);
       }
@@ -245,12 +308,12 @@ function compilePlans(): Map<Message, RewritePlan> {
   return plans;
 }
 
-function holdsFields(one: Message): boolean {
+function holdsFields(one: Message, texts: Readonly<Record<string, TextField>>): boolean {
   return one.fields.some(
     ({ name, message: child }) =>
-      TEXT_FIELDS[`${one.name}.${name}`] !== undefined ||
+      texts[`${one.name}.${name}`] !== undefined ||
       child?.name === "KeyValue" ||
       child?.name === "AnyValue" ||
-      (child !== undefined && holdsFields(child)),
+      (child !== undefined && holdsFields(child, texts)),
   );
 }

@@ -3,6 +3,7 @@ import { latin1 } from "./detect/text/characters.js";
 import { DETECTORS, EMAIL, IPV4, IPV6 } from "./detect/text/detectors.js";
 import { HASH_PATTERN, MASK, REDACTED } from "./detect/text/treated.js";
 import { HASH_COST, work } from "./detect/text/work.js";
+import { normalised } from "./normalise.js";
 
 /**
  * What is done to a value. `redact` takes a field out altogether, and puts a fixed text in the place of a part of one;
@@ -47,14 +48,14 @@ export function partTreatment(strategy: Strategy, key: string | undefined): Part
     case "partial":
       return partialMatch;
     case "hash":
-      return (b, start, end) => hashValue(key, b.subarray(start, end));
+      return (b, start, end, detector) => hashValue(key, normalised(b, start, end, detector));
     case "allow":
       return latin1;
   }
 }
 
 /** The same value gives the same text as long as the key is the same; nobody without the key can try values out. */
-function hashValue(key: string | undefined, value: Uint8Array): string {
+function hashValue(key: string | undefined, value: Uint8Array | string): string {
   work.spent += HASH_COST;
   if (key === undefined) throw new Error("no key to hash with");
   return `hash(${createHmac("sha256", key).update(value).digest("hex").slice(0, 32)})`;

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Batch, batchFromJson } from "../../../src/plugin.js";
+import { Batch, batchFromJson } from "../../../src/plugin.js";
 import { pii } from "../../../src/processors/pii/pii.js";
 import { PiiTreatment } from "../../../src/processors/pii/pii-treatment.js";
 import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
@@ -251,6 +251,95 @@ describe("the pii processor", () => {
       );
     },
   );
+
+  it.each([
+    ["+1 (415) 555-2671", "+14155552671"],
+    ["4111 1111 1111 1111", "4111-1111-1111-1111"],
+    ["Anna@Example.com", "anna@example.com"],
+    ["3C:22:FB:01:A9:7E", "3c-22-fb-01-a9-7e"],
+    ["2001:0DB8:0:0::17", "2001:db8::17"],
+    ["GB29 NWBK 6016 1331 9268 19", "GB29NWBK60161331926819"],
+  ])("gives %s and %s the same hash", (one, other) => {
+    const hashOf = (text: string) => treated({ strategy: "hash", hash_key: KEY }, logOf(`x ${text} y`)).body;
+    expect(hashOf(one)).toMatch(/^x hash\([0-9a-f]{32}\) y$/);
+    expect(hashOf(one)).toBe(hashOf(other));
+  });
+
+  it("finds national ids of the countries that are named, and no others", () => {
+    const config = { detectors: { national_id: { countries: ["gb"] } } };
+    expect(treated(config, logOf("AB123456C 12345678Z")).body).toBe("**** 12345678Z");
+    expect(treated({}, logOf("AB123456C 12345678Z")).body).toBe("**** ****");
+  });
+
+  it("goes by the names of fields that say what a value is", () => {
+    const { attributes } = treated(
+      {},
+      logOf("x", { "user.dob": "1984-05-12", passport_no: "C01X00T47", bsn: "111222333" }),
+    );
+    expect(attributes).toEqual({ "user.dob": "****", passport_no: "****", bsn: "****" });
+  });
+
+  const everywhere = batchFromJson(
+    "metrics",
+    JSON.stringify({
+      resourceMetrics: [
+        {
+          scopeMetrics: [
+            {
+              scope: { name: "of a@b.io" },
+              metrics: [
+                {
+                  name: "calls of a@b.io",
+                  description: "by a@b.io",
+                  gauge: {
+                    dataPoints: [
+                      {
+                        asInt: "1",
+                        attributes: [
+                          { key: "a@b.io", value: { stringValue: "x" } },
+                          { key: "raw", value: { bytesValue: Buffer.from("by a@b.io").toString("base64") } },
+                        ],
+                      },
+                    ],
+                  },
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    }),
+  );
+
+  it("leaves names, descriptions, keys and bytes alone unless it is told to look into them", () => {
+    expect(processed(pii, {}, everywhere)).toBe(everywhere);
+    const config = { look_into: ["names", "descriptions", "keys", "bytes"], summary: "debug" };
+    const scope = asJson(processed(pii, config, everywhere))["resourceMetrics"]![0]!["scopeMetrics"]![0]!;
+    const metric = scope["metrics"]![0]!;
+    expect(scope["scope"]).toMatchObject({ name: "of ****" });
+    expect(metric).toMatchObject({ name: "calls of ****", description: "by ****" });
+    expect(unpaired(metric["gauge"]!["dataPoints"]![0]!["attributes"])).toEqual({
+      "****": "x",
+      raw: Buffer.from("by ****").toString("base64"),
+      "pii.treated.count": 2,
+      "pii.treated.keys": "****,raw",
+    });
+  });
+
+  it("looks into trace state and names of events when it is told to", () => {
+    const span = { traceId: `${"0".repeat(31)}1`, spanId: `${"0".repeat(15)}1`, traceState: "k=a@b.io" };
+    const traces = batchFromJson("traces", JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }));
+    const after = asJson(processed(pii, { look_into: ["trace_state"] }, traces));
+    expect(after["resourceSpans"]![0]!["scopeSpans"]![0]!["spans"]![0]).toMatchObject({ traceState: "k=****" });
+  });
+
+  it("takes out fields of OTLP that nobody knows when it is told to", () => {
+    // A request with a container, and in it the unknown field 99 with a text.
+    const unknown = Buffer.concat([Buffer.from([0x9a, 0x06, 6]), Buffer.from("a@b.io")]);
+    const batch = Batch.admit("logs", Buffer.concat([Buffer.from([10, unknown.length]), unknown]));
+    expect(processed(pii, {}, batch)).toBe(batch);
+    expect([...processed(pii, { look_into: ["unknown_fields"] }, batch).bytes]).toEqual([10, 0]);
+  });
 
   it("refuses a batch that it cannot treat, for good, and says nothing of what is in it", () => {
     const metrics = countedMetrics();

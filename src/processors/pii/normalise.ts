@@ -1,0 +1,57 @@
+import { latin1 } from "./detect/text/characters.js";
+import {
+  BANK_ACCOUNT,
+  EMAIL,
+  IBAN,
+  IPV6,
+  MAC,
+  NATIONAL_ID,
+  PASSPORT,
+  PAYMENT_CARD,
+  PHONE,
+  SSN,
+} from "./detect/text/detectors.js";
+
+/** Numbers in which blanks, dots and dashes say nothing, and letters are capitals. */
+const NUMBERS = new Set([PAYMENT_CARD, SSN, IBAN, NATIONAL_ID, BANK_ACCOUNT, PASSPORT]);
+
+/**
+ * The value [start, end) that this detector found, as it is hashed: the same for the same value however it is written, with
+ * blanks or dashes, with capitals, or with the escapes of a URL. What has only one form is left as it is.
+ */
+export function normalised(b: Uint8Array, start: number, end: number, detector: number): Uint8Array | string {
+  if (detector === EMAIL) return unescaped(b, start, end).toLowerCase();
+  if (detector === PHONE)
+    return unescaped(b, start, end)
+      .replace(/\(0\)|\D/g, "")
+      .replace(/^00/, "");
+  if (detector === MAC)
+    return latin1(b, start, end)
+      .replace(/[^\da-f]/gi, "")
+      .toLowerCase();
+  if (detector === IPV6) return shortestIpv6(unescaped(b, start, end));
+  if (NUMBERS.has(detector))
+    return unescaped(b, start, end)
+      .replace(/[^\p{L}\p{N}]/gu, "")
+      .toUpperCase();
+  return b.subarray(start, end);
+}
+
+function unescaped(b: Uint8Array, start: number, end: number): string {
+  const text = Buffer.prototype.utf8Slice.call(b, start, end);
+  if (!text.includes("%")) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** As URLs write it: no zeros in front, the longest run of zeros left out. */
+function shortestIpv6(text: string): string {
+  try {
+    return new URL(`http://[${text}]`).hostname;
+  } catch {
+    return text.toLowerCase();
+  }
+}
