@@ -14,7 +14,7 @@ const SEGWIT_LETTERS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 const MIN_LENGTH = 26;
 const MAX_LENGTH = 90;
 /** What two hashes cost. */
-const CHECKSUM_COST = 1500;
+const CHECKSUM_COST = 500;
 
 /** The address of a wallet that is the word [start, stop): by its checksum, or, of Ethereum, by its form. */
 export function findCryptoAddress(b: Uint8Array, start: number, stop: number): number {

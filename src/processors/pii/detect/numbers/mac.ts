@@ -11,8 +11,8 @@ export function findMac(b: Uint8Array, p: number): number {
   const start = p - size;
   const stop = p + (sign === DOT ? 10 : 15);
   if (start < matches.lastEnd || stop > matches.end || b[p + size + 1] !== sign) return NOT_FOUND;
-  work.spent += stop - start;
   for (let at = start; at < stop; at++) {
+    work.spent++;
     const isSign = (at - start) % (size + 1) === size;
     if (isSign ? b[at] !== sign : (CHARACTER_BITS[b[at]!]! & HEX) === 0) return NOT_FOUND;
   }

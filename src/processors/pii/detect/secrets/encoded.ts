@@ -3,7 +3,7 @@ import { HEX, isAt, isBefore, URL_PART } from "../text/characters.js";
 import { API_KEY } from "../text/detectors.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { runs } from "../text/runs.js";
-import { work } from "../text/work.js";
+import { TEXT_COST, work } from "../text/work.js";
 import type { ScanWrapped } from "./wrapped.js";
 
 const MAX_LOOKBACK = 512;
@@ -19,7 +19,7 @@ export function findEncoded(b: Uint8Array, p: number, scan: ScanWrapped): number
   const floor = Math.max(matches.lastEnd, p - MAX_LOOKBACK);
   let start = p;
   while (start > floor && isBefore(b, start, floor, URL_PART)) start--;
-  work.spent += 4 * (stop - start);
+  work.spent += 2 * TEXT_COST + 4 * (stop - start);
   const text = new Uint8Array(stop - start);
   const places = new Uint32Array(stop - start + 1);
   let size = 0;
