@@ -46,7 +46,7 @@ export {
   type Failure,
 } from "./contract/entry.js";
 export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
-export type { AgentInspection, Traffic } from "./contract/inspect/inspection.js";
+export type { AgentInspection, GraphEdge, Traffic } from "./contract/inspect/inspection.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";
 export type {
@@ -191,6 +191,7 @@ export type { Condition, Statement } from "./ottl/compile/compile.js";
 export { type AddOttlIssue, compileEach, contextOfGroup, type OttlIssue } from "./ottl/compile/config-texts.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./ottl/compile/error-mode.js";
 export { type CompiledGroup, compileIn, compileInferred, ottlIssue } from "./ottl/compile/infer-context.js";
+export { tryOttl } from "./ottl/compile/playground.js";
 export {
   anyMatches,
   ConditionSet,
@@ -208,7 +209,7 @@ export {
   SIGNAL_CONTEXTS,
 } from "./ottl/paths/context.js";
 export { quoteJson } from "./ottl/values/conversions.js";
-export { isOttlSyntaxError } from "./ottl/values/error.js";
+export { isOttlError, isOttlSyntaxError } from "./ottl/values/error.js";
 
 // Wire bytes: fields, messages and texts.
 
@@ -289,6 +290,7 @@ export { WireWriter } from "./telemetry/bytes/writer.js";
 
 export { RecordViews } from "./telemetry/edit/edit-records.js";
 export { partitionByMarks } from "./telemetry/edit/partition.js";
+export { eachPoint, type PlacedRecord, placedRecords } from "./telemetry/json/placed-record.js";
 export { attributeValue, encodedKey, findAttribute, hasKey } from "./telemetry/views/attributes.js";
 export { RecordReader } from "./telemetry/views/record-reader.js";
 export { DROP, type Frame, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./telemetry/views/record-walk.js";

@@ -9,8 +9,9 @@ import { HttpError } from "./http-error.js";
 export interface EventStream {
   /** False when it was lost, for the reader has not taken enough of what was sent before. */
   send(event: string, data: unknown): boolean;
-  /** Counts something as lost that was not even tried to be sent. */
+  /** Counts something as lost that was not even tried to be sent; told with the next event, or by `tellDropped`. */
   drop(count: number): void;
+  tellDropped(): void;
   /** Ends the answer; the reader's browser would ask again, so say first that it is over. */
   end(): void;
 }
@@ -76,11 +77,11 @@ class ResponseStream implements EventStream {
     this.response = response;
     this.counted = counted;
     response.write(`retry: ${RETRY_MS}\n\n`);
-    response.on("drain", () => this.tellLost());
+    response.on("drain", () => this.tellDropped());
   }
 
   send(event: string, data: unknown): boolean {
-    this.tellLost();
+    this.tellDropped();
     if (!this.hasRoom) {
       this.lost += 1;
       return false;
@@ -94,12 +95,12 @@ class ResponseStream implements EventStream {
   }
 
   end(): void {
-    this.tellLost();
+    this.tellDropped();
     this.response.end();
   }
 
   keepAlive(): void {
-    this.tellLost();
+    this.tellDropped();
     if (this.response.writableLength === 0) this.response.write(":\n\n");
   }
 
@@ -107,7 +108,7 @@ class ResponseStream implements EventStream {
     return !this.response.writableEnded && this.response.writableLength < MAX_BUFFERED_BYTES;
   }
 
-  private tellLost(): void {
+  tellDropped(): void {
     if (this.lost === 0 || !this.hasRoom) return;
     this.response.write(eventText("dropped", { [this.counted]: this.lost }));
     this.lost = 0;

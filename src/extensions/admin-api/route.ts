@@ -4,6 +4,7 @@ import type { Admin, AgentInspection } from "../../runtime/kit.js";
 import type { ConsoleFile } from "./console/console-files.js";
 import type { EventSource } from "./events.js";
 import type { History } from "./live/history.js";
+import type { TapBudget } from "./live/tap.js";
 import type { ReplayJobs } from "./replay-jobs.js";
 import type { Actor, AdminRole } from "./roles.js";
 
@@ -14,6 +15,7 @@ export interface RouteRequest {
   readonly clock: Clock;
   readonly inspection: AgentInspection;
   readonly history: History;
+  readonly tapBudget: TapBudget;
   readonly jobs: ReplayJobs;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;

@@ -2,6 +2,8 @@ import { deadLetterRoutes } from "./dead-letter-routes.js";
 import { exporterRoutes } from "./exporter-routes.js";
 import { agentRoutes } from "./live/agent-routes.js";
 import { liveRoutes } from "./live/live-routes.js";
+import { ottlRoutes } from "./live/ottl-routes.js";
+import { tapRoutes } from "./live/tap-routes.js";
 import { replayRoutes } from "./replay-routes.js";
 import type { ApiRoute } from "./route.js";
 
@@ -11,6 +13,8 @@ export const API_ROOT = "/api/v1";
 export const ROUTES: readonly ApiRoute[] = [
   ...agentRoutes,
   ...liveRoutes,
+  ...tapRoutes,
+  ...ottlRoutes,
   ...exporterRoutes,
   ...deadLetterRoutes,
   ...replayRoutes,

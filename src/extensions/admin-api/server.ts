@@ -13,6 +13,7 @@ import { EventReaders } from "./events.js";
 import { isVisit, rejectForeignHost, rejectForeignPage, requireContentType } from "./guard.js";
 import { asHttpError, HttpError } from "./http-error.js";
 import { History } from "./live/history.js";
+import { TapBudget } from "./live/tap.js";
 import { ReplayJobs } from "./replay-jobs.js";
 import type { Actor } from "./roles.js";
 import type { RouteAnswer, RouteRequest } from "./route.js";
@@ -47,11 +48,12 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<A
   const readers = new EventReaders(clock);
   const jobs = new ReplayJobs(clock);
   const history = new History(settings.host, clock);
+  const kept = { jobs, history, tapBudget: new TapBudget(clock) };
   const hosts = new Set([endpoint.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
   const limits = { headersTimeout: HEADERS_TIMEOUT_MS };
   const listener = (request: IncomingMessage, response: ServerResponse) =>
     void respond(request, response, settings, readers, (identified) =>
-      answerTo(request, settings, identified, { jobs, history }, hosts),
+      answerTo(request, settings, identified, kept, hosts),
     );
   const server = settings.tls
     ? process.getBuiltinModule("node:https").createServer({ ...settings.tls, ...limits }, listener)
@@ -80,7 +82,7 @@ async function answerTo(
   request: IncomingMessage,
   settings: AdminServerSettings,
   identified: (actor: Actor) => void,
-  kept: Pick<RouteRequest, "jobs" | "history">,
+  kept: Pick<RouteRequest, "jobs" | "history" | "tapBudget">,
   hosts: ReadonlySet<string>,
 ): Promise<RouteAnswer> {
   rejectForeignHost(request, hosts);

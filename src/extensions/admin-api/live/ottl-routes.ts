@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { isMalformed, SIGNALS } from "../../../plugin.js";
+import { type ContextName, isOttlError, tryOttl } from "../../../runtime/kit.js";
+import { readBody } from "../body.js";
+import { badRequest } from "../http-error.js";
+import type { ApiRoute } from "../route.js";
+
+const MAX_STATEMENTS = 100;
+const CONTEXTS = ["resource", "scope", "log", "span", "spanevent", "metric", "datapoint"] as const;
+
+const json = z.record(z.string(), z.unknown());
+
+const ottlBody = z
+  .strictObject({
+    context: z.enum(CONTEXTS satisfies readonly ContextName[]).optional(),
+    signal: z.enum(SIGNALS).optional(),
+    statements: z.array(z.string()).max(MAX_STATEMENTS).optional(),
+    condition: z.string().optional(),
+    record: json,
+    resource: json.optional(),
+    scope: json.optional(),
+  })
+  .refine(({ statements, condition }) => (statements === undefined) !== (condition === undefined), {
+    error: "give statements or a condition",
+  });
+
+/** Statements tried on a record that comes with them. Nothing of the agent is touched. */
+export const ottlRoutes: readonly ApiRoute[] = [
+  {
+    method: "POST",
+    path: "/ottl",
+    role: "view",
+    needs: "nothing",
+    async answer({ request }) {
+      const trial = await readBody(request, ottlBody);
+      try {
+        return { body: { results: tryOttl(trial) } };
+      } catch (error) {
+        if (isMalformed(error)) throw badRequest(`record: this is no OTLP: ${error.message}`);
+        if (isOttlError(error)) throw badRequest(error.message);
+        throw error;
+      }
+    },
+  },
+];

@@ -1,0 +1,180 @@
+import { type Batch, batchToJson, type Clock } from "../../../plugin.js";
+import {
+  type AgentInspection,
+  DROP,
+  eachPoint,
+  type GraphEdge,
+  KEEP,
+  type PlacedRecord,
+  placedRecords,
+  type RecordCondition,
+  RecordWalk,
+} from "../../../runtime/kit.js";
+import type { EventSource, EventStream } from "../events.js";
+
+/** What somebody wants to see of what passes. */
+export interface TapSettings {
+  readonly edges: readonly GraphEdge[];
+  readonly where: RecordCondition | undefined;
+  /** Records per second, and in all. */
+  readonly rate: number;
+  readonly limit: number;
+}
+
+/** What a tap is given. */
+export interface TapServices {
+  readonly inspection: AgentInspection;
+  readonly clock: Clock;
+  readonly budget: TapBudget;
+  /** Makes of a batch what people may see; rejects when it cannot. */
+  readonly mask: (batch: Batch) => Promise<Batch>;
+}
+
+const REFILL_MS = 1000;
+/** Of one batch no more records are looked at, however few of them are wanted. */
+const MAX_EXAMINED = 1000;
+/** A larger record is not shown: it would fill the memory of whoever looks. */
+const MAX_RECORD_BYTES = 256 * 1024;
+const MAX_SHOWN_BYTES = 1024 * 1024;
+
+/**
+ * The time that all taps together may take from the pipelines: 1 % of each second. What passes when it is used up is not looked
+ * at, and counted as dropped.
+ */
+export class TapBudget {
+  private readonly clock: Clock;
+  private left = MAX_WORK_MS;
+  private filledAt: number;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+    this.filledAt = clock.monotonic();
+  }
+
+  /** Runs the work if there is time for it; undefined when there is none. */
+  run<T>(work: () => T): T | undefined {
+    const start = this.clock.monotonic();
+    this.left = Math.min(MAX_WORK_MS, this.left + (start - this.filledAt) * WORK_SHARE);
+    this.filledAt = start;
+    if (this.left <= 0) return undefined;
+    try {
+      return work();
+    } finally {
+      this.left -= this.clock.monotonic() - start;
+    }
+  }
+}
+
+const WORK_SHARE = 0.01;
+const MAX_WORK_MS = 10;
+
+/** Sends the records that pass, masked, until there were enough of them. */
+export function tapEvents(settings: TapSettings, services: TapServices): EventSource {
+  return (stream) => new Tap(settings, services, stream).start();
+}
+
+class Tap {
+  private readonly settings: TapSettings;
+  private readonly services: TapServices;
+  private readonly stream: EventStream;
+  /** How many may be shown before the next refill, and in all. */
+  private tokens: number;
+  private left: number;
+  private isOver = false;
+
+  constructor(settings: TapSettings, services: TapServices, stream: EventStream) {
+    this.settings = settings;
+    this.services = services;
+    this.stream = stream;
+    this.tokens = settings.rate;
+    this.left = settings.limit;
+  }
+
+  start(): () => void {
+    const { inspection, clock } = this.services;
+    const endWatch = inspection.watch(this.settings.edges, (batch, edge) => this.see(batch, edge));
+    const refill = () => {
+      this.tokens = this.settings.rate;
+      this.stream.tellDropped();
+      cancelRefill = clock.after(REFILL_MS, refill);
+    };
+    let cancelRefill = clock.after(REFILL_MS, refill);
+    return () => {
+      this.isOver = true;
+      endWatch();
+      cancelRefill();
+    };
+  }
+
+  /** The pipeline waits for this. */
+  private see(batch: Batch, edge: GraphEdge): void {
+    const wanted = Math.min(this.tokens, this.left);
+    const chosen = wanted > 0 ? this.services.budget.run(() => this.tryToChoose(batch, wanted)) : undefined;
+    if (chosen === undefined) return this.stream.drop(batch.count);
+    this.stream.drop(chosen.missed);
+    const { count } = chosen.batch;
+    if (count === 0) return;
+    this.tokens -= count;
+    this.left -= count;
+    void this.show(chosen.batch, edge, this.left === 0);
+  }
+
+  /** A condition that fails on a record says nothing of the batch. */
+  private tryToChoose(batch: Batch, wanted: number) {
+    try {
+      return this.choose(batch, wanted);
+    } catch {
+      return undefined;
+    }
+  }
+
+  private choose(batch: Batch, wanted: number): { readonly batch: Batch; readonly missed: number } {
+    const { where } = this.settings;
+    const examined = firstRecords(batch, where === undefined ? wanted : MAX_EXAMINED);
+    const matching = where === undefined ? examined : where.matching(examined);
+    const shown = firstRecords(matching, wanted);
+    return { batch: shown, missed: batch.count - examined.count + matching.count - shown.count };
+  }
+
+  /** Nobody waits for this. */
+  private async show(batch: Batch, edge: GraphEdge, isLast: boolean): Promise<void> {
+    const { clock, budget, mask } = this.services;
+    try {
+      if (batch.byteLength > MAX_SHOWN_BYTES) throw new RangeError("too large to be shown");
+      const masked = await mask(batch);
+      const records = budget.run(() => recordsOf(masked)) ?? [];
+      const at = new Date(clock.now()).toISOString();
+      for (const placed of records) {
+        if (!this.isOver) this.stream.send("record", { at, edge: edge.id, signal: batch.signal, ...placed });
+      }
+      this.stream.drop(batch.count - records.length);
+    } catch {
+      this.stream.drop(batch.count); // what cannot be masked must not be seen
+    }
+    if (isLast && !this.isOver) this.finish();
+  }
+
+  private finish(): void {
+    this.stream.tellDropped();
+    this.stream.send("end", { reason: "limit" });
+    this.stream.end();
+  }
+}
+
+/** A batch with only the first so many of its records, and none that is too large. */
+function firstRecords(batch: Batch, wanted: number): Batch {
+  if (batch.count <= wanted && batch.byteLength <= MAX_RECORD_BYTES) return batch;
+  let left = wanted;
+  return new RecordWalk(batch).run({
+    visit(_, start, end) {
+      if (left === 0 || end - start > MAX_RECORD_BYTES) return DROP;
+      left -= 1;
+      return KEEP;
+    },
+  });
+}
+
+function recordsOf(batch: Batch): PlacedRecord[] {
+  const placed = placedRecords(batch.signal, JSON.parse(batchToJson(batch)));
+  return batch.signal === "metrics" ? placed.flatMap(eachPoint) : placed;
+}

@@ -1,0 +1,134 @@
+import type { Batch } from "../../telemetry/batch.js";
+import { SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
+import { batchFromJson, batchToJson } from "../../telemetry/json/batch-json.js";
+import {
+  type JsonObject,
+  type PlacedRecord,
+  placedRecords,
+  requestOf,
+  signalOfRequest,
+} from "../../telemetry/json/placed-record.js";
+import { CONTEXT_SIGNALS, type ContextName } from "../paths/context.js";
+import { isOttlSyntaxError, OttlError, toOttlError } from "../values/error.js";
+import { type CompiledGroup, compileIn, compileInferred, type GroupFailure } from "./infer-context.js";
+import { anyMatches, transformBatch } from "./run.js";
+
+/** Statements or a condition, and what to try them on. */
+export interface OttlTrial {
+  /** Left out, it is found as in the config of `transform`. */
+  readonly context?: ContextName | undefined;
+  /** Left out, it is that of the context or of the request. */
+  readonly signal?: Signal | undefined;
+  readonly statements?: readonly string[] | undefined;
+  readonly condition?: string | undefined;
+  /** A log record, span or metric as OTLP/JSON, or a whole request of them. */
+  readonly record: JsonObject;
+  readonly resource?: JsonObject | undefined;
+  readonly scope?: JsonObject | undefined;
+}
+
+/** What one text did: each statement goes on with what the one before has left. */
+export interface OttlTrialResult {
+  readonly statement: string;
+  readonly context?: ContextName;
+  readonly changed: boolean;
+  /** Of a condition: whether it holds. */
+  readonly matched?: boolean;
+  /** Why it does not compile, or failed on the record; then the record is as it was. */
+  readonly error?: string;
+  /** Where in the text that is, counted from 0. */
+  readonly offset?: number;
+  readonly record: JsonObject;
+  readonly resource?: JsonObject;
+  readonly scope?: JsonObject;
+}
+
+/** Tries each text by itself. Throws a `MalformedError` when the record is no OTLP, and an `OttlError` when it is not known of which signal it is. */
+export function tryOttl(trial: OttlTrial): OttlTrialResult[] {
+  const isRequest = signalOfRequest(trial.record) !== undefined;
+  const signal = signalOf(trial);
+  const { record, resource = {}, scope = {} } = trial;
+  const request = isRequest ? record : requestOf(signal, { record, resource, scope });
+  let batch = batchFromJson(signal, JSON.stringify(request));
+  const shown = () => (isRequest ? { record: requestIn(batch) } : placedIn(batch, trial));
+  if (trial.condition !== undefined) {
+    const said = tryCondition(trial, signal, trial.condition, batch);
+    return [{ statement: trial.condition, changed: false, ...said, ...shown() }];
+  }
+  return (trial.statements ?? []).map((statement) => {
+    const { result, ...said } = tryStatement(trial, signal, statement, batch);
+    batch = result;
+    return { statement, ...said, ...shown() };
+  });
+}
+
+function signalOf({ signal, context, record }: OttlTrial): Signal {
+  const found = signal ?? signalOfRequest(record) ?? (context && onlySignalOf(context));
+  if (found !== undefined) return found;
+  throw new OttlError(`say which signal the record is of: ${SIGNALS.join(", ")}`);
+}
+
+function onlySignalOf(context: ContextName): Signal | undefined {
+  const signals = CONTEXT_SIGNALS[context];
+  return signals.length === 1 ? signals[0] : undefined;
+}
+
+function tryStatement({ context }: OttlTrial, signal: Signal, statement: string, batch: Batch) {
+  const compiled = compileOne(signal, context, [statement], []);
+  if (!("context" in compiled)) return { changed: false, ...failureOf(compiled.error), result: batch };
+  try {
+    const result = transformBatch(batch, compiled.statements);
+    const changed = result !== batch && Buffer.compare(result.bytes, batch.bytes) !== 0;
+    return { context: compiled.context, changed, result };
+  } catch (error) {
+    return { context: compiled.context, changed: false, ...failureOf(error), result: batch };
+  }
+}
+
+function tryCondition({ context }: OttlTrial, signal: Signal, condition: string, batch: Batch) {
+  const compiled = compileOne(signal, context, [], [condition]);
+  if (!("context" in compiled)) return failureOf(compiled.error);
+  try {
+    return { context: compiled.context, matched: anyMatches(batch, compiled.conditions) };
+  } catch (error) {
+    return { context: compiled.context, ...failureOf(error) };
+  }
+}
+
+function compileOne(
+  signal: Signal,
+  context: ContextName | undefined,
+  statements: readonly string[],
+  conditions: readonly string[],
+): CompiledGroup | GroupFailure {
+  if (context === undefined) return compileInferred(signal, statements, conditions);
+  if (CONTEXT_SIGNALS[context].includes(signal)) return compileIn(context, statements, conditions);
+  throw new OttlError(`there is no ${context} in ${signal}`);
+}
+
+function failureOf(error: unknown): { error: string; offset?: number } {
+  if (isOttlSyntaxError(error)) {
+    const advice = error.suggestion === undefined ? "" : ` (${error.suggestion})`;
+    return { error: `${error.reason}${advice}`, offset: error.offset };
+  }
+  return { error: toOttlError(error).message };
+}
+
+function requestIn(batch: Batch): JsonObject {
+  return JSON.parse(batchToJson(batch)) as JsonObject;
+}
+
+/** The record, and resource and scope where they were given or have come to be. */
+function placedIn(batch: Batch, { resource, scope }: OttlTrial): Partial<PlacedRecord> & { record: JsonObject } {
+  const request = requestIn(batch);
+  const [first = { record: {}, resource: {}, scope: {} }] = placedRecords(batch.signal, request);
+  return {
+    record: first.record,
+    ...((resource !== undefined || hasKeys(first.resource)) && { resource: first.resource }),
+    ...((scope !== undefined || hasKeys(first.scope)) && { scope: first.scope }),
+  };
+}
+
+function hasKeys(json: JsonObject): boolean {
+  return Object.keys(json).length > 0;
+}

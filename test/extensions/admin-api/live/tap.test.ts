@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { TapBudget } from "../../../../src/extensions/admin-api/live/tap.js";
+import { FakeClock } from "../../../support/fake-clock.js";
+import { logs } from "../../../support/telemetry/batches.js";
+import { batchFor } from "../../../support/telemetry/ottl.js";
+import { undescribed } from "../openapi-document.js";
+import { startRunningApi } from "../running-agent.js";
+
+const CONFIG = `
+processors: {filter: {error_mode: ignore, logs: {log_record: ['body == "drop"']}}}
+connectors: {forward: }
+exporters: {nop: }
+service:
+  extensions: [reliability, admin]
+  pipelines:
+    logs: {receivers: [hand], processors: [filter], exporters: [nop, forward]}
+    logs/next: {receivers: [forward], exporters: [nop]}
+    metrics: {receivers: [hand], exporters: [nop]}
+`;
+
+describe("GET /tap", () => {
+  it("shows records as they pass, with their resource and scope", async () => {
+    const { read, hand } = await startRunningApi(CONFIG);
+    const reader = await read("/tap?at=filter");
+    await hand(logs("a", "drop", "b"));
+    await expect.poll(() => reader.of("record")).toHaveLength(2);
+    const [first] = reader.of("record");
+    expect(undescribed(first, "TappedRecord")).toEqual([]);
+    expect(first).toMatchObject({
+      edge: "processor:logs:filter>exporter:nop@logs",
+      signal: "logs",
+      record: { body: { stringValue: "a" } },
+      resource: {},
+      scope: {},
+    });
+  });
+
+  it.each([
+    ["a pipeline", "logs/next", ["connector:forward>exporter:nop@logs/next"]],
+    ["a receiver", "receiver:hand", ["receiver:hand>processor:logs:filter@logs"]],
+    ["an edge", "processor:logs:filter>connector:forward@logs", ["processor:logs:filter>connector:forward@logs"]],
+    ["an exporter", "nop", ["processor:logs:filter>exporter:nop@logs", "connector:forward>exporter:nop@logs/next"]],
+  ])("looks at %s", async (_, at, edges) => {
+    const { read, hand } = await startRunningApi(CONFIG);
+    const reader = await read(`/tap?at=${encodeURIComponent(at)}`);
+    await hand(logs("a"));
+    await expect.poll(() => reader.of("record").map(({ edge }) => edge)).toEqual(edges);
+  });
+
+  it("shows a metric once for each data point", async () => {
+    const { read, hand } = await startRunningApi(CONFIG);
+    const reader = await read("/tap?at=metrics");
+    const batch = batchFor("datapoint");
+    await hand(batch);
+    await expect.poll(() => reader.of("record")).toHaveLength(batch.count);
+    expect(reader.of("record")[0]).toMatchObject({ signal: "metrics", record: { name: expect.any(String) } });
+  });
+
+  it("masks personal data and secrets", async () => {
+    const { read, hand } = await startRunningApi(CONFIG);
+    const reader = await read("/tap?at=filter");
+    await hand(logs("mail ann@example.com, card 4111 1111 1111 1111"));
+    await expect.poll(() => reader.of("record")).toHaveLength(1);
+    expect(JSON.stringify(reader.events)).not.toMatch(/ann@|4111/);
+  });
+
+  it("shows only records for which a condition holds", async () => {
+    const { read, hand } = await startRunningApi(CONFIG);
+    const reader = await read(`/tap?at=filter&where=${encodeURIComponent('body == "b"')}`);
+    await hand(logs("a", "b", "c"));
+    await expect.poll(() => reader.of("record").map(({ record }) => record.body.stringValue)).toEqual(["b"]);
+    expect(reader.of("dropped")).toEqual([]);
+  });
+
+  it("shows no more in a second than asked for, and tells how many it did not show", async () => {
+    const { read, hand } = await startRunningApi(CONFIG);
+    const reader = await read("/tap?at=filter&rate=3");
+    await hand(logs(..."abcdefgh"));
+    await hand(logs("i", "j"));
+    const dropped = () => reader.of("dropped").reduce((sum, { records }) => sum + records, 0);
+    await expect.poll(dropped).toBe(7);
+    expect(reader.of("record")).toHaveLength(3);
+  });
+
+  it("ends when it has shown as many as asked for", async () => {
+    const { read, hand } = await startRunningApi(CONFIG);
+    const reader = await read("/tap?at=filter&limit=2");
+    await hand(logs("a", "b", "c"));
+    await expect.poll(() => reader.isEnded).toBe(true);
+    expect(reader.of("record")).toHaveLength(2);
+    expect(reader.events.at(-1)).toEqual({ event: "end", data: { reason: "limit" } });
+  });
+
+  it("does not show a record that is too large, and goes on", async () => {
+    const { read, hand } = await startRunningApi(CONFIG);
+    const reader = await read("/tap?at=filter");
+    await hand(logs("x".repeat(300_000), "small"));
+    await expect.poll(() => reader.of("record").map(({ record }) => record.body.stringValue)).toEqual(["small"]);
+    await expect.poll(() => reader.of("dropped")).toEqual([{ records: 1 }]);
+  });
+
+  it("says what is wrong with a question", async () => {
+    const { ask } = await startRunningApi(CONFIG);
+    const failure = async (query: string) => {
+      const { status, body } = await ask("GET", `/tap${query}`);
+      return [status, body.error.message];
+    };
+    expect(await failure("")).toEqual([400, "say where: at=ID of a node, an edge or a pipeline"]);
+    expect(await failure("?at=nob")).toEqual([404, expect.stringContaining("there are: hand, filter, forward, nop")]);
+    expect(await failure("?at=nop&rate=0")).toEqual([400, "rate must be a number from 1 to 1000"]);
+    expect(await failure("?at=nop&where=nosuch(")).toEqual([400, expect.stringContaining("where: ")]);
+  });
+
+  it("leaves outcome and data as they are, whatever becomes of the tap", async () => {
+    const { read, hand, agent } = await startRunningApi(CONFIG);
+    const reader = await read(`/tap?at=filter&where=${encodeURIComponent('Int(attributes["x"]) > 1')}`);
+    expect(await hand(logs("a"))).toMatchObject({ ok: true });
+    reader.close();
+    expect(await hand(logs("a"))).toMatchObject({ ok: true });
+    expect(agent.inspection!.traffic().nodes.get("processor:logs:filter")).toMatchObject({ in: 2, out: 2 });
+  });
+});
+
+describe("the budget of taps", () => {
+  it("is a hundredth of the time, and is paid back when it was overdrawn", () => {
+    const clock = new FakeClock();
+    const budget = new TapBudget(clock);
+    const work = (ms: number) =>
+      budget.run(() => {
+        clock.advance(ms);
+        return true;
+      });
+    expect(work(60)).toBe(true);
+    expect(work(0)).toBeUndefined();
+    clock.advance(4000);
+    expect(work(0)).toBeUndefined();
+    clock.advance(1001);
+    expect(work(0)).toBe(true);
+  });
+});
