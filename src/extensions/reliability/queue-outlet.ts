@@ -132,14 +132,15 @@ export class QueueOutlet implements Outlet, ExporterControl {
     const { scheduler, policy } = this.lifecycle;
     const { paused, inFlight } = scheduler;
     const { recent, breaker, holds } = policy;
-    const { state, forced, since } = breaker;
+    const { state, forced, since, waitMs } = breaker;
+    const now = this.outletSettings.clock.now();
     const { stats } = this.store;
     const { isDown, status: refused } = holds;
     return exporterStatus({
       ...{ id, stats, paused, inFlight, recent, isDown, refused, replayRate },
-      breaker: { state, forced, since },
+      breaker: { state, forced, since, ...(waitMs !== undefined && { probeAt: now + waitMs }) },
       health: this.settings.health,
-      now: this.outletSettings.clock.now(),
+      now,
     });
   }
 

@@ -58,6 +58,8 @@ export interface ExporterStatus {
     readonly state: "closed" | "open" | "half_open";
     readonly forced: boolean;
     readonly since: number;
+    /** @internal While it is open by itself: when the backend is tried next, if there is something to send. */
+    readonly probeAt?: number;
   };
   readonly refused?:
     | {

@@ -54,6 +54,18 @@ describe("an outage", () => {
     });
   });
 
+  it("tells when the backend is tried next, unless an operator holds the breaker", async () => {
+    const clock = new FakeClock();
+    const queue = await startQueue({ clock, settings: { circuit_breaker: { reset_timeout: "30s" } }, backend: down });
+    expect(queue.outlet.status().breaker.probeAt).toBeUndefined();
+    for (const body of numbers(20)) queue.send(body);
+    await queue.pass(10_000, 100);
+    const { state, since, probeAt } = queue.outlet.status().breaker;
+    expect([state, probeAt! - since]).toEqual(["open", 30_000]);
+    queue.outlet.forceBreaker("open");
+    expect(queue.outlet.status().breaker.probeAt).toBeUndefined();
+  });
+
   it("can make dead letters at once instead", async () => {
     const queue = await startQueue({ settings: { circuit_breaker: { on_open: "dead_letter" } }, backend: down });
     for (const body of numbers(20)) queue.send(body);
