@@ -5,9 +5,11 @@ import type { Agent } from "./api/shapes.js";
 import { useLoad } from "./api/use-load.js";
 import { useValue } from "./api/value.js";
 import { ConnectionBanner } from "./banner.js";
+import { AuditPage } from "./pages/audit/audit-page.js";
 import { ExportersPage } from "./pages/exporters/exporters-page.js";
 import { FailuresPage } from "./pages/failures/failures-page.js";
 import { PipelinesPage } from "./pages/pipelines/pipelines-page.js";
+import { ReplayPage } from "./pages/replay/replay-page.js";
 import { TailPage } from "./pages/tail/tail-page.js";
 import { durationText, toMs } from "./parts/format.js";
 import { linkTo, type Route, route } from "./route.js";
@@ -26,7 +28,9 @@ const PAGES: readonly Page[] = [
   { name: "pipelines", title: "Pipelines", show: PipelinesPage },
   { name: "exporters", title: "Exporters", show: ExportersPage },
   { name: "failures", title: "Failures", show: FailuresPage },
+  { name: "replay", title: "Replay", show: ReplayPage },
   { name: "tail", title: "Live tail", show: TailPage },
+  { name: "audit", title: "Audit", show: AuditPage },
 ];
 
 export function App() {

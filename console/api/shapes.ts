@@ -226,3 +226,10 @@ export interface OttlResult {
   readonly error?: string;
   readonly record: unknown;
 }
+
+/** What came of a replay, or in a dry run would. */
+export interface ReplayReport {
+  readonly selected: number;
+  readonly replayed: number;
+  readonly skipped: Readonly<Record<string, number>>;
+}

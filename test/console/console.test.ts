@@ -42,6 +42,18 @@ async function open(path: string, options?: Parameters<typeof openPage>[3], toke
 const textOf = (page: Page) => page.locator("main").innerText();
 
 describe.skipIf(!hasBrowser)("the pipelines page", () => {
+  it("shows what passes, now and in the last minutes", async () => {
+    const page = await open("#/pipelines?node=exporter:otlp_http/down");
+    const hasRate = async () => /[1-9][.\d]*\/s/.test((await page.locator("svg .rate").allTextContents()).join(" "));
+    await expect
+      .poll(async () => {
+        await agent.sendSpan("GET /cart");
+        return hasRate();
+      })
+      .toBe(true);
+    await page.getByRole("row", { name: /Queue size/ }).waitFor();
+  });
+
   it("draws every component, and shows the config of one that is clicked", async () => {
     const page = await open("");
     for (const name of ["receiver otlp", "processor attributes/stage", "exporter otlp_http/bad"])

@@ -59,12 +59,10 @@ function BreakerFact({ breaker }: { breaker: Exporter["breaker"] }): ComponentCh
     <>
       <Badge tone={tone}>{breaker.state.replace("_", " ")}</Badge>
       {breaker.forced && <Badge tone="off">forced</Badge>}
-      {breaker.since !== undefined && toMs(breaker.since) > 0 && breaker.state !== "closed" && (
-        <>
-          {" since "}
-          <Ago at={breaker.since} />
-        </>
-      )}
+      {breaker.since !== undefined &&
+        toMs(breaker.since) > 0 &&
+        breaker.state !== "closed" &&
+        ` for ${durationText(Date.now() - toMs(breaker.since))}`}
       {left !== undefined &&
         breaker.state === "open" &&
         ` · next probe ${left > 0 ? `in ${durationText(left)}` : "now"}`}

@@ -25,9 +25,6 @@ export function EntryPage({ id }: { id: string }) {
               </h1>
               <Badge tone={entry.state === "failed" ? "bad" : "info"}>{entry.state.replaceAll("_", " ")}</Badge>
               <span class="spacer" />
-              <a class="button" href={linkTo("replay", ["edit", id])}>
-                Edit…
-              </a>
               <a class="button primary" href={linkTo("replay", ["new"], { ids: id })}>
                 Replay…
               </a>

@@ -134,9 +134,8 @@ function NodeLine({ node, x, y, sample }: { node: GraphNode; x: number; y: numbe
 function lineOf({ id, kind, name }: GraphNode, sample: Sample | undefined): { text: string; isBad: boolean } {
   const reading = sample?.exporters[name];
   if (kind === "exporter" && reading !== undefined) {
-    if (reading.breaker !== "closed")
-      return { text: `breaker ${reading.breaker.replace("_", " ")} · ${bytesText(reading.queueBytes)}`, isBad: true };
-    if (reading.paused) return { text: `paused · ${bytesText(reading.queueBytes)}`, isBad: true };
+    if (reading.breaker !== "closed") return { text: `breaker ${reading.breaker.replace("_", " ")}`, isBad: true };
+    if (reading.paused) return { text: "paused", isBad: true };
     if (reading.deadLetters > 0) return { text: `${countText(reading.deadLetters)} dead letters`, isBad: true };
     return {
       text: reading.queueEntries === 0 ? "queue empty" : `queue ${bytesText(reading.queueBytes)}`,

@@ -1,0 +1,177 @@
+import { useEffect, useState } from "preact/hooks";
+import { get, query } from "../../api/client.js";
+import type { AuditRecord } from "../../api/shapes.js";
+import { useLoad } from "../../api/use-load.js";
+import { Badge, Empty, Load } from "../../parts/bits.js";
+import { clockText, countText } from "../../parts/format.js";
+import { Text } from "../../parts/text.js";
+import { goTo, type Route } from "../../route.js";
+
+const ACTIONS = [
+  "reveal",
+  "export",
+  "import",
+  "replay",
+  "edit",
+  "delete",
+  "restore",
+  "pause",
+  "resume",
+  "retry",
+  "breaker",
+  "replay_rate",
+];
+const SPANS = [
+  ["60", "1 hour"],
+  ["1440", "1 day"],
+  ["10080", "1 week"],
+] as const;
+
+interface AuditPageOf {
+  readonly records: readonly AuditRecord[];
+  readonly cursor?: string;
+}
+
+/** Who did what, when and why; nothing of it can be changed here or anywhere else. */
+export function AuditPage({ route }: { route: Route }) {
+  const { actor, action, minutes } = route.query;
+  const since = minutes && new Date(Math.floor(Date.now() / 60_000 - Number(minutes)) * 60_000).toISOString();
+  const asked = { actor, action, since };
+  const first = useLoad<AuditPageOf>(`/audit${query(asked)}`);
+  const [more, setMore] = useState<AuditPageOf[]>([]);
+  useEffect(() => setMore([]), [first.data]);
+  return (
+    <>
+      <h1>Audit</h1>
+      <AuditFilters key={JSON.stringify(route.query)} filters={route.query} />
+      <Load of={first} part="The audit log">
+        {(page) => {
+          const records = [page, ...more].flatMap((each) => each.records);
+          const cursor = (more.at(-1) ?? page).cursor;
+          const loadMore = async () =>
+            setMore([...more, await get<AuditPageOf>(`/audit${query({ ...asked, cursor })}`)]);
+          return (
+            <>
+              {records.length === 0 ? (
+                <Empty>Nobody has changed or revealed anything.</Empty>
+              ) : (
+                <AuditTable records={records} />
+              )}
+              {cursor !== undefined && (
+                <p>
+                  <button type="button" onClick={() => void loadMore()}>
+                    Load more
+                  </button>
+                </p>
+              )}
+            </>
+          );
+        }}
+      </Load>
+    </>
+  );
+}
+
+function AuditFilters({ filters }: { filters: Route["query"] }) {
+  const [actor, setActor] = useState(filters["actor"] ?? "");
+  const show = (changed: Record<string, string>) => goTo("audit", [], { ...filters, actor, ...changed });
+  return (
+    <form
+      class="filters"
+      onSubmit={(event) => {
+        event.preventDefault();
+        show({});
+      }}
+    >
+      <label class="field">
+        <span>Who</span>
+        <input value={actor} onInput={(event) => setActor(event.currentTarget.value)} />
+      </label>
+      <label class="field">
+        <span>Action</span>
+        <select value={filters["action"] ?? ""} onChange={(event) => show({ action: event.currentTarget.value })}>
+          <option value="">any</option>
+          {ACTIONS.map((action) => (
+            <option key={action} value={action}>
+              {action.replace("_", " ")}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="field">
+        <span>Within</span>
+        <select value={filters["minutes"] ?? ""} onChange={(event) => show({ minutes: event.currentTarget.value })}>
+          <option value="">any time</option>
+          {SPANS.map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </label>
+      <footer>
+        <button type="submit" class="primary">
+          Filter
+        </button>
+      </footer>
+    </form>
+  );
+}
+
+function AuditTable({ records }: { records: readonly AuditRecord[] }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th>When</th>
+          <th>Who</th>
+          <th>Action</th>
+          <th>What</th>
+          <th class="number">Count</th>
+          <th>Reason</th>
+          <th>Outcome</th>
+        </tr>
+      </thead>
+      <tbody>
+        {records.map((record, i) => (
+          <tr key={`${record.at} ${i}`}>
+            <td data-label="When">
+              <time>{clockText(record.at)}</time>
+            </td>
+            <td data-label="Who">
+              <Text value={record.actor} inline max={60} />
+              {record.from !== undefined && (
+                <>
+                  {" "}
+                  <small>
+                    <Text value={record.from} inline max={60} />
+                  </small>
+                </>
+              )}
+            </td>
+            <td data-label="Action">{record.action.replace("_", " ")}</td>
+            <td data-label="What" class="wide">
+              <Text value={targetText(record)} max={200} />
+            </td>
+            <td data-label="Count" class="number">
+              {record.count === undefined ? "" : countText(record.count)}
+            </td>
+            <td data-label="Reason">
+              <Text value={record.reason ?? ""} max={200} />
+            </td>
+            <td data-label="Outcome">
+              <Badge tone={/^(ok|done|allowed)/.test(record.outcome) ? "good" : "warn"}>
+                <Text value={record.outcome} inline max={80} />
+              </Badge>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function targetText({ target, filter }: AuditRecord): string {
+  const filters = filter === undefined ? "" : typeof filter === "string" ? filter : JSON.stringify(filter);
+  return [target, filters].filter((text) => text !== undefined && text !== "" && text !== "{}").join(" ");
+}

@@ -1,0 +1,146 @@
+import { useState } from "preact/hooks";
+import { segment } from "../../api/client.js";
+import type { Replay, ReplayOutcome } from "../../api/shapes.js";
+import { useLoad } from "../../api/use-load.js";
+import { Ago, Badge, Facts, Load } from "../../parts/bits.js";
+import { countText, durationText, toMs } from "../../parts/format.js";
+import { Text } from "../../parts/text.js";
+import { linkTo } from "../../route.js";
+import { SKIPS } from "./dry-run-view.js";
+import { changeReplay, replayOf } from "./replay-api.js";
+import { STATE_TONES } from "./replay-page.js";
+
+const EVERY_MS = 1_000;
+
+/** One replay: how far it is, and what became of each entry. */
+export function JobPage({ id }: { id: string }) {
+  const loaded = useLoad<Replay>(`/replays/${segment(id)}`, EVERY_MS);
+  return (
+    <>
+      <p class="crumbs">
+        <a href={linkTo("replay")}>Replays</a> / <span class="mono">{id}</span>
+      </p>
+      <Load of={loaded} part="Replay">
+        {(answer) => <Job replay={replayOf(answer)} onDone={loaded.reload} />}
+      </Load>
+    </>
+  );
+}
+
+function Job({ replay, onDone }: { replay: Replay; onDone: () => void }) {
+  return (
+    <>
+      <header class="title">
+        <h1>Replay of {countText(replay.total)}</h1>
+        <Badge tone={STATE_TONES[replay.state]}>{replay.state}</Badge>
+        <span class="spacer" />
+        <Controls replay={replay} onDone={onDone} />
+      </header>
+      <Progress replay={replay} />
+      {replay.error !== undefined && (
+        <p class="problem">
+          <Text value={replay.error} />
+        </p>
+      )}
+      {replay.outcomes === undefined ? (
+        <p class="dim">
+          Queued again is not delivered: what fails again is among the <a href={linkTo("failures")}>failures</a>.
+        </p>
+      ) : (
+        <section class="card">
+          <h2>Outcomes</h2>
+          <Outcomes outcomes={replay.outcomes} />
+        </section>
+      )}
+    </>
+  );
+}
+
+function Controls({ replay, onDone }: { replay: Replay; onDone: () => void }) {
+  const [error, setError] = useState<string>();
+  const act = (action: "pause" | "resume" | "cancel") => {
+    changeReplay(replay.id, action).then(onDone, (failure: Error) => setError(failure.message));
+  };
+  if (replay.state !== "running" && replay.state !== "paused") return null;
+  return (
+    <>
+      {error !== undefined && <span class="problem">{error}</span>}
+      {replay.state === "running" ? (
+        <button type="button" onClick={() => act("pause")}>
+          Pause
+        </button>
+      ) : (
+        <button type="button" onClick={() => act("resume")}>
+          Resume
+        </button>
+      )}
+      <button type="button" class="danger" onClick={() => act("cancel")}>
+        Cancel
+      </button>
+    </>
+  );
+}
+
+function Progress({ replay }: { replay: Replay }) {
+  const { total, queued = 0, delivered, failedAgain = 0, pending = 0, skipped = {} } = replay;
+  const left = Object.entries(skipped).filter(([, count]) => count > 0);
+  const took = toMs(replay.endedAt ?? Date.now()) - toMs(replay.startedAt);
+  const count = (number: number, text: string) => (
+    <li>
+      <strong>{countText(number)}</strong>
+      {text}
+    </li>
+  );
+  return (
+    <section class="card" aria-label="Progress">
+      <progress
+        value={delivered === undefined ? queued : delivered + failedAgain}
+        max={Math.max(total, 1)}
+        aria-label="Progress"
+      />
+      <ul class="totals">
+        {count(queued, "queued again")}
+        {delivered !== undefined && count(delivered, "delivered")}
+        {delivered !== undefined && count(failedAgain, "failed again")}
+        {delivered !== undefined && count(pending, "under way")}
+      </ul>
+      <Facts
+        rows={[
+          ["Started", <Ago key="started" at={replay.startedAt} />],
+          ["Took", durationText(took)],
+          ["By", <Text key="by" value={replay.by ?? "unknown"} />],
+          ...(replay.reason === undefined ? [] : ([["Reason", <Text key="reason" value={replay.reason} />]] as const)),
+          ...(replay.to === undefined ? [] : ([["To", <Text key="to" value={replay.to} />]] as const)),
+          ...left.map(([reason, count]) => ["Left", `${countText(count)}: ${SKIPS[reason] ?? reason}`] as const),
+        ]}
+      />
+    </section>
+  );
+}
+
+function Outcomes({ outcomes }: { outcomes: readonly ReplayOutcome[] }) {
+  if (outcomes.length === 0) return <p class="dim">None is known yet.</p>;
+  return (
+    <table>
+      <tbody>
+        {outcomes.map(({ id, outcome, error }) => (
+          <tr key={id}>
+            <td>
+              <a class="mono" href={linkTo("failures", [id])}>
+                {id}
+              </a>
+            </td>
+            <td>
+              <Badge tone={outcome === "delivered" ? "good" : /fail/.test(outcome) ? "bad" : "off"}>
+                {outcome.replaceAll("_", " ")}
+              </Badge>
+            </td>
+            <td class="wide">
+              <Text value={error ?? ""} max={200} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

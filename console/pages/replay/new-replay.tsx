@@ -1,0 +1,173 @@
+import { useState } from "preact/hooks";
+import type { DryRun, Exporter } from "../../api/shapes.js";
+import { useLoad } from "../../api/use-load.js";
+import { Empty, Facts } from "../../parts/bits.js";
+import { Text } from "../../parts/text.js";
+import { readName, saveName } from "../../parts/who.js";
+import { goTo, linkTo } from "../../route.js";
+import { DryRunView } from "./dry-run-view.js";
+import { type Asked, dryRun as askDryRun, type ReplayDraft, selectionOf, startReplay } from "./replay-api.js";
+
+/** From what was chosen, over where, how fast and with what change, to a dry run, and only then to the replay. */
+export function NewReplay({ asked }: { asked: Asked }) {
+  const [draft, setDraft] = useState<ReplayDraft>({
+    to: "",
+    rate: "",
+    transform: "",
+    approved: false,
+    by: readName(),
+    reason: "",
+  });
+  const [dryRun, setDryRun] = useState<DryRun>();
+  const [error, setError] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const change = (changed: Partial<ReplayDraft>) => {
+    setDraft({ ...draft, ...changed });
+    setDryRun(undefined);
+  };
+  const send = async (isDry: boolean) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      saveName(draft.by);
+      if (isDry) setDryRun(await askDryRun(asked, draft));
+      else goTo("replay", [await startReplay(asked, draft)]);
+    } catch (failure) {
+      setError((failure as Error).message);
+    }
+    setBusy(false);
+  };
+  if (selectionOf(asked) === undefined)
+    return (
+      <Empty>
+        Nothing is chosen. <a href={linkTo("failures")}>Choose what to replay</a>.
+      </Empty>
+    );
+  return (
+    <>
+      <h1>New replay</h1>
+      <div class="columns">
+        <section class="card">
+          <h2>What</h2>
+          <Chosen asked={asked} />
+        </section>
+        <section class="card">
+          <h2>How</h2>
+          <HowForm draft={draft} onChange={change} />
+        </section>
+      </div>
+      <p class="toolbar">
+        <button
+          type="button"
+          class={dryRun === undefined ? "primary" : ""}
+          disabled={isBusy}
+          onClick={() => void send(true)}
+        >
+          Dry run
+        </button>
+        <button
+          type="button"
+          class={dryRun === undefined ? "" : "primary"}
+          disabled={isBusy || dryRun === undefined || dryRun.wouldReplay === 0}
+          onClick={() => void send(false)}
+        >
+          {dryRun === undefined ? "Start replay" : `Start replay of ${dryRun.wouldReplay}`}
+        </button>
+        {dryRun === undefined && <span class="dim">The dry run shows what would happen; nothing is sent.</span>}
+      </p>
+      {error !== undefined && (
+        <p class="problem" role="alert">
+          <Text value={error} />
+        </p>
+      )}
+      {dryRun !== undefined && <DryRunView result={dryRun} />}
+    </>
+  );
+}
+
+function Chosen({ asked }: { asked: Asked }) {
+  const ids = asked["ids"]?.split(",");
+  if (ids !== undefined) {
+    return (
+      <>
+        <p>{ids.length === 1 ? "One entry" : `${ids.length} entries`}</p>
+        <ul class="plain mono">
+          {ids.slice(0, 10).map((id) => (
+            <li key={id}>
+              <a href={linkTo("failures", [id])}>
+                <Text value={id} inline max={80} />
+              </a>
+            </li>
+          ))}
+          {ids.length > 10 && <li class="dim">and {ids.length - 10} others</li>}
+        </ul>
+      </>
+    );
+  }
+  return (
+    <>
+      <p>All dead letters with</p>
+      <Facts rows={Object.entries(asked).map(([name, value]) => [name, <Text key={name} value={value} />] as const)} />
+    </>
+  );
+}
+
+function HowForm({ draft, onChange }: { draft: ReplayDraft; onChange: (changed: Partial<ReplayDraft>) => void }) {
+  const { data } = useLoad<{ exporters: readonly Exporter[] }>("/exporters");
+  return (
+    <form onSubmit={(event) => event.preventDefault()}>
+      <label class="field">
+        <span>To</span>
+        <select value={draft.to} onChange={(event) => onChange({ to: event.currentTarget.value })}>
+          <option value="">the exporter that each failed at</option>
+          {data?.exporters.map(({ id, state }) => (
+            <option key={id} value={id}>
+              {state === "UP" ? id : `${id} (${state})`}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="field">
+        <span>Entries per second</span>
+        <input
+          type="number"
+          min={0.1}
+          step="any"
+          value={draft.rate}
+          placeholder="as the exporter is set"
+          onInput={(event) => onChange({ rate: event.currentTarget.value })}
+        />
+      </label>
+      <label class="field">
+        <span>Change with OTTL first, one statement a line</span>
+        <textarea
+          rows={3}
+          spellcheck={false}
+          value={draft.transform}
+          placeholder={'delete_key(log.attributes, "order.total")'}
+          onInput={(event) => onChange({ transform: event.currentTarget.value })}
+        />
+      </label>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={draft.approved}
+          onChange={(event) => onChange({ approved: event.currentTarget.checked })}
+        />
+        <span>Also what was replayed too often, was partly taken before, or whose backend is down</span>
+      </label>
+      <label class="field">
+        <span>Reason (optional)</span>
+        <input
+          value={draft.reason}
+          maxLength={500}
+          onInput={(event) => onChange({ reason: event.currentTarget.value })}
+        />
+      </label>
+      <label class="field">
+        <span>Your name (optional)</span>
+        <input value={draft.by} maxLength={200} onInput={(event) => onChange({ by: event.currentTarget.value })} />
+      </label>
+    </form>
+  );
+}

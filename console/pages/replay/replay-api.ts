@@ -1,0 +1,76 @@
+import { ApiError, post, request, segment } from "../../api/client.js";
+import type { DryRun, Replay, ReplayReport } from "../../api/shapes.js";
+import { FILTER_NAMES } from "../failures/filters.js";
+
+/** What was entered about how something is to be replayed. */
+export interface ReplayDraft {
+  readonly to: string;
+  readonly rate: string;
+  readonly transform: string;
+  readonly approved: boolean;
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** What the address says is to be replayed. */
+export type Asked = Readonly<Record<string, string>>;
+
+type JobAnswer = Replay & { readonly report?: ReplayReport };
+
+const SAMPLES = 3;
+const SELECTING = [...FILTER_NAMES, "since", "until", "signal"];
+
+/** Ids, or a query, as the API takes them; undefined when the address names nothing. */
+export function selectionOf(asked: Asked): object | undefined {
+  const ids = asked["ids"]?.split(",").filter((id) => id !== "");
+  if (ids !== undefined && ids.length > 0) return { ids };
+  const query = Object.fromEntries(Object.entries(asked).filter(([name]) => SELECTING.includes(name)));
+  return Object.keys(query).length === 0 ? undefined : { query };
+}
+
+/** What would happen. An agent that shows no samples is asked without them. */
+export async function dryRun(asked: Asked, draft: ReplayDraft): Promise<DryRun> {
+  const body = { ...bodyOf(asked, draft), dry_run: true };
+  const answer = await post<DryRun & JobAnswer>("/dead-letters/replay", { ...body, samples: SAMPLES }).catch(
+    (error: unknown) => {
+      if (!(error instanceof ApiError) || !/"samples"/.test(error.message)) throw error;
+      return post<DryRun & JobAnswer>("/dead-letters/replay", body);
+    },
+  );
+  if (answer.report === undefined) return answer;
+  const { selected, replayed, skipped } = answer.report;
+  return { total: selected, wouldReplay: replayed, skipped, samples: answer.samples ?? [] };
+}
+
+/** Starts it; gives the id of the job. */
+export async function startReplay(asked: Asked, draft: ReplayDraft): Promise<string> {
+  return (await post<Replay>("/dead-letters/replay", bodyOf(asked, draft))).id;
+}
+
+/** A job as the console shows it, whatever it says of how its entries ended. */
+export function replayOf({ report, ...job }: JobAnswer): Replay {
+  return report === undefined ? job : { queued: report.replayed, skipped: report.skipped, ...job };
+}
+
+/** Older agents cancel by deleting. */
+export async function changeReplay(id: string, action: "pause" | "resume" | "cancel"): Promise<void> {
+  const path = `/replays/${segment(id)}`;
+  await post(`${path}/${action}`).catch((error: unknown) => {
+    if (action !== "cancel" || !(error instanceof ApiError) || error.status !== 404) throw error;
+    return request("DELETE", path);
+  });
+}
+
+function bodyOf(asked: Asked, draft: ReplayDraft): object {
+  const { to, rate, transform, approved, by, reason } = draft;
+  const statements = transform.split("\n").filter((line) => line.trim() !== "");
+  return {
+    ...selectionOf(asked),
+    ...(to !== "" && { to }),
+    ...(rate !== "" && { rate: Number(rate) }),
+    ...(statements.length > 0 && { transform: statements }),
+    ...(approved && { approved }),
+    by: by.trim() || "console",
+    ...(reason.trim() !== "" && { reason: reason.trim() }),
+  };
+}

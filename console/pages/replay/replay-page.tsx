@@ -1,0 +1,106 @@
+import type { Replay } from "../../api/shapes.js";
+import { useLoad } from "../../api/use-load.js";
+import { Ago, Badge, Empty, Load, type Tone } from "../../parts/bits.js";
+import { countText } from "../../parts/format.js";
+import { Text } from "../../parts/text.js";
+import { linkTo, type Route } from "../../route.js";
+import { JobPage } from "./job-page.js";
+import { NewReplay } from "./new-replay.js";
+import { replayOf } from "./replay-api.js";
+
+const EVERY_MS = 2_000;
+export const STATE_TONES: Readonly<Record<Replay["state"], Tone>> = {
+  running: "info",
+  paused: "warn",
+  done: "good",
+  cancelled: "off",
+  failed: "bad",
+};
+
+/** Replays: a new one, one that runs or ran, or all of them. */
+export function ReplayPage({ route }: { route: Route }) {
+  const [what] = route.rest;
+  if (what === "new") return <NewReplay key={JSON.stringify(route.query)} asked={route.query} />;
+  if (what !== undefined && what !== "") return <JobPage id={what} />;
+  return <ReplayHistory />;
+}
+
+function ReplayHistory() {
+  const loaded = useLoad<{ replays: readonly Replay[] }>("/replays", EVERY_MS);
+  return (
+    <>
+      <header class="title">
+        <h1>Replays</h1>
+        <span class="spacer" />
+        <a class="button" href={linkTo("failures")}>
+          Choose what to replay
+        </a>
+      </header>
+      <Load of={loaded} part="Replays">
+        {({ replays }) =>
+          replays.length === 0 ? <Empty>Nothing was replayed yet.</Empty> : <ReplayTable replays={replays} />
+        }
+      </Load>
+    </>
+  );
+}
+
+function ReplayTable({ replays }: { replays: readonly Replay[] }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th>Replay</th>
+          <th>State</th>
+          <th>By</th>
+          <th class="number">Entries</th>
+          <th class="number">Queued again</th>
+          <th class="number">Delivered</th>
+          <th class="number">Failed again</th>
+          <th class="number">Under way</th>
+          <th>Started</th>
+        </tr>
+      </thead>
+      <tbody>
+        {replays.map(replayOf).map((replay) => (
+          <tr key={replay.id}>
+            <td class="wide">
+              <a class="mono" href={linkTo("replay", [replay.id])}>
+                {replay.id}
+              </a>
+              {replay.reason !== undefined && (
+                <div class="dim">
+                  <Text value={replay.reason} inline max={120} />
+                </div>
+              )}
+            </td>
+            <td data-label="State">
+              <Badge tone={STATE_TONES[replay.state]}>{replay.state}</Badge>
+            </td>
+            <td data-label="By">
+              <Text value={replay.by ?? ""} inline max={60} />
+            </td>
+            <td data-label="Entries" class="number">
+              {countText(replay.total)}
+            </td>
+            <td data-label="Queued again" class="number">
+              {countText(replay.queued ?? 0)}
+            </td>
+            <td data-label="Delivered" class="number">
+              {replay.delivered !== undefined && countText(replay.delivered)}
+            </td>
+            <td data-label="Failed again" class="number">
+              {replay.failedAgain !== undefined && countText(replay.failedAgain)}
+            </td>
+            <td data-label="Under way" class="number">
+              {replay.pending !== undefined && countText(replay.pending)}
+            </td>
+            <td data-label="Started">
+              <Ago at={replay.startedAt} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

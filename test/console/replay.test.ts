@@ -1,0 +1,53 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../support/until.js";
+import { hasBrowser, launchBrowser, openPage, sidewaysScroll, takePicture } from "./browser.js";
+import { CONSOLE_TOKEN, type ConsoleAgent, startConsoleAgent } from "./console-agent.js";
+
+let agent: ConsoleAgent;
+let browser: Browser;
+
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  [agent, browser] = await Promise.all([startConsoleAgent(), launchBrowser()]);
+  for (const body of ["first", "second"]) await agent.sendLog(body);
+  await until(async () => expect(await deadLetters()).toHaveLength(2));
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await agent?.stop();
+});
+
+async function deadLetters() {
+  return (await agent.api<{ entries: readonly { id: string }[] }>("/dead-letters")).entries;
+}
+
+describe.skipIf(!hasBrowser)("a replay in the console", () => {
+  it("goes from the cause over a dry run to the backend", async () => {
+    const { page, problems } = await openPage(browser, `${agent.url}/#/failures`, CONSOLE_TOKEN);
+    await page.getByRole("link", { name: "Replay…" }).click();
+    const start = page.getByRole("button", { name: /Start replay/ });
+    expect(await start.isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Dry run" }).click();
+    await page.getByText("would be replayed").waitFor();
+    await takePicture(page, "replay-dry-run");
+    expect(agent.sinks.bad.count).toBe(0);
+    agent.sinks.bad.respond(undefined);
+    await page.getByLabel(/Your name/).fill("ann");
+    // Whatever is changed about a replay is tried again before it is started.
+    expect(await start.isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Dry run" }).click();
+    await page.getByRole("button", { name: "Start replay of 2" }).click();
+    await page.getByText("Replay of 2").waitFor();
+    await page.getByText("done", { exact: true }).waitFor();
+    await takePicture(page, "replay");
+    await until(() => expect(agent.sinks.bad.count).toBe(2));
+    await page.getByRole("link", { name: "Replays" }).click();
+    await page.getByRole("cell", { name: "ann" }).first().waitFor();
+    expect(await deadLetters()).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await sidewaysScroll(page)).toBe(0);
+    expect(problems).toEqual([]);
+  });
+});
