@@ -8,6 +8,7 @@ import { z } from "zod";
 import {
   compileConditions,
   compileStatements,
+  isOttlError,
   isOttlSyntaxError,
   type OttlSyntaxError,
   ottlText,
@@ -37,6 +38,20 @@ function syntaxError(compile: () => unknown): OttlSyntaxError {
   }
   throw new Error("it compiles");
 }
+
+it("a failure on a record gathers no stack, which would cost more than the record", () => {
+  const { stackTraceLimit } = Error;
+  const failing = compileStatements("logs", "set(log.body, Len(log.severity_number))");
+  let thrown: unknown;
+  try {
+    failing.apply(mixed);
+  } catch (error) {
+    thrown = error;
+  }
+  expect(isOttlError(thrown)).toBe(true);
+  expect((thrown as Error).stack).not.toMatch(/^\s+at /m);
+  expect(Error.stackTraceLimit).toBe(stackTraceLimit);
+});
 
 describe("compileConditions", () => {
   it("keeps, drops and finds what a condition holds for", () => {
