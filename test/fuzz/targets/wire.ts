@@ -129,7 +129,8 @@ function readAnswer(chunks: readonly Buffer[]): string {
     const { head } = reader;
     const isComplete = reader.readEnd();
     assert(reader.body().length <= 2000, "the body is longer than its limit");
-    return `${head?.status} ${head?.framing} ${isComplete} ${magnitude(reader.body().length)}`;
+    const kind = head === undefined ? "no" : Math.floor(head.status / 100);
+    return `${kind} ${head?.framing} ${isComplete} ${magnitude(reader.body().length)}`;
   } catch (error) {
     if (!(error instanceof AnswerFormatError)) throw error;
     return "refused";
