@@ -14,7 +14,7 @@ import {
   readRecords,
   splitBatch,
 } from "../dist/plugin.js";
-import { DETECTORS } from "../dist/processors/pii/detect/detectors.js";
+import { DETECTORS } from "../dist/processors/pii/detect/text/detectors.js";
 import { PiiTreatment } from "../dist/processors/pii/pii-treatment.js";
 import { compileCondition, compileStatement } from "../dist/runtime/ottl/compile/compile.js";
 import { dropWhere, transformBatch } from "../dist/runtime/ottl/compile/run.js";
