@@ -15,7 +15,7 @@ const MAX_FALSE_POSITIVES = 0.01;
 const LEAST_KIND_RECALL = 0.9;
 const LEAST_PREFIXED_RECALL = 0.99;
 /** Never looked at while detectors are made better, which is done with the seeds 1 to 3. */
-const HELD_BACK_SEEDS = [11, 12, 13, 14];
+const HELD_BACK_SEEDS = [31, 32, 33, 34];
 
 /** @param {import("../lib/bench.js").Bench} bench @returns {Promise<import("../lib/bench.js").Outcome>} */
 export async function run({ options, progress }) {

@@ -4,8 +4,8 @@ import { PiiTreatment } from "../../../../src/processors/pii/pii-treatment.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { judgeWild } from "./corpus.js";
 
-/** Seeds from 11 on are never looked at while detectors are made better. */
-const HELD_BACK_SEED = 23;
+/** Seeds from 31 on are never looked at while detectors are made better. */
+const HELD_BACK_SEED = 35;
 
 describe("on telemetry from public formats that the detectors know nothing of, the defaults", () => {
   const treatment = new PiiTreatment(piiSchema.parse({}));
