@@ -20,7 +20,9 @@ export const adminApi = defineExtension<AdminApiConfig>({
   onByDefault: true,
   summary: "An HTTP API to look at exporters and dead letters, and to replay them.",
   schema: adminApiSchema,
-  listensAt: (config) => [{ address: endpointOf(config), key: ["endpoint"] }],
+  listensAt: (config) => [
+    { address: endpointOf(config), key: ["endpoint"], protection: { tls: config.tls !== undefined, auth: true } },
+  ],
   create: (config, context) => new AdminApi(config, context),
 });
 

@@ -17,7 +17,10 @@ export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
     (["grpc", "http"] as const).flatMap((protocol) => {
       const config = protocols[protocol];
       if (config === undefined) return [];
-      return [{ address: listenAddress(config.endpoint, config.transport), key: ["protocols", protocol, "endpoint"] }];
+      const { endpoint, transport, tls, auth } = config;
+      const isMutual = tls?.client_ca_file !== undefined;
+      const protection = { tls: tls !== undefined, auth: auth !== undefined || isMutual };
+      return [{ address: listenAddress(endpoint, transport), key: ["protocols", protocol, "endpoint"], protection }];
     }),
   create: (config, context) => new OtlpReceiver(config, context),
 });

@@ -239,6 +239,8 @@ export interface Listener {
   readonly address: { readonly host: string | undefined; readonly port: number } | { readonly path: string };
   /** The path of the key that says so in the component's config. */
   readonly key: readonly (string | number)[];
+  /** What it is kept by, where it takes or shows telemetry: without, on a public address, it gets a warning. */
+  readonly protection?: { readonly tls: boolean; readonly auth: boolean };
 }
 
 /** A type of receiver, as `defineReceiver` makes it and a plugin exports it. */

@@ -1,6 +1,12 @@
 import type { Listener } from "../../contract/component.js";
 import type { ConfigPath } from "../../contract/schema/schema.js";
-import { formatAddress, type HostPort, type ListenAddress, parseHostPort } from "../../kit/net/endpoint.js";
+import {
+  formatAddress,
+  type HostPort,
+  isLoopbackHost,
+  type ListenAddress,
+  parseHostPort,
+} from "../../kit/net/endpoint.js";
 import type { ServiceSettings } from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
 import { locatePath, type MapNode } from "../text/node.js";
@@ -13,6 +19,7 @@ export interface ConfiguredListener {
   readonly address: ListenAddress;
   /** Where the whole config says so, or would: undefined for what runs without being written at all. */
   readonly path: ConfigPath | undefined;
+  readonly protection?: Listener["protection"];
 }
 
 /** What a component listens at; `base` is where it stands in the config, and undefined when it does not. */
@@ -21,7 +28,7 @@ export function componentListeners(
   base: ConfigPath | undefined,
   listeners: readonly Listener[],
 ): ConfiguredListener[] {
-  return listeners.map(({ address, key }) => ({ owner, address, path: base && [...base, ...key] }));
+  return listeners.map(({ key, ...listener }) => ({ owner, ...listener, path: base && [...base, ...key] }));
 }
 
 const OWN_METRICS = "the endpoint of the agent's own metrics";
@@ -50,6 +57,20 @@ export function checkListeners(listeners: readonly ConfiguredListener[], root: M
     if (listener.path !== undefined) report(listener, earlier, listener.path, root, findings);
     else if (earlier.path !== undefined) report(earlier, listener, earlier.path, root, findings);
   });
+}
+
+/** Says which listeners anyone on the network can use, or read along with. */
+export function warnOfOpenListeners(listeners: readonly ConfiguredListener[], root: MapNode, findings: Findings): void {
+  for (const { owner, address, path, protection } of listeners) {
+    if (protection === undefined || path === undefined || "path" in address || isLoopbackHost(address.host)) continue;
+    const missing = [...(protection.tls ? [] : ["tls"]), ...(protection.auth ? [] : ["auth"])];
+    if (missing.length === 0) continue;
+    const message = `${owner} listens on ${formatAddress(address)}, which other machines may reach, without ${missing.join(" and ")}`;
+    const { place } = locatePath(root, path);
+    const suggestion = "see docs/authentication.md, or listen on 127.0.0.1";
+    const problem = { severity: "warning", code: "open_listener", place, path: path.join("."), message } as const;
+    findings.problems.push({ ...problem, suggestion });
+  }
 }
 
 function report(

@@ -8,7 +8,13 @@ import type { Findings } from "../text/findings.js";
 import { locatePath, type MapNode, mapNode, type Node, withMeantKeys } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
 import { askedFirst, checkAuthenticators } from "./check-authenticators.js";
-import { type ConfiguredListener, checkListeners, componentListeners, metricListeners } from "./check-listeners.js";
+import {
+  type ConfiguredListener,
+  checkListeners,
+  componentListeners,
+  metricListeners,
+  warnOfOpenListeners,
+} from "./check-listeners.js";
 import {
   type ComponentDefinition,
   type ComponentDefinitions,
@@ -68,17 +74,15 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
   const asked = checkAuthenticators({ root, definitions, used, configOf, findings });
   // Where a name is wrong, what it meant is not used for that reason alone.
   if (!findings.hasErrors) warnOfUnused(definitions, used, findings);
-  checkListeners(
-    [
-      ...(service.settings === undefined ? [] : metricListeners(service.settings, options.addDefaults)),
-      ...unwritten.flatMap(([id, { factory, config }]) =>
-        componentListeners(`extension "${id}"`, undefined, factory.listensAt?.(config) ?? []),
-      ),
-      ...usedListeners(used, parsed, findings),
-    ],
-    root,
-    findings,
-  );
+  const listeners = [
+    ...(service.settings === undefined ? [] : metricListeners(service.settings, options.addDefaults)),
+    ...unwritten.flatMap(([id, { factory, config }]) =>
+      componentListeners(`extension "${id}"`, undefined, factory.listensAt?.(config) ?? []),
+    ),
+    ...usedListeners(used, parsed, findings),
+  ];
+  checkListeners(listeners, root, findings);
+  warnOfOpenListeners(listeners, root, findings);
   if (findings.hasErrors || service.settings === undefined) return undefined;
 
   return {

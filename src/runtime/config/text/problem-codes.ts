@@ -117,6 +117,11 @@ export const PROBLEMS = {
     cause: "The config as a whole is a text, a list or a number, not a map.",
     action: "Begin with `receivers:`, `exporters:` and `service:` at the left margin.",
   },
+  open_listener: {
+    cause: "Something listens on an address that other machines may reach, without TLS or without authentication.",
+    action:
+      "Give it `tls` and `auth`, or let it listen on 127.0.0.1. In front of it a proxy may do both: then it is a note.",
+  },
   over_intake_limit: {
     cause:
       "A processor may hold back as much as the whole agent may take, so clients are refused before it makes room.",

@@ -46,7 +46,8 @@ describe("two listeners", () => {
     ["defaults of two receivers", "http: ", "http: "],
     ["one socket", "http: {endpoint: /a.sock, transport: unix}", "http: {endpoint: /a.sock, transport: unix}"],
   ])("clash: %s", (_, first, second) => {
-    expect(problems(first, second).map(({ code }) => code)).toEqual(["address_taken"]);
+    const codes = problems(first, second).map(({ code }) => code);
+    expect(codes.filter((code) => code !== "open_listener")).toEqual(["address_taken"]);
   });
 
   it.each([
@@ -112,5 +113,33 @@ service: {pipelines: {${signal}: {receivers: [otlp], exporters: [otlp_http]}}}
 
   it("is fine in a pipeline of its own", () => {
     expect(loadText(text("traces"), { registry }).problems).toEqual([]);
+  });
+});
+
+describe("a listener that other machines may reach", () => {
+  const warned = (first: string) =>
+    problems(first, "http: {endpoint: 127.0.0.1:5000}").map(({ code, message }) => `${code}: ${message}`);
+  const files = "cert_file: a, key_file: b";
+
+  it.each([
+    ["", "without tls and auth"],
+    [`tls: {${files}}`, "without auth"],
+    [`tls: {${files}}, auth: {authenticator: keys}`, undefined],
+    [`tls: {${files}, client_ca_file: c}`, undefined],
+  ])("gets a warning unless it has tls and auth: %s", (keys, expected) => {
+    const found = warned(`http: {endpoint: "0.0.0.0:4000", ${keys}}`).filter((line) =>
+      line.startsWith("open_listener"),
+    );
+    expect(found).toEqual(
+      expected === undefined
+        ? []
+        : [`open_listener: receiver "otlp" listens on 0.0.0.0:4000, which other machines may reach, ${expected}`],
+    );
+  });
+
+  it("gets none on loopback or a socket", () => {
+    expect(warned(http("127.0.0.1:4000"))).toEqual([]);
+    expect(warned(http("localhost:4000"))).toEqual([]);
+    expect(warned("http: {endpoint: /a.sock, transport: unix}")).toEqual([]);
   });
 });
