@@ -160,6 +160,7 @@ export const ROOMS = [
   { path: "src/runtime/cli/config-tests/", purpose: "`sluice test`: a config tried on records" },
   { path: "src/runtime/cli/graph/", purpose: "`sluice graph`: pipelines as Mermaid and SVG" },
   { path: "src/runtime/cli/init/", purpose: "`sluice init`: a config to start from" },
+  { path: "src/runtime/cli/live/", purpose: "`sluice top`, `sluice tap` and `sluice ottl`" },
   { path: "src/runtime/cli/create/", purpose: "`sluice create`: the package of a new component" },
   {
     path: "src/runtime/cli/dlq/",

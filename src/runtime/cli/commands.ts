@@ -1,6 +1,7 @@
 import { EXPORTER, STATUS } from "./agent/commands.js";
 import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "./command.js";
 import { DLQ } from "./dlq/commands.js";
+import { OTTL, TAP, TOP } from "./live/commands.js";
 
 const CONFIG: Record<string, CommandOption> = {
   config: {
@@ -117,6 +118,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     ],
     load: async () => (await import("./graph/graph.js")).graph,
   },
+  OTTL,
   {
     name: "print-config",
     summary: "Print the config as it is after merging and substitution.",
@@ -191,6 +193,8 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     load: async () => (await import("./admin-token.js")).adminToken,
   },
   STATUS,
+  TOP,
+  TAP,
   EXPORTER,
   DLQ,
   {

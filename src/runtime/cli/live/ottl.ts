@@ -1,0 +1,97 @@
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { text as textOf } from "node:stream/consumers";
+import { painter, printable } from "../../kit/text/terminal.js";
+import { type OttlTrialResult, tryOttl } from "../../ottl/compile/playground.js";
+import { CONTEXTS, type ContextName } from "../../ottl/paths/context.js";
+import { isOttlError } from "../../ottl/values/error.js";
+import { isMalformed } from "../../telemetry/bytes/malformed.js";
+import { SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
+import { type JsonObject, signalOfRequest } from "../../telemetry/json/placed-record.js";
+import { positionalArguments, printJson } from "../agent/report.js";
+import type { CommandContext } from "../command.js";
+import { EXIT, type Output, UsageError } from "../terminal.js";
+import { changesBetween } from "./changes.js";
+
+/** `sluice ottl` */
+export async function ottl(context: CommandContext): Promise<number> {
+  const { values, terminal } = context;
+  const statements = positionalArguments(context);
+  const condition = values["condition"] as string | undefined;
+  if ((statements.length === 0) === (condition === undefined))
+    throw new UsageError("expected statements or --condition", `such as 'set(log.body, "x")'`);
+  const record = await readRecord(values["record"] as string | undefined);
+  const results = tryOn(record, values, statements, condition);
+  if (values["json"] === true) printJson(context, { results });
+  else terminal.out.write(`${describe(record, results, terminal.out).join("\n")}\n`);
+  return results.some(({ error, matched }) => error !== undefined || matched === false) ? EXIT.failed : EXIT.ok;
+}
+
+function tryOn(
+  record: JsonObject,
+  values: CommandContext["values"],
+  statements: readonly string[],
+  condition: string | undefined,
+): OttlTrialResult[] {
+  const named = oneOf<ContextName>("context", values["context"], CONTEXTS);
+  const signal = oneOf<Signal>("signal", values["signal"], SIGNALS) ?? (named ? undefined : "logs");
+  const ofRequest = signalOfRequest(record);
+  const texts = condition === undefined ? { statements } : { condition };
+  try {
+    return tryOttl({ ...texts, record, context: named, signal: ofRequest ?? signal });
+  } catch (error) {
+    if (isMalformed(error)) throw new UsageError(`the record is no OTLP/JSON: ${error.message}`);
+    if (isOttlError(error)) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+function oneOf<T extends string>(option: string, value: unknown, known: readonly T[]): T | undefined {
+  const found = known.find((each) => each === value);
+  if (value !== undefined && found === undefined)
+    throw new UsageError(`--${option} ${value} is not known`, `write one of ${known.join(", ")}`);
+  return found;
+}
+
+async function readRecord(given: string | undefined): Promise<JsonObject> {
+  if (given === undefined) throw new UsageError("expected a record", "--record FILE, --record - or --record '{...}'");
+  const text = given.trimStart().startsWith("{") ? given : await readInput(given);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`the record is no JSON: ${(error as Error).message}`);
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
+    throw new UsageError("the record is no JSON object");
+  return parsed as JsonObject;
+}
+
+function readInput(path: string): Promise<string> {
+  if (path === "-") return textOf(process.stdin);
+  return readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`--record: cannot read ${path}: ${error.code}`);
+  });
+}
+
+/** What each did, and what has become of the record in the end. */
+function describe(record: JsonObject, results: readonly OttlTrialResult[], { colour }: Output): string[] {
+  const paint = painter(colour);
+  const lines: string[] = [];
+  let before = record;
+  for (const { statement, changed, matched, error, offset, record: after } of results) {
+    const word = matched === undefined ? (changed ? "changed" : "unchanged") : matched ? "holds" : "does not hold";
+    const verdict = error === undefined ? paint(changed || matched ? "green" : "dim", word) : paint("red", "failed");
+    lines.push(`${verdict}: ${printable(statement)}`);
+    if (error !== undefined)
+      lines.push(`  ${printable(error)}${offset === undefined ? "" : ` (at character ${offset + 1})`}`);
+    for (const { sign, path, value } of changesBetween(before, after))
+      lines.push(`  ${paint(sign === "+" ? "green" : "red", printable(`${sign} ${path}: ${value}`))}`);
+    before = after;
+  }
+  const last = results.at(-1);
+  if (last === undefined || last.matched !== undefined) return lines;
+  const { record: final, resource, scope } = last;
+  const shown = resource === undefined && scope === undefined ? final : { record: final, resource, scope };
+  return [...lines, "", ...JSON.stringify(shown, undefined, 2).split("\n").map(printable)];
+}

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type AgentProcess, adminToken, startAgentProcess } from "../../../support/agent-process.js";
+import { type OtlpSink, startSink } from "../../../support/otlp-sink.js";
+import { sluice } from "../dlq/support.js";
+
+let sink: OtlpSink;
+let agent: AgentProcess;
+let api: string[];
+
+beforeAll(async () => {
+  sink = await startSink();
+  agent = await startAgentProcess({
+    yaml: `
+receivers: {otlp: {protocols: {http: {endpoint: 127.0.0.1:0}}}}
+processors: {filter: {error_mode: ignore, logs: {log_record: ['body == "drop"']}}}
+exporters: {otlp_http: {endpoint: "${sink.url}", compression: none, headers: {api-key: s3cret-9f8e7d6c}}}
+extensions: {reliability: {directory: queue}, admin: {endpoint: 127.0.0.1:0}}
+service:
+  extensions: [reliability, admin]
+  telemetry: {metrics: {level: none}}
+  pipelines: {logs: {receivers: [otlp], processors: [filter], exporters: [otlp_http]}}
+`,
+  });
+  const [, endpoint] = /"endpoint":"([^"]+)","msg":"admin API is listening"/.exec(agent.output.stderr)!;
+  api = ["--api", `http://${endpoint}`];
+});
+
+afterAll(async () => {
+  agent.child.kill("SIGKILL");
+  await agent.exited;
+  await sink.close();
+});
+
+/** Sends a record every few milliseconds until the work is done. */
+async function whileSending<T>(body: string, work: Promise<T>): Promise<T> {
+  let isDone = false;
+  const done = work.finally(() => {
+    isDone = true;
+  });
+  const json = JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: body } }] }] }] });
+  const url = `http://127.0.0.1:${agent.ports.http}/v1/logs`;
+  while (!isDone) await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: json });
+  return done;
+}
+
+describe("sluice top", () => {
+  it("prints pipelines and exporters once", async () => {
+    const { code, out } = await whileSending("a", sluice(["top", "--once", ...api]));
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^sluice \S+ at http:\S+: ready, up \S+, [\d:]+\n[\d.k]+\/s in, [\d.k]+\/s sent, 0\/s refused; 1 of 1 exporter UP/,
+    );
+    expect(out).toMatch(/^PIPELINE +IN\/s +OUT\/s +DROPPED\/s +REFUSED\/s +FAILED\/s\nlogs +[1-9]/m);
+    expect(out).toMatch(
+      /^EXPORTER +STATE +BREAKER +IN\/s +SENT\/s +QUEUE +BYTES +OLDEST +DEAD\notlp_http +UP +closed/m,
+    );
+  });
+
+  it("prints what the API says as JSON", async () => {
+    const { out } = await sluice(["top", "--once", "--json", ...api]);
+    expect(JSON.parse(out)).toMatchObject({
+      nodes: { "exporter:otlp_http": {} },
+      exporters: { otlp_http: { state: "UP" } },
+    });
+  });
+});
+
+describe("sluice tap", () => {
+  it("shows records as they pass, masked and printable, and ends at the limit", async () => {
+    const { code, out } = await whileSending(
+      "ann@example.com \u001b[2J",
+      sluice(["tap", "filter", "--limit", "1", ...api]),
+    );
+    expect([code, out]).toEqual([0, expect.stringMatching(/^\d\d:\d\d:\d\d {2}.* \\u001b\[2J\n$/)]);
+    expect(out).not.toContain("ann@");
+  });
+
+  it("shows them as JSON, and only those for which a condition holds", async () => {
+    const args = ["tap", "logs", "--where", 'body == "b"', "--limit", "2", "--json", ...api];
+    const { out } = await whileSending("b", sluice(args));
+    const records = out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(records).toMatchObject([{ record: { body: { stringValue: "b" } } }, { signal: "logs" }]);
+  });
+
+  it("says what is wrong", async () => {
+    expect(await sluice(["tap", ...api])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("expected one component"),
+    });
+    expect(await sluice(["tap", "nosuch", ...api])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("there is no"),
+    });
+    expect(await sluice(["tap", "logs", "--where", "nosuch(", ...api])).toMatchObject({ code: 2 });
+  });
+});
+
+describe("the config of a node of a started agent", () => {
+  it("has its defaults and no secrets", async () => {
+    const headers = { authorization: `Bearer ${await adminToken(api[1]!)}` };
+    const response = await fetch(`${api[1]}/api/v1/graph/nodes/exporter%3Aotlp_http/config`, { headers });
+    const { yaml, json } = (await response.json()) as { yaml: string; json: Record<string, unknown> };
+    expect(json).toMatchObject({ endpoint: sink.url, timeout: expect.anything() });
+    expect(yaml).toContain("[REDACTED]");
+    expect(yaml).not.toContain("s3cret");
+  });
+});
