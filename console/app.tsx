@@ -9,6 +9,7 @@ import { AuditPage } from "./pages/audit/audit-page.js";
 import { ExportersPage } from "./pages/exporters/exporters-page.js";
 import { FailuresPage } from "./pages/failures/failures-page.js";
 import { PipelinesPage } from "./pages/pipelines/pipelines-page.js";
+import { PlaygroundPage } from "./pages/playground/playground-page.js";
 import { ReplayPage } from "./pages/replay/replay-page.js";
 import { TailPage } from "./pages/tail/tail-page.js";
 import { durationText, toMs } from "./parts/format.js";
@@ -30,6 +31,7 @@ const PAGES: readonly Page[] = [
   { name: "failures", title: "Failures", show: FailuresPage },
   { name: "replay", title: "Replay", show: ReplayPage },
   { name: "tail", title: "Live tail", show: TailPage },
+  { name: "ottl", title: "OTTL", show: PlaygroundPage },
   { name: "audit", title: "Audit", show: AuditPage },
 ];
 

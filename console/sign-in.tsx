@@ -1,10 +1,18 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { get } from "./api/client.js";
 import { saveToken } from "./api/session.js";
 import { Text } from "./parts/text.js";
 
 /** Asks for the token that the API wants; `message` says what was wrong with the one before. */
 export function SignIn({ message }: { message: string }) {
   const [token, setToken] = useState("");
+  const [file, setFile] = useState<string>();
+  useEffect(() => {
+    void get<{ token_file?: string }>("/").then(
+      ({ token_file }) => setFile(token_file),
+      () => {},
+    );
+  }, []);
   return (
     <form
       class="card sign-in"
@@ -15,8 +23,17 @@ export function SignIn({ message }: { message: string }) {
     >
       <h1>Sign in</h1>
       <p>
-        This agent wants a token. It is kept in this tab only. By default it is in the file{" "}
-        <code>data/admin-token</code> where the agent was started, which only the user that runs it can read.
+        This agent wants a token. It is kept in this tab only.{" "}
+        {file === undefined ? (
+          <>Whoever runs the agent can give you one.</>
+        ) : (
+          <>
+            On the machine that the agent runs on it is in this file, which only the user that runs it can read:{" "}
+            <code>
+              <Text value={file} />
+            </code>
+          </>
+        )}
       </p>
       <label class="field">
         <span>Token</span>

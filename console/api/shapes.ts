@@ -210,7 +210,7 @@ export interface Replay {
 export interface ReplayOutcome {
   readonly id: string;
   readonly outcome: string;
-  readonly error?: string;
+  readonly error?: { readonly class: string; readonly message: string };
 }
 
 export interface DryRun {

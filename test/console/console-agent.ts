@@ -47,6 +47,7 @@ extensions:
   reliability: {directory: ${join(directory, "queue")}}
   admin:
     endpoint: "127.0.0.1:${adminPort}"
+    trace_url: "https://traces.example/{trace_id}?from=sluice"
     tokens: [{name: console, token: ${CONSOLE_TOKEN}, roles: [view, reveal, replay, purge, configure]}]
 service:
   extensions: [reliability, admin]
@@ -76,7 +77,14 @@ service:
       ).json()) as T,
     async sendLog(body, attributes = {}) {
       const keys = Object.entries(attributes).map(([key, stringValue]) => ({ key, value: { stringValue } }));
-      const record = { timeUnixNano: "1", eventName: "order.paid", body: { stringValue: body }, attributes: keys };
+      const ids = { traceId: "5b8efff798038103d269b633813fc60c", spanId: "eee19b7ec3c1b174" };
+      const record = {
+        ...ids,
+        timeUnixNano: "1",
+        eventName: "order.paid",
+        body: { stringValue: body },
+        attributes: keys,
+      };
       await send("logs", { resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] });
     },
     async sendSpan(name) {

@@ -118,6 +118,12 @@ describe.skipIf(!hasBrowser)("the failures page", () => {
     await takePicture(page, "entry");
   });
 
+  it("leads to the trace of a record", async () => {
+    const page = await open(`#/failures/${failedId}`);
+    const link = page.getByRole("link", { name: "5b8efff798038103d269b633813fc60c" });
+    expect(await link.getAttribute("href")).toBe("https://traces.example/5b8efff798038103d269b633813fc60c?from=sluice");
+  });
+
   it("filters by exporter and by name", async () => {
     const page = await open("#/failures?view=entries");
     await page.getByRole("link", { name: failedId }).waitFor();
@@ -147,13 +153,56 @@ describe.skipIf(!hasBrowser)("the failures page", () => {
   });
 });
 
-const PLACES = ["", "#/exporters", "#/failures", "#/failures?view=entries"];
+describe.skipIf(!hasBrowser)("the live tail", () => {
+  it("shows records as they pass, masked and as text", async () => {
+    const page = await open("#/tail");
+    await page.getByLabel("Where").selectOption({ label: "receiver otlp" });
+    await page.getByLabel("OTTL condition").fill('IsMatch(span.name, "onerror")');
+    await page.getByRole("button", { name: "Tap" }).click();
+    await page.getByText(/^live/).waitFor();
+    const row = page.locator(".tapped details").first();
+    await expect
+      .poll(async () => {
+        await agent.sendSpan("GET /cart");
+        await agent.sendSpan(`${HOSTILE} of alice@example.com`);
+        return row.count();
+      })
+      .toBeGreaterThan(0);
+    await row.click();
+    const text = await page.locator(".tapped").innerText();
+    expect(text).toContain("<script>alert(2)</script>");
+    expect(text).not.toContain("alice@example.com");
+    expect(text).not.toContain("GET /cart");
+    await takePicture(page, "tail");
+  });
+
+  it("says what is wrong with a condition", async () => {
+    const page = await open("#/tail?at=receiver:otlp&where=nonsense((");
+    await page.locator(".problem").waitFor();
+  });
+});
+
+describe.skipIf(!hasBrowser)("the OTTL playground", () => {
+  it("shows what each statement makes of a record, and what is wrong with one", async () => {
+    const page = await open("#/ottl");
+    await page.getByLabel("Statements").fill('set(log.attributes["stage"], "prod")\nset(log.nonsense, 1)');
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByRole("region", { name: "Result 1" }).getByText('"stringValue": "prod"').waitFor();
+    await page.getByRole("region", { name: "Result 2" }).getByText("error", { exact: true }).waitFor();
+    await takePicture(page, "ottl");
+    await page.getByLabel("Record").fill("{");
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByRole("alert").waitFor();
+  });
+});
+
+const PLACES = ["", "#/exporters", "#/replay", "#/tail", "#/ottl", "#/audit", "#/failures", "#/failures?view=entries"];
 
 describe.skipIf(!hasBrowser)("every page", () => {
   it("fits a telephone", async () => {
     for (const place of [...PLACES, `#/failures/${failedId}`]) {
       const page = await open(place, { viewport: { width: 390, height: 844 } });
-      await page.locator("main :is(table, article, svg, .card)").first().waitFor();
+      await page.locator("main :is(table, article, svg, .card, .empty, form)").first().waitFor();
       expect(await sidewaysScroll(page), place).toBe(0);
       await takePicture(page, `telephone-${place.replace(/\W+/g, "-")}`);
     }

@@ -23,7 +23,9 @@ export function EntryPage({ id }: { id: string }) {
               <h1>
                 <Text value={entry.failure?.error.class ?? entry.state} inline max={100} />
               </h1>
-              <Badge tone={entry.state === "failed" ? "bad" : "info"}>{entry.state.replaceAll("_", " ")}</Badge>
+              <Badge tone={entry.state === "failed" ? "bad" : entry.state === "delivered" ? "good" : "info"}>
+                {entry.state.replaceAll("_", " ")}
+              </Badge>
               <span class="spacer" />
               <a class="button primary" href={linkTo("replay", ["new"], { ids: id })}>
                 Replay…
@@ -94,14 +96,26 @@ function EntryFacts({ entry }: { entry: Entry }) {
 }
 
 function TraceIds({ ids }: { ids: readonly string[] }) {
+  const { data } = useLoad<{ traceUrl?: string }>("/console");
   if (ids.length === 0) return <span class="dim">none</span>;
   return (
     <ul class="plain">
       {ids.map((id) => (
         <li key={id} class="mono">
-          <Text value={id} inline />
+          {data?.traceUrl === undefined ? (
+            <Text value={id} inline />
+          ) : (
+            <a href={traceLink(data.traceUrl, id)} target="_blank" rel="noreferrer noopener">
+              <Text value={id} inline />
+            </a>
+          )}
         </li>
       ))}
     </ul>
   );
+}
+
+/** The template is the config's, the id a stranger's: whatever it says, it stays a part of the address. */
+function traceLink(template: string, id: string): string {
+  return template.replaceAll("{trace_id}", () => encodeURIComponent(id));
 }

@@ -135,9 +135,7 @@ function Outcomes({ outcomes }: { outcomes: readonly ReplayOutcome[] }) {
                 {outcome.replaceAll("_", " ")}
               </Badge>
             </td>
-            <td class="wide">
-              <Text value={error ?? ""} max={200} />
-            </td>
+            <td class="wide">{error !== undefined && <Text value={error.message || error.class} max={200} />}</td>
           </tr>
         ))}
       </tbody>

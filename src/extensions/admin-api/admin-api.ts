@@ -47,7 +47,7 @@ class AdminApi implements Extension {
     const endpoint = endpointOf(this.config);
     const { access } = this;
     const tokenFile = this.tokenFile?.path;
-    const { tls: tlsConfig, allowed_hosts: allowedHosts } = this.config;
+    const { tls: tlsConfig, allowed_hosts: allowedHosts, trace_url: traceUrl } = this.config;
     const tls = tlsConfig && (await loadServerTls(tlsConfig, ["tls"]));
     const renewTls = (server: TlsServer) => reloadServerTls(server, tlsConfig!, clock, logger);
     const settings = {
@@ -58,6 +58,7 @@ class AdminApi implements Extension {
       host,
       access,
       tokenFile,
+      traceUrl,
       ...(tls && { tls, renewTls }),
     };
     const start = () => startAdminServer(settings);

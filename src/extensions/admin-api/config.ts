@@ -42,6 +42,11 @@ export const adminApiSchema = z
       .array(z.string())
       .default([])
       .meta({ description: "Host names under which it may be asked, besides localhost, its own and IP addresses." }),
+    trace_url: z
+      .string()
+      .regex(/^https?:\/\/.*\{trace_id\}/, "expected an http or https address with {trace_id} in it")
+      .optional()
+      .meta({ description: "Where the console's links to traces lead: {trace_id} stands for the id in hex." }),
     tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
     tokens: z.array(token).optional().meta({ description: "Who may ask, and what for." }),
     auth: authReference("server").optional().meta({ description: "An extension that says who asks." }),

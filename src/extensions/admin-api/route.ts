@@ -17,6 +17,8 @@ export interface RouteRequest {
   readonly history: History;
   readonly tapBudget: TapBudget;
   readonly jobs: ReplayJobs;
+  /** Where the console finds a trace. */
+  readonly traceUrl: string | undefined;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly request: IncomingMessage;

@@ -28,6 +28,7 @@ interface AdminServerSettings {
   readonly access: AdminAccess;
   /** Where the owner finds a token. */
   readonly tokenFile: string | undefined;
+  readonly traceUrl: string | undefined;
   /** Given: https instead of http. */
   readonly tls?: ServerOptions;
   /** Called with a server that speaks TLS: what renews its certificates, and gives what stops that. */
@@ -104,7 +105,7 @@ async function answerTo(
     });
   }
   if (method === "POST") requireContentType(request, found.route.contentType ?? "application/json");
-  const { host, clock } = settings;
+  const { host, clock, traceUrl } = settings;
   const { admin, inspection } = host;
   const { needs = "queues" } = found.route;
   if (needs === "queues" && admin === undefined) {
@@ -115,7 +116,7 @@ async function answerTo(
   }
   if (needs === "components" && inspection === undefined) throw new HttpError("unavailable", "the agent is starting");
   const query = new URLSearchParams(url.slice(1).join("?"));
-  const parts = { ...kept, host, clock, params: found.params, query, request };
+  const parts = { ...kept, host, clock, traceUrl, params: found.params, query, request };
   const asked = { ...parts, actor, admin: admin!, inspection: inspection! };
   const { role } = found.route;
   requireRole(actor, typeof role === "string" ? role : role(asked));
