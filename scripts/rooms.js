@@ -36,6 +36,7 @@ export const ROOMS = [
     path: "src/runtime/contract/border/",
     purpose: "guards against careless plugins: what they make, hand on, answer, throw and let go of",
   },
+  { path: "src/runtime/contract/operations/", purpose: "what is kept and told of what operators do" },
   { path: "src/runtime/contract/calls/", purpose: "calls of exporters: their signals and their time" },
   { path: "src/runtime/contract/inspect/", purpose: "what can be seen of a running agent's components" },
   {
@@ -165,7 +166,7 @@ export const ROOMS = [
   {
     path: "src/runtime/cli/dlq/",
     purpose: "`sluice dlq`: over a running agent's API, or on the queues themselves when none runs",
-    imports: ["src/runtime/", "src/extensions/reliability/", "src/extensions/admin-api/replay-jobs.ts"],
+    imports: ["src/runtime/", "src/extensions/reliability/"],
   },
   {
     path: "src/runtime/testing/",
@@ -244,6 +245,10 @@ export const ROOMS = [
   {
     path: "src/extensions/reliability/operate/",
     purpose: "what operators see and do; metrics; queues without an agent",
+  },
+  {
+    path: "src/extensions/reliability/records/",
+    purpose: "what operators did: the audit, replays and what became of their entries",
   },
   {
     path: "src/extensions/reliability/store/",

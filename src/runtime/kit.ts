@@ -15,7 +15,6 @@ export {
   type DeadLetterStats,
   type ExporterStatus,
   type ImportReport,
-  type Operator,
   type ReplayOptions,
   type ReplayReport,
   type ReplaySkip,
@@ -48,6 +47,15 @@ export {
 export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
 export type { AgentInspection, GraphEdge, Traffic } from "./contract/inspect/inspection.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
+export {
+  AUDITED_ACTIONS,
+  type AuditedAction,
+  type AuditPage,
+  type AuditQuery,
+  type AuditRecord,
+  type Operator,
+} from "./contract/operations/audit.js";
+export type { ReplayEnd, ReplayJob, ReplayOutcome } from "./contract/operations/replay-job.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";
 export type {
   Batching,

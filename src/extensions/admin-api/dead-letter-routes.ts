@@ -9,7 +9,7 @@ import { readFilters, readSelection, selectionFields } from "./selection-body.js
 const PAGING = ["limit", "cursor", "order"];
 const FILTERS_ONLY = FILTERS.filter((name) => !PAGING.includes(name));
 
-const purgeBody = z.strictObject(selectionFields);
+const purgeBody = z.strictObject({ ...selectionFields, ...operatorFields });
 
 /** Whoever sees what is masked for others says why. */
 const revealBody = z.strictObject({ ...operatorFields, reason: requiredReason });
@@ -55,15 +55,19 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
     path: "/dead-letters/import",
     role: "replay",
     contentType: "application/x-ndjson",
-    answer: async ({ admin, request }) => ({ body: await admin.importDeadLetters(readLines(request)) }),
+    async answer({ admin, query, request, actor }) {
+      const acting = admin.actingAs(operatorOf(request, readParameters(query, ["by", "reason"]), actor));
+      return { body: await acting.importDeadLetters(readLines(request)) };
+    },
   },
   {
     method: "POST",
     path: "/dead-letters/purge",
     role: "purge",
-    async answer({ admin, request }) {
-      const { dry_run: dryRun = false, ...selected } = await readBody(request, purgeBody);
-      const deleted = await admin.deleteDeadLetters(readSelection(selected), { dryRun });
+    async answer({ admin, request, actor }) {
+      const { dry_run: dryRun = false, by, reason, ...selected } = await readBody(request, purgeBody);
+      const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
+      const deleted = await acting.deleteDeadLetters(readSelection(selected), { dryRun });
       return { body: { deleted, dryRun } };
     },
   },
@@ -71,9 +75,10 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
     method: "POST",
     path: "/dead-letters/restore",
     role: "purge",
-    async answer({ admin, request }) {
-      const { dry_run: _, ...selected } = await readBody(request, purgeBody);
-      return { body: { restored: await admin.restoreDeadLetters(readSelection(selected)) } };
+    async answer({ admin, request, actor }) {
+      const { dry_run: _, by, reason, ...selected } = await readBody(request, purgeBody);
+      const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
+      return { body: { restored: await acting.restoreDeadLetters(readSelection(selected)) } };
     },
   },
   {
@@ -87,9 +92,10 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
     method: "DELETE",
     path: "/dead-letters/:id",
     role: "purge",
-    answer: async ({ admin, params }) => ({
-      body: { deleted: await admin.deleteDeadLetters({ ids: [params["id"]!] }) },
-    }),
+    async answer({ admin, params, query, request, actor }) {
+      const acting = admin.actingAs(operatorOf(request, readParameters(query, ["by", "reason"]), actor));
+      return { body: { deleted: await acting.deleteDeadLetters({ ids: [params["id"]!] }) } };
+    },
   },
 ];
 

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { type Admin, AdminError, type ExporterStatus } from "../../runtime/kit.js";
 import { readBody } from "./body.js";
+import { operatorFields, operatorOf, type SaidOperator } from "./operator.js";
 import { readParameters } from "./parameters.js";
 import type { ApiRoute, RouteRequest } from "./route.js";
 
-const emptyBody = z.strictObject({});
-const breakerBody = z.strictObject({ state: z.enum(["open", "closed", "auto"]) });
-const replayRateBody = z.strictObject({ rate: z.number() });
+const emptyBody = z.strictObject(operatorFields);
+const breakerBody = z.strictObject({ ...operatorFields, state: z.enum(["open", "closed", "auto"]) });
+const replayRateBody = z.strictObject({ ...operatorFields, rate: z.number() });
 
 export const exporterRoutes: readonly ApiRoute[] = [
   {
@@ -32,7 +33,7 @@ export const exporterRoutes: readonly ApiRoute[] = [
 ];
 
 /** Changes an exporter and answers with how it is then. */
-function changeRoute<T>(
+function changeRoute<T extends SaidOperator>(
   name: string,
   schema: z.ZodType<T>,
   apply: (admin: Admin, id: string, body: T) => void,
@@ -41,9 +42,9 @@ function changeRoute<T>(
     method: "POST",
     path: `/exporters/:id/${name}`,
     role: "configure",
-    async answer({ admin, params, request }: RouteRequest) {
+    async answer({ admin, params, request, actor }: RouteRequest) {
       const wanted = await readBody(request, schema);
-      apply(admin, params["id"]!, wanted);
+      apply(admin.actingAs(operatorOf(request, wanted, actor)), params["id"]!, wanted);
       return { body: findStatus(admin, params["id"]!) };
     },
   };

@@ -19,12 +19,13 @@ export const operatorFields = {
   reason: z.string().trim().max(MAX_REASON_LENGTH).optional(),
 };
 
+export interface SaidOperator {
+  readonly by?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
 /** Whoever sends a request: who they are, and the address they ask from. */
-export function operatorOf(
-  { socket }: IncomingMessage,
-  { by, reason }: { readonly by?: string | undefined; readonly reason?: string | undefined },
-  actor: Actor,
-): Operator {
+export function operatorOf({ socket }: IncomingMessage, { by, reason }: SaidOperator, actor: Actor): Operator {
   return { actor: actorName(by, actor), from: socket.remoteAddress, ...(reason && { reason }) };
 }
 

@@ -38,7 +38,7 @@ function readText(name: string, value: unknown): string {
 }
 
 /** An ISO time, or milliseconds since the epoch. */
-function readTime(name: string, value: unknown): number {
+export function readTime(name: string, value: unknown): number {
   const isNumber = typeof value === "number" || (typeof value === "string" && /^\d+$/.test(value));
   const isTime = typeof value === "string" && /^\d{4}-\d\d-\d\d/.test(value);
   const time = isNumber ? Number(value) : isTime ? Date.parse(value) : Number.NaN;
@@ -46,7 +46,7 @@ function readTime(name: string, value: unknown): number {
   throw badRequest(`${name} must be a time such as 2026-01-31T08:00:00Z, or milliseconds since 1970`);
 }
 
-function readNumber(name: string, value: unknown): number {
+export function readNumber(name: string, value: unknown): number {
   if (typeof value === "number" || (typeof value === "string" && /^\d+$/.test(value))) return Number(value);
   throw badRequest(`${name} must be a number`);
 }

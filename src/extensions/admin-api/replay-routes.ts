@@ -1,13 +1,14 @@
 import { z } from "zod";
-import { AdminError } from "../../runtime/kit.js";
+import { type Admin, AdminError, type Operator, type ReplayJob } from "../../runtime/kit.js";
 import { readBody } from "./body.js";
-import { actorName } from "./operator.js";
-import type { ReplayJob } from "./replay-jobs.js";
-import type { ApiRoute } from "./route.js";
+import { actorName, operatorFields, operatorOf } from "./operator.js";
+import { readNumber, readParameters } from "./parameters.js";
+import type { ApiRoute, RouteAnswer, RouteRequest } from "./route.js";
 import { readSelection, selectionFields } from "./selection-body.js";
 
 const replayBody = z.strictObject({
   ...selectionFields,
+  reason: operatorFields.reason,
   by: z.string({ error: "say who replays" }),
   rate: z.number().optional(),
   approved: z.boolean().optional(),
@@ -15,40 +16,108 @@ const replayBody = z.strictObject({
   pipeline: z.string().or(z.literal(false)).optional(),
 });
 
+const controlBody = z.strictObject(operatorFields);
+const EVENT_INTERVAL_MS = 500;
+
 export const replayRoutes: readonly ApiRoute[] = [
   {
     method: "POST",
     path: "/dead-letters/replay",
     role: "replay",
-    async answer({ admin, jobs, request, actor }) {
+    async answer({ admin, request, actor }) {
       const body = await readBody(request, replayBody);
-      const { by, rate, generation, pipeline, approved = false, dry_run: dryRun = false, ...selected } = body;
+      const { by, reason, rate, generation, pipeline, approved = false, dry_run: dryRun = false, ...selected } = body;
       const given = {
         ...(rate !== undefined && { rate }),
         ...(generation !== undefined && { generation }),
         ...(pipeline !== undefined && { pipeline }),
       };
       const options = { by: actorName(by, actor), approved, dryRun, ...given };
-      const job = await jobs.start(admin, readSelection(selected), options);
+      const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
+      const { outcomes: _, ...job } = await acting.startReplay(readSelection(selected), options);
       return { status: job.state === "running" ? 202 : 200, body: job };
     },
   },
-  { method: "GET", path: "/replays", role: "view", answer: ({ jobs }) => ({ body: { replays: jobs.all() } }) },
   {
     method: "GET",
-    path: "/replays/:job",
+    path: "/replays",
     role: "view",
-    answer: ({ jobs, params }) => ({ body: requireJob(jobs.get(params["job"]!)) }),
+    async answer({ admin, query }) {
+      const { limit } = readParameters(query, ["limit"]);
+      return { body: { replays: await admin.replays(limit === undefined ? undefined : readNumber("limit", limit)) } };
+    },
+  },
+  {
+    method: "GET",
+    path: "/replays/:id",
+    role: "view",
+    answer: async ({ admin, params }) => ({ body: await requireJob(admin, params["id"]!) }),
   },
   {
     method: "DELETE",
-    path: "/replays/:job",
+    path: "/replays/:id",
     role: "replay",
-    answer: ({ jobs, params }) => ({ body: requireJob(jobs.cancel(params["job"]!)) }),
+    answer: async ({ admin, params, request, actor }) => ({
+      body: await control(admin, params["id"]!, "cancel", operatorOf(request, {}, actor)),
+    }),
   },
+  ...(["pause", "resume", "cancel"] as const).map(controlRoute),
+  { method: "GET", path: "/replays/:id/events", role: "view", answer: followReplay },
 ];
 
-function requireJob(job: ReplayJob | undefined): ReplayJob {
-  if (job === undefined) throw new AdminError("not_found", "there is no such replay; the last 100 are remembered");
+function controlRoute(change: "pause" | "resume" | "cancel"): ApiRoute {
+  return {
+    method: "POST",
+    path: `/replays/:id/${change}`,
+    role: "replay",
+    async answer({ admin, params, request, actor }) {
+      const operator = operatorOf(request, await readBody(request, controlBody), actor);
+      return { body: await control(admin, params["id"]!, change, operator) };
+    },
+  };
+}
+
+async function control(
+  admin: Admin,
+  id: string,
+  change: "pause" | "resume" | "cancel",
+  operator: Operator,
+): Promise<ReplayJob> {
+  await requireJob(admin, id);
+  admin.actingAs(operator).controlReplay(id, change);
+  return requireJob(admin, id);
+}
+
+/** Progress, at most twice a second, until every entry that was put back has left its queue. */
+async function followReplay({ admin, params }: RouteRequest): Promise<RouteAnswer> {
+  const id = params["id"]!;
+  await requireJob(admin, id);
+  return {
+    events(stream) {
+      let timer: NodeJS.Timeout | undefined;
+      const tell = async () => {
+        timer = undefined;
+        const job = await admin.replayJob(id).catch(() => undefined);
+        if (job === undefined) return stream.end();
+        const { outcomes: _, ...progress } = job;
+        stream.send(job.isSettled ? "settled" : "progress", progress);
+        if (job.isSettled) stream.end();
+      };
+      const schedule = () => {
+        timer ??= setTimeout(tell, EVENT_INTERVAL_MS);
+      };
+      const stopWatching = admin.watchReplay(id, schedule);
+      void tell();
+      return () => {
+        stopWatching();
+        clearTimeout(timer);
+      };
+    },
+  };
+}
+
+async function requireJob(admin: Admin, id: string): Promise<ReplayJob> {
+  const job = await admin.replayJob(id);
+  if (job === undefined) throw new AdminError("not_found", "there is no such replay, or it was forgotten");
   return job;
 }

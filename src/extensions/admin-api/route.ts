@@ -5,7 +5,6 @@ import type { ConsoleFile } from "./console/console-files.js";
 import type { EventSource } from "./events.js";
 import type { History } from "./live/history.js";
 import type { TapBudget } from "./live/tap.js";
-import type { ReplayJobs } from "./replay-jobs.js";
 import type { Actor, AdminRole } from "./roles.js";
 
 /** What a route is asked. */
@@ -16,7 +15,6 @@ export interface RouteRequest {
   readonly inspection: AgentInspection;
   readonly history: History;
   readonly tapBudget: TapBudget;
-  readonly jobs: ReplayJobs;
   /** Where the console finds a trace. */
   readonly traceUrl: string | undefined;
   readonly params: Readonly<Record<string, string>>;

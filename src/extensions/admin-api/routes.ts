@@ -1,3 +1,4 @@
+import { auditRoutes } from "./audit-routes.js";
 import { consoleRoutes } from "./console/console-routes.js";
 import { deadLetterRoutes } from "./dead-letter-routes.js";
 import { exporterRoutes } from "./exporter-routes.js";
@@ -20,6 +21,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...exporterRoutes,
   ...deadLetterRoutes,
   ...replayRoutes,
+  ...auditRoutes,
 ];
 
 interface MatchedRoute {

@@ -14,7 +14,6 @@ import { isVisit, rejectForeignHost, rejectForeignPage, requireContentType } fro
 import { asHttpError, HttpError } from "./http-error.js";
 import { History } from "./live/history.js";
 import { TapBudget } from "./live/tap.js";
-import { ReplayJobs } from "./replay-jobs.js";
 import type { Actor } from "./roles.js";
 import type { RouteAnswer, RouteRequest } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
@@ -47,9 +46,8 @@ const HEADERS_TIMEOUT_MS = 10_000;
 export async function startAdminServer(settings: AdminServerSettings): Promise<AdminServer> {
   const { endpoint, allowedHosts, clock } = settings;
   const readers = new EventReaders(clock);
-  const jobs = new ReplayJobs(clock);
   const history = new History(settings.host, clock);
-  const kept = { jobs, history, tapBudget: new TapBudget(clock) };
+  const kept = { history, tapBudget: new TapBudget(clock) };
   const hosts = new Set([endpoint.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
   const limits = { headersTimeout: HEADERS_TIMEOUT_MS };
   const listener = (request: IncomingMessage, response: ServerResponse) =>
@@ -70,7 +68,6 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<A
     close() {
       stopRenewal?.();
       history.stop();
-      jobs.cancelAll();
       return new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
@@ -83,7 +80,7 @@ async function answerTo(
   request: IncomingMessage,
   settings: AdminServerSettings,
   identified: (actor: Actor) => void,
-  kept: Pick<RouteRequest, "jobs" | "history" | "tapBudget">,
+  kept: Pick<RouteRequest, "history" | "tapBudget">,
   hosts: ReadonlySet<string>,
 ): Promise<RouteAnswer> {
   rejectForeignHost(request, hosts);

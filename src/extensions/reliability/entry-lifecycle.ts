@@ -15,6 +15,7 @@ import { type EntryEnd, type EntryOutcome, type GroupOutcome, givenUpWith } from
 import type { BatchingOf, DeadLetterCause, QueueItem } from "./entry/queue-item.js";
 import type { DamageReporter } from "./operate/damage-reporter.js";
 import type { QueueMetrics } from "./operate/queue-metrics.js";
+import type { ReplayTracker } from "./records/replay-tracker.js";
 import { Backlog } from "./schedule/backlog.js";
 import { maxDelay } from "./schedule/backoff.js";
 import { DEFAULT_HEAD_LIMITS, type HeadLimits } from "./schedule/queue-head.js";
@@ -48,6 +49,8 @@ export interface EntryLifecycleServices {
   readonly damageReporter: DamageReporter;
   /** What is done to replayed entries before every send. */
   readonly prepare: PrepareReplayed;
+  /** Told what becomes of entries that were replayed. */
+  readonly tracker?: ReplayTracker | undefined;
   /** How much of the queue is kept in memory. */
   readonly limits?: HeadLimits;
 }

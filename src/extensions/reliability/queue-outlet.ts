@@ -8,6 +8,7 @@ import type { ExporterControl } from "./operate/exporter-control.js";
 import { exporterStatus } from "./operate/exporter-status.js";
 import type { QueueMetrics } from "./operate/queue-metrics.js";
 import { createQueueServices } from "./operate/queue-services.js";
+import type { ReplayTracker } from "./records/replay-tracker.js";
 import type { HeadLimits } from "./schedule/queue-head.js";
 import { createReplayPreparation, type PrepareReplayed } from "./send/replay-preparation.js";
 import type { OpenReport, QueueStore } from "./store/store.js";
@@ -22,6 +23,8 @@ export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "
   readonly generation: string;
   /** How much of the queue is kept in memory. */
   readonly limits?: HeadLimits;
+  /** Told what becomes of entries that were replayed. */
+  readonly tracker?: ReplayTracker | undefined;
   /** Looks after its dead letters; gives the function that stops it. */
   readonly startMaintenance: (control: ExporterControl) => () => void;
 }

@@ -5,10 +5,12 @@ import { z } from "zod";
 import {
   type Batch,
   defineExtension,
+  duration,
   type Extension,
   type ExtensionContext,
   type ExtensionFactory,
   StartError,
+  section,
 } from "../../plugin.js";
 import {
   type Admin,
@@ -35,11 +37,18 @@ import type { ExporterControl } from "./operate/exporter-control.js";
 import { warnOfOrphanedQueues } from "./operate/orphaned-queues.js";
 import { tightenPermissions } from "./operate/tighten-permissions.js";
 import { QueueOutlet } from "./queue-outlet.js";
+import {
+  createOperatorRecords,
+  DEFAULT_AUDIT_RETENTION_MS,
+  DEFAULT_HISTORY_RETENTION_MS,
+  type OperatorRecords,
+} from "./records/operator-records.js";
 import { encryptionSchema } from "./store/encryption/config.js";
 import { Keyring } from "./store/encryption/keyring.js";
 import { loadKeyring } from "./store/encryption/load-keyring.js";
-import { storesUnder } from "./store/level/open/summary-file.js";
+import { isStoreThere, storesUnder } from "./store/level/open/summary-file.js";
 import { LevelStore, type LevelStoreOptions } from "./store/level-store.js";
+import { MemoryStore } from "./store/memory-store.js";
 import type { QueueStore } from "./store/store.js";
 
 const directorySchema = z
@@ -67,9 +76,25 @@ function keepsJournals({ sending_queue }: ExporterSettings): boolean {
   return sending_queue?.enabled !== false;
 }
 
-/** The keys every exporter has, as the defaults of all exporters, and where the queues are kept. */
+const auditSchema = z.strictObject({
+  retention: duration()
+    .default(DEFAULT_AUDIT_RETENTION_MS)
+    .meta({ description: "How long it is kept who replayed, deleted, revealed and changed what; 0: for ever." }),
+});
+
+const historySchema = z.strictObject({
+  retention: duration()
+    .default(DEFAULT_HISTORY_RETENTION_MS)
+    .meta({ description: "How long replays, and the histories of what they delivered, are kept; 0: for ever." }),
+});
+
+/** The keys every exporter has, as the defaults of all exporters, where the queues are kept, and what is kept beside them. */
 const reliabilityConfig = exporterSettingsSchema.extend({
   directory: directorySchema,
+  audit: section(auditSchema)
+    .prefault({})
+    .meta({ description: "What operators did, by command line, API or console." }),
+  history: section(historySchema).prefault({}).meta({ description: "What became of what was replayed." }),
   encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues, with keys of your own." }),
 });
 
@@ -99,6 +124,7 @@ class Reliability implements Extension {
   private readonly defaults: ExporterSettings;
   private readonly context: ExtensionContext;
   private readonly controls = new Map<string, ExporterControl>();
+  private readonly records: OperatorRecords;
   private readonly generation: string;
   private readonly createStore: ((exporter: string) => QueueStore) | undefined;
   private orphanCheck: Promise<void> | undefined;
@@ -113,13 +139,20 @@ class Reliability implements Extension {
   constructor(config: ReliabilityConfig, context: ExtensionContext, createStore?: (exporter: string) => QueueStore) {
     this.config = config;
     this.createStore = createStore;
-    const { directory: _, encryption: __, ...defaults } = config;
+    const { directory: _, encryption: __, audit, history, ...defaults } = config;
     this.defaults = defaults;
     this.context = context;
     this.generation = context.host.generation ?? new Date(context.clock.now()).toISOString();
     const { host } = context;
     const mask = host.mask && ((batch: Batch) => host.mask!(batch));
-    this.admin = createAdmin(this.controls, { ...this.services, mask });
+    this.records = createOperatorRecords({
+      ...this.services,
+      createStore: (id) => this.createRecordStore(id),
+      exists: (id) => isStoreThere(this.directoryOf(id)),
+      auditRetentionMs: audit.retention,
+      historyRetentionMs: history.retention,
+    });
+    this.admin = createAdmin(this.controls, { ...this.services, records: this.records, mask });
   }
 
   readonly outlets: OutletFactory = (outletSettings) => this.createOutlet(outletSettings);
@@ -137,6 +170,7 @@ class Reliability implements Extension {
 
   async stop(): Promise<void> {
     await this.orphanCheck;
+    await this.records.close();
     this.keyring = new Keyring();
   }
 
@@ -157,6 +191,7 @@ class Reliability implements Extension {
     const outlet = new QueueOutlet({
       ...outletSettings,
       settings,
+      tracker: this.records.tracker,
       isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
       generation: this.generation,
       createStore: (onDamage) => this.createQueueStore(outletSettings, settings, { onDamage, mayOpenLater: true }),
@@ -211,6 +246,16 @@ class Reliability implements Extension {
     const now = () => this.context.clock.now();
     const { keyring } = this;
     return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, keyring, ...options });
+  }
+
+  /** What operators did is kept beside the queues; without any on disk it lasts as long as the agent. */
+  private createRecordStore(id: string): QueueStore {
+    if (this.createStore !== undefined || this.usedDirectories.size === 0) return new MemoryStore({ exporter: id });
+    return this.createQueueStore({ id }, completeSettings({ durability: "fsync" }), {});
+  }
+
+  private directoryOf(id: string): string {
+    return join(this.config.directory, directoryNameOf(id));
   }
 
   /** That of another spelling of its id, when only that is there: the exporter was renamed from an alias of its type. */

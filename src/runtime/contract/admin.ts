@@ -1,5 +1,7 @@
 import type { Signal } from "../telemetry/bytes/signal.js";
 import type { Entry, FailureReason } from "./entry.js";
+import type { AuditPage, AuditQuery, Operator } from "./operations/audit.js";
+import type { ReplayJob } from "./operations/replay-job.js";
 
 /**
  * What can be seen and done from outside while the agent runs: what the HTTP API, the command line and the health check
@@ -28,6 +30,16 @@ export interface Admin {
   deadLetterStats(query: DeadLetterQuery): Promise<DeadLetterStats>;
   /** Puts dead letters back into their queues. Goes on in the background; `onProgress` is told how it goes. */
   replay(selection: Selection, options: ReplayOptions): Promise<ReplayReport>;
+  /** The same in the background: resolves with the replay when it is done, or after a moment. */
+  startReplay(selection: Selection, options: ReplayOptions): Promise<ReplayJob>;
+  /** Replays, the newest first, also those of earlier runs. */
+  replays(limit?: number): Promise<readonly ReplayJob[]>;
+  /** One replay with what became of its entries; undefined when there is none. */
+  replayJob(id: string): Promise<ReplayJob | undefined>;
+  /** Changes one that runs. What a cancelled one has put back stays so. */
+  controlReplay(id: string, change: "pause" | "resume" | "cancel"): void;
+  /** Calls back whenever something of a replay has changed; gives what ends that. */
+  watchReplay(id: string, listener: () => void): () => void;
   /** Removes the selected ones, for good or for `dead_letter.keep_deleted`; gives their number. */
   deleteDeadLetters(selection: Selection, options?: { readonly dryRun?: boolean }): Promise<number>;
   /** Undoes that for as long as they are kept; gives their number. */
@@ -35,13 +47,9 @@ export interface Admin {
   /** One line of JSON an entry, payload included. `import` reads those again that are revealed, and refuses masked ones. */
   exportDeadLetters(query: DeadLetterQuery, options?: RevealOptions): AsyncIterable<string>;
   importDeadLetters(lines: AsyncIterable<string>): Promise<ImportReport>;
-}
 
-/** Who does something, from where (an address, a terminal), and why. */
-export interface Operator {
-  readonly actor: string;
-  readonly from?: string | undefined;
-  readonly reason?: string | undefined;
+  /** Who did what, the newest first; `cursor` of the page before gives the next. */
+  audit(query: AuditQuery): Promise<AuditPage>;
 }
 
 /** Whether payloads are given as they are. Otherwise what the detectors of `pii` find in them is masked. */
@@ -164,6 +172,8 @@ export interface ReplayOptions {
   /** Who asked for it, and with what generation (by default that of the config); kept in the entry's history. */
   readonly by: string;
   readonly generation?: string;
+  /** @internal Why, for those who look at it later. */
+  readonly reason?: string | undefined;
   readonly dryRun?: boolean;
   readonly rate?: number;
   /** Also what was replayed too often, is risky to send twice, or meets an open breaker. */
@@ -172,6 +182,10 @@ export interface ReplayOptions {
   readonly pipeline?: string | false;
   readonly onProgress?: (done: number, total: number) => void;
   readonly abort?: AbortSignal;
+  /** @internal The replay it is part of, by which it is known what became of its entries. */
+  readonly id?: string;
+  /** @internal Asked before each chunk: it waits for what this gives. */
+  readonly whenResumed?: () => Promise<void> | undefined;
 }
 
 /** Why a dead letter was not replayed. */

@@ -30,8 +30,8 @@ export interface Entry {
    * in the queue of an exporter what that sends on. It is not shown to people.
    */
   readonly metadata?: Readonly<Record<string, readonly string[]>>;
-  /** Operators are also told of one that is being sent: `in_flight`. A store knows it as pending. */
-  readonly state: "pending" | "in_flight" | "failed";
+  /** As operators see it; a store has pending and failed ones. */
+  readonly state: "pending" | "in_flight" | "failed" | "delivered";
   /** Attempts of the present cycle that count against max_retries, and how many were really made. */
   readonly attempts: number;
   readonly calls: number;
@@ -40,6 +40,8 @@ export interface Entry {
   readonly failingSince?: number;
   readonly lastAttemptAt?: number;
   readonly deletedAt?: number;
+  /** @internal When it was delivered, if it was a dead letter before and its history is still kept. */
+  readonly deliveredAt?: number;
   readonly lastError?: AttemptError;
   /** The last attempts of the cycle, oldest first, before them those of what it was split from. */
   readonly history: readonly Attempt[];
@@ -127,4 +129,8 @@ export interface Cycle {
   readonly generation: string;
   readonly replayedAt: number;
   readonly replayedBy: string;
+  /** @internal The replay, and the id that the entry had then: parts of it have others. */
+  readonly replayId?: string;
+  /** @internal See `replayId`. */
+  readonly replayedAs?: string;
 }

@@ -6,6 +6,7 @@ import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
 import { isStartError } from "../../../src/runtime/contract/start-error.js";
 import type { Entry } from "../../../src/runtime/kit.js";
 import { deadLetter } from "../reliability/operate/controls.js";
+import { failure } from "../reliability/store/entries.js";
 import { startApi } from "./harness.js";
 
 describe("exporters", () => {
@@ -117,6 +118,26 @@ describe("dead letters", () => {
     expect((await ask("POST", "/dead-letters/nobody-1/reveal", { reason: "x" })).status).toBe(404);
   });
 
+  it("are audited: who did what from where, and why", async () => {
+    const { ask, a } = await startApi();
+    const { entry } = await deadLetter(a);
+    await ask("POST", `/dead-letters/${entry.id}/reveal`, { reason: "INC-17", by: "ann" });
+    await ask("POST", "/exporters/a/pause", { reason: "maintenance", by: "bob" });
+    await ask("POST", "/dead-letters/purge", { all: true, by: "bob" });
+    const from = "127.0.0.1";
+    await expect.poll(async () => (await ask("GET", "/audit")).body.records).toHaveLength(3);
+    expect((await ask("GET", "/audit?action=reveal&actor=ann")).body.records).toMatchObject([
+      { actor: "ann", from, action: "reveal", target: entry.id, reason: "INC-17", outcome: "done" },
+    ]);
+    expect((await ask("GET", "/audit?actor=bob&limit=1")).body).toMatchObject({
+      records: [{ action: "delete", count: 1 }],
+      cursor: expect.any(String),
+    });
+    expect((await ask("DELETE", "/audit")).status).toBe(405);
+    expect((await ask("GET", "/audit?action=dance")).status).toBe(400);
+    expect((await ask("GET", "/audit?colour=red")).status).toBe(400);
+  });
+
   it("have statistics", async () => {
     const { ask, a } = await startApi();
     await deadLetter(a);
@@ -219,8 +240,35 @@ describe("replays", () => {
       report: { replayed: 1, skipped: { skip_not_found: 1 } },
     });
     expect((await a.store.find(entry.id))?.entry.cycles[0]?.replayedBy).toBe("ann");
-    expect((await ask("GET", `/replays/${real.body.id}`)).body).toEqual(real.body);
+    expect((await ask("GET", `/replays/${real.body.id}`)).body).toEqual({
+      ...real.body,
+      outcomes: [{ id: entry.id, outcome: "pending" }],
+    });
     expect((await ask("GET", "/replays")).body.replays).toHaveLength(2);
+  });
+
+  it("tell what becomes of their entries, until all have left their queues", async () => {
+    const { ask, a, url, records } = await startApi();
+    const ids = [];
+    for (let i = 0; i < 2; i++) ids.push((await deadLetter(a, { at: Date.now() })).entry.id);
+    const { body } = await ask("POST", "/dead-letters/replay", { ids, by: "ann" });
+    expect(body).toMatchObject({ queued: 2, pending: 2, isSettled: false });
+    const events = await fetch(`${url}/replays/${body.id}/events`);
+    const [first, second] = await a.store.pending(undefined, 2);
+    records.tracker.ended(first!.entry, "delivered");
+    records.tracker.ended(second!.entry, "failed_again", failure.error);
+    const text = await events.text();
+    expect(text).toMatch(/^retry: 2000\n\nevent: progress\n/);
+    expect(text).toMatch(/event: settled\ndata: .*"delivered":1,"failedAgain":1/);
+    const outcomes = [
+      { id: ids[1], outcome: "failed_again" },
+      { id: ids[0], outcome: "delivered" },
+    ];
+    expect((await ask("GET", `/replays/${body.id}`)).body).toMatchObject({ isSettled: true, outcomes });
+    expect((await ask("GET", `/dead-letters/${ids[0]}`)).status).toBe(200);
+    expect((await ask("GET", "/replays/none/events")).status).toBe(404);
+    expect((await ask("POST", `/replays/${body.id}/pause`)).status).toBe(409);
+    expect((await ask("POST", "/replays/none/pause")).status).toBe(404);
   });
 
   it("that are long go on as jobs that can be watched and cancelled", async () => {

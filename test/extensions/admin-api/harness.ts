@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
 import { createAdmin } from "../../../src/extensions/reliability/operate/admin.js";
+import type { OperatorRecords } from "../../../src/extensions/reliability/records/operator-records.js";
 import type { Host } from "../../../src/plugin.js";
 import type { ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
@@ -11,7 +12,7 @@ import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import { maskBatch } from "../../../src/runtime/host/mask-batch.js";
 import type { Admin } from "../../../src/runtime/kit.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
-import { control, type FakeControl } from "../reliability/operate/controls.js";
+import { control, type FakeControl, memoryRecords } from "../reliability/operate/controls.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 type Json = any;
@@ -23,6 +24,7 @@ export interface Api {
   readonly said: { readonly level: string; readonly message: string; readonly fields: object }[];
   readonly a: FakeControl;
   readonly b: FakeControl;
+  readonly records: OperatorRecords;
   readonly host: { state: Host["state"]; admin: Admin | undefined };
   /** Status and JSON of a request; a body is sent as JSON. */
   ask(
@@ -52,7 +54,15 @@ export async function startApi(
     error: note("error"),
     child: () => logger,
   };
-  const services = { clock: systemClock, logger, metrics: noMetrics, generation: "2", mask: maskBatch };
+  const records = memoryRecords(systemClock, logger);
+  const services = {
+    clock: systemClock,
+    logger,
+    metrics: noMetrics,
+    generation: "2",
+    mask: maskBatch,
+    records,
+  };
   const host: Api["host"] = {
     state: "ready",
     admin: createAdmin(
@@ -92,6 +102,7 @@ export async function startApi(
     said,
     a,
     b,
+    records,
     host,
     ask: (method, path, body, headers = {}) => ask(url, method, path, body, { ...owner, ...headers }),
   };

@@ -1,5 +1,6 @@
 import type { Clock, Logger, Metrics } from "../../../plugin.js";
 import type { Cycle, Entry, ReplayOptions, ReplayReport, ReplaySkip } from "../../../runtime/kit.js";
+import type { ReplayTracker } from "../records/replay-tracker.js";
 import { isDeleted, type LocatedEntry } from "./dead-letters.js";
 import { replaySkipReason, withPipeline } from "./replay-check.js";
 import { ReplayTally } from "./replay-tally.js";
@@ -11,6 +12,8 @@ export interface ReplayServices {
   readonly metrics: Metrics;
   /** Names the config the agent runs with. */
   readonly generation: string;
+  /** Told which entries were put back. */
+  readonly tracker?: Pick<ReplayTracker, "queued"> | undefined;
 }
 
 /** What is to be replayed: an estimate of how many, and the dead letters themselves, one after the other. */
@@ -36,6 +39,7 @@ export async function replayDeadLetters(
   let nextAt = services.clock.monotonic();
   for await (const chunk of inChunks(plan.candidates, options)) {
     await waitUntil(nextAt, options.abort, services.clock);
+    await options.whenResumed?.();
     if (options.abort?.aborted) break;
     await replayChunk(chunk, options, services, tally);
     nextAt = Math.max(nextAt, services.clock.monotonic()) + (chunk.length / rateOf(chunk[0]!, options)) * 1000;
@@ -69,11 +73,17 @@ async function replayChunk(
             at: now,
             by: options.by,
             generation: options.generation ?? services.generation,
+            replayId: options.id,
           }),
         });
     }
     if (!options.dryRun && changes.length > 0) {
       const stored = await control.store.replay(changes);
+      if (options.id !== undefined)
+        services.tracker?.queued(
+          options.id,
+          stored.map(({ entry }) => entry.id),
+        );
       control.onReplayed(stored.map(({ entry }) => entry));
     }
     for (const { entry } of changes) tally.countReplayed(entry.id, control.id);
@@ -144,13 +154,14 @@ interface ReplayMark {
   readonly at: number;
   readonly by: string;
   readonly generation: string;
+  readonly replayId?: string | undefined;
 }
 
 /**
  * A dead letter as it goes back into the queue: its cycle moves into the history, its counters begin anew, and it stays
  * the same entry, with the same id and so the same idempotency key. When it first failed at all is not forgotten.
  */
-export function withReplay(entry: Entry, { at, by, generation }: ReplayMark): Entry {
+export function withReplay(entry: Entry, { at, by, generation, replayId }: ReplayMark): Entry {
   const { failure, failingSince, lastAttemptAt, lastError, ...rest } = entry;
   if (failure === undefined) throw new RangeError(`${entry.id} is no dead letter`);
   const cycle: Cycle = {
@@ -162,6 +173,7 @@ export function withReplay(entry: Entry, { at, by, generation }: ReplayMark): En
     generation: entry.generation,
     replayedAt: at,
     replayedBy: by,
+    ...(replayId !== undefined && { replayId, replayedAs: entry.id }),
   };
   return {
     ...rest,

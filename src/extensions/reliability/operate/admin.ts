@@ -7,11 +7,15 @@ import { deleteSelected, restoreSelected } from "../dead-letters/deletion.js";
 import { type ReplayServices, replayDeadLetters } from "../dead-letters/replay.js";
 import { findEntry, selectDeadLetters } from "../dead-letters/selection.js";
 import { exportLines, importLines } from "../dead-letters/transfer.js";
+import { auditedAdmin } from "../records/audited-admin.js";
+import type { OperatorRecords } from "../records/operator-records.js";
 import { isStoreError } from "../store/store.js";
 
 const MAX_BY_LENGTH = 200;
+const DEFAULT_REPLAYS = 100;
 
 export interface AdminServices extends ReplayServices {
+  readonly records: OperatorRecords;
   /** A batch as people may see it; see `Host`. Without it payloads are given only to those who reveal them. */
   readonly mask?: ((batch: Batch) => Promise<Batch>) | undefined;
 }
@@ -20,8 +24,10 @@ export interface AdminServices extends ReplayServices {
 export function createAdmin(controls: Controls, services: AdminServices): Admin {
   const view = (options: RevealOptions = {}) =>
     options.reveal === true ? undefined : (batch: Batch) => masked(batch, services.mask);
+  const { audit, tracker, jobs } = services.records;
   const admin: Admin = {
-    actingAs: () => admin,
+    actingAs: (operator) => auditedAdmin(admin, services.records, operator),
+    audit: (query) => withAdminErrors(() => audit.list(query)),
     exporters: () => [...controls.values()].map((control) => control.status()),
     pause: (exporter) => controlOf(controls, exporter).pause(),
     resume: (exporter) => controlOf(controls, exporter).resume(),
@@ -42,7 +48,8 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
     deadLetter: (id) =>
       withAdminErrors(async () => {
         const found = await findEntry(controls, id);
-        return found && withoutMetadata(found.control.isInFlight?.(id) ? inFlight(found.entry) : found.entry);
+        if (found === undefined) return tracker.deliveredEntry(id);
+        return withoutMetadata(found.control.isInFlight?.(id) ? inFlight(found.entry) : found.entry);
       }),
     payload: (id, options) => withAdminErrors(() => payloadOf(controls, id, view(options))),
     async deadLetterStats(query) {
@@ -53,9 +60,14 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
       checkReplay(options);
       checkPipeline(controls, options);
       return withAdminErrors(async () =>
-        replayDeadLetters(await selectDeadLetters(controls, selection), options, services),
+        replayDeadLetters(await selectDeadLetters(controls, selection), options, { ...services, tracker }),
       );
     },
+    startReplay: (selection, options) => jobs.start(admin, selection, options),
+    replays: (limit = DEFAULT_REPLAYS) => withAdminErrors(() => tracker.list(limit)),
+    replayJob: (id) => withAdminErrors(() => tracker.get(id)),
+    controlReplay: (id, change) => jobs[change](id),
+    watchReplay: (id, listener) => tracker.watch(id, listener),
     deleteDeadLetters: (selection, options) =>
       withAdminErrors(() => deleteSelected(controls, selection, options?.dryRun ?? false, services)),
     restoreDeadLetters: (selection) => withAdminErrors(() => restoreSelected(controls, selection, services)),

@@ -1,12 +1,13 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Admin, AdminError, completeSettings, noMetrics, silentLogger } from "../../../runtime/kit.js";
+import { createOperatorRecords, isRecordsId } from "../records/operator-records.js";
 import type { Keyring } from "../store/encryption/keyring.js";
-import { isStoreDirectory } from "../store/level/open/summary-file.js";
+import { isStoreDirectory, isStoreThere } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
-import { isStoreError, type OpenReport, type QueueStore } from "../store/store.js";
+import { isStoreError, type LevelStoreSettings, type OpenReport, type QueueStore } from "../store/store.js";
 import { type AdminServices, asAdminError, createAdmin } from "./admin.js";
-import { exporterOfDirectory } from "./directory-name.js";
+import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
 import type { ExporterControl } from "./exporter-control.js";
 
 export interface OfflineQueues {
@@ -31,7 +32,13 @@ export async function openOfflineQueues(
   if (queues.length === 0) throw new AdminError("not_found", `there are no queues in ${directory}`);
   const controls = new Map<string, ExporterControl>();
   const damage: string[] = [];
+  const records = createOperatorRecords({
+    ...{ clock: keepAliveClock, logger: silentLogger, auditRetentionMs: 0, historyRetentionMs: 0 },
+    createStore: (id) => new LevelStore(storeSettings(id, join(directory, directoryNameOf(id))), { keyring }),
+    exists: (id) => isStoreThere(join(directory, directoryNameOf(id))),
+  });
   const close = async () => {
+    await records.close();
     for (const { store } of controls.values()) await store?.close();
   };
   try {
@@ -44,8 +51,8 @@ export async function openOfflineQueues(
     await close();
     throw error;
   }
-  const services = { clock: keepAliveClock, logger: silentLogger, metrics: noMetrics, generation: "offline", mask };
-  return { admin: createAdmin(controls, services), damage, close };
+  const services = { clock: keepAliveClock, logger: silentLogger, metrics: noMetrics, generation: "offline" };
+  return { admin: createAdmin(controls, { ...services, records, mask }), damage, close };
 }
 
 /** Directories that are queues, by their name and what is in them: no other must become one. */
@@ -54,7 +61,8 @@ async function queuesIn(directory: string): Promise<{ exporter: string; path: st
   for (const entry of await readdir(directory, { withFileTypes: true })) {
     const exporter = entry.isDirectory() ? exporterOfDirectory(entry.name) : undefined;
     const path = join(directory, entry.name);
-    if (exporter !== undefined && (await isStoreDirectory(path))) found.push({ exporter, path });
+    if (exporter !== undefined && !isRecordsId(exporter) && (await isStoreDirectory(path)))
+      found.push({ exporter, path });
   }
   return found;
 }
@@ -72,12 +80,16 @@ async function openStore(
   directory: string,
   keyring: Keyring | undefined,
 ): Promise<{ store: QueueStore; report: OpenReport }> {
-  const store = new LevelStore({ exporter, directory, durability: "fsync", intervalMs: 0 }, { keyring });
+  const store = new LevelStore(storeSettings(exporter, directory), { keyring });
   try {
     return { store, report: await store.open() };
   } catch (error) {
     throw asOpenError(error, directory);
   }
+}
+
+function storeSettings(exporter: string, directory: string): LevelStoreSettings {
+  return { exporter, directory, durability: "fsync", intervalMs: 0 };
 }
 
 function asOpenError(error: unknown, directory: string): unknown {

@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Logger } from "../../../plugin.js";
 import { JOURNAL_PREFIX } from "../intake/pipeline-journal.js";
+import { isRecordsId } from "../records/operator-records.js";
 import { isStoreDirectory, type StoreSummary, storesUnder } from "../store/level/open/summary-file.js";
 import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
 
@@ -15,13 +16,18 @@ export async function warnOfOrphanedQueues(root: string, used: ReadonlySet<strin
   try {
     const stores = await storesUnder(root);
     for (const { directory, summary } of stores) {
-      if (!used.has(directory) && summary.pending + summary.failed > 0) warnOf(directory, summary, logger);
+      if (isQueueLeft(directory, summary, used)) warnOf(directory, summary, logger);
     }
     const known = new Set([...used, ...stores.map(({ directory }) => directory)]);
     for (const directory of await storesWithoutSummary(root, known)) warnOfUnknown(directory, logger);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") logger.warn({ err: error }, "cannot look for other queues");
   }
+}
+
+/** What operators did waits for nobody. */
+function isQueueLeft(directory: string, { pending, failed }: StoreSummary, used: ReadonlySet<string>): boolean {
+  return !used.has(directory) && !isRecordsId(exporterOfDirectory(basename(directory)) ?? "") && pending + failed > 0;
 }
 
 function warnOf(directory: string, { exporter, pending, failed: deadLetters }: StoreSummary, logger: Logger): void {
@@ -42,7 +48,8 @@ async function storesWithoutSummary(root: string, known: ReadonlySet<string>): P
   const found: string[] = [];
   for (const entry of await readdir(root, { withFileTypes: true })) {
     const directory = join(root, entry.name);
-    if (!entry.isDirectory() || known.has(directory) || exporterOfDirectory(entry.name) === undefined) continue;
+    const id = exporterOfDirectory(entry.name);
+    if (!entry.isDirectory() || known.has(directory) || id === undefined || isRecordsId(id)) continue;
     if (await isStoreDirectory(directory)) found.push(directory);
   }
   return found;

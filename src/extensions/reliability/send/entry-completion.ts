@@ -1,9 +1,11 @@
 import type { Batch, Logger } from "../../../plugin.js";
+import type { AttemptError, ReplayEnd } from "../../../runtime/kit.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import type { EntryEnd, EntryOutcome } from "../entry/outcome.js";
 import { deadLetteredRefusal, droppedRefusal, lostRefusal } from "../entry/queue-errors.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
+import type { ReplayTracker } from "../records/replay-tracker.js";
 import type { Backlog } from "../schedule/backlog.js";
 import { isEntryGone, type QueueStore } from "../store/store.js";
 import { partsOf } from "./bisect.js";
@@ -15,6 +17,8 @@ export interface EntryCompletionServices {
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   readonly logStoreError: (error: unknown) => void;
+  /** Told what becomes of entries that were replayed. */
+  readonly tracker?: Pick<ReplayTracker, "split" | "ended"> | undefined;
 }
 
 const PENDING: EntryEnd = { isPending: true };
@@ -58,6 +62,7 @@ export class EntryCompletion {
   private delivered(item: QueueItem, sent: Batch): EntryEnd {
     this.services.metrics.sent[sent.signal].add(sent.count);
     this.services.store.ack(item.ref);
+    this.noteEnd(item, "delivered");
     item.delivery?.accept();
     return GONE;
   }
@@ -84,6 +89,7 @@ export class EntryCompletion {
       backlog.delayForStore(item);
       return PENDING;
     }
+    this.noteEnd(item, written === "saved" ? "failed_again" : "dropped", cause.error);
     item.delivery?.refuse(written === "gone" ? lostRefusal() : deadLetteredRefusal(item, cause, written));
     return GONE;
   }
@@ -95,6 +101,7 @@ export class EntryCompletion {
     return store.replace(item.ref, made).then(
       (parts) => {
         metrics.bisections.add(1);
+        if (item.entry.replays > 0) this.services.tracker?.split(item.entry, parts.length);
         backlog.replaceWithParts(
           item,
           parts.map((stored, i) => ({ stored, batch: made[i]!.batch })),
@@ -113,6 +120,7 @@ export class EntryCompletion {
     metrics.sendFailed[signal].add(items);
     logger.warn({ id, items, attempts }, "dropped: over the rate limit of retries (on_excess: drop)");
     store.ack(item.ref);
+    this.noteEnd(item, "dropped");
     item.delivery?.refuse(droppedRefusal(item));
     return GONE;
   }
@@ -123,7 +131,12 @@ export class EntryCompletion {
     return this.lost(item);
   }
 
+  private noteEnd({ entry }: QueueItem, end: ReplayEnd, error?: AttemptError): void {
+    if (entry.replays > 0) this.services.tracker?.ended(entry, end, error);
+  }
+
   private lost(item: QueueItem): EntryEnd {
+    this.noteEnd(item, "dropped");
     item.delivery?.refuse(lostRefusal());
     return GONE;
   }

@@ -1,5 +1,6 @@
 import { type Command, type CommandGroup, JSON_OUT } from "../command.js";
 import { AGENT_OPTIONS } from "./find-agent.js";
+import { OPERATOR_OPTIONS } from "./operator.js";
 
 export const STATUS: Command = {
   name: "status",
@@ -17,7 +18,12 @@ export const STATUS: Command = {
   load: async () => (await import("./status.js")).status,
 };
 
-const OPTIONS = { ...AGENT_OPTIONS, ...JSON_OUT };
+const OPTIONS = {
+  by: OPERATOR_OPTIONS["by"]!,
+  reason: { ...OPERATOR_OPTIONS["why"]! },
+  ...AGENT_OPTIONS,
+  ...JSON_OUT,
+};
 
 const pause: Command = {
   name: "exporter pause",
@@ -25,7 +31,7 @@ const pause: Command = {
   details: ["It stays paused until it is resumed or the agent is restarted."],
   options: OPTIONS,
   names: "ID",
-  examples: ["sluice exporter pause otlp_http"],
+  examples: ["sluice exporter pause otlp_http --reason maintenance"],
   load: async () => (await import("./exporter.js")).pause,
 };
 

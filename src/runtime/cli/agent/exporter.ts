@@ -1,6 +1,7 @@
 import type { ExporterStatus } from "../../contract/admin.js";
 import type { CommandContext } from "../command.js";
 import { EXIT, UsageError } from "../terminal.js";
+import { operatorOf } from "./operator.js";
 import { positionalArguments, printJson } from "./report.js";
 import { withAgent } from "./with-agent.js";
 
@@ -23,18 +24,24 @@ export async function breaker(context: CommandContext): Promise<number> {
   const [id, state, ...others] = positionalArguments(context);
   if (id === undefined || !BREAKER_STATES.includes(state ?? "") || others.length > 0)
     throw new UsageError("expected the id of an exporter and open, closed or auto");
-  return change(context, id, "breaker", { state }, (status) =>
+  return change(context, id, "breaker", { ...operatorBody(context), state }, (status) =>
     state === "auto"
       ? `The circuit breaker of ${id} decides again; it is ${status.breaker.state.replace("_", " ")}.`
       : `The circuit breaker of ${id} is held ${state}; sluice exporter breaker ${id} auto lets it decide again.`,
   );
 }
 
+/** For the audit. */
+function operatorBody(context: CommandContext): object {
+  const { actor, reason } = operatorOf(context, false);
+  return { by: actor, reason };
+}
+
 function changing(what: string, say: (status: ExporterStatus) => string) {
   return async (context: CommandContext): Promise<number> => {
     const [id, ...others] = positionalArguments(context);
     if (id === undefined || others.length > 0) throw new UsageError("expected the id of one exporter");
-    return change(context, id, what, {}, say);
+    return change(context, id, what, operatorBody(context), say);
   };
 }
 

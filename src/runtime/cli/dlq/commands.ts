@@ -1,7 +1,8 @@
 import { FAILURE_REASONS } from "../../contract/entry.js";
+import { AUDITED_ACTIONS } from "../../contract/operations/audit.js";
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
+import { OPERATOR_OPTIONS, REVEAL_OPTIONS } from "../agent/operator.js";
 import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "../command.js";
-import { REVEAL_OPTIONS } from "./operator.js";
 
 const CONNECTION_OPTIONS: Record<string, CommandOption> = {
   ...AGENT_OPTIONS,
@@ -92,18 +93,22 @@ const replay: Command = {
     "backend is down, and what came from a pipeline that the config does not have: nobody knows what pii would have to do",
     "to it (--pipeline, --as-is). The reasons are printed. --approve replays also the first two kinds and those whose backend is down.",
     "Exit code 0 when all of them were queued again, 1 when some were not. What fails again is a dead letter again.",
+    "With --wait it waits until every one has left its queue, tells what became of them, and exits with 0 only if all of",
+    "them were delivered. Ctrl-C stops waiting, not the sending.",
   ],
   options: {
     ...ALL,
     ...FILTERS,
     limit: { type: "string", value: "N", description: "At most so many, the oldest first." },
-    by: { type: "string", value: "NAME", description: "Who replays, for the history; default: your user name." },
+    ...OPERATOR_OPTIONS,
     rate: { type: "string", value: "N", description: "Entries per second; default: the exporter's own rate." },
     generation: {
       type: "string",
       value: "NAME",
       description: "Names the config or code it is sent with, for the history; default: the agent's own.",
     },
+    wait: { type: "boolean", description: "Wait for what becomes of them; exit with 0 only if all were delivered." },
+    timeout: { type: "string", value: "TIME", description: "With --wait: wait no longer than that, such as 5m." },
     approve: { type: "boolean", description: "Also what is risky." },
     pipeline: {
       type: "string",
@@ -118,6 +123,7 @@ const replay: Command = {
   names: "[ID ...]",
   examples: [
     "sluice dlq replay --all --dry-run",
+    "sluice dlq replay --all --wait --timeout 5m",
     "sluice dlq replay 5f0c1d2e3a4b5c6d-17 --by ann",
     "sluice dlq replay --signature 0f3a9c21d4e8 --rate 10",
   ],
@@ -128,7 +134,7 @@ const remove: Command = {
   name: "dlq delete",
   summary: "Delete the dead letters with these ids for good.",
   details: ["Asks before it deletes several; in a script say --yes. When one id is unknown, none is deleted."],
-  options: { ...YES, ...CONNECTION_OPTIONS, ...JSON_OUT },
+  options: { ...YES, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   names: "ID ...",
   examples: ["sluice dlq delete 5f0c1d2e3a4b5c6d-17"],
   load: async () => (await import("./delete.js")).remove,
@@ -141,7 +147,7 @@ const purge: Command = {
     "Says how many there are and asks; in a script say --yes. It is done when nothing of them is in the files of the queue",
     "any more. With dead_letter.keep_deleted they are kept for that time first.",
   ],
-  options: { ...ALL, ...FILTERS, ...DRY_RUN, ...YES, ...CONNECTION_OPTIONS, ...JSON_OUT },
+  options: { ...ALL, ...FILTERS, ...DRY_RUN, ...YES, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   examples: ["sluice dlq purge --signature 0f3a9c21d4e8", "sluice dlq purge --all --yes"],
   load: async () => (await import("./purge.js")).purge,
 };
@@ -150,7 +156,7 @@ const restore: Command = {
   name: "dlq restore",
   summary: "Bring deleted dead letters back, for as long as they are kept.",
   details: ["With dead_letter.keep_deleted, deleted ones are kept for that time; dlq list --deleted shows them."],
-  options: { ...ALL, ...FILTERS, ...CONNECTION_OPTIONS, ...JSON_OUT },
+  options: { ...ALL, ...FILTERS, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   names: "[ID ...]",
   examples: ["sluice dlq restore 5f0c1d2e3a4b5c6d-17", "sluice dlq restore --signature 0f3a9c21d4e8"],
   load: async () => (await import("./restore.js")).restore,
@@ -194,6 +200,7 @@ const importCommand: Command = {
   options: {
     "skip-damaged": { type: "boolean", description: "Take in what is not damaged." },
     "set-aside": { type: "string", value: "FOLDER", description: "A folder in .set-aside, beside the queues." },
+    ...OPERATOR_OPTIONS,
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
@@ -214,6 +221,26 @@ const stats: Command = {
   load: async () => (await import("./stats.js")).stats,
 };
 
+const audit: Command = {
+  name: "dlq audit",
+  summary: "Who revealed, replayed, deleted or changed what, when and why.",
+  details: [
+    "The newest first. Nothing here can be changed or deleted; extensions.reliability.audit.retention says how long it is kept.",
+  ],
+  options: {
+    since: { type: "string", value: "TIME", description: "At or after: 2026-01-31T08:00, or 2h for two hours ago." },
+    until: { type: "string", value: "TIME", description: "Before." },
+    actor: { type: "string", value: "NAME", description: "Done by this one." },
+    action: { type: "string", value: "NAME", description: `${AUDITED_ACTIONS.join(", ")}.` },
+    limit: { type: "string", value: "N", description: "Records on the page, 1 to 1000; default 50." },
+    cursor: { type: "string", value: "CURSOR", description: "Where the page before ended." },
+    ...CONNECTION_OPTIONS,
+    ...JSON_OUT,
+  },
+  examples: ["sluice dlq audit", "sluice dlq audit --action reveal --since 24h --json"],
+  load: async () => (await import("./audit.js")).audit,
+};
+
 export const DLQ: CommandGroup = {
   name: "dlq",
   summary: "See, understand and replay what could not be delivered.",
@@ -224,5 +251,5 @@ export const DLQ: CommandGroup = {
     "Exit codes: 0 all well, 1 it failed or not all was done, 2 wrong usage.",
   ],
   examples: ["sluice dlq stats", "sluice dlq list --since 2h", "sluice dlq replay --all --by ann"],
-  commands: [list, show, replay, remove, purge, restore, exportCommand, importCommand, stats],
+  commands: [list, show, replay, remove, purge, restore, exportCommand, importCommand, stats, audit],
 };

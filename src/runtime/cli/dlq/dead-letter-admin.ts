@@ -1,4 +1,5 @@
-import type { Admin, Operator } from "../../contract/admin.js";
+import type { Admin } from "../../contract/admin.js";
+import type { Operator } from "../../contract/operations/audit.js";
 
 /** The part of an agent's administration that is about dead letters: a running agent's, or one over a directory. */
 export type DeadLetterAdmin = Pick<
@@ -7,14 +8,18 @@ export type DeadLetterAdmin = Pick<
   | "deadLetter"
   | "payload"
   | "deadLetterStats"
-  | "replay"
+  | "startReplay"
+  | "replays"
+  | "replayJob"
   | "deleteDeadLetters"
   | "restoreDeadLetters"
   | "exportDeadLetters"
   | "importDeadLetters"
+  | "audit"
 > & {
   /** The same for somebody in particular; see `Admin`. */
   actingAs(operator: Operator): DeadLetterAdmin;
+  controlReplay(id: string, change: "pause" | "resume" | "cancel"): unknown;
 };
 
 /** Where the dead letters are. `close` lets go of them. */

@@ -1,3 +1,4 @@
+import { operatorOf } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
@@ -11,7 +12,8 @@ export async function remove(context: CommandContext): Promise<number> {
   const ids = [...new Set(positionalArguments(context))];
   if (ids.length === 0) throw new UsageError("no id was given", "dlq list prints them; dlq purge deletes by filters");
   if (ids.length > 1 && !(await confirm(context, `Delete ${ids.length} dead letters for good?`))) return EXIT.failed;
-  return withDeadLetters(context, async ({ admin }) => {
+  return withDeadLetters(context, async ({ admin: anyone }) => {
+    const admin = anyone.actingAs(operatorOf(context));
     const deleted = await admin.deleteDeadLetters({ ids });
     if (values["json"] === true) printJson(context, { deleted });
     else terminal.out.write(`${pluralize(deleted, "dead letter")} deleted.\n`);

@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PRIVATE_FILE_MODE } from "../../kit/private-files.js";
+import { operatorOf, revealOptions, withoutRevealReason } from "../agent/operator.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, type Output } from "../terminal.js";
 import { queryOf } from "./filters.js";
-import { operatorOf, revealOptions, withoutRevealReason } from "./operator.js";
 import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq export` */

@@ -35,7 +35,7 @@ export function parsePositiveNumber(name: string, text: string): number {
 }
 
 /** An ISO time, local unless it says otherwise, or a duration before now. */
-function parseTime(name: string, text: string, now: number): number {
+export function parseTime(name: string, text: string, now: number): number {
   const ago = /^\d+$/.test(text) ? undefined : parseDuration(daysAsHours(text));
   if (ago !== undefined) return now - ago;
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text.length === 10 ? `${text}T00:00` : text) : Number.NaN;

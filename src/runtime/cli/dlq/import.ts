@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import type { ImportReport } from "../../contract/admin.js";
 import { splitLines } from "../../kit/text/split-lines.js";
 import { printable } from "../../kit/text/terminal.js";
+import { operatorOf } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
@@ -19,7 +20,8 @@ export async function importDeadLetters(context: CommandContext): Promise<number
   if (folder !== undefined && file === undefined) return importSetAside(context, folder);
   if (file === undefined || more.length > 0 || folder !== undefined)
     throw new UsageError("import needs one file, or --set-aside with a folder");
-  return withDeadLetters(context, async ({ admin }) => {
+  return withDeadLetters(context, async ({ admin: anyone }) => {
+    const admin = anyone.actingAs(operatorOf(context));
     const damaged = values["skip-damaged"] === true ? [] : await damagedLines(file);
     if (damaged.length > 0) {
       printReport(
@@ -37,7 +39,8 @@ export async function importDeadLetters(context: CommandContext): Promise<number
 
 /** What the repaired queue has is left out. Numbers of problems are those of the entries that are left. */
 function importSetAside(context: CommandContext, folder: string): Promise<number> {
-  return withDeadLetters(context, async ({ admin }) => {
+  return withDeadLetters(context, async ({ admin: anyone }) => {
+    const admin = anyone.actingAs(operatorOf(context));
     const queues = await readQueueConfig(context);
     const { setAsideLines } = await import("../../../extensions/reliability/operate/set-aside-lines.js");
     const report = await admin.importDeadLetters(setAsideLines(folder, queues?.keyring));

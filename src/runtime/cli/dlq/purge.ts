@@ -1,3 +1,4 @@
+import { operatorOf } from "../agent/operator.js";
 import { printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
@@ -11,7 +12,8 @@ export async function purge(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const selection = { query: selectionQuery(values, Date.now()) };
   const dryRun = values["dry-run"] === true;
-  return withDeadLetters(context, async ({ admin, where }) => {
+  return withDeadLetters(context, async ({ admin: anyone, where }) => {
+    const admin = anyone.actingAs(operatorOf(context));
     const found = await admin.deleteDeadLetters(selection, { dryRun: true });
     const isAgreed =
       dryRun ||

@@ -1,12 +1,15 @@
 import process from "node:process";
 import type { ReplayOptions, ReplayReport, Selection } from "../../contract/admin.js";
+import type { ReplayJob } from "../../contract/operations/replay-job.js";
+import { parseDuration } from "../../contract/schema/units.js";
 import { printable } from "../../kit/text/terminal.js";
+import { operatorOf } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
 import { EXIT, type Output, UsageError } from "../terminal.js";
 import { parsePositiveNumber, selectionQuery } from "./filters.js";
-import { operatorOf } from "./operator.js";
+import { followReplay } from "./follow-replay.js";
 import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq replay` */
@@ -22,22 +25,61 @@ export async function replay(context: CommandContext): Promise<number> {
     ...pipelineOption(values),
     ...(values["rate"] !== undefined && { rate: parsePositiveNumber("rate", values["rate"] as string) }),
   };
+  const waitsMs = waitOption(values);
   return withDeadLetters(context, async ({ admin, isOffline }) => {
+    if (isOffline && waitsMs !== undefined)
+      throw new UsageError("--wait needs an agent that runs: nothing is sent here");
     const progress = progressBar(terminal.err);
     const interrupt = onInterrupt();
-    const report = await admin
-      .replay(selection, { ...options, onProgress: progress.show, abort: interrupt.signal })
-      .finally(() => {
-        progress.end();
-        interrupt.end();
-      });
-    if (values["json"] === true) printJson(context, report);
-    else terminal.out.write(describeReport(report, dryRun, interrupt.signal.aborted));
+    const following = { waitsMs, onProgress: progress.show, abort: interrupt.signal };
+    const job = await followReplay(admin.actingAs(operatorOf(context)), selection, options, following).finally(() => {
+      progress.end();
+      interrupt.end();
+    });
+    const report = job.report!;
+    const isWaiting = waitsMs !== undefined && !dryRun;
+    if (values["json"] === true) printJson(context, isWaiting ? { ...report, ...outcomeOf(job) } : report);
+    else {
+      terminal.out.write(describeReport(report, dryRun, interrupt.signal.aborted));
+      if (isWaiting && job.queued > 0) terminal.out.write(`${describeOutcome(job).join("\n")}\n`);
+    }
     if (isOffline && report.replayed > 0 && !dryRun)
       terminal.err.write("They are sent when an agent runs there again.\n");
     const isWhole = report.replayed === report.selected && !interrupt.signal.aborted;
-    return isWhole || dryRun ? EXIT.ok : EXIT.failed;
+    const isDelivered = !isWaiting || job.delivered === job.queued;
+    return (isWhole && isDelivered) || dryRun ? EXIT.ok : EXIT.failed;
   });
+}
+
+/** How long to wait for the outcomes; undefined: not at all. */
+function waitOption(values: CommandContext["values"]): number | undefined {
+  const timeout = values["timeout"] as string | undefined;
+  if (values["wait"] !== true) {
+    if (timeout !== undefined) throw new UsageError("--timeout is about --wait");
+    return undefined;
+  }
+  if (timeout === undefined) return Number.POSITIVE_INFINITY;
+  const ms = parseDuration(timeout);
+  if (ms === undefined) throw new UsageError(`--timeout ${timeout} is no duration`, "write 30s or 5m");
+  return ms;
+}
+
+function outcomeOf({ id, queued, delivered, failedAgain, pending, outcomes = [] }: ReplayJob) {
+  return { id, queued, delivered, failedAgain, pending, outcomes };
+}
+
+const MAX_SHOWN = 10;
+
+function describeOutcome({ id, delivered, failedAgain, pending, outcomes = [] }: ReplayJob): string[] {
+  const failed = outcomes.filter(({ outcome }) => outcome !== "delivered" && outcome !== "pending");
+  const more = failedAgain - Math.min(failed.length, MAX_SHOWN);
+  return [
+    `${delivered} delivered, ${failedAgain} failed again, ${pending} still waiting (replay ${id}).`,
+    ...failed.slice(0, MAX_SHOWN).map(({ id: entry, error }) => {
+      return `  ${entry}: ${error === undefined ? "dropped" : printable(`${error.class}: ${error.message}`)}`;
+    }),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ];
 }
 
 function pipelineOption(values: CommandContext["values"]): Pick<ReplayOptions, "pipeline"> {

@@ -1,4 +1,5 @@
 import type { Selection } from "../../contract/admin.js";
+import { operatorOf } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
@@ -10,7 +11,8 @@ import { withDeadLetters } from "./with-dead-letters.js";
 export async function restore(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const selection = selectionOf(context);
-  return withDeadLetters(context, async ({ admin }) => {
+  return withDeadLetters(context, async ({ admin: anyone }) => {
+    const admin = anyone.actingAs(operatorOf(context));
     const restored = await admin.restoreDeadLetters(selection);
     if (values["json"] === true) printJson(context, { restored });
     else terminal.out.write(`${pluralize(restored, "dead letter")} restored.\n`);

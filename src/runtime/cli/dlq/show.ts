@@ -1,11 +1,11 @@
 import { AdminError } from "../../contract/admin.js";
 import type { Attempt, AttemptError, Cycle, Entry, Failure } from "../../contract/entry.js";
 import { printable } from "../../kit/text/terminal.js";
+import { operatorOf, revealOptions } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { ageText, errorText, pluralize, roughByteSize, roughDuration, timeText } from "../print/text.js";
 import { EXIT, UsageError } from "../terminal.js";
-import { operatorOf, revealOptions } from "./operator.js";
 import { withDeadLetters } from "./with-dead-letters.js";
 
 /** `sluice dlq show` */
@@ -84,8 +84,9 @@ function companyText(records: number): string {
   return `a request of ${records} records: the error may be about another one of them`;
 }
 
-function stateText({ state, failure, replays }: Entry, now: number): string {
+function stateText({ state, failure, replays, deliveredAt }: Entry, now: number): string {
   const replayed = replays === 0 ? "" : `, replayed ${pluralize(replays, "time")}`;
+  if (state === "delivered") return `delivered ${timeAndAge(deliveredAt!, now)}${replayed}`;
   const waiting = state === "in_flight" ? "being sent" : "waiting to be sent";
   const text = state === "failed" ? `dead letter since ${timeAndAge(failure!.at, now)}` : waiting;
   return `${text}${replayed}`;

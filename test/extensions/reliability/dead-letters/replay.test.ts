@@ -7,14 +7,20 @@ import {
   silentLogger,
 } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
-import { CountedMetrics, control, deadLetter } from "../operate/controls.js";
+import { CountedMetrics, control, deadLetter, memoryRecords } from "../operate/controls.js";
 import { http, startQueue } from "../queue.js";
 
 async function setup(settings: ExporterSettings = {}) {
   const a = await control("a", settings);
   const clock = new FakeClock();
   const metrics = new CountedMetrics();
-  const admin = createAdmin(new Map([["a", a]]), { clock, logger: silentLogger, metrics, generation: "2" });
+  const admin = createAdmin(new Map([["a", a]]), {
+    clock,
+    logger: silentLogger,
+    metrics,
+    generation: "2",
+    records: memoryRecords(clock),
+  });
   const replay = (selection: Selection, options: Partial<ReplayOptions> = {}) =>
     admin.replay(selection, { by: "ann", ...options });
   return { a, clock, metrics, admin, replay };

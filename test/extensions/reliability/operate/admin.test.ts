@@ -7,10 +7,11 @@ import { type Admin, type DeadLetterQuery, FAILURE_REASONS, silentLogger } from 
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 import { newEntry } from "../store/entries.js";
-import { control, deadLetter, type FakeControl } from "./controls.js";
+import { control, deadLetter, type FakeControl, memoryRecords } from "./controls.js";
 
 function adminOf(...controls: FakeControl[]): Admin {
-  const services = { clock: new FakeClock(), logger: silentLogger, metrics: noMetrics, generation: "2" };
+  const clock = new FakeClock();
+  const services = { clock, logger: silentLogger, metrics: noMetrics, generation: "2", records: memoryRecords(clock) };
   return createAdmin(new Map(controls.map((each) => [each.id, each])), services);
 }
 
@@ -213,7 +214,9 @@ describe("one dead letter", () => {
     await expect(adminOf(a).payload(entry.id)).rejects.toThrow("nothing here can mask payloads");
     await expect(linesOf(adminOf(a).exportDeadLetters({}))).rejects.toThrow("nothing here can mask payloads");
     const mask = () => Promise.reject(new Error("too deep"));
-    const services = { clock: new FakeClock(), logger: silentLogger, metrics: noMetrics, generation: "2", mask };
+    const clock = new FakeClock();
+    const records = memoryRecords(clock);
+    const services = { clock, logger: silentLogger, metrics: noMetrics, generation: "2", records, mask };
     const failing = createAdmin(new Map([["a", a]]), services);
     await expect(failing.payload(entry.id)).rejects.toMatchObject({
       code: "unavailable",

@@ -1,12 +1,17 @@
 import type { ExporterControl } from "../../../../src/extensions/reliability/operate/exporter-control.js";
+import {
+  createOperatorRecords,
+  type OperatorRecords,
+} from "../../../../src/extensions/reliability/records/operator-records.js";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import type { StoredEntry } from "../../../../src/extensions/reliability/store/store.js";
-import type { Batch, Metrics } from "../../../../src/plugin.js";
+import type { Batch, Clock, Logger, Metrics } from "../../../../src/plugin.js";
 import {
   completeSettings,
   type ExporterSettings,
   type ExporterStatus,
   type Failure,
+  silentLogger,
 } from "../../../../src/runtime/kit.js";
 import { logs } from "../../../support/telemetry/batches.js";
 import { failure } from "../store/entries.js";
@@ -107,6 +112,18 @@ export async function deadLetter(
   };
   await store.fail(ref, failed);
   return { ref, entry: { ...failed, state: "failed" } };
+}
+
+/** What operators did, for as long as the test lasts. */
+export function memoryRecords(clock: Clock, logger: Logger = silentLogger): OperatorRecords {
+  const stores = new Map<string, MemoryStore>();
+  const createStore = (id: string) => {
+    const store = stores.get(id) ?? new MemoryStore({ exporter: id });
+    stores.set(id, store);
+    return store;
+  };
+  const exists = async (id: string) => stores.has(id);
+  return createOperatorRecords({ clock, logger, createStore, exists, auditRetentionMs: 0, historyRetentionMs: 0 });
 }
 
 /** Counters by name and attributes: `name{a=b}`. */

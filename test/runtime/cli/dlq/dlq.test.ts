@@ -104,6 +104,30 @@ describe("dlq list", () => {
   });
 });
 
+describe("dlq audit", () => {
+  it("tells who did what and why", async () => {
+    const { dlq, ids } = await running({}, {});
+    expect((await dlq(["audit"])).out).toBe("Nothing was done.\n");
+    await dlq(["show", ids[0]!, "--reveal", "--reason", "INC-17 \x1b[31m", "--by", "ann"]);
+    await dlq(["purge", "--reason", "permanent", "--yes", "--by", "bob", "--why", "too many"]);
+    const { out } = await dlq(["audit"]);
+    expect(out).toMatch(/^TIME +ACTOR +ACTION +WHAT +COUNT +OUTCOME +REASON\n/);
+    expect(out).toMatch(/bob \(127\.0\.0\.1\) +delete +reason=permanent +2 +done +too many/);
+    expect(out).not.toContain("\x1b");
+    const { records } = JSON.parse((await dlq(["audit", "--action", "reveal", "--json"])).out);
+    expect(records).toMatchObject([{ actor: "ann", target: ids[0] }]);
+  });
+
+  it("is kept where no agent runs", async () => {
+    const directory = await temporary();
+    const [id] = await queueOf(directory, "otlp_http", [{}]);
+    await sluice(["dlq", "show", id!, "--reveal", "--reason", "INC-17", "--dir", directory]);
+    const { out } = await sluice(["dlq", "audit", "--json", "--dir", directory]);
+    expect(JSON.parse(out).records).toMatchObject([{ action: "reveal", target: id, reason: "INC-17" }]);
+    expect((await sluice(["dlq", "stats", "--json", "--dir", directory])).out).not.toContain("operators");
+  });
+});
+
 describe("dlq show", () => {
   it("tells the error, the attempts and the cycles, and the records when asked", async () => {
     const { dlq, ids } = await running({ body: "hello", traceIds: ["abc"] });
@@ -165,6 +189,32 @@ describe("dlq show", () => {
 });
 
 describe("dlq replay", () => {
+  it("waits for what becomes of them, and is well only if all were delivered", async () => {
+    const { dlq, ids, a, records } = await running({}, {}, {});
+    const taken = async (end: "delivered" | "failed_again", number: number) => {
+      await expect.poll(async () => (await a.store.pending(undefined, 9)).length).toBe(number);
+      for (const { ref, entry } of await a.store.pending(undefined, 9)) {
+        records.tracker.ended(entry, end, { kind: "permanent", class: "HTTP 400", message: "no\x1b[31m", code: "X" });
+        a.store.ack(ref);
+      }
+    };
+    const [well] = await Promise.all([dlq(["replay", ids[0]!, "--wait"]), taken("delivered", 1)]);
+    expect(well).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("1 delivered, 0 failed again, 0 still waiting"),
+    });
+    const [failed] = await Promise.all([dlq(["replay", ids[1]!, "--wait"]), taken("failed_again", 1)]);
+    expect(failed).toMatchObject({ code: 1, out: expect.stringContaining(`${ids[1]}: HTTP 400: no`) });
+    expect(failed.out).not.toContain("\x1b");
+    const late = await dlq(["replay", ids[2]!, "--wait", "--timeout", "1ms", "--json"]);
+    expect([late.code, JSON.parse(late.out)]).toEqual([1, expect.objectContaining({ pending: 1, delivered: 0 })]);
+    expect(await dlq(["replay", "--all", "--timeout", "1s"])).toMatchObject({ code: 2 });
+    expect(await dlq(["replay", "--all", "--wait", "--timeout", "soon"])).toMatchObject({ code: 2 });
+    const directory = await temporary();
+    await queueOf(directory, "otlp_http", [{}]);
+    expect(await sluice(["dlq", "replay", "--all", "--wait", "--dir", directory])).toMatchObject({ code: 2 });
+  });
+
   it("replays by id, filter or all, and says what it left", async () => {
     const { dlq, ids, a } = await running({}, { reason: "poison" }, { reason: "partial_success" });
     expect(await dlq(["replay", "--all", "--dry-run"])).toMatchObject({

@@ -68,6 +68,16 @@ export async function isStoreDirectory(directory: string): Promise<boolean> {
   return (await dataFiles(directory)).length > 0 || (await readSummaryAt(summaryPath(directory))) !== "missing";
 }
 
+/** The same for a directory that may not be there. */
+export async function isStoreThere(directory: string): Promise<boolean> {
+  try {
+    return await isStoreDirectory(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
+}
+
 /** The stores below a directory whose summary files are intact. */
 export async function storesUnder(root: string): Promise<{ directory: string; summary: StoreSummary }[]> {
   const names = (await readdir(root)).filter((name) => name.endsWith(".witness")).sort();

@@ -1,5 +1,6 @@
 import { hostname, userInfo } from "node:os";
-import type { Operator, RevealOptions } from "../../contract/admin.js";
+import type { RevealOptions } from "../../contract/admin.js";
+import type { Operator } from "../../contract/operations/audit.js";
 import type { CommandContext, CommandOption, OptionValues } from "../command.js";
 import { UsageError } from "../terminal.js";
 
@@ -19,9 +20,10 @@ export const REVEAL_OPTIONS: Readonly<Record<string, CommandOption>> = {
   ...OPERATOR_OPTIONS,
 };
 
-/** Whoever runs the command. */
-export function operatorOf({ values, terminal }: CommandContext): Operator {
-  const reason = (values["why"] ?? (values["reveal"] === true ? values["reason"] : undefined)) as string | undefined;
+/** Whoever runs the command. Where there are filters, `--reason` is one of them unless something is revealed. */
+export function operatorOf({ values, terminal }: CommandContext, hasFilters = true): Operator {
+  const why = values["why"] ?? (values["reveal"] === true || !hasFilters ? values["reason"] : undefined);
+  const reason = why as string | undefined;
   const actor = (values["by"] as string | undefined) ?? userName(terminal.env);
   return { actor, from: `command line on ${hostname()}`, ...(reason?.trim() && { reason: reason.trim() }) };
 }

@@ -1,0 +1,97 @@
+import type { Admin, AuditedAction, AuditRecord, Operator, Selection } from "../../../runtime/kit.js";
+import type { OperatorRecords } from "./operator-records.js";
+
+type Deed = Pick<AuditRecord, "target" | "filter" | "count">;
+
+/** Ids of a selection that the audit names; it has their number in any case. */
+const MAX_IDS = 20;
+
+/**
+ * The admin for one operator. What shows what is masked for others is in the audit before it is shown; what changes
+ * something, with its outcome, when it is done. What was not carried out because the request made no sense is not kept.
+ */
+export function auditedAdmin(
+  admin: Admin,
+  { audit, jobs }: Pick<OperatorRecords, "audit" | "jobs">,
+  operator: Operator,
+): Admin {
+  const note = (action: AuditedAction, deed: Deed, outcome = "done") =>
+    audit.addAfterwards(operator, { action, ...deed, outcome });
+
+  function changeExporter(action: AuditedAction, target: string, change: () => void, what?: object): void {
+    change();
+    void note(action, { target, ...(what && { filter: { ...what } }) });
+  }
+
+  async function changeEntries<T>(
+    action: AuditedAction,
+    deed: Deed,
+    change: () => Promise<T>,
+    countOf: (result: T) => number,
+  ): Promise<T> {
+    try {
+      const result = await change();
+      await note(action, { ...deed, count: countOf(result) });
+      return result;
+    } catch (error) {
+      const { code, message } = error as { code?: unknown; message: string };
+      if (code !== "bad_request") await note(action, deed, `failed: ${message}`);
+      throw error;
+    }
+  }
+
+  const acting: Admin = {
+    ...admin,
+    actingAs: (other) => auditedAdmin(admin, { audit, jobs }, other),
+    pause: (id) => changeExporter("pause", id, () => admin.pause(id)),
+    resume: (id) => changeExporter("resume", id, () => admin.resume(id)),
+    retryNow: (id) => changeExporter("retry", id, () => admin.retryNow(id)),
+    forceBreaker: (id, state) => changeExporter("breaker", id, () => admin.forceBreaker(id, state), { state }),
+    setReplayRate: (id, rate) => changeExporter("replay_rate", id, () => admin.setReplayRate(id, rate), { rate }),
+    async payload(id, options) {
+      if (options?.reveal) await audit.add(operator, { action: "reveal", target: id, outcome: "done" });
+      return admin.payload(id, options);
+    },
+    async *exportDeadLetters(query, options) {
+      const lines = admin.exportDeadLetters(query, options);
+      if (options?.reveal) await audit.add(operator, { action: "export", filter: { ...query }, outcome: "done" });
+      yield* lines;
+    },
+    importDeadLetters: (lines) =>
+      changeEntries(
+        "import",
+        {},
+        () => admin.importDeadLetters(lines),
+        ({ imported }) => imported,
+      ),
+    replay(selection, options) {
+      const replay = () => admin.replay(selection, options);
+      if (options.dryRun) return replay();
+      return changeEntries("replay", deedOf(selection), replay, ({ replayed }) => replayed);
+    },
+    startReplay: (selection, options) => jobs.start(acting, selection, { reason: operator.reason, ...options }),
+    controlReplay(id, change) {
+      admin.controlReplay(id, change);
+      void note("replay", { target: id, filter: { change } });
+    },
+    deleteDeadLetters(selection, options) {
+      const remove = () => admin.deleteDeadLetters(selection, options);
+      if (options?.dryRun) return remove();
+      return changeEntries("delete", deedOf(selection), remove, (deleted) => deleted);
+    },
+    restoreDeadLetters: (selection) =>
+      changeEntries(
+        "restore",
+        deedOf(selection),
+        () => admin.restoreDeadLetters(selection),
+        (restored) => restored,
+      ),
+  };
+  return acting;
+}
+
+function deedOf(selection: Selection): Deed {
+  if (!("ids" in selection)) return { filter: { ...selection.query } };
+  const { ids } = selection;
+  return ids.length === 1 ? { target: ids[0] } : { filter: { ids: ids.slice(0, MAX_IDS) }, count: ids.length };
+}
