@@ -242,6 +242,7 @@ export const ROOMS = [
     path: "src/extensions/reliability/dead-letters/",
     purpose: "what could not be delivered: kept, found, replayed, removed",
   },
+  { path: "src/extensions/reliability/dead-letters/transfer/", purpose: "dead letters as lines, out and in again" },
   {
     path: "src/extensions/reliability/operate/",
     purpose: "what operators see and do; metrics; queues without an agent",

@@ -55,6 +55,8 @@ export {
   type AuditRecord,
   type Operator,
 } from "./contract/operations/audit.js";
+export type { DeadLetterGroup, DeadLetterGroups } from "./contract/operations/dead-letter-groups.js";
+export { withIsoTimes } from "./contract/operations/iso-times.js";
 export type { ReplayEnd, ReplayJob, ReplayOutcome } from "./contract/operations/replay-job.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";
 export type {

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from "vitest";
-import { writeTransferLine } from "../../src/extensions/reliability/dead-letters/transfer-line.js";
+import { writeTransferLine } from "../../src/extensions/reliability/dead-letters/transfer/transfer-line.js";
 import { openOfflineQueues } from "../../src/extensions/reliability/operate/offline-queues.js";
 import type { Admin, Entry } from "../../src/runtime/kit.js";
 import { cleanUp, startWrapped } from "../extensions/reliability/agent.js";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Admin, AdminError, type Entry } from "../../runtime/kit.js";
+import { type Admin, AdminError, type Entry, withIsoTimes } from "../../runtime/kit.js";
 import { readBody, readLines } from "./body.js";
 import { operatorFields, operatorOf, requiredReason } from "./operator.js";
 import { FILTERS, readDeadLetterQuery, readFlag, readParameters } from "./parameters.js";
@@ -7,6 +7,7 @@ import type { ApiRoute, RouteRequest } from "./route.js";
 import { readFilters, readSelection, selectionFields } from "./selection-body.js";
 
 const PAGING = ["limit", "cursor", "order"];
+const GROUP_FILTERS = ["exporter", "reason", "category", "signature", "limit"];
 const FILTERS_ONLY = FILTERS.filter((name) => !PAGING.includes(name));
 
 const purgeBody = z.strictObject({ ...selectionFields, ...operatorFields });
@@ -30,6 +31,14 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
     role: "view",
     async answer({ admin, query }) {
       return { body: await admin.deadLetterStats(readDeadLetterQuery(readParameters(query, FILTERS_ONLY))) };
+    },
+  },
+  {
+    method: "GET",
+    path: "/dead-letters/groups",
+    role: "view",
+    async answer({ admin, query }) {
+      return { body: await admin.deadLetterGroups(readDeadLetterQuery(readParameters(query, GROUP_FILTERS))) };
     },
   },
   {
@@ -65,7 +74,7 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
     path: "/dead-letters/purge",
     role: "purge",
     async answer({ admin, request, actor }) {
-      const { dry_run: dryRun = false, by, reason, ...selected } = await readBody(request, purgeBody);
+      const { dry_run: older = false, dryRun = older, by, reason, ...selected } = await readBody(request, purgeBody);
       const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
       const deleted = await acting.deleteDeadLetters(readSelection(selected), { dryRun });
       return { body: { deleted, dryRun } };
@@ -76,7 +85,7 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
     path: "/dead-letters/restore",
     role: "purge",
     async answer({ admin, request, actor }) {
-      const { dry_run: _, by, reason, ...selected } = await readBody(request, purgeBody);
+      const { dry_run: _, dryRun: __, by, reason, ...selected } = await readBody(request, purgeBody);
       const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
       return { body: { restored: await acting.restoreDeadLetters(readSelection(selected)) } };
     },
@@ -123,5 +132,5 @@ async function requireEntry(admin: Admin, id: string): Promise<Entry> {
 }
 
 function withPayload(entry: Entry, masked: boolean, payload = "null"): string {
-  return `{"entry":${JSON.stringify(entry)},"masked":${masked},"payload":${payload}}`;
+  return `{"entry":${JSON.stringify(entry, withIsoTimes)},"masked":${masked},"payload":${payload}}`;
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../plugin.js";
+import { withIsoTimes } from "../../runtime/kit.js";
 import { HttpError } from "./http-error.js";
 
 /**
@@ -117,5 +118,5 @@ class ResponseStream implements EventStream {
 
 /** JSON has no line breaks of its own, so the data is always one line. */
 function eventText(event: string, data: unknown): string {
-  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+  return `event: ${event}\ndata: ${JSON.stringify(data, withIsoTimes)}\n\n`;
 }

@@ -26,7 +26,17 @@ export const replayRoutes: readonly ApiRoute[] = [
     role: "replay",
     async answer({ admin, request, actor }) {
       const body = await readBody(request, replayBody);
-      const { by, reason, rate, generation, pipeline, approved = false, dry_run: dryRun = false, ...selected } = body;
+      const {
+        by,
+        reason,
+        rate,
+        generation,
+        pipeline,
+        approved = false,
+        dry_run: older = false,
+        dryRun = older,
+        ...selected
+      } = body;
       const given = {
         ...(rate !== undefined && { rate }),
         ...(generation !== undefined && { generation }),

@@ -8,7 +8,8 @@ export const selectionFields = {
   ids: z.array(z.string()).optional(),
   query: z.record(z.string(), z.unknown()).optional(),
   all: z.boolean().optional(),
-  dry_run: z.boolean().optional(),
+  dryRun: z.boolean().optional(),
+  dry_run: z.boolean().optional().meta({ description: "The older spelling of dryRun." }),
 };
 
 export function readSelection(body: {

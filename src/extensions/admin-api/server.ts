@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Server as TlsServer } from "node:tls";
 import type { Clock, Host, Logger } from "../../plugin.js";
-import { type HostPort, isLoopbackHost, listen, plainAddress } from "../../runtime/kit.js";
+import { type HostPort, isLoopbackHost, listen, plainAddress, withIsoTimes } from "../../runtime/kit.js";
 import { type AdminAccess, requireRole } from "./access.js";
 import { type ConsoleFile, findConsoleFile } from "./console/console-files.js";
 import { EventReaders } from "./events.js";
@@ -158,7 +158,7 @@ async function send(response: ServerResponse, answer: RouteAnswer, readers: Even
   const status = answer.status ?? 200;
   if ("file" in answer) return sendFile(response, status, answer.file);
   if ("lines" in answer) return sendLines(response, status, answer.lines[Symbol.asyncIterator]());
-  sendJson(response, status, "json" in answer ? answer.json : JSON.stringify(answer.body));
+  sendJson(response, status, "json" in answer ? answer.json : JSON.stringify(answer.body, withIsoTimes));
 }
 
 function sendFile(response: ServerResponse, status: number, { headers, body }: ConsoleFile): void {

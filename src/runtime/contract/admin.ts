@@ -1,6 +1,7 @@
 import type { Signal } from "../telemetry/bytes/signal.js";
 import type { Entry, FailureReason } from "./entry.js";
 import type { AuditPage, AuditQuery, Operator } from "./operations/audit.js";
+import type { DeadLetterGroups } from "./operations/dead-letter-groups.js";
 import type { ReplayJob } from "./operations/replay-job.js";
 
 /**
@@ -26,6 +27,8 @@ export interface Admin {
   deadLetter(id: string): Promise<Entry | undefined>;
   /** The records of an entry as OTLP/JSON, masked unless they are to be revealed; undefined when there is no such entry. */
   payload(id: string, options?: RevealOptions): Promise<string | undefined>;
+  /** Those of one cause together: at once, from the last count, which goes on in the background. */
+  deadLetterGroups(query: DeadLetterQuery): Promise<DeadLetterGroups>;
   /** Groups by signature, reason and exporter. */
   deadLetterStats(query: DeadLetterQuery): Promise<DeadLetterStats>;
   /** Puts dead letters back into their queues. Goes on in the background; `onProgress` is told how it goes. */
@@ -113,6 +116,12 @@ export interface DeadLetterQuery {
   readonly until?: number;
   /** An event, span or metric name; `*` matches any text. */
   readonly event?: string;
+  /** @internal With a record for which this OTTL condition holds. */
+  readonly where?: string;
+  /** @internal With a record, or its resource, that has this attribute: `key` or `key=value`, `*` is any text. */
+  readonly attribute?: string;
+  /** @internal With this text anywhere in its records. */
+  readonly text?: string;
   readonly deleted?: boolean;
   readonly limit?: number;
   readonly cursor?: string;
@@ -129,6 +138,9 @@ export const DEAD_LETTER_QUERY: Readonly<Record<keyof DeadLetterQuery, "text" | 
   since: "time",
   until: "time",
   event: "text",
+  where: "text",
+  attribute: "text",
+  text: "text",
   deleted: "flag",
   limit: "number",
   cursor: "text",

@@ -3,11 +3,14 @@ import { request } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
+import { batchFromJson } from "../../../src/plugin.js";
 import { isStartError } from "../../../src/runtime/contract/start-error.js";
-import type { Entry } from "../../../src/runtime/kit.js";
+import { type Entry, withIsoTimes } from "../../../src/runtime/kit.js";
 import { deadLetter } from "../reliability/operate/controls.js";
 import { failure } from "../reliability/store/entries.js";
 import { startApi } from "./harness.js";
+
+const isoTime = (ms: number) => new Date(ms).toISOString();
 
 describe("exporters", () => {
   it("are listed, and shown one by one, also with a slash in the id", async () => {
@@ -61,12 +64,12 @@ describe("dead letters", () => {
       "GET",
       "/dead-letters?exporter=a&limit=2&event=order.*&since=1970-01-01T00:00:00Z&order=oldest",
     );
-    expect(first.body.entries.map(({ failure }: Entry) => failure?.at)).toEqual([1, 2]);
+    expect(first.body.entries.map(({ failure }: Entry) => failure?.at)).toEqual([isoTime(1), isoTime(2)]);
     const rest = await ask(
       "GET",
       `/dead-letters?exporter=a&limit=2&event=order.*&since=0&order=oldest&cursor=${first.body.cursor}`,
     );
-    expect(rest.body.entries.map(({ failure }: Entry) => failure?.at)).toEqual([3]);
+    expect(rest.body.entries.map(({ failure }: Entry) => failure?.at)).toEqual([isoTime(3)]);
     expect(rest.body.cursor).toBeUndefined();
     expect((await ask("GET", "/dead-letters?reason=poison")).body.entries).toHaveLength(1);
   });
@@ -90,7 +93,9 @@ describe("dead letters", () => {
   it("show their records only when asked", async () => {
     const { ask, a } = await startApi();
     const { entry } = await deadLetter(a, { body: "hello" });
-    expect((await ask("GET", `/dead-letters/${entry.id}`)).body).toEqual({ entry });
+    expect((await ask("GET", `/dead-letters/${entry.id}`)).body).toEqual({
+      entry: JSON.parse(JSON.stringify(entry, withIsoTimes)),
+    });
     const { body } = await ask("GET", `/dead-letters/${entry.id}?payload=true`);
     expect(JSON.stringify(body.payload)).toContain("hello");
     expect((await ask("GET", "/dead-letters/nobody-1")).status).toBe(404);
@@ -136,6 +141,54 @@ describe("dead letters", () => {
     expect((await ask("DELETE", "/audit")).status).toBe(405);
     expect((await ask("GET", "/audit?action=dance")).status).toBe(400);
     expect((await ask("GET", "/audit?colour=red")).status).toBe(400);
+  });
+
+  it("are found by what is in their records", async () => {
+    const { ask, a } = await startApi();
+    const tenant = (value: string) =>
+      batchFromJson(
+        "logs",
+        JSON.stringify({
+          resourceLogs: [
+            {
+              resource: { attributes: [{ key: "env", value: { stringValue: "prod" } }] },
+              scopeLogs: [{ logRecords: [{ attributes: [{ key: "tenant", value: { stringValue: value } }] }] }],
+            },
+          ],
+        }),
+      );
+    const { entry: acme } = await deadLetter(a, { batch: tenant("acme") });
+    const { entry: other } = await deadLetter(a, { batch: tenant("other"), reason: "poison" });
+    const found = async (query: string) => {
+      const { status, body } = await ask("GET", `/dead-letters?order=oldest&${query}`);
+      return status === 200 ? body.entries.map(({ id }: Entry) => id) : body.error.message;
+    };
+    expect(await found("attribute=tenant%3Dacme")).toEqual([acme.id]);
+    expect(await found("attribute=env%3Dprod")).toEqual([acme.id, other.id]);
+    expect(await found("text=oth")).toEqual([other.id]);
+    expect(await found(`where=${encodeURIComponent('attributes["tenant"] == "acme"')}`)).toEqual([acme.id]);
+    expect(await found(`where=${encodeURIComponent('dead_letter.reason == "poison"')}`)).toEqual([other.id]);
+    expect(await found("where=attributes%5B")).toContain("where");
+    expect(await found("text=")).toContain("empty");
+    const { body } = await ask("POST", "/dead-letters/purge", { query: { text: "oth" }, dryRun: true });
+    expect(body).toEqual({ deleted: 1, dryRun: true });
+  });
+
+  it("are grouped by cause, with a trend", async () => {
+    const { ask, a, b } = await startApi();
+    for (let i = 0; i < 3; i++) await deadLetter(a, { at: Date.now(), signature: "s1" });
+    await deadLetter(b, { at: Date.now() - 3_600_000_000, signature: "s2", reason: "poison" });
+    const { body } = await ask("GET", "/dead-letters/groups");
+    expect(body).toMatchObject({ total: 2, isComplete: true, bucketMs: 60_000 });
+    expect(body.groups).toMatchObject([
+      { signature: "s1", exporter: "a", entries: 3 },
+      { signature: "s2", exporter: "b/x", reason: "poison", entries: 1 },
+    ]);
+    const sum = (trend: number[]) => trend.reduce((all, each) => all + each, 0);
+    expect(body.groups.map(({ trend }: { trend: number[] }) => sum(trend))).toEqual([3, 0]);
+    expect((await ask("GET", "/dead-letters/groups?reason=poison")).body.groups).toHaveLength(1);
+    expect((await ask("GET", "/dead-letters/groups?exporter=zzz")).status).toBe(404);
+    expect((await ask("GET", "/dead-letters/groups?text=x")).status).toBe(400);
   });
 
   it("have statistics", async () => {
@@ -248,12 +301,12 @@ describe("replays", () => {
   });
 
   it("tell what becomes of their entries, until all have left their queues", async () => {
-    const { ask, a, url, records } = await startApi();
+    const { ask, a, url, owner, records } = await startApi();
     const ids = [];
     for (let i = 0; i < 2; i++) ids.push((await deadLetter(a, { at: Date.now() })).entry.id);
     const { body } = await ask("POST", "/dead-letters/replay", { ids, by: "ann" });
     expect(body).toMatchObject({ queued: 2, pending: 2, isSettled: false });
-    const events = await fetch(`${url}/replays/${body.id}/events`);
+    const events = await fetch(`${url}/replays/${body.id}/events`, { headers: owner });
     const [first, second] = await a.store.pending(undefined, 2);
     records.tracker.ended(first!.entry, "delivered");
     records.tracker.ended(second!.entry, "failed_again", failure.error);

@@ -2,6 +2,7 @@ import { AdminError, type DeadLetterPage, type DeadLetterQuery, type Entry, glob
 import { type ExporterControl, hasQueue, type QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import { decodeCursor, encodeCursor } from "./cursor.js";
+import { payloadMatcher } from "./payload-matcher.js";
 
 /** All exporters, with a queue or without, by id. */
 export type Controls = ReadonlyMap<string, ExporterControl>;
@@ -18,6 +19,8 @@ const READ_CHUNK_SIZE = 500;
 export const DELETE_CHUNK_SIZE = 200;
 /** A filter that finds little must not make one answer take long: about a tenth of a second for so many. */
 const MAX_SCANNED = 5000;
+/** The same where the payload of each must be read. */
+const MAX_PAYLOADS_SCANNED = 1000;
 
 /** True for the entries a query asks for. */
 export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean {
@@ -74,11 +77,22 @@ export async function* walkDeadLetters(
   }
 }
 
+/** The same with the filters that are about records. */
+export function foundMatcher(query: DeadLetterQuery): (found: LocatedEntry) => boolean | Promise<boolean> {
+  const matches = queryMatcher(query);
+  const matchesPayload = payloadMatcher(query);
+  if (matchesPayload === undefined) return ({ entry }) => matches(entry);
+  return (found) => matches(found.entry) && matchesPayload(found);
+}
+
 /** All dead letters a query finds, store by store, the oldest first; its limit and cursor are not looked at. */
 export async function* searchDeadLetters(controls: Controls, query: DeadLetterQuery): AsyncGenerator<LocatedEntry> {
-  const matches = queryMatcher(query);
+  const matches = foundMatcher(query);
   for (const control of queriedControls(controls, query)) {
-    for await (const stored of walkDeadLetters(control.store)) if (matches(stored.entry)) yield { ...stored, control };
+    for await (const stored of walkDeadLetters(control.store)) {
+      const found = { ...stored, control };
+      if (await matches(found)) yield found;
+    }
   }
 }
 
@@ -94,8 +108,9 @@ export async function listPage(
   const { limit = DEFAULT_PAGE_SIZE, order = "newest" } = query;
   const positions: Record<string, EntryRef> =
     query.cursor === undefined ? {} : { ...decodeCursor(query.cursor, query) };
-  const matches = queryMatcher(query);
+  const matches = foundMatcher(query);
   const chunkSize = Math.min(isFiltered(query) ? READ_CHUNK_SIZE : limit + 1, READ_CHUNK_SIZE);
+  const limitOfScan = payloadMatcher(query) === undefined ? maxScanned : Math.min(maxScanned, MAX_PAYLOADS_SCANNED);
   const sources = await Promise.all(
     queriedControls(controls, query).map((control) =>
       openMergeSource(control, order, positions[control.id], chunkSize),
@@ -106,8 +121,8 @@ export async function listPage(
     const source = nextSource(sources, order);
     if (source?.stored === undefined) return { entries };
     const { ref, entry } = source.stored;
-    const isMatch = matches(entry);
-    if (scanned >= maxScanned || (isMatch && entries.length === limit))
+    const isMatch = await matches({ ...source.stored, control: source.control });
+    if (scanned >= limitOfScan || (isMatch && entries.length === limit))
       return { entries, cursor: encodeCursor(positions, query) };
     if (isMatch) entries.push(entry);
     positions[source.id] = ref;
@@ -121,19 +136,21 @@ function isFiltered({ exporter: _, limit: __, cursor: ___, order: ____, ...filte
 
 interface MergeSource {
   readonly id: string;
+  readonly control: QueueControl;
   stored: StoredEntry | undefined;
   advance(): Promise<void>;
 }
 
 async function openMergeSource(
-  { id, store }: QueueControl,
+  control: QueueControl,
   order: "oldest" | "newest",
   after: EntryRef | undefined,
   chunkSize: number,
 ): Promise<MergeSource> {
+  const { id, store } = control;
   const entries = walkDeadLetters(store, order, after, chunkSize);
   const source: MergeSource = {
-    id,
+    ...{ id, control },
     stored: undefined,
     async advance() {
       source.stored = (await entries.next()).value ?? undefined;

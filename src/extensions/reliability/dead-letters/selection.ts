@@ -2,10 +2,10 @@ import { AdminError, type DeadLetterQuery, type Entry, type Selection } from "..
 import { checkQuery } from "./check-query.js";
 import {
   type Controls,
+  foundMatcher,
   isDeleted,
   type LocatedEntry,
   queriedControls,
-  queryMatcher,
   searchDeadLetters,
   walkDeadLetters,
 } from "./dead-letters.js";
@@ -80,15 +80,16 @@ async function* candidatesUpTo(
   lastRefs: ReadonlyMap<string, number>,
   limit: number,
 ): AsyncGenerator<LocatedEntry> {
-  const matches = queryMatcher(query);
+  const matches = foundMatcher(query);
   let left = limit;
   for (const control of queriedControls(controls, query)) {
     for await (const stored of walkDeadLetters(control.store)) {
       if (left === 0) return;
       if (stored.ref > (lastRefs.get(control.id) ?? -1)) break;
-      if (!matches(stored.entry)) continue;
+      const found = { ...stored, control };
+      if (!(await matches(found))) continue;
       left--;
-      yield { ...stored, control };
+      yield found;
     }
   }
 }

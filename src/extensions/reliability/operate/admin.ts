@@ -1,12 +1,13 @@
 import { type Batch, batchToJson } from "../../../plugin.js";
 import { type Admin, AdminError, type Entry, type ReplayOptions, type RevealOptions } from "../../../runtime/kit.js";
 import { checkQuery } from "../dead-letters/check-query.js";
+import { DeadLetterGrouping } from "../dead-letters/dead-letter-groups.js";
 import { countDeadLetters } from "../dead-letters/dead-letter-stats.js";
 import { type Controls, controlOf, listPage, queriedControls } from "../dead-letters/dead-letters.js";
 import { deleteSelected, restoreSelected } from "../dead-letters/deletion.js";
 import { type ReplayServices, replayDeadLetters } from "../dead-letters/replay.js";
 import { findEntry, selectDeadLetters } from "../dead-letters/selection.js";
-import { exportLines, importLines } from "../dead-letters/transfer.js";
+import { exportLines, importLines } from "../dead-letters/transfer/transfer.js";
 import { auditedAdmin } from "../records/audited-admin.js";
 import type { OperatorRecords } from "../records/operator-records.js";
 import { isStoreError } from "../store/store.js";
@@ -25,6 +26,7 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
   const view = (options: RevealOptions = {}) =>
     options.reveal === true ? undefined : (batch: Batch) => masked(batch, services.mask);
   const { audit, tracker, jobs } = services.records;
+  const grouping = new DeadLetterGrouping(controls, services.clock);
   const admin: Admin = {
     actingAs: (operator) => auditedAdmin(admin, services.records, operator),
     audit: (query) => withAdminErrors(() => audit.list(query)),
@@ -52,6 +54,10 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
         return withoutMetadata(found.control.isInFlight?.(id) ? inFlight(found.entry) : found.entry);
       }),
     payload: (id, options) => withAdminErrors(() => payloadOf(controls, id, view(options))),
+    async deadLetterGroups(query) {
+      checkQuery(query);
+      return withAdminErrors(() => grouping.list(query));
+    },
     async deadLetterStats(query) {
       checkQuery(query);
       return withAdminErrors(() => countDeadLetters(controls, query));

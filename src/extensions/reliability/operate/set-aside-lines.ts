@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { AdminError, type AttemptError, type Entry, ERROR_CODES } from "../../../runtime/kit.js";
 import { excerptOf } from "../dead-letters/batch-excerpt.js";
 import { signatureOf } from "../dead-letters/dead-letter-writer.js";
-import { writeTransferLine } from "../dead-letters/transfer-line.js";
+import { writeTransferLine } from "../dead-letters/transfer/transfer-line.js";
 import type { Keyring } from "../store/encryption/keyring.js";
 import { makeLevelDb } from "../store/level/level-db.js";
 import { setMark } from "../store/level/open/marks.js";

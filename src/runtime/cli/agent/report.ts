@@ -1,4 +1,5 @@
 import { AdminError } from "../../contract/admin.js";
+import { withIsoTimes } from "../../contract/operations/iso-times.js";
 import type { CommandContext } from "../command.js";
 import { EXIT } from "../terminal.js";
 
@@ -24,7 +25,7 @@ function expectedError(error: unknown): { message: string; code: number } | unde
 }
 
 export function printJson({ terminal }: CommandContext, value: unknown): void {
-  terminal.out.write(`${JSON.stringify(value, undefined, 2)}\n`);
+  terminal.out.write(`${JSON.stringify(value, withIsoTimes, 2)}\n`);
 }
 
 export function positionalArguments({ values }: CommandContext): readonly string[] {

@@ -3,12 +3,15 @@ import { request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AdminError, type AdminErrorCode } from "../../contract/admin.js";
+import { fromIsoTimes } from "../../contract/operations/iso-times.js";
 
 export interface ApiRequest {
   readonly method: string;
   readonly json?: unknown;
   /** Sent as they come, each with a newline. */
   readonly lines?: AsyncIterable<string>;
+  /** What is answered is not ours: texts that look like times stay texts. */
+  readonly isPlain?: boolean;
   /** Give up when nothing has been answered by then. */
   readonly timeoutMs?: number;
 }
@@ -43,7 +46,10 @@ export async function sendRequest(url: URL, options: ApiRequest, access: ApiAcce
 }
 
 export async function requestJson<T>(url: URL, options: ApiRequest, access: ApiAccess): Promise<T> {
-  return JSON.parse(await textOf(await sendRequest(url, options, access))) as T;
+  return JSON.parse(
+    await textOf(await sendRequest(url, options, access)),
+    options.isPlain ? undefined : fromIsoTimes,
+  ) as T;
 }
 
 async function textOf(response: IncomingMessage): Promise<string> {

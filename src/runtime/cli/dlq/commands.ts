@@ -31,6 +31,13 @@ const FILTERS: Record<string, CommandOption> = {
   signature: { type: "string", value: "HASH", description: "Alike failures; dlq stats shows the signatures." },
   signal: { type: "string", value: "SIGNAL", description: "logs, traces or metrics." },
   event: { type: "string", value: "NAME", description: "With this event, span or metric name; * stands for any text." },
+  where: { type: "string", value: "OTTL", description: "With a record for which this condition holds." },
+  attribute: {
+    type: "string",
+    value: "KEY=VALUE",
+    description: "With a record, or a resource, that has this attribute; * stands for any text.",
+  },
+  text: { type: "string", value: "TEXT", description: "With this text anywhere in its records." },
   since: {
     type: "string",
     value: "TIME",

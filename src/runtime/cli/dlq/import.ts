@@ -54,7 +54,7 @@ function linesOf(file: string): AsyncIterable<string> {
 }
 
 async function damagedLines(file: string): Promise<{ line: number; message: string }[]> {
-  const { readTransferLine } = await import("../../../extensions/reliability/dead-letters/transfer-line.js");
+  const { readTransferLine } = await import("../../../extensions/reliability/dead-letters/transfer/transfer-line.js");
   const damaged: { line: number; message: string }[] = [];
   let line = 0;
   for await (const text of linesOf(file)) {

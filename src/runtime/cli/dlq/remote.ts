@@ -28,9 +28,10 @@ export function remoteAdmin(base: URL, access: ApiAccess, operator?: Operator): 
       undefinedIfNotFound(async () => {
         const url = at(entryAt(id));
         url.searchParams.set("payload", "true");
-        const shown = options?.reveal
-          ? post<{ payload: unknown }>(`${entryAt(id)}/reveal`, who)
-          : get<{ payload: unknown }>(url);
+        const asked = options?.reveal
+          ? { url: at(`${entryAt(id)}/reveal`), request: { method: "POST", json: who } }
+          : { url, request: { method: "GET" } };
+        const shown = requestJson<{ payload: unknown }>(asked.url, { ...asked.request, isPlain: true }, access);
         return JSON.stringify((await shown).payload);
       }),
     deadLetterStats: (query) => get(at("/dead-letters/stats", query)),
@@ -40,7 +41,7 @@ export function remoteAdmin(base: URL, access: ApiAccess, operator?: Operator): 
     replayJob: (id) => undefinedIfNotFound(() => get<ReplayJob>(at(`/replays/${encodeURIComponent(id)}`))),
     controlReplay: (id, change) => post<ReplayJob>(`/replays/${encodeURIComponent(id)}/${change}`, who),
     async deleteDeadLetters(selection, options) {
-      const body = { ...selectionBody(selection), ...who, dry_run: options?.dryRun ?? false };
+      const body = { ...selectionBody(selection), ...who, dryRun: options?.dryRun ?? false };
       return (await post<{ deleted: number }>("/dead-letters/purge", body)).deleted;
     },
     restoreDeadLetters: async (selection) =>
@@ -62,7 +63,7 @@ function selectionBody(selection: Selection) {
 function replayBody(selection: Selection, options: ReplayOptions) {
   const { by, approved = false, dryRun = false, rate, generation, pipeline } = options;
   // What is not given is not there in JSON.
-  return { ...selectionBody(selection), by, approved, dry_run: dryRun, rate, generation, pipeline };
+  return { ...selectionBody(selection), by, approved, dryRun, rate, generation, pipeline };
 }
 
 async function* linesOf(url: URL, asked: ApiRequest, access: ApiAccess): AsyncGenerator<string> {

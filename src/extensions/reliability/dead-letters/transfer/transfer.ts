@@ -1,9 +1,9 @@
-import type { Batch } from "../../../plugin.js";
-import type { DeadLetterQuery, Entry, ImportReport } from "../../../runtime/kit.js";
-import { mayBeSecret } from "../entry/client-metadata.js";
-import { isEntryGone, type QueueStore } from "../store/store.js";
-import { type Controls, searchDeadLetters } from "./dead-letters.js";
-import { runExclusively } from "./run-exclusively.js";
+import type { Batch } from "../../../../plugin.js";
+import type { DeadLetterQuery, Entry, ImportReport } from "../../../../runtime/kit.js";
+import { isEntryGone, type QueueStore } from "../../store/store.js";
+import { type Controls, searchDeadLetters } from "../dead-letters.js";
+import { mayBeSecret } from "../../entry/client-metadata.js";
+import { runExclusively } from "../run-exclusively.js";
 import { readTransferLine, type TransferredDeadLetter, writeMaskedLine, writeTransferLine } from "./transfer-line.js";
 
 /** Written together, so that they share a commit. */
