@@ -1,8 +1,8 @@
 import type { Batch } from "../../../../plugin.js";
 import type { DeadLetterQuery, Entry, ImportReport } from "../../../../runtime/kit.js";
+import { mayBeSecret } from "../../entry/client-metadata.js";
 import { isEntryGone, type QueueStore } from "../../store/store.js";
 import { type Controls, searchDeadLetters } from "../dead-letters.js";
-import { mayBeSecret } from "../../entry/client-metadata.js";
 import { runExclusively } from "../run-exclusively.js";
 import { readTransferLine, type TransferredDeadLetter, writeMaskedLine, writeTransferLine } from "./transfer-line.js";
 
