@@ -192,6 +192,8 @@ export interface Host {
   readonly generation?: string;
   /** @internal A batch as people may see it: what the detectors of `pii` find is masked. Rejects when it cannot be. */
   mask?(batch: Batch): Promise<Batch>;
+  /** @internal What does that at once, and throws when it cannot. */
+  loadMask?(): Promise<(batch: Batch) => Batch>;
   /** @internal What can be seen of its components; undefined until they are made. */
   readonly inspection?: AgentInspection | undefined;
 }

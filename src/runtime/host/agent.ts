@@ -84,6 +84,10 @@ export class Agent implements Host {
     return this.currentState;
   }
 
+  async loadMask(): Promise<(batch: Batch) => Batch> {
+    return (await import("./mask-batch.js")).loadedMask();
+  }
+
   async mask(batch: Batch): Promise<Batch> {
     return (await import("./mask-batch.js")).maskBatch(batch);
   }

@@ -11,8 +11,13 @@ let loading: Promise<ReplayStep> | undefined;
  * find, also in bodies that are JSON, is masked. Rejects when it cannot be masked: then nothing of it may be shown.
  */
 export async function maskBatch(batch: Batch): Promise<Batch> {
+  return (await loadedMask())(batch);
+}
+
+/** The same at once, for whoever masks again and again; throws when a batch cannot be masked. */
+export function loadedMask(): Promise<ReplayStep> {
   loading ??= loadMask();
-  return (await loading)(batch);
+  return loading;
 }
 
 /** That of the processor with nothing but defaults, so that what is shown does not depend on how a pipeline is configured. */

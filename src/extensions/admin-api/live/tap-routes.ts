@@ -15,7 +15,7 @@ export const tapRoutes: readonly ApiRoute[] = [
   { method: "GET", path: "/tap", role: "reveal", needs: "components", answer: tap },
 ];
 
-function tap({ host, inspection, clock, tapBudget: budget, query }: RouteRequest) {
+async function tap({ host, inspection, clock, tapBudget: budget, query }: RouteRequest) {
   const { at, where, rate, limit } = readParameters(query, ["at", "where", "rate", "limit"]);
   if (at === undefined) throw badRequest("say where: at=ID of a node, an edge or a pipeline");
   const settings = {
@@ -24,7 +24,7 @@ function tap({ host, inspection, clock, tapBudget: budget, query }: RouteRequest
     rate: readCount("rate", rate, DEFAULT_RATE, MAX_RATE),
     limit: readCount("limit", limit, DEFAULT_LIMIT, MAX_LIMIT),
   };
-  const mask = host.mask?.bind(host);
+  const mask = await host.loadMask?.();
   if (mask === undefined) throw badRequest("nothing can be shown here, for it cannot be masked");
   return { events: tapEvents(settings, { inspection, clock, budget, mask }), counted: "records" };
 }

@@ -26,8 +26,8 @@ export interface TapServices {
   readonly inspection: AgentInspection;
   readonly clock: Clock;
   readonly budget: TapBudget;
-  /** Makes of a batch what people may see; rejects when it cannot. */
-  readonly mask: (batch: Batch) => Promise<Batch>;
+  /** Makes of a batch what people may see; throws when it cannot. */
+  readonly mask: (batch: Batch) => Batch;
 }
 
 const REFILL_MS = 1000;
@@ -116,7 +116,8 @@ class Tap {
     if (count === 0) return;
     this.tokens -= count;
     this.left -= count;
-    void this.show(chosen.batch, edge, this.left === 0);
+    const isLast = this.left === 0;
+    this.services.clock.after(0, () => this.show(chosen.batch, edge, isLast));
   }
 
   /** A condition that fails on a record says nothing of the batch. */
@@ -136,22 +137,23 @@ class Tap {
     return { batch: shown, missed: batch.count - examined.count + matching.count - shown.count };
   }
 
-  /** Nobody waits for this. */
-  private async show(batch: Batch, edge: GraphEdge, isLast: boolean): Promise<void> {
-    const { clock, budget, mask } = this.services;
+  /** The pipeline does not wait for this. */
+  private show(batch: Batch, edge: GraphEdge, isLast: boolean): void {
+    if (this.isOver) return;
+    const records = this.services.budget.run(() => this.maskedRecords(batch)) ?? [];
+    const at = new Date(this.services.clock.now()).toISOString();
+    for (const placed of records) this.stream.send("record", { at, edge: edge.id, signal: batch.signal, ...placed });
+    this.stream.drop(batch.count - records.length);
+    if (isLast) this.finish();
+  }
+
+  /** None when they cannot be masked: then they must not be seen. */
+  private maskedRecords(batch: Batch): PlacedRecord[] {
     try {
-      if (batch.byteLength > MAX_SHOWN_BYTES) throw new RangeError("too large to be shown");
-      const masked = await mask(batch);
-      const records = budget.run(() => recordsOf(masked)) ?? [];
-      const at = new Date(clock.now()).toISOString();
-      for (const placed of records) {
-        if (!this.isOver) this.stream.send("record", { at, edge: edge.id, signal: batch.signal, ...placed });
-      }
-      this.stream.drop(batch.count - records.length);
+      return batch.byteLength > MAX_SHOWN_BYTES ? [] : recordsOf(this.services.mask(batch));
     } catch {
-      this.stream.drop(batch.count); // what cannot be masked must not be seen
+      return [];
     }
-    if (isLast && !this.isOver) this.finish();
   }
 
   private finish(): void {
