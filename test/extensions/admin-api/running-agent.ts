@@ -77,7 +77,7 @@ export function readEvents(url: string, headers: Record<string, string> = {}): P
         const blocks = (rest + chunk).split("\n\n");
         rest = blocks.pop()!;
         for (const block of blocks) {
-          const match = /^event: (\S+)\ndata: (.*)$/.exec(block);
+          const match = /^event: (\S+)\ndata: ([^\n]*)$/.exec(block);
           if (match === null) others.push(block);
           else events.push({ event: match[1]!, data: JSON.parse(match[2]!) });
         }

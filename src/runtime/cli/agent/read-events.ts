@@ -14,9 +14,15 @@ export async function* readEvents(response: IncomingMessage): AsyncGenerator<Age
     const blocks = (rest + chunk).split("\n\n");
     rest = blocks.pop()!;
     for (const block of blocks) {
-      const event = /^event: (.*)$/m.exec(block)?.[1];
-      const data = /^data: (.*)$/m.exec(block)?.[1];
+      const event = fieldOf(block, "event: ");
+      const data = fieldOf(block, "data: ");
       if (event !== undefined && data !== undefined) yield { event, data: JSON.parse(data) };
     }
   }
+}
+
+/** Only a newline ends a line here: there are other characters in data that a regular expression takes for one. */
+function fieldOf(block: string, name: string): string | undefined {
+  const line = block.split("\n").find((each) => each.startsWith(name));
+  return line?.slice(name.length);
 }

@@ -68,10 +68,10 @@ describe("sluice top", () => {
 describe("sluice tap", () => {
   it("shows records as they pass, masked and printable, and ends at the limit", async () => {
     const { code, out } = await whileSending(
-      "ann@example.com \u001b[2J",
+      "ann@example.com \u2028\u001b[2J",
       sluice(["tap", "filter", "--limit", "1", ...api]),
     );
-    expect([code, out]).toEqual([0, expect.stringMatching(/^\d\d:\d\d:\d\d {2}.* \\u001b\[2J\n$/)]);
+    expect([code, out]).toEqual([0, expect.stringMatching(/^\d\d:\d\d:\d\d {2}.* \\u2028\\u001b\[2J\n$/)]);
     expect(out).not.toContain("ann@");
   });
 
