@@ -41,7 +41,8 @@ export async function request(method: string, path: string, signal?: AbortSignal
   });
   if (response.ok) return response;
   const error = await readError(response);
-  if (response.status === 401) signInWanted.set(token === undefined ? "" : error.message);
+  // Of an answer that nobody waits for any more not even the message may have come.
+  if (response.status === 401 && !signal?.aborted) signInWanted.set(token === undefined ? "" : error.message);
   throw error;
 }
 

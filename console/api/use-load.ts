@@ -59,8 +59,3 @@ export function useLoad<T>(path: string | undefined, everyMs?: number): Loaded<T
     reload,
   };
 }
-
-/** Whether the agent does not have what was asked for: an older one, or one without that part. */
-export function isMissing(error: ApiError | undefined): boolean {
-  return error?.status === 404;
-}

@@ -133,6 +133,11 @@ describe.skipIf(!hasBrowser)("the failures page", () => {
     await page.getByRole("button", { name: "Clear" }).click();
     await page.getByLabel("Exporter").selectOption("otlp_http/bad");
     await page.getByRole("link", { name: failedId }).waitFor();
+    await page.getByLabel("Text").fill("onerror");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.getByRole("link", { name: failedId }).waitFor();
+    await page.getByRole("link", { name: "By cause" }).click();
+    await page.getByRole("link", { name: "HTTP 400" }).waitFor();
     expect(page.url()).toContain("exporter=otlp_http%2Fbad");
   });
 

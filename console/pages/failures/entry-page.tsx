@@ -1,3 +1,4 @@
+import { useAbilities } from "../../api/abilities.js";
 import { segment } from "../../api/client.js";
 import type { Entry } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
@@ -10,6 +11,7 @@ import { Timeline } from "./timeline.js";
 
 /** One entry: what it is, what happened to it, and what is inside. */
 export function EntryPage({ id }: { id: string }) {
+  const abilities = useAbilities();
   const loaded = useLoad<{ entry: Entry }>(`/dead-letters/${segment(id)}`);
   return (
     <>
@@ -27,6 +29,11 @@ export function EntryPage({ id }: { id: string }) {
                 {entry.state.replaceAll("_", " ")}
               </Badge>
               <span class="spacer" />
+              {abilities?.hasRoute("POST /dead-letters/:id/edit") && (
+                <a class="button" href={linkTo("replay", ["edit", id])}>
+                  Edit…
+                </a>
+              )}
               <a class="button primary" href={linkTo("replay", ["new"], { ids: id })}>
                 Replay…
               </a>
@@ -96,16 +103,16 @@ function EntryFacts({ entry }: { entry: Entry }) {
 }
 
 function TraceIds({ ids }: { ids: readonly string[] }) {
-  const { data } = useLoad<{ traceUrl?: string }>("/console");
+  const traceUrl = useAbilities()?.traceUrl;
   if (ids.length === 0) return <span class="dim">none</span>;
   return (
     <ul class="plain">
       {ids.map((id) => (
         <li key={id} class="mono">
-          {data?.traceUrl === undefined ? (
+          {traceUrl === undefined ? (
             <Text value={id} inline />
           ) : (
-            <a href={traceLink(data.traceUrl, id)} target="_blank" rel="noreferrer noopener">
+            <a href={traceLink(traceUrl, id)} target="_blank" rel="noreferrer noopener">
               <Text value={id} inline />
             </a>
           )}

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { useAbilities } from "../../api/abilities.js";
 import type { Exporter } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { goTo } from "../../route.js";
@@ -45,6 +46,7 @@ export function apiFilters(filters: Filters): Record<string, string> {
 /** Choosing one shows what it finds at once; texts count when they are entered. */
 export function FilterBar({ filters, view }: { filters: Filters; view: string | undefined }) {
   const { data } = useLoad<{ exporters: readonly Exporter[] }>("/exporters");
+  const abilities = useAbilities();
   const [draft, setDraft] = useState<Filters>(filters);
   const key = JSON.stringify(filters);
   useEffect(() => setDraft(JSON.parse(key) as Filters), [key]);
@@ -81,7 +83,7 @@ export function FilterBar({ filters, view }: { filters: Filters; view: string | 
         REASONS.map((reason) => [reason, reason.replaceAll("_", " ")] as const),
       )}
       {select("minutes", "Failed within", SPANS)}
-      {TEXTS.map(([name, label, example]) => (
+      {TEXTS.filter(([name]) => abilities?.hasFilter(name)).map(([name, label, example]) => (
         <label class="field" key={name}>
           <span>{label}</span>
           <input

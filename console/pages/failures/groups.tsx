@@ -1,6 +1,7 @@
+import { useAbilities } from "../../api/abilities.js";
 import { query } from "../../api/client.js";
 import type { Group } from "../../api/shapes.js";
-import { isMissing, useLoad } from "../../api/use-load.js";
+import { useLoad } from "../../api/use-load.js";
 import { Ago, Empty, Load } from "../../parts/bits.js";
 import { countText, messageText } from "../../parts/format.js";
 import { Bars } from "../../parts/sparkline.js";
@@ -9,19 +10,26 @@ import { linkTo } from "../../route.js";
 import { apiFilters, type Filters } from "./filters.js";
 
 const EVERY_MS = 10_000;
+/** Groups are counted ahead, by these; with other filters the agent looks through the dead letters. */
+const GROUP_FILTERS = ["exporter", "reason", "category", "signature"];
+
+type GroupPage = { readonly groups: readonly Group[]; readonly isComplete?: boolean };
 
 interface Stats {
   readonly entries: number;
   readonly signatures: readonly (Omit<Group, "error"> & { readonly class: string; readonly message: string })[];
 }
 
-/** One line a cause: failures that are alike. An agent without groups counts by signature. */
+/** One line a cause: failures that are alike. */
 export function Groups({ filters }: { filters: Filters }) {
-  const asked = query(apiFilters(filters));
-  const grouped = useLoad<{ groups: readonly Group[] } | readonly Group[]>(`/dead-letters/groups${asked}`, EVERY_MS);
-  const hasNoGroups = isMissing(grouped.error) || grouped.error?.status === 400;
-  const counted = useLoad<Stats>(hasNoGroups ? `/dead-letters/stats${asked}` : undefined, EVERY_MS);
-  if (hasNoGroups) {
+  const abilities = useAbilities();
+  const wanted = apiFilters(filters);
+  const isCounted = Object.keys(wanted).every((name) => GROUP_FILTERS.includes(name));
+  const hasGroups = abilities && isCounted && abilities.hasRoute("GET /dead-letters/groups");
+  const asked = query(wanted);
+  const grouped = useLoad<GroupPage>(hasGroups === true ? `/dead-letters/groups${asked}` : undefined, EVERY_MS);
+  const counted = useLoad<Stats>(hasGroups === false ? `/dead-letters/stats${asked}` : undefined, EVERY_MS);
+  if (hasGroups === false) {
     return (
       <Load of={counted} part="Causes">
         {({ signatures }) => (
@@ -38,7 +46,12 @@ export function Groups({ filters }: { filters: Filters }) {
   }
   return (
     <Load of={grouped} part="Causes">
-      {(data) => <GroupTable filters={filters} groups={"groups" in data ? data.groups : data} />}
+      {({ groups, isComplete = true }) => (
+        <>
+          {!isComplete && <p class="note">Still counting: there may be more causes than these.</p>}
+          <GroupTable filters={filters} groups={groups} />
+        </>
+      )}
     </Load>
   );
 }

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { type Abilities, useAbilities } from "../../api/abilities.js";
 import type { DryRun, Exporter } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Empty, Facts } from "../../parts/bits.js";
@@ -18,6 +19,7 @@ export function NewReplay({ asked }: { asked: Asked }) {
     by: readName(),
     reason: "",
   });
+  const abilities = useAbilities();
   const [dryRun, setDryRun] = useState<DryRun>();
   const [error, setError] = useState<string>();
   const [isBusy, setBusy] = useState(false);
@@ -26,12 +28,13 @@ export function NewReplay({ asked }: { asked: Asked }) {
     setDryRun(undefined);
   };
   const send = async (isDry: boolean) => {
+    if (abilities === undefined) return;
     setBusy(true);
     setError(undefined);
     try {
       saveName(draft.by);
-      if (isDry) setDryRun(await askDryRun(asked, draft));
-      else goTo("replay", [await startReplay(asked, draft)]);
+      if (isDry) setDryRun(await askDryRun(asked, draft, abilities));
+      else goTo("replay", [await startReplay(asked, draft, abilities)]);
     } catch (failure) {
       setError((failure as Error).message);
     }
@@ -53,14 +56,14 @@ export function NewReplay({ asked }: { asked: Asked }) {
         </section>
         <section class="card">
           <h2>How</h2>
-          <HowForm draft={draft} onChange={change} />
+          <HowForm draft={draft} abilities={abilities} onChange={change} />
         </section>
       </div>
       <p class="toolbar">
         <button
           type="button"
           class={dryRun === undefined ? "primary" : ""}
-          disabled={isBusy}
+          disabled={isBusy || abilities === undefined}
           onClick={() => void send(true)}
         >
           Dry run
@@ -112,21 +115,29 @@ function Chosen({ asked }: { asked: Asked }) {
   );
 }
 
-function HowForm({ draft, onChange }: { draft: ReplayDraft; onChange: (changed: Partial<ReplayDraft>) => void }) {
+interface HowProps {
+  readonly draft: ReplayDraft;
+  readonly abilities: Abilities | undefined;
+  readonly onChange: (changed: Partial<ReplayDraft>) => void;
+}
+
+function HowForm({ draft, abilities, onChange }: HowProps) {
   const { data } = useLoad<{ exporters: readonly Exporter[] }>("/exporters");
   return (
     <form onSubmit={(event) => event.preventDefault()}>
-      <label class="field">
-        <span>To</span>
-        <select value={draft.to} onChange={(event) => onChange({ to: event.currentTarget.value })}>
-          <option value="">the exporter that each failed at</option>
-          {data?.exporters.map(({ id, state }) => (
-            <option key={id} value={id}>
-              {state === "UP" ? id : `${id} (${state})`}
-            </option>
-          ))}
-        </select>
-      </label>
+      {abilities?.hasReplayKey("to") && (
+        <label class="field">
+          <span>To</span>
+          <select value={draft.to} onChange={(event) => onChange({ to: event.currentTarget.value })}>
+            <option value="">the exporter that each failed at</option>
+            {data?.exporters.map(({ id, state }) => (
+              <option key={id} value={id}>
+                {state === "UP" ? id : `${id} (${state})`}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       <label class="field">
         <span>Entries per second</span>
         <input
@@ -138,16 +149,18 @@ function HowForm({ draft, onChange }: { draft: ReplayDraft; onChange: (changed: 
           onInput={(event) => onChange({ rate: event.currentTarget.value })}
         />
       </label>
-      <label class="field">
-        <span>Change with OTTL first, one statement a line</span>
-        <textarea
-          rows={3}
-          spellcheck={false}
-          value={draft.transform}
-          placeholder={'delete_key(log.attributes, "order.total")'}
-          onInput={(event) => onChange({ transform: event.currentTarget.value })}
-        />
-      </label>
+      {abilities?.hasReplayKey("transform") && (
+        <label class="field">
+          <span>Change with OTTL first, one statement a line</span>
+          <textarea
+            rows={3}
+            spellcheck={false}
+            value={draft.transform}
+            placeholder={'delete_key(log.attributes, "order.total")'}
+            onInput={(event) => onChange({ transform: event.currentTarget.value })}
+          />
+        </label>
+      )}
       <label class="check">
         <input
           type="checkbox"
@@ -156,14 +169,16 @@ function HowForm({ draft, onChange }: { draft: ReplayDraft; onChange: (changed: 
         />
         <span>Also what was replayed too often, was partly taken before, or whose backend is down</span>
       </label>
-      <label class="field">
-        <span>Reason (optional)</span>
-        <input
-          value={draft.reason}
-          maxLength={500}
-          onInput={(event) => onChange({ reason: event.currentTarget.value })}
-        />
-      </label>
+      {abilities?.hasReplayKey("reason") && (
+        <label class="field">
+          <span>Reason (optional)</span>
+          <input
+            value={draft.reason}
+            maxLength={500}
+            onInput={(event) => onChange({ reason: event.currentTarget.value })}
+          />
+        </label>
+      )}
       <label class="field">
         <span>Your name (optional)</span>
         <input value={draft.by} maxLength={200} onInput={(event) => onChange({ by: event.currentTarget.value })} />

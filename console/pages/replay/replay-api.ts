@@ -1,3 +1,4 @@
+import type { Abilities } from "../../api/abilities.js";
 import { ApiError, post, request, segment } from "../../api/client.js";
 import type { DryRun, Replay, ReplayReport } from "../../api/shapes.js";
 import { FILTER_NAMES } from "../failures/filters.js";
@@ -28,23 +29,19 @@ export function selectionOf(asked: Asked): object | undefined {
   return Object.keys(query).length === 0 ? undefined : { query };
 }
 
-/** What would happen. An agent that shows no samples is asked without them. */
-export async function dryRun(asked: Asked, draft: ReplayDraft): Promise<DryRun> {
-  const body = { ...bodyOf(asked, draft), dry_run: true };
-  const answer = await post<DryRun & JobAnswer>("/dead-letters/replay", { ...body, samples: SAMPLES }).catch(
-    (error: unknown) => {
-      if (!(error instanceof ApiError) || !/"samples"/.test(error.message)) throw error;
-      return post<DryRun & JobAnswer>("/dead-letters/replay", body);
-    },
-  );
+/** What would happen. */
+export async function dryRun(asked: Asked, draft: ReplayDraft, abilities: Abilities): Promise<DryRun> {
+  const samples = abilities.hasReplayKey("samples") ? { samples: SAMPLES } : {};
+  const body = { ...bodyOf(asked, draft, abilities), dry_run: true, ...samples };
+  const answer = await post<DryRun & JobAnswer>("/dead-letters/replay", body);
   if (answer.report === undefined) return answer;
   const { selected, replayed, skipped } = answer.report;
   return { total: selected, wouldReplay: replayed, skipped, samples: answer.samples ?? [] };
 }
 
 /** Starts it; gives the id of the job. */
-export async function startReplay(asked: Asked, draft: ReplayDraft): Promise<string> {
-  return (await post<Replay>("/dead-letters/replay", bodyOf(asked, draft))).id;
+export async function startReplay(asked: Asked, draft: ReplayDraft, abilities: Abilities): Promise<string> {
+  return (await post<Replay>("/dead-letters/replay", bodyOf(asked, draft, abilities))).id;
 }
 
 /** A job as the console shows it, whatever it says of how its entries ended. */
@@ -61,7 +58,7 @@ export async function changeReplay(id: string, action: "pause" | "resume" | "can
   });
 }
 
-function bodyOf(asked: Asked, draft: ReplayDraft): object {
+function bodyOf(asked: Asked, draft: ReplayDraft, { hasReplayKey }: Abilities): object {
   const { to, rate, transform, approved, by, reason } = draft;
   const statements = transform.split("\n").filter((line) => line.trim() !== "");
   return {
@@ -71,6 +68,6 @@ function bodyOf(asked: Asked, draft: ReplayDraft): object {
     ...(statements.length > 0 && { transform: statements }),
     ...(approved && { approved }),
     by: by.trim() || "console",
-    ...(reason.trim() !== "" && { reason: reason.trim() }),
+    ...(reason.trim() !== "" && hasReplayKey("reason") && { reason: reason.trim() }),
   };
 }

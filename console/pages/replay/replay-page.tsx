@@ -4,6 +4,7 @@ import { Ago, Badge, Empty, Load, type Tone } from "../../parts/bits.js";
 import { countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { linkTo, type Route } from "../../route.js";
+import { EditPage } from "./edit-page.js";
 import { JobPage } from "./job-page.js";
 import { NewReplay } from "./new-replay.js";
 import { replayOf } from "./replay-api.js";
@@ -17,10 +18,11 @@ export const STATE_TONES: Readonly<Record<Replay["state"], Tone>> = {
   failed: "bad",
 };
 
-/** Replays: a new one, one that runs or ran, or all of them. */
+/** Replays: a new one, one that runs or ran, all of them, or an entry to edit before it is replayed. */
 export function ReplayPage({ route }: { route: Route }) {
-  const [what] = route.rest;
+  const [what, id] = route.rest;
   if (what === "new") return <NewReplay key={JSON.stringify(route.query)} asked={route.query} />;
+  if (what === "edit" && id !== undefined) return <EditPage id={id} />;
   if (what !== undefined && what !== "") return <JobPage id={what} />;
   return <ReplayHistory />;
 }

@@ -16,6 +16,9 @@ const replayBody = z.strictObject({
   pipeline: z.string().or(z.literal(false)).optional(),
 });
 
+/** What may be said of a replay. */
+export const REPLAY_KEYS: readonly string[] = Object.keys(replayBody.shape);
+
 const controlBody = z.strictObject(operatorFields);
 const EVENT_INTERVAL_MS = 500;
 

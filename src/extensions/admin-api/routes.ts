@@ -1,5 +1,5 @@
 import { auditRoutes } from "./audit-routes.js";
-import { consoleRoutes } from "./console/console-routes.js";
+import { consoleRoute } from "./console/console-routes.js";
 import { deadLetterRoutes } from "./dead-letter-routes.js";
 import { exporterRoutes } from "./exporter-routes.js";
 import { agentRoutes } from "./live/agent-routes.js";
@@ -14,7 +14,7 @@ export const API_ROOT = "/api/v1";
 /** Everything the API can be asked, beside its root. `docs/openapi.yaml` describes the same. */
 export const ROUTES: readonly ApiRoute[] = [
   ...agentRoutes,
-  ...consoleRoutes,
+  consoleRoute(() => ROUTES),
   ...liveRoutes,
   ...tapRoutes,
   ...ottlRoutes,

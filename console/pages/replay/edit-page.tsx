@@ -1,0 +1,95 @@
+import { useState } from "preact/hooks";
+import { post, segment } from "../../api/client.js";
+import { ConfirmDialog, type Why } from "../../parts/dialog.js";
+import { DiffView } from "../../parts/diff-view.js";
+import { Text } from "../../parts/text.js";
+import { goTo, linkTo } from "../../route.js";
+
+/** Mends one entry by hand: its payload as OTLP/JSON, what was changed in it, and then the replay. */
+export function EditPage({ id }: { id: string }) {
+  const [original, setOriginal] = useState<unknown>();
+  const [text, setText] = useState("");
+  const [isAsking, setAsking] = useState<"reveal" | "save" | undefined>("reveal");
+  const reveal = async (why: Why) => {
+    const { payload } = await post<{ payload: unknown }>(`/dead-letters/${segment(id)}/reveal`, why);
+    setOriginal(payload);
+    setText(JSON.stringify(payload, null, 2));
+  };
+  const save = async (why: Why) => {
+    await post(`/dead-letters/${segment(id)}/edit`, { payload: JSON.parse(text) as unknown, ...why });
+    goTo("replay", ["new"], { ids: id });
+  };
+  const parsed = parse(text);
+  return (
+    <>
+      <p class="crumbs">
+        <a href={linkTo("failures")}>Failures</a> / <a href={linkTo("failures", [id])}>{id}</a> / edit
+      </p>
+      <h1>Edit an entry</h1>
+      {original === undefined ? (
+        <p>
+          To be edited it must be seen as it is.{" "}
+          <button type="button" onClick={() => setAsking("reveal")}>
+            Reveal…
+          </button>
+        </p>
+      ) : (
+        <div class="columns">
+          <section class="card">
+            <label class="field">
+              <span>Payload, as OTLP/JSON</span>
+              <textarea
+                rows={28}
+                spellcheck={false}
+                value={text}
+                onInput={(event) => setText(event.currentTarget.value)}
+              />
+            </label>
+            {"error" in parsed && (
+              <p class="problem" role="alert">
+                <Text value={parsed.error} />
+              </p>
+            )}
+            <p class="toolbar">
+              <button type="button" class="primary" disabled={"error" in parsed} onClick={() => setAsking("save")}>
+                Save and go on to the replay…
+              </button>
+              <button type="button" onClick={() => setText(JSON.stringify(original, null, 2))}>
+                Undo all
+              </button>
+            </p>
+          </section>
+          <section class="card">
+            <h2>What was changed</h2>
+            {"value" in parsed && <DiffView before={original} after={parsed.value} />}
+          </section>
+        </div>
+      )}
+      {isAsking !== undefined && (
+        <ConfirmDialog
+          key={isAsking}
+          title={isAsking === "reveal" ? "Reveal the payload to edit it" : "Save the change"}
+          action={isAsking === "reveal" ? "Reveal" : "Save"}
+          isDanger
+          reasonRequired
+          onConfirm={isAsking === "reveal" ? reveal : save}
+          onClose={() => setAsking(undefined)}
+        >
+          {isAsking === "reveal" ? (
+            <p>It may hold personal data and secrets. Who looked, when and why is kept in the audit log.</p>
+          ) : (
+            <p>The entry is checked and kept with the change. The original stays in its history.</p>
+          )}
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}
+
+function parse(text: string): { readonly value: unknown } | { readonly error: string } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { error: (error as Error).message };
+  }
+}
