@@ -6,7 +6,7 @@ import { printable } from "../../kit/text/terminal.js";
 import { operatorOf } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
-import { pluralize } from "../print/text.js";
+import { errorText, pluralize } from "../print/text.js";
 import { EXIT, type Output, UsageError } from "../terminal.js";
 import { parsePositiveNumber, selectionQuery } from "./filters.js";
 import { followReplay } from "./follow-replay.js";
@@ -76,7 +76,7 @@ function describeOutcome({ id, delivered, failedAgain, pending, outcomes = [] }:
   return [
     `${delivered} delivered, ${failedAgain} failed again, ${pending} still waiting (replay ${id}).`,
     ...failed.slice(0, MAX_SHOWN).map(({ id: entry, error }) => {
-      return `  ${entry}: ${error === undefined ? "dropped" : printable(`${error.class}: ${error.message}`)}`;
+      return `  ${entry}: ${error === undefined ? "dropped" : printable(errorText(error))}`;
     }),
     ...(more > 0 ? [`  and ${more} more`] : []),
   ];
