@@ -10,7 +10,7 @@ let browser: Browser;
 beforeAll(async () => {
   if (!hasBrowser) return;
   [agent, browser] = await Promise.all([startConsoleAgent(), launchBrowser()]);
-  for (const body of ["first", "second"]) await agent.sendLog(body);
+  for (const body of ["first", "second"]) await agent.sendLog(`${body} of alice@example.com`);
   await until(async () => expect(await deadLetters()).toHaveLength(2));
 });
 
@@ -22,6 +22,26 @@ afterAll(async () => {
 async function deadLetters() {
   return (await agent.api<{ entries: readonly { id: string }[] }>("/dead-letters")).entries;
 }
+
+describe.skipIf(!hasBrowser)("a payload in the console", () => {
+  it("is masked until somebody says why it must be seen, which the audit keeps", async () => {
+    const [{ id }] = (await deadLetters()) as [{ id: string }];
+    const { page, problems } = await openPage(browser, `${agent.url}/#/failures/${id}`, CONSOLE_TOKEN);
+    const payload = page.locator(".payload");
+    await payload.getByText("masked", { exact: true }).waitFor();
+    await payload.getByText("body").waitFor();
+    expect(await payload.innerText()).not.toContain("alice@example.com");
+    await payload.getByRole("button", { name: "Reveal…" }).click();
+    const reveal = page.getByRole("dialog").getByRole("button", { name: "Reveal" });
+    expect(await reveal.isDisabled()).toBe(true);
+    await page.getByLabel("Reason").fill("the backend asks which customer");
+    await reveal.click();
+    await payload.getByText("alice@example.com").waitFor();
+    await page.getByRole("link", { name: "Audit" }).click();
+    await page.getByRole("cell", { name: "the backend asks which customer" }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
 
 describe.skipIf(!hasBrowser)("a replay in the console", () => {
   it("goes from the cause over a dry run to the backend", async () => {
@@ -40,12 +60,14 @@ describe.skipIf(!hasBrowser)("a replay in the console", () => {
     await page.getByRole("button", { name: "Dry run" }).click();
     await page.getByRole("button", { name: "Start replay of 2" }).click();
     await page.getByText("Replay of 2").waitFor();
-    await page.getByText("done", { exact: true }).waitFor();
+    await page.getByText("all delivered").waitFor();
     await takePicture(page, "replay");
     await until(() => expect(agent.sinks.bad.count).toBe(2));
     await page.getByRole("link", { name: "Replays" }).click();
     await page.getByRole("cell", { name: "ann" }).first().waitFor();
     expect(await deadLetters()).toEqual([]);
+    await page.getByRole("link", { name: "Audit" }).click();
+    await page.getByRole("cell", { name: "replay", exact: true }).first().waitFor();
     await page.setViewportSize({ width: 390, height: 844 });
     expect(await sidewaysScroll(page)).toBe(0);
     expect(problems).toEqual([]);

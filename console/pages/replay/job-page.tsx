@@ -8,7 +8,7 @@ import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
 import { SKIPS } from "./dry-run-view.js";
 import { changeReplay, replayOf } from "./replay-api.js";
-import { STATE_TONES } from "./replay-page.js";
+import { ReplayBadge } from "./replay-page.js";
 
 const EVERY_MS = 1_000;
 
@@ -32,7 +32,7 @@ function Job({ replay, onDone }: { replay: Replay; onDone: () => void }) {
     <>
       <header class="title">
         <h1>Replay of {countText(replay.total)}</h1>
-        <Badge tone={STATE_TONES[replay.state]}>{replay.state}</Badge>
+        <ReplayBadge replay={replay} />
         <span class="spacer" />
         <Controls replay={replay} onDone={onDone} />
       </header>

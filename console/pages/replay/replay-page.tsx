@@ -10,13 +10,22 @@ import { NewReplay } from "./new-replay.js";
 import { replayOf } from "./replay-api.js";
 
 const EVERY_MS = 2_000;
-export const STATE_TONES: Readonly<Record<Replay["state"], Tone>> = {
+const STATE_TONES: Readonly<Record<Replay["state"], Tone>> = {
   running: "info",
   paused: "warn",
   done: "good",
   cancelled: "off",
   failed: "bad",
 };
+
+/** How a replay is. What was put back may still wait or have failed again: only then it is known whether it was any use. */
+export function ReplayBadge({ replay }: { replay: Replay }) {
+  const { state, delivered, failedAgain = 0, pending = 0 } = replay;
+  if (state !== "done" || delivered === undefined) return <Badge tone={STATE_TONES[state]}>{state}</Badge>;
+  if (failedAgain > 0) return <Badge tone="bad">{countText(failedAgain)} failed again</Badge>;
+  if (pending > 0) return <Badge tone="info">being sent</Badge>;
+  return <Badge tone="good">all delivered</Badge>;
+}
 
 /** Replays: a new one, one that runs or ran, all of them, or an entry to edit before it is replayed. */
 export function ReplayPage({ route }: { route: Route }) {
@@ -77,7 +86,7 @@ function ReplayTable({ replays }: { replays: readonly Replay[] }) {
               )}
             </td>
             <td data-label="State">
-              <Badge tone={STATE_TONES[replay.state]}>{replay.state}</Badge>
+              <ReplayBadge replay={replay} />
             </td>
             <td data-label="By">
               <Text value={replay.by ?? ""} inline max={60} />
