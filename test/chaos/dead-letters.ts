@@ -7,7 +7,7 @@ const CLI = join(import.meta.dirname, "../../bin/sluice.js");
 
 /** The numbers of all records in dead letters below a directory that no agent has open. */
 export async function deadLetters(queue: string): Promise<number[]> {
-  return (await dlq("export", "--dir", queue))
+  return (await dlq("export", "--dir", queue, "--reveal", "--reason", "their records are counted"))
     .split("\n")
     .filter((line) => line !== "")
     .flatMap((line) => decodeNumbers(Buffer.from((JSON.parse(line) as { payload: string }).payload, "base64")));
