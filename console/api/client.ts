@@ -41,8 +41,10 @@ export async function request(method: string, path: string, signal?: AbortSignal
   });
   if (response.ok) return response;
   const error = await readError(response);
-  // Of an answer that nobody waits for any more not even the message may have come.
-  if (response.status === 401 && !signal?.aborted) signInWanted.set(token === undefined ? "" : error.message);
+  // Of an answer that nobody waits for any more not even the message may have come; and one to a token that has been
+  // replaced meanwhile says nothing of the new one.
+  const counts = !signal?.aborted && token === readToken();
+  if (response.status === 401 && counts) signInWanted.set(token === undefined ? "" : error.message);
   throw error;
 }
 
