@@ -17,7 +17,8 @@ const VIOLATIONS: readonly (readonly [string, Buffer])[] = [
   ["a continuation of nothing", frame(9, 4, 1, Buffer.from([0x82]))],
 ];
 
-describe.each([
+// Each waits for seconds in which nothing happens.
+describe.concurrent.each([
   ["", "by default"],
   ["keepalive: {server_parameters: {time: 1h}}", "with keepalive parameters"],
 ])("an agent that speaks HTTP/2 %s", (keepalive) => {

@@ -21,7 +21,7 @@ async function fullQueue() {
   const sink = await startSink();
   sinks.push(sink);
   sink.decide(() => 503);
-  const otlp_http = { endpoint: sink.url, retry_on_failure: { initial_interval: "1h" } };
+  const otlp_http = { endpoint: sink.url, retry_on_failure: { initial_interval: "2s", jitter: "none" } };
   const configOf = (sending_queue: object) => ({
     exporters: { otlp_http: { ...otlp_http, sending_queue } },
     service: logsInto("otlp_http"),

@@ -68,7 +68,8 @@ describe("a replayed entry of a pipeline with a replay step", () => {
     state.isOpen = true;
     await agent.admin!.replay({ query: {} }, { by: "test" });
     await expect.poll(() => sent).toEqual(["v2 a", "v2 b"]);
-    await expect.poll(() => agent.admin!.deadLetter(before.id)).toBeUndefined();
+    await expect.poll(() => agent.admin!.deadLetter(before.id)).toMatchObject({ state: "delivered" });
+    expect((await agent.admin!.listDeadLetters({})).entries).toEqual([]);
   });
 
   it("stays a dead letter where the step refuses it, and the records beside it are delivered", async () => {
