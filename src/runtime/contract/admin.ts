@@ -1,8 +1,9 @@
 import type { Signal } from "../telemetry/bytes/signal.js";
-import type { Entry, FailureReason } from "./entry.js";
+import type { Entry } from "./entry.js";
 import type { AuditPage, AuditQuery, Operator } from "./operations/audit.js";
 import type { DeadLetterGroups } from "./operations/dead-letter-groups.js";
-import type { ReplayJob } from "./operations/replay-job.js";
+import type { FailureReason } from "./operations/failure-reasons.js";
+import type { ReplayJob, ReplaySample } from "./operations/replay-job.js";
 
 /**
  * What can be seen and done from outside while the agent runs: what the HTTP API, the command line and the health check
@@ -31,6 +32,11 @@ export interface Admin {
   deadLetterGroups(query: DeadLetterQuery): Promise<DeadLetterGroups>;
   /** Groups by signature, reason and exporter. */
   deadLetterStats(query: DeadLetterQuery): Promise<DeadLetterStats>;
+  /**
+   * Gives a dead letter another payload; the one before is kept in the history. Rejects when the payload is no OTLP of the
+   * entry's signal, and when somebody else has changed the entry since it was read.
+   */
+  editDeadLetter(id: string, edit: DeadLetterEdit): Promise<Entry>;
   /** Puts dead letters back into their queues. Goes on in the background; `onProgress` is told how it goes. */
   replay(selection: Selection, options: ReplayOptions): Promise<ReplayReport>;
   /** The same in the background: resolves with the replay when it is done, or after a moment. */
@@ -58,6 +64,18 @@ export interface Admin {
 /** Whether payloads are given as they are. Otherwise what the detectors of `pii` find in them is masked. */
 export interface RevealOptions {
   readonly reveal?: boolean;
+  /** @internal The payload as it was before the edit with the next number; without, as it is. */
+  readonly revision?: number | undefined;
+}
+
+/** A new payload for a dead letter. */
+export interface DeadLetterEdit {
+  readonly by: string;
+  readonly reason?: string | undefined;
+  /** A whole OTLP/JSON request. */
+  readonly payload: string;
+  /** That of the entry when it was read: how often it had been changed. */
+  readonly revision: number;
 }
 
 /** How an exporter is; `refused` while its backend refuses all of these signals. Times are milliseconds since the epoch. */
@@ -192,6 +210,14 @@ export interface ReplayOptions {
   readonly approved?: boolean;
   /** Whose steps those take whose own pipeline is not in the config; false: they go as they are. */
   readonly pipeline?: string | false;
+  /** @internal The exporter they are sent to instead of the one they failed at. */
+  readonly to?: string | undefined;
+  /** @internal OTTL statements that change them first. */
+  readonly transform?: readonly string[] | undefined;
+  /** @internal Of a dry run: for how many it is shown what would be sent, and whether as it is. */
+  readonly samples?: number | undefined;
+  /** @internal See `samples`. */
+  readonly revealSamples?: boolean | undefined;
   readonly onProgress?: (done: number, total: number) => void;
   readonly abort?: AbortSignal;
   /** @internal The replay it is part of, by which it is known what became of its entries. */
@@ -202,7 +228,7 @@ export interface ReplayOptions {
 
 /** Why a dead letter was not replayed. */
 export type ReplaySkip =
-  `skip_${"approval" | "pipeline" | "schema" | "expired" | "downstream" | "max_replays" | "not_found"}`;
+  `skip_${"approval" | "pipeline" | "schema" | "expired" | "downstream" | "max_replays" | "not_found" | "transform" | "destination" | "moving"}`;
 
 /** What came of a replay (of a dry run, what would): `replayed` are queued again, and their end is not known yet. */
 export interface ReplayReport {
@@ -210,7 +236,9 @@ export interface ReplayReport {
   readonly replayed: number;
   readonly skipped: Readonly<Partial<Record<ReplaySkip, number>>>;
   /** The first few skipped ones with their reasons. */
-  readonly examples: readonly { readonly id: string; readonly reason: ReplaySkip }[];
+  readonly examples: readonly { readonly id: string; readonly reason: ReplaySkip; readonly message?: string }[];
+  /** @internal Of a dry run that was asked for them. */
+  readonly samples?: readonly ReplaySample[];
 }
 
 /** What came of an import, and which lines are damaged. */

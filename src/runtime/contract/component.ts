@@ -9,6 +9,7 @@ import type { SpanView } from "../telemetry/views/span-view.js";
 import type { Admin } from "./admin.js";
 import type { Authenticators, AuthSide, ClientAuthenticator, ServerAuthenticator } from "./auth.js";
 import type { Clock } from "./clock.js";
+import type { Setback } from "./dead-letter.js";
 import type { Outcome } from "./debt.js";
 import type { Delivery, Origin, PartialRejection } from "./delivery.js";
 import type { AgentInspection } from "./inspect/inspection.js";
@@ -42,9 +43,10 @@ export interface ComponentContext {
 export interface Intake {
   /**
    * Resolves when the batch's debt is settled: accepted by every exporter of every pipeline, or refused. Never rejects.
-   * Over the limit of unsettled bytes it refuses at once, retryably, with `retryAfterMs`.
+   * Over the limit of unsettled bytes it refuses at once, retryably, with `retryAfterMs`. With a `setback` it passes the
+   * processors, and every exporter keeps it as a dead letter: for messages that cannot be read and must not be lost.
    */
-  accept(batch: Batch, origin?: Partial<Origin>): Promise<Outcome>;
+  accept(batch: Batch, origin?: Partial<Origin>, setback?: Setback): Promise<Outcome>;
   /**
    * Bytes of a request that is still being read count too. False: over the limit, stop reading and refuse; nothing
    * was reserved. What was reserved must be released once, before `accept` takes over or when the request ends.
@@ -264,8 +266,8 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
   maxHeldBytes?(config: Config): HeldBytesLimit;
   create(config: Config, context: ProcessorContext): Processor;
   /**
-   * What is done to batches of this pipeline that were dead letters and are sent again; they do not pass the pipeline
-   * a second time. For processors that bring old data up to date.
+   * What is done to batches of this pipeline that were dead letters and are sent again; they do not pass it again.
+   * For processors that bring old data up to date.
    */
   replay?(config: Config, context: ProcessorContext): ReplayStep;
 }

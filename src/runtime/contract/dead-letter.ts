@@ -1,5 +1,5 @@
 import type { Batch } from "../telemetry/batch.js";
-import type { FailureReason } from "./entry.js";
+import type { FailureReason } from "./operations/failure-reasons.js";
 import { Refusal } from "./refusal.js";
 
 /** Why a processor takes records out of its pipeline. */

@@ -1,4 +1,5 @@
 import type { Signal } from "../telemetry/bytes/signal.js";
+import type { FailureReason } from "./operations/failure-reasons.js";
 import type { RefusalCategory, RefusalKind } from "./refusal.js";
 
 /**
@@ -56,6 +57,27 @@ export interface Entry {
   readonly replays: number;
   /** @internal Whoever replayed it has said that it goes as it is, without the steps of a pipeline. */
   readonly goesAsItIs?: boolean;
+  /** @internal Changes of its payload by operators, oldest first; bounded. What it was before each is kept in the history. */
+  readonly edits?: readonly EntryEdit[];
+  /** @internal The exporter whose dead letter it was before it was replayed to another. */
+  readonly movedFrom?: string;
+  /** @internal It lies here while it is moved, and also still in the queue it comes from: it must not be sent yet. */
+  readonly arriving?: { readonly from: string };
+}
+
+/** One change of an entry's payload; `revision` counts them, 0 is the payload as it came. */
+export interface EntryEdit {
+  readonly revision: number;
+  readonly at: number;
+  readonly by: string;
+  readonly reason?: string | undefined;
+  /** The statements of a replay that changed it; without, it was edited by hand. */
+  readonly transform?: readonly string[] | undefined;
+}
+
+/** How often the payload of an entry was changed. */
+export function revisionOf({ edits }: Pick<Entry, "edits">): number {
+  return edits?.at(-1)?.revision ?? 0;
 }
 
 /** Why an attempt to send failed. */
@@ -81,23 +103,6 @@ export interface Attempt {
   /** Wait before the next attempt. */
   readonly delayMs?: number;
 }
-
-/** Every reason why an entry can be a dead letter. */
-export const FAILURE_REASONS = [
-  "permanent",
-  "retry_exhausted",
-  "poison",
-  "rate_limited",
-  "circuit_open",
-  "queue_full",
-  "expired",
-  "partial_success",
-  "rejected",
-  "imported",
-] as const;
-
-/** Why an entry is a dead letter. */
-export type FailureReason = (typeof FAILURE_REASONS)[number];
 
 /** How an entry became a dead letter, and a sample of what is inside. */
 export interface Failure {

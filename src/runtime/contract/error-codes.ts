@@ -44,6 +44,12 @@ export const ERRORS = {
     action:
       "Replay once the backend answers again. With `on_open: hold`, the default, entries wait in the queue instead.",
   },
+  SLUICE_BROKER_DEAD_LETTER: {
+    met: "dead_letter",
+    kind: "permanent",
+    cause: "The message was in a dead-letter queue of the broker, which a receiver with `as_dead_letters` has read.",
+    action: "Mend what the message says it failed for, and replay it: to its queue again, or to another exporter.",
+  },
   SLUICE_COMPONENT_FAILED: {
     met: "refusal",
     kind: "transient",
@@ -109,6 +115,21 @@ export const ERRORS = {
     kind: "throttled",
     cause: "The process uses more memory than the `memory_limiter` processor allows.",
     action: "Nothing, if it is short: senders come back. Else raise the limit, give the process more, or send less.",
+  },
+  SLUICE_MESSAGE_TOO_LARGE: {
+    met: "dead_letter",
+    kind: "permanent",
+    cause: "A single record is larger than the broker's exporter may send in a message.",
+    action:
+      "Raise `max_message_size` of the exporter, as far as the broker allows, and replay; or shorten such records.",
+  },
+  SLUICE_MESSAGE_UNREADABLE: {
+    met: "dead_letter",
+    kind: "permanent",
+    cause:
+      "A message of a broker is not what the receiver's `encoding` says, or is larger than its `max_message_size`. The dead letter has its bytes and headers as they came.",
+    action:
+      "Look at the message with `sluice dlq show`, and mend its sender, or the receiver's `encoding`, or raise `max_message_size`.",
   },
   SLUICE_NO_BATCH: {
     met: "refusal",
@@ -319,9 +340,9 @@ export const ERRORS = {
     met: "refusal",
     kind: "transient",
     cause:
-      "A backend answered with success, but its answer was cut off, longer than 4 MiB or no OTLP answer: whether it rejected records is not known.",
+      "A backend answered with success, but its answer was cut off, longer than 4 MiB, a web page or no OTLP answer: whether it took the records is not known.",
     action:
-      "Nothing, if it passes: the data is sent again. Else look at the backend, or at the proxy that cuts its answers.",
+      "Nothing, if it passes: the data is sent again. Else look at the backend, at the proxy that cuts its answers or wants a login, or at the address: it may be that of a user interface.",
   },
   SLUICE_UPCAST_FAILED: {
     met: "dead_letter",

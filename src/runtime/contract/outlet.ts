@@ -45,6 +45,8 @@ export interface OutletSettings {
   readonly typeDefaults: ExporterSettings;
   /** The signals of the pipelines that end in this exporter. */
   readonly signals?: readonly Signal[];
+  /** @internal The pipelines that end in this exporter. */
+  readonly pipelines?: readonly EndingPipeline[];
   /** What the pipelines that end in this exporter want merged, by pipeline; those that want nothing merged have none. */
   readonly batching?: ReadonlyMap<string, Batching>;
   readonly clock: Clock;
@@ -58,6 +60,12 @@ export interface OutletSettings {
   readonly prepareReplay?: (batch: Batch, pipeline: string, onlyCheck?: boolean) => Batch;
   /** Whether there is a pipeline of this name. */
   readonly hasPipeline?: (pipeline: string) => boolean;
+}
+
+/** A pipeline that ends in an exporter. */
+export interface EndingPipeline {
+  readonly id: string;
+  readonly signal: Signal;
 }
 
 /** Makes the outlet of an exporter. */

@@ -153,6 +153,7 @@ export class Sluice {
     try {
       await this.telemetry.start();
       await this.agent.start();
+      this.telemetry.useAuthenticators(this.agent.authenticators);
     } catch (error) {
       this.state = "stopped";
       this.intake.close();

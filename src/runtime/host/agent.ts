@@ -72,7 +72,10 @@ export class Agent implements Host {
   /** Ends a start that is under way. */
   private interruptStart = () => {};
   private readonly removeGauges: (() => void)[] = [];
-  private readonly authenticators = startedAuthenticators((id) => this.extensions.find((each) => each.id === id));
+  /** What extensions do for others, once they have started. */
+  readonly authenticators: Authenticators = startedAuthenticators((id) =>
+    this.extensions.find((each) => each.id === id),
+  );
 
   constructor(config: ResolvedConfig, options: AgentOptions) {
     this.config = config;

@@ -1,7 +1,8 @@
 import { parseId, SECTIONS, type SectionName } from "../config/schema/component-id.js";
 import { isNull, type MapNode } from "../config/text/node.js";
 import { BUILTINS, type Builtin, findBuiltin, loadAll } from "./builtins.js";
-import { noEffectReason, Registry } from "./registry.js";
+import { noEffectReason } from "./other-types.js";
+import { Registry } from "./registry.js";
 
 /**
  * The built-in components that a config needs: those it names, and those that always run. All of them when it has

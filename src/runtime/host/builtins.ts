@@ -26,6 +26,26 @@ export const BUILTINS: readonly Builtin[] = [
     load: async () => (await import("../../receivers/otlp/otlp.js")).otlpReceiver,
   },
   {
+    kind: "receiver",
+    types: ["kafka"],
+    load: async () => (await import("../../receivers/kafka/kafka.js")).kafkaReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["rabbitmq"],
+    load: async () => (await import("../../receivers/rabbitmq/rabbitmq.js")).rabbitmqReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["redis_stream"],
+    load: async () => (await import("../../receivers/redis-stream/redis-stream.js")).redisStreamReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["nats"],
+    load: async () => (await import("../../receivers/nats/nats.js")).natsReceiver,
+  },
+  {
     kind: "processor",
     types: ["batch"],
     load: async () => (await import("../../processors/batch.js")).batch,
@@ -118,8 +138,38 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["prometheus"],
+    load: async () => (await import("../../exporters/prometheus/prometheus.js")).prometheusExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["prometheus_remote_write", "prometheusremotewrite"],
+    load: async () => (await import("../../exporters/prometheus/remote-write/remote-write.js")).remoteWriteExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["kafka"],
+    load: async () => (await import("../../exporters/kafka/kafka.js")).kafkaExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["rabbitmq"],
+    load: async () => (await import("../../exporters/rabbitmq/rabbitmq.js")).rabbitmqExporter,
+  },
+  {
+    kind: "exporter",
     types: ["nop"],
     load: async () => (await import("../../exporters/nop.js")).nopExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["redis_stream"],
+    load: async () => (await import("../../exporters/redis-stream/redis-stream.js")).redisStreamExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["nats"],
+    load: async () => (await import("../../exporters/nats/nats.js")).natsExporter,
   },
   {
     kind: "connector",

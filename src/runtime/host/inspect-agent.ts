@@ -1,6 +1,7 @@
 import type { ResolvedConfig } from "../config/resolve/spec.js";
 import { type Problem, placeText, problemMessage } from "../config/text/problem.js";
-import type { AgentInspection, EdgeWatcher, GraphEdge, GraphNode } from "../contract/inspect/inspection.js";
+import type { GraphEdge, GraphNode } from "../contract/inspect/graph.js";
+import type { AgentInspection, EdgeWatcher } from "../contract/inspect/inspection.js";
 import type { Metrics } from "../contract/observability.js";
 import { packageVersion } from "../contract/package-info.js";
 import { describeGraph } from "../pipeline/describe-graph.js";

@@ -91,29 +91,6 @@ export class RegistryError extends Error {
   }
 }
 
-const NO_EFFECT_REASONS: Readonly<Record<string, string>> = {
-  "extension file_storage":
-    "every sending queue is durable anyway, and is kept under extensions.reliability.directory; take it out, or leave it",
-  "extension memory_ballast": "Node.js needs no ballast, and the Collector has removed it too; take it out",
-  "extension pprof": "Sluice has no pprof endpoint; to profile, start it with node --cpu-prof",
-  "extension zpages": "Sluice has no zPages",
-  "processor queued_retry": "every exporter has sending_queue and retry_on_failure; take it out",
-};
-
-/**
- * Types that no longer exist, or that only look inside a Go process: a config may still name them, and they do nothing.
- * Gives the reason, or undefined for any other type.
- */
-export function noEffectReason(kind: ComponentKind, type: string): string | undefined {
-  return NO_EFFECT_REASONS[`${kind} ${type}`];
-}
-
-/** All types of a kind that have no effect. */
-export function noEffectTypes(kind: ComponentKind): string[] {
-  const prefix = registryKey(kind, "");
-  return Object.keys(NO_EFFECT_REASONS).flatMap((key) => (key.startsWith(prefix) ? [key.slice(prefix.length)] : []));
-}
-
 function typeNames(factory: ComponentFactory): string[] {
   return [factory.type, ...(factory.aliases ?? [])];
 }

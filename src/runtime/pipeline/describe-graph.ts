@@ -1,4 +1,4 @@
-import type { GraphDescription, GraphEdge, GraphNode } from "../contract/inspect/inspection.js";
+import type { GraphDescription, GraphEdge, GraphNode } from "../contract/inspect/graph.js";
 import type { GraphPlan, PlannedComponent, PlannedPipeline } from "../contract/plan.js";
 
 /** A plan as nodes and edges, receivers first and exporters last. */

@@ -161,6 +161,7 @@ class GraphBuilder {
       settings,
       typeDefaults,
       signals,
+      pipelines: pipelines.map(({ id: pipeline, signal }) => ({ id: pipeline, signal })),
       batching,
       prepareReplay,
       hasPipeline,

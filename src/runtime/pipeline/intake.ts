@@ -1,5 +1,7 @@
 import { checkHandedIn } from "../contract/border/check-output.js";
+import { validateSetback } from "../contract/border/read-answers.js";
 import type { Intake } from "../contract/component.js";
+import type { Setback } from "../contract/dead-letter.js";
 import { ACCEPTED, Debt, type Outcome } from "../contract/debt.js";
 import { Delivery, type Origin } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
@@ -29,7 +31,7 @@ export function createIntake({ receiver, signal, budget, consumer, isOpen, tally
   return {
     reserve: (bytes) => budget.reserve(bytes),
     release: (bytes) => budget.release(bytes),
-    accept(batch: Batch, origin?: Partial<Origin>): Promise<Outcome> {
+    accept(batch: Batch, origin?: Partial<Origin>, setback?: Setback): Promise<Outcome> {
       if (!isOpen()) return Promise.resolve({ ok: false, refusal: shutdownRefusal() });
       const invalid = checkHandedIn(batch, receiver, signal);
       if (invalid !== undefined) return Promise.resolve({ ok: false, refusal: invalid });
@@ -47,7 +49,8 @@ export function createIntake({ receiver, signal, budget, consumer, isOpen, tally
           else tally.refused += count;
           resolve(outcome);
         });
-        consumer(new Delivery(batch, origin === undefined ? defaultOrigin : { ...defaultOrigin, ...origin }, debt));
+        const whole = origin === undefined ? defaultOrigin : { ...defaultOrigin, ...origin };
+        consumer(new Delivery(batch, whole, debt, undefined, setback && validateSetback(setback)));
       });
     },
   };

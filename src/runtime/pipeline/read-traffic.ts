@@ -1,4 +1,5 @@
-import type { GraphDescription, GraphNode, NodeCounts, Traffic } from "../contract/inspect/inspection.js";
+import type { GraphDescription, GraphNode } from "../contract/inspect/graph.js";
+import type { NodeCounts, Traffic } from "../contract/inspect/inspection.js";
 import type { Metrics } from "../contract/observability.js";
 import type { GraphPlan } from "../contract/plan.js";
 import { SHAPES } from "../telemetry/bytes/signal.js";

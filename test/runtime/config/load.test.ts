@@ -69,7 +69,7 @@ describe("loadConfig", () => {
     ["Windows line ends", GOOD.replaceAll("\n", "\r\n")],
     [
       "the metrics readers of the Collector",
-      `${GOOD}  telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 0.0.0.0, port: 8888}}}}]}}`,
+      `${GOOD}  telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: 8888}}}}]}}`,
     ],
     ["a level in capitals", `${GOOD}  telemetry: {logs: {level: INFO}}`],
   ])("accepts %s", (_, text) => {
@@ -321,6 +321,33 @@ describe("loadConfig", () => {
     const { config } = loadText(text);
     expect([...config!.processors.keys()]).toEqual(["batch"]);
     expect(config?.pipelines[0]?.processors).toEqual(["batch"]);
+  });
+
+  it("gives advice by type for what only the Collector has, and no name that looks alike", () => {
+    const text = GOOD.replace("  debug:\n", "  loki:\n  debgu:\n").replace("[debug]", "[loki, debgu]");
+    expect(loadText(text).problems.map(({ suggestion }) => suggestion)).toEqual([
+      expect.stringContaining("Loki 3 takes OTLP"),
+      'did you mean "debug"?',
+    ]);
+  });
+
+  it("takes a receiver that does nothing any more, and warns of a pipeline that has no other", () => {
+    const { config, problems } = loadText(
+      GOOD.replace("receivers:", "receivers:\n  opencensus:").replace("[otlp]", "[opencensus]"),
+    );
+    expect(config?.pipelines[0]?.receivers).toEqual([]);
+    expect(problems.map(({ severity, code }) => `${severity} ${code}`)).toContain("warning no_receivers");
+  });
+
+  it("refuses a pipeline whose only exporter does nothing any more", () => {
+    const text = GOOD.replace("  debug:\n", "  opencensus:\n").replace("[debug]", "[opencensus]");
+    expect(problemsIn(text)).toContainEqual(expect.stringMatching(/^error no_exporters .*exporters$/));
+  });
+
+  it("points from a key of old to its successor", () => {
+    expect(loadText(withExporter("otlphttp", "endpoint: x\nqueue: {}")).problems[0]?.suggestion).toBe(
+      'it became "sending_queue"',
+    );
   });
 
   it("runs an extension that is on by default with what is written for it, named in service.extensions or not", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { defineExtension } from "../../../src/runtime/contract/define.js";
-import { noEffectReason, Registry } from "../../../src/runtime/host/registry.js";
+import { Registry } from "../../../src/runtime/host/registry.js";
 import { fakes } from "../config/fakes.js";
 
 const extension = (type: string, aliases: string[] = []) =>
@@ -42,11 +42,5 @@ describe("Registry", () => {
 
   it("refuses a component built for another contract, by name", () => {
     expect(() => new Registry([{ ...extension("a"), contract: 99 }])).toThrow(/"a" was built for contract 99/);
-  });
-
-  it("knows the types that do nothing any more", () => {
-    expect(noEffectReason("extension", "memory_ballast")).toMatch(/ballast/);
-    expect(noEffectReason("processor", "queued_retry")).toMatch(/retry_on_failure/);
-    expect(noEffectReason("processor", "batch")).toBeUndefined();
   });
 });

@@ -6,6 +6,7 @@ import {
   isLoopbackHost,
   type ListenAddress,
   parseHostPort,
+  protectionOf,
 } from "../../kit/net/endpoint.js";
 import type { ServiceSettings } from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
@@ -38,13 +39,14 @@ const METRICS_PATH = ["service", "telemetry", "metrics"];
 export function metricListeners({ telemetry }: ServiceSettings, addDefaults: boolean): ConfiguredListener[] {
   const { level, address, readers } = telemetry.metrics;
   if (level === "none") return [];
-  const listener = (endpoint: HostPort | undefined, path: ConfigPath | undefined): ConfiguredListener[] =>
-    endpoint ? [{ owner: OWN_METRICS, address: endpoint, path }] : [];
+  const listener = (endpoint: HostPort | undefined, path: ConfigPath | undefined, keys = {}): ConfiguredListener[] =>
+    endpoint ? [{ owner: OWN_METRICS, address: endpoint, path, protection: protectionOf(keys) }] : [];
   if (address === undefined && readers === undefined)
     return addDefaults ? listener({ host: "127.0.0.1", port: 8888 }, undefined) : [];
   const pulled = (readers ?? []).flatMap(({ pull }, index) => {
     const path = [...METRICS_PATH, "readers", index, "pull", "exporter", "prometheus", "port"];
-    return listener(pull?.exporter.prometheus, path);
+    const { prometheus } = pull?.exporter ?? {};
+    return listener(prometheus, path, prometheus);
   });
   return [...listener(parseHostPort(address ?? ""), [...METRICS_PATH, "address"]), ...pulled];
 }

@@ -1,6 +1,7 @@
 import type { ComponentFactory, ComponentKind } from "../../contract/component.js";
 import { withArticle } from "../../contract/schema/suggest.js";
-import { noEffectReason, type Registry } from "../../host/registry.js";
+import { adviceOnType, noEffectReason } from "../../host/other-types.js";
+import type { Registry } from "../../host/registry.js";
 import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
 import { isNull, type MapNode, type Node, type Span, spanText } from "../text/node.js";
@@ -104,10 +105,13 @@ function reportUnknownType(
 ): void {
   if (hasPluginErrors(findings)) return; // it may be that plugin's
   const { kind, type, section, name, key } = definition;
-  const guess = registry.suggest(kind, type);
+  const advice = adviceOnType(kind, type);
+  const guess = advice === undefined ? registry.suggest(kind, type) : undefined;
   const others = registry.kindsOf(type).filter((other) => other !== kind);
-  const elsewhere = others.length > 0 ? `; there is ${withArticle(others[0]!)} of that name` : "";
-  const suggestion = guess === undefined ? {} : { suggestion: `did you mean "${guess}"?` };
+  const elsewhere =
+    others.length > 0 && advice === undefined ? `; there is ${withArticle(others[0]!)} of that name` : "";
+  const help = advice ?? (guess && `did you mean "${guess}"?`);
+  const suggestion = help === undefined ? {} : { suggestion: help };
   const message = `there is no ${kind} of type "${type}"${elsewhere}`;
   if (used) findings.error("unknown_component", key, [section, name], message, suggestion);
   else

@@ -38,6 +38,7 @@ export function linkPipelines(pipelines: readonly PipelineDefinition[], options:
       exporters: warnOnRepeats(link(pipeline.exporters, ["exporters", "connectors"], options), options.findings),
     };
     checkEnds(pipeline, options);
+    checkRunningEnds(linked, options);
     checkSignals(linked, options.findings);
     checkLimiterFirst(linked, options.findings);
     return linked;
@@ -95,6 +96,27 @@ function checkEnds(pipeline: PipelineDefinition, { allowNoReceivers, findings }:
     const message = `pipeline "${pipeline.id}" has no exporters; it needs at least one exporter or connector`;
     findings.error("no_exporters", pipeline.key, [...pipeline.path, "exporters"], message);
   }
+}
+
+/**
+ * What does nothing is left out of a pipeline. Without a receiver nothing comes in, which is worth a warning; without an
+ * exporter what comes in would be lost.
+ */
+function checkRunningEnds({ pipeline, receivers, exporters }: LinkedPipeline, { findings }: LinkOptions): void {
+  const path = (list: string) => [...pipeline.path, list];
+  if (doNothing(receivers)) {
+    const message = `nothing comes into pipeline "${pipeline.id}": its only receiver does nothing here`;
+    findings.warn("no_receivers", pipeline.key, path("receivers"), message);
+  }
+  if (doNothing(exporters)) {
+    const message = `pipeline "${pipeline.id}" leads nowhere: its only exporter does nothing here`;
+    const suggestion = exporters[0]!.definition.noEffect!;
+    findings.error("no_exporters", pipeline.key, path("exporters"), message, { suggestion });
+  }
+}
+
+function doNothing(links: readonly Link[]): boolean {
+  return links.length > 0 && links.every(({ definition }) => definition.noEffect !== undefined);
 }
 
 function checkSignals({ pipeline, receivers, processors, exporters }: LinkedPipeline, findings: Findings): void {

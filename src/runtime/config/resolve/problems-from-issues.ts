@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
+import { successorOf } from "../schema/old-keys.js";
 import { schemasAt } from "../schema/visit-schema.js";
 import { enumValues, keysOf } from "../schema/zod-schema.js";
 import { isSecretValue, REDACTED } from "../secrets/find-secrets.js";
@@ -46,7 +47,8 @@ function unknownKey(key: string, path: ConfigPath, parsed: CheckedNode): Problem
   const span = owner?.kind === "map" ? owner.entries.get(key)?.key : undefined;
   const known = schemasAt(parsed.schema, path).flatMap((schema) => [...keysOf(schema).keys()]);
   if (path.length === 0) known.push(...(parsed.siblings ?? []));
-  const guess = didYouMean(key, known);
+  const successor = successorOf(key, known);
+  const guess = successor === undefined ? didYouMean(key, known) : { suggestion: successor };
   const listed =
     guess.suggestion === undefined && known.length > 0 ? `; expected ${alternatives(known.toSorted())}` : "";
   return {

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { ComponentFactory, ComponentKind } from "../../contract/component.js";
 import { isRecord, uncheckedExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
-import { noEffectTypes, type Registry } from "../../host/registry.js";
+import { noEffectTypes } from "../../host/other-types.js";
+import type { Registry } from "../../host/registry.js";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
 import { SECTIONS, type SectionName } from "./component-id.js";
 import { pipelineErrorModeSchema, pipelineIntakeSchema, serviceSchema } from "./service-schema.js";
@@ -101,7 +102,10 @@ function serviceJsonSchema(definitions: JsonSchema): JsonSchema {
       receivers: ids("Ids of receivers, and of connectors that feed this pipeline."),
       processors: ids("Ids of processors, in the order in which data passes them."),
       exporters: ids("Ids of exporters, and of connectors that this pipeline feeds."),
-      intake: convertSchema(pipelineIntakeSchema, "pipelineIntake", definitions),
+      intake: {
+        ...convertSchema(pipelineIntakeSchema, "pipelineIntake", definitions),
+        description: "When clients of this pipeline are answered.",
+      },
       error_mode: convertSchema(pipelineErrorModeSchema, "pipelineErrorMode", definitions),
     },
     additionalProperties: false,
@@ -118,6 +122,7 @@ function serviceJsonSchema(definitions: JsonSchema): JsonSchema {
     ...settings,
     properties: { ...(settings["properties"] as object), extensions, pipelines },
     required: ["pipelines"],
+    description: "What runs of all this, and how the agent looks after itself.",
   };
 }
 
@@ -149,12 +154,13 @@ function prefixRefs(json: unknown, name: string): unknown {
  * JSON Schema, so zod walks the schema here, and calls this for every layer of it.
  */
 function adjustForYaml(schema: z.ZodType, json: JsonSchema): void {
-  const { format, ignored, unsupported } = metaOf(schema);
+  const { format, ignored, unsupported, instead } = metaOf(schema);
   for (const note of ["secret", "ignored", "unsupported", "instead", "opaque", "format", "authenticator"])
     delete json[note];
   if (ignored !== undefined) Object.assign(json, { deprecated: true, description: `Has no effect: ${ignored}.` });
   if (unsupported !== undefined)
     Object.assign(json, { deprecated: true, description: `Not supported: ${unsupported}.` });
+  if (instead !== undefined) json["description"] = `Deprecated: ${instead}.`;
   const text = format === undefined ? undefined : FORMATS[format];
   if (text !== undefined) {
     delete json["anyOf"];
@@ -180,10 +186,11 @@ function loosenedForYaml(schema: z.ZodType, json: JsonSchema): JsonSchema {
   if (kind === "string" && json["type"] === "string") return { type: ["string", "number", "boolean"] };
   if (kind === "container") return nullable(json);
   if (kind !== "fixed" || json["anyOf"] !== undefined) return {};
-  const inner = { ...json, ...withUnquotedNumbers(json["enum"]) };
+  const { description, ...fixed } = json;
+  const inner = { ...fixed, ...withUnquotedNumbers(json["enum"]) };
   for (const key of Object.keys(json)) delete json[key];
   for (const [key, bound] of Object.entries(inner)) if (isNoBound(bound)) delete inner[key];
-  return { anyOf: [inner, FROM_VARIABLE] };
+  return { anyOf: [inner, FROM_VARIABLE], ...(description !== undefined && { description }) };
 }
 
 /** A word that looks like a number, such as TLS "1.2", may stand there without quotes. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { authReference } from "../../contract/schema/auth-reference.js";
 import {
   byteSize,
   caseInsensitiveEnum,
@@ -24,6 +25,7 @@ const otlpTarget = z.strictObject({
   temporality_preference: ignored("sums and histograms are sent as totals since the start"),
   default_histogram_aggregation: ignored("histograms have fixed buckets"),
   tls: z.unknown().optional().meta({ description: "Certificates, as an exporter has them." }),
+  auth: authReference("client").optional().meta({ description: "Who we are to the server." }),
 });
 
 /** Where the agent sends its own telemetry, as written under `otlp:`. */
@@ -38,6 +40,9 @@ const prometheusTarget = z.looseObject({
   host: z.string().default("localhost").meta({ description: "The interface to listen on." }),
   port: z.number().int().min(0).max(65535).default(8888).meta({ description: "The port to listen on." }),
   tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
+  auth: authReference("server")
+    .optional()
+    .meta({ description: "An extension that says who may ask; left out, everybody may." }),
 });
 
 const reader = z.strictObject({

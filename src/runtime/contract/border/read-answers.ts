@@ -1,8 +1,8 @@
 import type { Setback } from "../dead-letter.js";
 import type { PartialRejection } from "../delivery.js";
-import { FAILURE_REASONS } from "../entry.js";
 import { ERROR_CODES } from "../error-codes.js";
 import { errorMessage } from "../error-message.js";
+import { FAILURE_REASONS } from "../operations/failure-reasons.js";
 
 /**
  * What an exporter says of `count` records it has sent, made fit to be believed: no more than all, no less than none. The

@@ -1,5 +1,5 @@
 import type { Batch } from "../../telemetry/batch.js";
-import type { Signal } from "../../telemetry/bytes/signal.js";
+import type { GraphDescription, GraphEdge } from "./graph.js";
 
 /**
  * What can be seen of a running agent beside its queues: what it is, how its components are linked, and with what config.
@@ -54,31 +54,4 @@ export interface AgentFacts {
 export interface ConfigWarning {
   readonly message: string;
   readonly place?: string;
-}
-
-/** The components of a config as nodes, and the ways of data between them as edges. */
-export interface GraphDescription {
-  readonly nodes: readonly GraphNode[];
-  readonly edges: readonly GraphEdge[];
-}
-
-/** A processor is a node in each pipeline that has it; other components are one node however many pipelines they are in. */
-export interface GraphNode {
-  /** Unique among all nodes: a receiver and an exporter may have the same name. */
-  readonly id: string;
-  readonly kind: "receiver" | "processor" | "connector" | "exporter";
-  /** The `type[/name]` of the config. */
-  readonly name: string;
-  readonly type: string;
-  readonly pipelines: readonly string[];
-  readonly signals: readonly Signal[];
-}
-
-/** From one node to the next in a pipeline; what a connector hands on is on the edges of the pipeline that takes it. */
-export interface GraphEdge {
-  readonly id: string;
-  readonly from: string;
-  readonly to: string;
-  readonly pipeline: string;
-  readonly signal: Signal;
 }

@@ -10,6 +10,7 @@ export const AUDITED_ACTIONS = [
   "reveal",
   "export",
   "import",
+  "edit",
   "replay",
   "delete",
   "restore",

@@ -1,5 +1,5 @@
 import type { Signal } from "../../telemetry/bytes/signal.js";
-import type { FailureReason } from "../entry.js";
+import type { FailureReason } from "./failure-reasons.js";
 
 /** Dead letters of one cause. Times are milliseconds since the epoch. */
 export interface DeadLetterGroup {
@@ -26,6 +26,8 @@ export interface DeadLetterGroups {
   readonly total: number;
   /** False while the first count goes on: there may be more of each. */
   readonly isComplete: boolean;
+  /** How many dead letters have been looked at. */
+  readonly looked: number;
   /** When they were counted. */
   readonly at: number;
   /** How long a bucket of the trends is. */

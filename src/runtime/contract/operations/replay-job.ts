@@ -19,6 +19,10 @@ export interface ReplayJob {
   readonly by: string;
   readonly reason?: string | undefined;
   readonly dryRun: boolean;
+  /** The exporter they are sent to instead of the one they failed at. */
+  readonly to?: string | undefined;
+  /** OTTL statements that changed them first. */
+  readonly transform?: readonly string[] | undefined;
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
   /** Entries that were looked at, of so many. */
@@ -34,6 +38,20 @@ export interface ReplayJob {
   readonly isSettled: boolean;
   /** Of one replay that is asked for: what became of its entries, at most so many, failed ones first. */
   readonly outcomes?: readonly ReplayOutcome[] | undefined;
+}
+
+/**
+ * A dead letter as it is and as it would be sent, both as OTLP/JSON, masked unless it was asked otherwise. What is long and
+ * the same on both sides is left out; `note` says why there is nothing to compare.
+ */
+export interface ReplaySample {
+  readonly id: string;
+  readonly exporter: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+  readonly changed?: boolean;
+  readonly masked: boolean;
+  readonly note?: string;
 }
 
 /** How an entry that was replayed has left its queue. */

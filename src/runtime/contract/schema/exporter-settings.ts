@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
-import { FAILURE_REASONS } from "../entry.js";
+import { FAILURE_REASONS } from "../operations/failure-reasons.js";
 import { byteSize, duration, headers, ignored, recordPattern, secret, section } from "./schema.js";
 
 /**

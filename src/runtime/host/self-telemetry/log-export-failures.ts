@@ -1,4 +1,5 @@
 import type { Logger } from "../../contract/observability.js";
+import type { OtlpOptions } from "./otlp-target.js";
 
 /** OpenTelemetry's outcome of an export; 0 is success. */
 interface ExportResult {
@@ -17,7 +18,7 @@ interface PushExporter<Data> {
 export function logExportFailures<Data, E extends PushExporter<Data>>(
   exporter: E,
   what: string,
-  url: string,
+  { url, credentials }: Pick<OtlpOptions, "url" | "credentials">,
   logger: Logger,
 ): E {
   let failing = false;
@@ -29,7 +30,8 @@ export function logExportFailures<Data, E extends PushExporter<Data>>(
   };
   exporter.export = (data, done) =>
     send(data, (result) => {
-      logChange(result);
+      const error = credentials === undefined ? result.error : credentials.onFailure(result.error);
+      logChange(error === undefined ? result : { ...result, error });
       done(result);
     });
   return exporter;

@@ -13,6 +13,7 @@ import {
 } from "./metric-readers.js";
 import type { MetricRegistry } from "./metric-registry.js";
 import { otlpOptions } from "./otlp-target.js";
+import { lateServerAuthenticator, type OwnAuthenticators } from "./own-authenticators.js";
 import type { ResourceAttributes } from "./resource-attributes.js";
 
 type MetricsSettings = ServiceSettings["telemetry"]["metrics"];
@@ -28,6 +29,7 @@ interface MetricExportSettings {
   readonly registry: MetricRegistry;
   readonly resource: ResourceAttributes;
   readonly logger: Logger;
+  readonly authenticators: OwnAuthenticators;
   /** Whether a key is really written in the config, or only a default. */
   readonly isWritten: (path: readonly (string | number)[]) => boolean;
 }
@@ -45,9 +47,8 @@ export class MetricExport {
   }
 
   async start(): Promise<void> {
-    const { metrics, isWritten } = this.settings;
-    const pulls = pullTargets(metrics, isWritten);
-    const pushes = await pushTargets(metrics);
+    const pulls = pullTargets(this.settings);
+    const pushes = await pushTargets(this.settings);
     const load = () => (this.scrapes ??= this.load(pulls.length, pushes));
     try {
       await this.listen(pulls, load);
@@ -90,7 +91,7 @@ export class MetricExport {
   }
 }
 
-function pullTargets(metrics: MetricsSettings, isWritten: MetricExportSettings["isWritten"]): PullTarget[] {
+function pullTargets({ metrics, isWritten, authenticators }: MetricExportSettings): PullTarget[] {
   const fromAddress = metrics.address === undefined ? [] : [pullFromAddress(metrics.address, [...PATH, "address"])];
   if (metrics.readers === undefined) return fromAddress.length > 0 ? fromAddress : [DEFAULT_PULL];
   const fromReaders = metrics.readers.flatMap(({ pull }, index) => {
@@ -101,17 +102,18 @@ function pullTargets(metrics: MetricsSettings, isWritten: MetricExportSettings["
     const written = isWritten(path.map((key, depth) => (depth === PATH.length + 1 ? index : key)));
     const endpoint = { host: prometheus.host, port: prometheus.port };
     const tls = prometheus.tls && { config: prometheus.tls, path: [...keys, "tls"] };
-    return [{ endpoint, configPath: written ? path : undefined, tls }];
+    const authenticator = prometheus.auth && lateServerAuthenticator(prometheus.auth, authenticators);
+    return [{ endpoint, configPath: written ? path : undefined, tls, authenticator }];
   });
   return [...fromAddress, ...fromReaders];
 }
 
-function pushTargets(metrics: MetricsSettings): Promise<PushTarget[]> {
+function pushTargets({ metrics, authenticators, logger }: MetricExportSettings): Promise<PushTarget[]> {
   const targets = (metrics.readers ?? []).map(async ({ periodic }, index) => {
     const otlp = periodic?.exporter.otlp;
     if (periodic === undefined || otlp === undefined) return [];
     const path = [...PATH, "readers", String(index), "periodic", "exporter", "otlp"];
-    const options = await otlpOptions(otlp, "/v1/metrics", path);
+    const options = await otlpOptions(otlp, "/v1/metrics", path, { authenticators, logger });
     return [{ options, intervalMs: periodic.interval, timeoutMs: periodic.timeout }];
   });
   return Promise.all(targets).then((found) => found.flat());

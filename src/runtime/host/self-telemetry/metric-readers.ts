@@ -1,7 +1,9 @@
 import type { IMetricReader } from "@opentelemetry/sdk-metrics";
+import type { ServerAuthenticator } from "../../contract/auth.js";
 import { systemClock } from "../../contract/clock.js";
 import type { Logger } from "../../contract/observability.js";
 import { StartError } from "../../contract/start-error.js";
+import { refuseStrangers } from "../../kit/auth/refuse-strangers.js";
 import { formatAddress, type HostPort, parseHostPort } from "../../kit/net/endpoint.js";
 import { isPortInUse } from "../../kit/net/listen.js";
 import { type SimpleHttpServer, startSimpleHttpServer } from "../../kit/net/simple-http-server.js";
@@ -17,6 +19,7 @@ export interface PullTarget {
   readonly configPath: readonly string[] | undefined;
   /** Given: over https. */
   readonly tls?: { readonly config: TlsServerConfig; readonly path: readonly string[] } | undefined;
+  readonly authenticator?: ServerAuthenticator | undefined;
 }
 
 export interface PushTarget {
@@ -36,7 +39,7 @@ export function pullFromAddress(address: string, path: readonly string[]): PullT
 
 /** Undefined when a port that nobody asked for is taken: that is said in the log, and the agent runs without it. */
 export async function listenForScrapes(
-  { endpoint, configPath, tls }: PullTarget,
+  { endpoint, configPath, tls, authenticator }: PullTarget,
   scrape: () => Promise<string>,
   logger: Logger,
 ): Promise<SimpleHttpServer | undefined> {
@@ -46,6 +49,7 @@ export async function listenForScrapes(
       endpoint,
       configPath: configPath ?? [],
       answer: (path) => answer(path, scrape),
+      refuse: authenticator && refuseStrangers(authenticator),
       ...(loaded && { tls: loaded, renewTls: (server) => reloadServerTls(server, tls!.config, systemClock, logger) }),
     });
     logger.info(
@@ -79,7 +83,7 @@ export async function periodicReader(target: PushTarget, logger: Logger): Promis
       : import("@opentelemetry/exporter-metrics-otlp-proto"),
   ]);
   return new PeriodicExportingMetricReader({
-    exporter: logExportFailures(new OTLPMetricExporter(target.options), "metrics", target.options.url, logger),
+    exporter: logExportFailures(new OTLPMetricExporter(target.options), "metrics", target.options, logger),
     exportIntervalMillis: target.intervalMs,
     exportTimeoutMillis: Math.min(target.timeoutMs ?? 30_000, target.intervalMs),
   });

@@ -1,11 +1,10 @@
 import type { AnyValueMap, Logger as OtelLogger } from "@opentelemetry/api-logs";
 import type { LogRecordExporter } from "@opentelemetry/sdk-logs";
 import type { LogProcessorConfig, OtlpTarget } from "../../config/schema/service-schema.js";
-import type { Logger } from "../../contract/observability.js";
 import { SEVERITY_NUMBERS, type Severity } from "../../telemetry/bytes/enum-names.js";
 import { logExportFailures } from "./log-export-failures.js";
 import type { LogOutput } from "./logger.js";
-import { type OtlpOptions, otlpOptions } from "./otlp-target.js";
+import { type OtlpOptions, otlpOptions, type TargetServices } from "./otlp-target.js";
 import type { ResourceAttributes } from "./resource-attributes.js";
 
 const PATH = ["service", "telemetry", "logs", "processors"];
@@ -22,19 +21,19 @@ export class OtlpLogs implements LogOutput {
     else if (this.buffered.length < MAX_BUFFERED_LINES) this.buffered.push(line);
   }
 
-  /** Throws a `StartError` when a target cannot be used as configured. `failureLogger` is told when exports fail. */
+  /** Throws a `StartError` when a target cannot be used as configured. The logger is told when exports fail. */
   async start(
     processors: readonly LogProcessorConfig[],
     resource: ResourceAttributes,
-    failureLogger: Logger,
+    services: TargetServices,
   ): Promise<void> {
-    const targets = await Promise.all(processors.flatMap(targetsOf));
+    const targets = await Promise.all(processors.flatMap((processor, index) => targetsOf(processor, index, services)));
     const [{ LoggerProvider, BatchLogRecordProcessor, SimpleLogRecordProcessor }, resources] = await Promise.all([
       import("@opentelemetry/sdk-logs"),
       import("@opentelemetry/resources"),
     ]);
     const making = targets.map(async ({ options, batched }) => {
-      const exporter = logExportFailures(await createExporter(options), "logs", options.url, failureLogger);
+      const exporter = logExportFailures(await createExporter(options), "logs", options, services.logger);
       return batched ? new BatchLogRecordProcessor({ exporter }) : new SimpleLogRecordProcessor({ exporter });
     });
     const made = await Promise.all(making);
@@ -62,12 +61,12 @@ interface LogTarget {
   readonly batched: boolean;
 }
 
-function targetsOf(processor: LogProcessorConfig, index: number): Promise<LogTarget>[] {
+function targetsOf(processor: LogProcessorConfig, index: number, services: TargetServices): Promise<LogTarget>[] {
   return (["batch", "simple"] as const).flatMap((kind) => {
     const otlp = processor[kind]?.exporter.otlp;
     const path = [...PATH, String(index), kind, "exporter", "otlp"];
     const target = async (written: OtlpTarget) => {
-      return { options: await otlpOptions(written, "/v1/logs", path), batched: kind === "batch" };
+      return { options: await otlpOptions(written, "/v1/logs", path, services), batched: kind === "batch" };
     };
     return otlp === undefined ? [] : [target(otlp)];
   });

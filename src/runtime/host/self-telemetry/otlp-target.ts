@@ -1,21 +1,35 @@
 import type { OtlpTarget } from "../../config/schema/service-schema.js";
+import type { Logger } from "../../contract/observability.js";
 import { StartError } from "../../contract/start-error.js";
 import { tlsClient } from "../../kit/net/tls-config.js";
 import { loadClientTls } from "../../kit/net/tls-load.js";
+import { type OwnAuthenticators, OwnCredentials } from "./own-authenticators.js";
 
 /** What OpenTelemetry's exporters for OTLP over HTTP are made with. */
 export interface OtlpOptions {
   /** What chooses the exporter: the package for JSON or the one for protobuf. */
   readonly encoding: "json" | "protobuf";
   readonly url: string;
-  readonly headers: Record<string, string>;
+  readonly headers: Record<string, string> | (() => Promise<Record<string, string>>);
+  /** What the headers have beside those of the config. */
+  readonly credentials?: OwnCredentials | undefined;
   readonly timeoutMillis?: number;
   readonly compression?: never;
   readonly httpAgentOptions?: object;
 }
 
+export interface TargetServices {
+  readonly authenticators: OwnAuthenticators;
+  readonly logger: Logger;
+}
+
 /** Throws a `StartError` for what cannot be done; `path` is where the target stands in the config. */
-export async function otlpOptions(target: OtlpTarget, urlPath: string, path: readonly string[]): Promise<OtlpOptions> {
+export async function otlpOptions(
+  target: OtlpTarget,
+  urlPath: string,
+  path: readonly string[],
+  services: TargetServices,
+): Promise<OtlpOptions> {
   if (!/^http\/(protobuf|json)$/.test(target.protocol)) {
     throw new StartError(`expected http/protobuf or http/json, not ${target.protocol}`, [...path, "protocol"]);
   }
@@ -23,10 +37,13 @@ export async function otlpOptions(target: OtlpTarget, urlPath: string, path: rea
     throw new StartError(`expected gzip or none, not ${target.compression}`, [...path, "compression"]);
   }
   const tls = await tlsOptions(target.tls, [...path, "tls"]);
+  const url = targetUrl(target, urlPath, path);
+  const credentials = target.auth && new OwnCredentials(target.auth, url, services);
   return {
     encoding: target.protocol === "http/json" ? "json" : "protobuf",
-    url: targetUrl(target, urlPath, path),
-    headers: { ...target.headers },
+    url,
+    headers: credentials ? () => credentials.addTo(target.headers) : { ...target.headers },
+    credentials,
     ...(target.timeout !== undefined && { timeoutMillis: target.timeout }),
     // The exporters' enum has this value; naming the enum would load its package.
     ...(target.compression === "gzip" && { compression: "gzip" as never }),

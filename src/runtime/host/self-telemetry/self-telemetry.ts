@@ -1,6 +1,7 @@
 import { cpuUsage, memoryUsage } from "node:process";
 import type { ResolvedConfig } from "../../config/resolve/spec.js";
 import type { Place, Problem } from "../../config/text/problem.js";
+import type { Authenticators } from "../../contract/auth.js";
 import type { Logger } from "../../contract/observability.js";
 import { isStartError } from "../../contract/start-error.js";
 import { keepAliveTimer, waitAtMost } from "../../contract/wait-at-most.js";
@@ -10,6 +11,7 @@ import { createLogger } from "./logger.js";
 import { MetricExport } from "./metric-export.js";
 import { MetricRegistry } from "./metric-registry.js";
 import { OtlpLogs } from "./otlp-logs.js";
+import { OwnAuthenticators } from "./own-authenticators.js";
 import { prettyLine } from "./pretty-line.js";
 import { resourceAttributes } from "./resource-attributes.js";
 
@@ -20,6 +22,8 @@ import { resourceAttributes } from "./resource-attributes.js";
 export interface SelfTelemetry {
   readonly logger: Logger;
   readonly metrics: MetricRegistry;
+  /** To be called when they have started: until then nobody who must be known is let in, and what needs credentials waits. */
+  useAuthenticators(authenticators: Authenticators): void;
   /** Throws a `StartError` whose path begins at the config's root; its `problems` say where that is. */
   start(): Promise<void>;
   /** Sends what is left, for a bounded time. Never rejects. */
@@ -43,18 +47,20 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
   const stderrLog = options.logger === undefined ? createStderrLog(config, options, otlpLogs) : undefined;
   const logger = options.logger ?? stderrLog!.logger;
   let metricExport: MetricExport | undefined;
+  const authenticators = new OwnAuthenticators();
 
   async function startExports(): Promise<void> {
     const resource = resourceAttributes(writtenResource);
-    await otlpLogs?.start(logs.processors ?? [], resource, logger);
+    await otlpLogs?.start(logs.processors ?? [], resource, { logger, authenticators });
     if (metrics.level === "none") return;
     addProcessMetrics(registry);
     const isWritten = (path: readonly (string | number)[]) => config.placeOf(path) !== undefined;
-    metricExport = new MetricExport({ metrics, registry, resource, logger, isWritten });
+    metricExport = new MetricExport({ metrics, registry, resource, logger, authenticators, isWritten });
     await metricExport.start();
   }
 
   async function flush(): Promise<void> {
+    authenticators.giveUp();
     await waitAtMost(STOP_MS, Promise.allSettled([metricExport?.stop(), otlpLogs?.stop()]), keepAliveTimer);
     await stderrLog?.stream.flush();
   }
@@ -64,7 +70,8 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
       throw withConfigPlace(error, config);
     });
   let stopped: Promise<void> | undefined;
-  return { logger, metrics: registry, start, stop: () => (stopped ??= flush()) };
+  const useAuthenticators = (started: Authenticators) => authenticators.use(started);
+  return { logger, metrics: registry, useAuthenticators, start, stop: () => (stopped ??= flush()) };
 }
 
 /** The log on stderr, and to OTLP where the config says so. */

@@ -137,6 +137,50 @@ describe("a listener that other machines may reach", () => {
     );
   });
 
+  it.each([
+    [
+      "extensions.health_check",
+      'extension "health_check"',
+      "extensions: {health_check: {endpoint: 0.0.0.0:4001 KEYS}}",
+      "health_check",
+    ],
+    ["extensions.admin", 'extension "admin"', "extensions: {admin: {endpoint: 0.0.0.0:4001 KEYS}}", "admin"],
+  ])("gets one beside the receivers too: %s", (_, owner, section, name) => {
+    const found = (keys: string) =>
+      loadText(
+        `
+receivers: {otlp: {protocols: {http: {endpoint: 127.0.0.1:4000}}}}
+exporters: {otlp_http: {endpoint: "http://127.0.0.1:1"}}
+${section.replace(" KEYS", keys)}
+service: {extensions: [${name}], pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}}
+`,
+        { registry },
+      ).problems.map(({ message }) => message);
+    expect(found("")).toEqual([
+      `${owner} listens on 0.0.0.0:4001, which other machines may reach, without ${name === "admin" ? "tls" : "tls and auth"}`,
+    ]);
+    expect(found(", tls: {cert_file: a, key_file: b, client_ca_file: c}")).toEqual([]);
+  });
+
+  it.each([
+    ["readers: [{pull: {exporter: {prometheus: {host: 0.0.0.0, port: 4001}}}}]", "without tls and auth"],
+    ["address: 0.0.0.0:4001", "without tls and auth"],
+    [
+      "readers: [{pull: {exporter: {prometheus: {host: 0.0.0.0, port: 4001, tls: {cert_file: a, key_file: b}}}}}]",
+      "without auth",
+    ],
+  ])("gets one for the agent's own metrics: %s", (metrics, expected) => {
+    const text = `
+receivers: {otlp: {protocols: {http: {endpoint: 127.0.0.1:4000}}}}
+exporters: {otlp_http: {endpoint: "http://127.0.0.1:1"}}
+service: {telemetry: {metrics: {${metrics}}}, pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}}
+`;
+    const found = loadText(text, { registry }).problems.filter(({ code }) => code === "open_listener");
+    expect(found.map(({ message }) => message)).toEqual([
+      `the endpoint of the agent's own metrics listens on 0.0.0.0:4001, which other machines may reach, ${expected}`,
+    ]);
+  });
+
   it("gets none on loopback or a socket", () => {
     expect(warned(http("127.0.0.1:4000"))).toEqual([]);
     expect(warned(http("localhost:4000"))).toEqual([]);

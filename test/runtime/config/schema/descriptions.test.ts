@@ -28,8 +28,8 @@ describe("every key is described", () => {
   });
 
   it("says of a key that is not supported what to do instead", () => {
-    const signer = builtins.find(({ kind, type }) => kind === "extension" && type === "sigv4auth")!;
-    const role = describeKeys(signer.schema).find(({ path }) => path === "assume_role");
-    expect(role?.description).toMatch(/^Not supported: .*give the agent the keys/);
+    const health = builtins.find(({ kind, type }) => kind === "extension" && type === "health_check")!;
+    const tpm = describeKeys(health.schema).find(({ path }) => path === "tls.tpm");
+    expect(tpm?.description).toMatch(/^Not supported: .*use key_file/);
   });
 });

@@ -32,10 +32,24 @@ const around = (section: string) => `${section}\nservice: {pipelines: {logs: {re
 const wrong = (section: string, registry = new Registry(builtins)) =>
   violations(parse(section.startsWith("service") ? section : around(section)), configJsonSchema(registry));
 
+/** Keys of maps, at any depth, without a text of their own; what they refer to is looked at where it stands. */
+function undescribedKeys(json: unknown, path = ""): string[] {
+  if (typeof json !== "object" || json === null) return [];
+  const { properties = {} } = json as { properties?: Record<string, { description?: string; $ref?: string }> };
+  const own = Object.entries(properties).filter(([, key]) => !key.description && key.$ref === undefined);
+  const inner = Object.entries(json).flatMap(([name, value]) => undescribedKeys(value, `${path}/${name}`));
+  return [...own.map(([name]) => `${path}/${name}`), ...inner];
+}
+
 describe("the JSON Schema of a config", () => {
   it("is the one that is shipped", () => {
     const shipped = JSON.parse(readFileSync(join(project, "dist/sluice.schema.json"), "utf8"));
     expect(shipped).toEqual(JSON.parse(JSON.stringify(schema)));
+  });
+
+  it("says of every key what it is for, where an editor looks for it", () => {
+    const { if: _, else: _else, ...whole } = schema;
+    expect(undescribedKeys(whole)).toEqual([]);
   });
 
   it("is checked with examples", () => {

@@ -27,7 +27,7 @@ describe("service.telemetry", () => {
   });
 
   it.each([
-    ["metrics: {address: 0.0.0.0:8888}", "warning deprecated_key 18:15 service.telemetry.metrics.address"],
+    ["metrics: {address: 127.0.0.1:8888}", "warning deprecated_key 18:15 service.telemetry.metrics.address"],
     ["logs: {output_paths: [stdout]}", "warning ignored_key 18:12 service.telemetry.logs.output_paths"],
     ["traces: {processors: []}", "warning ignored_key 18:5 service.telemetry.traces"],
     ["logs: {level: loud}", "error wrong_value 18:19 service.telemetry.logs.level"],

@@ -109,6 +109,13 @@ describe("parseYaml", () => {
     expect(parse(text).problems).toEqual(problems);
   });
 
+  it.each([
+    ["a: [x\nb: 1\n", "this [ is not closed: a ] is missing"],
+    ["a: {x: 1\nb: 1\n", "this { is not closed: a } is missing"],
+  ])("says which bracket of %j is missing", (text, message) => {
+    expect(parse(text).full).toMatchObject([{ message }]);
+  });
+
   it("names the place of both duplicate keys", () => {
     expect(parse("x:\n  a: 1\n  a: 2").full[0]?.message).toContain("the first is at c.yaml:2:3");
   });

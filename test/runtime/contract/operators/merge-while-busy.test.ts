@@ -83,7 +83,8 @@ describe("merging while the exporter is busy", () => {
             if (waits > 0) expect(world.open.length).toBeGreaterThan(0);
           }
           const ended = end === "drain" ? outlet.drain() : outlet.abort();
-          for (let i = 0; i < 50 && world.open.length > 0; i++) {
+          // Each of forty senders may have sent five records, each a request of its own.
+          for (let i = 0; i < 500 && world.open.length > 0; i++) {
             world.open.shift()!.end();
             await settle();
           }

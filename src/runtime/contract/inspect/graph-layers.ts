@@ -1,0 +1,118 @@
+import type { GraphEdge, GraphNode } from "./graph.js";
+
+/** A place in a layer: of a node, or of an edge that passes it. */
+export interface Slot {
+  readonly id: string;
+  /** Undefined where an edge passes. */
+  readonly node: GraphNode | undefined;
+  readonly layer: number;
+  readonly size: number;
+  readonly before: Slot[];
+  readonly after: Slot[];
+  /** Its middle, across the layers: down when they go to the right. */
+  at: number;
+}
+
+export interface GraphLayers {
+  readonly layers: readonly (readonly Slot[])[];
+  /** The places that an edge goes through, from end to end, by its id. */
+  readonly ways: ReadonlyMap<string, readonly Slot[]>;
+  /** How far the longest layer reaches; every place is between 0 and this. */
+  readonly across: number;
+}
+
+interface LayeredGraph {
+  readonly nodes: readonly GraphNode[];
+  readonly edges: readonly Pick<GraphEdge, "id" | "from" | "to">[];
+}
+
+interface LayerSizes {
+  /** Of a node, across the layers. */
+  readonly node: number;
+  /** Of an edge that passes. */
+  readonly bend: number;
+  readonly gap: number;
+}
+
+const SWEEPS = 8;
+
+/**
+ * Puts nodes into layers by the longest way to them, exporters into the last, and orders each layer so that edges cross
+ * little; edges over several layers get places of their own on the way. The pictures of the console and of `sluice graph` are
+ * both made of it, so it imports nothing that only one of them has.
+ */
+export function layerGraph(graph: LayeredGraph, sizes: LayerSizes): GraphLayers {
+  const layerOf = findLayers(graph);
+  const { layers, ways } = makeSlots(graph, layerOf, sizes);
+  for (let sweep = 0; sweep < SWEEPS; sweep++) {
+    const inOrder = sweep % 2 === 0 ? layers : [...layers].reverse();
+    for (const layer of inOrder) arrange(layer, sweep % 2 === 0, sizes.gap);
+  }
+  const all = layers.flat();
+  const top = Math.min(...all.map((slot) => slot.at - slot.size / 2));
+  for (const slot of all) slot.at -= top;
+  return { layers, ways, across: Math.max(...all.map((slot) => slot.at + slot.size / 2), sizes.node) };
+}
+
+function findLayers({ nodes, edges }: LayeredGraph): Map<string, number> {
+  const layers = new Map(nodes.map(({ id }) => [id, 0]));
+  // A graph of pipelines has no circle; the bound only keeps a wrong one from hanging whoever draws it.
+  for (let round = 0; round < nodes.length; round++) {
+    for (const { from, to } of edges) {
+      const behind = (layers.get(from) ?? 0) + 1;
+      if (behind > (layers.get(to) ?? 0)) layers.set(to, Math.min(behind, nodes.length));
+    }
+  }
+  const last = Math.max(...layers.values(), 0);
+  for (const { id, kind } of nodes) if (kind === "exporter") layers.set(id, last);
+  return layers;
+}
+
+function makeSlots({ nodes, edges }: LayeredGraph, layerOf: ReadonlyMap<string, number>, sizes: LayerSizes) {
+  const count = Math.max(...layerOf.values(), 0) + 1;
+  const layers: Slot[][] = Array.from({ length: count }, () => []);
+  const add = (id: string, layer: number, node?: GraphNode): Slot => {
+    const size = node === undefined ? sizes.bend : sizes.node;
+    const above = layers[layer]!.at(-1);
+    const at = above === undefined ? size / 2 : above.at + (above.size + size) / 2 + sizes.gap;
+    const slot: Slot = { id, node, layer, size, before: [], after: [], at };
+    layers[layer]!.push(slot);
+    return slot;
+  };
+  const slots = new Map(nodes.map((node) => [node.id, add(node.id, layerOf.get(node.id)!, node)]));
+  const ways = new Map<string, Slot[]>();
+  for (const { id, from, to } of edges) {
+    const [start, end] = [slots.get(from), slots.get(to)];
+    if (start === undefined || end === undefined) continue;
+    const bends = Array.from({ length: Math.max(end.layer - start.layer - 1, 0) }, (_, i) =>
+      add(`${id}#${i}`, start.layer + 1 + i),
+    );
+    const way = [start, ...bends, end];
+    for (const [i, slot] of way.entries()) {
+      if (i === 0) continue;
+      slot.before.push(way[i - 1]!);
+      way[i - 1]!.after.push(slot);
+    }
+    ways.set(id, way);
+  }
+  return { layers, ways };
+}
+
+/** Moves each slot to the middle of its neighbours on one side, and then apart. */
+function arrange(layer: Slot[], isForward: boolean, gap: number): void {
+  const wanted = new Map(
+    layer.map((slot) => {
+      const near = isForward ? slot.before : slot.after;
+      return [slot, near.length === 0 ? slot.at : near.reduce((sum, { at }) => sum + at, 0) / near.length];
+    }),
+  );
+  layer.sort((a, b) => wanted.get(a)! - wanted.get(b)!);
+  let edge = Number.NEGATIVE_INFINITY;
+  for (const slot of layer) {
+    slot.at = Math.max(wanted.get(slot)!, edge + slot.size / 2);
+    edge = slot.at + slot.size / 2 + gap;
+  }
+  // Pushing only downwards moves all of them; the middle of the layer goes back to the middle of what was wanted.
+  const drift = layer.reduce((sum, slot) => sum + slot.at - wanted.get(slot)!, 0) / Math.max(layer.length, 1);
+  for (const slot of layer) slot.at -= drift;
+}
