@@ -130,3 +130,8 @@ export function putVarint(b: Uint8Array, p: number, value: number): number {
   b[p++] = value;
   return p;
 }
+
+/** The same memory, for who reads or writes several bytes at a time. */
+export function viewOf(b: Uint8Array): DataView {
+  return new DataView(b.buffer, b.byteOffset, b.byteLength);
+}

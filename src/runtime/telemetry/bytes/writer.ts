@@ -1,4 +1,4 @@
-import { putVarint, varintSize } from "./wire.js";
+import { putVarint, varintSize, viewOf } from "./wire.js";
 
 /**
  * A growing buffer of wire bytes.
@@ -13,6 +13,7 @@ export class WireWriter {
   /** How many bytes of the source, which lie at the end of the buffer, are still to be taken or skipped. */
   sourceRemaining = 0;
   private source: Uint8Array | undefined;
+  private dataView: DataView | undefined;
   private replacedUpTo = 0;
   private readonly openMessages: number[] = [];
 
@@ -54,6 +55,13 @@ export class WireWriter {
     grown.set(bytes.subarray(0, length));
     if (sourceRemaining > 0) grown.set(bytes.subarray(bytes.length - sourceRemaining), grown.length - sourceRemaining);
     this.bytes = grown;
+    this.dataView = undefined;
+  }
+
+  /** The same memory as `bytes`, for who writes several at a time; another one after `reserve`. */
+  get view(): DataView {
+    this.dataView ??= viewOf(this.bytes);
+    return this.dataView;
   }
 
   /** The next `size` bytes of the source, as they are. */

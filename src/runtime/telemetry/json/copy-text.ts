@@ -1,17 +1,30 @@
 import type { WireWriter } from "../bytes/writer.js";
-import { BACKSLASH, ENDS_PLAIN_TEXT, ESCAPED, HEX_DIGITS, type JsonCursor, QUOTE } from "./json-cursor.js";
+import {
+  BACKSLASH,
+  ENDS_PLAIN_TEXT,
+  ESCAPED,
+  endsPlainText,
+  HEX_DIGITS,
+  type JsonCursor,
+  QUOTE,
+} from "./json-cursor.js";
 
 /**
  * Writes the JSON string that begins at the cursor as a length and its text, unescaped on the way. No text is longer than what
  * stands for it in JSON, so room for all that is left of the input is room enough.
  */
 export function copyText(cursor: JsonCursor, out: WireWriter): void {
-  const { bytes: b, end } = cursor;
+  const { bytes: b, view: from, end } = cursor;
   let p = cursor.position + 1;
   out.reserve(end - p + 1);
-  const { bytes } = out;
+  const { bytes, view: to } = out;
   const start = out.length + 1;
   let at = start;
+  for (; p <= end - 4; p += 4, at += 4) {
+    const word = from.getInt32(p, true);
+    if (endsPlainText(word)) break;
+    to.setInt32(at, word, true);
+  }
   while (p < end) {
     const byte = b[p]!;
     if (ENDS_PLAIN_TEXT[byte] === 0) {

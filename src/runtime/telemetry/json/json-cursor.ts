@@ -1,4 +1,5 @@
 import { MalformedError } from "../bytes/malformed.js";
+import { viewOf } from "../bytes/wire.js";
 
 export const QUOTE = 34;
 export const COMMA = 44;
@@ -16,6 +17,17 @@ export const ENDS_PLAIN_TEXT = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < 32 || byte === QUOTE || byte === BACKSLASH ? 1 : 0,
 );
 
+/** Whether the plain part of a JSON string ends within these four bytes. */
+export function endsPlainText(word: number): boolean {
+  const quotes = word ^ 0x22222222;
+  const backslashes = word ^ 0x5c5c5c5c;
+  return (
+    ((((word - 0x20202020) & ~word) | ((quotes - 0x01010101) & ~quotes) | ((backslashes - 0x01010101) & ~backslashes)) &
+      0x80808080) !==
+    0
+  );
+}
+
 /** What a scalar of JSON is when it is read into a value; a long integer stays text, for a number would round it. */
 export type JsonScalar = string | number | boolean | null;
 
@@ -25,12 +37,15 @@ export type JsonScalar = string | number | boolean | null;
  */
 export class JsonCursor {
   readonly bytes: Uint8Array;
+  /** The same memory, to look at four bytes at once. */
+  readonly view: DataView;
   readonly end: number;
   position = 0;
   private levels: Uint8Array = new Uint8Array(64);
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
+    this.view = viewOf(bytes);
     this.end = bytes.length;
   }
 
@@ -123,8 +138,9 @@ export class JsonCursor {
 
   /** Passes over the string that begins here. */
   skipText(): void {
-    const { bytes, end } = this;
+    const { bytes, view, end } = this;
     let p = this.position + 1;
+    while (p <= end - 4 && !endsPlainText(view.getInt32(p, true))) p += 4;
     for (; p < end; p++) {
       const byte = bytes[p]!;
       if (ENDS_PLAIN_TEXT[byte] === 0) continue;

@@ -1,4 +1,5 @@
 import { type Field, isPackable, MESSAGES, type Message } from "../bytes/messages.js";
+import { type ExpectedText, expectedText } from "./expected-text.js";
 import { MemberNames } from "./member-names.js";
 
 /** How the value of a member is read; what is none of the others takes the longer way. */
@@ -16,12 +17,16 @@ export const OTHER = 9;
 /** A member that an object may have, and how it is read. */
 export interface Member {
   readonly field: Field;
+  /** What it is called, quotes and colon included. */
+  readonly label: ExpectedText;
   readonly kind: number;
   /** A bit of its own, which the members of a choice share; 0 if it may come again. */
   readonly bit: number;
   /** A list of numbers: one length, and the values behind it without tags. */
   readonly isPacked: boolean;
   readonly isSigned: boolean;
+  /** A list of keys with values, behind a tag of one byte. */
+  readonly isAttributes: boolean;
   /** Set for a message. */
   readonly plan: MessagePlan | undefined;
   /** What came behind it last time, which will probably come again. */
@@ -79,10 +84,12 @@ function toMember(field: Field, message: Message, plans: ReadonlyMap<Message, Me
   const { number } = field.oneof === undefined ? field : message.byName.get(field.oneof)!;
   return {
     field,
+    label: expectedText(field.jsonLabel),
     kind: KINDS[field.type] ?? OTHER,
     bit: field.repeated ? 0 : 1 << number,
     isPacked: field.repeated && isPackable(field),
     isSigned: field.type === "int64" || field.type === "sfixed64",
+    isAttributes: field.message === MESSAGES.KeyValue && field.repeated && field.tag < 128,
     plan: field.message && plans.get(field.message),
     next: undefined,
   };

@@ -5,8 +5,10 @@ import { MalformedError } from "../bytes/malformed.js";
 import type { Message } from "../bytes/messages.js";
 import { LENGTH_DELIMITED, varint, varintSize } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
+import { ATTRIBUTE_MESSAGES, copyAttribute } from "./copy-attribute.js";
 import { copyBoolean, copyDouble, copyId, copyInteger } from "./copy-scalar.js";
 import { copyText } from "./copy-text.js";
+import { isAt } from "./expected-text.js";
 import { CLOSE_LIST, CLOSE_OBJECT, COLON, JsonCursor, OPEN_LIST, OPEN_OBJECT, QUOTE, SMALL_N } from "./json-cursor.js";
 import {
   BOOL,
@@ -87,7 +89,7 @@ class JsonReader {
     do {
       const expected = previous === undefined ? plan.first : previous.next;
       let member = expected;
-      if (expected === undefined || !this.isLabel(expected.field.jsonLabel)) {
+      if (expected === undefined || !this.isNext(expected)) {
         member = this.name(plan);
         if (previous === undefined) plan.first = member;
         else previous.next = member;
@@ -107,15 +109,12 @@ class JsonReader {
     } while (cursor.more(CLOSE_OBJECT));
   }
 
-  /** Passes over the name and colon that begin here if they are these. */
-  private isLabel(label: Uint8Array): boolean {
+  /** Passes over the name and colon that begin here if they are this member's, without a blank between them. */
+  private isNext({ label }: Member): boolean {
     const { cursor } = this;
-    const { bytes } = cursor;
-    const p = cursor.next() === QUOTE ? cursor.position : cursor.end;
-    const { length } = label;
-    if (p + length > cursor.end) return false;
-    for (let i = 1; i < length; i++) if (bytes[p + i] !== label[i]) return false;
-    cursor.position = p + length;
+    if (cursor.next() !== QUOTE || cursor.end - cursor.position < label.length) return false;
+    if (!isAt(cursor.view, cursor.position, label)) return false;
+    cursor.position += label.length;
     return true;
   }
 
@@ -151,9 +150,15 @@ class JsonReader {
       out.varint((member.field.number << 3) | LENGTH_DELIMITED);
       out.begin(PACKED_SIZE);
     }
+    const isAttributes = member.isAttributes && level < MAX_DEPTH - ATTRIBUTE_MESSAGES;
     let index = 0;
     do {
       cursor.next();
+      if (isAttributes && this.elementsLeft >= ATTRIBUTE_MESSAGES && copyAttribute(cursor, out, member.field.tag)) {
+        this.elementsLeft -= ATTRIBUTE_MESSAGES;
+        index++;
+        continue;
+      }
       this.level = level;
       this.indexes[level] = index++;
       if (member.isPacked) this.value(member, level);
@@ -227,13 +232,16 @@ class JsonReader {
   }
 
   private bad(reason: string): MalformedError {
-    const path = this.members.slice(0, this.level + 1).map(({ field }, i) => {
+    const path = this.members.slice(0, Math.min(this.level + 1, MAX_PATH)).map(({ field }, i) => {
       return this.indexes[i] === -1 ? field.name : `${field.name}[${this.indexes[i]}]`;
     });
+    if (this.level >= MAX_PATH) path.push("...");
     return new MalformedError(path.length === 0 ? reason : `${path.join(".")}: ${reason}`, -1);
   }
 }
 
+/** Members that are named of where a mistake is: in values of values the rest says little. */
+const MAX_PATH = 12;
 /** A guess for lists of numbers: less than two hundred bytes is rarely moved. */
 const PACKED_SIZE = 100;
 /** A name in which every character of a known one is escaped is not longer. */

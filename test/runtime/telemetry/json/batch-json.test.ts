@@ -98,19 +98,20 @@ function withMinusZero(_: string, value: unknown): unknown {
 /** A tree as JSON text, every value in one of the spellings that are allowed for it. */
 function respelled(value: TreeValue, name: string, dice: Dice): string {
   const quoted = dice.upTo(1) > 0;
+  const blank = dice.upTo(1) > 0 ? " " : "";
   if (typeof value === "bigint") return quoted ? `"${value}"` : `${value}`;
   if (typeof value === "number") return numberText(value, name, quoted);
   if (typeof value === "string") return dice.upTo(3) > 0 ? JSON.stringify(value) : escaped(value);
   if (typeof value === "boolean") return String(value);
   if (value instanceof Uint8Array) return JSON.stringify(bytesText(value, name, dice));
-  if (Array.isArray(value)) return `[${value.map((item) => respelled(item, name, dice)).join(" , ")}]`;
+  if (Array.isArray(value)) return `[${value.map((item) => respelled(item, name, dice)).join(`${blank},${blank}`)}]`;
   const members = Object.entries(value).map(([key, item]) => {
     const written = dice.upTo(1) > 0 ? key : key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    return `${JSON.stringify(written)}: ${respelled(item, key, dice)}`;
+    return `${JSON.stringify(written)}:${blank}${respelled(item, key, dice)}`;
   });
   if (dice.upTo(3) === 0) members.push('"unheardOf": [{"__proto__": 12345678901234567890}, 0.12345678901234567]');
   if (dice.upTo(3) === 0) members.unshift('"__proto__": {"timeUnixNano": "1"}, "constructor": null');
-  return `{${members.join(",\t\n")}}`;
+  return `{${members.join(blank === "" ? "," : ",\t\n")}}`;
 }
 
 function numberText(value: number, name: string, quoted: boolean): string {
@@ -137,8 +138,9 @@ function escaped(text: string): string {
 describe.each(SIGNALS)("what is made of JSON for %s", (signal) => {
   /** The answer of the longer way: build all of it, then encode that. */
   const built = (json: string) => {
-    const quoted = json.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) =>
-      /^-?\d{16,}$/.test(token) ? `"${token}"` : token,
+    // A number where a name must stand is no JSON, and would be with quotes.
+    const quoted = json.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*(?!\s*:)/g, (token) =>
+      /^-?[1-9]\d{15,}$/.test(token) ? `"${token}"` : token,
     );
     return encodeTree(signal, JSON.parse(quoted) as Tree).bytes;
   };
@@ -237,6 +239,46 @@ describe("batchFromJson", () => {
     });
   });
 
+  it("makes the same of an attribute with and without blanks, whatever its lengths", () => {
+    const word = fc.oneof(
+      fc.string({ maxLength: 12 }),
+      fc.string({ minLength: 90, maxLength: 140, unit: fc.constantFrom("a", "b", "7", "é", " ") }),
+    );
+    const integer = fc.oneof(
+      fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      fc.bigInt({ min: -2n, max: 2n ** 31n }),
+    );
+    const value = fc.oneof(
+      word.map((stringValue) => JSON.stringify({ stringValue })),
+      integer.map((number) => `{"intValue":"${number}"}`),
+      integer.map((number) => `{"intValue":${number}}`),
+      fc.constantFrom(
+        '{"intValue":"007"}',
+        '{"intValue":""}',
+        '{"intValue":"5}',
+        '{"boolValue":true}',
+        "{}",
+        '{"intValue":1.5}',
+      ),
+    );
+    const answer = (attributes: string): string => {
+      try {
+        return Buffer.from(batchFromJson("logs", record(`{"attributes":[${attributes}]}`)).bytes).toString("hex");
+      } catch (error) {
+        if (isMalformed(error)) return "malformed";
+        throw error;
+      }
+    };
+    fc.assert(
+      fc.property(fc.array(fc.tuple(word, value), { maxLength: 4 }), (pairs) => {
+        const plain = pairs.map(([key, text]) => `{"key":${JSON.stringify(key)},"value":${text}}`);
+        const spread = plain.map((text) => text.replace('{"key"', '{ "key"').replace('"value":{', '"value": { '));
+        expect(answer(plain.join(","))).toBe(answer(spread.join(" , ")));
+      }),
+      runs(200),
+    );
+  });
+
   it("leaves numbers in texts alone", () => {
     const text = ':1544712660300000001, "[-1544712660300000001" \\ ';
     expect(read(`{"timeUnixNano":1544712660300000001,"severityText":${JSON.stringify(text)}}`)).toEqual({
@@ -319,6 +361,14 @@ describe("batchFromJson", () => {
     expect(() => read(`{"body":${open}${close}}`)).toThrow(/nested more than 200 deep/);
     expect(() => read(`{"body":${"[".repeat(10_000)}${"]".repeat(10_000)}}`)).toThrow(/body: expected an object/);
     expect(read(`{"other":${"[".repeat(10_000)}${"]".repeat(10_000)}}`)).toEqual({});
+  });
+
+  it("names the place of a mistake in so many words, however deep it is", () => {
+    const [open, close] = ['{"arrayValue":{"values":['.repeat(50), "]}}".repeat(50)];
+    const problem = /body\.arrayValue\.values\[0\]\.arrayValue.{0,150}\.\.\.: expected an object$/;
+    expect(() => read(`{"body":${open}7${close}}`)).toThrow(problem);
+    const place = "body.arrayValue.values[0].kvlistValue.values[0].value: expected an object";
+    expect(() => read('{"body":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"value":7}]}}]}}}')).toThrow(place);
   });
 
   it("takes maps 40 deep, as the Collector does", () => {

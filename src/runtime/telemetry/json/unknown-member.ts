@@ -1,0 +1,31 @@
+import { type Message, REQUEST } from "../bytes/messages.js";
+import type { Signal } from "../bytes/signal.js";
+
+/**
+ * Where an OTLP/JSON request has a member that OTLP does not: `resourceLogs[0].scopeLogs[0].logRecords[0].sevrity`. Readers
+ * of OTLP/JSON pass over such members, which is right for what newer clients send and wrong for what a person has typed.
+ */
+export function findUnknownMember(signal: Signal, request: unknown): string | undefined {
+  return findIn(REQUEST[signal], request, "");
+}
+
+function findIn(message: Message, value: unknown, path: string): string | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  for (const [name, member] of Object.entries(value)) {
+    const field = message.byName.get(name);
+    const place = path === "" ? name : `${path}.${name}`;
+    if (field === undefined) return place;
+    const found = field.message && findInField(field.message, member, place);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function findInField(message: Message, member: unknown, place: string): string | undefined {
+  if (!Array.isArray(member)) return findIn(message, member, place);
+  for (const [i, item] of member.entries()) {
+    const found = findIn(message, item, `${place}[${i}]`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
