@@ -41,6 +41,7 @@ export {
   type ReplaySkip,
   type Selection,
 } from "./runtime/contract/admin.js";
-export type { Attempt, AttemptError, Cycle, Entry, Failure, FailureReason } from "./runtime/contract/entry.js";
+export type { Attempt, AttemptError, Cycle, Entry, Failure } from "./runtime/contract/entry.js";
+export type { FailureReason } from "./runtime/contract/operations/failure-reasons.js";
 export type { DeadLetters } from "./runtime/embed/dead-letters.js";
 export type { MetricSample } from "./runtime/embed/metric-samples.js";

@@ -24,6 +24,7 @@ export {
   defineReceiver,
 } from "./runtime/contract/define.js";
 export { StartError } from "./runtime/contract/start-error.js";
+export { defineHandler, type HandlerMessage } from "./runtime/kit/messages/handler.js";
 
 // What a `create` function is given, and what it returns.
 
@@ -68,7 +69,7 @@ export {
 export { type DeadLetter, deadLetter, type Setback } from "./runtime/contract/dead-letter.js";
 export type { Outcome } from "./runtime/contract/debt.js";
 export { Delivery, type Origin, type PartialRejection } from "./runtime/contract/delivery.js";
-export type { FailureReason } from "./runtime/contract/entry.js";
+export type { FailureReason } from "./runtime/contract/operations/failure-reasons.js";
 export {
   isRefusal,
   Refusal,

@@ -10,6 +10,7 @@ export {
   type Admin,
   AdminError,
   DEAD_LETTER_QUERY,
+  type DeadLetterEdit,
   type DeadLetterPage,
   type DeadLetterQuery,
   type DeadLetterStats,
@@ -41,11 +42,13 @@ export {
   type AttemptError,
   type Cycle,
   type Entry,
-  FAILURE_REASONS,
+  type EntryEdit,
   type Failure,
+  revisionOf,
 } from "./contract/entry.js";
 export { ERROR_CODES, type ErrorCode, hasErrorCode } from "./contract/error-codes.js";
-export type { AgentInspection, GraphEdge, Traffic } from "./contract/inspect/inspection.js";
+export type { GraphEdge } from "./contract/inspect/graph.js";
+export type { AgentInspection, Traffic } from "./contract/inspect/inspection.js";
 export { noMetrics, silentLogger } from "./contract/observability.js";
 export {
   AUDITED_ACTIONS,
@@ -56,11 +59,13 @@ export {
   type Operator,
 } from "./contract/operations/audit.js";
 export type { DeadLetterGroup, DeadLetterGroups } from "./contract/operations/dead-letter-groups.js";
+export { FAILURE_REASONS } from "./contract/operations/failure-reasons.js";
 export { withIsoTimes } from "./contract/operations/iso-times.js";
-export type { ReplayEnd, ReplayJob, ReplayOutcome } from "./contract/operations/replay-job.js";
+export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplaySample } from "./contract/operations/replay-job.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";
 export type {
   Batching,
+  EndingPipeline,
   Journal,
   JournalFactory,
   JournalNotes,
@@ -103,6 +108,7 @@ export {
   sendAuthorized,
 } from "./kit/auth/authorized-send.js";
 export { CredentialGate, type VerifiedCredentials } from "./kit/auth/credential-gate.js";
+export { refuseStrangers } from "./kit/auth/refuse-strangers.js";
 export { http2AuthRequest, httpAuthRequest, plainAddress } from "./kit/auth/server-auth-request.js";
 
 // Network: addresses, listening, TLS, compression.
@@ -123,19 +129,24 @@ export {
   listenAddress,
   listenEndpoint,
   parseHostPort,
+  protectionOf,
 } from "./kit/net/endpoint.js";
+export { httpClientKeys } from "./kit/net/http-client-keys.js";
 export { httpHeaders } from "./kit/net/http-headers.js";
-export { Http1Client, type Http1Settings } from "./kit/net/http1/client.js";
+export { readOnlyHttpServerKeys } from "./kit/net/http-server-keys.js";
+export { Http1Client } from "./kit/net/http1/client.js";
 export type { Http1Answer } from "./kit/net/http1/exchange.js";
-export { headerLine, isHeader, type RequestHead, requestHead } from "./kit/net/http1/request-head.js";
+export { type HttpTarget, hostHeaderName, httpTarget } from "./kit/net/http1/http-target.js";
+export { isHeader, type RequestHead, requestHead } from "./kit/net/http1/request-head.js";
 export { http2Warning } from "./kit/net/http2-holes.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export { NoAnswerError } from "./kit/net/no-answer-error.js";
-export { type HttpProxy, proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";
+export { proxyFromEnvironment } from "./kit/net/proxy/proxy.js";
 export { Tunnel } from "./kit/net/proxy/tunnel.js";
 export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
 export { tlsClient, tlsServer } from "./kit/net/tls-config.js";
 export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } from "./kit/net/tls-load.js";
+export { clientSettings, HttpPoster, plainText, withHeaders } from "./kit/sending/http-poster.js";
 
 // OTLP: how requests and answers look over HTTP and gRPC.
 
@@ -160,6 +171,7 @@ export {
   answerOfRefusal,
   type ErrorAnswer,
   parseRetryAfter,
+  refusalOfAbort,
   refusalOfConnection,
   refusalOfGrpc,
   refusalOfHttp,
@@ -184,11 +196,55 @@ export {
   serviceOfGrpcPath,
 } from "./kit/otlp/services.js";
 
+// Metrics: points where they lie, the series they belong to, and the names that Prometheus gives them.
+
+export { type MetricData, type MetricVisitor, message, walkMetrics } from "./kit/metrics/metric-walk.js";
+export { PointReader } from "./kit/metrics/point-reader.js";
+export {
+  labelName,
+  type MetricKind,
+  metricName,
+  nameRules,
+  type PrometheusNameRules,
+  TRANSLATION_STRATEGIES,
+} from "./kit/prometheus/names.js";
+export { AttributeKey, eachAttribute } from "./kit/series/attribute-key.js";
+export { nextOwnerId, OwnerTable } from "./kit/series/owner-table.js";
+export { SeriesTable } from "./kit/series/series-table.js";
+
+// Brokers: what all of them share, and connections that receivers and exporters both make.
+
+export { NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "./kit/clients/nats-config.js";
+export { NatsLink, type NatsSession, natsErrorMessage, withoutCredentials } from "./kit/clients/nats-link.js";
+export { ensureNatsStream, hasNatsCode, NATS_CODES } from "./kit/clients/nats-stream.js";
+export { REDIS_CLIENT, redisConnectionKeys } from "./kit/clients/redis-config.js";
+export { connectRedis, isRedisError, isRedisReady, redisErrorMessage } from "./kit/clients/redis-link.js";
+export {
+  KAFKA_CLIENT,
+  kafkaConnection,
+  kafkaConnectionKeys,
+  kafkaErrorIds,
+  kafkaErrorMessage,
+} from "./kit/kafka/connection.js";
+export { loadClient, withClient } from "./kit/messages/load-client.js";
+export {
+  type HeaderValue,
+  type IncomingMessage,
+  MESSAGE_ENCODINGS,
+  MESSAGE_HEADERS,
+  type MessageEncoding,
+} from "./kit/messages/message.js";
+export { MessageIntake, type MessageIntakeSettings, type MessageOutcome } from "./kit/messages/message-intake.js";
+export { rejectOnAbort } from "./kit/messages/reject-on-abort.js";
+export { type WrittenMessage, writeMessages } from "./kit/messages/write-messages.js";
+export { closeConnection, RABBITMQ_CLIENT, RabbitClient, rabbitConnection } from "./kit/rabbitmq/connection.js";
+
 // Text, patterns, hashes and counters.
 
 export { crc32c, maskCrc } from "./kit/crc32c.js";
 export { environmentVariable } from "./kit/environment.js";
 export { FNV32_START, FNV64_START, fnv32, fnv64 } from "./kit/fnv.js";
+export { ByteScan } from "./kit/match/byte-scan.js";
 export { compilePattern, type Pattern } from "./kit/match/pattern.js";
 export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./kit/private-files.js";
 export { receiverCounters } from "./kit/receiver-counters.js";
@@ -299,8 +355,9 @@ export { WireWriter } from "./telemetry/bytes/writer.js";
 // Walks over records, and what is read and written on the way.
 
 export { RecordViews } from "./telemetry/edit/edit-records.js";
-export { partitionByMarks } from "./telemetry/edit/partition.js";
+export { partition, partitionByMarks } from "./telemetry/edit/partition.js";
 export { eachPoint, type PlacedRecord, placedRecords } from "./telemetry/json/placed-record.js";
+export { findUnknownMember } from "./telemetry/json/unknown-member.js";
 export { attributeValue, encodedKey, findAttribute, hasKey } from "./telemetry/views/attributes.js";
 export { RecordReader } from "./telemetry/views/record-reader.js";
 export { DROP, type Frame, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./telemetry/views/record-walk.js";

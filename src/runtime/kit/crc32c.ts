@@ -1,17 +1,18 @@
 /**
- * CRC-32C (Castagnoli), sixteen bytes a step: about 1.9 GB/s in plain JavaScript when the bytes lie on a word boundary,
- * 1.4 GB/s otherwise. LevelDB's own files carry the same checksum.
+ * CRC-32C (Castagnoli), sixteen bytes a step from the first word boundary on: about 1.9 GB/s in plain JavaScript. LevelDB's
+ * own files carry the same checksum.
  */
 export function crc32c(bytes: Uint8Array, before = 0): number {
   let crc = ~before;
   let i = 0;
-  if ((bytes.byteOffset & 3) === 0 && isLittleEndian) {
-    const words = new Int32Array(bytes.buffer, bytes.byteOffset, (bytes.length >>> 4) << 2);
+  if (isLittleEndian && bytes.length >= SHORTEST_WITH_WORDS) {
+    for (const boundary = -bytes.byteOffset & 3; i < boundary; i++) crc = addByte(crc, bytes[i]!);
+    const words = new Int32Array(bytes.buffer, bytes.byteOffset + i, ((bytes.length - i) >>> 4) << 2);
     crc = crcOfWords(words, crc);
-    i = words.length << 2;
+    i += words.length << 2;
   }
   crc = crcOfEightBytes(bytes, i, crc);
-  for (i += (bytes.length - i) & ~7; i < bytes.length; i++) crc = (crc >>> 8) ^ TABLES[(crc ^ bytes[i]!) & 255]!;
+  for (i += (bytes.length - i) & ~7; i < bytes.length; i++) crc = addByte(crc, bytes[i]!);
   return ~crc >>> 0;
 }
 
@@ -20,6 +21,8 @@ export function maskCrc(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
 }
 
+/** Of these there are sixteen bytes behind the first word boundary, wherever that is. */
+const SHORTEST_WITH_WORDS = 19;
 const POLYNOMIAL = 0x82f63b78;
 const isLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 /** Sixteen tables, one behind the other: table k advances a byte by k further bytes. */
@@ -37,6 +40,10 @@ function makeTables(): Int32Array {
     tables[i] = (crc >>> 8) ^ tables[crc & 255]!;
   }
   return tables;
+}
+
+function addByte(crc: number, byte: number): number {
+  return (crc >>> 8) ^ TABLES[(crc ^ byte) & 255]!;
 }
 
 function crcOfWords(words: Int32Array, start: number): number {

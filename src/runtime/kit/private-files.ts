@@ -23,9 +23,9 @@ export async function makePrivate(path: string): Promise<number> {
   if (found === undefined || !(found.isFile() || found.isDirectory())) return 0;
   const changed = await removeRights(path, found.mode);
   const names = found.isDirectory() ? await readdir(path).catch(() => []) : [];
-  let count = changed ? 1 : 0;
-  for (const name of names) count += await makePrivate(join(path, name));
-  return count;
+  // A large queue has hundreds of files, and an agent that starts would wait for each of them in turn.
+  const counts = await Promise.all(names.map((name) => makePrivate(join(path, name))));
+  return counts.reduce((sum, count) => sum + count, changed ? 1 : 0);
 }
 
 async function removeRights(path: string, mode: number): Promise<boolean> {

@@ -131,13 +131,18 @@ const SECRET_NAME = /auth|token|key|secret|cookie|signature/i;
 const MIN_SECRET_LENGTH = 6;
 
 /** Some servers repeat in their answer what they were shown, and the answer is kept and shown. */
-function withoutCredentials(error: unknown, headers: AuthHeaders): unknown {
-  if (!isRefusal(error)) return error;
-  let { message } = error;
+export function withoutSecrets(message: string, headers: AuthHeaders): string {
+  let text = message;
   for (const [name, value] of Object.entries(headers)) {
     const words = SECRET_NAME.test(name) && value !== undefined ? [value, ...value.split(" ")] : [];
-    for (const word of words) if (word.length >= MIN_SECRET_LENGTH) message = message.replaceAll(word, "[REDACTED]");
+    for (const word of words) if (word.length >= MIN_SECRET_LENGTH) text = text.replaceAll(word, "[REDACTED]");
   }
+  return text;
+}
+
+function withoutCredentials(error: unknown, headers: AuthHeaders): unknown {
+  if (!isRefusal(error)) return error;
+  const message = withoutSecrets(error.message, headers);
   if (message === error.message) return error;
   const { kind, code, status, category, retryAfterMs } = error;
   return new Refusal(kind, message, {

@@ -139,3 +139,15 @@ export function grpcTarget() {
 export function isLoopbackHost(host: string | undefined): boolean {
   return host !== undefined && (host === "localhost" || host === "::1" || /^127\.[\d.]+$/.test(host));
 }
+
+/**
+ * What keeps a listener, by the keys of its config: a client certificate that TLS asks for is as good as what `auth` asks for.
+ */
+export function protectionOf({ tls, auth }: ProtectionKeys): { readonly tls: boolean; readonly auth: boolean } {
+  return { tls: tls !== undefined, auth: auth !== undefined || tls?.client_ca_file !== undefined };
+}
+
+interface ProtectionKeys {
+  readonly tls?: { readonly client_ca_file?: string | undefined } | undefined;
+  readonly auth?: object | undefined;
+}

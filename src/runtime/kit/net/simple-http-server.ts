@@ -21,6 +21,8 @@ interface SimpleHttpServerSettings {
   readonly configPath: readonly string[];
   /** Called for GET and HEAD with the path, without its query. A throw becomes a 500. */
   readonly answer: (path: string, request: IncomingMessage) => SimpleHttpResponse | Promise<SimpleHttpResponse>;
+  /** Asked first, if given: what it answers, whoever asks gets instead. */
+  readonly refuse?: ((request: IncomingMessage) => Promise<SimpleHttpResponse | undefined>) | undefined;
   /** Given: https instead of http. */
   readonly tls?: ServerOptions;
   /** Called with a server that speaks TLS: what renews its certificates, and gives what stops that. */
@@ -70,6 +72,8 @@ async function respond(settings: SimpleHttpServerSettings, request: IncomingMess
 }
 
 async function answerTo(settings: SimpleHttpServerSettings, request: IncomingMessage): Promise<SimpleHttpResponse> {
+  const refusal = await settings.refuse?.(request);
+  if (refusal !== undefined) return refusal;
   if (request.method !== "GET" && request.method !== "HEAD") {
     return { status: 405, type: "text/plain", body: "GET or HEAD only\n", headers: { allow: "GET, HEAD" } };
   }

@@ -59,13 +59,25 @@ function gunzipSmall(bytes: Buffer, { limit, reserve }: DecompressBounds): Buffe
   if (!reserve(claimed)) throw noRoom();
   const maxLength = claimed + SLACK;
   try {
-    const output = zlib.gunzipSync(bytes, { chunkSize: maxLength, maxOutputLength: maxLength });
+    const options = { chunkSize: maxLength, maxOutputLength: maxLength, info: true };
+    const { buffer: output, engine } = zlib.gunzipSync(bytes, options) as unknown as SyncResult;
     if (output.length > limit) throw tooLarge(limit);
-    return output.length > claimed ? undefined : output;
+    return output.length > claimed || hasMore(bytes, engine) ? undefined : output;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") return undefined;
     throw error instanceof DecompressError ? error : corrupt("gzip", error as Error);
   }
+}
+
+/** What zlib gives with `info: true`, which its types do not know. */
+interface SyncResult {
+  readonly buffer: Buffer;
+  readonly engine: zlib.Gunzip;
+}
+
+/** Whether something is left behind the end of the data, which zlib passes over without a word; zeros are padding. */
+function hasMore(bytes: Buffer, { bytesWritten }: zlib.Gunzip): boolean {
+  return bytes.subarray(bytesWritten).some((byte) => byte !== 0);
 }
 
 function decompressStream(encoding: string, bytes: Buffer, { limit, reserve }: DecompressBounds): Promise<Buffer> {
@@ -84,7 +96,10 @@ function decompressStream(encoding: string, bytes: Buffer, { limit, reserve }: D
       else chunks.push(chunk);
     });
     stream.on("error", (error) => fail(corrupt(encoding, error)));
-    stream.on("end", () => resolve(Buffer.concat(chunks, size)));
+    stream.on("end", () => {
+      if (hasMore(bytes, stream)) fail(new DecompressError("corrupt", `the ${encoding} data goes on behind its end`));
+      else resolve(Buffer.concat(chunks, size));
+    });
     stream.end(bytes);
   });
 }

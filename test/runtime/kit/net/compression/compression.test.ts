@@ -74,6 +74,20 @@ describe.each(CODECS)("$name", ({ name, pack, unpack }) => {
     );
   });
 
+  it("gives back all of what comes one behind the other, or nothing: never a part of it", async () => {
+    await fc.assert(
+      fc.asyncProperty(someBytes, someBytes, fc.nat(3), async (one, two, zeros) => {
+        const behind = Buffer.concat([Buffer.alloc(zeros), await pack(two)]);
+        const result = await unpack(Buffer.concat([await pack(one), behind])).catch((error: unknown) => error);
+        if (Buffer.isBuffer(result)) expect(result.equals(Buffer.concat([one, two]))).toBe(true);
+        else expect(result instanceof DecompressError || result instanceof RangeError, String(result)).toBe(true);
+        const garbage = Buffer.concat([await pack(one), Buffer.from("garbage")]);
+        await expect(unpack(garbage)).rejects.toBeInstanceOf(Error);
+      }),
+      runs(20),
+    );
+  });
+
   it("stops at the limit, and where there is no room", async () => {
     const packed = await pack(Buffer.alloc(3_000_000, "telemetry "));
     await expect(unpack(packed, { limit: 2_999_999, reserve: () => true })).rejects.toMatchObject({

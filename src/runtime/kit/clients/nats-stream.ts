@@ -1,0 +1,22 @@
+import type { JetStreamManager } from "@nats-io/jetstream";
+
+/** Codes of JetStream's errors. */
+export const NATS_CODES = { consumerNotFound: 10014, streamNotFound: 10059, messageTooLarge: 10054 } as const;
+
+export function hasNatsCode(error: unknown, code: number): boolean {
+  return (error as { code?: unknown } | undefined)?.code === code;
+}
+
+/** Makes the stream if there is none of that name. Another agent may do so at the same moment: the same stream is no error. */
+export async function ensureNatsStream(
+  manager: JetStreamManager,
+  name: string,
+  subjects: readonly string[],
+): Promise<void> {
+  try {
+    await manager.streams.info(name);
+  } catch (error) {
+    if (!hasNatsCode(error, NATS_CODES.streamNotFound)) throw error;
+    await manager.streams.add({ name, subjects: [...new Set(subjects)] });
+  }
+}

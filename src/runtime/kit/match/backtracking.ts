@@ -1,0 +1,69 @@
+import { type Automaton, sampleCharacters } from "./automaton.js";
+import { contains } from "./char-set.js";
+
+/**
+ * How long a text a backtracking engine can search with this pattern without taking much longer than one that never goes
+ * back: any, up to so many characters, or none (0).
+ *
+ * Such an engine tries every way to read a part of the text, one after the other. So the number of ways is followed through
+ * all texts there can be, character by character, from one start and from all starts together. When it never passes a
+ * bound, the work is at most that bound for each character. Nested and adjacent repetitions that can share a text
+ * between them in many ways pass every bound.
+ */
+export function maxBacktrackingLength(automaton: Automaton): number {
+  const fromOneStart = mostWays(automaton, false);
+  if (fromOneStart === undefined) return 0;
+  // A start further back than the longest match has nothing left to try.
+  if (automaton.startsAtStart || automaton.maxLength * fromOneStart <= MAX_WAYS) return Number.POSITIVE_INFINITY;
+  if (mostWays(automaton, true) !== undefined) return Number.POSITIVE_INFINITY;
+  return Math.floor(MAX_WAYS_PER_CHARACTER / fromOneStart);
+}
+
+/** Of one search, all starts together. A step of V8's takes a small part of one of the other engine's. */
+const MAX_WAYS = 64;
+/** The same for texts of bounded length, where ways from every start add up: half of it on average. */
+const MAX_WAYS_PER_CHARACTER = 1024;
+/** Steps of the proof itself: what takes more is not proven. A few milliseconds. */
+const MAX_PROOF_STEPS = 100_000;
+
+/** The most ways to read a text up to one of its characters, or undefined when there may be more than `MAX_WAYS`. */
+function mostWays(automaton: Automaton, fromEveryStart: boolean): number | undefined {
+  const { first, follow, sets } = automaton;
+  const steps = sampleCharacters(automaton).map((point) => {
+    const taken = sets.map((set) => contains(set, point));
+    const onlyTaken = (ways: ReadonlyMap<number, number>) => [...ways].filter(([state]) => taken[state]).flat();
+    return { first: onlyTaken(first), follow: follow.map(onlyTaken) };
+  });
+  // How many ways have come to each state.
+  const start = Buffer.alloc(sets.length);
+  const seen = new Set<string>([start.toString("latin1")]);
+  const open = [start];
+  let most = 1;
+  let spent = 0;
+  for (let here = open.pop(); here !== undefined; here = open.pop()) {
+    for (const step of steps) {
+      const next = Buffer.alloc(sets.length);
+      let ways = 0;
+      const add = (states: readonly number[], times: number) => {
+        for (let i = 0; i < states.length; i += 2) {
+          ways += states[i + 1]! * times;
+          next[states[i]!]! += states[i + 1]! * times;
+        }
+        spent += states.length;
+      };
+      if (fromEveryStart || here === start) add(step.first, 1);
+      for (let state = 0; state < here.length; state++) {
+        const times = here[state]!;
+        if (times > 0) add(step.follow[state]!, times);
+      }
+      spent += 10 + (sets.length >> 3);
+      if (ways > MAX_WAYS || spent > MAX_PROOF_STEPS) return undefined;
+      most = Math.max(most, ways);
+      const key = next.toString("latin1");
+      if (seen.has(key)) continue;
+      seen.add(key);
+      open.push(next);
+    }
+  }
+  return most;
+}

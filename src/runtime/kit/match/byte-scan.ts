@@ -1,0 +1,175 @@
+import type { Automaton } from "./automaton.js";
+import { contains, highest } from "./char-set.js";
+import type { Pattern } from "./pattern.js";
+
+/** How many patterns one scan tells apart; of more it says that any may match. */
+const MAX_PATTERNS = 30;
+const MAX_STATES = 1000;
+/** After so many new beginnings the texts are too unlike for a table. */
+const MAX_RESETS = 20;
+
+/** Kinds of bytes beside those of ASCII characters: the first of a longer character, and one inside it. */
+const LEAD = 0;
+const INSIDE = 1;
+
+/** In the place of patterns found: nothing can match any more. */
+const DEAD = -1;
+
+interface NfaState {
+  readonly follow: readonly number[];
+  /** By kind of byte. */
+  readonly taken: readonly boolean[];
+  readonly isLast: boolean;
+  /** Of its pattern. */
+  readonly bit: number;
+  readonly endsAtEnd: boolean;
+}
+
+/**
+ * Finds out from the bytes of a text, before it is made, which of some patterns may match in it: all of them in one pass,
+ * with one look at a table for each byte. The table is made as texts need it. A pattern that matches is always told; one
+ * that is told may not match: assertions are taken to hold, and of characters beyond ASCII it only knows that they are.
+ */
+export class ByteScan {
+  /** A bit for each pattern. */
+  private readonly all: number;
+  /** Those that match everywhere, or of which nothing is known. */
+  private readonly always: number;
+  private readonly states: NfaState[] = [];
+  private readonly starts: number[] = [];
+  private readonly onlyStarts: number[] = [];
+  private readonly kinds = new Uint8Array(256);
+  /** A row for each set of states: the row behind each kind of byte, then the patterns found in it, and found at the end. */
+  private rows: Int32Array;
+  private readonly width: number;
+  private sets: (readonly number[])[] = [];
+  private readonly known = new Map<string, number>();
+  private resets = 0;
+
+  constructor(patterns: readonly Pattern[]) {
+    const isTooMany = patterns.length > MAX_PATTERNS;
+    this.all = isTooMany ? -1 : 2 ** patterns.length - 1;
+    const automata = isTooMany ? [] : patterns.map(({ automaton }) => automaton);
+    const samples = this.assignKinds(automata);
+    let always = isTooMany ? -1 : 0;
+    automata.forEach((automaton, i) => {
+      if (automaton === undefined || automaton.isNullable) always |= 1 << i;
+      else this.addAutomaton(automaton, 1 << i, samples);
+    });
+    this.always = always;
+    this.width = samples.length + 4;
+    this.rows = new Int32Array(this.width * 16);
+    this.addRow([]);
+  }
+
+  /** A bit for each pattern that may match in the text [start, end), the first pattern's being the lowest. */
+  scan(bytes: Uint8Array, start: number, end: number): number {
+    if (this.always === this.all) return this.all;
+    const { kinds, width } = this;
+    let { rows } = this;
+    let row = 0;
+    let found = this.always;
+    for (let p = start; p < end; p++) {
+      const kind = kinds[bytes[p]!]!;
+      let next = rows[row + kind]!;
+      if (next < 0) {
+        next = this.extend(row / width, kind);
+        if (next < 0) return this.all;
+        rows = this.rows;
+      }
+      row = next;
+      const hit = rows[row + width - 2]!;
+      if (hit === 0) continue;
+      if (hit === DEAD) return found;
+      found |= hit;
+      if (found === this.all) return found;
+    }
+    return found | rows[row + width - 1]!;
+  }
+
+  /** Gives bytes that no pattern tells apart the same kind; a byte of each kind comes back. */
+  private assignKinds(automata: readonly (Automaton | undefined)[]): number[] {
+    const sets = automata.flatMap((automaton) => automaton?.sets ?? []);
+    const samples: number[] = [];
+    const kinds = new Map<string, number>();
+    for (let c = 0; c < 128; c++) {
+      const key = sets.map((set) => (contains(set, c) ? "1" : "0")).join("");
+      let kind = kinds.get(key);
+      if (kind === undefined) {
+        kind = samples.push(c) + 1;
+        kinds.set(key, kind);
+      }
+      this.kinds[c] = kind;
+    }
+    this.kinds.fill(INSIDE, 128, 192);
+    this.kinds.fill(LEAD, 192);
+    return samples;
+  }
+
+  private addAutomaton(automaton: Automaton, bit: number, samples: readonly number[]): void {
+    const { sets, first, follow, last, startsAtStart, endsAtEnd } = automaton;
+    const offset = this.states.length;
+    const moved = (ways: ReadonlyMap<number, number>) => [...ways.keys()].map((state) => state + offset);
+    sets.forEach((set, i) => {
+      const isBeyond = highest(set) > 127;
+      const taken = [isBeyond, isBeyond, ...samples.map((c) => contains(set, c))];
+      this.states.push({ follow: moved(follow[i]!), taken, isLast: last.has(i), bit, endsAtEnd });
+    });
+    (startsAtStart ? this.onlyStarts : this.starts).push(...moved(first));
+  }
+
+  /** The row behind this one, or -1 when it is given up. */
+  private extend(index: number, kind: number): number {
+    const here = this.sets[index]!;
+    const isStart = index === 0;
+    const reached = new Set<number>();
+    const take = (states: readonly number[]) => {
+      for (const state of states) if (this.states[state]!.taken[kind]) reached.add(state);
+    };
+    take(this.starts);
+    if (isStart) take(this.onlyStarts);
+    for (const state of here) take(this.states[state]!.follow);
+    // A byte inside a character adds nothing to it, but where it is out of place it is a character of its own.
+    if (kind === INSIDE) for (const state of here) reached.add(state);
+    const next = [...reached].sort((a, b) => a - b);
+    const known = this.known.get(next.join());
+    if (known !== undefined) {
+      this.rows[index * this.width + kind] = known;
+      return known;
+    }
+    if (this.sets.length < MAX_STATES) {
+      const added = this.addRow(next);
+      this.rows[index * this.width + kind] = added;
+      return added;
+    }
+    if (++this.resets > MAX_RESETS) return -1;
+    this.sets = [];
+    this.known.clear();
+    this.addRow([]);
+    return this.addRow(next);
+  }
+
+  private addRow(set: readonly number[]): number {
+    const { width } = this;
+    const row = this.sets.length * width;
+    if (row + width > this.rows.length) {
+      const rows = new Int32Array(this.rows.length * 2);
+      rows.set(this.rows);
+      this.rows = rows;
+    }
+    this.rows.fill(-1, row, row + width);
+    let found = 0;
+    let foundAtEnd = 0;
+    for (const state of set) {
+      const { isLast, bit, endsAtEnd } = this.states[state]!;
+      if (isLast && endsAtEnd) foundAtEnd |= bit;
+      else if (isLast) found |= bit;
+    }
+    const isDead = row > 0 && set.length === 0 && this.starts.length === 0;
+    this.rows[row + width - 2] = isDead ? DEAD : found;
+    this.rows[row + width - 1] = foundAtEnd;
+    // The first row is the start of a text, which nothing leads back to.
+    if (this.sets.push(set) > 1) this.known.set(set.join(), row);
+    return row;
+  }
+}

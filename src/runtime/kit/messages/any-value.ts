@@ -1,0 +1,73 @@
+import type { Tree } from "../../telemetry/json/tree.js";
+
+/** A value of a program as OTLP's AnyValue, in the tree's form. What has no form of its own there becomes text. */
+export function anyValue(value: unknown, depth = 0): Tree {
+  switch (typeof value) {
+    case "string":
+      return { stringValue: value };
+    case "boolean":
+      return { boolValue: value };
+    case "bigint":
+      return isInt64(value) ? { intValue: value } : { stringValue: String(value) };
+    case "number":
+      return Number.isSafeInteger(value) ? { intValue: BigInt(value) } : { doubleValue: value };
+    case "object":
+      return value === null ? {} : anyObject(value, depth);
+    default:
+      return {};
+  }
+}
+
+export function keyValues(values: Readonly<Record<string, unknown>>, prefix = "", depth = 0): Tree[] {
+  return Object.entries(values)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => ({ key: prefix + key, value: anyValue(value, depth) }));
+}
+
+/** Deeper than this nobody reads, and OTLP's readers refuse it. */
+const MAX_DEPTH = 32;
+
+function anyObject(value: object, depth: number): Tree {
+  if (value instanceof Uint8Array) return { bytesValue: value };
+  if (value instanceof Date) return { stringValue: value.toISOString() };
+  if (depth === MAX_DEPTH) return { stringValue: JSON.stringify(value) };
+  if (Array.isArray(value)) return { arrayValue: { values: value.map((each) => anyValue(each, depth + 1)) } };
+  return { kvlistValue: { values: keyValues(value as Record<string, unknown>, "", depth + 1) } };
+}
+
+function isInt64(value: bigint): boolean {
+  return BigInt.asIntN(64, value) === value;
+}
+
+/** An AnyValue of a tree as a value of a program: integers that a number cannot hold stay bigint, bytes stay bytes. */
+export function plainValue(value: Tree | undefined): unknown {
+  const { stringValue, boolValue, intValue, doubleValue, bytesValue, arrayValue, kvlistValue } = (value ??
+    {}) as AnyValueTree;
+  if (intValue !== undefined) return isSafe(BigInt(intValue)) ? Number(intValue) : BigInt(intValue);
+  if (arrayValue !== undefined) return (arrayValue.values ?? []).map(plainValue);
+  if (kvlistValue !== undefined) return plainObject(kvlistValue.values);
+  return stringValue ?? boolValue ?? doubleValue ?? bytesValue ?? null;
+}
+
+export function plainObject(values: readonly KeyValueTree[] = []): Record<string, unknown> {
+  return Object.fromEntries(values.map(({ key, value }) => [key ?? "", plainValue(value)]));
+}
+
+export interface KeyValueTree {
+  readonly key?: string;
+  readonly value?: Tree;
+}
+
+interface AnyValueTree {
+  readonly stringValue?: string;
+  readonly boolValue?: boolean;
+  readonly intValue?: bigint | number | string;
+  readonly doubleValue?: number;
+  readonly bytesValue?: Uint8Array;
+  readonly arrayValue?: { readonly values?: readonly Tree[] };
+  readonly kvlistValue?: { readonly values?: readonly KeyValueTree[] };
+}
+
+function isSafe(value: bigint): boolean {
+  return Number.isSafeInteger(Number(value));
+}

@@ -1,0 +1,162 @@
+/**
+ * How OTLP's names become those of Prometheus, by the rules of OpenTelemetry's compatibility specification and with what the
+ * Collector makes of them. The tables of units work in both directions: receivers of Prometheus metrics read them
+ * backwards.
+ */
+
+/** Kinds of metrics whose names differ. */
+export type MetricKind = "gauge" | "counter" | "other";
+
+export interface PrometheusNameRules {
+  /** Put in front of every name. */
+  readonly namespace: string;
+  /** Append the unit, and `_total` or `_ratio`. */
+  readonly addSuffixes: boolean;
+  /** Leave characters that Prometheus 2 does not know in names as they are. */
+  readonly allowUtf8: boolean;
+}
+
+/** What configs call the combinations of these rules. */
+export const TRANSLATION_STRATEGIES = [
+  "UnderscoreEscapingWithSuffixes",
+  "UnderscoreEscapingWithoutSuffixes",
+  "NoUTF8EscapingWithSuffixes",
+  "NoTranslation",
+] as const;
+
+export type TranslationStrategy = (typeof TRANSLATION_STRATEGIES)[number];
+
+export function nameRules(
+  namespace: string,
+  addSuffixes: boolean,
+  strategy: TranslationStrategy | undefined,
+): PrometheusNameRules {
+  if (strategy === undefined) return { namespace, addSuffixes, allowUtf8: false };
+  const isPlain = strategy.startsWith("Underscore");
+  const hasSuffixes = strategy.endsWith("WithSuffixes");
+  return { namespace, addSuffixes: hasSuffixes, allowUtf8: !isPlain };
+}
+
+/** The name of a metric; empty when nothing of it can stay. */
+export function metricName(name: string, unit: string, kind: MetricKind, rules: PrometheusNameRules): string {
+  if (rules.allowUtf8) return utf8Name(name, unit, kind, rules);
+  if (!rules.addSuffixes) return bareName(name, rules.namespace);
+  const tokens = name.split(/[^A-Za-z0-9:]+/).filter(Boolean);
+  const [main, per] = unitWords(unit);
+  if (main !== "" && !tokens.includes(main)) tokens.push(main);
+  if (per !== "" && !tokens.includes(`per_${per}`)) tokens.push(`per_${per}`);
+  const word = kindSuffix(unit, kind);
+  const whole = word === undefined ? tokens : [...tokens.filter((token) => token !== word), word];
+  const joined = [...(rules.namespace === "" ? [] : [rules.namespace]), ...whole].join("_");
+  return orEmpty(/^[0-9]/.test(joined) ? `_${joined}` : joined);
+}
+
+/** `_total` for counters; `_ratio` for gauges without a dimension. */
+function kindSuffix(unit: string, kind: MetricKind): string | undefined {
+  if (kind === "counter") return "total";
+  return unit === "1" && kind === "gauge" ? "ratio" : undefined;
+}
+
+function bareName(name: string, namespace: string): string {
+  const clean = (text: string) =>
+    text
+      .split(/[^A-Za-z0-9:_]+/)
+      .filter(Boolean)
+      .join("_");
+  const bare = clean(name);
+  if (namespace !== "") return orEmpty(`${clean(namespace)}_${bare}`);
+  return orEmpty(/^[0-9]/.test(bare) ? `_${bare}` : bare);
+}
+
+function utf8Name(
+  name: string,
+  unit: string,
+  kind: MetricKind,
+  { namespace, addSuffixes }: PrometheusNameRules,
+): string {
+  let whole = namespace === "" ? name : `${namespace}_${name}`;
+  if (!addSuffixes) return whole;
+  const [main, per] = unitWords(unit);
+  const suffixes = [per === "" ? undefined : `per_${per}`, kindSuffix(unit, kind)].filter((each) => each !== undefined);
+  for (const suffix of suffixes.toReversed()) {
+    if (whole.endsWith(suffix) && whole.length > suffix.length + 1) whole = whole.slice(0, -suffix.length - 1);
+  }
+  if (main !== "" && !whole.endsWith(main)) whole = `${whole}_${main}`;
+  return [whole, ...suffixes].join("_");
+}
+
+function orEmpty(name: string): string {
+  return /^_*$/.test(name) ? "" : name;
+}
+
+/** The name of a label; empty when nothing of it can stay. */
+export function labelName(name: string, { allowUtf8 }: Pick<PrometheusNameRules, "allowUtf8">): string {
+  const clean = allowUtf8 ? name : name.replace(/[^A-Za-z0-9_]/gu, "_");
+  if (/^_*$/.test(clean)) return "";
+  if (!allowUtf8 && /^[0-9]/.test(clean)) return `key_${clean}`;
+  return clean;
+}
+
+/** UCUM's symbols and Prometheus's words. */
+export const UNIT_WORDS: Readonly<Record<string, string>> = {
+  d: "days",
+  h: "hours",
+  min: "minutes",
+  s: "seconds",
+  ms: "milliseconds",
+  us: "microseconds",
+  ns: "nanoseconds",
+  By: "bytes",
+  KiBy: "kibibytes",
+  MiBy: "mebibytes",
+  GiBy: "gibibytes",
+  TiBy: "tibibytes",
+  KBy: "kilobytes",
+  MBy: "megabytes",
+  GBy: "gigabytes",
+  TBy: "terabytes",
+  m: "meters",
+  V: "volts",
+  A: "amperes",
+  J: "joules",
+  W: "watts",
+  g: "grams",
+  Cel: "celsius",
+  Hz: "hertz",
+  "1": "",
+  "%": "percent",
+};
+
+/** What stands behind a slash. */
+export const PER_UNIT_WORDS: Readonly<Record<string, string>> = {
+  s: "second",
+  m: "minute",
+  h: "hour",
+  d: "day",
+  w: "week",
+  mo: "month",
+  y: "year",
+};
+
+/** A unit in words, such as `bytes_per_second`; empty when it has none. */
+export function unitName(unit: string): string {
+  const [main, per] = unitWords(unit);
+  return [main, per === "" ? "" : `per_${per}`].filter(Boolean).join("_");
+}
+
+function unitWords(unit: string): [main: string, per: string] {
+  const slash = unit.indexOf("/");
+  const main = slash < 0 ? unit : unit.slice(0, slash);
+  const per = slash < 0 ? "" : unit.slice(slash + 1);
+  return [unitWord(main.trim(), UNIT_WORDS), unitWord(per.trim(), PER_UNIT_WORDS)];
+}
+
+/** An annotation in braces is no unit. */
+function unitWord(symbol: string, words: Readonly<Record<string, string>>): string {
+  if (/[{}]/.test(symbol)) return "";
+  const word = Object.hasOwn(words, symbol) ? words[symbol]! : symbol;
+  return word
+    .split(/[^A-Za-z0-9]+/)
+    .filter(Boolean)
+    .join("_");
+}

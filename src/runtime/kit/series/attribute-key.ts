@@ -1,0 +1,133 @@
+import { KEY_TAG, VALUE_TAG } from "../../telemetry/bytes/tags.js";
+import { after, skip, varint } from "../../telemetry/bytes/wire.js";
+
+/**
+ * Attributes as the key of a series: the same bytes for the same attributes, in whatever order they came. Those that lie
+ * together in the order of their names, as most SDKs send them, are their own key and are not copied.
+ *
+ * Use: `begin`, `add` for every field of attributes in turn, `finish`; then `bytes`, `start` and `end` are the key, until
+ * the next `begin`.
+ */
+export class AttributeKey {
+  bytes: Uint8Array = EMPTY;
+  start = 0;
+  end = 0;
+  private source: Uint8Array = EMPTY;
+  private count = 0;
+  private isInOrder = true;
+  /** Of each attribute: its field, and the name in it. */
+  private readonly fieldStarts: number[] = [];
+  private readonly fieldEnds: number[] = [];
+  private readonly nameStarts: number[] = [];
+  private readonly nameEnds: number[] = [];
+  private scratch = new Uint8Array(256);
+
+  begin(b: Uint8Array): void {
+    this.source = b;
+    this.count = 0;
+    this.isInOrder = true;
+  }
+
+  /** The attribute whose field, tag included, is [at, end), and whose KeyValue begins at `body`. */
+  add(at: number, body: number, end: number): void {
+    const b = this.source;
+    const i = this.count++;
+    this.fieldStarts[i] = at;
+    this.fieldEnds[i] = end;
+    let nameStart = body;
+    let nameEnd = body;
+    if (b[body] === KEY_TAG) {
+      nameStart = body + 2;
+      let size = b[body + 1]!;
+      if (size > 127) {
+        size = varint(b, body + 1);
+        nameStart = after;
+      }
+      nameEnd = nameStart + size;
+    } else {
+      [nameStart, nameEnd] = findName(b, body, end);
+    }
+    this.nameStarts[i] = nameStart;
+    this.nameEnds[i] = nameEnd;
+    if (i > 0 && this.isInOrder) this.isInOrder = this.fieldEnds[i - 1] === at && this.compare(i - 1, i) <= 0;
+  }
+
+  finish(): void {
+    const { count } = this;
+    this.bytes = this.source;
+    this.start = count === 0 ? 0 : this.fieldStarts[0]!;
+    this.end = count === 0 ? 0 : this.fieldEnds[count - 1]!;
+    if (!this.isInOrder) this.copyInOrder();
+  }
+
+  private copyInOrder(): void {
+    const order = Array.from({ length: this.count }, (_, i) => i).sort((a, b) => this.compare(a, b) || a - b);
+    let size = 0;
+    for (const i of order) size += this.fieldEnds[i]! - this.fieldStarts[i]!;
+    if (size > this.scratch.length) this.scratch = new Uint8Array(size * 2);
+    let at = 0;
+    for (const i of order) {
+      for (let p = this.fieldStarts[i]!; p < this.fieldEnds[i]!; p++) this.scratch[at++] = this.source[p]!;
+    }
+    this.bytes = this.scratch;
+    this.start = 0;
+    this.end = size;
+  }
+
+  /** By the bytes of their names. */
+  private compare(i: number, j: number): number {
+    const b = this.source;
+    const iStart = this.nameStarts[i]!;
+    const jStart = this.nameStarts[j]!;
+    const iSize = this.nameEnds[i]! - iStart;
+    const jSize = this.nameEnds[j]! - jStart;
+    const size = Math.min(iSize, jSize);
+    for (let k = 0; k < size; k++) {
+      const difference = b[iStart + k]! - b[jStart + k]!;
+      if (difference !== 0) return difference;
+    }
+    return iSize - jSize;
+  }
+}
+
+const EMPTY = new Uint8Array(0);
+
+function findName(b: Uint8Array, start: number, end: number): [start: number, end: number] {
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== KEY_TAG) continue;
+    varint(b, at);
+    return [after, p];
+  }
+  return [start, start];
+}
+
+/** Calls back with the name and the AnyValue of each attribute in a run of fields, such as an `AttributeKey` gives. */
+export function eachAttribute(
+  b: Uint8Array,
+  start: number,
+  end: number,
+  visit: (nameStart: number, nameEnd: number, valueStart: number, valueEnd: number) => void,
+): void {
+  for (let p = start; p < end; ) {
+    varint(b, p); // the tag
+    const size = varint(b, after);
+    const body = after;
+    p = body + size;
+    const [nameStart, nameEnd] = findName(b, body, p);
+    let valueStart = p;
+    let valueEnd = p;
+    for (let q = body; q < p; ) {
+      const tag = varint(b, q);
+      const at = after;
+      q = skip(b, at, tag);
+      if (tag !== VALUE_TAG) continue;
+      varint(b, at);
+      valueStart = after;
+      valueEnd = q;
+    }
+    visit(nameStart, nameEnd, valueStart, valueEnd);
+  }
+}

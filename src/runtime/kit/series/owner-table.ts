@@ -1,0 +1,35 @@
+import { ByteTable } from "./byte-table.js";
+
+const MAX_OWNERS = 100_000;
+
+/**
+ * What was found out about resources, scopes and metrics, by their bytes. Every one has a number that no other ever
+ * had, which stands for it in the keys of a `SeriesTable`. When there are too many, all are forgotten: whoever comes
+ * again has a new number, and its series are found anew.
+ */
+export class OwnerTable<Owner extends { readonly id: number }> {
+  private table = new ByteTable();
+  private owners: Owner[] = [];
+
+  /** The owner of these bytes under a parent (0: none), or undefined. */
+  find(parent: number, b: Uint8Array, start: number, end: number): Owner | undefined {
+    const slot = this.table.find(parent, b, start, end);
+    return slot < 0 ? undefined : this.owners[slot];
+  }
+
+  add(parent: number, b: Uint8Array, start: number, end: number, owner: Owner): Owner {
+    if (this.table.size >= MAX_OWNERS) {
+      this.table = new ByteTable();
+      this.owners = [];
+    }
+    this.owners[this.table.add(parent, b, start, end)] = owner;
+    return owner;
+  }
+}
+
+let lastId = 0;
+
+/** A number for a new owner. */
+export function nextOwnerId(): number {
+  return ++lastId;
+}

@@ -1,0 +1,121 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Setback } from "../../../../src/plugin.js";
+import { Batch, decodeTree, Refusal, SIGNALS } from "../../../../src/plugin.js";
+import { systemClock } from "../../../../src/runtime/contract/clock.js";
+import { ACCEPTED, type Outcome } from "../../../../src/runtime/contract/debt.js";
+import { loadClient } from "../../../../src/runtime/kit/messages/load-client.js";
+import type { IncomingMessage, MessageEncoding } from "../../../../src/runtime/kit/messages/message.js";
+import { MessageIntake } from "../../../../src/runtime/kit/messages/message-intake.js";
+import { readMessage, wholeMessage } from "../../../../src/runtime/kit/messages/read-message.js";
+import { writeMessages } from "../../../../src/runtime/kit/messages/write-messages.js";
+import { noMetrics, silentLogger } from "../../../../src/runtime/kit.js";
+
+function message(body: string | Uint8Array, headers: Record<string, unknown> = {}): IncomingMessage {
+  return { body: Buffer.from(body), headers, facts: { "messaging.system": "test" } };
+}
+
+describe("a message of a broker", () => {
+  it("is the same message when it is read and written with the same encoding", () => {
+    const headers = fc.dictionary(fc.string({ minLength: 1 }), fc.oneof(fc.string(), fc.integer(), fc.boolean()));
+    fc.assert(
+      fc.property(fc.uint8Array(), headers, (body, own) => {
+        const [written] = writeMessages(readMessage("logs", "raw", message(body, own)), "raw");
+        expect(Buffer.from(written!.body)).toEqual(Buffer.from(body));
+        expect(written!.headers).toEqual({ ...own });
+      }),
+    );
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify(value);
+        const [written] = writeMessages(readMessage("logs", "json", message(text)), "json");
+        expect(JSON.parse(Buffer.from(written!.body).toString())).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  it("has the key of what is sent and what is known of its replay, and keeps the sender's own key", () => {
+    const options = { idempotencyKey: "k", replayed: { id: "e1", attempt: 2 } };
+    const [ours] = writeMessages(readMessage("logs", "text", message("a")), "text", options);
+    expect(ours!.headers).toEqual({
+      "x-idempotency-key": "k",
+      "x-replayed": "true",
+      "x-original-id": "e1",
+      "x-replay-attempt": "2",
+    });
+    const theirs = message("a", { "x-idempotency-key": "order-1", "x-replay-attempt": "1" });
+    const [kept] = writeMessages(readMessage("logs", "text", theirs), "text", { idempotencyKey: "k" });
+    expect(kept!.headers).toEqual({ "x-idempotency-key": "order-1" });
+    const two = Batch.merge([readMessage("logs", "text", message("a")), readMessage("logs", "text", message("b"))]);
+    const keys = writeMessages(two, "text", options).map(({ headers }) => headers["x-idempotency-key"]);
+    expect(keys).toEqual(["k/0", "k/1"]);
+  });
+
+  it.each(SIGNALS)("that is no %s is kept with its bytes and headers", (signal) => {
+    const batch = wholeMessage(signal, message(Uint8Array.of(0xff, 0), { tenant: "acme", "x-death": [{ count: 3n }] }));
+    expect(batch.count).toBe(1);
+    const text = JSON.stringify(decodeTree(batch), (_key, value) => (typeof value === "bigint" ? `${value}` : value));
+    for (const part of ["messaging.header.tenant", "acme", "messaging.header.x-death", "count"])
+      expect(text).toContain(part);
+  });
+});
+
+describe("the intake of messages", () => {
+  const seen: { readonly batch: Batch; readonly setback: Setback | undefined }[] = [];
+
+  function intakeOf(
+    answer: (times: number) => Outcome,
+    encoding: MessageEncoding = "otlp_proto",
+    maxMessageBytes = 100,
+  ) {
+    seen.length = 0;
+    const accept = async (batch: Batch, _origin?: unknown, setback?: Setback) => {
+      seen.push({ batch, setback });
+      return answer(seen.length);
+    };
+    const context = {
+      id: "r",
+      kind: "receiver",
+      logger: silentLogger,
+      metrics: noMetrics,
+      clock: systemClock,
+    } as const;
+    const logs = { accept, reserve: () => true, release: () => {} };
+    const settings = { signal: "logs", encoding, transport: "test", maxMessageBytes } as const;
+    return new MessageIntake(settings, { ...context, random: () => 0, intakes: { logs } });
+  }
+
+  it.each([
+    ["is not what its encoding says", "otlp_proto", "no OTLP"],
+    ["is not JSON", "json", "{"],
+    ["is too large", "text", "x".repeat(101)],
+  ] as const)("takes a message that %s as a dead letter", async (_what, encoding, body) => {
+    expect(await intakeOf(() => ACCEPTED, encoding).accept(message(body))).toEqual({ kind: "taken" });
+    expect(seen.map(({ setback }) => setback?.code)).toEqual(["SLUICE_MESSAGE_UNREADABLE"]);
+    expect(Buffer.from(writeMessages(seen[0]!.batch, "raw")[0]!.body).toString()).toBe(body);
+  });
+
+  it("hands in again, as a dead letter, what is refused for good, and gives it back when nobody keeps it", async () => {
+    const no: Outcome = { ok: false, refusal: new Refusal("permanent", "never") };
+    expect(await intakeOf((times) => (times === 1 ? no : ACCEPTED), "text").accept(message("a"))).toEqual({
+      kind: "taken",
+    });
+    expect(seen.map(({ setback }) => setback?.message)).toEqual([undefined, "never"]);
+    expect(await intakeOf(() => no, "text").accept(message("a"))).toMatchObject({ kind: "rejected" });
+  });
+
+  it("waits with what is refused for now, and returns it when it is stopped", async () => {
+    const later: Outcome = { ok: false, refusal: new Refusal("transient", "later") };
+    expect(await intakeOf((times) => (times < 3 ? later : ACCEPTED), "text").accept(message("a"))).toEqual({
+      kind: "taken",
+    });
+    const stopped = intakeOf(() => later, "text");
+    const outcome = stopped.accept(message("a"));
+    await stopped.stop();
+    expect(await outcome).toEqual({ kind: "returned" });
+  });
+});
+
+it("says which command installs a client library that is not there", async () => {
+  await expect(loadClient("no-such-client")).rejects.toThrow("run: npm install no-such-client");
+});
