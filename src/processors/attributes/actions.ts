@@ -56,7 +56,7 @@ function checkPattern(pattern: string, isExtract: boolean, problem: (path: strin
   }
 }
 
-type ActionConfig = z.infer<typeof actionSchema>;
+export type ActionConfig = z.infer<typeof actionSchema>;
 type Action = (attributes: Attributes, origin: Origin) => void;
 
 /** The change as a function. It touches nothing when there is nothing to change. */

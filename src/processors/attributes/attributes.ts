@@ -1,6 +1,14 @@
 import { z } from "zod";
-import { type AnyRecordView, defineProcessor, eachBatch, editRecords, SIGNALS } from "../../plugin.js";
-import { actionSchema, createAction } from "./actions.js";
+import {
+  type AnyRecordView,
+  defineProcessor,
+  eachBatch,
+  editRecords,
+  type Logger,
+  type Origin,
+  SIGNALS,
+} from "../../plugin.js";
+import { type ActionConfig, actionSchema, createAction } from "./actions.js";
 import { createMatcher, type MatchConfig, matchSchema } from "./match.js";
 
 const attributesSchema = z.strictObject({
@@ -15,14 +23,16 @@ export const attributesProcessor = defineProcessor<z.infer<typeof attributesSche
   summary: "Inserts, updates, deletes, hashes, extracts or converts attributes of records.",
   signals: SIGNALS,
   schema: attributesSchema,
-  create({ actions, include, exclude }) {
+  create({ actions, include, exclude }, { logger }) {
     const changes = actions.map(createAction);
     const isMeant = createRecordSelector(include, exclude);
-    return eachBatch((batch, { origin }) =>
-      editRecords(batch, (record) => {
+    const warnOfUnknown = unknownClientWarning(actions, logger);
+    return eachBatch((batch, { origin }) => {
+      warnOfUnknown(origin);
+      return editRecords(batch, (record) => {
         if (isMeant(record)) for (const change of changes) change(record.attributes, origin);
-      }),
-    );
+      });
+    });
   },
 });
 
@@ -36,9 +46,11 @@ export const resourceProcessor = defineProcessor<z.infer<typeof resourceSchema>>
   summary: "Inserts, updates, deletes, hashes, extracts or converts attributes of resources.",
   signals: SIGNALS,
   schema: resourceSchema,
-  create({ attributes }) {
+  create({ attributes }, { logger }) {
     const changes = attributes.map(createAction);
+    const warnOfUnknown = unknownClientWarning(attributes, logger);
     return eachBatch((batch, { origin }) => {
+      warnOfUnknown(origin);
       let done: AnyRecordView["resource"] | undefined;
       return editRecords(batch, ({ resource }) => {
         if (resource === done) return;
@@ -48,6 +60,20 @@ export const resourceProcessor = defineProcessor<z.infer<typeof resourceSchema>>
     });
   },
 });
+
+/** Says once that values were to come from the client and nothing is known of it: else they would be missing in silence. */
+function unknownClientWarning(actions: readonly ActionConfig[], logger: Logger): (origin: Origin) => void {
+  const from_context = actions.find((action) => action.from_context !== undefined)?.from_context;
+  let isDone = from_context === undefined;
+  return ({ metadata }) => {
+    if (isDone || metadata !== undefined) return;
+    isDone = true;
+    logger.warn(
+      { from_context },
+      "from_context finds nothing, as nothing is known of the client: the receiver needs include_metadata: true, or for auth.* an authenticator",
+    );
+  };
+}
 
 function createRecordSelector(include: MatchConfig | undefined, exclude: MatchConfig | undefined) {
   const isIncluded = include === undefined ? () => true : createMatcher(include);

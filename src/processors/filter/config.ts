@@ -12,7 +12,7 @@ import {
   type ErrorMode,
   SIGNAL_CONTEXTS,
 } from "../../runtime/kit.js";
-import { legacyConditions, logProperties, metricProperties, spanProperties } from "./legacy-conditions.js";
+import { hasCriteria, legacyConditions, logProperties, metricProperties, spanProperties } from "./legacy-conditions.js";
 
 const texts = () => z.array(z.string()).nullish();
 const errorMode = () => caseInsensitiveEnum(ERROR_MODES);
@@ -125,6 +125,15 @@ export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
   for (const [signal, section, key, context] of OLD_KEYS) {
     const list = (config[section] as { [key: string]: string[] | null | undefined } | null | undefined)?.[key];
     add(signal, context, list ?? [], mode, (i) => [section, key, i]);
+  }
+  for (const key of ["include", "exclude"] as const) {
+    const properties = config.spans?.[key];
+    if (properties && !hasCriteria(properties))
+      zod.addIssue({
+        code: "custom",
+        message: "at least one of services, span_names, span_kinds, attributes, resources or libraries is needed",
+        path: ["spans", key],
+      });
   }
   add("logs", "log", legacyConditions(config.logs?.include, config.logs?.exclude), mode, () => ["logs"]);
   add("traces", "span", legacyConditions(config.spans?.include, config.spans?.exclude), mode, () => ["spans"]);

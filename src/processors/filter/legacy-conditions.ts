@@ -72,10 +72,18 @@ export function legacyConditions(
   include: Properties | null | undefined,
   exclude: Properties | null | undefined,
 ): string[] {
-  return [...(include ? [`not (${conditionOf(include)})`] : []), ...(exclude ? [conditionOf(exclude)] : [])];
+  const kept = include && conditionOf(include);
+  const dropped = exclude && conditionOf(exclude);
+  return [...(kept ? [`not (${kept})`] : []), ...(dropped ? [dropped] : [])];
 }
 
-function conditionOf(properties: Properties): string {
+/** Whether anything is said of what to keep or drop: without it, everything would be dropped, which nobody means. */
+export function hasCriteria(properties: Properties): boolean {
+  return conditionOf(properties) !== undefined;
+}
+
+/** Undefined when there is no criterion: then nothing is dropped. */
+function conditionOf(properties: Properties): string | undefined {
   const regexp = properties.match_type === "regexp";
   const fits = (path: string, expected: string | number | boolean) =>
     regexp && typeof expected === "string"
@@ -99,7 +107,7 @@ function conditionOf(properties: Properties): string {
     ...allOf("resource.attributes", properties.resources ?? properties.resource_attributes),
     ...librariesCondition(properties.libraries, fits),
   ];
-  return criteria.length === 0 ? "true" : criteria.join(" and ");
+  return criteria.length === 0 ? undefined : criteria.join(" and ");
 }
 
 function severityCondition(number: Properties["severity_number"]): string[] {

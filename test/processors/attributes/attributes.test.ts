@@ -104,6 +104,28 @@ describe("the attributes processor", () => {
     });
   });
 
+  it("takes the client's address", () => {
+    const origin = { metadata: new Map([["client.address", ["10.0.0.7"]]]) };
+    const action = { action: "insert", key: "ip", from_context: "client.address" };
+    expect(act(action, origin)).toMatchObject({ ip: "10.0.0.7" });
+  });
+
+  it.each([
+    ["actions", attributesProcessor],
+    ["attributes", resourceProcessor],
+  ])("says once when nothing is known of the client that %s ask for", (key, factory) => {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
+    const from_context = "client.address";
+    const config = factory.schema.parse({ [key]: [{ action: "insert", key: "ip", from_context }] });
+    const start = () => feed(factory.create(config as never, { ...context, logger })).source;
+    start().next(owed(batch, { metadata: new Map() }).delivery);
+    expect(warnings).toEqual([]);
+    const source = start();
+    for (let i = 0; i < 2; i++) source.next(owed(batch).delivery);
+    expect(warnings).toEqual([expect.stringContaining("include_metadata: true")]);
+  });
+
   it("passes a batch it did not change as the very same one", () => {
     expect(run(attributesProcessor, { actions: [{ action: "delete", key: "nobody" }] })).toBe(batch);
   });

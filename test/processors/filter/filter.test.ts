@@ -70,6 +70,8 @@ describe("filter", () => {
       [],
     ],
     ["logs.resource", { logs: { resource: ['attributes["service.name"] == "other"'] } }, ["a", "b", "c"]],
+    ["logs.exclude without a criterion", { logs: { exclude: { match_type: "strict" } } }, ["a", "b", "c"]],
+    ["logs.include without a criterion", { logs: { include: {} } }, ["a", "b", "c"]],
     ["logs.exclude, strict", { logs: { exclude: { match_type: "strict", bodies: ["a"] } } }, ["b", "c"]],
     [
       "logs.exclude, regexp",

@@ -1,18 +1,27 @@
 import { didYouMean } from "../../contract/schema/suggest.js";
-import type { FunctionSpec } from "../functions/function-spec.js";
-import type { ContextName } from "../paths/context.js";
+import type { FunctionSpec, Lambda } from "../functions/function-spec.js";
+import { CONTEXTS, type ContextName } from "../paths/context.js";
 import { ENUMS } from "../paths/enums.js";
 import { getAtKeys, setAtKeys } from "../paths/indexing.js";
 import type { Getter, PathAccess, PathKey } from "../paths/path-access.js";
 import type { PathSpec, PathTable } from "../paths/path-table.js";
 import { PATHS } from "../paths/paths.js";
 import type { RecordContext } from "../paths/record-context.js";
-import type { AstNode, CallNode, CompareNode, MathNode, NameNode, PathNode, StatementNode } from "../syntax/ast.js";
+import type {
+  AstNode,
+  CallNode,
+  CompareNode,
+  LambdaNode,
+  MathNode,
+  NameNode,
+  PathNode,
+  StatementNode,
+} from "../syntax/ast.js";
 import { calculate, type MathOperator, negate } from "../values/arithmetic.js";
 import { type Comparison, compare } from "../values/compare.js";
 import { OttlError, OttlSyntaxError } from "../values/error.js";
 import { MAX_TEXT_LENGTH, textTooLong } from "../values/limits.js";
-import { type OttlMap, typeName } from "../values/value.js";
+import { type OttlMap, type OttlValue, typeName } from "../values/value.js";
 import { bindArguments, type Compiler } from "./bind-arguments.js";
 import { ALWAYS, allOf, anyOf, attributeTest, NEVER, negated, type Predicate } from "./predicate.js";
 
@@ -21,6 +30,8 @@ export class AstCompiler implements Compiler {
   private readonly context: ContextName;
   private readonly functions: ReadonlyMap<string, FunctionSpec>;
   private readonly paths: PathTable;
+  /** The parameters of the lambdas around what is being compiled, innermost last, and the values they have now. */
+  private readonly locals: LocalVariable[] = [];
 
   constructor(context: ContextName, functions: ReadonlyMap<string, FunctionSpec>, morePaths?: PathTable) {
     this.context = context;
@@ -93,6 +104,7 @@ export class AstCompiler implements Compiler {
         return (ctx) => negate(operand(ctx));
       }
     }
+    if (node.kind === "lambda") throw nodeError(node, "stands where no function takes one");
     throw nodeError(node, "is a condition, not a value");
   }
 
@@ -119,6 +131,8 @@ export class AstCompiler implements Compiler {
 
   path(node: AstNode): PathAccess {
     if (node.kind !== "path") throw nodeError(node, 'is not a path, such as attributes["key"]');
+    const local = this.localAccess(node);
+    if (local !== undefined) return local;
     const spec = this.pathSpec(node);
     for (const segment of node.segments.slice(0, -1)) {
       if (segment.keys.length > 0) throw nodeError(segment.keys[0]!, "stands where no key can be");
@@ -143,8 +157,40 @@ export class AstCompiler implements Compiler {
         value: (inner) => (inner === value ? input : this.value(inner)),
         path: (inner) => this.path(inner),
         converter: (innerName, inner) => this.converter(innerName, inner),
+        lambda: (inner) => this.lambda(inner),
       };
       return spec.compile(bindArguments(spec, call, compiler));
+    };
+  }
+
+  lambda({ parameters, body }: LambdaNode): Lambda {
+    const variables = parameters.map((name): LocalVariable => ({ name, value: null }));
+    this.locals.push(...variables);
+    const isCondition = body.kind === "compare" || body.kind === "and" || body.kind === "or" || body.kind === "not";
+    const get: Getter = isCondition ? this.condition(body) : this.value(body);
+    this.locals.length -= variables.length;
+    return (ctx, ...values) => {
+      for (let i = 0; i < variables.length; i++) variables[i]!.value = values[i]!;
+      return get(ctx);
+    };
+  }
+
+  /** A parameter of a lambda can be read and indexed, but not set. */
+  private localAccess(node: PathNode): PathAccess | undefined {
+    const [first, ...rest] = node.segments;
+    const variable = this.locals.findLast(({ name }) => name === first?.name && name !== "_");
+    if (variable === undefined) return undefined;
+    if (rest.length > 0)
+      throw nodeError(
+        node,
+        `goes on behind the parameter ${variable.name}: write ${variable.name}["${rest[0]!.name}"]`,
+      );
+    const keys = first!.keys.map((key) => this.key(key));
+    return {
+      get: (ctx) => getAtKeys(variable.value, keys, ctx),
+      set: () => {
+        throw new OttlError(`${variable.name} is a parameter and cannot be set`);
+      },
     };
   }
 
@@ -168,13 +214,23 @@ export class AstCompiler implements Compiler {
     const { paths } = this;
     const spec = Object.hasOwn(paths, name) ? paths[name] : undefined;
     if (spec !== undefined) return spec;
-    const { suggestion } = didYouMean(name, Object.keys(paths));
     throw new OttlSyntaxError(
       `no such path in the context ${this.context}: ${name}`,
       node.at,
       node.end - node.at,
-      suggestion,
+      this.pathAdvice(name),
     );
+  }
+
+  /** What may be meant by a path that is not there: a key of a map, a path of another context, or one that is written alike. */
+  private pathAdvice(name: string): string | undefined {
+    const [first = ""] = name.split(".");
+    const map = Object.keys(this.paths).find((path) => this.paths[path]!.type === "map" && name.startsWith(`${path}.`));
+    if (map !== undefined) return `keys are written in brackets: ${map}["${name.slice(map.length + 1)}"]`;
+    const isHere = Object.keys(this.paths).some((path) => path.startsWith(`${first}.`));
+    if (!isHere && CONTEXTS.some((context) => context === first))
+      return `there is no ${first} in the context ${this.context}: use the context ${first}`;
+    return didYouMean(name, Object.keys(this.paths)).suggestion;
   }
 
   private key(node: AstNode): PathKey {
@@ -273,6 +329,11 @@ export class AstCompiler implements Compiler {
   }
 }
 
+interface LocalVariable {
+  readonly name: string;
+  value: OttlValue;
+}
+
 function isEditor(name: string): boolean {
   return /^[a-z]/.test(name);
 }
@@ -294,4 +355,5 @@ const NODE_NAMES: Readonly<Record<AstNode["kind"], string>> = {
   and: "condition",
   or: "condition",
   not: "condition",
+  lambda: "lambda",
 };

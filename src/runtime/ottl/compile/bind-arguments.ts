@@ -1,10 +1,15 @@
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
-import { toSnakeCase } from "../../kit/text/snake-case.js";
-import { type CallArguments, type FunctionSpec, type Parameter, signature } from "../functions/function-spec.js";
+import {
+  type CallArguments,
+  type FunctionSpec,
+  type Lambda,
+  type Parameter,
+  signature,
+} from "../functions/function-spec.js";
 import { cachedPattern, compileGlob, compilePattern, type Pattern } from "../functions/text/pattern.js";
 import type { Getter, PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";
-import type { Argument, AstNode, CallNode } from "../syntax/ast.js";
+import type { Argument, AstNode, CallNode, LambdaNode } from "../syntax/ast.js";
 import { isOttlError, OttlError, OttlSyntaxError } from "../values/error.js";
 import { isMap, OttlDuration, type OttlMap, OttlTime, type OttlValue, typeName } from "../values/value.js";
 
@@ -13,6 +18,7 @@ export interface Compiler {
   value(node: AstNode): Getter;
   path(node: AstNode): PathAccess;
   converter(name: string, node: AstNode): (input: Getter) => Getter;
+  lambda(node: LambdaNode): Lambda;
 }
 
 /** The arguments of a call by the parameters of its function. Throws at the place of the first that does not fit. */
@@ -46,8 +52,10 @@ function assignArguments(spec: FunctionSpec, call: CallNode): Map<string, Argume
 }
 
 function parameterNamed(spec: FunctionSpec, argument: Argument): Parameter {
-  const parameterName = toSnakeCase(argument.name!);
-  const found = spec.parameters.find(({ name }) => name === parameterName);
+  const written = comparable(argument.name!);
+  const found = spec.parameters.find(
+    ({ name, alias }) => comparable(name) === written || (alias !== undefined && comparable(alias) === written),
+  );
   if (found !== undefined) return found;
   const names = spec.parameters.map(({ name }) => name);
   throw new OttlSyntaxError(
@@ -56,6 +64,11 @@ function parameterNamed(spec: FunctionSpec, argument: Argument): Parameter {
     argument.name!.length,
     didYouMean(argument.name!, names).suggestion,
   );
+}
+
+/** `sourceIP`, `source_ip` and `SourceIp` are one name. */
+function comparable(name: string): string {
+  return name.replaceAll("_", "").toLowerCase();
 }
 
 class BoundArguments implements CallArguments {
@@ -145,6 +158,32 @@ class BoundArguments implements CallArguments {
     };
   }
 
+  lambda(name: string, arity: number): Lambda {
+    const node = this.node(name);
+    if (node.kind !== "lambda") return this.reject(name, `expected a lambda, such as ${EXAMPLE_LAMBDAS[arity]}`);
+    if (node.parameters.length !== arity)
+      this.reject(name, `expected a lambda of ${arity} parameters, such as ${EXAMPLE_LAMBDAS[arity]}`);
+    return this.compiler.lambda(node);
+  }
+
+  double(name: string): (ctx: RecordContext) => number {
+    const node = this.node(name);
+    if (node.kind === "literal" && typeof node.value === "bigint") {
+      const value = Number(node.value);
+      return () => value;
+    }
+    const get = this.check(node, "number", (value): value is number | bigint => isNumeric(value), name);
+    return (ctx) => Number(get(ctx));
+  }
+
+  literalDouble(name: string): number {
+    return this.doubleOf(this.node(name));
+  }
+
+  literalDoubles(name: string): readonly number[] {
+    return this.listNode(name).map((item) => this.doubleOf(item));
+  }
+
   literalText(name: string, defaultValue?: string): string {
     return this.literal(name, "string", "a string in double quotes", defaultValue);
   }
@@ -165,6 +204,15 @@ class BoundArguments implements CallArguments {
     });
   }
 
+  constantTexts(name: string): readonly string[] | undefined {
+    const texts = this.listNode(name).map((item) => (item.kind === "literal" ? item.value : undefined));
+    return texts.every((text) => typeof text === "string") ? texts : undefined;
+  }
+
+  isMapLiteral(name: string): boolean {
+    return this.node(name).kind === "map";
+  }
+
   constant(name: string): OttlValue | undefined {
     const node = this.assigned.get(name)?.value;
     return node?.kind === "literal" ? node.value : undefined;
@@ -177,6 +225,11 @@ class BoundArguments implements CallArguments {
 
   private node(name: string): AstNode {
     return this.assigned.get(name)!.value;
+  }
+
+  private doubleOf(node: AstNode): number {
+    if (node.kind === "literal" && isNumeric(node.value)) return Number(node.value);
+    throw new OttlSyntaxError("expected a number", node.at, node.end - node.at);
   }
 
   private parameter(name: string): Parameter {
@@ -218,3 +271,14 @@ class BoundArguments implements CallArguments {
     return value as T;
   }
 }
+
+function isNumeric(value: OttlValue): value is number | bigint {
+  return typeof value === "number" || typeof value === "bigint";
+}
+
+const EXAMPLE_LAMBDAS = [
+  "() => true",
+  "(value) => value",
+  "(key, value) => value > 1",
+  "(sum, key, value) => sum + value",
+];

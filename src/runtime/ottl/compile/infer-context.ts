@@ -81,10 +81,22 @@ function ambiguousPathFailure(
 
 function firstPath(text: string): Token | undefined {
   const tokens = tokenize(text);
+  const parameters = lambdaParameters(tokens);
   return tokens.find(({ kind, text: word }, i) => {
+    if (parameters.has(word)) return false;
     const follows = tokens[i + 1]?.text;
     return kind === "word" && /^[a-z]/.test(word) && !KEYWORDS.has(word) && follows !== "(" && follows !== "=";
   });
+}
+
+/** The names between the brackets in front of each arrow. */
+function lambdaParameters(tokens: readonly Token[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  tokens.forEach(({ text }, arrow) => {
+    if (text !== "=>") return;
+    for (let i = arrow - 2; i >= 0 && tokens[i]!.text !== "("; i--) names.add(tokens[i]!.text);
+  });
+  return names;
 }
 
 /** Compiles texts in a context; stops at the first that does not. */

@@ -71,7 +71,9 @@ export function transformBatch(
   onError?: OnOttlError,
 ): Batch {
   if (statements.length === 0) return batch;
-  return runVisitor(batch, statements[0]!.context, new TransformingVisitor(statements, conditions, onError));
+  const visitor = new TransformingVisitor(statements, conditions, onError);
+  const result = runVisitor(batch, statements[0]!.context, visitor);
+  return visitor.ctx.addedPoints ? recounted(result) : result;
 }
 
 /** Decides conditions on records that another walk visits: call `any` for each record. */
@@ -100,9 +102,11 @@ function runVisitor(batch: Batch, context: ContextName, visitor: RecordVisitor):
   checkContext(batch, context);
   const result = new RecordWalk(batch, CONTEXT_SHAPES[context]).run(visitor);
   if (result === batch || CONTEXTS_OF_RECORDS.has(context)) return result;
-  const count =
-    context === "spanevent" ? batch.count : countRecords(result.bytes, 0, result.byteLength, SHAPES[result.signal]);
-  return Batch.trusted(result.signal, result.bytes, count);
+  return context === "spanevent" ? Batch.trusted(result.signal, result.bytes, batch.count) : recounted(result);
+}
+
+function recounted({ signal, bytes, byteLength }: Batch): Batch {
+  return Batch.trusted(signal, bytes, countRecords(bytes, 0, byteLength, SHAPES[signal]));
 }
 
 function checkContext(batch: Batch, context: ContextName): void {
@@ -172,7 +176,7 @@ class TransformingVisitor implements RecordVisitor {
   private readonly statements: readonly Statement[];
   private readonly conditions: readonly Condition[];
   private readonly onError: OnOttlError | undefined;
-  private readonly ctx: RecordContext;
+  readonly ctx: RecordContext;
 
   constructor(statements: readonly Statement[], conditions: readonly Condition[], onError: OnOttlError | undefined) {
     this.statements = statements;

@@ -3,6 +3,8 @@ import { FNV64_START, fnv64 } from "../../kit/fnv.js";
 import { OttlError } from "../values/error.js";
 import type { OttlValue } from "../values/value.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";
+import { charsetDecoder } from "./text/charset.js";
+import { murmur3, murmur3x128, xxh3, xxh128 } from "./text/hashes.js";
 
 /** Hashes, encodings and random ids. */
 
@@ -35,19 +37,24 @@ function fnv1a(text: string): bigint {
   return BigInt.asIntN(64, fnv64(FNV64_START, Buffer.from(text)));
 }
 
+function hexOf(value: bigint, digits = 16): string {
+  return value.toString(16).padStart(digits, "0");
+}
+
+/** The bytes of the halves with the least significant first, as the hash was published. */
+function littleEndianHex(...halves: bigint[]): string {
+  const bytes = Buffer.alloc(8 * halves.length);
+  halves.forEach((half, i) => {
+    bytes.writeBigUInt64LE(half, 8 * i);
+  });
+  return bytes.toString("hex");
+}
+
 const BASE64: Readonly<Record<string, { readonly encoding: "base64" | "base64url"; readonly padded: boolean }>> = {
   base64: { encoding: "base64", padded: true },
   "base64-raw": { encoding: "base64", padded: false },
   "base64-url": { encoding: "base64url", padded: true },
   "base64-raw-url": { encoding: "base64url", padded: false },
-};
-const CHARSETS: Readonly<Record<string, BufferEncoding>> = {
-  "utf-8": "utf8",
-  utf8: "utf8",
-  "us-ascii": "ascii",
-  ascii: "ascii",
-  "iso-8859-1": "latin1",
-  "utf-16le": "utf16le",
 };
 
 function decodeBase64(text: string, variant: string): string {
@@ -59,7 +66,16 @@ function decodeBase64(text: string, variant: string): string {
   return Buffer.from(clean, encoding).toString("utf8");
 }
 
+function decoderOf(encoding: string): ((bytes: Buffer) => string) | undefined {
+  const name = encoding.toLowerCase();
+  if (Object.hasOwn(BASE64, name)) return (bytes) => decodeBase64(bytes.toString("latin1"), name);
+  return charsetDecoder(name);
+}
+
+const NO_VARIANT = `the variant is one of ${Object.keys(BASE64).join(", ")}`;
+
 function encodeBase64(text: string, variant: string): string {
+  if (!Object.hasOwn(BASE64, variant)) throw new OttlError(NO_VARIANT);
   const { encoding, padded } = BASE64[variant]!;
   const encoded = Buffer.from(text).toString(encoding).replace(/=+$/, "");
   return padded ? encoded.padEnd(Math.ceil(encoded.length / 4) * 4, "=") : encoded;
@@ -79,40 +95,56 @@ export const HASH_CONVERTERS: readonly FunctionSpec[] = [
   hashConverter("SHA1", "sha1"),
   hashConverter("MD5", "md5"),
   singleTextConverter("FNV", "int", "The 64-bit FNV-1a hash of a text.", fnv1a),
+  singleTextConverter("Murmur3Hash", "string", "The 32-bit MurmurHash3 of a text, in hex.", (text) => {
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32LE(murmur3(Buffer.from(text)));
+    return bytes.toString("hex");
+  }),
+  singleTextConverter("Murmur3Hash128", "string", "The 128-bit MurmurHash3 of a text, in hex.", (text) =>
+    littleEndianHex(...murmur3x128(Buffer.from(text))),
+  ),
+  singleTextConverter("XXH3", "string", "The 64-bit XXH3 hash of a text, in hex.", (text) =>
+    hexOf(xxh3(Buffer.from(text))),
+  ),
+  singleTextConverter("XXH128", "string", "The 128-bit XXH3 hash of a text, in hex.", (text) => {
+    const [low, high] = xxh128(Buffer.from(text));
+    return hexOf(high) + hexOf(low);
+  }),
   singleTextConverter("Base64Decode", "string", "The text that is written in base64.", (text) =>
     decodeBase64(text, "base64"),
   ),
   {
     name: "Base64Encode",
-    parameters: parameters("target: string", "variant?: STRING"),
+    parameters: parameters("target: string", "variant?: string"),
     returns: "string",
     summary: `A text in base64, or in the variant ${Object.keys(BASE64).slice(1).join(", ")}.`,
     example: "Base64Encode(body)",
     compile(args) {
       const target = args.text("target");
-      const variant = args.literalText("variant", "base64");
-      if (!Object.hasOwn(BASE64, variant))
-        args.reject("variant", `the variant is one of ${Object.keys(BASE64).join(", ")}`);
-      return (ctx) => encodeBase64(target(ctx), variant);
+      const variant = args.has("variant") ? args.text("variant") : () => "base64";
+      const literal = args.constant("variant");
+      if (typeof literal === "string" && !Object.hasOwn(BASE64, literal)) args.reject("variant", NO_VARIANT);
+      return (ctx) => encodeBase64(target(ctx), variant(ctx));
     },
   },
   {
     name: "Decode",
-    parameters: parameters("target: any", "encoding: STRING"),
+    parameters: parameters("target: any", "encoding: string"),
     returns: "string",
-    summary: `The text of a string or bytes in another encoding: ${[...Object.keys(BASE64), ...Object.keys(CHARSETS)].join(", ")}.`,
+    summary: `The text of a string or bytes in another encoding: ${Object.keys(BASE64).join(", ")}, us-ascii, or one of the Encoding Standard, such as utf-8, utf-16le, utf-16be, iso-8859-1 to -16, windows-1250 to -1258, koi8-r, shift_jis, euc-jp, euc-kr, gbk, gb18030 and big5. What is no character of it becomes U+FFFD.`,
     example: 'Decode(body, "base64")',
     compile(args) {
       const target = args.any("target");
-      const encoding = args.literalText("encoding").toLowerCase();
-      const charset = CHARSETS[encoding];
-      if (charset === undefined && !Object.hasOwn(BASE64, encoding)) args.reject("encoding", "no such encoding");
+      const encoding = args.text("encoding");
+      const literal = args.constant("encoding");
+      if (typeof literal === "string" && decoderOf(literal) === undefined) args.reject("encoding", "no such encoding");
       return (ctx) => {
         const value = target(ctx);
+        const decode = decoderOf(encoding(ctx));
+        if (decode === undefined) throw new OttlError("Decode: no such encoding");
         if (typeof value !== "string" && !(value instanceof Uint8Array))
           throw new OttlError("Decode needs a string or bytes");
-        const bytes = Buffer.from(value as string);
-        return charset === undefined ? decodeBase64(bytes.toString("latin1"), encoding) : bytes.toString(charset);
+        return decode(Buffer.from(value as string));
       };
     },
   },

@@ -1,8 +1,12 @@
 import { NameCache } from "../../telemetry/bytes/name-cache.js";
+import { compareText } from "../values/compare.js";
+import { plainText } from "../values/conversions.js";
 import { isOttlError, OttlError } from "../values/error.js";
+import { joinTexts } from "../values/limits.js";
 import type { OttlMap, OttlValue } from "../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
 import { grokPattern } from "./text/grok.js";
+import { parseCef, parseClf, parseElf, parseLeef } from "./text/log-formats.js";
 import { parseCsvRow, parseJson, parseKeyValue } from "./text/parse-text.js";
 import { parseUrl } from "./text/parse-url.js";
 import { compilePattern, PATTERN_CACHE_LIMITS } from "./text/pattern.js";
@@ -18,9 +22,9 @@ function extractPatterns(args: CallArguments) {
   return (ctx: Parameters<typeof target>[0]): OttlValue => {
     const compiled = pattern(ctx);
     if (compiled.groupNames.length === 0) throw new OttlError(NO_GROUP);
-    const groups = compiled.groups(target(ctx));
+    const groups = compiled.groupList(target(ctx));
     const map: OttlMap = new Map();
-    if (groups !== undefined) for (const name of compiled.groupNames) map.set(name, groups[name] ?? "");
+    if (groups !== undefined) for (const [i, name] of compiled.groupNames.entries()) map.set(name, groups[i] ?? "");
     return map;
   };
 }
@@ -31,6 +35,37 @@ function singleCharacter(args: CallArguments, name: string, otherwise: string): 
   const text = args.literalText(name, otherwise);
   if ([...text].length !== 1) args.reject(name, "a delimiter is a single character");
   return text;
+}
+
+function logFormatConverter(
+  name: string,
+  summary: string,
+  example: string,
+  parse: (text: string) => OttlMap,
+): FunctionSpec {
+  return {
+    name,
+    parameters: parameters("target: string"),
+    returns: "map",
+    summary,
+    example,
+    compile(args) {
+      const target = args.text("target");
+      return (ctx) => parse(target(ctx));
+    },
+  };
+}
+
+/** A key or value with its quotes escaped, in quotes if one of the delimiters is in it. */
+function quotedPart(text: string, delimiter: string, pairDelimiter: string): string {
+  const escaped = text.replaceAll('"', '\\"');
+  return escaped.includes(pairDelimiter) || escaped.includes(delimiter) ? `"${escaped}"` : escaped;
+}
+
+function checkDelimiters(args: CallArguments, delimiter: string, pairDelimiter: string): void {
+  if (delimiter === "") args.reject("delimiter", "the delimiter cannot be empty");
+  if (pairDelimiter === "") args.reject("pair_delimiter", "the delimiter cannot be empty");
+  if (delimiter === pairDelimiter) args.reject("pair_delimiter", "the two delimiters cannot be the same");
 }
 
 const MODES = ["strict", "lazyQuotes", "ignoreQuotes"] as const;
@@ -58,10 +93,62 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
       const target = args.text("target");
       const delimiter = args.literalText("delimiter", "=");
       const pairDelimiter = args.literalText("pair_delimiter", " ");
-      if (delimiter === "") args.reject("delimiter", "the delimiter cannot be empty");
-      if (pairDelimiter === "") args.reject("pair_delimiter", "the delimiter cannot be empty");
-      if (delimiter === pairDelimiter) args.reject("pair_delimiter", "the two delimiters cannot be the same");
+      checkDelimiters(args, delimiter, pairDelimiter);
       return (ctx) => parseKeyValue(target(ctx), delimiter, pairDelimiter);
+    },
+  },
+  {
+    name: "ToKeyValueString",
+    parameters: parameters("target: map", "delimiter?: STRING", "pair_delimiter?: STRING", "sort_output?: BOOL"),
+    returns: "string",
+    summary:
+      'A map as a text of pairs, the other way round than ParseKeyValue: "=" between key and value and a space between pairs, unless others are given. With `sort_output` the keys are in order.',
+    example: 'ToKeyValueString(attributes, "=", " ", true)',
+    compile(args) {
+      const target = args.map("target");
+      const delimiter = args.literalText("delimiter", "=");
+      const pairDelimiter = args.literalText("pair_delimiter", " ");
+      const sorted = args.literalBool("sort_output", false);
+      checkDelimiters(args, delimiter, pairDelimiter);
+      return (ctx) => {
+        const entries = [...target(ctx)];
+        if (sorted) entries.sort(([a], [b]) => compareText(a, b));
+        const quoted = (text: string) => quotedPart(text, delimiter, pairDelimiter);
+        const pairs = entries.map(([key, value]) => quoted(key) + delimiter + quoted(plainText(value)));
+        return joinTexts(pairs, pairDelimiter);
+      };
+    },
+  },
+  logFormatConverter(
+    "ParseCEF",
+    "The fields of a message in the Common Event Format: cef.version, cef.device_vendor and so on, and cef.extensions.",
+    'merge_maps(attributes, ParseCEF(body), "upsert")',
+    parseCef,
+  ),
+  logFormatConverter(
+    "ParseLEEF",
+    "The fields of a message in the Log Event Extended Format (1.0 or 2.0): leef.vendor and so on, and leef.attributes.",
+    'merge_maps(attributes, ParseLEEF(body), "upsert")',
+    parseLeef,
+  ),
+  logFormatConverter(
+    "ParseELF",
+    "What is in a text in W3C's Extended Log Format: elf.version and the other directives, elf.fields, and elf.entries with a map for each line.",
+    'ParseELF(body)["elf.entries"]',
+    parseElf,
+  ),
+  {
+    name: "ParseCLF",
+    parameters: parameters("target: string", "format?: STRING"),
+    returns: "map",
+    summary:
+      'The fields of a line in the Common Log Format of web servers: clf.remote_host, clf.request, clf.status and so on. The format is "clf" or "combined".',
+    example: 'merge_maps(attributes, ParseCLF(body, "combined"), "upsert")',
+    compile(args) {
+      const target = args.text("target");
+      const format = args.literalText("format", "clf");
+      if (format !== "clf" && format !== "combined") args.reject("format", 'the format is "clf" or "combined"');
+      return (ctx) => parseClf(target(ctx), format as "clf" | "combined");
     },
   },
   {

@@ -3,13 +3,13 @@ import { rawMessages, readField } from "../paths/field-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { lengthOf, toBool, toBytes, toDouble, toInt, toText } from "../values/conversions.js";
 import { isOttlError, OttlError } from "../values/error.js";
-import { OttlDuration, type OttlMap, OttlMessages, type OttlValue } from "../values/value.js";
+import { OttlDuration, OttlId, type OttlMap, OttlMessages, type OttlValue } from "../values/value.js";
 import { readOttlMap } from "../values/wire-value.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";
 
 /** Converters between types, and those that ask for one. */
 
-const VALUE = parameters("value: any");
+const TARGET = parameters("target|value: any");
 
 function valueConverter(
   name: string,
@@ -20,12 +20,12 @@ function valueConverter(
 ): FunctionSpec {
   return {
     name,
-    parameters: VALUE,
+    parameters: TARGET,
     returns,
     summary,
     example,
     compile(args) {
-      const value = args.any("value");
+      const value = args.any("target");
       return (ctx) => convert(value(ctx));
     },
   };
@@ -169,6 +169,7 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
   },
   idConverter("TraceID", 16),
   idConverter("SpanID", 8),
+  idConverter("ProfileID", 16),
 ];
 
 function textOf(value: OttlValue): string {
@@ -185,18 +186,18 @@ function attributesOfPoints(ctx: RecordContext): OttlMap[] {
 function idConverter(name: string, size: number): FunctionSpec {
   return {
     name,
-    parameters: parameters("bytes: any"),
+    parameters: parameters("target|bytes: any"),
     returns: "bytes",
     summary: `An id of ${size} bytes from as many bytes or from ${size * 2} hex digits.`,
     example: `${name}(0x${"00".repeat(size)})`,
     compile(args) {
-      const constant = args.constant("bytes");
+      const constant = args.constant("target");
       if (constant !== undefined) {
         const id = parseId(name, size, constant);
-        if (typeof id === "string") return args.reject("bytes", id);
+        if (typeof id === "string") return args.reject("target", id);
         return () => id;
       }
-      const value = args.any("bytes");
+      const value = args.any("target");
       return (ctx) => {
         const id = parseId(name, size, value(ctx));
         if (typeof id === "string") throw new OttlError(id);
@@ -209,10 +210,10 @@ function idConverter(name: string, size: number): FunctionSpec {
 /** Text, bytes and numbers are bytes: the id itself, or its hex digits. */
 function parseId(name: string, size: number, value: OttlValue): Uint8Array | string {
   const bytes = Buffer.from(toBytes(value) ?? []);
-  if (bytes.length === size) return new Uint8Array(bytes);
+  if (bytes.length === size) return new OttlId(bytes);
   if (bytes.length !== size * 2)
     return `${name} needs ${size} bytes or ${size * 2} hex digits, got ${bytes.length} bytes`;
   const digits = bytes.toString("latin1");
   if (!/^[0-9a-fA-F]*$/.test(digits)) return `${name} needs ${size * 2} hex digits, got ${JSON.stringify(digits)}`;
-  return new Uint8Array(Buffer.from(digits, "hex"));
+  return new OttlId(Buffer.from(digits, "hex"));
 }

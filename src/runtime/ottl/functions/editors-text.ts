@@ -1,5 +1,5 @@
 import type { RecordContext } from "../paths/record-context.js";
-import { toText } from "../values/conversions.js";
+import { plainText } from "../values/conversions.js";
 import { OttlError } from "../values/error.js";
 import type { OttlMap, OttlValue } from "../values/value.js";
 import { editMap } from "./editors.js";
@@ -106,6 +106,14 @@ export const TEXT_EDITORS: readonly FunctionSpec[] = [
       const mode = args.literalText("mode");
       if (mode !== "key" && mode !== "value") args.reject("mode", 'the mode is "key" or "value"');
       const replace = patternReplacer(args);
+      const { attributes } = args.path("target");
+      if (attributes !== undefined && mode === "value") {
+        const pattern = args.pattern("regex_pattern");
+        return (ctx) => {
+          attributes(ctx).replaceTexts(pattern(ctx), (text) => replace(ctx, text));
+          return null;
+        };
+      }
       return editMap(args, mode === "key" ? replaceKeys(replace) : replaceValues(replace));
     },
   },
@@ -152,7 +160,7 @@ export const TEXT_EDITORS: readonly FunctionSpec[] = [
     example: "stringify_all(attributes)",
     compile: (args) =>
       editMap(args, (map) => {
-        for (const [key, value] of map) map.set(key, toText(value, "base64") ?? "");
+        for (const [key, value] of map) map.set(key, plainText(value));
         return undefined;
       }),
   },

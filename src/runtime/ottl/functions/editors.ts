@@ -2,7 +2,16 @@ import { encodedKey } from "../../telemetry/views/attributes.js";
 import type { Getter, PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { OttlError } from "../values/error.js";
-import { isMap, type OttlMap, type OttlValue, typeName } from "../values/value.js";
+import {
+  isMap,
+  OttlDuration,
+  OttlId,
+  type OttlMap,
+  OttlMessages,
+  OttlTime,
+  type OttlValue,
+  typeName,
+} from "../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
 
 /** Editors of values, lists and the keys of maps. */
@@ -54,6 +63,13 @@ function keyPatternEditor(
     example,
     compile(args) {
       const pattern = args.pattern("pattern");
+      const { attributes } = args.path("target");
+      if (attributes !== undefined) {
+        return (ctx) => {
+          attributes(ctx).deleteMatching(pattern(ctx), !stays(true));
+          return null;
+        };
+      }
       return editMap(args, (map, ctx) => {
         const matching = pattern(ctx);
         for (const key of [...map.keys()]) if (!stays(matching.test(key))) map.delete(key);
@@ -66,6 +82,26 @@ function keyPatternEditor(
 function asList(value: OttlValue): OttlValue[] {
   if (value === null) return [];
   return Array.isArray(value) ? [...value] : [value];
+}
+
+/** Nothing of the same type. */
+function zeroOf(value: OttlValue): OttlValue {
+  switch (typeof value) {
+    case "string":
+      return "";
+    case "bigint":
+      return 0n;
+    case "number":
+      return 0;
+    case "boolean":
+      return false;
+  }
+  if (value === null) return null;
+  if (value instanceof Uint8Array) return new Uint8Array(value instanceof OttlId ? value.length : 0);
+  if (value instanceof OttlTime) return new OttlTime(0n);
+  if (value instanceof OttlDuration) return new OttlDuration(0n);
+  if (value instanceof OttlMessages) return new OttlMessages(value.kind, []);
+  return Array.isArray(value) ? [] : new Map();
 }
 
 export const EDITORS: readonly FunctionSpec[] = [
@@ -81,6 +117,20 @@ export const EDITORS: readonly FunctionSpec[] = [
       return (ctx) => {
         const resolved = value(ctx);
         if (resolved !== null) target.set(ctx, resolved);
+        return null;
+      };
+    },
+  },
+  {
+    name: "clear",
+    parameters: parameters("target: path"),
+    returns: "",
+    summary: "Sets the target to nothing of its type: an empty text, map or list, 0 or false.",
+    example: "clear(attributes)",
+    compile(args) {
+      const target = args.path("target");
+      return (ctx) => {
+        target.set(ctx, zeroOf(target.get(ctx)));
         return null;
       };
     },
@@ -151,10 +201,17 @@ export const EDITORS: readonly FunctionSpec[] = [
       const strategy = args.literalText("strategy");
       if (!["insert", "update", "upsert"].includes(strategy))
         args.reject("strategy", 'the strategy is "insert", "update" or "upsert"');
+      const isWanted = (isThere: boolean) => strategy === "upsert" || isThere === (strategy === "update");
+      const { attributes } = args.path("target");
+      if (attributes !== undefined) {
+        return (ctx) => {
+          const added = source(ctx);
+          attributes(ctx).mergeAttributes(added, isWanted);
+          return null;
+        };
+      }
       return editMap(args, (map, ctx) => {
-        for (const [key, value] of source(ctx)) {
-          if (strategy === "upsert" || map.has(key) === (strategy === "update")) map.set(key, value);
-        }
+        for (const [key, value] of source(ctx)) if (isWanted(map.has(key))) map.set(key, value);
         return undefined;
       });
     },

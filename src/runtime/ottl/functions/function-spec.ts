@@ -7,7 +7,7 @@ import type { Pattern } from "./text/pattern.js";
 /**
  * What an argument may be. Types in capital letters must be literals, because they are needed before there is data;
  * `path` and `map path` are places that are changed; `pattern` and `glob` are text that is compiled, at once if it is
- * a literal; `converter` is the name of one.
+ * a literal; `converter` is the name of one, and `lambda` a function written in place: (key, value) => value > 1.
  */
 type ParameterType =
   | "any"
@@ -28,12 +28,18 @@ type ParameterType =
   | "glob"
   | "path"
   | "map path"
-  | "converter";
+  | "converter"
+  | "double"
+  | "DOUBLE"
+  | "DOUBLE[]"
+  | "lambda";
 
 export interface Parameter {
   readonly name: string;
   readonly type: ParameterType;
   readonly optional?: boolean;
+  /** Another name by which it may be given. */
+  readonly alias?: string;
 }
 
 /** A function of the language: the one description that parsing, errors and the reference come from. */
@@ -68,15 +74,27 @@ export interface CallArguments {
   pattern(name: string): (ctx: RecordContext) => Pattern;
   path(name: string): PathAccess;
   converter(name: string): ((ctx: RecordContext, input: OttlValue) => OttlValue) | undefined;
+  /** A lambda with as many parameters. */
+  lambda(name: string, arity: number): Lambda;
+  double(name: string): (ctx: RecordContext) => number;
+  literalDouble(name: string): number;
+  literalDoubles(name: string): readonly number[];
   literalText(name: string, otherwise?: string): string;
   literalInt(name: string, otherwise?: bigint): bigint;
   literalBool(name: string, otherwise?: boolean): boolean;
   literalTexts(name: string): readonly string[];
+  /** The texts of a list if all of them are literals. */
+  constantTexts(name: string): readonly string[] | undefined;
+  /** Whether it is a map that is written out. */
+  isMapLiteral(name: string): boolean;
   /** The value if it is a literal. */
   constant(name: string): OttlValue | undefined;
   /** Refuses an argument at compile time, at its place. */
   reject(name: string, why: string): never;
 }
+
+/** A function that was written as an argument. A condition in its body gives a bool. */
+export type Lambda = (ctx: RecordContext, ...values: OttlValue[]) => OttlValue;
 
 /** `name(target, limit, [marker])` as a person would write it. */
 export function signature(spec: FunctionSpec): string {
@@ -84,10 +102,11 @@ export function signature(spec: FunctionSpec): string {
   return `${spec.name}(${parameters.join(", ")})`;
 }
 
-/** `target: map path`, and a question mark behind what may be left out. */
+/** `target: map path`, with a question mark behind what may be left out, and `target|value` where both names are known. */
 export function parameters(...written: readonly string[]): Parameter[] {
   return written.map((text) => {
-    const [name, type] = text.split(": ") as [string, ParameterType];
-    return name.endsWith("?") ? { name: name.slice(0, -1), type, optional: true } : { name, type };
+    const [written, type] = text.split(": ") as [string, ParameterType];
+    const [name, alias] = written.replace("?", "").split("|") as [string, string?];
+    return { name, type, ...(written.endsWith("?") && { optional: true }), ...(alias !== undefined && { alias }) };
   });
 }

@@ -1,9 +1,12 @@
+import type { Pattern } from "../../kit/match/pattern.js";
 import { anyValueAt, anyValueEnd } from "../../telemetry/bytes/any-value.js";
+import { decodeText } from "../../telemetry/bytes/decode.js";
 import { encodeField } from "../../telemetry/bytes/encode.js";
 import { attributesTagOf, type Message } from "../../telemetry/bytes/messages.js";
+import { KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../../telemetry/bytes/tags.js";
 import { after, findField, skip, varint } from "../../telemetry/bytes/wire.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
-import { encodedKey, findAttribute } from "../../telemetry/views/attributes.js";
+import { encodedKey, findAttribute, readKey } from "../../telemetry/views/attributes.js";
 import { type OttlMap, type OttlValue, sameValue } from "../values/value.js";
 import { checkStorable, readOttlMap, readOttlValue } from "../values/wire-value.js";
 import { DELETED, MessageEdits } from "./message-edits.js";
@@ -108,6 +111,72 @@ export class EditableMessage {
     }
   }
 
+  /** Puts these among the attributes, as `editMap` would with all of them. */
+  mergeAttributes(map: OttlMap, isWanted: (isThere: boolean) => boolean): void {
+    const changes: [key: string, encoded: Uint8Array, value: OttlValue][] = [];
+    for (const [key, value] of map) {
+      const encoded = encodedKey(key);
+      const current = this.attribute(key, encoded);
+      const isThere = current !== null || this.hasAttribute(key, encoded);
+      if (!isWanted(isThere)) continue;
+      checkStorable(value, current);
+      if (!isThere || !sameValue(current, value)) changes.push([key, encoded, value]);
+    }
+    for (const [key, encoded, value] of changes) this.edit().change(key, encoded, value);
+  }
+
+  /** Takes out the attributes whose keys match, or those whose keys do not. */
+  deleteMatching(pattern: Pattern, ifMatching: boolean): void {
+    const isDeleted = (key: string) => pattern.test(key) === ifMatching;
+    if (this.edits !== undefined) {
+      for (const [key] of this.edits.entries()) if (isDeleted(key)) this.edits.change(key, encodedKey(key), DELETED);
+    }
+    const { bytes } = this;
+    this.eachAttribute((start, end) => {
+      const at = findField(bytes, start, end, KEY_TAG);
+      const size = at < 0 ? 0 : varint(bytes, at);
+      const keyStart = at < 0 ? start : after;
+      if (ifMatching && !pattern.mayMatch(bytes, keyStart, keyStart + size)) return;
+      const key = decodeText(bytes, keyStart, keyStart + size);
+      if (isDeleted(key)) this.edit().change(key, encodedKey(key), DELETED);
+    });
+  }
+
+  /** Replaces the attributes that are texts; of those that have not changed only such in which the pattern may match. */
+  replaceTexts(pattern: Pattern, replace: (text: string) => string): void {
+    const { bytes } = this;
+    const changed: [key: string, text: string][] = [];
+    for (const [key, value] of this.edits?.entries() ?? []) {
+      if (typeof value === "string") changed.push([key, replace(value)]);
+    }
+    this.eachAttribute((start, end) => {
+      const valueAt = findField(bytes, start, end, VALUE_TAG);
+      if (valueAt < 0) return;
+      const size = varint(bytes, valueAt);
+      const from = after;
+      if (bytes[from] !== STRING_VALUE_TAG) return;
+      varint(bytes, from + 1);
+      if (!pattern.mayMatch(bytes, after, from + size)) return;
+      const key = readKey(bytes, start, end);
+      if (this.edits?.attribute(key) !== undefined) return;
+      const text = readOttlValue(bytes, from, from + size);
+      if (typeof text === "string") changed.push([key, replace(text)]);
+    });
+    for (const [key, text] of changed) this.setAttribute(key, encodedKey(key), text);
+  }
+
+  private eachAttribute(visit: (start: number, end: number) => void): void {
+    const { bytes, end, attributesTag } = this;
+    for (let p = this.start; p < end; ) {
+      const tag = varint(bytes, p);
+      const at = after;
+      p = skip(bytes, at, tag);
+      if (tag !== attributesTag) continue;
+      varint(bytes, at);
+      visit(after, p);
+    }
+  }
+
   /** Position of the first value of the field with this tag, or -1. Only for fields without a change. */
   find(tag: number): number {
     return findField(this.bytes, this.start, this.end, tag);
@@ -154,7 +223,9 @@ const EMPTY_BYTES = new Uint8Array(0);
 /** A field as it is written, with its tag; empty when `value` is undefined. */
 export function encodedField(message: Message, number: number, value: unknown): Uint8Array {
   if (value === undefined) return EMPTY_BYTES;
-  const writer = new WireWriter(64);
-  encodeField(message.byNumber[number]!, value, writer);
-  return writer.written();
+  scratch.clear();
+  encodeField(message.byNumber[number]!, value, scratch);
+  return Buffer.from(scratch.written()); // small ones share a block of memory
 }
+
+const scratch = new WireWriter(4096);

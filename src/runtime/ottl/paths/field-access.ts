@@ -3,7 +3,7 @@ import type { Field } from "../../telemetry/bytes/messages.js";
 import { after, LENGTH_DELIMITED, skip, varint } from "../../telemetry/bytes/wire.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
 import { OttlError } from "../values/error.js";
-import { OttlMessages, OttlTime, type OttlValue, sameValue, typeName } from "../values/value.js";
+import { OttlId, OttlMessages, OttlTime, type OttlValue, sameValue, typeName } from "../values/value.js";
 import { type EditableMessage, encodedField } from "./editable-message.js";
 import type { PathAccess, SelectMessage } from "./path-access.js";
 
@@ -96,12 +96,17 @@ export const TIME_FIELD: FieldCodec = {
 export function idBytesField(size: number): FieldCodec {
   return {
     type: "bytes",
-    read: (raw) => (raw instanceof Uint8Array && raw.length === size ? raw : new Uint8Array(size)),
+    read: (raw) => (raw instanceof Uint8Array && raw.length === size ? new OttlId(raw) : new OttlId(size)),
     write: (value) => {
       if (!(value instanceof Uint8Array) || value.length !== size) throw typeMismatch(`an id of ${size} bytes`, value);
-      return value;
+      return unlessZero(value);
     },
   };
+}
+
+/** An id of zeros is none, and is not stored. */
+function unlessZero(id: Uint8Array): Uint8Array | undefined {
+  return id.every((byte) => byte === 0) ? undefined : new Uint8Array(id);
 }
 
 /** An id in hex. */
@@ -114,7 +119,7 @@ export function idTextField(size: number): FieldCodec {
       if (typeof value !== "string") throw typeMismatch("string", value);
       if (value.length !== size * 2 || !/^[0-9a-fA-F]*$/.test(value))
         throw new OttlError(`an id of ${size} bytes is ${size * 2} hex digits, got ${JSON.stringify(value)}`);
-      return new Uint8Array(Buffer.from(value, "hex"));
+      return unlessZero(Buffer.from(value, "hex"));
     },
   };
 }

@@ -1,6 +1,6 @@
 import { after, LENGTH_DELIMITED, varint } from "../../telemetry/bytes/wire.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
-import { toText } from "../values/conversions.js";
+import { plainText } from "../values/conversions.js";
 import { OttlError } from "../values/error.js";
 import { isMap, type OttlValue, sameValue, typeName } from "../values/value.js";
 import { checkStorable, readOttlValue, writeOttlValue } from "../values/wire-value.js";
@@ -48,13 +48,15 @@ function writeBody(message: EditableMessage, value: OttlValue): void {
   const current = readBody(message);
   checkStorable(value, current);
   if (sameValue(current, value)) return;
-  const writer = new WireWriter(128);
-  writer.byte(BODY_TAG);
-  writer.begin(typeof value === "string" ? value.length + 2 : 0);
-  writeOttlValue(writer, value);
-  writer.end();
-  message.edit().fields.set(BODY_FIELD, writer.written());
+  scratch.clear();
+  scratch.byte(BODY_TAG);
+  scratch.begin(typeof value === "string" ? value.length + 2 : 0);
+  writeOttlValue(scratch, value);
+  scratch.end();
+  message.edit().fields.set(BODY_FIELD, Buffer.from(scratch.written())); // small ones share a block of memory
 }
+
+const scratch = new WireWriter(4096);
 
 function wholeBody(): PathAccess {
   return { get: (ctx) => readBody(ctx.record), set: (ctx, value) => writeBody(ctx.record, value) };
@@ -74,7 +76,7 @@ function bodyAtKeys(keys: readonly PathKey[]): PathAccess {
 
 function bodyText(): PathAccess {
   return {
-    get: (ctx) => toText(readBody(ctx.record), "base64") ?? "",
+    get: (ctx) => plainText(readBody(ctx.record)),
     set: (ctx, value) => {
       if (typeof value !== "string") throw typeMismatch("string", value);
       writeBody(ctx.record, value);

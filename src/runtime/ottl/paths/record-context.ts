@@ -42,6 +42,8 @@ export class RecordContext {
   eventIndex = 0n;
   /** Bodies of metrics that statements have added and that are still to be visited. */
   readonly addedMetrics: Uint8Array[] = [];
+  /** Whether metrics were added while data points were visited: then there are more points than were counted. */
+  addedPoints = false;
   private cacheMap: OttlMap | undefined;
   private isReplaced = false;
   private readonly nestedMessages: NestedLocator[] = [];
@@ -115,11 +117,27 @@ export class RecordContext {
     this.recordSerial++;
   }
 
-  /** Adds a metric to the scope of the present one; whoever executes the statements visits it next. */
+  /** The metric that the present record is, or is a point of. */
+  metricTree(): Tree {
+    if (this.context === "metric") return this.recordTree();
+    const message = this.metric.current();
+    const writer = new WireWriter(message.end - message.start + 64);
+    message.encodeInto(writer);
+    return decodeMessage(message.type, writer.written());
+  }
+
+  /**
+   * Adds a metric to the scope of the present one. Whoever executes the statements of a metric visits it next; those of
+   * data points go over what was there before.
+   */
   addMetric(tree: Tree): void {
     const writer = new WireWriter(1024);
     encodeMessage(MESSAGES["Metric"]!, tree, writer);
-    this.addedMetrics.push(writer.written());
+    if (this.context === "metric") this.addedMetrics.push(writer.written());
+    else {
+      this.addedPoints = true;
+      this.appendToScope(writer.written());
+    }
   }
 
   /** Moves on to an added metric. What `finishAdded` finds of it goes to the end of the scope. */
@@ -131,10 +149,14 @@ export class RecordContext {
   finishAdded(): void {
     this.applyNestedEdits();
     const writer = new WireWriter(this.record.end - this.record.start + 256);
-    writer.byte(SCOPE_ITEM_TAG);
-    writer.begin(this.record.end - this.record.start);
     this.record.encodeInto(writer);
-    writer.end();
+    this.appendToScope(writer.written());
+  }
+
+  private appendToScope(metric: Uint8Array): void {
+    const writer = new WireWriter(metric.length + 16);
+    writer.byte(SCOPE_ITEM_TAG);
+    writer.lengthDelimited(metric);
     this.walk!.editFrame(1, new AppendToFrame(writer.written()));
   }
 

@@ -14,6 +14,7 @@ export type AstNode =
   | NegateNode
   | CompareNode
   | LogicNode
+  | LambdaNode
   | NotNode;
 
 interface TextRange {
@@ -92,6 +93,13 @@ interface LogicNode extends TextRange {
 interface NotNode extends TextRange {
   readonly kind: "not";
   readonly operand: AstNode;
+}
+
+/** `(key, value) => value > 1`; a parameter named _ is not looked at. */
+export interface LambdaNode extends TextRange {
+  readonly kind: "lambda";
+  readonly parameters: readonly string[];
+  readonly body: AstNode;
 }
 
 export interface StatementNode {

@@ -126,7 +126,7 @@ class Parser extends TokenCursor {
       case "int":
         return this.literal(this.integer(token, negative));
       case "float":
-        return this.literal(Number(token.text));
+        return this.literal(this.double(token));
       case "bytes":
         return this.literal(this.bytes(token));
       case "word":
@@ -150,16 +150,49 @@ class Parser extends TokenCursor {
     throw new OttlSyntaxError("the integer does not fit 64 bits", token.at, token.text.length);
   }
 
+  private double(token: Token): number {
+    if (Number.isFinite(Number(token.text))) return Number(token.text);
+    throw new OttlSyntaxError("the number does not fit a double", token.at, token.text.length);
+  }
+
   private bytes(token: Token): Uint8Array {
     if (token.text.length % 2 === 0) return new Uint8Array(Buffer.from(token.text.slice(2), "hex"));
     throw new OttlSyntaxError("bytes need two digits each", token.at, token.text.length);
   }
 
   private group(): AstNode {
+    if (this.isLambda()) return this.lambda();
     this.next();
     const node = this.expression();
     this.expect(")");
     return node;
+  }
+
+  /** "(", names with commas between them, ")" and "=>". */
+  private isLambda(): boolean {
+    let ahead = 1;
+    while (this.peek(ahead).kind === "word" || this.peek(ahead).text === ",") ahead++;
+    return (
+      this.peek(ahead).text === ")" && this.peek(ahead + 1).kind === "symbol" && this.peek(ahead + 1).text === "=>"
+    );
+  }
+
+  private lambda(): AstNode {
+    const { at } = this.next();
+    const parameters: string[] = [];
+    while (this.peek().kind === "word") {
+      const { text, at: place } = this.next();
+      if (!/^(_|[a-z][a-z0-9_]*)$/.test(text) || KEYWORDS.has(text))
+        throw new OttlSyntaxError("a parameter is a name in small letters, or _", place, text.length);
+      if (text !== "_" && parameters.includes(text))
+        throw new OttlSyntaxError(`the parameter ${text} is there twice`, place, text.length);
+      parameters.push(text);
+      if (!this.takeSymbol(",")) break;
+    }
+    this.expect(")");
+    this.expect("=>");
+    const body = this.expression();
+    return { kind: "lambda", parameters, body, at, end: body.end };
   }
 
   private list(): AstNode {

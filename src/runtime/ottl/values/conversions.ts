@@ -6,31 +6,75 @@ import { OttlDuration, OttlMessages, OttlTime, type OttlValue, typeName } from "
 /** From any value to text and numbers, for the functions that take any. Nil stays nil. */
 
 /** Bytes in hex, maps and lists as JSON, everything else as it is written. */
-export function toText(value: OttlValue, bytes: "hex" | "base64" = "hex"): string | null {
+export function toText(value: OttlValue): string | null {
   if (typeof value === "string") return value;
   if (value === null) return null;
-  if (value instanceof Uint8Array) return Buffer.from(value).toString(bytes);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
   return toJson(value);
 }
 
+/**
+ * The value as an attribute's text, for `body.string`, `stringify_all` and the like: bytes in base64, nil empty, and maps
+ * and lists as JSON in which markup is left as it is and NaN and the infinities are texts.
+ */
+export function plainText(value: OttlValue): string {
+  if (value === null) return "";
+  if (typeof value === "string") return value;
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
+  return typeof value === "number" ? doubleText(value) : toJson(value, JSON_OF_VALUES);
+}
+
+interface JsonStyle {
+  quote(text: string): string;
+  /** One that is finite. */
+  double(value: number): string;
+  /** NaN and the infinities, which JSON has no numbers for. */
+  notFinite(value: number): string;
+}
+
+const JSON_OF_VALUES: JsonStyle = {
+  quote: quoteSeparators,
+  double: doubleText,
+  notFinite: (value) => JSON.stringify(notFiniteText(value)),
+};
+const JSON_OF_GO: JsonStyle = {
+  quote: quoteJson,
+  double: (value) => doubleText(value).replace(/e-(\d)$/, "e-0$1"),
+  notFinite: (value) => {
+    throw new OttlError(`${notFiniteText(value)} has no form in JSON`);
+  },
+};
+
+function notFiniteText(value: number): string {
+  return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
+}
+
+/** A double as Go's JSON writes it: 1e-7, not 1e-07; the sign of -0 is kept. */
+function doubleText(value: number): string {
+  if (Number.isFinite(value)) return Object.is(value, -0) ? "-0" : String(value);
+  return notFiniteText(value);
+}
+
 /** JSON with the keys in order, as Go writes it; bytes in base64. */
-function toJson(value: OttlValue): string {
+function toJson(value: OttlValue, style: JsonStyle = JSON_OF_GO): string {
   switch (typeof value) {
     case "string":
-      return quoteJson(value);
+      return style.quote(value);
     case "bigint":
     case "boolean":
       return String(value);
     case "number":
-      if (!Number.isFinite(value)) throw new OttlError(`${value} has no form in JSON`);
-      return String(value);
+      return Number.isFinite(value) ? style.double(value) : style.notFinite(value);
   }
   if (value === null) return "null";
   if (value instanceof Uint8Array) return quoteJson(Buffer.from(value).toString("base64"));
-  if (Array.isArray(value)) return `[${joinTexts(value.map(toJson), ",")}]`;
+  if (Array.isArray(value)) {
+    const items = value.map((item) => toJson(item, style));
+    return `[${joinTexts(items, ",")}]`;
+  }
   if (value instanceof Map) {
     const keys = [...value.keys()].sort(compareText);
-    const entries = keys.map((key) => `${quoteJson(key)}:${toJson(value.get(key)!)}`);
+    const entries = keys.map((key) => `${style.quote(key)}:${toJson(value.get(key)!, style)}`);
     return `{${joinTexts(entries, ",")}}`;
   }
   if (value instanceof OttlTime) return quoteJson(rfc3339(value));
@@ -44,6 +88,11 @@ export function quoteJson(text: string): string {
     /[<>&\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
+}
+
+/** A text as JSON without the escapes for markup; the two separators of Unicode stay escaped. */
+function quoteSeparators(text: string): string {
+  return JSON.stringify(text).replace(/[\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16)}`);
 }
 
 /** Like 2023-04-05T06:07:08.5Z, in the time's own zone, with as many decimals as it takes. */
@@ -119,7 +168,8 @@ export function toDouble(value: OttlValue): number | null {
 
 const MAX_NUMBER_LENGTH = 1000;
 
-function parseDouble(text: string): number {
+function parseDouble(written: string): number {
+  const text = /\d_\d/.test(written) && !/_[^\d]|[^\d]_|^_|_$/.test(written) ? written.replaceAll("_", "") : written;
   if (
     text.length < MAX_NUMBER_LENGTH &&
     /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(text) &&

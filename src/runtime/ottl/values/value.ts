@@ -46,6 +46,9 @@ export class OttlDuration {
   }
 }
 
+/** The id of a trace, span or profile: bytes that are written in hex. */
+export class OttlId extends Uint8Array {}
+
 /** Messages that are only passed around, such as a span's events: each one as its wire bytes. */
 export class OttlMessages {
   readonly kind: string;

@@ -294,3 +294,20 @@ describe("text that would keep a careless reader busy", () => {
     expect(() => edited(statements)).toThrow(/division by zero/);
   });
 });
+
+describe("a path that is not there", () => {
+  it.each([
+    ['span.name == "x"', /there is no span in the context log/],
+    ['attributes.http.method == "GET"', /attributes\["http\.method"\]/],
+    ['atributes["a"] == 1', /did you mean "attributes"/],
+  ])("%s gets a hint", (condition, hint) => {
+    const suggestion = () => {
+      try {
+        return void compileCondition(condition, "log");
+      } catch (error) {
+        return (error as { suggestion?: string }).suggestion;
+      }
+    };
+    expect(suggestion()).toMatch(hint);
+  });
+});

@@ -160,6 +160,88 @@ describe("an editor of metrics", () => {
   const metricOf = (batch: Batch, name: string) =>
     recordsOf("metrics", decodeTree(batch)).find(({ metric }) => metric!["name"] === name)!.metric!;
 
+  it("scales values, bounds and quantiles", () => {
+    const scaled = (name: string) =>
+      metricOf(edited('scale_metric(10, "ds")', "metric", metricsOf(METRICS[name]!)), METRICS[name]!["name"] as string);
+    expect(scaled("gauge")).toMatchObject({ unit: "ds", gauge: { dataPoints: [{ asDouble: 15 }] } });
+    expect(scaled("sum")).toMatchObject({ sum: { dataPoints: [{ asInt: 70n }] } });
+    expect(scaled("histogram")).toMatchObject({
+      histogram: { dataPoints: [{ sum: 125, explicitBounds: [10, 20], min: 5, max: 90 }] },
+    });
+    expect(scaled("summary")).toMatchObject({
+      summary: { dataPoints: [{ sum: 50, quantileValues: [{ quantile: 0.5, value: 20 }] }] },
+    });
+    expect(() => scaled("exponentialHistogram")).toThrow(/cannot scale/);
+  });
+
+  it("adds percentiles of histograms", () => {
+    const all = metricsOf(METRICS["histogram"]!, METRICS["exponentialHistogram"]!, METRICS["gauge"]!);
+    const result = edited(
+      'extract_percentile_metric(50) where name == "h" or name == "e" or name == "g"',
+      "metric",
+      all,
+    );
+    expect(names(result)).toEqual(["h", "e", "g", "h_p50", "e_p50"]);
+    expect(metricOf(result, "h_p50")).toMatchObject({ description: "p50", gauge: { dataPoints: [{ asDouble: 2 }] } });
+  });
+
+  it("makes sums and gauges of summaries", () => {
+    const summary = metricsOf(METRICS["summary"]!);
+    const sums = edited(
+      ['convert_summary_count_val_to_sum("delta", true)', 'convert_summary_sum_val_to_sum("delta", true, ".s")'],
+      "datapoint",
+      summary,
+    );
+    expect(metricOf(sums, "q_count")).toMatchObject({
+      sum: { aggregationTemporality: 1, isMonotonic: true, dataPoints: [{ asInt: 2n }] },
+    });
+    expect(metricOf(sums, "q.s")).toMatchObject({ sum: { dataPoints: [{ asDouble: 5 }] } });
+    const gauge = edited("convert_summary_quantile_val_to_gauge()", "metric", summary);
+    expect(metricOf(gauge, "q.quantiles")).toMatchObject({ gauge: { dataPoints: [{ asDouble: 2 }] } });
+  });
+
+  it("makes an exponential histogram one with bounds, and keeps every positive observation", () => {
+    const batch = metricsOf(METRICS["exponentialHistogram"]!);
+    for (const distribution of ["upper", "midpoint", "uniform", "random"]) {
+      const statement = `convert_exponential_histogram_to_histogram("${distribution}", [0.0, 20.0, 50.0])`;
+      const [point] = (metricOf(edited(statement, "metric", batch), "e")["histogram"] as { dataPoints: Tree[] })
+        .dataPoints;
+      const counts = point!["bucketCounts"] as bigint[];
+      expect(counts.reduce((a, b) => a + b, 0n)).toBe(4n);
+      expect(point).toMatchObject({ count: 4n, sum: 3, explicitBounds: [0, 20, 50] });
+    }
+  });
+
+  it("joins buckets of a histogram", () => {
+    const batch = metricsOf(METRICS["histogram"]!);
+    const points = (statement: string) => metricOf(edited(statement, "datapoint", batch), "h")["histogram"];
+    expect(points("merge_histogram_buckets(1)")).toMatchObject({
+      dataPoints: [{ bucketCounts: [3n, 3n], explicitBounds: [2] }],
+    });
+    expect(points('merge_histogram_buckets(2, "limit_buckets")')).toMatchObject({
+      dataPoints: [{ bucketCounts: [3n, 3n], explicitBounds: [2] }],
+    });
+    expect(points("merge_histogram_buckets(7)")).toMatchObject({ dataPoints: [{ bucketCounts: [1n, 2n, 3n] }] });
+  });
+
+  it("aggregates over values of an attribute", () => {
+    const point = (route: string, asInt: bigint) => ({
+      timeUnixNano: 200n,
+      attributes: attributes({ route: text(route) }),
+      asInt,
+    });
+    const sum = {
+      ...METRICS["sum"]!,
+      sum: { aggregationTemporality: 2, dataPoints: [point("/a", 1n), point("/b", 2n), point("/c", 4n)] },
+    };
+    const result = edited(
+      'aggregate_on_attribute_value("sum", "route", ["/a", "/b"], "/ab")',
+      "metric",
+      metricsOf(sum),
+    );
+    expect(metricOf(result, "s")).toMatchObject({ sum: { dataPoints: [point("/ab", 3n), point("/c", 4n)] } });
+  });
+
   it("makes a sum a gauge and a gauge a sum", () => {
     const gauge = edited("convert_sum_to_gauge()", "metric", metricsOf(METRICS["sum"]!, METRICS["histogram"]!));
     expect(evaluate("[type, is_monotonic]", "metric", gauge)).toEqual([1n, null]);

@@ -5,6 +5,7 @@ import { FUNCTIONS } from "../../../../src/runtime/ottl/functions/table.js";
 import type { ContextName } from "../../../../src/runtime/ottl/paths/context.js";
 import { OttlDuration, OttlTime } from "../../../../src/runtime/ottl/values/value.js";
 import { batchFor, edited, evaluate, evaluateAfter, LOG, text } from "../../../support/telemetry/ottl.js";
+import { MORE_CONVERTERS, MORE_FAILURES, MORE_MISTAKES } from "./more-converters.js";
 
 const time = (iso: string, extraNanos = 0n) => BigInt(Date.parse(iso)) * 1_000_000n + extraNanos;
 const sha = (algorithm: string) => createHash(algorithm).update("name").digest("hex");
@@ -250,7 +251,7 @@ const CONVERTERS: readonly (readonly [expression: string, value: unknown, contex
   ["Bool(0)", false],
   ["Bool(-0.5)", true],
   ["String(1.0e21)", "1e+21"],
-  ["String(1.0e-7)", "1e-7"],
+  ["String(1.0e-7)", "1e-07"],
   ["String(123456789012.5)", "123456789012.5"],
   ['String("")', ""],
   ["String({})", "{}"],
@@ -415,12 +416,26 @@ const CONVERTERS: readonly (readonly [expression: string, value: unknown, contex
       "user_agent.original":
         "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36",
       "user_agent.name": "Chrome",
-      "user_agent.version": "120.0.0.0",
+      "user_agent.version": "120.0.0",
       "os.name": "Windows",
       "os.version": "10",
     },
   ],
 ];
+
+describe("another converter", () => {
+  it.each(MORE_CONVERTERS)("%s gives the right value", (expression, value) => {
+    expect(evaluate(expression)).toStrictEqual(value);
+  });
+
+  it.each(MORE_FAILURES)("%s fails on the record", (expression, reason) => {
+    expect(() => evaluate(expression)).toThrow(reason);
+  });
+
+  it.each(MORE_MISTAKES)("%s does not compile", (expression, reason) => {
+    expect(() => compileStatement(`set(attributes["x"], ${expression})`, "log")).toThrow(reason);
+  });
+});
 
 describe("a converter", () => {
   it.each(CONVERTERS.map(([e, v, c = "log"]) => [e, v, c] as const))(
@@ -537,6 +552,16 @@ describe("a converter", () => {
 
 const EDITORS: readonly (readonly [statement: string, expression: string, value: unknown, context?: ContextName])[] = [
   ['set(attributes["a"], "x")', 'attributes["a"]', "x"],
+  ["clear(attributes)", "attributes", {}],
+  ['clear(attributes["text"])', 'attributes["text"]', ""],
+  ['clear(attributes["missing"])', 'attributes["missing"]', null],
+  ['clear(attributes["list"])', 'attributes["list"]', []],
+  ["clear(severity_number)", "severity_number", 0n],
+  ["clear(trace_id)", "IsEmpty(trace_id)", true],
+  ["clear(time)", "time_unix_nano", 0n],
+  ['set(trace_id, TraceID("00000000000000000000000000000000"))', "IsEmpty(trace_id)", true],
+  ['set(body, {"a": "<&>", "b": [1.5, Double("NaN")]})', "body.string", '{"a":"<&>","b":[1.5,"NaN"]}'],
+  ['set_semconv_span_name("1.37.0", "was")', "name", "GET /health", "span"],
   ['set(attributes["text"], attributes["missing"])', 'attributes["text"]', "some text"],
   ['set(attributes["a"], attributes["whole"])', 'IsDouble(attributes["a"])', true],
   ['set(attributes["a"], 2.0)', 'IsDouble(attributes["a"])', true],
@@ -694,14 +719,14 @@ describe("every function", () => {
   );
 
   it("is tested above or with the metrics", () => {
-    const tested = JSON.stringify([CONVERTERS, EDITORS], (_, value) =>
+    const tested = JSON.stringify([CONVERTERS, MORE_CONVERTERS, EDITORS], (_, value) =>
       typeof value === "bigint" ? String(value) : value,
     );
     const elsewhere = [
       "UUID",
       "UUIDv7",
       "Now",
-      ...[...FUNCTIONS.values()].filter((spec) => spec.contexts?.includes("metric")).map((spec) => spec.name),
+      ...[...FUNCTIONS.values()].filter((spec) => spec.contexts !== undefined).map((spec) => spec.name),
     ];
     expect([...FUNCTIONS.keys()].filter((name) => !tested.includes(`${name}(`) && !elsewhere.includes(name))).toEqual(
       [],

@@ -62,9 +62,9 @@ export const GROK_PATTERNS: Readonly<Record<string, string>> = {
   DATESTAMP: "(?:%{DATE}|\\d{4}-%{MONTHNUM}-%{MONTHDAY})[- ]%{TIME}",
   TZ: "[A-Z]{3,4}",
   ISO8601_TIMEZONE: "Z|[+-]%{HOUR}(?::?%{MINUTE})?",
-  TIMESTAMP_ISO8601: "\\d{4}-%{MONTHNUM}-%{MONTHDAY}[T ]%{HOUR}:?%{MINUTE}(?::?%{SECOND})?(?:%{ISO8601_TIMEZONE})?",
-  DATESTAMP_RFC822: "%{DAY} %{MONTH} %{MONTHDAY} \\d{4} %{TIME} %{TZ}",
-  HTTPDATE: "%{MONTHDAY}/%{MONTH}/\\d{4}:%{TIME} %{INT}",
+  TIMESTAMP_ISO8601: "%{YEAR}-%{MONTHNUM}-%{MONTHDAY}[T ]%{HOUR}:?%{MINUTE}(?::?%{SECOND})?(?:%{ISO8601_TIMEZONE})?",
+  DATESTAMP_RFC822: "%{DAY} %{MONTH} %{MONTHDAY} %{YEAR} %{TIME} %{TZ}",
+  HTTPDATE: "%{MONTHDAY}/%{MONTH}/%{YEAR}:%{TIME} %{INT}",
   SYSLOGTIMESTAMP: "%{MONTH} +%{MONTHDAY} %{TIME}",
   PROG: "[\\x21-\\x5a\\x5c\\x5e-\\x7e]+",
   SYSLOGPROG: "%{PROG:process.name}(?:\\[%{POSINT:process.pid:int}\\])?",
@@ -73,6 +73,6 @@ export const GROK_PATTERNS: Readonly<Record<string, string>> = {
     "[Aa]lert|ALERT|[Tt]race|TRACE|[Dd]ebug|DEBUG|[Nn]otice|NOTICE|[Ii]nfo(?:rmation)?|INFO(?:RMATION)?|[Ww]arn(?:ing)?|WARN(?:ING)?|[Ee]rr(?:or)?|ERR(?:OR)?|[Cc]rit(?:ical)?|CRIT(?:ICAL)?|[Ff]atal|FATAL|[Ss]evere|SEVERE|[Ee]merg(?:ency)?|EMERG(?:ENCY)?",
   HTTPDUSER: "%{EMAILADDRESS}|%{USER}",
   COMMONAPACHELOG:
-    '%{IPORHOST:source.address} (?:-|%{HTTPDUSER:apache.access.user.identity}) (?:-|%{HTTPDUSER:user.name}) \\[%{HTTPDATE:timestamp}\\] "(?:%{WORD:http.request.method} %{NOTSPACE:url.original}(?: HTTP/%{NUMBER:http.version})?|%{DATA})" (?:-|%{INT:http.response.status_code:int}) (?:-|%{INT:http.response.body.bytes:int})',
+    '%{IPORHOST:source.address} (?:-|%{HTTPDUSER:apache.access.user.identity}) (?:-|%{HTTPDUSER:user.name}) \\[%{HTTPDATE:timestamp}\\] "(?:%{WORD:http.request.method} %{NOTSPACE:url.original}(?: HTTP/%{NUMBER:http.version})?|%{DATA})" (?:-|%{INT:http.response.status_code:int}) (?:-|%{INT:http.response.body.size:int})',
   COMBINEDAPACHELOG: '%{COMMONAPACHELOG} "(?:-|%{DATA:http.request.referrer})" "(?:-|%{DATA:user_agent.original})"',
 };

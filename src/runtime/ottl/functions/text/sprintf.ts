@@ -1,7 +1,8 @@
 import { compareText } from "../../values/compare.js";
 import { OttlError } from "../../values/error.js";
 import { joinTexts, MAX_TEXT_LENGTH, textTooLong } from "../../values/limits.js";
-import { OttlDuration, OttlMessages, OttlTime, type OttlValue } from "../../values/value.js";
+import { OttlDuration, OttlId, OttlMessages, OttlTime, type OttlValue } from "../../values/value.js";
+import { formatDouble } from "./double-text.js";
 import { formatDuration, formatTime } from "./time-format.js";
 import { parseLayout } from "./time-layout.js";
 
@@ -10,110 +11,208 @@ const GO_TIME = parseLayout("2006-01-02 15:04:05.999999999 -0700 MST");
 
 /** Go's Sprintf for the values of the language; what does not fit is written the way Go writes it, as %!d(string=x). */
 export function sprintf(format: string, values: readonly OttlValue[]): string {
-  let next = 0;
-  let length = 0;
-  const text = format.replace(
-    /%([-+# 0]*)(\d+)?(?:\.(\d+)?)?(.)|%$/gsu,
-    (whole, flags = "", width, precision, verb) => {
-      if (verb === "%") return "%";
-      if (verb === undefined) return "%!(NOVERB)";
-      if (next >= values.length) return `%!${verb}(MISSING)`;
-      const size = Number(width ?? 0);
-      if (size > MAX_WIDTH || Number(precision ?? 0) > MAX_WIDTH)
-        throw new OttlError(`Format: more than ${MAX_WIDTH} characters wide`);
-      const decimals = precision === undefined ? (whole.includes(".") ? 0 : undefined) : Number(precision);
-      const written = padded(formatVerbOrError(verb, values[next++]!, flags, decimals), size, flags);
-      length += written.length;
-      if (length > MAX_TEXT_LENGTH) throw textTooLong();
-      return written;
-    },
-  );
-  if (next >= values.length) return text;
-  const extra = values.slice(next).map((value) => `${goType(value)}=${goText(value)}`);
-  return `${text}%!(EXTRA ${joinTexts(extra, ", ")})`;
+  return new Formatter(values).format(format);
 }
 
-function padded(text: string, width: number, flags: string): string {
+/** What stands between the percent sign and the verb. */
+interface Spec {
+  readonly flags: string;
+  readonly width: number | undefined;
+  readonly precision: number | undefined;
+}
+
+const DIRECTIVE =
+  /%([-+# 0]*)(\[[^\]]*\])?(\d+|\*)?(?:(\.)(\[[^\]]*\])?(\d+|\*)?)?(\[[^\]]*\])?(.)|%([-+# 0]*)(?:\d+)?(?:\.\d*)?$/gsu;
+
+class Formatter {
+  private readonly values: readonly OttlValue[];
+  private next = 0;
+  private reordered = false;
+  private badIndex = false;
+  private length = 0;
+
+  constructor(values: readonly OttlValue[]) {
+    this.values = values;
+  }
+
+  format(format: string): string {
+    const text = format.replace(
+      DIRECTIVE,
+      (_, flags = "", widthIndex, width, point, precisionIndex, precision, verbIndex, verb) => {
+        if (verb === undefined) return "%!(NOVERB)";
+        if (verb === "%") return "%";
+        this.badIndex = false;
+        const written = this.directive(flags, [widthIndex, width, point, precisionIndex, precision, verbIndex], verb);
+        this.length += written.length;
+        if (this.length > MAX_TEXT_LENGTH) throw textTooLong();
+        return written;
+      },
+    );
+    if (this.reordered || this.next >= this.values.length) return text;
+    const extra = this.values.slice(this.next).map((value) => typedText(value));
+    return `${text}%!(EXTRA ${joinTexts(extra, ", ")})`;
+  }
+
+  private directive(flags: string, parts: readonly (string | undefined)[], verb: string): string {
+    const [widthIndex, width, point, precisionIndex, precision, verbIndex] = parts;
+    this.jump(widthIndex);
+    let problem = "";
+    let size = this.number(width);
+    if (size === "bad") {
+      problem = "%!(BADWIDTH)";
+      size = undefined;
+    }
+    this.jump(precisionIndex);
+    let digits = point === undefined ? undefined : (this.number(precision) ?? 0);
+    if (digits === "bad") {
+      problem += "%!(BADPREC)";
+      digits = undefined;
+    }
+    this.jump(verbIndex);
+    if (this.badIndex) return `${problem}%!${verb}(BADINDEX)`;
+    if (this.next >= this.values.length) return `${problem}%!${verb}(MISSING)`;
+    const left = typeof size === "number" && size < 0;
+    const spec: Spec = {
+      flags: left ? `${flags}-` : flags,
+      width: typeof size === "number" ? Math.abs(size) : undefined,
+      precision: typeof digits === "number" && digits >= 0 ? digits : undefined,
+    };
+    if ((spec.width ?? 0) > MAX_WIDTH || (spec.precision ?? 0) > MAX_WIDTH)
+      throw new OttlError(`Format: more than ${MAX_WIDTH} characters wide`);
+    return problem + formatValue(verb, this.values[this.next++]!, spec);
+  }
+
+  /** `[2]` in front of a width, precision or verb: the second value is next. */
+  private jump(index: string | undefined): void {
+    if (index === undefined) return;
+    this.reordered = true;
+    const number = /^\[\d{1,6}\]$/.test(index) ? Number(index.slice(1, -1)) : 0;
+    if (number < 1 || number > this.values.length) this.badIndex = true;
+    else this.next = number - 1;
+  }
+
+  private number(written: string | undefined): number | "bad" | undefined {
+    if (written === undefined) return undefined;
+    if (written !== "*") return Number(written);
+    const value = this.values[this.next++];
+    return typeof value === "bigint" && value >= -1_000_000n && value <= 1_000_000n ? Number(value) : "bad";
+  }
+}
+
+function formatValue(verb: string, value: OttlValue, spec: Spec): string {
+  if (verb === "T") return padded(goType(value), spec);
+  if (Array.isArray(value) && verb !== "v")
+    return `[${joinTexts(
+      value.map((item) => formatValue(verb, item, spec)),
+      " ",
+    )}]`;
+  if (value instanceof Uint8Array && !(value instanceof OttlId) && verb === "d")
+    return `[${[...value].map((byte) => formatValue(verb, BigInt(byte), spec)).join(" ")}]`;
+  const written = formatVerb(verb, value, spec);
+  if (written === undefined) return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${typedText(value)})`;
+  return padded(written, spec);
+}
+
+function padded(text: string, { width = 0, flags }: Spec): string {
   if (text.length >= 2 * width) return text;
   const length = [...text].length;
   if (length >= width) return text;
   const fill = width - length;
   if (flags.includes("-")) return text + " ".repeat(fill);
-  if (!flags.includes("0")) return " ".repeat(fill) + text;
+  if (!flags.includes("0") || /^[+-]?(Inf|NaN)$/.test(text)) return " ".repeat(fill) + text;
   const sign = /^[+-]/.test(text) ? text[0]! : "";
   return sign + "0".repeat(fill) + text.slice(sign.length);
 }
 
-function formatVerbOrError(verb: string, value: OttlValue, flags: string, precision: number | undefined): string {
-  const written = formatVerb(verb, value, flags, precision);
-  if (written !== undefined) return written;
-  return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${goType(value)}=${goText(value)})`;
-}
-
-function formatVerb(verb: string, value: OttlValue, flags: string, precision: number | undefined): string | undefined {
-  if (verb === "v") return goText(value);
-  if (verb === "T") return goType(value);
-  if (typeof value === "bigint") return integerText(verb, value, flags);
-  if (typeof value === "number") return doubleText(verb, value, flags, precision);
+function formatVerb(verb: string, value: OttlValue, spec: Spec): string | undefined {
+  if (verb === "v") return spec.flags.includes("#") ? goSyntax(value) : valueText(value, spec);
+  if (typeof value === "bigint") return integerText(verb, value, spec);
+  if (typeof value === "number") return formatDouble(verb, value, spec.flags, spec.precision);
   if (typeof value === "boolean") return verb === "t" ? String(value) : undefined;
-  if (typeof value === "string" || value instanceof Uint8Array) return stringText(verb, value, precision);
-  if (value instanceof OttlDuration && verb !== "s") return integerText(verb, value.nanos, flags);
+  if (value instanceof OttlId) return stringText(verb, goText(value), spec);
+  if (typeof value === "string" || value instanceof Uint8Array) return stringText(verb, value, spec);
+  if (value instanceof OttlDuration && verb !== "s") return integerText(verb, value.nanos, spec);
   return verb === "s" && value !== null ? goText(value) : undefined;
 }
 
-function integerText(verb: string, value: bigint, flags: string): string | undefined {
-  const radix = { d: 10, x: 16, X: 16, o: 8, b: 2 }[verb];
-  if (verb === "c") return String.fromCodePoint(value >= 0n && value <= 0x10ffffn ? Number(value) : 0xfffd);
+/** %v: numbers keep their sign and precision. */
+function valueText(value: OttlValue, spec: Spec): string {
+  if (typeof value === "bigint") return integerText("d", value, { ...spec, flags: spec.flags.replace("+", "") })!;
+  if (typeof value === "number") return formatDouble("g", value, spec.flags.replace("+", ""), spec.precision)!;
+  return typeof value === "string" ? stringText("s", value, spec)! : goText(value);
+}
+
+const RADIXES: Readonly<Record<string, number>> = { d: 10, x: 16, X: 16, o: 8, O: 8, b: 2 };
+const RADIX_PREFIXES: Readonly<Record<string, string>> = { x: "0x", X: "0X", o: "0", b: "0b" };
+
+function integerText(verb: string, value: bigint, { flags, precision }: Spec): string | undefined {
+  if (verb === "c") return characterOf(value);
+  if (verb === "q") return quoteCharacter(characterOf(value), flags.includes("+"));
+  if (verb === "U") return unicodeText(value, flags);
+  const radix = RADIXES[verb];
   if (radix === undefined) return undefined;
-  const prefix = flags.includes("#") ? ({ x: "0x", X: "0X", o: "0", b: "0b" }[verb] ?? "") : "";
-  const digits = (value < 0n ? -value : value).toString(radix);
+  const prefix = verb === "O" ? "0o" : flags.includes("#") ? (RADIX_PREFIXES[verb] ?? "") : "";
+  if (precision === 0 && value === 0n) return "";
+  const digits = (value < 0n ? -value : value).toString(radix).padStart(precision ?? 0, "0");
   return signOf(value < 0n, flags) + prefix + (verb === "X" ? digits.toUpperCase() : digits);
 }
 
-function doubleText(verb: string, value: number, flags: string, precision: number | undefined): string | undefined {
-  if (!"feEgGF".includes(verb)) return undefined;
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
-  const sign = signOf(value < 0 || Object.is(value, -0), flags);
-  const absolute = Math.abs(value);
-  if (verb === "f" || verb === "F") return sign + fixed(absolute, Math.min(100, precision ?? 6));
-  if (verb === "e" || verb === "E") {
-    const text = twoDigitExponent(absolute.toExponential(Math.min(100, precision ?? 6)));
-    return sign + (verb === "E" ? text.toUpperCase() : text);
-  }
-  return sign + shortestDouble(absolute, precision);
+function characterOf(value: bigint): string {
+  const valid = value >= 0n && value <= 0x10ffffn && !(value >= 0xd800n && value <= 0xdfffn);
+  return String.fromCodePoint(valid ? Number(value) : 0xfffd);
 }
 
-function fixed(absolute: number, decimals: number): string {
-  if (absolute < 1e21) return absolute.toFixed(decimals);
-  return `${BigInt(absolute)}${decimals === 0 ? "" : `.${"0".repeat(decimals)}`}`;
+function unicodeText(value: bigint, flags: string): string {
+  const code = `U+${BigInt.asUintN(64, value).toString(16).toUpperCase().padStart(4, "0")}`;
+  return flags.includes("#") ? `${code} '${characterOf(value)}'` : code;
 }
 
-function shortestDouble(absolute: number, precision: number | undefined): string {
-  const rounded =
-    precision === undefined ? absolute : Number(absolute.toPrecision(Math.min(100, Math.max(1, precision))));
-  const exponentOf = rounded === 0 ? 0 : Math.floor(Math.log10(rounded));
-  const limit = precision === undefined ? 21 : Math.max(1, precision);
-  if (exponentOf < -4 || exponentOf >= limit) return twoDigitExponent(rounded.toExponential());
-  return String(rounded);
-}
-
-/** At least two digits in the exponent, as Go writes it. */
-function twoDigitExponent(text: string): string {
-  return text.replace(/e([+-])(\d)$/, "e$10$2");
-}
-
-function stringText(verb: string, value: string | Uint8Array, precision: number | undefined): string | undefined {
+function stringText(verb: string, value: string | Uint8Array, { flags, precision }: Spec): string | undefined {
   const bytes = typeof value === "string" ? undefined : Buffer.from(value);
   const text = typeof value === "string" ? value : bytes!.toString("utf8");
   const cut = precision === undefined ? text : [...text].slice(0, precision).join("");
   if (verb === "s") return cut;
-  if (verb === "q") return JSON.stringify(cut);
-  if (verb === "x") return Buffer.from(bytes ?? cut).toString("hex");
-  if (verb === "X")
-    return Buffer.from(bytes ?? cut)
-      .toString("hex")
-      .toUpperCase();
-  return undefined;
+  if (verb === "q") {
+    if (flags.includes("#") && !/[`\p{Cc}\ufeff]/u.test(cut.replaceAll("\t", ""))) return `\`${cut}\``;
+    return `"${escaped(cut, '"', flags.includes("+"))}"`;
+  }
+  if (verb !== "x" && verb !== "X") return undefined;
+  const all = bytes ?? Buffer.from(text);
+  const hex = all.subarray(0, precision ?? all.length).toString("hex");
+  return hexText(verb === "X" ? hex.toUpperCase() : hex, verb, flags);
+}
+
+/** Bytes in hex, with spaces between them or 0x in front as the flags say. */
+function hexText(hex: string, verb: string, flags: string): string {
+  const prefix = flags.includes("#") && hex !== "" ? `0${verb}` : "";
+  if (!flags.includes(" ")) return prefix + hex;
+  return (hex.match(/../g) ?? []).map((pair) => prefix + pair).join(" ");
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  "\x07": "\\a",
+  "\b": "\\b",
+  "\f": "\\f",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\v": "\\v",
+  "\\": "\\\\",
+};
+
+function escaped(text: string, quote: string, asciiOnly: boolean): string {
+  return text.replace(/[\s\S]/gu, (c) => {
+    if (c === quote) return `\\${c}`;
+    if (ESCAPES[c] !== undefined) return ESCAPES[c];
+    const code = c.codePointAt(0)!;
+    if (code < 0x80 ? code >= 0x20 && code !== 0x7f : !asciiOnly && /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(c)) return c;
+    if (code < 0x80) return `\\x${code.toString(16).padStart(2, "0")}`;
+    return code > 0xffff ? `\\U${code.toString(16).padStart(8, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+}
+
+function quoteCharacter(character: string, asciiOnly: boolean): string {
+  return `'${escaped(character, "'", asciiOnly)}'`;
 }
 
 function signOf(negative: boolean, flags: string): string {
@@ -121,13 +220,18 @@ function signOf(negative: boolean, flags: string): string {
   return flags.includes("+") ? "+" : flags.includes(" ") ? " " : "";
 }
 
+/** %#v. */
+function goSyntax(value: OttlValue): string {
+  if (typeof value === "string") return `"${escaped(value, '"', false)}"`;
+  if (Array.isArray(value)) return `[]interface {}{${joinTexts(value.map(goSyntax), ", ")}}`;
+  return goText(value);
+}
+
 function goText(value: OttlValue): string {
   if (value === null) return "<nil>";
   if (typeof value === "string") return value;
-  if (typeof value === "number")
-    return Number.isFinite(value)
-      ? shortestDouble(Math.abs(value), undefined).replace(/^/, value < 0 ? "-" : "")
-      : (doubleText("g", value, "", undefined) ?? "");
+  if (typeof value === "number") return formatDouble("g", value, "", undefined)!;
+  if (value instanceof OttlId) return Buffer.from(value).toString("hex");
   if (value instanceof Uint8Array) return `[${[...value].join(" ")}]`;
   if (Array.isArray(value)) return `[${joinTexts(value.map(goText), " ")}]`;
   if (value instanceof Map) {
@@ -140,14 +244,19 @@ function goText(value: OttlValue): string {
   return String(value);
 }
 
+function typedText(value: OttlValue): string {
+  return value === null ? "<nil>" : `${goType(value)}=${goText(value)}`;
+}
+
 function goType(value: OttlValue): string {
   if (value === null) return "<nil>";
   if (typeof value === "bigint") return "int64";
   if (typeof value === "number") return "float64";
   if (typeof value === "boolean") return "bool";
   if (typeof value === "string") return "string";
+  if (value instanceof OttlId) return value.length === 16 ? "pcommon.TraceID" : "pcommon.SpanID";
   if (value instanceof Uint8Array) return "[]uint8";
   if (value instanceof OttlTime) return "time.Time";
   if (value instanceof OttlDuration) return "time.Duration";
-  return Array.isArray(value) ? "[]interface {}" : "map[string]interface {}";
+  return Array.isArray(value) ? "[]interface {}" : "pcommon.Map";
 }

@@ -64,6 +64,7 @@ function fieldText(field: FieldName, c: Calendar, time: OttlTime): string {
       return DAYS[c.weekday]!.slice(0, 3);
     case "MST":
       return time.zone.name;
+    case "\ue000":
     case "2006":
       return pad(c.year, 4);
     case "06":

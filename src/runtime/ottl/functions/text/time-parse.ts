@@ -14,6 +14,11 @@ interface ParsedTime {
   second: number;
   nanosecond: number;
   afternoon: boolean | undefined;
+  /** The hour is one of twelve. */
+  twelveHours: boolean;
+  dayOfYear: boolean;
+  /** The letters of a zone, such as CET, that mean something only with the location. */
+  zoneName: string | undefined;
   zone: TimeZone | undefined;
 }
 
@@ -36,13 +41,17 @@ export function parseTime(
     second: 0,
     nanosecond: 0,
     afternoon: undefined,
+    twelveHours: false,
+    dayOfYear: false,
+    zoneName: undefined,
     zone: undefined,
   };
   let rest = text;
   for (let i = 0; i < parts.length; i++)
     rest = readPart(parts[i]!, rest, found, text, parts[i + 1]?.kind === "fraction");
   if (rest !== "") throw formatMismatch(text, rest);
-  if (found.afternoon !== undefined) found.hour = (found.hour % 12) + (found.afternoon ? 12 : 0);
+  if (found.twelveHours && found.hour > 12) throw outOfRange(text);
+  if (found.afternoon !== undefined && found.hour <= 12) found.hour = (found.hour % 12) + (found.afternoon ? 12 : 0);
   checkRange(found, text);
   const time = toTime(found, found.year ?? new Date(Number(now / 1_000_000n)).getUTCFullYear(), location);
   const tooLate = found.year === undefined && time.nanos > now + 7n * 86_400n * SECOND;
@@ -54,7 +63,10 @@ function toTime(found: ParsedTime, year: number, location: string | undefined): 
   date.setUTCFullYear(year, found.month - 1, found.day);
   date.setUTCHours(found.hour, found.minute, found.second);
   const local = date.getTime();
-  const zone = found.zone ?? (location === undefined ? UTC : zoneAt(location, local));
+  const zone =
+    found.zone ??
+    (found.zoneName === undefined ? undefined : namedZone(found.zoneName, location, local)) ??
+    (location === undefined ? UTC : zoneAt(location, local));
   return new OttlTime(
     (BigInt(local) - BigInt(zone.offsetSeconds) * 1000n) * 1_000_000n + BigInt(found.nanosecond),
     zone,
@@ -118,7 +130,74 @@ function readText(expected: string, rest: string, text: string): string {
   throw formatMismatch(text, rest);
 }
 
-const ZONES: Readonly<Record<string, number>> = { UTC: 0, GMT: 0, Z: 0 };
+/** Hours from UTC of the zones that have a name everywhere. */
+const ZONES: Readonly<Record<string, number>> = {
+  UTC: 0,
+  GMT: 0,
+  UCT: 0,
+  WET: 0,
+  CET: 1,
+  MET: 1,
+  EET: 2,
+  EST: -5,
+  MST: -7,
+  HST: -10,
+};
+
+/** Those that are known where the clocks of a location show them at some time of the year. */
+const LOCAL_ZONES: Readonly<Record<string, readonly number[]>> = {
+  ...Object.fromEntries(Object.entries(ZONES).map(([name, hours]) => [name, [hours]])),
+  EDT: [-4],
+  CST: [-6, 8],
+  CDT: [-5],
+  MDT: [-6],
+  PST: [-8, 8],
+  PDT: [-7],
+  AKST: [-9],
+  AKDT: [-8],
+  AST: [-4],
+  ADT: [-3],
+  NST: [-3.5],
+  NDT: [-2.5],
+  WEST: [1],
+  BST: [1],
+  IST: [5.5, 1, 2],
+  IDT: [3],
+  CEST: [2],
+  EEST: [3],
+  MSK: [3],
+  SAST: [2],
+  WAT: [1],
+  CAT: [2],
+  EAT: [3],
+  PKT: [5],
+  WIB: [7],
+  HKT: [8],
+  AWST: [8],
+  JST: [9],
+  KST: [9],
+  ACST: [9.5],
+  ACDT: [10.5],
+  AEST: [10],
+  AEDT: [11],
+  NZST: [12],
+  NZDT: [13],
+};
+
+/** Letters such as EST mean one thing in the location, or everywhere; what means nothing is an error. */
+function namedZone(name: string, location: string | undefined, localMs: number): TimeZone {
+  const hours = location === undefined ? undefined : hoursIn(location, name, localMs);
+  const known = hours ?? (Object.hasOwn(ZONES, name) ? ZONES[name] : undefined);
+  if (known === undefined) throw new OttlError(`no such time zone: ${name}`);
+  return known === 0 ? { ...UTC, name } : { name, offsetSeconds: known * 3600 };
+}
+
+function hoursIn(location: string, name: string, localMs: number): number | undefined {
+  const candidates = Object.hasOwn(LOCAL_ZONES, name) ? LOCAL_ZONES[name]! : [];
+  const halfYear = 182 * 86_400_000;
+  const seen = [localMs, localMs - halfYear].map((ms) => zoneAt(location, ms).offsetSeconds / 3600);
+  return candidates.find((hours) => seen.includes(hours));
+}
 
 function readField(field: FieldName, rest: string, found: ParsedTime, text: string): string {
   const match = FIELD_PATTERNS[field].exec(rest);
@@ -138,8 +217,11 @@ function setField(field: FieldName, value: string, found: ParsedTime, text: stri
     case "Mon":
       return;
     case "MST":
-      found.zone = { name: value, offsetSeconds: ZONES[value] ?? 0 };
+      if (/^[+-]/.test(value)) found.zone = offsetZone(value, text);
+      else found.zoneName = value;
       return;
+    case "\ue000":
+      return setField(value.length === 2 ? "06" : "2006", value, found, text);
     case "2006":
       found.year = Number(value);
       return;
@@ -159,11 +241,15 @@ function setField(field: FieldName, value: string, found: ParsedTime, text: stri
     case "002":
     case "__2":
       found.month = 1;
+      found.dayOfYear = true;
       found.day = Number(value);
       return;
-    case "15":
     case "03":
     case "3":
+      found.twelveHours = true;
+      found.hour = Number(value);
+      return;
+    case "15":
       found.hour = Number(value);
       return;
     case "04":
@@ -201,11 +287,22 @@ function checkRange(found: ParsedTime, text: string): void {
     found.month >= 1 &&
     found.month <= 12 &&
     found.day >= 1 &&
-    found.day <= 366 &&
+    found.day <= daysIn(found) &&
     found.hour < 24 &&
     found.minute < 60 &&
     found.second < 60;
-  if (!fits) throw new OttlError(`${JSON.stringify(text.slice(0, 60))} has a part that is out of range`);
+  if (!fits) throw outOfRange(text);
+}
+
+function outOfRange(text: string): OttlError {
+  return new OttlError(`${JSON.stringify(text.slice(0, 60))} has a part that is out of range`);
+}
+
+/** A day of the year counts from January, and may be up to 366. */
+function daysIn({ year, month, dayOfYear }: ParsedTime): number {
+  if (dayOfYear) return 366;
+  const leap = year === undefined || (year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0));
+  return month === 2 ? (leap ? 29 : 28) : [4, 6, 9, 11].includes(month) ? 30 : 31;
 }
 
 function formatMismatch(text: string, rest: string): OttlError {
@@ -230,6 +327,7 @@ const FIELD_PATTERNS: Readonly<Record<FieldName, RegExp>> = {
   Mon: dayShort,
   MST: /^(?:[A-Z]{3,4}|[+-]\d\d(?:\d\d)?)/,
   "2006": /^\d{4}/,
+  "\ue000": /^(?:\d{4}|\d{2})/,
   "06": two,
   "01": oneOrTwo,
   "1": oneOrTwo,
@@ -256,6 +354,6 @@ const FIELD_PATTERNS: Readonly<Record<FieldName, RegExp>> = {
   "Z07:00:00": numericZone(":", 3, true),
   Z070000: numericZone("", 3, true),
   "Z07:00": numericZone(":", 2, true),
-  Z0700: numericZone("", 2, true),
+  Z0700: /^(?:[+-]\d\d(?::?\d\d)?|Z)/,
   Z07: numericZone("", 1, true),
 };

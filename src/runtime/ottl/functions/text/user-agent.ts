@@ -16,6 +16,7 @@ const AGENTS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ["Chrome", /Chrome\/([\d.]+)/],
   ["Mobile Safari", /Version\/([\d.]+) Mobile\S* Safari/],
   ["Safari", /Version\/([\d.]+).* Safari/],
+  ["Python Requests", /python-requests\/(\d+\.\d+)/],
   ["IE", /(?:MSIE |Trident\/.*rv:)([\d.]+)/],
 ];
 
@@ -36,13 +37,17 @@ export function parseUserAgent(header: string): OttlMap {
   const text = header.slice(0, MAX_HEADER_LENGTH);
   const map: OttlMap = new Map([["user_agent.original", header]]);
   const [name, version] = firstMatch(AGENTS, text) ?? product(text) ?? ["Other", ""];
-  map.set("user_agent.name", name).set("user_agent.version", version);
-  const system = firstMatch(SYSTEMS, text);
-  if (system === undefined) return map;
+  map.set("user_agent.name", name).set("user_agent.version", threeParts(version));
+  const system = firstMatch(SYSTEMS, text) ?? ["Other", ""];
   map.set("os.name", system[0]);
   const number = system[0] === "Windows" ? (WINDOWS[system[1]] ?? system[1]) : system[1].replaceAll("_", ".");
   if (number !== "") map.set("os.version", number);
   return map;
+}
+
+/** Major, minor and patch; a build number says nothing more. */
+function threeParts(version: string): string {
+  return version.split(".", 3).join(".");
 }
 
 function firstMatch(table: typeof AGENTS, text: string): [name: string, version: string] | undefined {

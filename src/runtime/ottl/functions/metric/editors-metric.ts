@@ -1,10 +1,11 @@
-import type { Tree, TreeValue } from "../../telemetry/bytes/decode.js";
-import { GAUGE_TAG, SUM_TAG } from "../../telemetry/bytes/tags.js";
-import type { ContextName } from "../paths/context.js";
-import type { RecordContext } from "../paths/record-context.js";
-import { OttlError } from "../values/error.js";
+import type { Tree, TreeValue } from "../../../telemetry/bytes/decode.js";
+import { GAUGE_TAG, SUM_TAG } from "../../../telemetry/bytes/tags.js";
+import type { ContextName } from "../../paths/context.js";
+import type { RecordContext } from "../../paths/record-context.js";
+import { OttlError } from "../../values/error.js";
+import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
 import { AGGREGATIONS, type Aggregation, aggregatePoints } from "./aggregate.js";
-import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
+import { attributesAndTimes, kindOf, pointsOf } from "./metric-tree.js";
 
 /** Editors of whole metrics. They work on the metric as a tree: they are rare, and change its shape. */
 
@@ -16,11 +17,6 @@ function temporalityOf(metric: Tree): number | undefined {
   const histogram = (metric["histogram"] ?? metric["exponentialHistogram"]) as Tree | undefined;
   if (histogram !== undefined) return Number(histogram["aggregationTemporality"] ?? 0) || undefined;
   return metric["summary"] === undefined ? undefined : CUMULATIVE;
-}
-
-function pointsOf(metric: Tree): Tree[] {
-  const data = (metric["histogram"] ?? metric["exponentialHistogram"] ?? metric["summary"] ?? {}) as Tree;
-  return (data["dataPoints"] ?? []) as Tree[];
 }
 
 /** A sum made of one number of each point of a histogram or summary. */
@@ -52,12 +48,35 @@ function extractSum(
   };
 }
 
-function attributesAndTimes(point: Tree): Tree {
-  const kept: Tree = {};
-  for (const name of ["attributes", "startTimeUnixNano", "timeUnixNano"]) {
-    if (point[name] !== undefined) kept[name] = point[name];
-  }
-  return kept;
+function aggregationArgument(args: CallArguments): Aggregation {
+  const name = args.literalText("aggregation_function");
+  if (!AGGREGATIONS.includes(name as Aggregation))
+    args.reject("aggregation_function", `the function is one of ${AGGREGATIONS.join(", ")}`);
+  return name as Aggregation;
+}
+
+/** Points of which an attribute is one of the values get the new value, and are then aggregated. */
+function aggregateOnValue(args: CallArguments) {
+  const aggregation = aggregationArgument(args);
+  const key = args.literalText("attribute");
+  const values = new Set(args.literalTexts("values"));
+  const stringValue = args.literalText("new_value");
+  return (ctx: RecordContext) => {
+    const metric = ctx.recordTree();
+    const kind = kindOf(metric);
+    if (kind === undefined) return null;
+    if (kind === "summary") throw new OttlError("aggregate_on_attribute_value cannot aggregate summaries");
+    const dataPoints = pointsOf(metric).map((point) => ({
+      ...point,
+      attributes: ((point["attributes"] ?? []) as Tree[]).map((attribute) => {
+        const text = (attribute["value"] as Tree | undefined)?.["stringValue"] ?? "";
+        return attribute["key"] === key && values.has(String(text)) ? { key, value: { stringValue } } : attribute;
+      }),
+    }));
+    const renamed: Tree = { ...metric, [kind]: { ...(metric[kind] as Tree), dataPoints } };
+    ctx.replaceRecord(aggregatePoints(renamed, aggregation, undefined) ?? renamed);
+    return null;
+  };
 }
 
 export const METRIC_EDITORS: readonly FunctionSpec[] = [
@@ -151,17 +170,30 @@ export const METRIC_EDITORS: readonly FunctionSpec[] = [
     example: 'aggregate_on_attributes("sum", ["http.route"])',
     contexts: METRIC,
     compile(args) {
-      const name = args.literalText("aggregation_function");
-      if (!AGGREGATIONS.includes(name as Aggregation))
-        args.reject("aggregation_function", `the function is one of ${AGGREGATIONS.join(", ")}`);
+      const aggregation = aggregationArgument(args);
       const kept = args.has("attributes") ? new Set(args.literalTexts("attributes")) : undefined;
       return (ctx) => {
         const metric = ctx.recordTree();
         if (metric["summary"] !== undefined) throw new OttlError("aggregate_on_attributes cannot aggregate summaries");
-        const aggregated = aggregatePoints(metric, name as Aggregation, kept);
+        const aggregated = aggregatePoints(metric, aggregation, kept);
         if (aggregated !== undefined) ctx.replaceRecord(aggregated);
         return null;
       };
     },
+  },
+  {
+    name: "aggregate_on_attribute_value",
+    parameters: parameters(
+      "aggregation_function: STRING",
+      "attribute: STRING",
+      "values: STRING[]",
+      "new_value: STRING",
+    ),
+    returns: "",
+    summary:
+      "Gives the points of a metric of which the attribute has one of the values the new value, and makes those that then have the same attributes and times one point, as aggregate_on_attributes does.",
+    example: 'aggregate_on_attribute_value("sum", "status", ["500", "503"], "5xx")',
+    contexts: METRIC,
+    compile: aggregateOnValue,
   },
 ];

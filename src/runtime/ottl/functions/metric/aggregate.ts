@@ -1,6 +1,6 @@
-import type { Tree } from "../../telemetry/bytes/decode.js";
-import { toInt } from "../values/conversions.js";
-import { OttlError } from "../values/error.js";
+import type { Tree } from "../../../telemetry/bytes/decode.js";
+import { toInt } from "../../values/conversions.js";
+import { OttlError } from "../../values/error.js";
 
 export const AGGREGATIONS = ["sum", "max", "min", "mean", "median", "count"] as const;
 export type Aggregation = (typeof AGGREGATIONS)[number];

@@ -1,0 +1,55 @@
+import { TextDecoder } from "node:util";
+
+/** Text in another encoding than UTF-8. */
+
+type CharsetDecoder = (bytes: Buffer) => string;
+
+/** Those that the Encoding Standard takes for windows-1252, but that are themselves here, and those it has no name for. */
+const OWN: Readonly<Record<string, CharsetDecoder>> = {
+  "": (bytes) => bytes.toString("utf8"),
+  ascii: decodeAscii,
+  "us-ascii": decodeAscii,
+  latin1: (bytes) => bytes.toString("latin1"),
+  "iso-8859-1": (bytes) => bytes.toString("latin1"),
+  "windows-1252": decodeWindows1252,
+  cp1252: decodeWindows1252,
+};
+
+/** From 0x80 to 0x9f; the runtime's own decoder takes them for control characters. */
+const WINDOWS_1252 = "€\ufffd‚ƒ„…†‡ˆ‰Š‹Œ\ufffdŽ\ufffd\ufffd‘’“”•–—˜™š›œ\ufffdžŸ";
+
+function decodeWindows1252(bytes: Buffer): string {
+  return bytes.toString("latin1").replace(/[\x80-\x9f]/g, (c) => WINDOWS_1252[c.charCodeAt(0) - 0x80]!);
+}
+
+function decodeAscii(bytes: Buffer): string {
+  return bytes.toString("latin1").replace(/[\x80-\xff]/g, "\ufffd");
+}
+
+const decoders = new Map<string, CharsetDecoder | undefined>();
+const MAX_NAMES = 256;
+
+/** Undefined when there is no such encoding. A mark of the byte order is text like any other. */
+export function charsetDecoder(name: string): CharsetDecoder | undefined {
+  if (Object.hasOwn(OWN, name)) return OWN[name];
+  if (!decoders.has(name)) {
+    if (decoders.size >= MAX_NAMES) decoders.clear();
+    decoders.set(name, standardDecoder(name));
+  }
+  return decoders.get(name);
+}
+
+function standardDecoder(name: string): CharsetDecoder | undefined {
+  let decoder: TextDecoder;
+  try {
+    decoder = new TextDecoder(name, { ignoreBOM: true });
+  } catch {
+    return undefined;
+  }
+  // The standard has control characters where Windows has none.
+  const hasGaps = decoder.encoding.startsWith("windows-");
+  return (bytes) => {
+    const text = decoder.decode(bytes);
+    return hasGaps ? text.replace(/[\x80-\x9f]/g, "\ufffd") : text;
+  };
+}

@@ -1,0 +1,53 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { batchFromJson, batchToJson } from "../../../../src/plugin.js";
+import { compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
+import { transformBatch } from "../../../../src/runtime/ottl/compile/run.js";
+
+const BEFORE = [
+  'set(attributes["a.new"], "u-7")',
+  'delete_key(attributes, "a.b")',
+  'set(attributes["b"], "u-8") where true',
+];
+const EDITORS = [
+  (target: string) => `delete_matching_keys(${target}, "^a\\\\.|u")`,
+  (target: string) => `keep_matching_keys(${target}, "(?i)[ab]")`,
+  (target: string) => `replace_all_patterns(${target}, "value", "u-(\\\\d+)$", "user \${1}")`,
+  (target: string) => `merge_maps(${target}, {"a.b": 1, "new": "x"}, "insert")`,
+  (target: string) => `merge_maps(${target}, {"a.b": 1, "new": "x"}, "update")`,
+  (target: string) => `merge_maps(${target}, {"a.b": nil, "new": [1]}, "upsert")`,
+];
+
+/** The attributes of a record after these statements, by key. */
+function attributesAfter(attributes: object[], statements: readonly string[]): Record<string, unknown> {
+  const json = JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords: [{ attributes }] }] }] });
+  const batch = batchFromJson("logs", Buffer.from(json));
+  const failed = (error: unknown) => {
+    throw error;
+  };
+  const compiled = statements.map((statement) => compileStatement(statement, "log"));
+  const { resourceLogs } = JSON.parse(batchToJson(transformBatch(batch, compiled, [], failed)));
+  const after = resourceLogs[0].scopeLogs[0].logRecords[0].attributes ?? [];
+  return Object.fromEntries(after.map(({ key, value }: { key: string; value?: unknown }) => [key, value ?? null]));
+}
+
+describe("editors of all attributes", () => {
+  it("do to the bytes what they do to a map of the same attributes, whatever was changed before", () => {
+    const value = fc.oneof(
+      fc.constantFrom("u-1", "user u-22", "é u-3", "x", "").map((stringValue) => ({ stringValue })),
+      fc.constant({ intValue: "5" }),
+      fc.constant({ arrayValue: { values: [{ stringValue: "u-9" }] } }),
+    );
+    const attribute = fc.record({ key: fc.constantFrom("a.b", "a.c", "b", "u", "é", "C", ""), value });
+    const records = fc.uniqueArray(attribute, { selector: ({ key }) => key });
+    fc.assert(
+      fc.property(records, fc.subarray(BEFORE), fc.constantFrom(...EDITORS), (attributes, before, editor) => {
+        const inMap = ['set(cache["m"], attributes)', editor('cache["m"]'), 'set(attributes, cache["m"])'];
+        expect(attributesAfter(attributes, [...before, editor("attributes")])).toEqual(
+          attributesAfter(attributes, [...before, ...inMap]),
+        );
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
